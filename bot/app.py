@@ -64,7 +64,7 @@ from bot.stores.stores import Stores, stores_over
 from bot.stores.turn_records import TurnRecords
 from bot.timeouts import TurnTimeouts
 from bot.turn.answer import Answering
-from bot.turn.duplicates import PendingChecks
+from bot.turn.duplicates import leave_check
 from bot.turn.engine import Engine, open_engine
 from bot.turn.lookups import WorkspaceLookups
 from bot.turn.observer import Observers, open_observers
@@ -284,7 +284,9 @@ class _TeamBots:
         limits = RateLimits(self.redis, lambda: workspace.team, prefix=self.prefix, on_wait=self.observers.slack_wait)
         calls = self.timeouts.calls(client, circuit, self.observers.slack_trouble, limits)
         workspace = Workspace(client, calls)
-        delivery = Delivery(calls, workspace.own, prompts=self.prompts, maybe_posted=PendingChecks(stores.mailbox).note)
+        delivery = Delivery(
+            calls, workspace.own, prompts=self.prompts, maybe_posted=partial(leave_check, stores.mailbox)
+        )
         people = People(calls, self.redis, prefix=self.prefix)
         lookups = WorkspaceLookups(
             offers_human=partial(offers_human, self.settings.handoff),

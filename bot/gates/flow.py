@@ -22,7 +22,7 @@ from bot.queue.lease import Lease
 from bot.queue.queue import Claimed
 from bot.slack.message import Incoming
 from bot.stores.facts import read_facts
-from bot.turn.duplicates import PendingCheck, pending_check_in
+from bot.turn.duplicates import PendingCheck, pending_check_in, settle
 from bot.turn.job import Job, asks, turn_id_of
 
 GATES: Final[Sequence[Gate]] = (newer_schema, proven, admitted, stop_obeyed, not_beside, allowed, handed_off)
@@ -36,9 +36,6 @@ class Answers(Protocol):
 
     async def tell_dead(self, job: Job, reason: str) -> None:
         """Tell the person that it was given up. Raises ``DeliveryFailed``."""
-
-    async def settle(self, pending_check: PendingCheck, claimed: Claimed, lease: Lease) -> Ending:
-        """Look for what was posted twice."""
 
 
 class Flow:
@@ -56,7 +53,7 @@ class Flow:
         if message is None:
             return left_for_newer(claimed, message_schema=schema) or dead("unreadable message")
         if isinstance(message, PendingCheck):
-            return await self._answering.settle(message, claimed, lease)
+            return await settle(message, claimed, lease, self._services.stores, self._services.delivery)
         job = await self._job(claimed, lease, message, schema)
         with structlog.contextvars.bound_contextvars(thread=claimed.thread, turn_id=job.turn_id):
             for gate in self._gates:

@@ -27,7 +27,7 @@ from bot.slack.history import HAND_OFF_EVENT, is_direct
 from bot.slack.message import Incoming, Own
 from bot.slack.payload import mapping, objects, string
 from bot.slack.web_api import DeliveryFailed, Reply, SlackCalls
-from bot.turn.duplicates import PendingChecks
+from bot.turn.duplicates import leave_check
 from bot.turn.job import Job
 from verification.text.language import detect
 from verification.types import Source
@@ -156,7 +156,7 @@ async def _post(request: HumanRequest, place: ThreadKey) -> Reply:
         body,
         lease_check=request.job.lease.require,
         look=lambda: _find(request, place),
-        maybe_posted=partial(PendingChecks(request.at.stores.mailbox).note, place, request.since),
+        maybe_posted=partial(leave_check, request.at.stores.mailbox, place, request.since),
     )
 
 

@@ -48,13 +48,6 @@ class Unfetched(Exception):  # noqa: N818 - an outcome that the caller turns int
         self.trouble: FileTrouble = trouble
 
 
-async def no_files(
-    _incoming: Incoming, _first: Mapping[str, Any] | None, _asked: Mapping[str, Any] | None
-) -> tuple[AttachedFile, ...]:
-    """Nothing is attached to any question, nor to what opened its thread."""
-    return ()
-
-
 def opened_with(files: tuple[AttachedFile, ...], incoming: Incoming) -> bool:
     """Whether the thread's first message has files that the next question may be about: read, or away just now."""
     opens = incoming.ts == incoming.thread.thread_ts

@@ -30,11 +30,6 @@ _NOT_GRANTED: Final = frozenset(
 )
 
 
-async def no_tools(_incoming: Incoming) -> tuple[Tool, ...]:
-    """No question brings a tool of its own."""
-    return ()
-
-
 class SlackSearching:
     """Searches one workspace."""
 

@@ -6,7 +6,7 @@ It is as old as the turn. A stop or a deletion that comes later reaches the runn
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final, Literal, get_args
 
 from redis.asyncio.cluster import RedisCluster
 
@@ -19,7 +19,10 @@ from bot.stores.cancellations import after
 from bot.stores.pause import Pause, read_pause
 from bot.stores.stores import Stores
 
-_MARKS: Final = ("outbox", "waits", "streams", "stream", "thread")
+MarkName = Literal["outbox", "waits", "streams", "stream", "thread"]
+"""What a turn notes: the decided answer, since when its person sees it wait, that a stream may have begun, the stream's
+ts, what was read of the thread."""
+_MARKS: Final[tuple[MarkName, ...]] = get_args(MarkName)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +62,11 @@ class Facts:
         return not (self.gone or self.stopped)
 
 
+def mark_of(turn_id: str, name: MarkName) -> str:
+    """The full name of a turn's mark."""
+    return f"{name}:{turn_id}"
+
+
 async def read_facts(stores: Stores, incoming: Incoming, turn_id: str) -> Facts:
     """The facts about one message. Raises ``RedisError``."""
     keys = _keys(stores, incoming, turn_id)
@@ -75,6 +83,7 @@ async def read_facts(stores: Stores, incoming: Incoming, turn_id: str) -> Facts:
     used = rest.pop(0) if budgeted else ()
     found = dict(zip(keys, rest if clustered else rest[0], strict=True))
     state, schema = read_row(row)
+    marks: dict[str, Any] = {name: found[name] for name in _MARKS}
     return Facts(
         state=state,
         state_schema=schema,
@@ -87,13 +96,13 @@ async def read_facts(stores: Stores, incoming: Incoming, turn_id: str) -> Facts:
         person=remembered(found["person"]),
         shared=None if found["shared"] is None else found["shared"] == "1",
         token=found["token"] or "",
-        **{name: found[name] for name in _MARKS},
+        **marks,
     )
 
 
 def _keys(stores: Stores, incoming: Incoming, turn_id: str) -> dict[str, str]:
     thread, team = incoming.thread, incoming.thread.team
-    marks = {name: stores.mailbox.mark_key(str(thread), f"{name}:{turn_id}") for name in _MARKS}
+    marks: dict[str, str] = {name: stores.mailbox.mark_key(str(thread), mark_of(turn_id, name)) for name in _MARKS}
     return {
         "standing": stores.thread_modes.key(thread),
         "gone": stores.cancellations.gone_key(thread, incoming.ts),

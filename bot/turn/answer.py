@@ -11,20 +11,18 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import structlog
-from redis.exceptions import RedisError
 
 from agent.outcome import Cancelled, outcome_name
 from agent.texts.catalogue import help_text, own_words, say
 from agent.thread.conversation import Question
-from agent.thread.state import ThreadState, before_latest, retold, with_posted
+from agent.thread.state import ThreadState, before_latest, retold, unsaid, with_posted
 from agent.turn.loop import stopped
 from agent.turn.progress import Save
 from bot.delivery.blocks import Mark, short_id
 from bot.delivery.delivery import Delivery
 from bot.delivery.stream import AnswerStream, Streams, streaming
 from bot.queue.ending import OK, Ending, dead, later
-from bot.queue.lease import Lease, LeaseLost
-from bot.queue.queue import Claimed
+from bot.queue.lease import LeaseLost
 from bot.slack.files import opened_with
 from bot.slack.history import sort_key
 from bot.slack.message import Incoming
@@ -32,15 +30,14 @@ from bot.slack.web_api import DeliveryFailed
 from bot.stores.outbox import Entry, read_entry
 from bot.stores.stores import Stores
 from bot.timeouts import TurnTimeouts
-from bot.turn.delete_answer import take_back
-from bot.turn.duplicates import DuplicateChecker, PendingCheck
+from bot.turn.duplicates import look_again
 from bot.turn.engine import Engine
 from bot.turn.history import said_before_in_chat, with_earlier
 from bot.turn.job import Job
 from bot.turn.lookups import WorkspaceLookups
 from bot.turn.observer import Observers
-from bot.turn.retry_later import WaitingOut, waiting_since
-from bot.turn.status import MODEL_AWAY, THINKING, Pace, WorkingStatus, working
+from bot.turn.retry_later import pause_s, rest, waiting_since
+from bot.turn.status import MODEL_AWAY, THINKING, Pace, WorkingStatus
 from bot.turn.stream_recovery import StreamedTurns, stream_before
 from verification.text.language import detect
 
@@ -88,7 +85,7 @@ class Answering:
         *,
         stores: Stores,
         observers: Observers,
-        lookups: WorkspaceLookups | None = None,
+        lookups: WorkspaceLookups,
         timeouts: TurnTimeouts | None = None,
         streams: Streams | None = None,
     ) -> None:
@@ -96,15 +93,10 @@ class Answering:
         self._delivery = delivery
         self._stores = stores
         self._mailbox = stores.mailbox
-        self._threads = stores.threads
-        self._thread_modes = stores.thread_modes
-        self._cancellations = stores.cancellations
         self._observers = observers
-        self._lookups = lookups or WorkspaceLookups()
+        self._lookups = lookups
         self._timeouts = timeouts or TurnTimeouts()
-        self._streamed = StreamedTurns(stores.mailbox, delivery, stores.cancellations, streams)
-        self._duplicate_checker = DuplicateChecker(stores.mailbox, delivery, stores.cancellations)
-        self._waiting = WaitingOut(stores.mailbox, self._timeouts)
+        self._streamed = StreamedTurns(stores, delivery, streams)
 
     async def answer(self, job: Job) -> Ending:
         """Do what the message asks. Returns how the message ends in its mailbox. Raises ``LeaseLost``."""
@@ -119,24 +111,11 @@ class Answering:
             return later(failure.again_s or self._timeouts.pause_s(job.waited_s))
         except (asyncio.CancelledError, LeaseLost):
             if not job.lease.held():
-                await self._look_again(job)
+                await look_again(self._mailbox, job)
             raise
         finally:
             if claimed.tries > 1 and job.begun:  # whoever died over it may have said the same
-                await self._look_again(job)
-
-    async def settle(self, pending_check: PendingCheck, claimed: Claimed, lease: Lease) -> Ending:
-        """Look for what was posted twice. Returns when to look again."""
-        try:
-            return await self._duplicate_checker.settle(pending_check, claimed, lease)
-        except DeliveryFailed as failure:
-            log.warning("thread_not_settled", thread=claimed.thread, reason=failure.reason)
-            return OK if failure.permanent else later(failure.again_s or self._timeouts.pause_most_s)
-
-    async def _look_again(self, job: Job) -> None:
-        """Two workers had this question, one after the other; what the slower one still does is looked for later."""
-        with suppress(RedisError):
-            await self._duplicate_checker.note(job.claimed, PendingCheck(place=job.place, question_ts=job.incoming.ts))
+                await look_again(self._mailbox, job)
 
     async def tell_dead(self, job: Job, reason: str) -> None:
         """A message was given up: its person is told, with an id that the log knows (I6), unless an answer stands.
@@ -171,18 +150,28 @@ class Answering:
             log.warning("person_not_told", reason=failure.reason)
 
     async def _do(self, job: Job) -> Ending:
-        incoming, require = job.incoming, job.lease.require
-        match incoming.kind:
-            case "mute" | "unmute":
-                text = say("muted" if incoming.kind == "mute" else "unmuted", await self._spoken(job))
-                await self._delivery.say(job.place, text, incoming.ts, require)
-            case "delete":
-                await take_back(job, self._delivery, self._stores)
-            case "stop" | "hand_off":
-                pass  # taken care of by ``bot.gates.stop`` and ``bot.gates.handoff``; neither has an answer of its own
-            case "question" | "edit" | "help":  # a bare mention may bring a file
-                return await self._question(job)
-        return OK
+        kind = job.incoming.kind
+        if kind in {"question", "edit", "help"}:  # a bare mention may bring a file
+            return await self._question(job)
+        if kind == "delete":
+            await self._take_back(job)
+        elif kind in {"mute", "unmute"}:
+            await self._say(job, say("muted" if kind == "mute" else "unmuted", await self._spoken(job)))
+        return OK  # "stop" and "hand_off" were taken care of by ``bot.gates``: neither has an answer of its own
+
+    async def _say(self, job: Job, text: str) -> None:
+        await self._delivery.say(job.place, text, job.incoming.ts, job.lease.require)
+
+    async def _take_back(self, job: Job) -> None:
+        """Delete the answer to a deleted question, and what the thread's memory holds of both (A3)."""
+        ts, state = job.incoming.ts, await self._stores.threads.load(job.place)
+        if (after := unsaid(state, ts)) != state:
+            await self._save(job, after)
+        try:
+            await self._delivery.withdraw(job.place, ts, job.lease.require, posted=state.posted.get(ts, ()))
+        except DeliveryFailed as failure:
+            if failure.reason != "thread_not_found":  # it would have opened the thread: nothing was answered yet
+                raise
 
     async def _spoken(self, job: Job) -> str | None:
         """The language of a thread where the message itself has none: of what was asked last, else of its person."""
@@ -192,36 +181,27 @@ class Answering:
     async def _question(self, job: Job) -> Ending:
         try:
             entry = read_entry(job.facts.outbox)
-            if entry is not None:
-                entry = await self._finish(job, entry)
-            elif not job.facts.wanted:
-                await self._let_go(job)
-                return OK
-            else:
-                found = await self._answer(job)
-                if not isinstance(found, Entry):
-                    return found
-                entry = found
+            if not (entry or job.facts.wanted):
+                return await self._let_go(job)
+            found = await (self._finish(job, entry) if entry else self._answer(job))
         except asyncio.CancelledError:
             if not job.lease.stopped:
                 raise
             return await self._interrupted(job)
-        return await self._saved(job, entry)
+        return await self._saved(job, found) if isinstance(found, Entry) else found
 
     async def _saved(self, job: Job, entry: Entry) -> Ending:
         """The answer stands: its thread is saved, and nobody needs the outbox's entry any more."""
         await self._save(job, entry.state)
-        return replace(OK, settles=job.outbox)
+        return replace(OK, settles=job.mark("outbox"))
 
     async def _finish(self, job: Job, entry: Entry) -> Entry:
-        """Deliver what an earlier try decided, and take away the status that it may have left."""
-        if await self._delivery.unposted(job.place, entry.answer, job.answer_key()):
-            entry = await self._deliver(job, entry, may_exist=False)  # it only waited for its turn
-            await self._delivery.sessions.end(job.place, lease_check=job.lease.require)
-            return entry
-        entry = await self._deliver(job, entry)  # also away with a placeholder that a worker left which died
+        """Deliver what an earlier try decided, and take away the status, or placeholder, that it may have left."""
+        only_waited = await self._delivery.unposted(job.place, entry.answer, job.answer_key())
+        entry = await self._deliver(job, entry, may_exist=not only_waited)
         await self._delivery.sessions.end(job.place, job.lease.require)
-        await self._look_again(job)
+        if not only_waited:
+            await look_again(self._mailbox, job)
         return entry
 
     async def _interrupted(self, job: Job) -> Ending:
@@ -229,32 +209,34 @@ class Answering:
         entry = await self._decided(job)
         if entry is not None:
             return await self._saved(job, await self._deliver(job, entry))
-        state = await self._threads.load(job.place)
+        state = await self._stores.threads.load(job.place)
         await self._save(job, stopped(job.incoming.question(), state))
         await self._streamed.end(job)
         await self._say_stopped(job)
         return OK
 
-    async def _let_go(self, job: Job) -> None:
+    async def _let_go(self, job: Job) -> Ending:
         """The question was taken back while it waited: whoever stopped it is told; what was shown goes."""
         await self._streamed.end(job)
         await self._say_stopped(job)
         with suppress(DeliveryFailed):
             await self._delivery.drop_placeholders(job.place, job.answer_key())
         await self._delivery.sessions.end(job.place, job.lease.require)
+        return OK
 
     async def _say_stopped(self, job: Job) -> None:
         """Once for a stop, under the first question that it took back; of a deleted one nothing is said."""
-        stop = await self._cancellations.stopped_at(job.incoming)
-        if not stop or await self._cancellations.gone(job.place, job.incoming.ts):
+        ts, cancellations = job.incoming.ts, self._stores.cancellations
+        stop = await cancellations.stopped_at(job.incoming)
+        if not stop or await cancellations.gone(job.place, ts):
             return
-        if await self._mailbox.mark(job.claimed, f"stopped:{stop}", job.incoming.ts) == job.incoming.ts:
+        if await self._mailbox.mark(job.claimed, f"stopped:{stop}", ts) == ts:
             with suppress(DeliveryFailed):
-                await self._delivery.say(job.place, say("stopped", job.language), job.incoming.ts, job.lease.require)
+                await self._say(job, say("stopped", job.language))
 
     async def _decided(self, job: Job) -> Entry | None:
         """What an earlier try decided to say."""
-        return read_entry(await self._mailbox.marked(job.claimed.thread, job.outbox))
+        return read_entry(await self._mailbox.marked(job.claimed.thread, job.mark("outbox")))
 
     async def _answer(self, job: Job) -> Entry | Ending:
         """Run the turn under a status that shows from the first moment: fetching a file may take a while too."""
@@ -267,9 +249,8 @@ class Answering:
         waited = bool(waiting_since(job))
         first = MODEL_AWAY if waited else THINKING
         answer_key = job.answer_key(may_exist=waited or job.may_be_answered)
-        async with working(
-            self._delivery, job.place, answer_key, self._pace(job), first=first, title=_title(job)
-        ) as status:
+        status = WorkingStatus(self._delivery, job.place, answer_key, self._pace(job), first, _title(job))
+        async with status.shown():
             job = replace(job, context=await said_before_in_chat(job.incoming, self._stores))
             earlier = await with_earlier(job, state, self._delivery.reader)
             job = replace(job, read=earlier.read)
@@ -278,8 +259,7 @@ class Answering:
             text = job.incoming.text or (say("file_summarise", await self._spoken(job)) if brought else "")
             if not text:
                 await status.hold()
-                help_ = help_text(await self._spoken(job))
-                await self._delivery.say(job.place, help_, job.incoming.ts, job.lease.require)
+                await self._say(job, help_text(await self._spoken(job)))
                 return OK
             question = replace(job.incoming.question(), text=text, files=files)
             history = (*job.context, *earlier.state.history)
@@ -296,21 +276,19 @@ class Answering:
 
     async def _turn(self, job: Job, question: Question, state: ThreadState, live_view: LiveView) -> Entry | Ending:
         """One run of the agent: write down what came out, deliver it."""
-        status = live_view.status
-        budgets = self._stores.budgets
+        status, budgets = live_view.status, self._stores.budgets
         with self._observers.turn(question, job.turn_id, self._engine) as observer:
             observer.waited(job.waited_s)
             observer.status, observer.stream = status, live_view.stream
             more = await self._lookups.tools_of(job.incoming)
-            saving = self._saving(job)
             async with budgets.counting(job.turn_id, job.incoming):
                 outcome, after = await self._engine.run(
-                    question, state, emit=observer, save=saving, more=more, stage=live_view.stream
+                    question, state, emit=observer, save=self._saving(job), more=more, stage=live_view.stream
                 )
-            if (wait_s := self._waiting.pause_s(job, outcome)) is not None:
+            if (wait_s := pause_s(job, outcome, self._timeouts)) is not None:
                 await live_view.hold()
                 await self._streamed.drop_plan(job, live_view.streamed)
-                return await self._waiting.rest(job, status, outcome, wait_s)
+                return await rest(self._mailbox, job, status, outcome, wait_s)
             if isinstance(outcome, Cancelled):
                 return OK
             decided = Entry(outcome=outcome_name(outcome), answer=outcome.answer, state=job.kept(after))
@@ -326,15 +304,15 @@ class Answering:
                         status.stand()
                     raise
                 if live_view.streamed == "":  # a stream nobody knows of may begin after all
-                    await self._look_again(job)
+                    await look_again(self._mailbox, job)
             await observer.ended(outcome)
         return entry
 
     async def _write_down(self, job: Job, entry: Entry) -> Entry:
         """Into the outbox, once. What stands there counts, also if another worker wrote it before us."""
         written = entry.to_json()
-        thread_mode = await self._mailbox.mark(job.claimed, job.outbox, written)
-        return entry if thread_mode == written else read_entry(thread_mode) or entry
+        stands = await self._mailbox.mark(job.claimed, job.mark("outbox"), written)
+        return entry if stands == written else read_entry(stands) or entry
 
     async def _deliver(
         self, job: Job, entry: Entry, *, may_exist: bool = True, live_view: LiveView | None = None
@@ -347,9 +325,9 @@ class Answering:
             marks.append("failed")
         ask_human = entry.outcome in NOT_ANSWERED and self._lookups.offers_human(job.place)
         streamed = live_view.streamed if live_view else await self._streamed.ts_of(job)
-        answer_key = job.answer_key(*marks, may_exist=may_exist or streamed is not None)
+        key = job.answer_key(*marks, may_exist=may_exist or streamed is not None)
         answer_key = replace(
-            answer_key, ask_human=ask_human, stream=live_view.stream if live_view else None, streamed=streamed
+            key, ask_human=ask_human, stream=live_view.stream if live_view else None, streamed=streamed
         )
         messages = await self._delivery.answer(job.place, entry.answer, answer_key)
         return replace(entry, state=with_posted(entry.state, job.incoming.ts, messages))
@@ -360,12 +338,12 @@ class Answering:
             return state
         if (before := before_latest(state, job.incoming.ts)) is not None:
             return before
-        muted = job.incoming.addressed != "mention" and await self._thread_modes.of(job.place) == "muted"
+        muted = job.incoming.addressed != "mention" and await self._stores.thread_modes.of(job.place) == "muted"
         return None if muted else _as_new(state, job.incoming)
 
     def _saving(self, job: Job) -> Save:
         async def save(state: ThreadState) -> ThreadState:
-            return await self._threads.save(job.place, job.kept(state), fence=job.claimed.fence)
+            return await self._stores.threads.save(job.place, job.kept(state), fence=job.claimed.fence)
 
         return save
 

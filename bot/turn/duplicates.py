@@ -13,7 +13,7 @@ import asyncio
 import json
 import time
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -31,12 +31,13 @@ from bot.queue.queue import LEASE_S, Claimed, Mailbox
 from bot.slack.history import age_s
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed, LeaseCheck, no_lease
-from bot.stores.cancellations import Cancellations
-from bot.turn.job import turn_id_for
+from bot.stores.stores import Stores
+from bot.turn.job import Job, turn_id_for
 
 LOOKS_S: Final = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 """When to look, in seconds since the message: what came late stands for no longer than it was late."""
 _AGAIN_S: Final = 0.25
+_AWAY_S: Final = 60.0
 _SESSION_AGAIN_S: Final = 3.0
 _KIND: Final = "settle"
 _log = structlog.get_logger()
@@ -68,76 +69,66 @@ def pending_check_in(fields: Any) -> PendingCheck | None:
         return None
 
 
-class PendingChecks:
-    """Where it is left that Slack may yet carry out a post.
+async def leave_check(mailbox: Mailbox, place: ThreadKey, question_ts: str, *, patience_s: float = LEASE_S) -> None:
+    """Look at this question again, from now on: Slack may yet carry out a post that it gave no reply to.
 
-    ``patience_s`` is how long Redis may be away, in seconds: once a lease is over whoever takes it next looks anyway.
+    The next try waits for this note: a second post must not go unseen. ``patience_s`` is how long Redis may be away:
+    once a lease is over whoever takes it next looks anyway.
     """
-
-    def __init__(self, mailbox: Mailbox, *, patience_s: float = LEASE_S) -> None:
-        self._mailbox = mailbox
-        self._patience_s = patience_s
-
-    async def note(self, place: ThreadKey, question_ts: str) -> None:
-        """Look at this question again, from now on. The next try waits for it: a second post must not go unseen."""
-        pending_check, event = PendingCheck(place=place, question_ts=question_ts), uuid.uuid4().hex
-        until = now() + self._patience_s
-        while trouble := await self._left(pending_check, event):
-            if now() >= until:
-                _log.warning("doubt_not_noted", error_type=trouble)
-                break
-            await asyncio.sleep(_AGAIN_S)
-        heed_cancellation()
-
-    async def _left(self, pending_check: PendingCheck, event: str) -> str:
-        """Leaves the message, once however often it is tried; what kept it from being left, if anything did."""
+    check, event = PendingCheck(place=place, question_ts=question_ts), uuid.uuid4().hex
+    until = now() + patience_s
+    while True:
         try:
-            await self._mailbox.enqueue(pending_check.mailbox, pending_check.to_json(), event_ids=[event])
-            await self._mailbox.hurry(pending_check.mailbox)  # an older message that rests would keep this one waiting
+            await mailbox.enqueue(check.mailbox, check.to_json(), event_ids=[event])  # once, however often it is tried
+            await mailbox.hurry(check.mailbox)  # an older message that rests would keep this one waiting
+            break
         except RedisError as error:
-            return type(error).__name__
-        return ""
+            if now() >= until:
+                _log.warning("doubt_not_noted", error_type=type(error).__name__)
+                break
+        await asyncio.sleep(_AGAIN_S)
+    heed_cancellation()
 
 
-class DuplicateChecker:
-    """Leaves such messages, and does what they ask. ``looks_s`` is how long after the message, in seconds."""
+async def look_again(mailbox: Mailbox, job: Job) -> None:
+    """Two workers had this question, one after the other; what the slower one still does is looked for later.
 
-    def __init__(
-        self, mailbox: Mailbox, delivery: Delivery, cancellations: Cancellations, *, looks_s: Sequence[float] = LOOKS_S
-    ) -> None:
-        self._mailbox = mailbox
-        self._delivery = delivery
-        self._cancellations = cancellations
-        self._looks_s = looks_s
+    Left once for each time the question was taken up; a Redis that is away leaves it to whoever comes next.
+    """
+    check = PendingCheck(place=job.place, question_ts=job.incoming.ts)
+    key = f"{_KIND}:{job.claimed.id}:{job.claimed.fence.token}"
+    with suppress(RedisError):
+        await mailbox.enqueue(check.mailbox, check.to_json(), event_ids=[key])
 
-    async def note(self, claimed: Claimed, pending_check: PendingCheck) -> None:
-        """Look at this question again later; once for each time it was taken up. Raises ``RedisError``."""
-        key = f"{_KIND}:{claimed.id}:{claimed.fence.token}"
-        await self._mailbox.enqueue(pending_check.mailbox, pending_check.to_json(), event_ids=[key])
 
-    async def settle(self, pending_check: PendingCheck, claimed: Claimed, lease: Lease) -> Ending:
-        """Put the thread in order, each time it is time. Raises ``DeliveryFailed``."""
-        if pending_check.question_ts == ENDS_SESSION:
-            if await self._mailbox.stored(str(pending_check.place)):
-                return later(_SESSION_AGAIN_S)  # a turn is at work there, or about to be
-            await self._delivery.sessions.end_now(pending_check.place, lease.require)
-            return OK
-        if len(await self._mailbox.stored(claimed.thread)) > 1:
-            return OK  # the message behind this one looks for longer
-        age_s = time.time() - claimed.enqueued_at
-        if age_s >= self._looks_s[0]:
-            await self._look(pending_check, lease)
-        next_s = next((look_s for look_s in self._looks_s if look_s > age_s), None)
-        return OK if next_s is None else later(next_s - age_s)
+async def settle(check: PendingCheck, claimed: Claimed, lease: Lease, stores: Stores, delivery: Delivery) -> Ending:
+    """Do what such a message asks: put its thread in order, each time it is time."""
+    try:
+        return await _settled(check, claimed, lease, stores, delivery)
+    except DeliveryFailed as failure:
+        _log.warning("thread_not_settled", thread=claimed.thread, reason=failure.reason)
+        return OK if failure.permanent else later(failure.again_s or _AWAY_S)
 
-    async def _look(self, pending_check: PendingCheck, lease: Lease) -> None:
-        place, question_ts = pending_check.place, pending_check.question_ts
-        if await self._cancellations.gone(place, question_ts):
-            await self._delivery.withdraw(place, question_ts, lease.require)
-            return
-        messages = (Incoming.in_body(stored.body) for stored in await self._mailbox.stored(str(place)))
-        at_work = {incoming.ts for incoming in messages if incoming}
-        await put_in_order(self._delivery, place, question_ts, lease.require, at_work=at_work)
+
+async def _settled(check: PendingCheck, claimed: Claimed, lease: Lease, stores: Stores, delivery: Delivery) -> Ending:
+    mailbox, place, question_ts = stores.mailbox, check.place, check.question_ts
+    if question_ts == ENDS_SESSION:
+        if await mailbox.stored(str(place)):
+            return later(_SESSION_AGAIN_S)  # a turn is at work there, or about to be
+        await delivery.sessions.end_now(place, lease.require)
+        return OK
+    if len(await mailbox.stored(claimed.thread)) > 1:
+        return OK  # the message behind this one looks for longer
+    age_s = time.time() - claimed.enqueued_at
+    if age_s >= LOOKS_S[0]:
+        if await stores.cancellations.gone(place, question_ts):
+            await delivery.withdraw(place, question_ts, lease.require)
+        else:
+            messages = (Incoming.in_body(stored.body) for stored in await mailbox.stored(str(place)))
+            at_work = {incoming.ts for incoming in messages if incoming}
+            await put_in_order(delivery, place, question_ts, lease.require, at_work=at_work)
+    next_s = next((look_s for look_s in LOOKS_S if look_s > age_s), None)
+    return OK if next_s is None else later(next_s - age_s)
 
 
 async def put_in_order(

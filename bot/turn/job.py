@@ -15,7 +15,7 @@ from bot.queue.lease import Lease
 from bot.queue.queue import Claimed
 from bot.slack.history import sort_key
 from bot.slack.message import Incoming
-from bot.stores.facts import Facts
+from bot.stores.facts import Facts, MarkName, mark_of
 from verification.text.language import detect
 
 FRESH_S: Final = 3_600
@@ -50,30 +50,9 @@ class Job:
         """Where the answer goes."""
         return self.incoming.thread
 
-    @property
-    def outbox(self) -> str:
-        """The name of the mark under which the decided answer stands."""
-        return f"outbox:{self.turn_id}"
-
-    @property
-    def waits(self) -> str:
-        """The name of the mark that says that the person saw this question wait."""
-        return f"waits:{self.turn_id}"
-
-    @property
-    def streams(self) -> str:
-        """The name of the mark that says that a stream may have been begun."""
-        return f"streams:{self.turn_id}"
-
-    @property
-    def stream(self) -> str:
-        """The name of the mark under which the stream's ts stands."""
-        return f"stream:{self.turn_id}"
-
-    @property
-    def thread_read(self) -> str:
-        """The name of the mark under which stands what was read of the thread."""
-        return f"thread:{self.turn_id}"
+    def mark(self, name: MarkName) -> str:
+        """The full name of one of the turn's marks, which ``Facts`` holds as an earlier try left them."""
+        return mark_of(self.turn_id, name)
 
     @property
     def language(self) -> str | None:
@@ -98,7 +77,8 @@ class Job:
 
     @property
     def _answered_before(self) -> bool:
-        return bool(self.incoming.edited_ts) or asked_s_ago(self.incoming) > FRESH_S
+        written = sort_key(self.incoming.ts)[0]  # by Slack's clock
+        return bool(self.incoming.edited_ts) or time.time() - written > FRESH_S
 
     def answer_key(self, *marks: Mark, may_exist: bool = True) -> AnswerKey:
         """The identity that makes the answer unique in Slack."""
@@ -124,11 +104,6 @@ def turn_id_of(incoming: Incoming) -> str:
 def turn_id_for(thread: ThreadKey, ts: str, edited_ts: str) -> str:
     """The same, of the message with this ts as it was edited last."""
     return hashlib.sha256(f"{thread}:{ts}:{edited_ts}".encode()).hexdigest()[:32]
-
-
-def asked_s_ago(incoming: Incoming) -> float:
-    """Seconds since the message was written, by Slack's clock and ours."""
-    return time.time() - sort_key(incoming.ts)[0]
 
 
 def stored_s_ago(claimed: Claimed) -> float:

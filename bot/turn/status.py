@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import structlog
@@ -34,43 +34,55 @@ class Pace:
     """How often Slack is told, in seconds: at most each ``change_s``, at least each ``remind_s`` (below 120).
 
     A model that has said nothing for ``late_s`` is what Orion waits for, and people are shown so. Nothing is told for
-    ``first_s``: an answer that comes sooner saves the two calls of showing and ending a status.
+    ``first_s``, and a change not for ``settle_s``: an answer that comes sooner saves the calls.
     """
 
     first_s: float = 0.0
+    settle_s: float = 0.2
     change_s: float = 1.0
     remind_s: float = 90.0
     late_s: float = 5.0
 
 
+@dataclass(slots=True, eq=False)
 class WorkingStatus:
     """The status of one turn: what it begins with (``first``) and what its conversation is called at its end."""
 
-    def __init__(  # noqa: PLR0913 - whose status it is, and how it begins and ends
-        self, delivery: Delivery, place: ThreadKey, answer_key: AnswerKey, *, pace: Pace, first: str, title: str
-    ) -> None:
-        self._delivery = delivery
-        self._place = place
-        self._answer_key = answer_key
-        self._pace = pace
-        self._title = title
-        self._text = first
-        self._loading: Sequence[str] = LOADING if first == THINKING else ()
-        self._changed = asyncio.Event()
-        self._has_status = True
-        self._keeper: asyncio.Task[None] | None = None
-        self._left = self._told = False
-        self._alarm: asyncio.TimerHandle | None = None
-        self._before = ""
+    delivery: Delivery
+    place: ThreadKey
+    answer_key: AnswerKey
+    pace: Pace = field(default_factory=Pace)
+    first: str = THINKING
+    title: str = ""
+    _text: str = ""
+    _loading: Sequence[str] = ()
+    _before: str = ""
+    _has_status: bool = True
+    _left: bool = False
+    _told: bool = False
+    _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _keeper: asyncio.Task[None] | None = None
+    _alarm: asyncio.TimerHandle | None = None
 
     @property
     def language(self) -> str | None:
         """What the question was asked in; None for English or unsure."""
-        return self._answer_key.language
+        return self.answer_key.language
 
-    def kept_by(self, keeper: asyncio.Task[None]) -> None:
-        """The task that runs ``keep``."""
-        self._keeper = keeper
+    @asynccontextmanager
+    async def shown(self) -> AsyncIterator[WorkingStatus]:
+        """Keeps the status up for as long as the block runs, and ends it."""
+        self._text, self._loading = self.first, LOADING if self.first == THINKING else ()
+        try:
+            async with beside() as group:
+                self._keeper = group.create_task(self._keep(), name="status")
+                try:
+                    yield self
+                finally:
+                    self.model_spoke()
+                    self._keeper.cancel()
+        finally:
+            await self._clear()
 
     async def leave(self, text: str) -> None:
         """Let this stand when the block ends: the question waits, and whoever takes it up next changes it."""
@@ -102,7 +114,7 @@ class WorkingStatus:
     def model_asked(self) -> None:
         """The model was asked: if it says nothing for a while, that is what people see."""
         self.model_spoke()
-        self._alarm = asyncio.get_running_loop().call_later(self._pace.late_s, self._late)
+        self._alarm = asyncio.get_running_loop().call_later(self.pace.late_s, self._late)
 
     def model_spoke(self) -> None:
         """The model said something, or the call is over: what was shown before holds again."""
@@ -117,70 +129,46 @@ class WorkingStatus:
         self.show(LATE)
         self._before = before
 
-    async def keep(self) -> None:
+    async def _keep(self) -> None:
         """Tells Slack each change and reminds it, until cancelled or the lease is lost (which ends the turn itself)."""
-        await asyncio.sleep(self._pace.first_s)
+        await asyncio.sleep(self.pace.first_s)
         while True:
             self._changed.clear()
             try:
                 await self._tell(self._text)
-                await asyncio.sleep(self._pace.change_s)
             except LeaseLost:
                 return
+            await asyncio.sleep(self.pace.change_s)
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._pace.remind_s):
+                async with asyncio.timeout(self.pace.remind_s):
                     await self._changed.wait()
+                    await asyncio.sleep(self.pace.settle_s)  # the check of an answer that passes takes moments
 
-    async def clear(self) -> None:
+    async def _clear(self) -> None:
         """Takes away a placeholder that no answer has taken over, and ends the session and with it the status."""
         if self._left:
             return
-        answer_key, delivery = self._answer_key, self._delivery
+        delivery, key = self.delivery, self.answer_key
         with suppress(LeaseLost):  # whoever has the thread now shows, and ends, its own
             if not self._has_status:
                 with suppress(DeliveryFailed):
-                    await delivery.drop_placeholders(self._place, answer_key)
-            if self._told or answer_key.may_exist:  # an earlier try, which may have died, may have told something too
-                await delivery.sessions.end(self._place, answer_key.lease_check, title=self._title)
+                    await delivery.drop_placeholders(self.place, key)
+            if self._told or key.may_exist:  # an earlier try, which may have died, may have told something too
+                await delivery.sessions.end(self.place, key.lease_check, title=self.title)
 
     async def _tell(self, text: str) -> None:
-        language, answer_key = self._answer_key.language, self._answer_key
+        language, answer_key = self.answer_key.language, self.answer_key
         spoken = status_in(text, language)
         self._told = True  # also where this is cut off
         try:
             if self._has_status:
                 loading = [status_in(line, language) for line in self._loading]
-                await self._delivery.status(self._place, spoken, loading, lease_check=answer_key.lease_check)
+                await self.delivery.status(self.place, spoken, loading, lease_check=answer_key.lease_check)
             else:
-                await self._delivery.placeholder(self._place, f"_Orion {spoken}_", answer_key)
+                await self.delivery.placeholder(self.place, f"_Orion {spoken}_", answer_key)
         except DeliveryFailed as failure:
             _log.info("status_not_shown", reason=failure.reason, as_status=self._has_status)
             if failure.permanent and self._has_status:
                 self._has_status = False
-                await self._delivery.sessions.begin(self._place, answer_key.lease_check)
+                await self.delivery.sessions.begin(self.place, answer_key.lease_check)
                 await self._tell(text)
-
-
-@asynccontextmanager
-async def working(  # noqa: PLR0913 - whose status it is, and how it begins and ends
-    delivery: Delivery,
-    place: ThreadKey,
-    answer_key: AnswerKey,
-    pace: Pace | None = None,
-    *,
-    first: str = THINKING,
-    title: str = "",
-) -> AsyncIterator[WorkingStatus]:
-    """Keeps a status up for as long as the block runs, and ends it."""
-    status = WorkingStatus(delivery, place, answer_key, pace=pace or Pace(), first=first, title=title)
-    try:
-        async with beside() as group:
-            keeper = group.create_task(status.keep(), name="status")
-            status.kept_by(keeper)
-            try:
-                yield status
-            finally:
-                status.model_spoke()
-                keeper.cancel()
-    finally:
-        await status.clear()

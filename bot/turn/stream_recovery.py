@@ -10,15 +10,12 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
-from redis.exceptions import RedisError
-
 from agent.texts.catalogue import say
 from bot.delivery.delivery import Delivery
 from bot.delivery.stream import AnswerStream, Audience, Streams
-from bot.queue.queue import Mailbox
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.cancellations import Cancellations
-from bot.turn.duplicates import DuplicateChecker, PendingCheck
+from bot.stores.stores import Stores
+from bot.turn.duplicates import look_again
 from bot.turn.job import Job
 
 
@@ -32,21 +29,18 @@ def stream_before(job: Job) -> str | None:
 class StreamedTurns:
     """The streams of one workspace's turns; without ``streams`` none is begun, and those that were are still ended."""
 
-    def __init__(
-        self, mailbox: Mailbox, delivery: Delivery, cancellations: Cancellations, streams: Streams | None = None
-    ) -> None:
-        self._mailbox = mailbox
+    def __init__(self, stores: Stores, delivery: Delivery, streams: Streams | None = None) -> None:
+        self._mailbox = stores.mailbox
+        self._cancellations = stores.cancellations
         self._delivery = delivery
-        self._cancellations = cancellations
         self._streams = streams
-        self._duplicate_checker = DuplicateChecker(mailbox, delivery, cancellations)
 
     async def ts_of(self, job: Job) -> str | None:
         """The ts of a stream begun for this message; empty where one may stand unknown, None where there is none."""
         thread = job.claimed.thread
-        if await self._mailbox.marked(thread, job.streams) is None:
+        if await self._mailbox.marked(thread, job.mark("streams")) is None:
             return "" if job.claimed.tries > 1 else None
-        return await self._mailbox.marked(thread, job.stream) or ""
+        return await self._mailbox.marked(thread, job.mark("stream")) or ""
 
     def stage(self, job: Job, before: str | None, began: Callable[[], None]) -> AnswerStream | None:
         """Where this answer may be seen while it grows. A stream begun ``before`` is finished instead.
@@ -66,8 +60,8 @@ class StreamedTurns:
                 lease_check=job.lease.require,
                 user_team=job.incoming.user_team,
             ),
-            before=partial(self._mailbox.mark, job.claimed, job.streams, "begun"),
-            note=partial(self._mailbox.mark, job.claimed, job.stream),
+            before=partial(self._mailbox.mark, job.claimed, job.mark("streams"), "begun"),
+            note=partial(self._mailbox.mark, job.claimed, job.mark("stream")),
             began=began,
         )
 
@@ -77,10 +71,9 @@ class StreamedTurns:
         What is blank goes too: a step may still be on its way to it. None is told before its stream's ts is noted.
         """
         if streamed:
+            key = replace(job.answer_key(), streamed=streamed)
             with suppress(DeliveryFailed):
-                await self._delivery.drop_streams(
-                    job.place, replace(job.answer_key(), streamed=streamed), wordless=True
-                )
+                await self._delivery.drop_streams(job.place, key, wordless=True)
 
     async def end(self, job: Job) -> None:
         """The question was taken back: what was shown gets the note that says so, goes along, or waits for the edit."""
@@ -97,7 +90,4 @@ class StreamedTurns:
                 # It is said under what was shown: not once more.
                 await self._mailbox.mark(job.claimed, f"stopped:{stop}", f"stream:{job.incoming.ts}")
         if not streamed:  # nobody knows whether Slack still begins one
-            with suppress(RedisError):
-                await self._duplicate_checker.note(
-                    job.claimed, PendingCheck(place=job.place, question_ts=job.incoming.ts)
-                )
+            await look_again(self._mailbox, job)

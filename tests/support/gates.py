@@ -20,7 +20,6 @@ from bot.slack.users import People
 from bot.stores.budgets import Budgets, Limits
 from bot.stores.stores import NO_LIMITS, stores_over
 from bot.stores.turn_records import TurnRecords
-from bot.turn.duplicates import PendingCheck
 from bot.turn.job import Job
 from tests.support.local_slack import Slack, local_slack
 
@@ -38,9 +37,6 @@ class Answerer:
 
     async def tell_dead(self, _: Job, reason: str) -> None:
         self.dead.append(reason)
-
-    async def settle(self, _: PendingCheck, __: Claimed, ___: Lease) -> Ending:
-        return OK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ import pytest
 from bot.delivery.answer_key import AnswerKey
 from bot.queue.lease import LeaseLost
 from bot.slack.agent_session import LONGEST_TITLE, SESSION_METHOD, STATUS_METHOD
-from bot.turn.status import MODEL_AWAY, Pace, working
+from bot.turn.status import MODEL_AWAY, Pace, WorkingStatus
 from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
 
 SLOW = Pace(change_s=60)
@@ -27,7 +27,7 @@ def session(slack: Slack) -> list[tuple[str, str]]:
 async def test_a5_a_status_makes_the_session_processing_and_the_end_names_it(channel: str) -> None:
     async with local_slack() as slack:
         place, ts = slack.ask(channel=channel)
-        async with working(slack.delivery, place, AnswerKey(question_ts=ts), SLOW, title="x" * 300):
+        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW, title="x" * 300).shown():
             await slack.server.wait_for(lambda: session(slack) == [("processing", "")])
             assert list(slack.server.workspace.threads.sessions) == [(channel, ts)]
         assert session(slack) == [("active", "x" * LONGEST_TITLE)]
@@ -38,7 +38,7 @@ async def test_a5_the_last_word_is_as_patient_as_a_post() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         slack.server.faults.fail(SESSION_METHOD, "ratelimited", times=2)
-        async with working(slack.delivery, place, AnswerKey(question_ts=ts), SLOW):
+        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).shown():
             await slack.server.wait_for(lambda: session(slack) == [("processing", "")])
         assert session(slack) == [("active", "")], "a button that stays for an hour would be a lie"
 
@@ -59,7 +59,7 @@ async def test_a6_where_no_status_can_be_set_the_session_offers_the_button() -> 
     async with local_slack() as slack:
         place, ts = slack.ask()
         slack.server.faults.fail(STATUS_METHOD, "unknown_method", times=100)
-        async with working(slack.delivery, place, AnswerKey(question_ts=ts), SLOW):
+        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).shown():
             await slack.server.wait_for(lambda: session(slack) == [("processing", "")])
         assert told(slack) == ["processing", "active"]
 
@@ -67,7 +67,7 @@ async def test_a6_where_no_status_can_be_set_the_session_offers_the_button() -> 
 async def test_a6_a_question_that_rests_can_be_stopped_too() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        async with working(slack.delivery, place, AnswerKey(question_ts=ts), SLOW) as status:
+        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).shown() as status:
             await status.leave(MODEL_AWAY)
         assert session(slack) == [("processing", "")], "it waits, and so does the button"
 

@@ -22,7 +22,7 @@ from agent.texts.catalogue import say
 from agent.thread.conversation import AttachedFile, ThreadKey
 from bot.local.model.roster import TEAM_ID, VISITOR
 from bot.slack.client import open_client
-from bot.slack.files import MOST_BYTES, MOST_FILES, Attachments, no_files
+from bot.slack.files import MOST_BYTES, MOST_FILES, Attachments
 from bot.slack.history import ThreadReader
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed, SlackCalls
@@ -173,7 +173,6 @@ async def test_a11_without_files_nothing_is_asked_of_slack() -> None:
     async with local_slack() as slack:
         assert await attachments(slack).of(incoming("1.000001", files="none"), {}) == ()
         assert slack.server.calls == []
-        assert await no_files(LETTER, {}, None) == ()
 
 
 async def test_a11_of_a_place_that_cannot_be_read_only_what_an_event_told_is_known() -> None:

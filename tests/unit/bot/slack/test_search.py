@@ -32,7 +32,7 @@ from bot.local.workspace import SCOPES, SEARCH_SCOPE
 from bot.slack.client import open_client
 from bot.slack.manifest import manifest
 from bot.slack.message import Access, Incoming, Own
-from bot.slack.search import SlackSearching, no_tools
+from bot.slack.search import SlackSearching
 from bot.slack.web_api import SlackCalls
 from bot.stores.outbox import Entry
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, calls, says
@@ -135,7 +135,6 @@ async def test_d3_a_grant_is_asked_for_once_and_a_refusal_is_remembered() -> Non
             assert await searching.tools(incoming(action_token="t")) == ()
             now[0] = 4000.0
             assert len(await searching.tools(incoming(action_token="t"))) == 1
-    assert await no_tools(incoming()) == ()
 
 
 async def test_d3_what_is_found_is_public_said_by_people_and_not_the_question() -> None:

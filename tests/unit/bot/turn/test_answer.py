@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,13 +42,15 @@ from bot.stores.cancellations import Cancellations
 from bot.stores.outbox import Entry
 from bot.stores.stores import Stores, stores_over
 from bot.stores.turn_records import TurnRecords
+from bot.turn import duplicates
 from bot.turn.answer import Answering
-from bot.turn.duplicates import LOOKS_S, PendingCheck, PendingChecks
+from bot.turn.duplicates import LOOKS_S, PendingCheck, leave_check
 from bot.turn.engine import Engine
 from bot.turn.job import turn_id_of
 from bot.turn.observer import open_observers
 from tests.support.fakes import LIMITS, PassageTool, ScriptedModel
 from tests.support.local_slack import CHANNEL, Slack, local_slack
+from tests.support.lookups import NO_LOOKUPS
 from tests.support.orion_running import settings_in
 from tests.support.waiting import wait_until
 from verification.types import Answer
@@ -168,7 +171,7 @@ async def team_bot(
                 breaker=slack.breaker,
             ),
             slack.workspace.own,
-            maybe_posted=PendingChecks(mailbox).note,
+            maybe_posted=partial(leave_check, mailbox),
         )
         index = SqliteIndex.open(tmp_path / "index")
         engine = Engine(
@@ -180,7 +183,7 @@ async def team_bot(
             report=IndexReport(),
         )
         stores = stores_over(redis, mailbox)
-        answering = Answering(engine, delivery, stores=stores, observers=observers)
+        answering = Answering(engine, delivery, stores=stores, observers=observers, lookups=NO_LOOKUPS)
         yield TeamBot(
             slack=slack,
             model=model,
@@ -483,13 +486,14 @@ async def lose(at: TeamBot, claimed: Claimed, lease: Lease) -> None:
 
 async def settled(at: TeamBot) -> None:
     """Every message that asks for a second look is done, without its wait."""
-    at.answering._duplicate_checker._looks_s = (0.0,)
-    for thread in at.resting:
-        await at.mailbox.hurry(thread)
-    while messages := await at.mailbox.claim("w", 9):
-        for claimed in messages:
-            assert await at.flow.handle(claimed, Lease(claimed.leased_until)) == OK
-            assert await at.mailbox.done(claimed, "ok")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(duplicates, "LOOKS_S", (0.0,))
+        for thread in at.resting:
+            await at.mailbox.hurry(thread)
+        while messages := await at.mailbox.claim("w", 9):
+            for claimed in messages:
+                assert await at.flow.handle(claimed, Lease(claimed.leased_until)) == OK
+                assert await at.mailbox.done(claimed, "ok")
 
 
 async def test_e5_a_worker_that_stood_still_after_its_claim_starts_no_turn(tmp_path: Path, redis_client: Redis) -> None:
@@ -590,7 +594,7 @@ async def test_a3_what_a_dead_worker_showed_goes_when_the_question_was_taken_bac
 
 @pytest.mark.parametrize(("error", "verb"), [("channel_not_found", "ok"), ("internal_error", "giveback")])
 async def test_e5_a_second_look_that_slack_refuses_is_repeated_if_that_may_help(
-    error: str, verb: str, tmp_path: Path, redis_client: Redis
+    error: str, verb: str, tmp_path: Path, redis_client: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
@@ -598,7 +602,7 @@ async def test_e5_a_second_look_that_slack_refuses_is_repeated_if_that_may_help(
         claimed, lease = await at.claim()
         await lose(at, claimed, lease)
         assert await at.handle() == OK
-        at.answering._duplicate_checker._looks_s = (0.0,)
+        monkeypatch.setattr(duplicates, "LOOKS_S", (0.0,))
         at.answering._delivery._calls._patience_s = 0.05  # its own patience, shortened
         at.slack.server.faults.fail("conversations.replies", error, times=99)
         (incoming,) = await at.mailbox.claim("w", 9)

@@ -26,7 +26,8 @@ from bot.queue.ending import OK
 from bot.queue.lease import Lease
 from bot.queue.queue import Mailbox
 from bot.slack.message import MESSAGE_SCHEMA, Incoming
-from bot.turn.duplicates import DuplicateChecker, PendingCheck, PendingChecks, put_in_order
+from bot.turn import duplicates
+from bot.turn.duplicates import PendingCheck, leave_check, put_in_order, settle
 from bot.turn.job import turn_id_of
 from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
 from tests.support.redis_fleet import node
@@ -238,7 +239,7 @@ async def test_e5_a_newer_doubt_takes_the_place_of_an_older_one(tmp_path: Path, 
         place, ts = at.slack.ask()
         await answered(at, place, ts)
         for _ in range(3):
-            await PendingChecks(at.mailbox).note(place, ts)
+            await leave_check(at.mailbox, place, ts)
         (incoming,) = await at.mailbox.claim("w", 9)
         assert await at.flow.handle(incoming, Lease(incoming.leased_until)) == OK
         assert await at.mailbox.done(incoming, "giveback")
@@ -250,27 +251,28 @@ async def test_e5_a_newer_doubt_takes_the_place_of_an_older_one(tmp_path: Path, 
 async def test_e5_a_newer_doubt_need_not_wait_for_an_older_one_that_rests(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
-        await PendingChecks(at.mailbox).note(place, ts)
+        await leave_check(at.mailbox, place, ts)
         (incoming,) = await at.mailbox.claim("w", 9)
         assert await at.mailbox.done(incoming, "giveback", after_s=60)
         assert await at.mailbox.claim("w", 9) == []
-        await PendingChecks(at.mailbox).note(place, ts)
+        await leave_check(at.mailbox, place, ts)
         assert len(await at.mailbox.claim("w", 9)) == 1
 
 
 async def test_e5_it_is_looked_again_and_again_until_nothing_can_come_any_more(
-    tmp_path: Path, redis_client: Redis
+    tmp_path: Path, redis_client: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
-        await PendingChecks(at.mailbox).note(place, ts)
+        await leave_check(at.mailbox, place, ts)
         (incoming,) = await at.mailbox.claim("w", 9)
         pending_check = PendingCheck(place=place, question_ts=ts)
-        duplicate_checker = DuplicateChecker(at.mailbox, at.slack.delivery, at.cancellations, looks_s=(2.0, 4.0, 8.0))
+        monkeypatch.setattr(duplicates, "LOOKS_S", (2.0, 4.0, 8.0))
         rests: list[float] = []
         for age_s in (0.0, 2.5, 4.5, 9.0):
             aged = replace(incoming, enqueued_at=time.time() - age_s)
-            rests.append((await duplicate_checker.settle(pending_check, aged, Lease(incoming.leased_until))).after_s)
+            lease = Lease(incoming.leased_until)
+            rests.append((await settle(pending_check, aged, lease, at.stores, at.slack.delivery)).after_s)
         assert [round(rest, 1) for rest in rests] == [2.0, 1.5, 3.5, 0.0]
         assert at.slack.made("conversations.replies") == 3
 
@@ -287,7 +289,7 @@ async def test_a5_what_shows_that_an_edited_question_is_at_work_is_left_alone(
         claimed, lease = await at.claim()
         await at.answering._delivery.placeholder(place, "_busy_", AnswerKey(question_ts=ts))
         await at.slack.delivery.status(place, "is thinking…")
-        await PendingChecks(at.mailbox).note(place, ts)
+        await leave_check(at.mailbox, place, ts)
         await settled(at)
         assert len(own(at.slack, place)) == 2
         assert len(at.slack.server.workspace.threads.statuses) == 1
@@ -306,7 +308,7 @@ async def test_a3_no_look_deletes_a_part_that_an_edit_is_about_to_take_over(
         thread_mode = stamps(at.slack, place)
         await at.store(ts, place, kind="edit", edited_ts="9999999999.000000")
         claimed, lease = await at.claim()
-        await PendingChecks(at.mailbox).note(place, ts)
+        await leave_check(at.mailbox, place, ts)
         await settled(at)
         assert stamps(at.slack, place) == thread_mode, "the turn of the edit puts them in order itself"
         assert await at.flow.handle(claimed, lease) == OK
@@ -321,20 +323,22 @@ async def test_e5_a_status_of_another_question_at_work_is_left_alone(tmp_path: P
         await at.slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-2"))
         claimed, lease = await at.claim()
         await at.slack.delivery.status(place, "is thinking…")
-        await PendingChecks(at.mailbox).note(place, ts)
+        await leave_check(at.mailbox, place, ts)
         await settled(at)
         assert len(at.slack.server.workspace.threads.statuses) == 1
         await at.flow.handle(claimed, lease)
 
 
-async def test_e5_a_workspace_without_statuses_is_looked_at_as_often(tmp_path: Path, redis_client: Redis) -> None:
+async def test_e5_a_workspace_without_statuses_is_looked_at_as_often(
+    tmp_path: Path, redis_client: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         await answered(at, place, ts)
-        await PendingChecks(at.mailbox).note(place, ts)
+        await leave_check(at.mailbox, place, ts)
         (incoming,) = await at.mailbox.claim("w", 9)
         at.slack.server.faults.missing.add("assistant.threads.setStatus")
-        at.answering._duplicate_checker._looks_s = (0.0, 60.0)
+        monkeypatch.setattr(duplicates, "LOOKS_S", (0.0, 60.0))
         assert (await at.flow.handle(incoming, Lease(incoming.leased_until))).verb == "giveback"
 
 
@@ -347,7 +351,7 @@ async def test_h3_a_redis_that_fails_over_is_waited_for(tmp_path: Path) -> None:
         server.kill()
         asyncio.get_running_loop().call_later(0.6, server.start_again)
         with capture_logs() as logged:
-            await PendingChecks(mailbox).note(PLACE, "1.0")
+            await leave_check(mailbox, PLACE, "1.0")
         assert logged == []
         (incoming,) = await mailbox.claim("w", 9)
         assert read_body(incoming.body)[1] == PendingCheck(place=PLACE, question_ts="1.0")
@@ -357,6 +361,6 @@ async def test_h3_a_redis_that_fails_over_is_waited_for(tmp_path: Path) -> None:
 async def test_h3_without_redis_the_post_goes_on(redis_client: Redis) -> None:
     mailbox = Mailbox(Redis(port=9, retry=Retry(NoBackoff(), 0)))
     with capture_logs() as logged:
-        await PendingChecks(mailbox, patience_s=0.3).note(PLACE, "1.0")
+        await leave_check(mailbox, PLACE, "1.0", patience_s=0.3)
     assert [line["event"] for line in logged] == ["doubt_not_noted"]
     await mailbox.aclose()

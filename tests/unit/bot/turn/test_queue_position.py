@@ -18,7 +18,7 @@ from bot.queue.queue import Mailbox
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed
 from bot.turn.queue_position import BEHIND, Queueing, QueuePace
-from bot.turn.status import working
+from bot.turn.status import WorkingStatus
 from tests.support.local_slack import CHAT, Slack, local_slack
 from tests.unit.bot.turn.test_status import cleared, shown
 
@@ -85,7 +85,7 @@ async def test_a5_the_number_makes_way_for_the_turn(redis_client: Redis) -> None
         incoming = await on.asked()
         await on.queueing.sweep()
         (claimed,) = await on.mailbox.claim("w", 1)
-        async with working(on.slack.delivery, incoming.thread, AnswerKey(question_ts=incoming.ts)):
+        async with WorkingStatus(on.slack.delivery, incoming.thread, AnswerKey(question_ts=incoming.ts)).shown():
             await on.slack.server.wait_for(lambda: shown(on.slack)[-1] == "is thinking…")
         assert await on.mailbox.done(claimed, "ok")
         await on.queueing.sweep()
@@ -129,7 +129,7 @@ async def test_a5_without_statuses_one_message_stands_in_and_goes_with_the_turn(
         await on.queueing.tell(waiting, incoming)
         await on.queueing.tell(waiting, incoming)
         assert placeholders(on.slack, incoming.thread) == ["_Orion is busy: you are number 1 in the queue…_"]
-        async with working(on.slack.delivery, incoming.thread, AnswerKey(question_ts=incoming.ts)):
+        async with WorkingStatus(on.slack.delivery, incoming.thread, AnswerKey(question_ts=incoming.ts)).shown():
             await on.slack.server.wait_for(lambda: placeholders(on.slack, incoming.thread) == ["_Orion is thinking…_"])
         assert placeholders(on.slack, incoming.thread) == []
 

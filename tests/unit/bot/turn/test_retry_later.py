@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from itertools import repeat
 from pathlib import Path
 
-import pytest
 from redis.asyncio import Redis
 
 from agent.outcome import Failed, OutOfBudget
@@ -22,8 +21,8 @@ from bot.stores.facts import Facts, read_facts
 from bot.stores.stores import stores_over
 from bot.timeouts import TurnTimeouts
 from bot.turn.job import Job, turn_id_of
-from bot.turn.retry_later import WaitingOut, waiting_since
-from bot.turn.status import DOCUMENTS_AWAY, LATE, MODEL_AWAY, working
+from bot.turn.retry_later import pause_s, rest, waiting_since
+from bot.turn.status import DOCUMENTS_AWAY, LATE, MODEL_AWAY, WorkingStatus
 from tests.integration.test_end_to_end import DRAFTS, LIMIT, with_server
 from tests.integration.test_failures import QUICK
 from tests.support.local_slack import Slack, local_slack
@@ -31,6 +30,7 @@ from tests.support.openai_server import HANGS, RESPOND, ScriptedOpenAI, fails, s
 from tests.support.orion_running import CHANNEL, MENTION, Setting, running, shown
 from tests.support.waiting import wait_until
 
+PATIENT = TurnTimeouts(model_s=180)
 DOWN = Failed(answer=plain_answer("away"), reason="LLMError")
 
 
@@ -41,7 +41,6 @@ class TeamBot:
     slack: Slack
     mailbox: Mailbox
     job: Job
-    waiting: WaitingOut
 
 
 @asynccontextmanager
@@ -53,7 +52,7 @@ async def team_bot(redis: Redis) -> AsyncIterator[TeamBot]:
         await mailbox.enqueue(str(place), incoming.to_json(), event_ids=[ts])
         (claimed,) = await mailbox.claim("w", 1)
         job = Job(claimed=claimed, lease=Lease(claimed.leased_until), incoming=incoming, turn_id=turn_id_of(incoming))
-        yield TeamBot(slack=slack, mailbox=mailbox, job=job, waiting=WaitingOut(mailbox, TurnTimeouts(model_s=180)))
+        yield TeamBot(slack=slack, mailbox=mailbox, job=job)
         await mailbox.aclose()
 
 
@@ -65,15 +64,15 @@ def statuses(setting: Setting) -> list[str]:
 async def test_h3_time_in_a_queue_takes_nothing_from_the_models_patience(redis_client: Redis) -> None:
     async with team_bot(redis_client) as at:
         queued = replace(at.job, claimed=replace(at.job.claimed, enqueued_at=time.time() - 7_200))
-        assert at.waiting.pause_s(queued, DOWN) == 2.0
+        assert pause_s(queued, DOWN, PATIENT) == 2.0
         assert waiting_since(queued) == 0.0
 
 
 async def test_h3_the_model_is_waited_for_from_its_first_failure_on(redis_client: Redis) -> None:
     async with team_bot(redis_client) as at:
         place, answer_key = at.job.place, AnswerKey(question_ts=at.job.incoming.ts)
-        async with working(at.slack.delivery, place, answer_key) as status:
-            ending = await at.waiting.rest(at.job, status, DOWN, 2.0)
+        async with WorkingStatus(at.slack.delivery, place, answer_key).shown() as status:
+            ending = await rest(at.mailbox, at.job, status, DOWN, 2.0)
         assert (ending.verb, ending.after_s) == ("giveback", 2.0)
         again = replace(
             at.job, facts=await read_facts(stores_over(redis_client, at.mailbox), at.job.incoming, at.job.turn_id)
@@ -81,18 +80,11 @@ async def test_h3_the_model_is_waited_for_from_its_first_failure_on(redis_client
         assert abs(waiting_since(again) - time.time()) < 60
         long_ago = replace(at.job.claimed, enqueued_at=time.time() - 7_200)
         asked = replace(at.job, claimed=long_ago, facts=Facts(waits=str(time.time() - 90)))
-        assert 29 < (at.waiting.pause_s(asked, DOWN) or 0) < 35
+        assert 29 < (pause_s(asked, DOWN, PATIENT) or 0) < 35
         asked = replace(asked, facts=Facts(waits=str(time.time() - 179)))
-        assert at.waiting.pause_s(asked, DOWN) is None
+        assert pause_s(asked, DOWN, PATIENT) is None
         resumed = replace(asked, claimed=replace(asked.claimed, enqueued_at=time.time() - 3))
-        assert at.waiting.pause_s(resumed, DOWN) == 2.0, "an admin's pause lay between"
-
-
-@pytest.mark.parametrize("written", ["1", "soon"])
-async def test_h3_what_an_older_version_wrote_counts_from_when_it_was_asked(redis_client: Redis, written: str) -> None:
-    async with team_bot(redis_client) as at:
-        job = replace(at.job, facts=Facts(waits=written))
-        assert waiting_since(job) == job.claimed.enqueued_at
+        assert pause_s(resumed, DOWN, PATIENT) == 2.0, "an admin's pause lay between"
 
 
 async def test_h3_what_does_not_pass_is_not_waited_for(redis_client: Redis) -> None:
@@ -102,14 +94,14 @@ async def test_h3_what_does_not_pass_is_not_waited_for(redis_client: Redis) -> N
             OutOfBudget(answer=DOWN.answer, reason="tokens"),
             replace(DOWN, retry_after_s=999.0),
         ):
-            assert at.waiting.pause_s(at.job, outcome) is None
+            assert pause_s(at.job, outcome, PATIENT) is None
 
 
 async def test_a5_documents_that_are_away_are_called_so(redis_client: Redis) -> None:
     async with team_bot(redis_client) as at:
         place, answer_key = at.job.place, AnswerKey(question_ts=at.job.incoming.ts)
-        async with working(at.slack.delivery, place, answer_key) as status:
-            await at.waiting.rest(at.job, status, replace(DOWN, reason="KnowledgeAwayError"), 2.0)
+        async with WorkingStatus(at.slack.delivery, place, answer_key).shown() as status:
+            await rest(at.mailbox, at.job, status, replace(DOWN, reason="KnowledgeAwayError"), 2.0)
         told = [c.arguments["status"] for c in at.slack.server.calls if c.method == "assistant.threads.setStatus"]
         assert told[-1] == DOCUMENTS_AWAY
 

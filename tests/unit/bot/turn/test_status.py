@@ -8,7 +8,7 @@ import pytest
 
 from bot.delivery.answer_key import AnswerKey
 from bot.queue.lease import LeaseLost
-from bot.turn.status import LATE, MODEL_AWAY, Pace, working
+from bot.turn.status import LATE, MODEL_AWAY, Pace, WorkingStatus
 from tests.support.local_slack import CHANNEL, Slack, local_slack
 from tests.unit.bot.delivery.test_delivery import answer, answers, texts
 
@@ -33,7 +33,7 @@ def cleared(slack: Slack) -> bool:
 async def test_a5_a_status_is_shown_changed_and_cleared() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        async with working(slack.delivery, place, AnswerKey(question_ts=ts), SLOW) as status:
+        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).shown() as status:
             await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"])
             status.show("is reading…", ["one", "two"])
             await slack.server.wait_for(lambda: shown(slack)[-1] == "is reading…")
@@ -44,7 +44,7 @@ async def test_a5_a_status_is_shown_changed_and_cleared() -> None:
 async def test_a5_slack_is_reminded_before_it_forgets() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        async with working(slack.delivery, place, AnswerKey(question_ts=ts), QUICK):
+        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), QUICK).shown():
             await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"] * 4)
     assert Pace().remind_s < 120
 
@@ -52,7 +52,7 @@ async def test_a5_slack_is_reminded_before_it_forgets() -> None:
 async def test_a5_f10_what_a_message_took_away_is_shown_again() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        async with working(slack.delivery, place, AnswerKey(question_ts=ts), SLOW) as status:
+        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).shown() as status:
             await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"])
             status.again()
             await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"] * 2)
@@ -61,7 +61,9 @@ async def test_a5_f10_what_a_message_took_away_is_shown_again() -> None:
 async def test_a5_changes_in_a_burst_are_sent_as_the_last_one() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        async with working(slack.delivery, place, AnswerKey(question_ts=ts), Pace(change_s=0.2)) as status:
+        async with WorkingStatus(
+            slack.delivery, place, AnswerKey(question_ts=ts), Pace(change_s=0.2)
+        ).shown() as status:
             await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"])
             for number in range(50):
                 status.show(f"step {number}")
@@ -73,7 +75,7 @@ async def test_a5_a_model_that_says_nothing_for_a_while_is_shown_to_be_waited_fo
     async with local_slack() as slack:
         place, ts = slack.ask()
         pace = Pace(change_s=0.01, late_s=0.05)
-        async with working(slack.delivery, place, AnswerKey(question_ts=ts), pace) as status:
+        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), pace).shown() as status:
             status.show("is writing…")
             status.model_asked()
             await slack.server.wait_for(lambda: shown(slack)[-1:] == [LATE])
@@ -91,7 +93,7 @@ async def test_a5_without_statuses_a_message_stands_in_and_becomes_the_answer(er
         place, ts = slack.ask()
         slack.server.faults.fail("assistant.threads.setStatus", error, times=100)
         answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
-        async with working(slack.delivery, place, answer_key, SLOW) as status:
+        async with WorkingStatus(slack.delivery, place, answer_key, SLOW).shown() as status:
             await slack.server.wait_for(lambda: texts(answers(slack, place)) == ["_Orion is thinking…_"])
             status.show("is reading…")
             await slack.server.wait_for(lambda: texts(answers(slack, place)) == ["_Orion is reading…_"])
@@ -106,7 +108,7 @@ async def test_a5_a_placeholder_without_an_answer_goes_away() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         slack.server.faults.fail("assistant.threads.setStatus", "unknown_method")
-        async with working(slack.delivery, place, AnswerKey(question_ts=ts), SLOW):
+        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).shown():
             await slack.server.wait_for(lambda: texts(answers(slack, place)) == ["_Orion is thinking…_"])
         assert answers(slack, place) == []
 
@@ -115,7 +117,7 @@ async def test_a5_a_slack_in_trouble_stops_no_turn() -> None:
     async with local_slack(patience_s=0.05) as slack:
         place, ts = slack.ask()
         slack.server.faults.fail("*", "internal_error", times=1000)
-        async with working(slack.delivery, place, AnswerKey(question_ts=ts), QUICK) as status:
+        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), QUICK).shown() as status:
             await slack.server.wait_for(lambda: slack.made("assistant.threads.setStatus") > 2)
             status.show("is reading…")
         slack.server.faults.clear()
@@ -127,7 +129,7 @@ async def test_a5_what_the_turn_raises_leaves_as_it_was() -> None:
         place, ts = slack.ask()
 
         async def turn() -> None:
-            async with working(slack.delivery, place, AnswerKey(question_ts=ts), SLOW):
+            async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).shown():
                 message = "as it was"
                 raise KeyError(message)
 
@@ -140,7 +142,7 @@ async def test_a6_a_cancelled_turn_clears_its_status() -> None:
         place, ts = slack.ask()
 
         async def turn() -> None:
-            async with working(slack.delivery, place, AnswerKey(question_ts=ts), SLOW):
+            async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).shown():
                 await asyncio.Event().wait()
 
         async with asyncio.TaskGroup() as group:
@@ -160,7 +162,7 @@ async def test_e5_a_lost_lease_ends_the_status_and_leaves_the_turn_to_its_worker
             raise LeaseLost
 
         answer_key = AnswerKey(question_ts=ts, lease_check=lost)
-        async with working(slack.delivery, place, answer_key, SLOW) as status:
+        async with WorkingStatus(slack.delivery, place, answer_key, SLOW).shown() as status:
             status.show("is reading…")
         assert answers(slack, place) == []
 
@@ -171,7 +173,7 @@ async def test_h3_a_question_that_waits_keeps_its_status(error: str) -> None:
         place, ts = slack.ask()
         if error:
             slack.server.faults.fail("assistant.threads.setStatus", error, times=9)
-        async with working(slack.delivery, place, AnswerKey(question_ts=ts), SLOW) as status:
+        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).shown() as status:
             await slack.server.wait_for(lambda: slack.made("assistant.threads.setStatus"))
             await status.leave(MODEL_AWAY)
         assert texts(answers(slack, place)) == ([f"_Orion {MODEL_AWAY}_"] if error else [])

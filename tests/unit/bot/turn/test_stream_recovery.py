@@ -24,6 +24,7 @@ from bot.turn.answer import Answering
 from bot.turn.duplicates import put_in_order
 from tests.support.fakes import ScriptedModel
 from tests.support.local_slack import CHANNEL, Slack, local_slack
+from tests.support.lookups import NO_LOOKUPS
 from tests.support.waiting import wait_until
 from tests.unit.agent.turn.test_live import Slow
 from tests.unit.bot.local.api.test_streams import Clock
@@ -223,6 +224,7 @@ def answering(at: TeamBot, model: ScriptedModel | None = None, call_s: float = 5
         before._delivery,
         stores=at.stores,
         observers=before._observers,
+        lookups=NO_LOOKUPS,
         streams=Streams(at.slack.calls, call_s=call_s),
     )
 
