@@ -71,6 +71,18 @@ async def test_a5_changes_in_a_burst_are_sent_as_the_last_one() -> None:
         assert shown(slack) == ["is thinking…", "step 49"]
 
 
+async def test_a5_a_change_that_the_answer_overtakes_saves_its_call() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).shown() as status:
+            await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"])
+            await asyncio.sleep(5 * SLOW.change_s)
+            status.show("is checking…")
+            await asyncio.sleep(0.05)
+        assert shown(slack) == ["is thinking…"]
+        assert cleared(slack)
+
+
 async def test_a5_a_model_that_says_nothing_for_a_while_is_shown_to_be_waited_for() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
