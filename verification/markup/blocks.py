@@ -6,17 +6,16 @@ What this pass changes is what the form rules report, and nothing else. It never
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar, NamedTuple
 
 from verification.markup import links, tables
-from verification.markup.edits import ZERO_WIDTH, Findings, Page, applied
+from verification.markup.edits import ZERO_WIDTH, Page, applied
 from verification.markup.fence import mended
 from verification.markup.inline import mend
-from verification.markup.scanner import Fence, fences
+from verification.markup.scanner import QUOTE, Fence, fences
 from verification.types import Dialect
 
-_QUOTE = re.compile(r"[ \t]*(?=>)((?:>[ \t]?)+)")
 _COMPARISON = re.compile(r">=?\d|>=")
 _HEADING = re.compile(r"[ \t]{0,3}#{1,6}(?:[ \t]+|$)")
 _HEADING_TAIL = re.compile(r"[ \t]+#+[ \t]*$")
@@ -24,6 +23,7 @@ _ITEM = re.compile(r"([ \t]*)(?:([-*+])|(•)|\d{1,9}[.)])[ \t]+(?=\S)")
 _TASK = re.compile(r"\[([ xX])\](?:[ \t]+|$)")
 _NOTE = re.compile(r"[ \t]{0,3}\[(\^)(\w[\w.-]{0,40})\](:)")
 _ALERT = re.compile(r"\[!([A-Za-z]+)\][ \t]*$")
+_RULE = re.compile(r"([-*_])(?:[ \t]*\1){2,}")
 _STRUCTURAL = frozenset(">#-*+•_=[|0123456789")
 
 
@@ -35,100 +35,91 @@ class Line(NamedTuple):
     body: int
 
 
+def survey(text: str, dialect: Dialect) -> Page:
+    """All faults and edits of the text."""
+    layout = Layout(text, dialect)
+    layout.survey()
+    return layout.page
+
+
 class Layout:
     """One pass over one page."""
 
-    __slots__ = ("dialect", "findings", "lines", "marked", "notes", "page", "paragraph", "stack", "text")
-
     def __init__(self, text: str, dialect: Dialect) -> None:
         self.page = Page(text, dialect)
-        self.text, self.dialect, self.findings = text, dialect, self.page.findings
+        self.text = text
         self.lines: list[Line] = []
-        self.notes: list[re.Match[str]] = []
+        self.definitions: list[tuple[re.Match[str], str, str]] = []
         self.paragraph: tuple[int, int] | None = None
-        self.stack: list[int] = []
-        self.marked = False
+        self.indents: list[int] = []  # of the items that the current one lies in
+        self.marked = False  # whether the current list had Markdown's bullets
 
-    def survey(self) -> Findings:
-        """All faults and edits of the text."""
+    def survey(self) -> None:
+        """Collect all faults and edits."""
         found = fences(self.text) if "```" in self.text or "~~~" in self.text else []
-        stretches, position = [], 0
-        for fence in found:
-            stretches.append((position, fence.start))
-            position = fence.end
-        stretches.append((position, len(self.text)))
-        if "]:" in self.text:
-            for start, end in stretches:
-                self._define(start, end)
-        for index, (start, end) in enumerate(stretches):
-            self._prose(start, end)
-            if index < len(found):
-                self._fence(found[index])
+        ends = [0, *(fence.end for fence in found)]
+        starts = [*(fence.start for fence in found), len(self.text)]
+        stretches = [[*self._split(start, end)] for start, end in zip(ends, starts, strict=True)]
+        if "]:" in self.text:  # definitions count wherever they stand
+            for line in (line for stretch in stretches for line in stretch):
+                self._define(line)
+        for stretch, fence in zip(stretches, [*found, None], strict=True):
+            self.lines = stretch
+            index = 0
+            while index < len(stretch):
+                index = self._block(index)
+            self._flush()
+            if fence:
+                self._fence(fence)
         self._drop_definitions()
-        return self.findings
 
-    def _define(self, start: int, end: int) -> None:
-        """Collect definitions of links and footnotes before anything refers to them."""
-        position = start
-        while (position := self.text.find("]:", position, end)) >= 0:
-            line = self.text.rfind("\n", start, position) + 1 or start
-            if match := links.DEFINITION.match(self.text, line, end):
-                self.page.references.setdefault(links.key(match[1]), links.cleaned(match[3].strip("<>")))
-                self.notes.append(match)
-            elif note := _NOTE.match(self.text, line, end):
-                self.page.footnotes.add(note[2])
-            eol = self.text.find("\n", position, end)
-            position = end if eol < 0 else eol
+    def _split(self, start: int, end: int) -> Iterator[Line]:
+        """The lines of a stretch without fences."""
+        while start < end:
+            eol = self.text.find("\n", start, end)
+            eol = end if eol < 0 else eol
+            quote = QUOTE.match(self.text, start, eol) if self.text.find(">", start, eol) >= 0 else None
+            yield Line(start, eol, quote.end() if quote else start)
+            start = eol + 1
+
+    def _define(self, line: Line) -> None:
+        """Note the link or the footnote that a line defines."""
+        if match := links.DEFINITION.match(self.text, line.start, line.end):
+            name, url = links.key(match[1]), links.cleaned(match[3].strip("<>"))
+            self.page.references.setdefault(name, url)
+            self.definitions.append((match, name, url))
+        elif note := _NOTE.match(self.text, line.start, line.end):
+            self.page.footnotes.add(note[2])
 
     def _drop_definitions(self) -> None:
         """A definition that was used goes (its URL stands where it was used); another one becomes a plain line."""
-        for match in self.notes:
-            self.findings.fault("reference", match.start(), match.end())
-            name, url = links.key(match[1]), links.cleaned(match[3].strip("<>"))
+        for match, name, url in self.definitions:
+            self.page.fault("reference", match.start(), match.end())
             if name in self.page.used and self.page.references[name] == url:
-                self.findings.edit(match.start(), min(match.end() + 1, len(self.text)), "")
+                self.page.edit(match.start(), min(match.end() + 1, len(self.text)), "")
             else:
-                self.findings.edit(match.start(2), match.end(2), "")
+                self.page.edit(match.start(2), match.end(2), "")
 
-    def _prose(self, start: int, end: int) -> None:
-        """All lines of a stretch without fences."""
-        self.lines = []
-        position = start
-        while position < end:
-            eol = self.text.find("\n", position, end)
-            eol = end if eol < 0 else eol
-            quote = _QUOTE.match(self.text, position, eol) if self.text.find(">", position, eol) >= 0 else None
-            self.lines.append(Line(position, eol, quote.end() if quote else position))
-            position = eol + 1
-        index = 0
-        while index < len(self.lines):
-            index = self._line(index)
-        self._flush()
-
-    def _line(self, index: int) -> int:
+    def _block(self, index: int) -> int:
         """One block that starts at a line; returns the index of the first line behind it."""
         line = self.lines[index]
         stripped = self.text[line.body : line.end].strip()
-        if not stripped:
-            return self._blank(line, index)
         quoted = line.body > line.start
-        if "|" in stripped and self.dialect == "mrkdwn" and (after := self._table(index)):
-            return after
-        if not quoted and stripped[0] not in _STRUCTURAL:
-            return self._plain(index)
-        for block in self._blocks.get(stripped[0], ()):
-            if block(self, line, stripped):
-                return index + 1
-        if quoted:
-            self._quote(line)
+        if not stripped:
+            self._flush()
+            if quoted:
+                self.page.replace("quote", line.start, line.end, "")
             return index + 1
+        if "|" in stripped and self.page.is_mrkdwn and (after := self._table(index)):
+            return after
+        if quoted or stripped[0] in _STRUCTURAL:
+            for block in self._blocks.get(stripped[0], ()):
+                if block(self, line):
+                    return index + 1
+            if quoted:
+                self._quote(line)
+                return index + 1
         return self._plain(index)
-
-    def _blank(self, line: Line, index: int) -> int:
-        self._flush()
-        if line.body > line.start:
-            self.findings.replace("quote", line.start, line.end, "")
-        return index + 1
 
     def _flush(self) -> None:
         """Mend the paragraph collected so far."""
@@ -139,145 +130,127 @@ class Layout:
     def _plain(self, index: int) -> int:
         """A line of running text, perhaps a heading by what is under it."""
         line = self.lines[index]
-        if self.dialect == "mrkdwn" and (after := self._underlined(index)):
-            return after
+        if self.page.is_mrkdwn and self._is_underline(index + 1, "=" if self.paragraph else "=-"):
+            return self._underlined(index)
         if not self.text[line.start].isspace():
-            self.stack, self.marked = [], False
+            self.indents, self.marked = [], False
         self.paragraph = (self.paragraph[0] if self.paragraph else line.start, line.end)
         return index + 1
 
-    def _underlined(self, index: int) -> int:
-        """A heading with ``===`` or ``---`` under it: the index behind both lines, or 0."""
-        if index + 1 >= len(self.lines):
-            return 0
-        line, under = self.lines[index], self.lines[index + 1]
-        mark = self.text[under.start : under.end].strip()
-        if len(mark) < 3 or mark.strip("=") and (mark.strip("-") or self.paragraph):  # noqa: PLR2004, RUF021 - a rule's least length
-            return 0
-        self._flush()
-        self.findings.fault("heading", line.start, under.end)
-        self._bold_line(line.start, line.end)
-        last = index + 1
-        while last + 1 < len(self.lines) and self._is_underline(last + 1):
-            last += 1
-        self.findings.edit(line.end, self.lines[last].end, "")
-        return last + 1
+    def _is_underline(self, index: int, marks: str = "=-") -> bool:
+        line = self.lines[index] if index < len(self.lines) else Line(0, 0, 0)
+        drawn = self.text[line.start : line.end].strip()
+        return len(drawn) > 2 and any(not drawn.strip(mark) for mark in marks)  # noqa: PLR2004 - a rule's least length
 
-    def _is_underline(self, index: int) -> bool:
-        mark = self.text[self.lines[index].start : self.lines[index].end].strip()
-        return len(mark) > 2 and not (mark.strip("=") and mark.strip("-"))  # noqa: PLR2004 - a rule's least length
+    def _underlined(self, index: int) -> int:
+        """A heading with ``===`` or ``---`` under it; returns the index behind both lines."""
+        line, last = self.lines[index], index + 1
+        self._flush()
+        self.page.fault("heading", line.start, self.lines[last].end)
+        self._bold_line(line.start, line.end)
+        while self._is_underline(last + 1):
+            last += 1
+        self.page.edit(line.end, self.lines[last].end, "")
+        return last + 1
 
     def _bold_line(self, start: int, end: int) -> None:
         """Make a line bold, with its inner bold removed."""
-        while start < end and self.text[start].isspace():
-            start += 1
-        while end > start and self.text[end - 1].isspace():
-            end -= 1
-        content = self.text[start:end]
+        content = self.text[start:end].strip()
+        start = self.text.find(content, start)
+        end = start + len(content)
         if not content.strip("*_~ \t"):
             mend(self.page, start, end)
-            return
-        whole = content[0] == content[-1] == "*" and "*" not in content[1:-1] and not content[1].isspace()
-        if whole:
-            return
-        self.findings.edit(start, start, "*")
-        mend(self.page, start, end, bold=True)
-        self.findings.edit(end, end, "*")
+        elif not (content[0] == content[-1] == "*" and "*" not in content[1:-1] and not content[1].isspace()):
+            self.page.edit(start, start, "*")
+            mend(self.page, start, end, bold=True)
+            self.page.edit(end, end, "*")
 
-    def _rule(self, line: Line, stripped: str) -> bool:
+    def _rule(self, line: Line) -> bool:
         """``---``, ``***``, ``___``: Slack has no rules, an empty line parts as well."""
-        marks = stripped.replace(" ", "").replace("\t", "")
-        if len(marks) < 3 or marks[0] not in "-*_" or marks.strip(marks[0]):  # noqa: PLR2004 - a rule's least length
+        if not _RULE.fullmatch(self.text[line.body : line.end].strip()):
             return False
         self._flush()
-        if self.dialect == "mrkdwn" or line.body > line.start:
+        if self.page.is_mrkdwn or line.body > line.start:
             blank_before = line.start == 0 or self.text[max(0, line.start - 2) : line.start] in {"\n\n", "\n"}
             end = line.end
             while blank_before and end < len(self.text) and self.text[end] == "\n":
                 end += 1
-            self.findings.fault("rule", line.start, line.end)
-            self.findings.edit(line.start, end, "")
+            self.page.fault("rule", line.start, line.end)
+            self.page.edit(line.start, end, "")
         return True
 
-    def _heading(self, line: Line, _stripped: str, prefix: str = "") -> bool:
+    def _heading(self, line: Line) -> bool:
         """``## Title``: a bold line."""
         match = _HEADING.match(self.text, line.body, line.end)
         if not match:
             return False
         self._flush()
-        if self.dialect == "markdown":
-            self._unquote(line, "")
+        self._unquote(line)
+        if not self.page.is_mrkdwn:
             mend(self.page, match.end(), line.end)
             return True
-        self.stack, self.marked = [], False
+        self.indents, self.marked = [], False
         tail = _HEADING_TAIL.search(self.text, match.end(), line.end)
         end = tail.start() if tail else line.end
-        self._unquote(line, prefix)
-        self.findings.fault("heading", line.body, line.end)
-        self.findings.edit(line.body, match.end(), "")
+        self.page.fault("heading", line.body, line.end)
+        self.page.edit(line.body, match.end(), "")
         self._bold_line(match.end(), end)
-        self.findings.edit(end, line.end, "")
+        self.page.edit(end, line.end, "")
         return True
 
-    def _unquote(self, line: Line, form: str) -> None:
-        """Put ``form`` in the place of the quote marks, if there are any."""
+    def _unquote(self, line: Line) -> None:
+        """Take the quote marks away, if there are any."""
         if line.body > line.start:
-            self.findings.fault("quote", line.start, line.end)
-            self.findings.edit(line.start, line.body, form)
+            self.page.fault("quote", line.start, line.end)
+            self.page.edit(line.start, line.body, "")
 
-    def _item(self, line: Line, _stripped: str) -> bool:
+    def _item(self, line: Line) -> bool:
         """An item of a list: bullets become ``•`` with real indentation, numbers stay."""
         match = _ITEM.match(self.text, line.body, line.end)
         if not match:
             return False
         self._flush()
-        self._unquote(line, "")
+        self._unquote(line)
         content = match.end()
-        if self.dialect == "markdown":
-            mend(self.page, content, line.end)
-            return True
-        level = self._level(len(match[1].expandtabs(4)))
-        task = _TASK.match(self.text, content, line.end)
-        self._marker(match, level, task)
-        content = task.end() if task else content
-        if heading := _HEADING.match(self.text, content, line.end):
-            self.findings.replace("heading", content, heading.end(), "")
-            self._bold_line(heading.end(), line.end)
-        else:
-            mend(self.page, content, line.end)
+        if self.page.is_mrkdwn:
+            task = _TASK.match(self.text, content, line.end)
+            self._marker(match, task)
+            content = task.end() if task else content
+            if heading := _HEADING.match(self.text, content, line.end):
+                self.page.replace("heading", content, heading.end(), "")
+                self._bold_line(heading.end(), line.end)
+                return True
+        mend(self.page, content, line.end)
         return True
 
-    def _level(self, indent: int) -> int:
-        """How deep an item with this indentation lies."""
-        while self.stack and self.stack[-1] > indent:
-            self.stack.pop()
-        if not self.stack or indent > self.stack[-1] + 1:
-            self.stack.append(indent)
-        return len(self.stack) - 1
-
-    def _marker(self, match: re.Match[str], level: int, task: re.Match[str] | None) -> None:
+    def _marker(self, match: re.Match[str], task: re.Match[str] | None) -> None:
         """The edit of an item's indentation, bullet and check box."""
         start, end = match.start(), match.end()
-        indent = "    " * level
+        depth = len(match[1].expandtabs(4))
+        while self.indents and self.indents[-1] > depth:
+            self.indents.pop()
+        if not self.indents or depth > self.indents[-1] + 1:
+            self.indents.append(depth)
+        indent = "    " * (len(self.indents) - 1)
         if task:
             box = "☐ " if task[1] == " " else "☑ "
             bullet = bool(match[2] or match[3])
-            self.findings.fault("task", start, task.end())
-            self.findings.edit(start if bullet else end, task.end(), indent + box if bullet else box)
+            self.page.fault("task", start, task.end())
+            self.page.edit(start if bullet else end, task.end(), indent + box if bullet else box)
         if match[2]:
             self.marked = True
             if not task:
-                self.findings.replace("list", start, end, f"{indent}• ")
+                self.page.replace("list", start, end, f"{indent}• ")
         elif not match[3] and self.marked and match[1] != indent:
-            self.findings.replace("list", match.start(1), match.end(1), indent)
+            self.page.replace("list", match.start(1), match.end(1), indent)
 
-    def _definition(self, line: Line, _stripped: str) -> bool:
+    def _definition(self, line: Line) -> bool:
         """``[id]: url`` (settled at the end) and ``[^1]: text``."""
         if note := _NOTE.match(self.text, line.body, line.end):
             self._flush()
-            self._unquote(line, "")
-            self.findings.replace("footnote", note.start(1), note.end(1), "")
-            self.findings.edit(note.start(3), note.end(3), "")
+            self._unquote(line)
+            self.page.replace("footnote", note.start(1), note.end(1), "")
+            self.page.edit(note.start(3), note.end(3), "")
             mend(self.page, note.end(), line.end)
             return True
         if links.DEFINITION.match(self.text, line.start, line.end):
@@ -289,53 +262,49 @@ class Layout:
         """A quoted line becomes a bullet; a comparison at a line's start keeps its sign."""
         self._flush()
         marks = self.text[line.start : line.body]
-        bullet = "• " if self.dialect == "mrkdwn" else "- "
-        self.findings.fault("quote", line.start, line.end)
+        bullet = "• " if self.page.is_mrkdwn else "- "
+        self.page.fault("quote", line.start, line.end)
         start = line.start + marks.index(">")
         if _COMPARISON.match(self.text, start, line.end):
-            form = "&gt;" if self.dialect == "mrkdwn" else ZERO_WIDTH + ">"
-            self.findings.edit(line.start, start + 1, bullet + form)
+            form = "&gt;" if self.page.is_mrkdwn else ZERO_WIDTH + ">"
+            self.page.edit(line.start, start + 1, bullet + form)
             mend(self.page, start + 1, line.end)
             return
-        self.findings.edit(line.start, line.body, "    " * (marks.count(">") - 1) + bullet)
+        self.page.edit(line.start, line.body, "    " * (marks.count(">") - 1) + bullet)
         alert = _ALERT.match(self.text, line.body, line.end)
-        if alert and self.dialect == "mrkdwn":
-            self.findings.edit(line.body, line.end, f"*{alert[1]}*")
-            return
-        mend(self.page, line.body, line.end)
+        if alert and self.page.is_mrkdwn:
+            self.page.edit(line.body, line.end, f"*{alert[1]}*")
+        else:
+            mend(self.page, line.body, line.end)
 
     def _table(self, index: int) -> int:
         """A table's rows become an aligned block: the index behind it, or 0."""
-        rows = self._rows(index)
+        rows, headed = self._rows(index)
         if not rows:
             return 0
         self._flush()
-        texts = [self.text[line.body : line.end] for line in rows]
-        headed = len(texts) > 1 and tables.is_delimiter(texts[1])
-        aligns = tables.aligns(texts[1]) if headed else ""
-        body = [text for number, text in enumerate(texts) if not (headed and number == 1)]
-        cells = [[self._cell(cell) for cell in tables.cells(row)] for row in body]
+        first, last = self.lines[index], self.lines[index + len(rows) - 1]
+        aligns = tables.aligns(rows.pop(1)) if headed else ""
+        cells = [[self._cell(cell) for cell in tables.cells(row)] for row in rows]
         drawn = tables.drawn(tables.Table(cells, aligns, headed))
-        kind = "quote" if rows[0].body > rows[0].start else "table"
-        if kind == "quote":
-            self.findings.fault(kind, rows[0].start, rows[-1].end)
-        self.findings.replace("table", rows[0].start, rows[-1].end, f"```\n{drawn}\n```")
-        return index + len(rows)
+        if first.body > first.start:
+            self.page.fault("quote", first.start, last.end)
+        self.page.replace("table", first.start, last.end, f"```\n{drawn}\n```")
+        return index + len(rows) + headed
 
-    def _rows(self, index: int) -> list[Line]:
-        """The lines of the table that starts here, if one does."""
-        lines = self.lines
-        first = self.text[lines[index].body : lines[index].end]
-        headed = index + 1 < len(lines) and tables.is_delimiter(self.text[lines[index + 1].body : lines[index + 1].end])
-        if not headed and not tables.is_row(first):
-            return []
-        last = index + (2 if headed else 1)
-        while last < len(lines):
-            row = self.text[lines[last].body : lines[last].end]
-            if "|" not in row or not (headed or tables.is_row(row)):
+    def _rows(self, index: int) -> tuple[list[str], bool]:
+        """The rows of the table that starts here, if one does, and whether it has a header."""
+        lines = map(self.lines.__getitem__, range(index, len(self.lines)))
+        texts = (self.text[line.body : line.end] for line in lines)
+        rows = [next(texts)]
+        headed = False
+        for row in texts:
+            if len(rows) == 1 and tables.is_delimiter(row):
+                headed = True
+            elif "|" not in row or not (headed or tables.is_row(row)):
                 break
-            last += 1
-        return lines[index:last]
+            rows.append(row)
+        return (rows, headed) if headed or tables.is_row(rows[0]) else ([], False)
 
     def _cell(self, text: str) -> str:
         """A cell as plain text."""
@@ -345,17 +314,17 @@ class Layout:
         page.references = self.page.references
         page.used = self.page.used
         mend(page, 0, len(text))
-        return tables.flat(applied(text, page.findings.edits))
+        return tables.flat(applied(text, page.edits))
 
     def _fence(self, fence: Fence) -> None:
         """A fence in Slack's form."""
-        form = mended(self.text, fence, self.dialect)
+        form = mended(self.text, fence, self.page.dialect)
         if form != self.text[fence.start : fence.end]:
             if fence.quoted:
-                self.findings.fault("quote", fence.start, fence.end)
-            self.findings.replace("fence", fence.start, fence.end, form)
+                self.page.fault("quote", fence.start, fence.end)
+            self.page.replace("fence", fence.start, fence.end, form)
 
-    _blocks: ClassVar[Mapping[str, tuple[Callable[[Layout, Line, str], bool], ...]]] = {
+    _blocks: ClassVar[Mapping[str, tuple[Callable[[Layout, Line], bool], ...]]] = {
         **dict.fromkeys("-*", (_rule, _item)),
         **dict.fromkeys("+•0123456789", (_item,)),
         "_": (_rule,),

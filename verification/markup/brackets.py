@@ -38,10 +38,8 @@ class Place(NamedTuple):
 class Brackets:
     """The open brackets of a stretch. ``settle`` pairs the emphasis inside a label before the label is closed."""
 
-    __slots__ = ("_end", "_findings", "_open", "_page", "_settle", "_start", "_text", "codes", "last_token")
-
     def __init__(self, page: Page, start: int, end: int, settle: Callable[[int], None]) -> None:
-        self._page, self._text, self._findings = page, page.text, page.findings
+        self._page, self._text = page, page.text
         self._start, self._end, self._settle = start, end, settle
         self._open: deque[Place] = deque(maxlen=64)
         self.codes: list[tuple[int, int]] = []
@@ -51,7 +49,7 @@ class Brackets:
         """A ``[``: perhaps a footnote's mark, perhaps the start of a label. Returns where to read on."""
         note = links.FOOTNOTE.match(self._text, start, self._end) if self._text.startswith("[^", start) else None
         if note and (note[2].isdigit() or note[2] in self._page.footnotes):
-            self._findings.replace("footnote", note.start(1), note.end(1), "")
+            self._page.replace("footnote", note.start(1), note.end(1), "")
             return note.end(2) + 1
         image = bool(_IMAGE.search(self._text, max(self._start, start - 3), start))
         self._open.append(Place(start - image, start + 1, runs, image))
@@ -77,7 +75,7 @@ class Brackets:
             return close + 1
         if found.words:
             return self._words(place, close)
-        if self._page.dialect == "markdown" and not place.image and self.last_token < place.start:
+        if not self._page.is_mrkdwn and not place.image and self.last_token < place.start:
             self.last_token = place.start
             return found.end
         self.link(place, (close, found.end), found.url)
@@ -85,12 +83,12 @@ class Brackets:
 
     def _words(self, place: Place, close: int) -> int:
         """``[label](some words)`` is no link, but looks like one: the brackets go, the words stay."""
-        if self._page.dialect == "markdown":
+        if not self._page.is_mrkdwn:
             return close + 1
-        self._findings.fault("link", place.start, close + 1)
+        self._page.fault("link", place.start, close + 1)
         keep = bool(_CITED.fullmatch(self._text, place.label, close))
-        self._findings.edit(place.start, place.label, "[" if keep else "")
-        self._findings.edit(close, close + 1, "] " if keep else " ")
+        self._page.edit(place.start, place.label, "[" if keep else "")
+        self._page.edit(close, close + 1, "] " if keep else " ")
         return close + 1
 
     def _reference(self, place: Place, close: int) -> int:
@@ -114,12 +112,12 @@ class Brackets:
         self._settle(place.runs)
         nested = self.last_token >= place.label
         self.last_token = place.start
-        self._findings.fault("image" if place.image else "link", place.start, tail[1])
+        self._page.fault("image" if place.image else "link", place.start, tail[1])
         if links.is_address(url):
             url = f"mailto:{url}"
         head, foot = self._shape(self._text[place.label : tail[0]], url, nested=nested)
-        self._findings.edit(place.start, place.label, head)
-        self._findings.edit(tail[0], tail[1], foot)
+        self._page.edit(place.start, place.label, head)
+        self._page.edit(tail[0], tail[1], foot)
         if head.startswith("<"):
             self._clean_label(place.label, tail[0])
 
@@ -131,14 +129,14 @@ class Brackets:
         url = links.safe(url)
         if nested or not label.strip():
             return "", (" " if nested else "") + f"<{url}>"
-        if self._page.dialect == "markdown":
+        if not self._page.is_mrkdwn:
             return "[", f"]({url})"
         return (f"<{url}|[", "]>") if _CITED.fullmatch(label) else (f"<{url}|", ">")
 
     def _clean_label(self, start: int, end: int) -> None:
         """Inside a token a label has no line ends, no second pipe and no raw angle brackets, even in code."""
         for match in _LINE_END_OR_PIPE.finditer(self._text, start, end):
-            self._findings.edit(match.start(), match.end(), _PIPE if match[0] == "|" else " ")
+            self._page.edit(match.start(), match.end(), _PIPE if match[0] == "|" else " ")
         while self.codes and self.codes[-1][0] >= start:
             for match in _RAW_ANGLE_OR_AMPERSAND.finditer(self._text, *self.codes.pop()):
-                self._findings.edit(match.start(), match.end(), _ESCAPES[match[0]])
+                self._page.edit(match.start(), match.end(), _ESCAPES[match[0]])

@@ -13,15 +13,16 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from verification.markup import links, tables
+from verification.markup.edits import Edit, applied
 from verification.markup.link_targets import links as links_in
-from verification.markup.scanner import Segment, fences, segments
+from verification.markup.scanner import fences, segments
 from verification.types import Dialect, Source
 
-_CITATION = re.compile(r"(?<!\\)\[(\d{1,9}(?:[ ]?,[ ]?\d{1,9})*)\](?!\()")
 _MARKDOWN_LINK = re.compile(r"!?\[(?:[^\[\]\n\\]|\\.){0,600}+\]\([^\s()]*+(?:\([^\s()]*+\)[^\s()]*+)*+\)")
+_LINK_OR_CITATION = re.compile(rf"{_MARKDOWN_LINK.pattern}|(?<!\\)\[(\d{{1,9}}(?: ?, ?\d{{1,9}})*)\](?!\()")
 _UNESCAPED = re.compile(r"[<>]|&(?!(?:amp|lt|gt);)")
 _ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-_ENTITY_OR_CHAR = re.compile(r"&(?:amp|lt|gt);|.", re.DOTALL)
+_ESCAPE = re.compile(r"&(?:amp|lt|gt);")
 _ATOM = re.compile(r"https?://[^\s<>|]+|&(?:amp|lt|gt);|\[\d[\d, ]{0,60}\]")
 _PARAGRAPH = re.compile(r"\n[ \t]*(?:\n[ \t]*)*\n")
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*[ \t]+|[。！？][」』）]*")
@@ -43,38 +44,27 @@ def split(
 ) -> tuple[str, ...]:
     """The texts of the blocks Slack gets, each at most ``limit`` characters (at least 40), none of them blank."""
     limit = max(limit, 40)
-    rendered = render(text, sources, dialect)
     chunks: list[str] = []
     current: list[ChunkUnit] = []
-    size = 0
-    for unit in _fitting(_units(rendered), limit):
-        length = len(unit.text) + (len(unit.lead) if current else 0)
-        if current and size + length > limit:
-            current, carried = _carry(current, unit, limit)
-            chunks.append(_joined(current))
+    for unit in _fitting(_units(render(text, sources, dialect)), limit):
+        if current and len(_joined([*current, unit])) > limit:
+            carried = _carried(current[-1], unit, limit)
+            chunks.append(_joined(current[: len(current) - len(carried)]))
             current = carried
-            size = len(_joined(current))
-            length = len(unit.text) + (len(unit.lead) if current else 0)
         current.append(unit)
-        size += length
     chunks.append(_joined(current))
     return tuple(chunk for chunk in chunks if chunk.strip())
 
 
 def messages(chunks: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     """Chunks grouped into messages: at most 45 blocks and 12,000 characters each (one longer chunk stands alone)."""
-    groups: list[tuple[str, ...]] = []
-    current: list[str] = []
-    size = 0
+    groups: list[list[str]] = []
     for chunk in chunks:
-        if current and (len(current) == _BLOCKS_PER_MESSAGE or size + len(chunk) > _CHARACTERS_PER_MESSAGE):
-            groups.append(tuple(current))
-            current, size = [], 0
-        current.append(chunk)
-        size += len(chunk)
-    if current:
-        groups.append(tuple(current))
-    return tuple(groups)
+        last = groups[-1] if groups else []
+        if not last or len(last) == _BLOCKS_PER_MESSAGE or sum(map(len, last)) + len(chunk) > _CHARACTERS_PER_MESSAGE:
+            groups.append([])
+        groups[-1].append(chunk)
+    return tuple(map(tuple, groups))
 
 
 def render(text: str, sources: tuple[Source, ...], dialect: Dialect) -> str:
@@ -87,46 +77,30 @@ def render(text: str, sources: tuple[Source, ...], dialect: Dialect) -> str:
     for segment in segments(text):
         part = text[segment.start : segment.end]
         if segment.kind == "text":
-            part = _cited(part, urls, dialect) if urls else part
-            part = _linked(part) if dialect == "mrkdwn" else part
+            part = _LINK_OR_CITATION.sub(lambda match: _cited(match, urls, dialect), part) if urls else part
+            part = applied(part, _bare_urls(part)) if dialect == "mrkdwn" else part
         elif segment.kind != "token" and dialect == "mrkdwn":
             part = _UNESCAPED.sub(lambda match: _ESCAPES[match[0]], part)
         pieces.append(part)
     return "".join(pieces)
 
 
-def _linked(text: str) -> str:
-    """One stretch of mrkdwn with its bare URLs as links. A host without ``https://`` stays a word."""
-    pieces: list[str] = []
-    position = 0
+def _bare_urls(text: str) -> Iterator[Edit]:
+    """The bare URLs of one stretch of mrkdwn as links. A host without ``https://`` stays a word."""
     for link in links_in(text):
         if text.startswith(("https://", "http://"), link.start):
-            pieces += (text[position : link.start], f"<{link.target}>")
-            position = link.end
-    return "".join([*pieces, text[position:]])
+            yield Edit(link.start, link.end, f"<{link.target}>")
 
 
-def _cited(text: str, urls: dict[int, str], dialect: Dialect) -> str:
-    """Citations of one stretch of text as links; in Markdown, links that stand there already are stepped over."""
-    if dialect == "mrkdwn":
-        return _CITATION.sub(lambda match: _links(match, urls, dialect), text)
-    pieces, position = [], 0
-    for link in _MARKDOWN_LINK.finditer(text):
-        pieces.append(_CITATION.sub(lambda match: _links(match, urls, dialect), text[position : link.start()]))
-        pieces.append(link[0])
-        position = link.end()
-    pieces.append(_CITATION.sub(lambda match: _links(match, urls, dialect), text[position:]))
-    return "".join(pieces)
-
-
-def _links(match: re.Match[str], urls: dict[int, str], dialect: Dialect) -> str:
-    numbers = [number.strip() for number in match[1].split(",")]
-    if not any(int(number) in urls for number in numbers):
+def _cited(match: re.Match[str], urls: dict[int, str], dialect: Dialect) -> str:
+    """A citation as links to those of its sources that have an address; a link that stands there already stays."""
+    numbers = [int(number) for number in match[1].split(",")] if match[1] else []
+    if urls.keys().isdisjoint(numbers):
         return match[0]
-    return "".join(_link(number, urls.get(int(number), ""), dialect) for number in numbers)
+    return "".join(_link(number, urls.get(number, ""), dialect) for number in numbers)
 
 
-def _link(number: str, url: str, dialect: Dialect) -> str:
+def _link(number: int, url: str, dialect: Dialect) -> str:
     if not url:
         return f"[{number}]"
     if dialect == "mrkdwn":
@@ -172,13 +146,10 @@ def _fitting(units: Iterator[ChunkUnit], limit: int) -> Iterator[ChunkUnit]:
             lead = "\n"
 
 
-def _carry(current: list[ChunkUnit], following: ChunkUnit, limit: int) -> tuple[list[ChunkUnit], list[ChunkUnit]]:
-    """Leave a title or a list's introduction to the chunk of what it introduces, if there is room."""
-    last = current[-1]
+def _carried(last: ChunkUnit, following: ChunkUnit, limit: int) -> list[ChunkUnit]:
+    """A title or a list's introduction goes to the chunk of what it introduces, if there is room."""
     introduces = not last.fenced and "\n" not in last.text and (last.text.endswith(":") or _is_title(last.text))
-    if introduces and len(last.text) + len(following.lead) + len(following.text) <= limit:
-        return current[:-1], [last]
-    return current, []
+    return [last] if introduces and len(_joined([last, following])) <= limit else []
 
 
 def _is_title(text: str) -> bool:
@@ -209,18 +180,14 @@ def _cut_fence(text: str, limit: int) -> Iterator[str]:
 def _code_lines(body: str, room: int) -> Iterator[str]:
     """Lines of code, longer ones cut anywhere but inside an escape."""
     for line in body.split("\n"):
-        if len(line) <= room:
-            yield line
-            continue
-        piece: list[str] = []
-        size = 0
-        for match in _ENTITY_OR_CHAR.finditer(line):
-            if size + len(match[0]) > room:
-                yield "".join(piece)
-                piece, size = [], 0
-            piece.append(match[0])
-            size += len(match[0])
-        yield "".join(piece)
+        position = 0
+        while position + room < len(line):
+            cut = position + room
+            for escape in _ESCAPE.finditer(line, max(position + 1, cut - 4), cut + 4):
+                cut = escape.start() if escape.start() < cut < escape.end() else cut
+            yield line[position:cut]
+            position = cut
+        yield line[position:]
 
 
 def _cut_prose(text: str, limit: int) -> Iterator[str]:
@@ -237,26 +204,21 @@ def _cut_prose(text: str, limit: int) -> Iterator[str]:
 
 
 def _packed(pieces: Iterator[str], room: int) -> Iterator[str]:
-    """Lines joined as long as they fit."""
-    current: list[str] = []
-    size = 0
+    """Lines joined as long as they fit; there is at least one."""
+    current = next(pieces)
     for piece in pieces:
-        if current and size + 1 + len(piece) > room:
-            yield "\n".join(current)
-            current, size = [], 0
-        size += len(piece) + bool(current)
-        current.append(piece)
-    if current:
-        yield "\n".join(current)
+        if len(current) + 1 + len(piece) > room:
+            yield current
+            current = piece
+        else:
+            current += "\n" + piece
+    yield current
 
 
 def _cut_line(line: str, room: int) -> Iterator[str]:
     """One long line as pieces of at most ``room`` characters."""
-    if len(line) <= room:
-        yield line
-        return
-    spans = _atoms(line)
-    position, index = 0, 0
+    spans = _atoms(line) if len(line) > room else []
+    position = index = 0
     while len(line) - position > room:
         while index < len(spans) and spans[index][1] <= position:
             index += 1
@@ -265,30 +227,23 @@ def _cut_line(line: str, room: int) -> Iterator[str]:
         position = cut
         while position < len(line) and line[position].isspace():
             position += 1
-    if position < len(line):
+    if position < len(line) or not line:
         yield line[position:]
 
 
 def _atoms(line: str) -> list[tuple[int, int]]:
     """What must stay whole: code, tokens, links, addresses, citations, escapes; in order, not overlapping."""
     found: list[tuple[int, int]] = []
-    for segment in segments(line):
-        if segment.kind != "text":
-            found.append((segment.start, segment.end))
-        else:
-            found.extend(_text_atoms(line, segment))
+    for kind, start, end in segments(line):
+        if kind != "text":
+            found.append((start, end))
+            continue
+        inside = [match.span() for atom in (_MARKDOWN_LINK, _ATOM) for match in atom.finditer(line, start, end)]
+        # A link comes before what begins at the same place: the sort keeps their order.
+        for span in sorted(inside, key=lambda span: span[0]):
+            if not found or span[0] >= found[-1][1]:
+                found.append(span)
     return found
-
-
-def _text_atoms(line: str, segment: Segment) -> Iterator[tuple[int, int]]:
-    # A link comes before what begins at the same place: the sort keeps their order.
-    found = [match.span() for match in _MARKDOWN_LINK.finditer(line, segment.start, segment.end)]
-    found += [match.span() for match in _ATOM.finditer(line, segment.start, segment.end)]
-    end = segment.start
-    for start, stop in sorted(found, key=lambda span: span[0]):
-        if start >= end:
-            yield start, stop
-            end = stop
 
 
 def _cut(line: str, start: int, room: int, spans: list[tuple[int, int]], first: int) -> int:

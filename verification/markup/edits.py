@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import cached_property
 from typing import NamedTuple
 
 from verification.types import Dialect
 
 ZERO_WIDTH = "\u200b"
+_TAG_NAME = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)")
 
 
 class Edit(NamedTuple):
@@ -30,31 +32,8 @@ class Fault(NamedTuple):
     end: int
 
 
-class Findings:
-    """What one pass over a text collected."""
-
-    __slots__ = ("edits", "faults")
-
-    def __init__(self) -> None:
-        self.edits: list[Edit] = []
-        self.faults: list[Fault] = []
-
-    def edit(self, start: int, end: int, text: str) -> None:
-        """Note one replacement."""
-        self.edits.append(Edit(start, end, text))
-
-    def fault(self, kind: str, start: int, end: int) -> None:
-        """Note one fault."""
-        self.faults.append(Fault(kind, start, end))
-
-    def replace(self, kind: str, start: int, end: int, text: str) -> None:
-        """Note a fault that one replacement mends."""
-        self.faults.append(Fault(kind, start, end))
-        self.edits.append(Edit(start, end, text))
-
-
 def applied(text: str, edits: Iterable[Edit]) -> str:
-    """The text after all edits. One that overlaps an earlier one is skipped."""
+    """The text after all edits."""
     pieces: list[str] = []
     position = 0
     for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
@@ -69,26 +48,33 @@ def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
     return applied(text, [Edit(start, end, " " * (end - start)) for start, end in spans])
 
 
-_TAG_NAME = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)")
-
-
 class Page:
-    """The text, the dialect, the definitions and the findings of a pass."""
-
-    __slots__ = ("_tag_names", "dialect", "findings", "footnotes", "references", "text", "used")
+    """The text, the dialect and the definitions of a pass, and what it found."""
 
     def __init__(self, text: str, dialect: Dialect) -> None:
         self.text = text
         self.dialect = dialect
-        self.findings = Findings()
+        self.is_mrkdwn = dialect == "mrkdwn"
+        self.edits: list[Edit] = []
+        self.faults: list[Fault] = []
         self.references: dict[str, str] = {}
         self.footnotes: set[str] = set()
         self.used: set[str] = set()
-        self._tag_names: frozenset[tuple[bool, str]] | None = None
 
-    def has_tag(self, name: str, *, closing: bool) -> bool:
-        """Whether an opening (or closing) tag of this name stands anywhere on the page."""
-        if self._tag_names is None:
-            found = _TAG_NAME.finditer(self.text)
-            self._tag_names = frozenset((match[1] == "/", match[2].lower()) for match in found)
-        return (closing, name) in self._tag_names
+    def edit(self, start: int, end: int, text: str) -> None:
+        """Note one replacement."""
+        self.edits.append(Edit(start, end, text))
+
+    def fault(self, kind: str, start: int, end: int) -> None:
+        """Note one fault."""
+        self.faults.append(Fault(kind, start, end))
+
+    def replace(self, kind: str, start: int, end: int, text: str) -> None:
+        """Note a fault that one replacement mends."""
+        self.fault(kind, start, end)
+        self.edit(start, end, text)
+
+    @cached_property
+    def tags(self) -> frozenset[tuple[bool, str]]:
+        """The names of the tags anywhere on the page, each with whether it is a closing one."""
+        return frozenset((match[1] == "/", match[2].lower()) for match in _TAG_NAME.finditer(self.text))

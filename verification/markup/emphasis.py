@@ -11,20 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from verification.markup.edits import ZERO_WIDTH, Findings
+from verification.markup.edits import ZERO_WIDTH, Page
+from verification.text.lexicon import beside
 
-_NAMES = (
-    "init main name file doc all dict str repr call enter exit new del len iter next eq ne lt le gt ge"
-    " hash bool add sub mul or and xor not int float index getattr setattr delattr getitem setitem delitem"
-    " contains class module qualname slots version author path package loader spec cached builtins import"
-    " annotations aenter aexit await aiter anext reversed missing bases mro subclasses weakref copy"
-    " deepcopy reduce format bytes dir sizeof get set debug future pycache tests test mocks snapshots"
-    " fixtures typename proto schema type dirname filename FILE LINE DIR CLASS FUNCTION METHOD NAMESPACE"
-    " DATE TIME COUNTER func"
-)
-_DUNDERS = frozenset(_NAMES.split())
+_DUNDERS = frozenset(beside(__file__)["dunders"].split())
 _DUNDER = re.compile(r"__([A-Za-z0-9]\w{0,40}?)__(?!\w)", re.ASCII)
 _SPACE = re.compile(r"\s")
+_LINE_END = re.compile(r"[ \t]*\n[ \t]*")
+_REACH = 16  # how many runs a closer looks back over: more open marks than this are noise, and noise must stay linear
 _CJK_FROM = "\u2e80"
 _OPENING = frozenset("「『（【《〈“‘\"'`[<")
 _CLOSING = frozenset(":.!?;)」』）】》〉：。！？；、，”’\"'`]>")
@@ -143,9 +137,6 @@ def _opener(text: str, stack: list[Run], waiting: dict[str, int], closer: Run) -
     return None
 
 
-_REACH = 16  # how many runs a closer looks back over: more open marks than this are noise, and noise must stay linear
-
-
 def _fits(text: str, opener: Run, closer: Run) -> bool:
     """Whether two runs of the same mark make a pair."""
     if closer.mark in "bis":
@@ -174,56 +165,45 @@ def _joined(opener: Run, closer: Run) -> Pair:
     return Pair(open_end - use, open_end, close_start, close_start + use, kind, closer.mark)
 
 
-def mend(text: str, found: list[Pair], findings: Findings, *, bold: bool, bounds: tuple[int, int]) -> None:
+def mend(page: Page, found: list[Pair], *, bold: bool, bounds: tuple[int, int]) -> None:
     """Edits that turn pairs into Slack's marks. ``bold``: the whole stretch becomes bold, so inner bold goes."""
-    for pair, inside, around in _nested(found, bold=bold):
+    outer_of = dict(zip(found, _outer(found), strict=True))
+    around_bold = {outer for pair, outer in outer_of.items() if pair.kind == "bold"}
+    in_bold: dict[Pair | None, bool] = {None: bold}
+    for pair, outer in outer_of.items():
+        in_bold[pair] = in_bold[outer] or (outer is not None and outer.kind == "bold")
         if pair.kind == "italic" and pair.mark in "*_":
-            if (inside or around) and pair.mark == "*":
-                _mark(text, pair, "_", findings, bounds)
+            if pair.mark == "*" and (in_bold[pair] or pair in around_bold):
+                _mark(page, pair, "_", bounds)
             continue
-        findings.fault("html" if pair.mark in "bis" else pair.kind, pair.open_start, pair.close_end)
-        mark = {"bold": "*", "italic": "_", "strike": "~"}[pair.kind]
-        drop = inside and pair.kind == "bold"
-        if (
-            drop
-            or pair.open_end == pair.close_start
-            or text[pair.open_end].isspace()
-            or text[pair.close_start - 1].isspace()
-        ):
-            findings.edit(pair.open_start, pair.open_end, "")
-            findings.edit(pair.close_start, pair.close_end, "")
+        page.fault("html" if pair.mark in "bis" else pair.kind, pair.open_start, pair.close_end)
+        loose = page.text[pair.open_end].isspace() or page.text[pair.close_start - 1].isspace()
+        if (in_bold[pair] and pair.kind == "bold") or pair.open_end == pair.close_start or loose:
+            page.edit(pair.open_start, pair.open_end, "")
+            page.edit(pair.close_start, pair.close_end, "")
         else:
-            _mark(text, pair, mark, findings, bounds)
+            _mark(page, pair, {"bold": "*", "italic": "_", "strike": "~"}[pair.kind], bounds)
 
 
-def _nested(found: list[Pair], *, bold: bool) -> Iterator[tuple[Pair, bool, bool]]:
-    """Each pair with whether it lies inside bold and whether it lies around bold."""
-    around: set[Pair] = set()
+def _outer(found: list[Pair]) -> Iterator[Pair | None]:
+    """For each pair the one that it lies in."""
     stack: list[Pair] = []
-    inside: dict[Pair, bool] = {}
     for pair in found:
         while stack and stack[-1].close_end <= pair.open_start:
             stack.pop()
-        outer = stack[-1] if stack else None
-        inside[pair] = bold if outer is None else inside[outer] or outer.kind == "bold"
-        if pair.kind == "bold" and outer is not None:
-            around.add(outer)
+        yield stack[-1] if stack else None
         stack.append(pair)
-    for pair in found:
-        yield pair, inside[pair], pair in around
 
 
-def _mark(text: str, pair: Pair, mark: str, findings: Findings, bounds: tuple[int, int]) -> None:
+def _mark(page: Page, pair: Pair, mark: str, bounds: tuple[int, int]) -> None:
     """Put Slack's mark in place, with a zero-width space where a word touches it (Slack wants a word boundary)."""
-    before = text[pair.open_start - 1] if pair.open_start > bounds[0] else " "
-    after = text[pair.close_end] if pair.close_end < bounds[1] else " "
-    findings.edit(pair.open_start, pair.open_end, (ZERO_WIDTH if _touches(before) else "") + mark)
-    findings.edit(pair.close_start, pair.close_end, mark + (ZERO_WIDTH if _touches(after) else ""))
-    if mark != "*" or pair.kind != "bold":
-        return
-    for line in re.finditer(r"[ \t]*\n[ \t]*", text[pair.open_end : pair.close_start]):
-        start = pair.open_end + line.start()
-        findings.edit(start, pair.open_end + line.end(), f"{mark}\n{mark}")
+    before = page.text[pair.open_start - 1] if pair.open_start > bounds[0] else " "
+    after = page.text[pair.close_end] if pair.close_end < bounds[1] else " "
+    page.edit(pair.open_start, pair.open_end, (ZERO_WIDTH if _touches(before) else "") + mark)
+    page.edit(pair.close_start, pair.close_end, mark + (ZERO_WIDTH if _touches(after) else ""))
+    if pair.kind == "bold":  # bold ends with its line
+        for line in _LINE_END.finditer(page.text, pair.open_end, pair.close_start):
+            page.edit(line.start(), line.end(), f"{mark}\n{mark}")
 
 
 def _touches(char: str) -> bool:

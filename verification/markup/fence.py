@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 
 from verification.markup.edits import ZERO_WIDTH
-from verification.markup.scanner import Fence
+from verification.markup.scanner import QUOTE, Fence
 from verification.types import Dialect
 
-_QUOTE = re.compile(r"[ \t]*(?=>)(?:>[ \t]?)+")
 _LANGUAGE = re.compile(r"([A-Za-z][\w+#.-]{0,30})(?:[ \t]*(?:\{.*\}|[\w-]+=.*))?$")
 _NAMES = (
     "bash sh shell zsh console python py json yaml yml toml ini sql html css js javascript ts typescript go rust java"
@@ -49,7 +48,7 @@ def _code(text: str, fence: Fence) -> str:
     if not fence.closed:
         body = body.rstrip("\n")
     if fence.quoted:
-        return "\n".join(_QUOTE.sub("", line, count=1) for line in body.split("\n"))
+        return "\n".join(QUOTE.sub("", line, count=1) for line in body.split("\n"))
     if not fence.indent:
         return body
     return "\n".join(line[min(fence.indent, len(line) - len(line.lstrip(" \t"))) :] for line in body.split("\n"))

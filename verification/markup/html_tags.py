@@ -8,35 +8,29 @@ from __future__ import annotations
 import re
 from html.entities import html5
 
+from verification.text.lexicon import beside
+
 _VALUE = r"(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s\"'<>=]+)"
 TAG = re.compile(rf"<(/?)([A-Za-z][A-Za-z0-9]*)((?:\s+(?:[\w:-]+\s*=\s*{_VALUE}|open|checked|disabled))*)\s*(/?)>")
+_TAGS = beside(__file__)
 LEAKED = re.compile(
-    r"</?(?:thinking|think|thought|thoughts|answer|reasoning|reflection|scratchpad|analysis|final|response"
-    r"|tool_call|tool_calls|tool_response|tool_result|function_call|function_calls|function_results|invoke|parameter"
-    r"|system|assistant|user|instructions|context)(?:\s[^<>\n]*)?>|<\|[A-Za-z_]{3,40}\|>|</?antml:[^<>\n]*>",
+    rf"</?(?:{'|'.join(_TAGS['leaked'].split())})(?:\s[^<>\n]*)?>|<\|[A-Za-z_]{{3,40}}\|>|</?antml:[^<>\n]*>",
     re.IGNORECASE,
 )
 ENTITY = re.compile(r"&(?:#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6})|([A-Za-z][A-Za-z0-9]{1,31}));")
 ESCAPED = re.compile(r"&(?:amp|lt|gt);")
 _ATTRIBUTE = re.compile(r"\b(href|src|alt)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
-EMPHASIS = {"b": "b", "strong": "b", "i": "i", "em": "i", "s": "s", "del": "s", "strike": "s"}
-CODE = frozenset({"code", "kbd", "tt", "samp"})
-_BREAKS = {"br": "\n", "hr": "\n\n", "li": "\n- ", "h1": "\n# ", "h2": "\n# ", "h3": "\n# "}
-_BREAKS |= {"h4": "\n# ", "h5": "\n# ", "h6": "\n# ", "td": " ", "th": " ", "dt": "\n", "dd": "\n"}
-_BLOCKS = frozenset({"p", "div", "ul", "ol", "dl", "table", "tr", "section", "blockquote", "details", "summary", "pre"})
-_UNMARKED = (
-    "span u ins sup sub small big mark font center thead tbody tfoot caption abbr cite q article header footer"
-    " main nav aside figure figcaption picture source video audio iframe form label button wbr"
+EMPHASIS: dict[str, str] = _TAGS["emphasis"]
+CODE, ALONE, _BLOCKS, _HEADINGS, _SILENT = (
+    frozenset(_TAGS[kind].split()) for kind in ("code", "alone", "blocks", "headings", "silent")
 )
-_SILENT = frozenset(_UNMARKED.split())
-_BREAKING_ENDS = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
-ALONE = frozenset({"br", "hr", "img", "wbr", "li", "p", "td", "th", "tr", "dt", "dd"})
-HTML = frozenset(EMPHASIS) | CODE | frozenset(_BREAKS) | _BLOCKS | _SILENT | {"a", "img"}
+_BREAKS: dict[str, str] = {**_TAGS["breaks"], **dict.fromkeys(_HEADINGS, "\n# ")}
+HTML = CODE | _BLOCKS | _SILENT | {*EMPHASIS, *_BREAKS, "a", "img"}
 
 
 def plain_form(name: str, *, closing: bool) -> str:
     """What stands in the place of a tag that has no mark of its own in Slack."""
-    if name in _BLOCKS or (closing and name in _BREAKING_ENDS):
+    if name in _BLOCKS or (closing and name in _HEADINGS):
         return "\n"
     return "" if closing else _BREAKS.get(name, "")
 

@@ -40,33 +40,24 @@ def mend(page: Page, start: int, end: int, *, bold: bool = False) -> None:
 class Inline:
     """One stretch ``[start, end)`` of a page."""
 
-    __slots__ = ("anchors", "bold", "brackets", "end", "findings", "mrkdwn", "page", "runs", "spans", "start", "text")
-
     def __init__(self, page: Page, start: int, end: int, *, bold: bool = False) -> None:
         self.page, self.text, self.start, self.end, self.bold = page, page.text, start, end, bold
-        self.findings, self.mrkdwn = page.findings, page.dialect == "mrkdwn"
+        self.mrkdwn = page.is_mrkdwn
         self.spans: CodeSpans | None = None
         self.runs: list[emphasis.Run] = []
         self.anchors: list[Place] = []
         self.brackets = Brackets(page, start, end, self._settle)
 
-    def mend(self) -> None:
-        """Collect the faults and edits of the stretch."""
+    def mend(self, signs: str = "`<>&\\*_~:[]") -> None:
+        """Collect the faults and edits of the stretch; in the label of a token not all signs are Slack's business."""
         position, search, text, end = self.start, _SPECIAL.search, self.text, self.end
         while match := search(text, position, end):
-            position = _HANDLERS[text[match.start()]](self, match)
+            char = text[match.start()]
+            position = _HANDLERS[char](self, match) if char in signs else match.end()
         self._settle(0)
         for place in self.anchors:
             form = f"<{links.safe(place.url)}>" if links.is_absolute(place.url) else ""
-            self.findings.replace("html", place.start, place.label, form)
-
-    def mend_label(self) -> None:
-        """The same for the label of a token, where only marks and ``&`` are Slack's business."""
-        position, text = self.start, self.text
-        while match := _SPECIAL.search(text, position, self.end):
-            char = text[match.start()]
-            position = _HANDLERS[char](self, match) if char in "`&*_~" else match.end()
-        self._settle(0)
+            self.page.replace("html", place.start, place.label, form)
 
     def _settle(self, first: int) -> None:
         """Pair the runs from ``first`` on: they are all there will be at this depth. Tags without a partner go."""
@@ -74,39 +65,33 @@ class Inline:
         del self.runs[first:]
         if not runs or not self.mrkdwn:
             return
-        tag_runs = [run for run in runs if run.mark in "bis"]
         found = emphasis.pairs(self.text, runs)
-        if found:
-            emphasis.mend(self.text, found, self.findings, bold=self.bold, bounds=(self.start, self.end))
-        if tag_runs:
-            paired = {start for pair in found for start in (pair.open_start, pair.close_start)}
-            for run in tag_runs:
-                if run.start not in paired:
-                    self.findings.replace("html", run.start, run.end, "")
+        emphasis.mend(self.page, found, bold=self.bold, bounds=(self.start, self.end))
+        paired = {start for pair in found for start in (pair.open_start, pair.close_start)}
+        for run in runs:
+            if run.mark in "bis" and run.start not in paired:
+                self.page.replace("html", run.start, run.end, "")
 
     def code(self, match: re.Match[str]) -> int:
-        """Step over inline code; unmatched runs of three would open a block in Slack."""
+        """Step over inline code. Slack knows one tick or three: doubled ones become single where the code has none.
+
+        Unmatched runs of three would open a block in Slack.
+        """
         ticks = _TICKS.match(self.text, match.start(), self.end)
         start, end = match.start(), ticks.end() if ticks else match.end()
         if self.spans is None:
             self.spans = CodeSpans(self.text, self.start, self.end)
         size = end - start
         close = self.spans.end_of(start, size)
-        if close >= 0:
-            self.brackets.codes.append((start, close))
-            self._single_ticks(start, close, size)
-            return close
-        if size >= _FENCE and self.mrkdwn:
-            self.findings.replace("fence", start, end, _GRAVE * size)
-        return end
-
-    def _single_ticks(self, start: int, close: int, size: int) -> None:
-        """Slack knows one tick or three: doubled ones become single, unless the code itself has ticks."""
-        body = self.text[start + size : close - size]
+        if close < 0:
+            if size >= _FENCE and self.mrkdwn:
+                self.page.replace("fence", start, end, _GRAVE * size)
+            return end
+        self.brackets.codes.append((start, close))
+        body = self.text[end : close - size]
         if size == 2 and self.mrkdwn and "`" not in body and body.strip():  # noqa: PLR2004 - ``x``
-            self.findings.fault("code", start, close)
-            self.findings.edit(start, start + size, "`")
-            self.findings.edit(close - size, close, "`")
+            self.page.replace("code", start, close, f"`{body}`")
+        return close
 
     def angle(self, match: re.Match[str]) -> int:
         """A token, a leaked tag, HTML, a mail address, or a bare ``<``."""
@@ -120,9 +105,9 @@ class Inline:
             if after := self._markup(start):
                 return after
         if self.mrkdwn:
-            self.findings.replace("bare", start, start + 1, "&lt;")
+            self.page.replace("bare", start, start + 1, "&lt;")
         elif tags.TAG.match(self.text, start, self.end):
-            self.findings.replace("bare", start, start + 1, "\\<")
+            self.page.replace("bare", start, start + 1, "\\<")
         return start + 1
 
     def _markup(self, start: int) -> int:
@@ -130,11 +115,11 @@ class Inline:
         if self.text.startswith("<!--", start):
             close = self.text.find("-->", start + 4, min(self.end, start + 4000))
             if close >= 0:
-                self.findings.replace("html", start, close + 3, "")
+                self.page.replace("html", start, close + 3, "")
             return close + 3 if close >= 0 else 0
         if mail := _MAIL.match(self.text, start, self.end):
             if self.mrkdwn:
-                self.findings.replace("link", start, mail.end(), f"<mailto:{mail[1]}|{mail[1]}>")
+                self.page.replace("link", start, mail.end(), f"<mailto:{mail[1]}|{mail[1]}>")
             self.brackets.last_token = start
             return mail.end()
         tag = tags.TAG.match(self.text, start, self.end)
@@ -145,7 +130,7 @@ class Inline:
         name, closing = tag[2].lower(), bool(tag[1])
         if name not in tags.HTML:
             return False
-        return name in tags.ALONE or bool(tag[4]) or self.page.has_tag(name, closing=not closing)
+        return name in tags.ALONE or bool(tag[4]) or (not closing, name) in self.page.tags
 
     def _token(self, match: re.Match[str]) -> int:
         """Slack's own token stays; its label follows the rules of text."""
@@ -155,10 +140,10 @@ class Inline:
         if pipe < 0 or self.text[start + 1] in "@#!":
             return end
         if self.mrkdwn:
-            Inline(self.page, pipe + 1, end - 1, bold=self.bold).mend_label()
+            Inline(self.page, pipe + 1, end - 1, bold=self.bold).mend("`&*_~")
             return end
         label = "".join("\\" + char if char in "[]" else char for char in self.text[pipe + 1 : end - 1])
-        self.findings.replace("link", start, end, f"[{label}]({self.text[start + 1 : pipe]})")
+        self.page.replace("link", start, end, f"[{label}]({self.text[start + 1 : pipe]})")
         return end
 
     def _tag(self, match: re.Match[str]) -> int:
@@ -169,13 +154,13 @@ class Inline:
             self.runs.append(emphasis.Run(start, end, tags.EMPHASIS[name], 1, opens=not closing, closes=closing))
             return end
         if name in tags.CODE and (span := _CODE_TAG.match(self.text, start, self.end)):
-            self.findings.replace("html", start, span.end(), f"`{links.cleaned(span[2])}`")
+            self.page.replace("html", start, span.end(), f"`{links.cleaned(span[2])}`")
             return span.end()
         if name == "a":
             return self._anchor(match, closing=closing)
         if name == "img":
             return self._picture(match)
-        self.findings.replace("html", start, end, self._plain_form(name, match, closing=closing))
+        self.page.replace("html", start, end, self._plain_form(name, match, closing=closing))
         return end
 
     def _plain_form(self, name: str, match: re.Match[str], *, closing: bool) -> str:
@@ -199,7 +184,7 @@ class Inline:
             place = self.anchors.pop()
             self.brackets.link(place, (start, end), place.url)
         else:
-            self.findings.replace("html", start, end, "")
+            self.page.replace("html", start, end, "")
         return end
 
     def _picture(self, match: re.Match[str]) -> int:
@@ -214,13 +199,13 @@ class Inline:
         else:
             form = f"<{links.safe(url)}|{label}>" if self.mrkdwn else f"[{label}]({links.safe(url)})"
         self.brackets.last_token = match.start()
-        self.findings.replace("image", match.start(), match.end(), form)
+        self.page.replace("image", match.start(), match.end(), form)
         return match.end()
 
     def close_angle(self, match: re.Match[str]) -> int:
         """Bare ``>``, one or many."""
         if self.mrkdwn:
-            self.findings.replace("bare", match.start(), match.end(), "&gt;" * (match.end() - match.start()))
+            self.page.replace("bare", match.start(), match.end(), "&gt;" * (match.end() - match.start()))
         return match.end()
 
     def ampersand(self, match: re.Match[str]) -> int:
@@ -234,9 +219,9 @@ class Inline:
         char = tags.character(entity) if entity else ""
         if entity and char:
             guard = ZERO_WIDTH if char in _MARKUP else ""
-            self.findings.replace("entity", start, entity.end(), guard + _ESCAPES.get(char, char) + guard)
+            self.page.replace("entity", start, entity.end(), guard + _ESCAPES.get(char, char) + guard)
             return entity.end()
-        self.findings.replace("bare", start, start + 1, "&amp;")
+        self.page.replace("bare", start, start + 1, "&amp;")
         return start + 1
 
     def backslash(self, match: re.Match[str]) -> int:
@@ -246,16 +231,16 @@ class Inline:
         if not self.mrkdwn or char in {"", "\\"}:
             return min(start + 2, self.end)
         if char in _ESCAPES:
-            self.findings.replace("backslash", start, start + 2, _ESCAPES[char])
+            self.page.replace("backslash", start, start + 2, _ESCAPES[char])
             return start + 2
         if char in "*_~`":
             return self._literal_mark(start, char)
         if char == "[" and (pair := _LITERAL_BRACKETS.match(self.text, start, self.end)):
             return self._literal_brackets(pair)
         if char in "#+-" and not self.text[max(self.start, start - 9) : start].rpartition("\n")[2].strip():
-            self.findings.replace("backslash", start, start + 1, ZERO_WIDTH)
+            self.page.replace("backslash", start, start + 1, ZERO_WIDTH)
         elif char in "\n#" or (char == "." and start > self.start and self.text[start - 1].isdigit()):
-            self.findings.replace("backslash", start, start + 1, "")
+            self.page.replace("backslash", start, start + 1, "")
         return start + (1 if char == "\n" else 2)
 
     def _literal_mark(self, start: int, char: str) -> int:
@@ -265,18 +250,18 @@ class Inline:
         if not before.isspace() and _WINDOWS_PATH.search(self.text[max(self.start, start - 80) : start + 1]):
             return start + 2
         joins = char == "_" and before.isalnum() and after.isalnum()
-        self.findings.replace("backslash", start, start + 1, "" if joins else ZERO_WIDTH)
+        self.page.replace("backslash", start, start + 1, "" if joins else ZERO_WIDTH)
         if after == char:
-            self.findings.edit(start + 2, start + 2, ZERO_WIDTH)
+            self.page.edit(start + 2, start + 2, ZERO_WIDTH)
         return start + 2
 
     def _literal_brackets(self, match: re.Match[str]) -> int:
         r"""``\[1\]``: plain brackets, kept apart from what would make them a link."""
         end = match.end()
-        self.findings.fault("backslash", match.start(), end)
-        self.findings.edit(match.start(), match.start() + 1, "")
+        self.page.fault("backslash", match.start(), end)
+        self.page.edit(match.start(), match.start() + 1, "")
         follows = self.text[end : end + 1] if end < self.end else ""
-        self.findings.edit(end - 2, end, "]" + (ZERO_WIDTH if follows and follows in "([:" else ""))
+        self.page.edit(end - 2, end, "]" + (ZERO_WIDTH if follows and follows in "([:" else ""))
         return end
 
     def mark(self, match: re.Match[str]) -> int:

@@ -15,8 +15,8 @@ import html
 import re
 from collections import Counter
 
-from verification.markup.blocks import Layout
-from verification.markup.edits import Edit, Fault, applied
+from verification.markup.blocks import survey
+from verification.markup.edits import Edit, Fault, Page, applied
 from verification.markup.scanner import segments
 from verification.markup.tables import unmarked
 from verification.types import Dialect, Repair
@@ -29,15 +29,12 @@ _CODE_HERE = "\x00"  # never in a repaired text
 
 def cleaning(text: str) -> tuple[list[Edit], list[Fault]]:
     """What makes a text plain lines: one kind of line end, no control characters, no lone surrogates."""
-    edits: list[Edit] = []
-    faults: list[Fault] = []
+    page = Page(text, "mrkdwn")
     for match in _UNWANTED.finditer(text):
-        char = match[0]
-        line_end = char[0] == "\r"
-        form = "\n" if line_end else " " if char in _SPACES else "\ufffd" if char >= "\ud800" else ""
-        edits.append(Edit(match.start(), match.end(), form))
-        faults.append(Fault("line end" if line_end else "control", match.start(), match.end()))
-    return edits, faults
+        char = match[0][0]
+        form = "\n" if char == "\r" else " " if char in _SPACES else "\ufffd" if char >= "\ud800" else ""
+        page.replace("line end" if char == "\r" else "control", *match.span(), form)
+    return page.edits, page.faults
 
 
 def repair(text: str, dialect: Dialect = "mrkdwn") -> tuple[str, tuple[Repair, ...]]:
@@ -46,13 +43,13 @@ def repair(text: str, dialect: Dialect = "mrkdwn") -> tuple[str, tuple[Repair, .
     text = applied(text, edits) if edits else text
     counts = Counter(fault.kind for fault in faults)
     for number in range(_PASSES):
-        findings = Layout(text, dialect).survey()
-        if not findings.edits:
+        page = survey(text, dialect)
+        if not page.edits:
             # What was taken away (definitions, rules) leaves empty lines at the ends.
             text = text.strip("\n") if number else text
             break
-        text = applied(text, findings.edits)
-        counts.update(fault.kind for fault in findings.faults)
+        text = applied(text, page.edits)
+        counts.update(fault.kind for fault in page.faults)
     return text, tuple(Repair(kind=kind, count=count) for kind, count in counts.most_common())
 
 
@@ -60,12 +57,12 @@ def plain(text: str) -> str:
     """The text of a notification, from mrkdwn: labels instead of links, no marks, no escapes."""
     pieces: list[str] = []
     code: list[str] = []
-    for segment in segments(text):
-        part = text[segment.start : segment.end]
-        if segment.kind in {"code", "fence"}:
-            code.append(part.strip("`").strip("\n") if segment.kind == "fence" else part.strip("`"))
+    for kind, start, end in segments(text):
+        part = text[start:end]
+        if kind in {"code", "fence"}:
+            code.append(part.strip("`").strip("\n") if kind == "fence" else part.strip("`"))
             part = _CODE_HERE
-        pieces.append(_spoken(part) if segment.kind == "token" else part)
+        pieces.append(_spoken(part) if kind == "token" else part)
     # Code waits outside while marks go: what looks like a mark in it is none.
     outside = unmarked("".join(pieces)).split(_CODE_HERE)
     spoken = [piece for pair in zip(outside, [*code, ""], strict=False) for piece in pair]
@@ -75,8 +72,5 @@ def plain(text: str) -> str:
 def _spoken(token: str) -> str:
     """What a reader sees of a token."""
     inner, _, label = token[1:-1].partition("|")
-    if label:
-        return label
-    if inner.startswith("!"):
-        return "@" + inner[1:].partition("^")[0]
-    return inner.removeprefix("mailto:")
+    plain = "@" + inner[1:].partition("^")[0] if inner.startswith("!") else inner.removeprefix("mailto:")
+    return label or plain

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
@@ -20,6 +19,7 @@ TOKEN = re.compile(
     rf"|(?:{SCHEMES}):[^<>|\s]+)(?:\|[^<>\n]*)?>",
     re.IGNORECASE,
 )
+QUOTE = re.compile(r"[ \t]*(?=>)(?:>[ \t]?)+")
 _RUN = re.compile(r"`{3,}|~{3,}")
 _PREFIX = re.compile(r"[ \t]*+((?:>[ \t]?+)*+)[ \t]*+((?:[-*+•]|\d{1,9}[.)])[ \t]++)?+")
 _CLOSER = re.compile(r"(`{3,}|~{3,})[ \t]*$", re.MULTILINE)
@@ -32,8 +32,7 @@ _TICKS_OR_NEWLINE = re.compile(r"`+|\n")
 _CODE_OR_ANGLE = re.compile(r"\\?`+|<")
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(NamedTuple):
     """A stretch of text of one kind, half open."""
 
     kind: Literal["fence", "code", "token", "text"]
@@ -191,14 +190,11 @@ def _line_end(text: str, position: int) -> int:
 
 
 def segments(text: str) -> tuple[Segment, ...]:
-    """The whole text as fences, inline code, ``<…>`` tokens and the text between them."""
+    """The whole text as fences, inline code, ``<…>`` tokens and the text between them.
+
+    Remembered for texts of a usual length: several steps ask for the same one.
+    """
     return _remembered(text) if len(text) <= _REMEMBERED else _scanned(text)
-
-
-@lru_cache(maxsize=16)
-def _remembered(text: str) -> tuple[Segment, ...]:
-    """The same for texts of a usual length: several steps ask for the same one."""
-    return _scanned(text)
 
 
 def _scanned(text: str) -> tuple[Segment, ...]:
@@ -210,6 +206,9 @@ def _scanned(text: str) -> tuple[Segment, ...]:
         position = fence.end
     found.extend(_inline(text, position, len(text)))
     return tuple(found)
+
+
+_remembered = lru_cache(maxsize=16)(_scanned)
 
 
 def _inline(text: str, start: int, end: int) -> Iterator[Segment]:
@@ -242,10 +241,8 @@ def prose(text: str) -> str:
 
     Remembered, since several steps ask for the same text.
     """
-    pieces: list[str] = []
-    for segment in segments(text):
-        piece = text[segment.start : segment.end]
-        if segment.kind in {"fence", "code"}:
-            piece = _NOT_NEWLINE.sub(" ", piece)
-        pieces.append(piece)
+    pieces = [
+        _NOT_NEWLINE.sub(" ", text[start:end]) if kind in {"fence", "code"} else text[start:end]
+        for kind, start, end in segments(text)
+    ]
     return "".join(pieces)

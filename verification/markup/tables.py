@@ -13,6 +13,7 @@ from typing import NamedTuple
 from verification.markup.scanner import segments
 
 _WIDEST = 60  # columns: one long cell must not push all others out of sight
+_PIPE = re.compile(r"\\?\|")
 _DRAWN_RULE = re.compile(r"-+(?:-\+-+)+|-{3,}")
 _MARKS = re.compile(r"(?<![\w*_~])([*_~])(?=[^\s*_~])([^\n]*?)(?<=[^\s*_~])\1(?![\w*_~])")
 _TOKEN = re.compile(r"<([^<>|\n]+)(?:\|([^<>\n]*))?>")
@@ -41,15 +42,10 @@ def cells(line: str) -> list[str]:
     r"""The cells of a row; a pipe in code or in a token is part of its cell, and so is ``\|``."""
     line = line.strip()
     if "`" in line or "<" in line:
-        line = "".join(_masked(line, segment.kind, segment.start, segment.end) for segment in segments(line))
-    line = line.replace("\\|", "\x00")
-    line = line.removeprefix("|").removesuffix("|")
+        parts = [(kind, line[start:end]) for kind, start, end in segments(line)]
+        line = "".join(part if kind == "text" else _PIPE.sub("\x00", part) for kind, part in parts)
+    line = line.replace("\\|", "\x00").removeprefix("|").removesuffix("|")
     return [cell.replace("\x00", "|").strip() for cell in line.split("|")]
-
-
-def _masked(line: str, kind: str, start: int, end: int) -> str:
-    part = line[start:end]
-    return part if kind == "text" else part.replace("\\|", "\x00").replace("|", "\x00")
 
 
 def aligns(line: str) -> str:
@@ -65,12 +61,9 @@ def flat(text: str) -> str:
     """A cell of mrkdwn as plain text, addresses of links kept."""
     if "<" in text:
         text = _TOKEN.sub(lambda token: f"{token[2]} ({token[1]})" if token[2] else token[1], text)
-    pieces = []
-    for segment in segments(text) if "`" in text else ():
-        part = text[segment.start : segment.end]
-        pieces.append(part.strip("`") if segment.kind != "text" else unmarked(part))
-    text = "".join(pieces) if pieces else unmarked(text)
-    return html.unescape(text) if "&" in text else text
+    parts = [(kind, text[start:end]) for kind, start, end in segments(text)]
+    text = "".join(unmarked(part) if kind == "text" else part.strip("`") for kind, part in parts)
+    return html.unescape(text)
 
 
 def unmarked(text: str) -> str:
@@ -95,13 +88,10 @@ def width(text: str) -> int:
 def drawn(table: Table) -> str:
     """The table as aligned lines without a fence round them."""
     rows = [[cell.replace("\n", " ").replace("```", "``\u200b`") for cell in row] for row in table.rows]
-    widths: list[int] = []
+    widths = [1] * max(map(len, rows))
     for row in rows:
         for column, cell in enumerate(row):
-            size = width(cell)
-            if column == len(widths):
-                widths.append(1)
-            widths[column] = max(widths[column], min(size, _WIDEST))
+            widths[column] = max(widths[column], min(width(cell), _WIDEST))
     if len(widths) == 1:
         widths[0] = max(widths[0], 3)
     marks = table.aligns.ljust(len(widths), "<")
@@ -125,8 +115,5 @@ def is_drawn(body: str) -> bool:
 
 def drawn_rows(body: str) -> list[list[str]]:
     """The cells of a drawn table, header first, without its rule."""
-    return [
-        [cell.strip() for cell in f"{line} ".split(" | ")]
-        for number, line in enumerate(body.split("\n"))
-        if number != 1
-    ]
+    header, _, *rows = body.split("\n")
+    return [[cell.strip() for cell in f"{line} ".split(" | ")] for line in (header, *rows)]

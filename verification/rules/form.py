@@ -7,17 +7,14 @@ machinery that leaked into an answer, and a text longer than Slack takes.
 from __future__ import annotations
 
 import re
-import tomllib
-from bisect import bisect_right
-from collections.abc import Callable, Iterator
-from functools import cache
-from pathlib import Path
+from collections.abc import Iterator
 
-from verification.markup.blocks import Layout
-from verification.markup.edits import Edit, Fault, applied
+from verification.markup.blocks import survey
+from verification.markup.edits import Fault, applied
 from verification.markup.html_tags import LEAKED
 from verification.markup.mrkdwn import cleaning
 from verification.markup.scanner import segments
+from verification.text.lexicon import beside
 from verification.types import Dialect, RuleName, Violation
 
 _RULES: dict[str, RuleName] = {"bold": "no_markdown_bold", "quote": "no_blockquotes"}
@@ -34,23 +31,12 @@ _MACHINE_JSON = re.compile(
 _WORDS_SHOWN = 200
 
 
-@cache
-def _faults() -> dict[str, tuple[str, str]]:
-    """What is wrong and how to mend it, by the kind of fault."""
-    return tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-
-
 def violations(text: str, dialect: Dialect = "mrkdwn", *, limit: int = 3000) -> tuple[Violation, ...]:
     """What is wrong in form, in order of place. ``limit`` is for one chunk, in characters; 0 means no limit."""
     edits, faults = cleaning(text)
-    cleaned = applied(text, edits) if edits else text
-    origin = _origin(edits)
-    found = [fault for fault in faults if fault.kind not in _POLISH]
-    found += [
-        Fault(fault.kind, origin(fault.start), origin(fault.end))
-        for fault in (*Layout(cleaned, dialect).survey().faults, *_leaks(cleaned))
-        if fault.kind not in _POLISH
-    ]
+    # Blanks make up for what goes, so that each fault stands at its place.
+    clean = applied(text, [edit._replace(text=edit.text.rjust(edit.end - edit.start)) for edit in edits])
+    found = [each for each in (*faults, *survey(clean, dialect).faults, *_leaks(clean)) if each.kind not in _POLISH]
     if limit and len(text) > limit:
         found.append(Fault("length", limit, len(text)))
     found.sort(key=lambda fault: (fault.start, fault.end))
@@ -58,7 +44,7 @@ def violations(text: str, dialect: Dialect = "mrkdwn", *, limit: int = 3000) -> 
 
 
 def _violation(text: str, fault: Fault) -> Violation:
-    what, remedy = _faults()[fault.kind]
+    what, remedy = beside(__file__)[fault.kind]
     return Violation(
         rule=_RULES.get(fault.kind, "mrkdwn"),
         severity="error",
@@ -72,43 +58,15 @@ def _violation(text: str, fault: Fault) -> Violation:
 
 def leaked_tags(text: str) -> tuple[Violation, ...]:
     """The tags of the machinery outside code in a text as the model wrote it: repair may hide them in a table."""
-    if "<" not in text or "|" not in text:
-        return ()
-    return tuple(
-        _violation(text, Fault("tag", *match.span()))
-        for segment in segments(text)
-        if segment.kind == "text"
-        for match in LEAKED.finditer(text, segment.start, segment.end)
-    )
+    leaks = _leaks(text) if "<" in text and "|" in text else ()
+    return tuple(_violation(text, fault) for fault in leaks if fault.kind == "tag")
 
 
 def _leaks(text: str) -> Iterator[Fault]:
     """Tags and JSON of the machinery outside code, and inside it what only the machinery writes."""
     if not _MAY_LEAK.search(text):
         return
-    for segment in segments(text):
-        if segment.kind != "text":
-            for match in _MACHINE_JSON.finditer(text, segment.start, segment.end):
-                yield Fault("json", *match.span())
-            continue
-        for match in LEAKED.finditer(text, segment.start, segment.end):
-            yield Fault("tag", *match.span())
-        for match in _JSON.finditer(text, segment.start, segment.end):
-            yield Fault("json", *match.span())
-
-
-def _origin(edits: list[Edit]) -> Callable[[int], int]:
-    """From a place in the cleaned text to the same place in the text as it came."""
-    starts: list[int] = []
-    shifts: list[int] = []
-    shift = 0
-    for edit in edits:
-        shift += (edit.end - edit.start) - len(edit.text)
-        starts.append(edit.end - shift)
-        shifts.append(shift)
-
-    def place(position: int) -> int:
-        index = bisect_right(starts, position)
-        return position + (shifts[index - 1] if index else 0)
-
-    return place
+    for kind, start, end in segments(text):
+        patterns = {"tag": LEAKED, "json": _JSON} if kind == "text" else {"json": _MACHINE_JSON}
+        for leak, pattern in patterns.items():
+            yield from (Fault(leak, *match.span()) for match in pattern.finditer(text, start, end))

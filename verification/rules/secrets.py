@@ -6,16 +6,14 @@ A placeholder (``xoxb-...``, ``$TOKEN``, ``<your-key>``, ``sk-XXXX``) is none. T
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import groupby
-from pathlib import Path
 from typing import Final
 
 from verification.draft_view import Reading
-from verification.text.lexicon import folded_as_matched
+from verification.text.lexicon import beside, folded_as_matched
 from verification.types import Violation
 
 _CALLED: Final = (
@@ -102,9 +100,8 @@ def _patterned(text: str, folded: str) -> Iterator[tuple[int, int]]:
 @cache
 def _patterns() -> list[tuple[list[str], str, Callable[[str], bool]]]:
     """The patterns, each with its signs and what tells whether a value that it finds is a secret."""
-    shapes = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["shapes"]
     return [
-        *((signs.split(), shape, _is_token) for signs, shape in shapes),
+        *((signs.split(), shape, _is_token) for signs, shape in beside(__file__)["shapes"]),
         (_CALLED_SIGNS, rf"(?i)(?<![A-Za-z0-9]){_CALLED}{_OF}[\"']{{0,2}}{_GIVES}{_OPEN}{_VALUE}", _is_password),
         (
             ["secret", "key", "token"],

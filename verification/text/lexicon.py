@@ -22,8 +22,13 @@ _KEY: Final = re.compile(r"\{([a-z_]+)\}")  # a quantifier has digits in its bra
 @cache
 def entries(language: str) -> Mapping[str, Any]:
     """All that the file of a language holds."""
-    path = Path(__file__).parent / "languages" / f"{language}.toml"
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+    return beside(f"{Path(__file__).parent}/languages/{language}.toml")
+
+
+@cache
+def beside(module: str) -> Mapping[str, Any]:
+    """The table in the TOML file that stands beside a module and has its name."""
+    return tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 @cache

@@ -37,7 +37,7 @@ def findings(text: str, *, close: bool, bold: bool) -> tuple[list[object], list[
         Inline(page, 0, len(text), bold=bold).mend()
     else:
         mend(page, 0, len(text), bold=bold)
-    return list(page.findings.edits), list(page.findings.faults)
+    return list(page.edits), list(page.faults)
 
 
 @settings(max_examples=600)
