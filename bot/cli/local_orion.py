@@ -150,10 +150,10 @@ def _first_installation(workspace: LocalWorkspace) -> Installation:
 
 
 def _switches(model: FaultyModel, kill: Callable[[], None]) -> dict[str, Switch]:
-    async def slow(on: bool) -> None:  # noqa: FBT001 - the switch's one value
+    def slow(on: bool) -> None:  # noqa: FBT001 - the switch's one value
         model.seconds = SLOW_S if on else 0.0
 
-    async def kill_next(_on: bool) -> None:  # noqa: FBT001 - the switch's one value
+    def kill_next(_on: bool) -> None:  # noqa: FBT001 - the switch's one value
         model.kill = kill
 
     return {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import secrets
+from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlencode
 
@@ -20,15 +21,15 @@ EXCHANGE: Final = "oauth.v2.access"
 CLIENT_ID: Final = "10000.20000"
 
 
+@dataclass(slots=True)
 class Consent:
     """Asks for ``workspace`` and those beside it."""
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self._codes: dict[str, Workspace] = {}
-        self.client_secret = secrets.token_hex(16)
-        self.redirect_url = ""
-        """Where the app takes the code, as its manifest says."""
+    workspace: Workspace
+    client_secret: str = field(default_factory=lambda: secrets.token_hex(16))
+    redirect_url: str = ""
+    """Where the app takes the code, as its manifest says."""
+    _codes: dict[str, Workspace] = field(default_factory=dict)
 
     async def ask(self, request: web.Request) -> web.StreamResponse:
         """The page; each of its links leads back to the app, with a code or a refusal."""
@@ -39,7 +40,7 @@ class Consent:
         if chosen is None:
             return simple_page("Install Orion?", "", self._question(query))
         answer = {"error": "access_denied"}
-        for workspace in self._workspace.all:
+        for workspace in self.workspace.all:
             if workspace.setup.team == chosen:
                 answer = {"code": secrets.token_hex(8)}
                 self._codes[answer["code"]] = workspace
@@ -52,7 +53,7 @@ class Consent:
             return f'<p><a class="btn" href="{html.escape(address)}">{html.escape(label)}</a></p>'
 
         wanted = "".join(f"<li><code>{html.escape(one)}</code></li>" for one in query.get("scope", "").split(","))
-        allow = [link(f"Allow in {one.setup.name}", one.setup.team) for one in self._workspace.all]
+        allow = [link(f"Allow in {one.setup.name}", one.setup.team) for one in self.workspace.all]
         return (
             f"<h1>Orion asks to be installed</h1><p>It would be allowed to use:</p><ul>{wanted}</ul>"
             f"{''.join(allow)}{link('Cancel', '')}"

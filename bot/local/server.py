@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import errno
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from aiohttp import web
 
@@ -26,8 +26,6 @@ from bot.local.model.roster import VISITOR, Json, Roster
 from bot.local.page.api import LONGEST_BODY, Handler, Page
 from bot.local.page.people import People
 from bot.local.workspace import Setup, TurnRecord, Workspace
-
-Found = TypeVar("Found")
 
 STATIC: Final = Path(__file__).parent / "static"
 POLICY: Final = f"{PAGE_POLICY}; connect-src 'self' ws:"
@@ -58,6 +56,7 @@ class LocalWorkspace(People):
         self.app_token, self.signing_secret = self.workspace.app_token, self.workspace.signing_secret
         self.faults = self.workspace.faults
         self.calls = self.workspace.calls
+        self.wait_for = self.workspace.feed.wait_for
         self.consent = Consent(self.workspace)
         self._stack = AsyncExitStack()
         self.routes: Sequence[web.RouteDef] = ()
@@ -144,10 +143,6 @@ class LocalWorkspace(People):
         """The messages that only one person sees, with ``ephemeral_for``."""
         everything = self.workspace.log.everything_in(self.channel(channel).id)
         return [{**one.payload(), "ephemeral_for": one.ephemeral_for} for one in everything if one.ephemeral_for]
-
-    async def wait_for(self, predicate: Callable[[], Found | None], timeout: float = 10.0) -> Found:  # noqa: ASYNC109 - part of the contract
-        """The first truthy value of ``predicate``, asked at each change. Raises ``TimeoutError``."""
-        return await self.workspace.feed.wait_for(predicate, timeout)
 
     def _application(self) -> web.Application:
         app = web.Application(client_max_size=LONGEST_BODY, middlewares=[self._guard])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from bot.local.events.payloads import identifier, with_block_ids
@@ -26,21 +26,21 @@ class OpenView:
     user: str
 
 
+@dataclass(slots=True)
 class Views:
     """The modals on screen and the published homes."""
 
-    def __init__(self, feed: Feed, trigger_seconds: float) -> None:
-        self._feed = feed
-        self._trigger_seconds = trigger_seconds
-        self._triggers: dict[str, tuple[float, str]] = {}
-        self._used: set[str] = set()
-        self.open: dict[str, OpenView] = {}
-        self.homes: dict[str, Json] = {}
+    feed: Feed
+    trigger_seconds: float
+    open: dict[str, OpenView] = field(default_factory=dict)
+    homes: dict[str, Json] = field(default_factory=dict)
+    _triggers: dict[str, tuple[float, str]] = field(default_factory=dict)
+    _used: set[str] = field(default_factory=set)
 
     def new_trigger(self, user: str) -> str:
         """A trigger id for something this person just did."""
         trigger = f"{secrets.randbelow(10**12)}.{secrets.randbelow(10**12)}.{secrets.token_hex(16)}"
-        self._triggers[trigger] = (time.monotonic() + self._trigger_seconds, user)
+        self._triggers[trigger] = (time.monotonic() + self.trigger_seconds, user)
         return trigger
 
     def exchange(self, trigger: str) -> str:
@@ -64,20 +64,20 @@ class Views:
         view["root_view_id"] = self.open[parent].view["root_view_id"] if parent in self.open else view["id"]
         view["previous_view_id"] = parent or None
         self.open[view["id"]] = OpenView(view=view, user=user)
-        self._feed.publish("view", view_id=view["id"], user=user)
+        self.feed.publish("view", view_id=view["id"], user=user)
         return view
 
     def update(self, view_id: str, external_id: str, given: Json, view_hash: str) -> Json:
         """Replaces a modal on screen. Raises ``ApiError``: ``not_found`` or ``hash_conflict``."""
-        named = ("external_id", external_id) if external_id else ("id", view_id)
-        found = next((one for one in self.open.values() if one.view[named[0]] == named[1]), None)
+        name, wanted = ("external_id", external_id) if external_id else ("id", view_id)
+        found = next((one for one in self.open.values() if one.view[name] == wanted), None)
         if found is None:
             raise ApiError(error="not_found")
         if view_hash and view_hash != found.view["hash"]:
             raise ApiError(error="hash_conflict")
         kept = {key: found.view[key] for key in ("id", "root_view_id", "previous_view_id")}
         found.view = self._made(given, "modal") | kept
-        self._feed.publish("view", view_id=found.view["id"], user=found.user)
+        self.feed.publish("view", view_id=found.view["id"], user=found.user)
         return found.view
 
     def close(self, view_id: str, *, whole_stack: bool = False) -> None:
@@ -89,7 +89,7 @@ class Views:
         stack = [one for one in self.open if self.open[one].view["root_view_id"] == root]
         for one in stack if whole_stack else [view_id]:
             del self.open[one]
-            self._feed.publish("view_closed", view_id=one, user=found.user)
+            self.feed.publish("view_closed", view_id=one, user=found.user)
 
     def publish(self, user: str, given: Json, view_hash: str) -> Json:
         """Sets a person's App Home. Raises ``ApiError``: ``hash_conflict``."""
@@ -101,7 +101,7 @@ class Views:
             view["id"] = before["id"]
         view["root_view_id"] = view["id"]
         self.homes[user] = view
-        self._feed.publish("home", user=user)
+        self.feed.publish("home", user=user)
         return view
 
     def _made(self, given: Json, kind: str) -> Json:

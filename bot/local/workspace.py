@@ -80,10 +80,7 @@ class Workspace:
     """All state of one local workspace."""
 
     def __init__(self, setup: Setup, roster: Roster | None = None, beside: Workspace | None = None) -> None:
-        """Makes an idle workspace; ``roster`` replaces the usual people and channels.
-
-        One ``beside`` another may install the same app: events then go over the same connections.
-        """
+        """One ``beside`` another may install the same app: events then go over the same connections."""
         self.all: list[Workspace] = beside.all if beside else []
         """Every workspace of this Slack, the first one first."""
         self.all.append(self)
@@ -108,6 +105,7 @@ class Workspace:
         """What everybody at the page is told, above the messages."""
         self.http: HttpEvents = beside.http if beside else HttpEvents(self.signing_secret)
         self.deliveries = Deliveries(self.sockets, self.http, self.faults, setup.strictness, self.feed.touch)
+        self.deliveries.may_go.set()
         self.rates = RateLimiter(setup.strictness)
         self.threads = AgentThreads(self.feed, setup.strictness.status_seconds)
         self.views = Views(self.feed, setup.strictness.trigger_seconds)

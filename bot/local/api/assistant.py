@@ -35,9 +35,17 @@ def _set_status(call: Call) -> Json:
 
 @methods("assistant.threads.setTitle", "assistant:write")
 def _set_title(call: Call) -> Json:
-    if session := call.workspace.threads.sessions.get(_thread(call)):
-        session.title = call.required("title")
+    _rename(call)
     return {}
+
+
+def _rename(call: Call) -> bool:
+    """Gives the session of a thread its title. False where there is no session."""
+    call.required("title")
+    title, session = _title(call), call.workspace.threads.sessions.get(_thread(call))
+    if session:
+        session.title = title
+    return session is not None
 
 
 @methods("assistant.threads.setSuggestedPrompts", "assistant:write")
@@ -76,11 +84,8 @@ def _set_session(call: Call) -> Json:
 
 @methods("agents.sessions.rename", "chat:write", "assistant:write")
 def _rename_session(call: Call) -> Json:
-    call.required("title")
-    session = call.workspace.threads.sessions.get(_thread(call))
-    if session is None:
+    if not _rename(call):
         raise ApiError(error="session_not_found")
-    session.title = _title(call)
     return {}
 
 

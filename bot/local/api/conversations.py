@@ -9,7 +9,7 @@ from typing import Final
 from bot.local.api.call import MOST, Call, Methods
 from bot.local.model.errors import ApiError
 from bot.local.model.messages import Message
-from bot.local.model.roster import BOT_USER, Channel, Json
+from bot.local.model.roster import BOT_USER, Json
 from bot.local.workspace import SEARCH_SCOPE, Workspace
 
 HISTORY: Final = ("channels:history", "groups:history", "im:history", "mpim:history")
@@ -69,25 +69,16 @@ def _info(call: Call) -> Json:
     return {"channel": shown}
 
 
-def _listed(call: Call) -> list[Channel]:
-    """The channels of the wanted types that the app can see. Raises ``ApiError``: ``invalid_types``."""
+@methods("conversations.list", *LISTING)
+def _list(call: Call) -> Json:
+    """The channels of the wanted types that the app can see."""
     wanted = call.text("types", "public_channel").replace(" ", "").split(",")
     if not set(wanted) <= set(_KINDS):
         raise ApiError(error="invalid_types")
-    kinds = {_KINDS[one] for one in wanted}
-    exclude = call.flag("exclude_archived")
-    return [
-        one
-        for one in call.workspace.roster.channels.values()
-        if one.kind in kinds
-        and (one.kind == "channel" or BOT_USER in one.members)
-        and not (exclude and one.is_archived)
-    ]
-
-
-@methods("conversations.list", *LISTING)
-def _list(call: Call) -> Json:
-    found, following = call.page(_listed(call), 100)
+    kinds, exclude = {_KINDS[one] for one in wanted}, call.flag("exclude_archived")
+    seen = [one for one in call.workspace.roster.channels.values() if one.kind == "channel" or BOT_USER in one.members]
+    listed = [one for one in seen if one.kind in kinds and not (exclude and one.is_archived)]
+    found, following = call.page(listed, 100)
     return {"channels": [one.payload() for one in found], "response_metadata": {"next_cursor": following}}
 
 

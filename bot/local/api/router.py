@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
+from dataclasses import dataclass
 from typing import Final
 
 from aiohttp import web
@@ -20,18 +21,17 @@ from bot.local.workspace import Workspace
 METHODS: Final = Methods(chat.methods | streams.methods | conversations.methods | team.methods | assistant.methods)
 
 
+@dataclass(frozen=True, slots=True)
 class WebApi:
-    """Answers Web API requests: of ``workspace``, and of those beside it whose bot's token a call brings."""
+    """Answers Web API requests: of ``first``, and of workspaces beside it whose bot's token a call brings."""
 
-    def __init__(self, workspace: Workspace, consent: Consent) -> None:
-        """``consent`` gives tokens for codes."""
-        self._first = workspace
-        self._consent = consent
+    first: Workspace
+    consent: Consent
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """Answers one call."""
         token, method = _bearer(request), request.match_info["method"]
-        workspace = next((one for one in self._first.all if one.bot_token == token), self._first)
+        workspace = next((one for one in self.first.all if one.bot_token == token), self.first)
         call = ApiCall(method=method, arguments={}, at=time.monotonic())
         workspace.calls.append(call)  # before it is answered: a test may wait for a call that hangs
         workspace.feed.touch()
@@ -59,7 +59,7 @@ class WebApi:
         asked = Call(workspace, await read_values(request))
         call.arguments = {key: value for key, value in asked.values.items() if key != "token"}
         if method == EXCHANGE:
-            return self._consent.exchange(request.headers.get("Authorization", ""), asked.text("code"))
+            return self.consent.exchange(request.headers.get("Authorization", ""), asked.text("code"))
         if method not in METHODS or method in workspace.faults.missing:
             raise ApiError(error="unknown_method", extra={"req_method": method})
         _authorize(workspace, method, _bearer(request) or asked.text("token"))

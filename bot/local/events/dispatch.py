@@ -25,23 +25,20 @@ class Delivery:
     given_up: bool = False
 
 
+@dataclass(slots=True)
 class Deliveries:
     """Sends payloads to the app by whichever way is configured; ``changed`` is called whenever one moves on."""
 
-    def __init__(
-        self, sockets: SocketMode, http: HttpEvents, faults: Faults, strictness: Strictness, changed: Callable[[], None]
-    ) -> None:
-        self._sockets = sockets
-        self._http = http
-        self._faults = faults
-        self._strictness = strictness
-        self._changed = changed
-        self._group: asyncio.TaskGroup | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
-        self.may_go = asyncio.Event()
-        """Cleared, it keeps events back."""
-        self.may_go.set()
-        self.log: list[Delivery] = []
+    sockets: SocketMode
+    http: HttpEvents
+    faults: Faults
+    strictness: Strictness
+    changed: Callable[[], None]
+    may_go: asyncio.Event = field(default_factory=asyncio.Event)
+    """While it is not set, events are kept back."""
+    log: list[Delivery] = field(default_factory=list)
+    _group: asyncio.TaskGroup | None = None
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def start(self, group: asyncio.TaskGroup) -> None:
         """Runs deliveries in ``group`` from now on; before that, events are recorded only."""
@@ -56,9 +53,9 @@ class Deliveries:
     def event(self, payload: Json) -> None:
         """Delivers an Events API payload in the background."""
         self._begin(payload)
-        if self._faults.duplicate_events > 0:
+        if self.faults.duplicate_events > 0:
             # Both copies carry one event id, as when Slack sends again what was acknowledged too late.
-            self._faults.duplicate_events -= 1
+            self.faults.duplicate_events -= 1
             self._begin(payload)
 
     def _begin(self, payload: Json) -> None:
@@ -77,18 +74,18 @@ class Deliveries:
         return await self._send("interactive", payload, 0, "")
 
     async def _send(self, kind: str, payload: Json, attempt: int, reason: str) -> Json | None:
-        way = self._http if self._http.url else self._sockets
-        return await way.send(kind, payload, attempt, reason, self._strictness.ack_seconds)
+        way = self.http if self.http.url else self.sockets
+        return await way.send(kind, payload, attempt, reason, self.strictness.ack_seconds)
 
     async def _deliver(self, payload: Json, record: Delivery) -> None:
         reason = ""
         await self.may_go.wait()
-        for attempt, delay in enumerate((0.0, *self._strictness.retry_delays)):
+        for attempt, delay in enumerate((0.0, *self.strictness.retry_delays)):
             await asyncio.sleep(delay)
             record.attempts += 1
             try:
-                if attempt == 0 and self._faults.drop_events > 0:
-                    self._faults.drop_events -= 1
+                if attempt == 0 and self.faults.drop_events > 0:
+                    self.faults.drop_events -= 1
                     raise NotAcknowledged(reason="timeout")  # noqa: TRY301 - a lost event fails like an unanswered one
                 await self._send("events_api", payload, attempt, reason)
                 record.acknowledged = True
@@ -96,8 +93,8 @@ class Deliveries:
             except NotAcknowledged as failure:
                 reason = failure.reason
                 record.reasons.append(reason)
-                self._changed()
+                self.changed()
                 if failure.final:
                     break
         record.given_up = not record.acknowledged
-        self._changed()
+        self.changed()

@@ -1,7 +1,4 @@
-"""Delivers events over HTTP, signed as Slack signs them.
-
-No proxy and no redirect: the URL is the app's, on this machine.
-"""
+"""Delivers events over HTTP, signed as Slack signs them. No proxy and no redirect: the app is on this machine."""
 
 from __future__ import annotations
 
@@ -9,16 +6,13 @@ import hashlib
 import hmac
 import json
 import time
-from typing import Final
+from dataclasses import dataclass
 from urllib.parse import urlencode
 
 import aiohttp
 
 from bot.local.events.socket_mode import NotAcknowledged, json_object
 from bot.local.model.roster import Json
-
-_REDIRECTS: Final = range(300, 400)
-_SUCCESSES: Final = range(200, 300)
 
 
 def sign(secret: str, timestamp: str, body: bytes) -> str:
@@ -27,13 +21,13 @@ def sign(secret: str, timestamp: str, body: bytes) -> str:
     return f"v0={digest.hexdigest()}"
 
 
+@dataclass(slots=True)
 class HttpEvents:
     """Posts to one app. ``url`` may change while the workspace runs."""
 
-    def __init__(self, signing_secret: str) -> None:
-        self._secret = signing_secret
-        self._session: aiohttp.ClientSession | None = None
-        self.url = ""
+    signing_secret: str
+    url: str = ""
+    _session: aiohttp.ClientSession | None = None
 
     async def send(self, kind: str, payload: Json, attempt: int, reason: str, timeout: float) -> Json | None:  # noqa: ASYNC109 - the parts of one request
         """Posts one payload and returns the JSON body of the answer, if it has one.
@@ -47,7 +41,7 @@ class HttpEvents:
         headers = {
             "Content-Type": content_type,
             "X-Slack-Request-Timestamp": timestamp,
-            "X-Slack-Signature": sign(self._secret, timestamp, body.encode()),
+            "X-Slack-Signature": sign(self.signing_secret, timestamp, body.encode()),
             "User-Agent": "Slackbot 1.0 (+https://api.slack.com/robots)",
         }
         if attempt:
@@ -74,7 +68,7 @@ class HttpEvents:
         async with self._session.post(
             self.url, data=body, headers=headers, timeout=limit, allow_redirects=False
         ) as answer:
-            if answer.status in _SUCCESSES:
+            if answer.status in range(200, 300):
                 return json_object(await answer.text())
-            reason = "too_many_redirects" if answer.status in _REDIRECTS else "http_error"
+            reason = "too_many_redirects" if answer.status in range(300, 400) else "http_error"
             raise NotAcknowledged(reason, final=answer.headers.get("X-Slack-No-Retry") == "1")

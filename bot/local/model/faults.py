@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partialmethod
 from typing import Final, Literal
 
 from bot.local.model.errors import ApiError
@@ -15,14 +16,12 @@ STREAM_METHODS: Final = ("chat.startStream", "chat.appendStream", "chat.stopStre
 # Enough to be seen in the log, few enough that the answer comes within seconds.
 _POSTS_LIMITED: Final = 3
 
-FaultKind = Literal["error", "hang", "hold", "reset", "lost_response", "delay"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
     """One thing that goes wrong with one call. ``seconds`` is the wait of a ``delay``."""
 
-    kind: FaultKind
+    kind: Literal["error", "hang", "hold", "reset", "lost_response", "delay"]
     error: str = "internal_error"
     status: int = 200
     retry_after: int | None = None
@@ -58,31 +57,28 @@ class Faults:
         self, method: str, error: str = "internal_error", *, times: int = 1, status: int = 200, retry_after: int = 0
     ) -> None:
         """Lets the next calls of ``method`` (``*`` = any) fail with this error, HTTP status and Retry-After."""
-        self._add(method, Fault(kind="error", error=error, status=status, retry_after=retry_after or None), times)
+        fault = Fault(kind="error", error=error, status=status, retry_after=retry_after or None)
+        self._add(fault, method, times=times)
 
     def rate_limit(self, method: str, *, times: int = 1, retry_after: int = 1) -> None:
         """Answers 429 ``ratelimited`` with a Retry-After in seconds."""
         self.fail(method, "ratelimited", times=times, status=429, retry_after=retry_after)
 
-    def hang(self, method: str, *, times: int = 1) -> None:
-        """Leaves the next calls without an answer until ``release`` or the end of the workspace."""
-        self._add(method, Fault(kind="hang"), times)
-
-    def hold(self, method: str, *, times: int = 1) -> None:
-        """Does what the next calls ask only after ``release``: also when the caller has gone by then."""
-        self._add(method, Fault(kind="hold"), times)
-
-    def reset(self, method: str, *, times: int = 1) -> None:
-        """Closes the connection of the next calls before anything happened."""
-        self._add(method, Fault(kind="reset"), times)
-
-    def lose_response(self, method: str, *, times: int = 1) -> None:
-        """Does what the call asks, then closes the connection without an answer."""
-        self._add(method, Fault(kind="lost_response"), times)
-
     def delay(self, method: str, seconds: float, *, times: int = 1) -> None:
         """Does what the next calls ask, and answers, only later: also when the caller has gone by then."""
-        self._add(method, Fault(kind="delay", seconds=seconds), times)
+        self._add(Fault(kind="delay", seconds=seconds), method, times=times)
+
+    def _add(self, fault: Fault, method: str, *, times: int = 1) -> None:
+        self._by_method.setdefault(method, deque()).extend([fault] * times)
+
+    hang = partialmethod(_add, Fault(kind="hang"))
+    """Leaves the next calls without an answer until ``release`` or the end of the workspace."""
+    hold = partialmethod(_add, Fault(kind="hold"))
+    """Does what the next calls ask only after ``release``: also when the caller has gone by then."""
+    reset = partialmethod(_add, Fault(kind="reset"))
+    """Closes the connection of the next calls before anything happened."""
+    lose_response = partialmethod(_add, Fault(kind="lost_response"))
+    """Does what the next calls ask, then closes the connection without an answer."""
 
     def release(self) -> None:
         """Lets every hanging or held call go on."""
@@ -107,9 +103,6 @@ class Faults:
                 return waiting.popleft()
         return None
 
-    def _add(self, method: str, fault: Fault, times: int) -> None:
-        self._by_method.setdefault(method, deque()).extend([fault] * times)
-
 
 @dataclass(slots=True, kw_only=True)
 class Switch:
@@ -117,7 +110,7 @@ class Switch:
 
     label: str
     tells: str
-    turn: Callable[[bool], Awaitable[None]]
+    turn: Callable[[bool], None]
     once: bool = False
     on: bool = False
 
@@ -126,14 +119,16 @@ class Switches:
     """All faults that the page offers; an app that lives in the workspace may add some of its own."""
 
     def __init__(self, faults: Faults) -> None:
-        self._faults = faults
-        self.all: dict[str, Switch] = {
-            "rate_limit": Switch(
-                label="Slack is busy (429)", tells="Slack refuses the next three posts.", turn=self._limit, once=True
-            ),
-            "no_streams": Switch(
-                label="No streams", tells="The workspace has no streaming methods.", turn=self._no_streams
-            ),
+        def limit(_on: bool) -> None:  # noqa: FBT001 - the switch's one value
+            faults.rate_limit("chat.postMessage", times=_POSTS_LIMITED)
+
+        def take_streams(on: bool) -> None:  # noqa: FBT001 - likewise
+            (faults.missing.update if on else faults.missing.difference_update)(STREAM_METHODS)
+
+        limited, streamless = "Slack refuses the next three posts.", "The workspace has no streaming methods."
+        self.all = {
+            "rate_limit": Switch(label="Slack is busy (429)", tells=limited, turn=limit, once=True),
+            "no_streams": Switch(label="No streams", tells=streamless, turn=take_streams),
         }
 
     def shown(self) -> list[Json]:
@@ -143,16 +138,10 @@ class Switches:
             for name, one in self.all.items()
         ]
 
-    async def turn(self, name: str, *, on: bool) -> None:
+    def turn(self, name: str, *, on: bool) -> None:
         """Turns a switch. Raises ``ApiError`` for a name that is none."""
         if name not in self.all:
             raise ApiError(error="unknown_fault")
         switch = self.all[name]
-        await switch.turn(on)
+        switch.turn(on)
         switch.on = on and not switch.once
-
-    async def _limit(self, _on: bool) -> None:  # noqa: FBT001 - the switch's one value
-        self._faults.rate_limit("chat.postMessage", times=_POSTS_LIMITED, retry_after=1)
-
-    async def _no_streams(self, on: bool) -> None:  # noqa: FBT001 - the switch's one value
-        (self._faults.missing.update if on else self._faults.missing.difference_update)(STREAM_METHODS)

@@ -10,6 +10,7 @@ import secrets
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from bot.local.model.roster import Json
@@ -17,15 +18,15 @@ from bot.local.model.roster import Json
 Found = TypeVar("Found")
 
 
+@dataclass(slots=True)
 class Feed:
     """A numbered list of updates and everybody who waits for the next. Pages of an older run id start over."""
 
-    def __init__(self) -> None:
-        self.run = secrets.token_hex(6)
-        self.seq = 0
-        self._kept: deque[Json] = deque(maxlen=5_000)
-        self._watchers: set[asyncio.Queue[Json | None]] = set()
-        self._wakers: set[asyncio.Event] = set()
+    run: str = field(default_factory=lambda: secrets.token_hex(6))
+    seq: int = 0
+    _kept: deque[Json] = field(default_factory=lambda: deque(maxlen=5_000))
+    _watchers: set[asyncio.Queue[Json | None]] = field(default_factory=set)
+    _wakers: set[asyncio.Event] = field(default_factory=set)
 
     def publish(self, kind: str, **facts: object) -> None:
         """Numbers an update, hands it to every watcher and wakes whoever waits for a state."""
@@ -62,7 +63,7 @@ class Feed:
         for watcher in self._watchers:
             watcher.put_nowait(None)
 
-    async def wait_for(self, predicate: Callable[[], Found | None], timeout: float) -> Found:  # noqa: ASYNC109 - part of the contract
+    async def wait_for(self, predicate: Callable[[], Found | None], timeout: float = 10.0) -> Found:  # noqa: ASYNC109 - part of the contract
         """The first truthy value of ``predicate``, asked at each change. Raises ``TimeoutError``."""
         waker = asyncio.Event()
         self._wakers.add(waker)

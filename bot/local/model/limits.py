@@ -26,16 +26,15 @@ METADATA_BYTES: Final = 16_000
 """Undocumented; answers ``metadata_too_large`` beyond."""
 
 
-def _documented_rates() -> dict[str, tuple[int, float]]:
-    tiers = {
-        20: ("chat.startStream", "chat.stopStream", "conversations.list", "usergroups.list"),
-        50: (
-            *("conversations.replies", "conversations.history", "conversations.info", "chat.update", "chat.delete"),
-            *("agents.sessions.setStatus", "agents.sessions.rename"),
-        ),
-        100: ("chat.appendStream", "chat.postEphemeral", "users.info", "views.open", "views.publish", "files.info"),
-    }
-    return {method: (calls, 60.0) for calls, methods in tiers.items() for method in methods}
+_TIERS: Final = {
+    20: ("chat.startStream", "chat.stopStream", "conversations.list", "usergroups.list"),
+    50: (
+        *("conversations.replies", "conversations.history", "conversations.info", "chat.update", "chat.delete"),
+        *("agents.sessions.setStatus", "agents.sessions.rename"),
+    ),
+    100: ("chat.appendStream", "chat.postEphemeral", "users.info", "views.open", "views.publish", "files.info"),
+}
+"""Methods by their documented calls a minute."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +45,9 @@ class Strictness:
     post_burst: int = 5
     """Posts to one channel before the rate of one a second holds; Slack says only "short bursts"."""
     post_per_second: float = 1.0
-    method_rates: dict[str, tuple[int, float]] = field(default_factory=_documented_rates)
+    method_rates: dict[str, tuple[int, float]] = field(
+        default_factory=lambda: {method: (calls, 60.0) for calls, methods in _TIERS.items() for method in methods}
+    )
     stream_seconds: float = 300.0
     status_seconds: float = 120.0
     trigger_seconds: float = 3.0
@@ -88,27 +89,27 @@ def check_metadata(value: Any) -> Json:
     return {"event_type": event_type, "event_payload": payload}
 
 
+@dataclass(slots=True)
 class RateLimiter:
     """Counts calls and says when to come back. ``clock`` gives seconds that only rise."""
 
-    def __init__(self, strictness: Strictness, clock: Callable[[], float] = time.monotonic) -> None:
-        self._strictness = strictness
-        self._clock = clock
-        self._tokens: dict[str, tuple[float, float]] = {}
+    strictness: Strictness
+    clock: Callable[[], float] = time.monotonic
+    _tokens: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     def charge(self, method: str, channel: str) -> None:
         """Counts one call. Raises ``ApiError``: ``ratelimited`` (HTTP 429) with the seconds to wait."""
-        if not self._strictness.rates:
+        if not self.strictness.rates:
             return
         if method == "chat.postMessage":
-            self._take(f"post:{channel}", self._strictness.post_burst, self._strictness.post_per_second)
-        elif rate := self._strictness.method_rates.get(method):
+            self._take(f"post:{channel}", self.strictness.post_burst, self.strictness.post_per_second)
+        elif rate := self.strictness.method_rates.get(method):
             calls, seconds = rate
             self._take(method, calls, calls / seconds)
 
     def _take(self, key: str, burst: int, per_second: float) -> None:
         """A token bucket of ``burst`` tokens that fills at ``per_second``."""
-        now = self._clock()
+        now = self.clock()
         tokens, since = self._tokens.get(key, (burst, now))
         tokens = min(burst, tokens + (now - since) * per_second)
         if tokens < 1:

@@ -21,8 +21,8 @@ from bot.local.model.errors import ApiError
 from bot.local.model.messages import Message
 from bot.local.model.roster import BOT_USER, VISITOR, Channel, Json
 from bot.local.page.blocks import message_view, modal_view
+from bot.local.page.mrkdwn import as_slack_text
 from bot.local.page.people import People
-from bot.local.page.typed_text import as_slack_text
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Action = Callable[[People, Json], Awaitable[Json | None] | Json | None]
@@ -35,8 +35,7 @@ class Page:
     """Serves the page of one workspace, where a visitor acts through ``people``."""
 
     def __init__(self, people: People) -> None:
-        self.people = people
-        self.workspace = people.workspace
+        self.people, self.workspace = people, people.workspace
 
     def routes(self) -> list[web.RouteDef]:
         """All routes below ``/ui``."""
@@ -243,8 +242,8 @@ def _open_home(people: People, body: Json) -> None:
     people.open_home(body["user"], tab="messages" if body.get("tab") == "messages" else "home")
 
 
-async def _fault(people: People, body: Json) -> Json:
-    await people.workspace.switches.turn(str(body["name"]), on=bool(body.get("on")))
+def _fault(people: People, body: Json) -> Json:
+    people.workspace.switches.turn(str(body["name"]), on=bool(body.get("on")))
     return {"faults": people.workspace.switches.shown()}
 
 

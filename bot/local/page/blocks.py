@@ -1,7 +1,4 @@
-"""Messages and views as the page shows them.
-
-Each ``html`` field has been escaped by ``mrkdwn``; the rest is plain text.
-"""
+"""Messages and views as the page shows them: ``html`` has been escaped by ``mrkdwn``, the rest is plain text."""
 
 from __future__ import annotations
 
@@ -147,17 +144,12 @@ def message_view(message: Message, log: MessageLog, names: Names) -> Json:
     metadata = message.metadata or {}
     answered = metadata.get("event_payload", {}) if metadata.get("event_type") == "orion_answer" else {}
     return {
-        "channel": message.channel,
-        "ts": message.ts,
-        "thread_ts": message.thread_ts,
-        "user": message.user,
+        **{name: getattr(message, name) for name in ("channel", "ts", "thread_ts", "user", "text", "streaming")},
         "name": message.bot_name or names.get(message.user, "Slackbot"),
         "is_bot": bool(message.bot_id),
-        "text": message.text,
         "html": "" if blocks else mrkdwn_html(message.text, names),
         "blocks": blocks,
         "edited": bool(message.edited),
-        "streaming": message.streaming,
         "ephemeral": bool(message.ephemeral_for),
         "tombstone": message.subtype == "tombstone",
         "broadcast": message.subtype == "thread_broadcast",

@@ -1,10 +1,13 @@
-"""Slack's mrkdwn, and the Markdown of its ``markdown`` block, as HTML. Everything is escaped and nothing is loaded."""
+"""Slack's mrkdwn, and the Markdown of its ``markdown`` block, as HTML. Everything is escaped and nothing is loaded.
+
+And the way back: what a person types as what Slack stores.
+"""
 
 from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
@@ -41,6 +44,8 @@ _MARKS: Final = tuple(
     for sign, tag in ((r"\*", "strong"), ("_", "em"), ("~", "s"))
 )
 _LINKABLE: Final = ("http://", "https://", "mailto:")
+# No name is looked for inside code or an address; punctuation at the end belongs to the sentence.
+_VERBATIM: Final = re.compile(r"(```.*?```|`[^`\n]+`|https?://[^\s<>|`\"]*[^\s<>|`\".,;:!?)\]}'*_~])", re.DOTALL)
 _BROADCASTS: Final = frozenset({"here", "channel", "everyone"})
 
 
@@ -152,34 +157,51 @@ def _special(word: str, label: str) -> str:
     return escape(label or word)
 
 
-def _render_text(renderer: RendererHTML, tokens: list[Token], index: int, options: Any, env: Any) -> str:  # noqa: ARG001 - the library's signature
-    """Text of a markdown block: mentions show as names, as they do in Slack."""
-    parts = enumerate(_MENTION.split(tokens[index].content))
-    return "".join(_angle(part, env["names"]) if n % 2 else _with_emoji(html.escape(part)) for n, part in parts)
+class _MarkdownHtml(RendererHTML):
+    """The parts of a markdown block that Slack shows in its own way."""
+
+    def text(self, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:  # noqa: ARG002 - the library's signature
+        """Mentions show as names."""
+        parts = enumerate(_MENTION.split(tokens[index].content))
+        return "".join(_angle(part, env["names"]) if n % 2 else _with_emoji(html.escape(part)) for n, part in parts)
+
+    def image(self, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:  # noqa: ARG002 - likewise
+        """Images show as links: nothing is loaded."""
+        address = str(tokens[index].attrs.get("src", ""))
+        return link_html(address, html.escape(tokens[index].content or address))
+
+    def link_open(self, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:  # noqa: ARG002 - likewise
+        """A link's label and its end are tokens of their own."""
+        return link_html(str(tokens[index].attrs.get("href", "")), "").removesuffix("</a>") or "<a>"
 
 
-def _render_image(renderer: RendererHTML, tokens: list[Token], index: int, options: Any, env: Any) -> str:  # noqa: ARG001 - the library's signature
-    """Images of a markdown block show as links: nothing is loaded."""
-    address = str(tokens[index].attrs.get("src", ""))
-    return link_html(address, html.escape(tokens[index].content or address))
-
-
-def _render_link_open(renderer: RendererHTML, tokens: list[Token], index: int, options: Any, env: Any) -> str:  # noqa: ARG001 - the library's signature
-    # Its label and its end are tokens of their own.
-    return link_html(str(tokens[index].attrs.get("href", "")), "").removesuffix("</a>") or "<a>"
-
-
-def _markdown() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "breaks": True}).enable(["table", "strikethrough"])
-    parser.add_render_rule("text", _render_text)
-    parser.add_render_rule("image", _render_image)
-    parser.add_render_rule("link_open", _render_link_open)
-    return parser
-
-
-_PARSER: Final = _markdown()
+_PARSER: Final = MarkdownIt("commonmark", {"html": False, "breaks": True}, renderer_cls=_MarkdownHtml).enable(
+    ["table", "strikethrough"]
+)
 
 
 def markdown_html(text: str, names: Mapping[str, str]) -> str:
     """Standard Markdown as HTML; raw HTML in it is shown as text."""
     return str(_PARSER.render(text, {"names": names}))
+
+
+def as_slack_text(typed: str, names: Mapping[str, str]) -> str:
+    """``typed`` as message text. ``names`` maps ids of members and channels to the names that people type."""
+    signs = {key: "@" if key.startswith("U") else "#" for key in names}
+    mentions = {_escape(signs[key] + name).lower(): f"<{signs[key]}{key}>" for key, name in names.items()}
+    # Else "@Ann" would be found in "@Ann Lee", and the longer name never.
+    longest_first = "|".join(map(re.escape, sorted(mentions, key=len, reverse=True)))
+    pattern = re.compile(rf"(?<![\w@#])({longest_first})(?!\w)", re.IGNORECASE)
+
+    def slack_text(part: str) -> str:
+        if part.startswith("http") and _VERBATIM.fullmatch(part):
+            return f"<{_escape(part)}>"
+        if _VERBATIM.fullmatch(part):
+            return _escape(part)
+        return pattern.sub(lambda found: mentions.get(found[0].lower(), found[0]), _escape(part))
+
+    return "".join(map(slack_text, _VERBATIM.split(typed)))
+
+
+def _escape(text: str) -> str:
+    return html.escape(text, quote=False)

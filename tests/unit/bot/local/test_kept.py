@@ -106,17 +106,17 @@ async def test_h1_a_person_is_chosen_and_shares_a_file() -> None:
         assert CHAT not in {channel["id"] for channel in boot["channels"]}
 
 
-async def test_h1_faults_are_switched_on_and_off() -> None:
+def test_h1_faults_are_switched_on_and_off() -> None:
     workspace = idle()
-    await workspace.switches.turn("no_streams", on=True)
+    workspace.switches.turn("no_streams", on=True)
     assert "chat.startStream" in workspace.faults.missing
     assert [one["on"] for one in workspace.switches.shown()] == [False, True]
-    await workspace.switches.turn("no_streams", on=False)
+    workspace.switches.turn("no_streams", on=False)
     assert workspace.faults.missing == set()
-    await workspace.switches.turn("rate_limit", on=True)
+    workspace.switches.turn("rate_limit", on=True)
     fault = workspace.faults.take("chat.postMessage")
     assert fault is not None
     assert (fault.status, workspace.switches.all["rate_limit"].on) == (429, False)
     with pytest.raises(ApiError, match="unknown_fault"):
-        await workspace.switches.turn("gravity", on=False)
+        workspace.switches.turn("gravity", on=False)
     assert json.dumps(call(workspace, "users.info", user="U0PARTNER"))

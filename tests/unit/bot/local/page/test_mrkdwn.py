@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from bot.local.events.payloads import rich_text
 from bot.local.model.messages import Message, MessageLog
 from bot.local.page.blocks import block_view, message_view, modal_view, rich_html, text_html
-from bot.local.page.mrkdwn import markdown_html, mrkdwn_html, plain_html
-from bot.local.page.typed_text import as_slack_text
+from bot.local.page.mrkdwn import as_slack_text, markdown_html, mrkdwn_html, plain_html
 
 NAMES = {"U0ORION": "Orion", "U0RELEASE": "Release manager", "C0HELP": "help"}
 # fmt: off
