@@ -14,14 +14,10 @@ async def serve(host: str, port: int, events_url: str) -> None:
     workspace = LocalWorkspace()
     workspace.events_url = events_url
     await workspace.start(host, port)
-    lines = {
-        "page": workspace.url,
-        "SLACK_API_URL": workspace.api_url,
-        "SLACK_BOT_TOKEN": workspace.bot_token,
-        "SLACK_APP_TOKEN": workspace.app_token,
-        "SLACK_SIGNING_SECRET": workspace.signing_secret,
-    }
-    sys.stdout.write("".join(f"{name}={value}\n" for name, value in lines.items()))
+    sys.stdout.write(
+        f"page={workspace.url}\nSLACK_API_URL={workspace.api_url}\nSLACK_BOT_TOKEN={workspace.bot_token}\n"
+        f"SLACK_APP_TOKEN={workspace.app_token}\nSLACK_SIGNING_SECRET={workspace.signing_secret}\n"
+    )
     sys.stdout.flush()
     try:
         await asyncio.Event().wait()

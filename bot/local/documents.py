@@ -1,11 +1,9 @@
-"""Shows the documents that answers cite as pages under ``/docs/<path>``.
-
-Only files inside the given folders, cleaned.
-"""
+"""Shows the documents that answers cite as pages under ``/docs/<path>``: files inside the given folders, cleaned."""
 
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +18,15 @@ from bot.local.sanitize import safe_html
 MARKDOWN: Final = frozenset({".md", ".markdown", ".mdown"})
 HTML: Final = frozenset({".html", ".htm"})
 TEXT: Final = frozenset({".txt", ".text", ".rst", ".log", ".csv", ".json", ".yaml", ".yml", ".toml", ".adoc"})
-RAW: Final = {".pdf": "application/pdf"}
-DOWNLOAD: Final = {".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document"}
+AS_THEY_ARE: Final = {
+    ".pdf": ("inline", "application/pdf"),
+    ".docx": ("attachment", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+}
 POLICY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+_FRONT_MATTER: Final = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _PAGE: Final = Path(__file__).parent / "static" / "document.html"
 _PARSER: Final = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 
@@ -66,8 +67,11 @@ async def show_document(docs: DocsFolder | None, request: web.Request) -> web.St
     if file is None:
         return simple_page("Not found", "", "<p>There is no such document.</p>", status=404)
     suffix = file.suffix.lower()
-    if suffix in RAW or suffix in DOWNLOAD:
-        return _as_it_is(file, suffix)
+    if suffix in AS_THEY_ARE:
+        way, kind = AS_THEY_ARE[suffix]
+        response = web.FileResponse(file, headers={"Content-Disposition": way, "X-Content-Type-Options": "nosniff"})
+        response.content_type = kind
+        return response
     if suffix not in MARKDOWN | HTML | TEXT:
         return simple_page("Not shown", path, "<p>This kind of file is not shown here.</p>", status=415)
     text = file.read_bytes().decode("utf-8", errors="replace")
@@ -77,7 +81,7 @@ async def show_document(docs: DocsFolder | None, request: web.Request) -> web.St
 def document_html(text: str, suffix: str) -> str:
     """A document's text as safe HTML."""
     if suffix in MARKDOWN:
-        return safe_html(_PARSER.render(_without_front_matter(text)))
+        return safe_html(_PARSER.render(_FRONT_MATTER.sub("", text)))
     if suffix in HTML:
         return safe_html(text)
     lines = enumerate(text.splitlines(), start=1)
@@ -85,23 +89,9 @@ def document_html(text: str, suffix: str) -> str:
     return f'<pre class="plain">{numbered}</pre>'
 
 
-def _without_front_matter(text: str) -> str:
-    if not text.startswith("---\n"):
-        return text
-    _, mark, rest = text[4:].partition("\n---\n")
-    return rest if mark else text
-
-
 def _title(file: Path, text: str) -> str:
     headings = (line[2:].strip() for line in text.splitlines() if line.startswith("# "))
     return next(headings, "") or file.stem.replace("-", " ").capitalize()
-
-
-def _as_it_is(file: Path, suffix: str) -> web.FileResponse:
-    way = "inline" if suffix in RAW else "attachment"
-    response = web.FileResponse(file, headers={"Content-Disposition": way, "X-Content-Type-Options": "nosniff"})
-    response.content_type = (RAW | DOWNLOAD)[suffix]
-    return response
 
 
 def simple_page(title: str, path: str, body: str, *, status: int = 200) -> web.Response:

@@ -1,7 +1,6 @@
 """A Slack-compatible server on this machine, and the page it serves.
 
-Any Slack app can work against it by its base URL alone, over Socket Mode or signed HTTP events. It binds to loopback
-unless told otherwise, and the page's own API refuses other sites.
+Any Slack app can work against it by its base URL alone, over Socket Mode or signed HTTP events.
 """
 
 from __future__ import annotations
@@ -193,9 +192,7 @@ def _from_own_page(request: web.Request) -> bool:
 
 
 async def _index(request: web.Request) -> web.Response:  # noqa: ARG001 - a route's signature
-    text = (STATIC / "index.html").read_text(encoding="utf-8")
-    headers = {"Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
-    return web.Response(text=text, content_type="text/html", headers=headers)
+    return _file(STATIC / "index.html", "text/html", {"Content-Security-Policy": POLICY, "Cache-Control": "no-store"})
 
 
 async def _static(request: web.Request) -> web.Response:
@@ -203,5 +200,9 @@ async def _static(request: web.Request) -> web.Response:
     kind = _STATIC_TYPES.get(file.suffix)
     if kind is None or not file.is_file():
         raise web.HTTPNotFound
-    headers = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-cache"}
-    return web.Response(body=file.read_bytes(), content_type=kind, headers=headers)
+    return _file(file, kind, {"Cache-Control": "no-cache"})
+
+
+def _file(file: Path, kind: str, headers: dict[str, str]) -> web.Response:
+    headers["X-Content-Type-Options"] = "nosniff"
+    return web.Response(body=file.read_bytes(), content_type=kind, charset="utf-8", headers=headers)

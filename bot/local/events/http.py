@@ -34,41 +34,39 @@ class HttpEvents:
 
         Raises ``NotAcknowledged``: with Slack's reason, unless the answer was a 2xx within ``timeout`` seconds.
         """
-        body, content_type = json.dumps(payload), "application/json"
+        body, content_type = json.dumps(payload).encode(), "application/json"
         if kind != "events_api":  # clicks travel as a form with one field
-            body, content_type = urlencode({"payload": body}), "application/x-www-form-urlencoded"
+            body, content_type = urlencode({"payload": body}).encode(), "application/x-www-form-urlencoded"
         timestamp = str(int(time.time()))
         headers = {
             "Content-Type": content_type,
             "X-Slack-Request-Timestamp": timestamp,
-            "X-Slack-Signature": sign(self.signing_secret, timestamp, body.encode()),
+            "X-Slack-Signature": sign(self.signing_secret, timestamp, body),
             "User-Agent": "Slackbot 1.0 (+https://api.slack.com/robots)",
         }
         if attempt:
             headers |= {"X-Slack-Retry-Num": str(attempt), "X-Slack-Retry-Reason": reason}
+        if self._session is None:
+            self._session = aiohttp.ClientSession(trust_env=False)
+        limit = aiohttp.ClientTimeout(total=timeout)
         try:
-            return await self._post(body.encode(), headers, timeout)
+            async with self._session.post(
+                self.url, data=body, headers=headers, timeout=limit, allow_redirects=False
+            ) as answer:
+                text = await answer.text()
         except TimeoutError:
             raise NotAcknowledged(reason="http_timeout") from None
         except aiohttp.ClientConnectionError:
             raise NotAcknowledged(reason="connection_failed") from None
         except aiohttp.ClientError:
             raise NotAcknowledged(reason="unknown_error") from None
+        if answer.status in range(200, 300):
+            return json_object(text)
+        why = "too_many_redirects" if answer.status in range(300, 400) else "http_error"
+        raise NotAcknowledged(why, final=answer.headers.get("X-Slack-No-Retry") == "1")
 
     async def close(self) -> None:
         """Closes the session."""
         if self._session is not None:
             await self._session.close()
             self._session = None
-
-    async def _post(self, body: bytes, headers: dict[str, str], timeout: float) -> Json | None:  # noqa: ASYNC109 - handed to the client
-        if self._session is None:
-            self._session = aiohttp.ClientSession(trust_env=False)
-        limit = aiohttp.ClientTimeout(total=timeout)
-        async with self._session.post(
-            self.url, data=body, headers=headers, timeout=limit, allow_redirects=False
-        ) as answer:
-            if answer.status in range(200, 300):
-                return json_object(await answer.text())
-            reason = "too_many_redirects" if answer.status in range(300, 400) else "http_error"
-            raise NotAcknowledged(reason, final=answer.headers.get("X-Slack-No-Retry") == "1")

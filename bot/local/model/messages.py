@@ -5,9 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Final
 
 from bot.local.model.errors import ApiError
 from bot.local.model.roster import APP_ID, BOT_ID, BOT_USER, TEAM_ID, Json
+
+_OPTIONAL: Final = ("subtype", "client_msg_id", "thread_ts", "blocks", "attachments", "files", "edited")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -42,30 +45,18 @@ class Message:
 
     def payload(self, *, metadata: bool = False) -> Json:
         """The message object as Slack's API shows it, without what only its thread knows."""
-        reactions = [{"name": name, "users": list(who), "count": len(who)} for name, who in self.reactions.items()]
+        shown: Json = {"type": "message", "user": self.user, "text": self.text, "ts": self.ts, "team": TEAM_ID}
+        if self.bot_id:
+            app = APP_ID if self.bot_id == BOT_ID else f"A{self.bot_id[1:]}"
+            profile = {"id": self.bot_id, "app_id": app, "name": self.bot_name, "deleted": False, "team_id": TEAM_ID}
+            shown |= {"bot_id": self.bot_id, "app_id": app, "bot_profile": profile}
         optional = {
-            "subtype": self.subtype,
-            "client_msg_id": self.client_msg_id,
-            "thread_ts": self.thread_ts,
-            "blocks": self.blocks,
-            "attachments": self.attachments,
-            "files": self.files,
-            "edited": self.edited,
-            "reactions": reactions,
+            **{name: getattr(self, name) for name in _OPTIONAL},
+            "reactions": [{"name": name, "users": [*who], "count": len(who)} for name, who in self.reactions.items()],
             "streaming_state": "in_progress" if self.streaming else "",
             "metadata": self.metadata if metadata else None,
-            **self._authorship(),
         }
-        shown: Json = {"type": "message", "user": self.user, "text": self.text, "ts": self.ts, "team": TEAM_ID}
         return shown | {key: value for key, value in optional.items() if value}
-
-    def _authorship(self) -> Json:
-        """The fields that mark a message posted by an app."""
-        if not self.bot_id:
-            return {}
-        app = APP_ID if self.bot_id == BOT_ID else f"A{self.bot_id[1:]}"
-        profile = {"id": self.bot_id, "app_id": app, "name": self.bot_name, "deleted": False, "team_id": TEAM_ID}
-        return {"bot_id": self.bot_id, "app_id": app, "bot_profile": profile}
 
 
 class MessageLog:

@@ -48,25 +48,20 @@ class Member:
     def payload(self) -> Json:
         """The user object of ``users.info``."""
         spellings = ("real_name", "display_name", "real_name_normalized", "display_name_normalized")
+        flags = ("deleted", "is_admin", "is_restricted", "is_ultra_restricted", "is_bot")
         app = {"api_app_id": APP_ID, "bot_id": BOT_ID} if self.is_bot else {}
         profile = {"title": self.title, "team": self.team, **dict.fromkeys(spellings, self.name), **app}
         return {
             "id": self.id,
             "team_id": self.team,
             "name": self.handle,
-            "deleted": self.deleted,
             "real_name": self.name,
             "tz": "Etc/UTC",
             "tz_label": "Coordinated Universal Time",
             "tz_offset": 0,
             "profile": profile,
-            "is_admin": self.is_admin,
-            "is_owner": False,
-            "is_primary_owner": False,
-            "is_restricted": self.is_restricted,
-            "is_ultra_restricted": self.is_ultra_restricted,
-            "is_bot": self.is_bot,
-            "is_app_user": False,
+            **{name: getattr(self, name) for name in flags},
+            **dict.fromkeys(("is_owner", "is_primary_owner", "is_app_user"), False),
             **({"is_stranger": True} if self.team != TEAM_ID else {}),
             "updated": CREATED,
         }

@@ -70,17 +70,15 @@ def link_html(address: str, label: str) -> str:
 def mrkdwn_html(text: str, names: Mapping[str, str]) -> str:
     """Mrkdwn as HTML. ``names`` gives the display names of member and channel ids."""
     parts = _FENCE.split(text.replace("\x00", ""))  # every second one is code
-    return "".join(_fenced(part) if number % 2 else _flowing(part, names) for number, part in enumerate(parts))
-
-
-def _fenced(code: str) -> str:
-    code = code.strip("\n")
-    return f"<pre><code>{_code(code)}</code></pre>"
+    return "".join(
+        f"<pre>{_code(part)}</pre>" if number % 2 else _flowing(part, names) for number, part in enumerate(parts)
+    )
 
 
 def _code(code: str) -> str:
     """Slack shows a link inside code as its address."""
-    return escape(_LINK_IN_CODE.sub(r"\1", code))
+    shown = _LINK_IN_CODE.sub(r"\1", code.strip("\n"))
+    return f"<code>{escape(shown)}</code>"
 
 
 def _flowing(text: str, names: Mapping[str, str]) -> str:
@@ -124,7 +122,7 @@ def _inline(text: str, names: Mapping[str, str]) -> str:
 
 def _piece(found: re.Match[str], names: Mapping[str, str]) -> str:
     if code := found["code"]:
-        return f"<code>{_code(code)}</code>"
+        return _code(code)
     if inside := found["angle"]:
         return _angle(inside, names)
     return link_html(found[0], escape(found[0])) if found["url"] else _with_emoji(found[0])
