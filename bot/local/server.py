@@ -93,7 +93,7 @@ class LocalWorkspace(People):
     async def start(self, host: str = "127.0.0.1", port: int = 0, *, or_free: bool = False) -> None:
         """Opens the port (0 = any free one; with ``or_free`` also where it is taken) and begins to deliver events."""
         group = await self._stack.enter_async_context(asyncio.TaskGroup())
-        self.workspace.deliveries.start(group)
+        self.workspace.deliveries.group = group
         runner = web.AppRunner(self._application(), access_log=None, shutdown_timeout=1.0)
         await runner.setup()
         self._stack.push_async_callback(runner.cleanup)

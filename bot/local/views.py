@@ -44,10 +44,7 @@ class Views:
         return trigger
 
     def exchange(self, trigger: str) -> str:
-        """The person behind a trigger, which is thereby used up.
-
-        Raises ``ApiError``: ``invalid_trigger_id``, ``expired_trigger_id`` or ``exchanged_trigger_id``.
-        """
+        """The person behind a trigger, which is thereby used up."""
         if trigger in self._used:
             raise ApiError(error="exchanged_trigger_id")
         if trigger not in self._triggers:

@@ -157,7 +157,7 @@ class Workspace:
         self.feed.publish("message", channel=message.channel, ts=message.ts)
         channel = self.roster.channels[message.channel]
         if message.bot_id == BOT_ID:
-            self.threads.app_spoke(message)
+            self.threads.end_status((message.channel, message.thread_ts or message.ts))
         if message.ephemeral_for:
             return
         shown = self.log.shown(message, metadata=True) | self._action_token(message)

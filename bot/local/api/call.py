@@ -143,10 +143,7 @@ class Methods(dict[str, Method]):
 
 
 async def read_values(request: web.Request) -> dict[str, Any]:
-    """Query string, form fields and JSON body of a request in one.
-
-    Raises ``ApiError``: ``invalid_json`` or ``json_not_object``.
-    """
+    """Query string, form fields and JSON body of a request in one."""
     values: dict[str, Any] = dict(request.query)
     if request.content_type != "application/json":
         form = await request.post()

@@ -32,10 +32,7 @@ class Content(TypedDict, total=False):
 
 
 def read_content(call: Call) -> Content:
-    """The content arguments that all posting methods share.
-
-    Raises ``ApiError``: for whatever Slack would refuse in them.
-    """
+    """The content arguments that all posting methods share, judged as Slack judges them."""
     content: Content = {}
     if "text" in call:
         content["text"] = call.text("text")[:TEXT_KEPT]

@@ -22,10 +22,7 @@ methods = Methods()
 
 
 def _read_chunks(call: Call) -> list[Json]:
-    """What a call adds: its ``chunks``, or its ``markdown_text`` as one chunk.
-
-    Raises ``ApiError``: ``invalid_chunks``, ``msg_too_long`` or ``cannot_provide_both_markdown_text_and_chunks``.
-    """
+    """What a call adds: its ``chunks``, or its ``markdown_text`` as one chunk."""
     chunks = call.objects("chunks", error="invalid_chunks")
     if markdown := call.text("markdown_text"):
         if chunks:
@@ -50,10 +47,7 @@ def _check_chunk(chunk: Json) -> None:
 
 
 def _grow(message: Message, call: Call, chunks: list[Json]) -> None:
-    """Adds chunks to a streamed message: text to its last text block, tasks by their id.
-
-    Raises ``ApiError``: ``streaming_mode_mismatch``, for text after chunks or chunks after text.
-    """
+    """Adds chunks to a streamed message: text to its last text block, tasks by their id."""
     mode = "text" if call.text("markdown_text") else "chunks"
     if chunks and message.stream_mode not in ("", mode):
         raise ApiError(error="streaming_mode_mismatch")
@@ -79,11 +73,9 @@ def _grow_text(message: Message, text: str) -> None:
 
 def _plan(message: Message) -> Json:
     """The plan block of a stream, made when there is none."""
-    for block in message.blocks:
-        if block["type"] == "plan":
-            return block
-    message.blocks.insert(0, {"type": "plan", "title": "", "tasks": []})
-    return message.blocks[0]
+    if all(block["type"] != "plan" for block in message.blocks):
+        message.blocks.insert(0, {"type": "plan", "title": "", "tasks": []})
+    return next(block for block in message.blocks if block["type"] == "plan")
 
 
 def _grow_tasks(message: Message, chunk: Json) -> None:
@@ -118,10 +110,7 @@ def _start(call: Call) -> Json:
 
 
 def _streaming(call: Call) -> Message:
-    """The stream a call is about.
-
-    Raises ``ApiError``: ``message_not_found``, ``message_not_owned_by_app`` or ``message_not_in_streaming_state``.
-    """
+    """The stream a call is about."""
     message = call.message()
     if message.bot_id != BOT_ID:
         raise ApiError(error="message_not_owned_by_app")

@@ -37,16 +37,13 @@ class Deliveries:
     may_go: asyncio.Event = field(default_factory=asyncio.Event)
     """While it is not set, events are kept back."""
     log: list[Delivery] = field(default_factory=list)
-    _group: asyncio.TaskGroup | None = None
+    group: asyncio.TaskGroup | None = None
+    """Runs the deliveries; without one, events are recorded only."""
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
-
-    def start(self, group: asyncio.TaskGroup) -> None:
-        """Runs deliveries in ``group`` from now on; before that, events are recorded only."""
-        self._group = group
 
     def stop(self) -> None:
         """Ends the deliveries still under way."""
-        self._group = None
+        self.group = None
         for task in self._tasks:
             task.cancel()
 
@@ -61,16 +58,13 @@ class Deliveries:
     def _begin(self, payload: Json) -> None:
         record = Delivery(event_id=payload["event_id"], event=payload["event"])
         self.log.append(record)
-        if self._group is not None:
-            task = self._group.create_task(self._deliver(payload, record), name=f"deliver {record.event_id}")
+        if self.group is not None:
+            task = self.group.create_task(self._deliver(payload, record), name=f"deliver {record.event_id}")
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
     async def interaction(self, payload: Json) -> Json | None:
-        """Delivers a click or a submitted view; the body of the ack, if it has one.
-
-        Raises ``NotAcknowledged``: the app did not answer in time.
-        """
+        """Delivers a click or a view once; the body of the ack, if it has one. Raises ``NotAcknowledged``."""
         return await self._send("interactive", payload, 0, "")
 
     async def _send(self, kind: str, payload: Json, attempt: int, reason: str) -> Json | None:

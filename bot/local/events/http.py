@@ -30,10 +30,7 @@ class HttpEvents:
     _session: aiohttp.ClientSession | None = None
 
     async def send(self, kind: str, payload: Json, attempt: int, reason: str, timeout: float) -> Json | None:  # noqa: ASYNC109 - the parts of one request
-        """Posts one payload and returns the JSON body of the answer, if it has one.
-
-        Raises ``NotAcknowledged``: with Slack's reason, unless the answer was a 2xx within ``timeout`` seconds.
-        """
+        """The JSON body of the answer, if it has one. Raises ``NotAcknowledged`` unless it was a 2xx in time."""
         body, content_type = json.dumps(payload).encode(), "application/json"
         if kind != "events_api":  # clicks travel as a form with one field
             body, content_type = urlencode({"payload": body}).encode(), "application/x-www-form-urlencoded"

@@ -80,10 +80,7 @@ class SocketMode:
         return socket
 
     async def send(self, kind: str, payload: Json, attempt: int, reason: str, timeout: float) -> Json | None:  # noqa: ASYNC109 - the parts of one envelope
-        """Sends one envelope to one connection and returns the body of its ack.
-
-        Raises ``NotAcknowledged``: without a connection, without an ack in ``timeout`` seconds, or when it closed.
-        """
+        """The body of the ack of one envelope. Raises ``NotAcknowledged`` without one, in ``timeout`` seconds."""
         if not self.connections:
             raise NotAcknowledged(reason="connection_failed")
         # Slack picks any connection; by turns, so that a test with two of them meets both.

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from bot.local.model.feed import Feed
-from bot.local.model.messages import Message
 from bot.local.model.roster import Json
 
 SESSION_STATES: Final = ("active", "processing", "suspended", "closed")
@@ -58,20 +57,16 @@ class AgentThreads:
             return
         if before := self.statuses.get(thread):
             before.timer.cancel()
-        timer = asyncio.get_running_loop().call_later(self.status_seconds, self._end_status, thread)
+        timer = asyncio.get_running_loop().call_later(self.status_seconds, self.end_status, thread)
         self.statuses[thread] = Status(text=text, loading_messages=loading_messages, timer=timer)
         self.feed.publish("status", **self._shown(thread))
-
-    def app_spoke(self, message: Message) -> None:
-        """Takes away the status of the thread that this message of the app stands in."""
-        self._end_status((message.channel, message.thread_ts or message.ts))
 
     def set_session(self, thread: ThreadId, status: str, title: str) -> None:
         """Sets a session's state, making the session when there is none; only then does ``title`` count."""
         session = self.sessions.setdefault(thread, Session(status=status, title=title))
         session.status = status
         if status != "processing":
-            self._end_status(thread)
+            self.end_status(thread)
         self.feed.publish("session", channel=thread[0], thread_ts=thread[1], status=status, title=session.title)
 
     def suggest(self, channel: str, title: str, prompts: list[Json]) -> None:
@@ -90,10 +85,11 @@ class AgentThreads:
 
     def forget(self, thread: ThreadId) -> None:
         """The thread is gone, and with it its status and its session."""
-        self._end_status(thread)
+        self.end_status(thread)
         self.sessions.pop(thread, None)
 
-    def _end_status(self, thread: ThreadId) -> None:
+    def end_status(self, thread: ThreadId) -> None:
+        """Takes away a thread's status."""
         if status := self.statuses.pop(thread, None):
             status.timer.cancel()
             self.feed.publish("status", **self._shown(thread))

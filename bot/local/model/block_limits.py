@@ -65,10 +65,6 @@ def _section(block: Json, at: str) -> Faults:
         yield from _element(accessory, f"{at}/accessory")
 
 
-def _header(block: Json, at: str) -> Faults:
-    yield from _text_object(block.get("text"), HEADER_TEXT, f"{at}/text", plain=True)
-
-
 def _elements(block: Json, at: str) -> Faults:
     yield from _too_many(block["elements"], ELEMENTS[block["type"]], f"{at}/elements")
     for number, element in enumerate(block["elements"]):
@@ -111,19 +107,15 @@ def _image(block: Json, at: str) -> Faults:
         yield "missing required field: alt_text", f"{at}/alt_text"
 
 
-def _input(block: Json, at: str) -> Faults:
-    yield from _text_object(block.get("label"), FIELD_TEXT, f"{at}/label", plain=True)
-
-
 _CHECKS: Final[dict[str, Callable[[Json, str], Faults]]] = {
     "section": _section,
-    "header": _header,
+    "header": lambda block, at: _text_object(block.get("text"), HEADER_TEXT, f"{at}/text", plain=True),
     "context": _elements,
     "actions": _elements,
     "context_actions": _elements,
     "table": _table,
     "image": _image,
-    "input": _input,
+    "input": lambda block, at: _text_object(block.get("label"), FIELD_TEXT, f"{at}/label", plain=True),
 }
 _REQUIRED: Final[dict[str, tuple[str, type]]] = {
     "markdown": ("text", str),  # its size is judged over the whole payload, with an error name of its own

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class ApiError(Exception):
-    """A refused call.
+    """A refused call, or a thing that is named but not there.
 
     ``error`` is Slack's name for it, ``status`` the HTTP status (Slack answers 200 to nearly everything),
     ``retry_after`` seconds, ``extra`` further fields of the answer's body.

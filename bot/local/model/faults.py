@@ -13,8 +13,6 @@ from bot.local.model.errors import ApiError
 from bot.local.model.roster import Json
 
 STREAM_METHODS: Final = ("chat.startStream", "chat.appendStream", "chat.stopStream")
-# Enough to be seen in the log, few enough that the answer comes within seconds.
-_POSTS_LIMITED: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +118,7 @@ class Switches:
 
     def __init__(self, faults: Faults) -> None:
         def limit(_on: bool) -> None:  # noqa: FBT001 - the switch's one value
-            faults.rate_limit("chat.postMessage", times=_POSTS_LIMITED)
+            faults.rate_limit("chat.postMessage", times=3)  # so few that the answer comes within seconds
 
         def take_streams(on: bool) -> None:  # noqa: FBT001 - likewise
             (faults.missing.update if on else faults.missing.difference_update)(STREAM_METHODS)

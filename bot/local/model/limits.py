@@ -75,10 +75,7 @@ def check_markdown(text: str) -> None:
 
 
 def check_metadata(value: Any) -> Json:
-    """The metadata of a message, judged.
-
-    Raises ``ApiError``: ``invalid_metadata_format``, ``invalid_metadata_schema`` or ``metadata_too_large``.
-    """
+    """The metadata of a message, judged."""
     if not isinstance(value, dict):
         raise ApiError(error="invalid_metadata_format")
     event_type, payload = value.get("event_type"), value.get("event_payload")

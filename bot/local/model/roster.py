@@ -122,10 +122,7 @@ class Roster:
         raise ApiError(error="user_not_found")
 
     def channel(self, reference: str) -> Channel:
-        """The channel with this id or ``#name``; a user's id means the direct chat with that user.
-
-        Raises ``ApiError``: ``channel_not_found``.
-        """
+        """The channel with this id or ``#name``; a user's id means the direct chat with that user."""
         if found := self.channels.get(reference):
             return found
         if reference in self.members:

@@ -1,6 +1,6 @@
 """The page's own API under ``/ui``: what to show, what a person does, and a socket with everything that changes.
 
-``user`` says as whom. Only a page served from here can use it: Host and Origin are checked by the server.
+``user`` says as whom. The server lets no other site's page use it.
 """
 
 from __future__ import annotations
@@ -210,19 +210,15 @@ def _edit(people: People, body: Json) -> None:
     text = _typed(people, body)
     if not text:
         raise ApiError(error="no_text")
-    _require_own(people, body)
-    people.edit(body["channel"], body["ts"], text)
+    people.edit(*_own(people, body), text)
 
 
-def _delete(people: People, body: Json) -> None:
-    _require_own(people, body)
-    people.delete(body["channel"], body["ts"])
-
-
-def _require_own(people: People, body: Json) -> None:
+def _own(people: People, body: Json) -> tuple[str, str]:
+    """Channel and ``ts`` of a message, if it is this person's."""
     message = people.workspace.log.get(body["channel"], body["ts"])
     if message is None or message.user != body["user"]:
         raise ApiError(error="cant_update_message")
+    return message.channel, message.ts
 
 
 async def _click(people: People, body: Json) -> None:
@@ -238,10 +234,6 @@ async def _submit(people: People, body: Json) -> Json:
     return {"errors": await people.submit(body["view_id"], body.get("values") or {}, body["user"])}
 
 
-def _open_home(people: People, body: Json) -> None:
-    people.open_home(body["user"], tab="messages" if body.get("tab") == "messages" else "home")
-
-
 def _fault(people: People, body: Json) -> Json:
     people.workspace.switches.turn(str(body["name"]), on=bool(body.get("on")))
     return {"faults": people.workspace.switches.shown()}
@@ -250,13 +242,13 @@ def _fault(people: People, body: Json) -> Json:
 ACTIONS: Final[dict[str, Action]] = {
     "post": _post,
     "edit": _edit,
-    "delete": _delete,
+    "delete": lambda people, body: people.delete(*_own(people, body)),
     "react": lambda people, body: people.react(body["user"], body["channel"], body["ts"], body["name"]),
     "click": _click,
     "submit": _submit,
     "dismiss": lambda people, body: people.dismiss(body["view_id"], body["user"]),
     "stop": lambda people, body: people.stop_session(body["channel"], body["thread_ts"], body["user"]),
-    "open_home": _open_home,
+    "open_home": lambda people, body: people.open_home(body["user"], str(body["tab"])),
     "upload": _upload,
     "fault": _fault,
 }
