@@ -221,7 +221,7 @@ class Delivery:
     async def drop_streams(self, place: ThreadKey, answer_key: AnswerKey, *, wordless: bool = False) -> None:
         """Takes away what was streamed for a question; ``wordless``: only where no word of an answer stands."""
         for posted in await self._reader.posted(place, answer_key.question_ts, answer_key.streamed):
-            if posted.stream and (posted.wordless or not wordless):
+            if posted.stream and (not wordless or posted.blank or posted.planned):
                 await self._remove(place, posted, answer_key)
 
     async def thank(self, place: ThreadKey, user: str, text: str) -> None:

@@ -24,8 +24,8 @@ _MUTED: Final = frozenset(say("muted", language) for language in LANGUAGES)
 
 async def standing_in_slack(reader: ThreadReader, place: ThreadKey, *, before: str) -> ThreadMode:
     """Where Orion stands by what it last said in the thread before ``before`` (a ts). Raises ``DeliveryFailed``."""
-    earlier = await reader.messages(place, before=before, limit=MESSAGES_SEEN)
-    own = [message.text for message in earlier if message.role == "assistant"]
+    earlier = await reader.conversation(place, before=before, limit=MESSAGES_SEEN)
+    own = [message.text for message in earlier.messages if message.role == "assistant"]
     if not own:
         return "unknown"
     return "muted" if own[-1] in _MUTED else "engaged"

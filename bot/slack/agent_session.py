@@ -28,18 +28,15 @@ _MISSING: Final = frozenset(
 _log = structlog.get_logger()
 
 
-Later = Callable[[ThreadKey], Awaitable[object]]
-
-
 class AgentSessions:
     """The sessions of one workspace. One that has none is asked again after an hour.
 
-    ``later`` hears of a session that has to be ended at another time.
+    ``end_later`` hears of a session that has to be ended once nothing waits and nobody works there.
     """
 
-    def __init__(self, calls: SlackCalls, later: Later) -> None:
+    def __init__(self, calls: SlackCalls, end_later: Callable[[ThreadKey], Awaitable[object]]) -> None:
         self._calls = calls
-        self._later = later
+        self.end_later = end_later
         self._not_before = 0.0
 
     async def begin(self, place: ThreadKey, lease_check: LeaseCheck = no_lease) -> None:
@@ -66,10 +63,6 @@ class AgentSessions:
         except DeliveryFailed as failure:
             if not failure.permanent:
                 await self.end_later(place)
-
-    async def end_later(self, place: ThreadKey) -> None:
-        """The same, once nothing waits and nobody works there."""
-        await self._later(place)
 
     async def end_now(self, place: ThreadKey, lease_check: LeaseCheck = no_lease) -> None:
         """The same. Raises ``DeliveryFailed`` where Slack does not let it be done now."""

@@ -21,7 +21,7 @@ from agent.knowledge.types import ReadError
 from agent.thread.conversation import AttachedFile, FileTrouble, ThreadKey
 from bot.slack.history import ThreadReader
 from bot.slack.message import Incoming
-from bot.slack.payload import objects, string
+from bot.slack.payload import mapping, objects, string
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from observability.loopback import proxy_for
 
@@ -70,10 +70,9 @@ class Attachments:
     ) -> tuple[AttachedFile, ...]:
         """The files of the message, then those of its thread's first one, as far as they can be read.
 
-        What an event told of a message's files is taken; else Slack is asked for the message.
-
-        ``first`` is that one as Slack has it; empty where it is of no interest, None where it has to be looked up.
-        ``asked`` is the message itself, if it was read already.
+        What an event told of a message's files is taken; else Slack is asked for the message. ``first`` is that one as
+        Slack has it; empty where it is of no interest, None where it has to be looked up. ``asked`` is the message
+        itself, if it was read already.
 
         Raises:
             DeliveryFailed: Slack is away for too long (never permanent: what a place that cannot be read has is not
@@ -91,9 +90,10 @@ class Attachments:
             first, _ = await self._looked_up(incoming.thread, incoming.thread.thread_ts)
         known = {string(one, "id") for one in own}
         more = [one for one in objects(first, "files") if string(one, "id") not in known]
-        shared = [*((one, False) for one in own), *((one, True) for one in more)]
-        read = [replace(await self._file(one), opening=opening) for one, opening in shared[:MOST_FILES]]
-        read += [AttachedFile(name=_name(one), trouble="many", opening=opening) for one, opening in shared[MOST_FILES:]]
+        read = []
+        for number, (shared, opening) in enumerate([*((one, False) for one in own), *((one, True) for one in more)]):
+            many = AttachedFile(name=_name(shared), trouble="many")
+            read.append(replace(many if number >= MOST_FILES else await self._file(shared), opening=opening))
         if read:
             _log.info("files_read", files=len(read), unread=sum(bool(file.trouble) for file in read))
         return tuple(read)
@@ -127,28 +127,24 @@ class Attachments:
             reply = await self._calls.read("files.info", file=string(shared, "id"))
         except DeliveryFailed as failure:
             raise Unfetched(trouble="not_allowed" if failure.reason == "missing_scope" else "away") from None
-        known = reply.get("file")
-        return known if isinstance(known, Mapping) else shared
+        return mapping(reply, "file") or shared
 
     async def _text(self, known: Mapping[str, Any]) -> str:
         name, size = _readable_name(known), known.get("size")
         if isinstance(size, int) and size > MOST_BYTES:
             raise Unfetched(trouble="big")
-        data = await self._bytes(known)
+        try:
+            async with asyncio.timeout(self._fetch_s):
+                data = await self._followed(known)
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            _log.warning("file_not_fetched", error_type=type(error).__name__)
+            raise Unfetched(trouble="away") from None
         try:
             async with asyncio.timeout(READ_S):
                 document = await asyncio.to_thread(parse_document, name, data, changed=time.time())
         except (ReadError, TimeoutError):
             raise Unfetched(trouble="unreadable") from None
         return document.text
-
-    async def _bytes(self, known: Mapping[str, Any]) -> bytes:
-        try:
-            async with asyncio.timeout(self._fetch_s):
-                return await self._followed(known)
-        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            _log.warning("file_not_fetched", error_type=type(error).__name__)
-            raise Unfetched(trouble="away") from None
 
     async def _followed(self, known: Mapping[str, Any]) -> bytes:
         """The download, through redirections between allowed hosts; each is looked at before the token goes there."""
@@ -173,10 +169,14 @@ class Attachments:
                 return reply.headers.get("Location", "")
             if reply.status != _OK:
                 raise Unfetched(trouble="not_allowed" if reply.status in {401, 403} else "away")
-            data = await _limited(reply)
-            if _is_sign_in(reply.content_type, data, known):
+            data = bytearray()
+            async for piece in reply.content.iter_chunked(65_536):
+                data += piece
+                if len(data) > MOST_BYTES:
+                    raise Unfetched(trouble="big")
+            if _is_sign_in(reply.content_type, len(data), known):
                 raise Unfetched(trouble="not_allowed")
-            return data
+            return bytes(data)
 
     def allowed(self, url: str) -> bool:
         """Whether the token may go there: the configured server itself, or Slack over TLS where that is Slack's."""
@@ -186,21 +186,11 @@ class Attachments:
         return there.scheme == "https" and _is_slack(home.hostname) and _is_slack(there.hostname)
 
 
-async def _limited(reply: aiohttp.ClientResponse) -> bytes:
-    held = bytearray()
-    async for piece in reply.content.iter_chunked(65_536):
-        held += piece
-        if len(held) > MOST_BYTES:
-            raise Unfetched(trouble="big")
-    return bytes(held)
-
-
-def _is_sign_in(content_type: str, data: bytes, known: Mapping[str, Any]) -> bool:
+def _is_sign_in(content_type: str, length: int, known: Mapping[str, Any]) -> bool:
     """Without the right to read files Slack answers with a page to sign in, and status 200."""
-    if content_type != "text/html":
-        return False
     size = known.get("size")
-    return string(known, "mimetype") != "text/html" or (isinstance(size, int) and size not in {0, len(data)})
+    as_told = string(known, "mimetype") == "text/html" and (not isinstance(size, int) or size in {0, length})
+    return content_type == "text/html" and not as_told
 
 
 def _is_slack(host: str | None) -> bool:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -45,11 +43,6 @@ class Posted:
     blank: bool = False
     planned: bool = False
     about: str = ""
-
-    @property
-    def wordless(self) -> bool:
-        """Whether no word of an answer can be seen."""
-        return self.blank or self.planned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,165 +88,105 @@ def age_s(ts: str) -> float:
 
 
 class ThreadReader:
-    """Reads one workspace's conversations; ``identity`` tells who Orion is there."""
+    """Reads one workspace's conversations; ``own`` tells who Orion is there.
 
-    def __init__(self, calls: SlackCalls, identity: Callable[[], Awaitable[Own]]) -> None:
+    Every method raises ``DeliveryFailed`` where the thread or channel is gone, or Slack is away for too long.
+    """
+
+    def __init__(self, calls: SlackCalls, own: Callable[[], Awaitable[Own]]) -> None:
         self._calls = calls
-        self._identity = identity
-
-    async def messages(
-        self, place: ThreadKey, *, before: str = "", after: str = "", limit: int = 200
-    ) -> tuple[Message, ...]:
-        """The last ``limit`` messages of the conversation, oldest first, those between ``after`` and ``before`` (ts).
-
-        Raises:
-            DeliveryFailed: the thread or channel is gone, or Slack is away for too long.
-        """
-        return (await self.conversation(place, before=before, after=after, limit=limit)).messages
+        self.own = own
 
     async def conversation(
         self, place: ThreadKey, *, before: str = "", after: str = "", limit: int = 200
     ) -> Conversation:
-        """The same messages, and the one that opened the thread, which Slack puts before every page.
+        """The last ``limit`` messages of the conversation, oldest first, those between ``after`` and ``before`` (ts).
 
-        Raises:
-            DeliveryFailed: the thread or channel is gone, or Slack is away for too long.
+        Slack puts the one that opened the thread before every page.
         """
-        own, first, asked = await self._identity(), dict[str, Any](), dict[str, Any]()
+        own = await self.own()
         ends = {"oldest": after, "latest": before, "inclusive": True}
         bounds = {name: end for name, end in ends.items() if end != ""}
-        kept: deque[Message] = deque(maxlen=limit)
-        async for message in self._each(place, bounds, limit, "spare"):
-            if string(message, "ts") == place.thread_ts:
-                first = dict(message)
-            if string(message, "ts") == before:
-                asked = dict(message)
-            ts = sort_key(string(message, "ts"))
-            if (before and ts >= sort_key(before)) or (after and ts <= sort_key(after)):
-                continue
-            if string(message, "subtype") in _SPOKEN and (said := _said(message, own, direct=is_direct(place))).text:
-                kept.append(said)
-        return Conversation(messages=tuple(kept), first=first, asked=asked)
+        read = {string(one, "ts"): one for one in await self._read(place, bounds, limit, "spare")}
+        said = [
+            _said(message, own, direct=is_direct(place))
+            for ts, message in read.items()
+            if not (before and sort_key(ts) >= sort_key(before))
+            and not (after and sort_key(ts) <= sort_key(after))
+            and string(message, "subtype") in _SPOKEN
+        ]
+        kept = tuple(message for message in said if message.text)[-limit:]
+        return Conversation(messages=kept, first=read.get(place.thread_ts, {}), asked=read.get(before, {}))
 
     async def message(self, place: ThreadKey, ts: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """One message of the conversation as Slack has it, and the one that opened its thread; empty when it is gone.
-
-        Raises:
-            DeliveryFailed: the thread or channel is gone, or Slack is away for too long.
-        """
-        bounds = {"oldest": ts, "latest": ts, "inclusive": True}
-        found = {string(message, "ts"): message async for message in self._each(place, bounds, 1)}
+        """One message as Slack has it, and the one that opened its thread; empty when it is gone."""
+        read = await self._read(place, {"oldest": ts, "latest": ts, "inclusive": True}, 1)
+        found = {string(message, "ts"): message for message in read}
         return found.get(ts, {}), found.get(place.thread_ts, {})
 
-    async def own(self) -> Own:
-        """Who Orion is in this workspace. Raises ``DeliveryFailed``."""
-        return await self._identity()
-
-    async def since(self, place: ThreadKey, oldest: str) -> list[Mapping[str, Any]]:
+    async def since(
+        self, place: ThreadKey, oldest: str, urgency: Urgency = "asked", *, enough: int = _PAGE * 2
+    ) -> list[Mapping[str, Any]]:
         """The conversation's messages from ``oldest`` (a ts) on as Slack has them, oldest first, with metadata.
 
         Of a direct chat the latest page or two, of a thread its first message as well.
-
-        Raises:
-            DeliveryFailed: the thread or channel is gone, or Slack is away for too long.
         """
         bounds = {"oldest": oldest, "inclusive": True, "include_all_metadata": True}
-        return [message async for message in self._each(place, bounds, _PAGE * 2)]
+        return await self._read(place, bounds, enough, urgency)
 
     async def posted(self, place: ThreadKey, question_ts: str, streamed: str | None = None) -> tuple[Posted, ...]:
         """What Orion already posted for this question, in order of its parts, then of time.
 
         ``streamed`` is the ts of a stream that was begun for it; empty where a stream may have been begun unknown: then
         whatever message of Orion's still grows, or stayed empty, is taken for it.
-
-        Raises:
-            DeliveryFailed: the thread or channel is gone, or Slack is away for too long.
         """
-        own = await self._identity()
-        bounds = {"oldest": question_ts, "inclusive": True, "include_all_metadata": True}
-        found: list[Posted] = []
+        own = await self.own()
         try:
-            async for message in self._each(place, bounds, _PAGE * _MOST_PAGES, "must"):
-                found += _as_posted(message, own, question_ts)
-                found += _as_stream(message, own, streamed)
+            messages = await self.since(place, question_ts, "must", enough=_PAGE * _MOST_PAGES)
         except DeliveryFailed as failure:
             if failure.reason != "missing_scope":
                 raise
             _log.warning("delivery_cannot_look", reason=failure.reason)
-        return tuple(sorted(found, key=_in_order))
+            return ()
+        return tuple(one for one in _as_posted(messages, own, question_ts, streamed) if not one.about)
 
     async def seen(self, place: ThreadKey, question_ts: str) -> Seen:
-        """All that Orion posted since this question and for it, streams that nobody ended too.
-
-        Raises:
-            DeliveryFailed: the thread or channel is gone, or Slack is away for too long.
-        """
-        own = await self._identity()
-        bounds = {"oldest": question_ts, "inclusive": True, "include_all_metadata": True}
-        found: list[Posted] = []
-        edited_ts, last_word = "", False
-        async for message in self._each(place, bounds, _PAGE * _MOST_PAGES, "spare"):
-            found += (*_as_posted(message, own, question_ts), *_as_stream(message, own, ""), *_as_notice(message, own))
-            if string(message, "ts") == question_ts:
-                edited_ts = string(message, "edited", "ts")
-            if string(message, "subtype") in _SPOKEN:
-                last_word = is_own(message, own)
-        return Seen(posted=tuple(sorted(found, key=_in_order)), edited_ts=edited_ts, last_word=last_word)
-
-    async def noted(self, place: ThreadKey, about: str) -> bool:
-        """Whether a notice about this stands here; ``about`` begins with the ts of the message it was posted for.
-
-        Raises:
-            DeliveryFailed: the thread or channel is gone, or Slack is away for too long.
-        """
-        own = await self._identity()
-        return any(
-            is_own(message, own)
-            and string(message, "metadata", "event_type") == NOTICE_EVENT
-            and string(message, "metadata", "event_payload", "about") == about
-            for message in await self.since(place, about.partition(":")[0])
+        """All that Orion posted since this question and for it, streams that nobody ended too."""
+        own = await self.own()
+        messages = await self.since(place, question_ts, "spare", enough=_PAGE * _MOST_PAGES)
+        asked = next((one for one in messages if string(one, "ts") == question_ts), {})
+        spoken = [one for one in messages if string(one, "subtype") in _SPOKEN]
+        return Seen(
+            posted=tuple(_as_posted(messages, own, question_ts, "")),
+            edited_ts=string(asked, "edited", "ts"),
+            last_word=bool(spoken) and is_own(spoken[-1], own),
         )
 
-    def _each(
+    async def noted(self, place: ThreadKey, about: str) -> bool:
+        """Whether a notice about this stands here; ``about`` begins with the ts of the message it was posted for."""
+        own, since = await self.own(), about.partition(":")[0]
+        found = _as_posted(await self.since(place, since), own, since, None)
+        return any(posted.about == f"{NOTICE_EVENT}:{about}" for posted in found)
+
+    async def _read(
         self, place: ThreadKey, bounds: Mapping[str, Any], enough: int, urgency: Urgency = "asked"
-    ) -> AsyncIterator[Mapping[str, Any]]:
+    ) -> list[Mapping[str, Any]]:
         """Oldest first. A thread is read whole, page by page; a direct chat comes newest first, as far as needed."""
-        if is_direct(place):
-            return self._in_chat({"channel": place.channel, **bounds}, enough, urgency)
-        return self._in_thread({"channel": place.channel, "ts": place.thread_ts, **bounds}, urgency)
-
-    async def _in_thread(self, params: Mapping[str, Any], urgency: Urgency) -> AsyncIterator[Mapping[str, Any]]:
-        seen: set[str] = set()  # Slack repeats a thread's first message on its pages
-        async for page in self._pages("conversations.replies", params, urgency):
-            for message in page:
-                if (ts := string(message, "ts")) not in seen:
-                    seen.add(ts)
-                    yield message
-
-    async def _in_chat(
-        self, params: Mapping[str, Any], enough: int, urgency: Urgency
-    ) -> AsyncIterator[Mapping[str, Any]]:
-        newest_first: list[Mapping[str, Any]] = []
-        async with aclosing(self._pages("conversations.history", params, urgency)) as pages:
-            async for page in pages:
-                newest_first += page
-                if len(newest_first) >= enough:
-                    break
-        for message in reversed(newest_first):
-            yield message
-
-    async def _pages(
-        self, method: str, params: Mapping[str, Any], urgency: Urgency
-    ) -> AsyncGenerator[list[Mapping[str, Any]]]:
-        cursor: dict[str, str] = {}
+        direct, cursor = is_direct(place), ""
+        method = "conversations.history" if direct else "conversations.replies"
+        where = {"channel": place.channel, **({} if direct else {"ts": place.thread_ts}), **bounds}
+        found: dict[str, Mapping[str, Any]] = {}  # Slack repeats a thread's first message on its pages
         for _ in range(_MOST_PAGES):
-            reply = await self._calls.read(method, urgency=urgency, **params, **cursor, limit=_PAGE)
-            yield list(objects(reply, "messages"))
-            following = string(reply, "response_metadata", "next_cursor")
-            if not following:
-                return
-            cursor = {"cursor": following}
-        _log.warning("thread_too_long_to_read_whole", pages=_MOST_PAGES)
+            more = {"cursor": cursor} if cursor else {}
+            reply = await self._calls.read(method, urgency=urgency, **where, **more, limit=_PAGE)
+            for message in objects(reply, "messages"):
+                found.setdefault(string(message, "ts"), message)
+            cursor = string(reply, "response_metadata", "next_cursor")
+            if not cursor or (direct and len(found) >= enough):
+                break
+        else:
+            _log.warning("thread_too_long_to_read_whole", pages=_MOST_PAGES)
+        return [*reversed(found.values())] if direct else [*found.values()]
 
 
 def is_own(message: Mapping[str, Any], own: Own) -> bool:
@@ -272,40 +205,33 @@ def _said(message: Mapping[str, Any], own: Own, *, direct: bool) -> Message:
     return Message(role="user", text=text, user=who, ts=ts, addressed=addressed)
 
 
-def _as_posted(message: Mapping[str, Any], own: Own, question_ts: str) -> tuple[Posted, ...]:
-    metadata = mapping(message, "metadata")
-    payload = mapping(metadata, "event_payload")
-    if not is_own(message, own) or string(payload, "question_ts") != question_ts:
-        return ()
-    ts = string(message, "ts")
-    if string(metadata, "event_type") == WORKING_EVENT:
-        return (Posted(ts=ts, placeholder=True),)
-    if string(metadata, "event_type") != ANSWER_EVENT:
-        return ()
+def _as_posted(messages: Iterable[Mapping[str, Any]], own: Own, question_ts: str, streamed: str | None) -> list[Posted]:
+    """What Orion posted for a question among these messages, and its notices, in order of parts, then of time."""
+    found = (_one_posted(message, question_ts, streamed) for message in messages if is_own(message, own))
+    return sorted(filter(None, found), key=lambda posted: (posted.part, sort_key(posted.ts)))
+
+
+def _one_posted(message: Mapping[str, Any], question_ts: str, streamed: str | None) -> Posted | None:
+    ts, metadata = string(message, "ts"), mapping(message, "metadata")
+    kind, payload = string(metadata, "event_type"), mapping(metadata, "event_payload")
+    if not metadata:  # Slack lets a stream's metadata be set only at its end
+        return None if streamed is None else _growing(message, streamed)
+    if kind in {NOTICE_EVENT, HAND_OFF_EVENT}:
+        about = string(payload, "about") or string(payload, "turn_id")
+        return Posted(ts=ts, about=f"{kind}:{about}")
+    if kind not in {ANSWER_EVENT, WORKING_EVENT} or string(payload, "question_ts") != question_ts:
+        return None
+    if kind == WORKING_EVENT:
+        return Posted(ts=ts, placeholder=True)
     part = payload.get("part", 1)
-    return (Posted(ts=ts, turn_id=string(payload, "turn_id"), part=part if isinstance(part, int) else 1),)
+    return Posted(ts=ts, turn_id=string(payload, "turn_id"), part=part if isinstance(part, int) else 1)
 
 
-def _in_order(posted: Posted) -> tuple[int, tuple[int, int]]:
-    return posted.part, sort_key(posted.ts)
-
-
-def _as_notice(message: Mapping[str, Any], own: Own) -> tuple[Posted, ...]:
-    """What is said once without being an answer: a notice, or people who were asked."""
-    kind, payload = string(message, "metadata", "event_type"), mapping(message, "metadata", "event_payload")
-    if not is_own(message, own) or kind not in {NOTICE_EVENT, HAND_OFF_EVENT}:
-        return ()
-    about = string(payload, "about") or string(payload, "turn_id")
-    return (Posted(ts=string(message, "ts"), about=f"{kind}:{about}"),)
-
-
-def _as_stream(message: Mapping[str, Any], own: Own, streamed: str | None) -> tuple[Posted, ...]:
-    """A stream that was not ended: Slack lets metadata be set only at its end."""
-    if streamed is None or not is_own(message, own) or mapping(message, "metadata"):
-        return ()
+def _growing(message: Mapping[str, Any], streamed: str) -> Posted | None:
+    """A stream that was not ended."""
     ts, blank = string(message, "ts"), not any(message.get(part) for part in ("text", "blocks", "attachments", "files"))
-    if ts == streamed or blank or string(message, "streaming_state") == "in_progress":
-        kinds = {string(block, "type") for block in objects(message, "blocks")}
-        planned = bool(kinds) and kinds <= _STEPS
-        return (Posted(ts=ts, placeholder=True, stream=True, blank=blank, planned=planned),)
-    return ()
+    if ts != streamed and not blank and string(message, "streaming_state") != "in_progress":
+        return None
+    kinds = {string(block, "type") for block in objects(message, "blocks")}
+    planned = bool(kinds) and kinds <= _STEPS
+    return Posted(ts=ts, placeholder=True, stream=True, blank=blank, planned=planned)

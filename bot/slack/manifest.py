@@ -56,11 +56,10 @@ def manifest(*, name: str = "Orion", url: str = "", slack_search: bool = False) 
 
     ``slack_search`` also asks for Slack's real-time search over public channels.
     """
-    scopes = sorted((*BOT_SCOPES, *([SEARCH_SCOPE] if slack_search else [])))
-    endpoint = f"{url.rstrip('/')}{EVENTS_PATH}" if url else ""
-    request_url = {"request_url": endpoint} if endpoint else {}
-    redirect_urls = {"redirect_urls": [f"{url.rstrip('/')}{REDIRECT_PATH}"]} if endpoint else {}
-    events = sorted([*BOT_EVENTS, *(INSTALL_EVENTS if endpoint else ())])
+    base, scopes = url.rstrip("/"), sorted((*BOT_SCOPES, *([SEARCH_SCOPE] if slack_search else [])))
+    request_url = {"request_url": f"{base}{EVENTS_PATH}"} if url else {}
+    redirect_urls = {"redirect_urls": [f"{base}{REDIRECT_PATH}"]} if url else {}
+    events = sorted([*BOT_EVENTS, *(INSTALL_EVENTS if url else ())])
     return {
         "display_information": {"name": name, "description": DESCRIPTION, "background_color": "#1d2b53"},
         "features": {
@@ -81,7 +80,7 @@ def manifest(*, name: str = "Orion", url: str = "", slack_search: bool = False) 
             "event_subscriptions": {**request_url, "bot_events": events},
             "interactivity": {"is_enabled": True, **request_url},
             "org_deploy_enabled": False,
-            "socket_mode_enabled": not endpoint,
+            "socket_mode_enabled": not url,
             "token_rotation_enabled": False,
         },
     }

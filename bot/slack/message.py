@@ -116,17 +116,12 @@ class Incoming:
 
     @classmethod
     def from_fields(cls, fields: Any) -> Incoming:
-        """The same from the decoded JSON.
-
-        Raises:
-            ValueError: these are no message's fields.
-        """
+        """The same from the decoded JSON."""
         try:
             known = {name: fields[name] for name in cls.__slots__ if name in fields}
             known["thread"] = ThreadKey(**known["thread"])
-            known["mentioned"] = frozenset(known.get("mentioned", ()))
-            known["event_ids"] = tuple(known.get("event_ids", ()))
-            known["attached"] = tuple(known.get("attached", ()))
+            for name, kind in (("mentioned", frozenset), ("event_ids", tuple), ("attached", tuple)):
+                known[name] = kind(known.get(name, ()))
             return cls(**known)
         except (TypeError, KeyError) as exc:
             message = "not a stored message"
@@ -134,7 +129,7 @@ class Incoming:
 
     @classmethod
     def in_body(cls, body: str) -> Incoming | None:
-        """The message that a message of the mailbox is; None where it is anything else."""
+        """The message in an entry of the queue; None where it is anything else."""
         try:
             return cls.from_json(body)
         except ValueError:

@@ -6,15 +6,16 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Final
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from agent.tools.builtin.slack_search import Find, SlackSearchFailed, SlackSearchTool, found_message
+from agent.tools.builtin.slack_search import SlackSearchFailed, SlackSearchTool, found_message
 from agent.tools.tool import Tool
 from bot.slack.manifest import SEARCH_SCOPE
 from bot.slack.message import Incoming
-from bot.slack.payload import mapping, objects, string
+from bot.slack.payload import objects, string
 from bot.slack.text import plain_text
 from bot.slack.tokens import try_bot_token
 from bot.slack.web_api import DeliveryFailed, SlackCalls
@@ -45,10 +46,9 @@ class SlackSearching:
 
     async def tools(self, incoming: Incoming) -> tuple[Tool, ...]:
         """The tool for this question, or none."""
-        token = incoming.action_token
-        if not token or not await self._grants():
+        if not incoming.action_token or not await self._grants():
             return ()
-        return (SlackSearchTool(self._finder(incoming, token)),)
+        return (SlackSearchTool(partial(self._find, incoming)),)
 
     async def _grants(self) -> bool:
         """Whether the workspace gave Orion the scope; asked once in a while. A Slack that is away has not."""
@@ -56,37 +56,31 @@ class SlackSearching:
             if self._clock() >= self._known_until:
                 tried = await try_bot_token(self._client, within_s=ASK_S)
                 for_s = KNOWN_S if tried.state == "accepted" else 60.0
-                self._remember(granted=SEARCH_SCOPE in tried.scopes, for_s=for_s)
+                self._granted, self._known_until = SEARCH_SCOPE in tried.scopes, self._clock() + for_s
         return self._granted
 
-    def _remember(self, *, granted: bool, for_s: float) -> None:
-        self._granted, self._known_until = granted, self._clock() + for_s
-
-    def _finder(self, incoming: Incoming, token: str) -> Find:
-        async def find(query: str, limit: int) -> Sequence[Source]:
-            body = {
-                "query": query,
-                "action_token": token,
-                "content_types": ["messages"],
-                "channel_types": ["public_channel"],
-                "limit": limit,
-            }
-            try:
-                reply = await self._calls.once(METHOD, body, timeout_s=SEARCH_S)
-            except DeliveryFailed as failure:
-                if failure.reason in _NOT_GRANTED:
-                    self._remember(granted=False, for_s=KNOWN_S)
-                    raise SlackSearchFailed(why="The workspace does not let Orion search.") from failure
+    async def _find(self, incoming: Incoming, query: str, limit: int) -> Sequence[Source]:
+        body = {
+            "query": query,
+            "action_token": incoming.action_token,
+            "content_types": ["messages"],
+            "channel_types": ["public_channel"],
+            "limit": limit,
+        }
+        try:
+            reply = await self._calls.once(METHOD, body, timeout_s=SEARCH_S)
+        except DeliveryFailed as failure:
+            if failure.reason not in _NOT_GRANTED:
                 raise SlackSearchFailed(why="Slack's search gave no answer.") from failure
-            found = objects(mapping(reply, "results"), "messages")
-            return [_said(message) for message in found if _is_evidence(message, incoming)][:limit]
-
-        return find
+            self._granted, self._known_until = False, self._clock() + KNOWN_S
+            raise SlackSearchFailed(why="The workspace does not let Orion search.") from failure
+        found = objects(reply, "results", "messages")
+        return [_said(message) for message in found if _is_evidence(message, incoming)][:limit]
 
 
 def _is_evidence(message: Mapping[str, Any], incoming: Incoming) -> bool:
     here = (string(message, "channel_id"), string(message, "message_ts")) == (incoming.thread.channel, incoming.ts)
-    linked = string(message, "permalink").startswith("https://") or string(message, "permalink").startswith("http://")
+    linked = string(message, "permalink").startswith(("https://", "http://"))
     return linked and not here and not message.get("is_author_bot") and bool(string(message, "content").strip())
 
 

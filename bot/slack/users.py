@@ -54,8 +54,7 @@ class KnownPeople:
 
     async def known(self, team: str, user: str) -> Person | None:
         """What was found out within the last hour; Slack is not asked."""
-        stored = await self._redis.get(self.person_key(team, user))
-        return remembered(stored)
+        return remembered(await self._redis.get(self.person_key(team, user)))
 
 
 class People(KnownPeople):
@@ -64,11 +63,8 @@ class People(KnownPeople):
     def __init__(self, calls: SlackCalls, redis: Redis, *, prefix: str = "orion") -> None:
         super().__init__(redis, prefix=prefix)
         self._calls = calls
+        # Whoever asks about the same person or channel meanwhile waits for the one call.
         self._asking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-
-    def _one_at_a_time(self, about: str) -> asyncio.Lock:
-        """Whoever asks about the same person or channel meanwhile waits for the one call."""
-        return self._asking.setdefault(about, asyncio.Lock())
 
     def told_key(self, team: str, user: str, subject: str) -> str:
         """Where it stands that a person was told something."""
@@ -101,39 +97,35 @@ class People(KnownPeople):
         Raises:
             DeliveryFailed: Slack is away (not permanent), or does not let us look (permanent).
         """
-        async with self._one_at_a_time(user):
-            return await self.known(team, user) or await self._ask_person(team, user)
-
-    async def _ask_person(self, team: str, user: str) -> Person:
-        try:
-            reply = await self._calls.read("users.info", user=user, include_locale="true")
-        except DeliveryFailed as failure:
-            if failure.reason not in _NOT_OURS:
-                raise
-            found = Person(external=True)
-        else:
-            found = read_person(mapping(reply, "user"), team)
-        await self._redis.set(self.person_key(team, user), json.dumps(asdict(found)), ex=KEPT_S)
-        return found
+        async with self._asking.setdefault(user, asyncio.Lock()):
+            if known := await self.known(team, user):
+                return known
+            try:
+                reply = await self._calls.read("users.info", user=user, include_locale="true")
+            except DeliveryFailed as failure:
+                if failure.reason not in _NOT_OURS:
+                    raise
+                found = Person(external=True)
+            else:
+                found = read_person(mapping(reply, "user"), team)
+            await self._redis.set(self.person_key(team, user), json.dumps(asdict(found)), ex=KEPT_S)
+            return found
 
     async def is_shared(self, team: str, channel: str) -> bool:
         """Whether people of another organisation can read this channel; raises as ``person`` does."""
         key = self.channel_key(team, channel)
-        async with self._one_at_a_time(channel):
+        async with self._asking.setdefault(channel, asyncio.Lock()):
             if (stored := await self._redis.get(key)) is not None:
                 return bool(stored == "1")
-            return await self._ask_channel(key, channel)
-
-    async def _ask_channel(self, key: str, channel: str) -> bool:
-        try:
-            reply = await self._calls.read("conversations.info", channel=channel)
-        except DeliveryFailed as failure:
-            if failure.reason != _GONE:
-                raise
-            return True  # not ours to see; nothing to remember either, we may be invited the next minute
-        shared = reads_elsewhere(mapping(reply, "channel"))
-        await self._redis.set(key, "1" if shared else "0", ex=KEPT_S)
-        return shared
+            try:
+                reply = await self._calls.read("conversations.info", channel=channel)
+            except DeliveryFailed as failure:
+                if failure.reason != _GONE:
+                    raise
+                return True  # not ours to see; nothing to remember either, we may be invited the next minute
+            shared = reads_elsewhere(mapping(reply, "channel"))
+            await self._redis.set(key, "1" if shared else "0", ex=KEPT_S)
+            return shared
 
 
 def remembered(stored: bytes | str | None) -> Person | None:

@@ -34,13 +34,13 @@ async def test_a2_a_thread_reads_oldest_first_with_its_speakers() -> None:
         place, ts = slack.ask("<@U0ORION> how do we <https://x.example|release>?")
         answer = await say(slack, place, "On Tuesdays.")
         reply = slack.server.post("U0RELEASE", CHANNEL, "and &lt;who&gt;?", ts)
-        assert await slack.reader.messages(place) == (
+        assert (await slack.reader.conversation(place)).messages == (
             Message(role="user", text="how do we release (https://x.example)?", user="U0YOU", ts=ts),
             Message(role="assistant", text="On Tuesdays.", ts=answer),
             Message(role="user", text="and <who>?", user="U0RELEASE", ts=reply, addressed=False),
         )
-        assert [m.ts for m in await slack.reader.messages(place, before=reply)] == [ts, answer]
-        assert await slack.reader.messages(place, before=ts) == ()
+        assert [m.ts for m in (await slack.reader.conversation(place, before=reply)).messages] == [ts, answer]
+        assert (await slack.reader.conversation(place, before=ts)).messages == ()
 
 
 async def test_a2_a_long_thread_is_read_over_all_pages() -> None:
@@ -48,10 +48,10 @@ async def test_a2_a_long_thread_is_read_over_all_pages() -> None:
         place, ts = slack.ask()
         for number in range(450):
             slack.server.post("U0RELEASE", CHANNEL, f"line {number}", ts)
-        read = await slack.reader.messages(place, limit=500)
+        read = (await slack.reader.conversation(place, limit=500)).messages
         assert [m.text for m in read[1:]] == [f"line {number}" for number in range(450)]
         assert slack.made("conversations.replies") == 3
-        assert [m.text for m in await slack.reader.messages(place, limit=2)] == ["line 448", "line 449"]
+        assert [m.text for m in (await slack.reader.conversation(place, limit=2)).messages] == ["line 448", "line 449"]
 
 
 async def test_a2_the_alert_that_a_thread_is_about_is_read_too() -> None:
@@ -62,14 +62,17 @@ async def test_a2_the_alert_that_a_thread_is_about_is_read_too() -> None:
         slack.server.workspace.added(root)
         place = ThreadKey(team="T0LOCAL", channel=CHANNEL, thread_ts=root.ts)
         slack.server.post("U0YOU", CHANNEL, "<@U0ORION> what is this?", root.ts)
-        assert [m.text for m in await slack.reader.messages(place)] == ["Disk full\ndb-7 is at 98 %", "what is this?"]
+        assert [m.text for m in (await slack.reader.conversation(place)).messages] == [
+            "Disk full\ndb-7 is at 98 %",
+            "what is this?",
+        ]
 
 
 async def test_a2_a_direct_chat_reads_its_last_messages() -> None:
     async with local_slack() as slack:
         stamps = [slack.ask(f"question {number}", CHAT)[1] for number in range(250)]
         place = ThreadKey(team="T0LOCAL", channel=CHAT, thread_ts=CHAT)
-        read = await slack.reader.messages(place, limit=3, before=stamps[-1])
+        read = (await slack.reader.conversation(place, limit=3, before=stamps[-1])).messages
         assert [m.text for m in read] == ["question 246", "question 247", "question 248"]
         assert slack.made("conversations.history") == 1
 
@@ -105,7 +108,7 @@ async def test_a3_without_the_history_scope_nothing_is_found() -> None:
         slack.server.faults.fail("conversations.replies", "missing_scope", times=2)
         assert await slack.reader.posted(place, ts) == ()
         with pytest.raises(DeliveryFailed, match="missing_scope"):
-            await slack.reader.messages(place)
+            await slack.reader.conversation(place)
 
 
 async def test_h3_a_thread_that_is_gone_is_a_failure() -> None:
@@ -134,7 +137,7 @@ async def test_a2_a_thread_without_end_is_read_up_to_a_bound_and_nothing_twice()
         open_client("xoxb-1", api_url=f"http://127.0.0.1:{port}/api/") as client,
     ):
         place = ThreadKey(team="T1", channel="C1", thread_ts="1700000000.000100")
-        read = await ThreadReader(SlackCalls(client), own).messages(place)
+        read = (await ThreadReader(SlackCalls(client), own).conversation(place)).messages
     assert [message.text for message in read] == ["first"]
     assert asked == ["", *["more"] * 19]
 
