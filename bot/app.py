@@ -34,7 +34,7 @@ from bot.errors import WrongUse
 from bot.events.admin_commands import AdminChat
 from bot.events.catch_up import CatchingUp, Intake, Served
 from bot.events.enqueue import Enqueuer
-from bot.events.home import Reader, home_figures
+from bot.events.home import home_figures
 from bot.events.interactions import Complaint, Feedback
 from bot.events.listeners import Listeners, Services, register
 from bot.gates.flow import Flow
@@ -345,8 +345,10 @@ class _TeamBots:
 
     async def _figures(self, user: str, language: str | None) -> HomeFigures:
         examples = () if self.prompts is SUGGESTED_PROMPTS else [prompt["message"] for prompt in self.prompts]
-        reader = Reader(user=user, language=language, admin=user in self.settings.admins, examples=tuple(examples))
-        found = await home_figures(self.engine.index, self.observers, reader)
+        admin = user in self.settings.admins
+        found = await home_figures(
+            self.engine.index, self.observers, user, language=language, admin=admin, examples=examples
+        )
         return replace(found, paused=await self.stores.pausing.now() is not None)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
-from bot.delivery.blocks import Mark
 from bot.delivery.stream import AnswerStream
 from bot.slack.web_api import LeaseCheck, no_lease
+
+Mark = Literal["partial", "quotes", "failed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any, Literal
+from typing import Any
 
 from agent.texts.catalogue import say
 from bot.delivery import tables
+from bot.delivery.answer_key import AnswerKey, Mark
 from bot.delivery.links import source_line
 from verification.markup.chunks import messages
 from verification.rules.citations import citations
 from verification.types import Answer
 
 Block = dict[str, Any]
-Mark = Literal["partial", "quotes", "failed"]
 
 HELPFUL_ACTION = "orion_feedback"
 NOT_HELPFUL_ACTION = "orion_not_helpful"
@@ -42,24 +42,10 @@ class Post:
     plain: tuple[Block, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
-    """What stands around an answer, in ``language`` (None: English).
-
-    An empty ``turn_id`` leaves the buttons away (Orion's own messages). ``ask_human`` offers to pass the question on.
-    """
-
-    today: date
-    turn_id: str = ""
-    marks: tuple[Mark, ...] = ()
-    language: str | None = None
-    ask_human: bool = False
-
-
-def render(answer: Answer, frame: Frame) -> tuple[Post, ...]:
+def render(answer: Answer, key: AnswerKey, today: date) -> tuple[Post, ...]:
     """The answer as one message, or as several where Slack's limits demand it; the tail goes under the last one."""
     groups = [list(group) for group in messages(answer.chunks)] or [[answer.text]]
-    tail = _tail(answer, frame)
+    tail = _tail(answer, key, today)
     posts = [_post(group, answer) for group in groups]
     if answer.label:
         posts[0] = _led(posts[0], answer.label)
@@ -67,7 +53,8 @@ def render(answer: Answer, frame: Frame) -> tuple[Post, ...]:
     if _fits([*last.blocks, *tail]):
         posts[-1] = replace(last, blocks=(*last.blocks, *tail), plain=(*last.plain, *_wordy(tail)))
     else:
-        posts.append(Post(text=_tail_text(answer, frame), blocks=tuple(tail), plain=_wordy(tail)))
+        text = _foot(answer, key, today) or say("ask_helpful", key.language)
+        posts.append(Post(text=text, blocks=tuple(tail), plain=_wordy(tail)))
     return tuple(posts)
 
 
@@ -96,10 +83,10 @@ def _with_tables(chunks: Sequence[str], answer: Answer) -> Iterator[Block]:
                 yield section(part.text)
 
 
-def under_stream(answer: Answer, frame: Frame) -> tuple[Block, ...]:
+def under_stream(answer: Answer, key: AnswerKey, today: date) -> tuple[Block, ...]:
     """What stands under an answer that was streamed: no label can be set above it any more. The mark says "partly"."""
-    label = [context([answer.label])] if answer.label and "partial" not in frame.marks else []
-    return (*label, *_tail(answer, frame))
+    label = [context([answer.label])] if answer.label and "partial" not in key.marks else []
+    return (*label, *_tail(answer, key, today))
 
 
 def section(text: str) -> Block:
@@ -136,80 +123,72 @@ def clipped(lines: Sequence[str], room: int, language: str | None = None) -> str
 
 def button(text: str, action_id: str, value: str) -> Block:
     """A plain button. ``text`` up to 75 characters, ``value`` up to 2,000."""
-    return {"type": "button", "text": {"type": "plain_text", "text": text}, "action_id": action_id, "value": value}
+    return {"type": "button", "text": plain_text(text), "action_id": action_id, "value": value}
+
+
+def plain_text(text: str) -> Block:
+    """A text object without markup."""
+    return {"type": "plain_text", "text": text}
 
 
 def _wordy(blocks: Sequence[Block]) -> tuple[Block, ...]:
     return tuple(block for block in blocks if block["type"] in {"section", "context"})
 
 
-def _tail(answer: Answer, frame: Frame) -> list[Block]:
+def _tail(answer: Answer, key: AnswerKey, today: date) -> list[Block]:
     """One line and one row; nothing under what claims nothing (a greeting, a question back)."""
-    tail = [context([line])] if (line := _foot(answer, frame)) else []
-    controls = _controls(answer, frame)
+    tail = [context([line])] if (line := _foot(answer, key, today)) else []
+    controls = _controls(answer, key)
     return [*tail, {"type": "actions", "elements": controls}] if controls else tail
 
 
-def _controls(answer: Answer, frame: Frame) -> list[Block]:
-    if not frame.turn_id or not (answer.sources or answer.label or frame.marks or frame.ask_human):
+def _controls(answer: Answer, key: AnswerKey) -> list[Block]:
+    """The buttons; none under Orion's own messages, which have no turn."""
+    turn = key.turn_id
+    if not turn or not (answer.sources or answer.label or key.marks or key.ask_human):
         return []
     controls = [
-        _vote("helpful", "was_helpful", HELPFUL_ACTION, f"good:{frame.turn_id}", frame),
-        _vote("not_helpful", "was_not_helpful", NOT_HELPFUL_ACTION, f"bad:{frame.turn_id}", frame),
+        {**button(say(name, key.language), action, value), "accessibility_label": say(f"was_{name}", key.language)}
+        for name, action, value in (
+            ("helpful", HELPFUL_ACTION, f"good:{turn}"),
+            ("not_helpful", NOT_HELPFUL_ACTION, f"bad:{turn}"),
+        )
     ]
     if answer.verified and answer.sources:
-        controls.append(button(say("why_trust", frame.language), TRUST_ACTION, frame.turn_id))
-    if frame.ask_human:
-        controls.append(_human_button(frame))
+        controls.append(button(say("why_trust", key.language), TRUST_ACTION, turn))
+    if key.ask_human:
+        # It asks first: what was said here may be read elsewhere afterwards.
+        words = {"title": "ask_human", "text": "hand_off_confirm", "confirm": "yes", "deny": "no"}
+        confirm = {part: plain_text(say(name, key.language)) for part, name in words.items()}
+        controls.append({**button(say("ask_human", key.language), HAND_OFF_ACTION, turn), "confirm": confirm})
     return controls
 
 
-def _vote(text: str, label: str, action: str, value: str, frame: Frame) -> Block:
-    return {
-        **button(say(text, frame.language), action, value),
-        "accessibility_label": say(label, frame.language),
-    }
-
-
-def _foot(answer: Answer, frame: Frame) -> str:
-    """The mark and the sources in one line. What has no room is counted."""
-    lines = [_mark_line(answer, frame), *_source_lines(answer, frame)]
+def _foot(answer: Answer, key: AnswerKey, today: date) -> str:
+    """The mark and the sources that the text cites, in one line. What has no room is counted."""
+    # Orion's own refusal names the nearest in its text already.
+    sources = answer.sources if answer.verified or citations(answer.text) else ()
+    mark, lines = _mark_line(answer, key), [source_line(source, today, key.language) for source in sources]
+    lines = [mark, *lines] if mark else lines
     room = LONGEST_TEXT
     kept: list[str] = []
-    for line in filter(None, lines):
+    for number, line in enumerate(lines):
         room -= len(line) + len(_BETWEEN)
         if room < _FOR_COUNT:
-            kept.append(say("and_more", frame.language, n=str(len(lines) - lines.index(line))))
+            kept.append(say("and_more", key.language, n=str(len(lines) - number)))
             break
         kept.append(line)
     return _BETWEEN.join(kept)
 
 
-def _source_lines(answer: Answer, frame: Frame) -> list[str]:
-    """The sources that a text cites by number. Orion's own refusal names the nearest in its text already."""
-    sources = answer.sources if answer.verified or citations(answer.text) else ()
-    return [source_line(source, frame.today, frame.language) for source in sources]
-
-
-def _tail_text(answer: Answer, frame: Frame) -> str:
-    return _foot(answer, frame) or say("ask_helpful", frame.language)
-
-
-def _mark_line(answer: Answer, frame: Frame) -> str:
-    parts = [say(_MARKS[mark], frame.language, id=short_id(frame.turn_id)) for mark in frame.marks]
-    if answer.verified and answer.sources and "quotes" not in frame.marks:
+def _mark_line(answer: Answer, key: AnswerKey) -> str:
+    parts = [say(_MARKS[mark], key.language, id=short_id(key.turn_id)) for mark in key.marks]
+    if answer.verified and answer.sources and "quotes" not in key.marks:
         if answer.rules_only:
-            parts.append(say("rules_mark", frame.language))
-        elif not frame.marks:
-            parts.append(say("verified", frame.language))
+            parts.append(say("rules_mark", key.language))
+        elif not key.marks:
+            parts.append(say("verified", key.language))
     return _BETWEEN.join(parts)
-
-
-def _human_button(frame: Frame) -> Block:
-    """It asks first: what was said here may be read elsewhere afterwards."""
-    words: dict[str, str] = {"title": "ask_human", "text": "hand_off_confirm", "confirm": "yes", "deny": "no"}
-    confirm = {part: {"type": "plain_text", "text": say(name, frame.language)} for part, name in words.items()}
-    return {**button(say("ask_human", frame.language), HAND_OFF_ACTION, frame.turn_id), "confirm": confirm}
 
 
 def short_id(turn_id: str) -> str:

@@ -18,16 +18,14 @@ import structlog
 from agent.texts.catalogue import SUGGESTED_PROMPTS, own_words
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
-from bot.delivery.blocks import Block, Frame, Post, context, render, section, under_stream
-from bot.delivery.feedback import feedback_modal
+from bot.delivery.blocks import Block, Post, context, render, section, under_stream
 from bot.delivery.home import HomeFigures, home_view
 from bot.delivery.slots import first_to_take, seats
 from bot.delivery.stream import AnswerStream
-from bot.delivery.trust import trust_modal
 from bot.slack.agent_session import STATUS_METHOD, AgentSessions
 from bot.slack.history import ANSWER_EVENT, NOTICE_EVENT, WORKING_EVENT, Posted, ThreadReader, is_direct
 from bot.slack.message import Own
-from bot.slack.web_api import DeliveryFailed, LeaseCheck, Reply, SlackCalls, no_lease
+from bot.slack.web_api import DeliveryFailed, LeaseCheck, Look, Reply, SlackCalls, no_lease
 from verification.types import Answer
 
 _BLOCKS_REFUSED: Final = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"})
@@ -35,6 +33,7 @@ _GONE: Final = frozenset({"message_not_found", "thread_not_found"})
 _CANNOT_UPDATE: Final = _GONE | {"edit_window_closed", "cant_update_message", "msg_too_long", "block_mismatch"}
 _LONGEST_UPDATE: Final = 3_900  # chat.update takes 4,000 characters of text, chat.postMessage ten times as many
 _CUT_TOKEN: Final = re.compile(r"(?:<[^<>]*|&\w{0,4})$")
+_QUIET: Final = {"unfurl_links": False, "unfurl_media": False}
 _log = structlog.get_logger()
 
 ENDS_SESSION: Final = "session"
@@ -68,17 +67,12 @@ class Delivery:
         maybe_posted: Note = _unnoted,
     ) -> None:
         self._calls = calls
-        self._reader = ThreadReader(calls, identity)
+        self.reader = ThreadReader(calls, identity)
         self.sessions = AgentSessions(calls, lambda place: maybe_posted(place, ENDS_SESSION))
-        self._today = today
+        self.today = today
         self._prompts = prompts
         self._maybe_posted = maybe_posted
         self._placeholders: dict[tuple[ThreadKey, str], Posted] = {}
-
-    @property
-    def reader(self) -> ThreadReader:
-        """Reads the same workspace's conversations."""
-        return self._reader
 
     async def answer(self, place: ThreadKey, answer: Answer, answer_key: AnswerKey) -> tuple[str, ...]:
         """Posts the answer, or brings what stands there already up to date. Returns the ts of its messages.
@@ -86,32 +80,25 @@ class Delivery:
         Raises:
             DeliveryFailed: the thread or channel is gone, or Slack was away for longer than patience lasts.
         """
-        frame = Frame(
-            today=self._today(),
-            turn_id=answer_key.turn_id,
-            marks=answer_key.marks,
-            language=answer_key.language,
-            ask_human=answer_key.ask_human,
-        )
         placeholder = self._placeholders.pop((place, answer_key.question_ts), None)
-        if answer_key.stream and await self._closed(answer_key.stream, answer, frame, answer_key):
-            for posted in _only(placeholder):
-                await self._delete(place.channel, posted.ts, answer_key.lease_check)
+        if answer_key.stream and await self._closed(answer_key.stream, answer, answer_key):
+            if placeholder:
+                await self._delete(place.channel, placeholder.ts, answer_key.lease_check)
             return (answer_key.stream.ts,)
-        posts = render(answer, frame)
+        posts = render(answer, answer_key, self.today())
         found = await self._found(place, answer_key)
         # A placeholder is taken over only where no answer stands yet; one that a dead worker left goes at the end.
-        thread_mode = tuple(p for p in found if not p.placeholder) or first_to_take(found) or _only(placeholder)
-        taken = seats(thread_mode, len(posts), answer_key.turn_id)
+        earlier = first_to_take(found) or ((placeholder,) if placeholder else ())
+        standing = [posted for posted in found if not posted.placeholder] or earlier
+        taken = seats(standing, len(posts), answer_key.turn_id)
         stamps: list[str] = []
         for number, (post, seat) in enumerate(zip(posts, taken, strict=True), 1):
             metadata = _metadata(answer_key, verified=answer.verified, number=number)
-            stamps.append(await self._place(place, metadata, post, answer_key, _only(seat)))
-        left = [posted for posted in found if posted.placeholder and posted not in thread_mode]
-        for surplus in (*(posted for posted in thread_mode if posted not in taken), *left):
+            stamps.append(await self._place(place, metadata, post, answer_key, seat))
+        for surplus in (posted for posted in found if posted not in taken):
             await self._remove(place, surplus, answer_key)
         answer_key.lease_check()  # what was posted without the thread is somebody else's to count, and to look at again
-        _log.info("answer_delivered", messages=len(posts), updated=len(thread_mode), verified=answer.verified)
+        _log.info("answer_delivered", messages=len(posts), updated=len(standing), verified=answer.verified)
         return tuple(stamps)
 
     async def _found(self, place: ThreadKey, answer_key: AnswerKey) -> tuple[Posted, ...]:
@@ -119,7 +106,7 @@ class Delivery:
         if not answer_key.may_exist:
             return ()
         try:
-            found = await self._reader.posted(place, answer_key.question_ts, answer_key.streamed)
+            found = await self.reader.posted(place, answer_key.question_ts, answer_key.streamed)
         except DeliveryFailed as failure:
             # Slack's limits are no reason to keep a person waiting where what is stored tells all but the unlikely.
             if not (failure.again_s and answer_key.unlikely):
@@ -142,14 +129,12 @@ class Delivery:
         """Posts something of Orion's own that is no answer, once for what it is ``about``: the answer comes later."""
 
         async def look() -> Reply | None:
-            return {} if await self._reader.noted(place, about) else None
+            return {} if await self.reader.noted(place, about) else None
 
         if await look() is None:
             metadata = {"event_type": NOTICE_EVENT, "event_payload": {"about": about}}
-            quiet = {"text": text, "metadata": metadata, "unfurl_links": False, "unfurl_media": False}
-            body = {**_address(place), **quiet}
-            noted = partial(self._maybe_posted, place, about.partition(":")[0])
-            await self._calls.write("chat.postMessage", body, lease_check=lease_check, look=look, maybe_posted=noted)
+            key = AnswerKey(question_ts=about.partition(":")[0], lease_check=lease_check)
+            await self._post(place, {"text": text, "metadata": metadata}, key, look)
 
     async def withdraw(
         self, place: ThreadKey, question_ts: str, lease_check: LeaseCheck = no_lease, *, posted: Sequence[str] = ()
@@ -163,7 +148,7 @@ class Delivery:
 
     async def take_away(self, place: ThreadKey, posted: Posted, answer_key: AnswerKey) -> bool:
         """Deletes one message. False where it is a stream that its turn, which lives, ended as an answer meanwhile."""
-        if posted.stream and not await self._handed_over(place.channel, posted, answer_key):
+        if posted.stream and not await self._ended(place.channel, posted, answer_key):
             return False
         await self._delete(place.channel, posted.ts, answer_key.lease_check)
         return True
@@ -194,14 +179,14 @@ class Delivery:
             body = {"channel": place.channel, "ts": known.ts, **said}
             await self._calls.write("chat.update", body, lease_check=answer_key.lease_check)
             return
-        metadata = {"event_type": WORKING_EVENT, "event_payload": {"question_ts": answer_key.question_ts}}
-        reply = await self._post(place, {**said, "metadata": metadata}, answer_key, lambda posted: posted.placeholder)
+        look = self._look(place, answer_key, lambda posted: posted.placeholder)
+        reply = await self._post(place, {**said, "metadata": _working(answer_key)}, answer_key, look)
         self._placeholders[key] = Posted(ts=str(reply.get("ts", "")), placeholder=True)
 
     async def drop_placeholders(self, place: ThreadKey, answer_key: AnswerKey) -> None:
         """Takes away what placeholder no answer took over, also one whose post was cut off by a cancellation."""
         self._placeholders.pop((place, answer_key.question_ts), None)
-        for posted in await self._reader.posted(place, answer_key.question_ts):
+        for posted in await self.reader.posted(place, answer_key.question_ts):
             if posted.placeholder:
                 await self._delete(place.channel, posted.ts, answer_key.lease_check)
 
@@ -210,17 +195,17 @@ class Delivery:
 
         Whether the note was said.
         """
-        streams = [p for p in await self._reader.posted(place, answer_key.question_ts, answer_key.streamed) if p.stream]
+        streams = [p for p in await self.reader.posted(place, answer_key.question_ts, answer_key.streamed) if p.stream]
         for posted in streams:
             if not note:
-                await self._handed_over(place.channel, posted, answer_key)
-            elif not await self._stopped(place, posted, answer_key, note):
+                await self._ended(place.channel, posted, answer_key)
+            elif not await self._ended(place.channel, posted, answer_key, note):
                 await self.answer(place, own_words(note), replace(answer_key, turn_id="", streamed=posted.ts))
         return bool(note and streams)
 
     async def drop_streams(self, place: ThreadKey, answer_key: AnswerKey, *, wordless: bool = False) -> None:
         """Takes away what was streamed for a question; ``wordless``: only where no word of an answer stands."""
-        for posted in await self._reader.posted(place, answer_key.question_ts, answer_key.streamed):
+        for posted in await self.reader.posted(place, answer_key.question_ts, answer_key.streamed):
             if posted.stream and (not wordless or posted.blank or posted.planned):
                 await self._remove(place, posted, answer_key)
 
@@ -230,23 +215,16 @@ class Delivery:
 
     async def greet(self, user: str, text: str) -> tuple[str, str]:
         """Says something of Orion's own in a person's direct chat. Returns the chat's id and the message's ts."""
-        body = {"channel": user, "text": text, "unfurl_links": False, "unfurl_media": False}
-        reply = await self._calls.once("chat.postMessage", body)
+        reply = await self._calls.once("chat.postMessage", {"channel": user, "text": text, **_QUIET})
         return str(reply.get("channel", "")), str(reply.get("ts", ""))
 
-    async def open_trust(self, trigger_id: str, record: Mapping[str, Any] | None, language: str | None = None) -> None:
-        """Opens the modal behind "Why trust this?". A trigger lives for three seconds."""
-        view = trust_modal(record, self._today(), language)
-        await self._calls.once("views.open", {"trigger_id": trigger_id, "view": view})
-
-    async def ask_what_was_wrong(self, trigger_id: str, about: str, language: str | None = None) -> None:
-        """Opens the dialog behind "Not helpful". A trigger lives for three seconds."""
-        view = feedback_modal(about, language)
+    async def open_modal(self, trigger_id: str, view: Block) -> None:
+        """Opens a dialog. A trigger lives for three seconds."""
         await self._calls.once("views.open", {"trigger_id": trigger_id, "view": view})
 
     async def publish_home(self, user: str, figures: HomeFigures, language: str | None = None) -> None:
         """Publishes App Home for one person."""
-        view = home_view(figures, self._today(), language)
+        view = home_view(figures, self.today(), language)
         await self._calls.once("views.publish", {"user_id": user, "view": view})
 
     async def suggest_prompts(self, channel: str, questions: Sequence[str] = ()) -> None:
@@ -256,102 +234,79 @@ class Delivery:
         await self._calls.once("assistant.threads.setSuggestedPrompts", body)
 
     async def _place(
-        self,
-        place: ThreadKey,
-        metadata: Mapping[str, Any],
-        post: Post,
-        answer_key: AnswerKey,
-        thread_mode: Sequence[Posted],
+        self, place: ThreadKey, metadata: Mapping[str, Any], post: Post, answer_key: AnswerKey, known: Posted | None
     ) -> str:
         """Puts one message where it belongs: leaves it, updates it, or posts it."""
-        for known in thread_mode:
-            await self._handed_over(place.channel, known, answer_key)
+        if known:
+            await self._hand_over(place.channel, known, answer_key)
             # An answer of this very turn was complete when it was posted; only a button press carries no turn.
             if answer_key.turn_id and known.turn_id == answer_key.turn_id:
                 return known.ts
             if await self._updated({"channel": place.channel, "metadata": metadata}, post, known.ts, answer_key):
                 return known.ts
             await self._delete(place.channel, known.ts, answer_key.lease_check)
-        part = metadata["event_payload"].get("part", 1)
-        reply = await self._with_blocks(
-            post,
-            lambda blocks: self._post(
-                place,
-                {"metadata": metadata, "text": post.text, **blocks},
-                answer_key,
-                lambda posted: not posted.placeholder and (posted.part, posted.turn_id) == (part, answer_key.turn_id),
-            ),
-        )
+        own = (metadata["event_payload"].get("part", 1), answer_key.turn_id)
+        look = self._look(place, answer_key, lambda p: not p.placeholder and (p.part, p.turn_id) == own)
+        said = {"metadata": metadata, "text": post.text}
+        reply = await _with_blocks(post, lambda blocks: self._post(place, {**said, "blocks": blocks}, answer_key, look))
         return str(reply.get("ts", ""))
 
     async def _updated(self, body: Mapping[str, Any], post: Post, ts: str, answer_key: AnswerKey) -> bool:
-        async def update(blocks: Mapping[str, Any]) -> Reply:
-            text = _shortened(post.text) if blocks["blocks"] else post.text
-            whole = {**body, "ts": ts, "text": text, **blocks}
+        async def update(blocks: list[Block]) -> Reply:
+            text = _shortened(post.text) if blocks else post.text
+            whole = {**body, "ts": ts, "text": text, "blocks": blocks}
             return await self._calls.write("chat.update", whole, lease_check=answer_key.lease_check)
 
         try:
-            await self._with_blocks(post, update)
+            await _with_blocks(post, update)
         except DeliveryFailed as failure:
             if failure.reason not in _CANNOT_UPDATE:
                 raise
             return False
         return True
 
-    async def _with_blocks(self, post: Post, send: Callable[[Mapping[str, Any]], Awaitable[Reply]]) -> Reply:
-        """Sends with all blocks; where a server refuses them with the plain ones, and at last with the text alone."""
-        variants: tuple[Sequence[Block], ...] = (post.blocks, post.plain)
-        for blocks in variants:
-            try:
-                return await send({"blocks": list(blocks)})
-            except DeliveryFailed as failure:
-                if failure.reason not in _BLOCKS_REFUSED:
-                    raise
-                _log.warning("blocks_refused", reason=failure.reason, blocks=len(blocks))
-        return await send({"blocks": []})
+    def _look(self, place: ThreadKey, answer_key: AnswerKey, is_it: Callable[[Posted], bool]) -> Look:
+        """Finds what a post without a reply may have left."""
 
-    async def _post(
-        self, place: ThreadKey, said: Mapping[str, Any], answer_key: AnswerKey, is_it: Callable[[Posted], bool]
-    ) -> Reply:
         async def look() -> Reply | None:
-            thread_mode = await self._reader.posted(place, answer_key.question_ts)
-            return next(({"ts": posted.ts} for posted in thread_mode if is_it(posted)), None)
+            found = await self.reader.posted(place, answer_key.question_ts)
+            return next(({"ts": posted.ts} for posted in found if is_it(posted)), None)
 
-        body = {**_address(place), **said, "unfurl_links": False, "unfurl_media": False}
-        noted = partial(self._maybe_posted, place, answer_key.question_ts)
+        return look
+
+    async def _post(self, place: ThreadKey, said: Mapping[str, Any], answer_key: AnswerKey, look: Look) -> Reply:
         return await self._calls.write(
             "chat.postMessage",
-            body,
+            {**_address(place), **said, **_QUIET},
             lease_check=answer_key.lease_check,
             look=look,
-            maybe_posted=noted,
+            maybe_posted=partial(self._maybe_posted, place, answer_key.question_ts),
             fresh=not answer_key.may_exist,
         )
 
-    async def _closed(self, stream: AnswerStream, answer: Answer, frame: Frame, answer_key: AnswerKey) -> bool:
+    async def _closed(self, stream: AnswerStream, answer: Answer, answer_key: AnswerKey) -> bool:
         """Whether the stream could be ended as this answer."""
-        blocks = under_stream(answer, frame)
+        blocks = under_stream(answer, answer_key, self.today())
         whole = await stream.close(answer.text, blocks, _metadata(answer_key, verified=answer.verified))
         if whole:
             answer_key.lease_check()
             _log.info("answer_delivered", messages=1, updated=0, verified=answer.verified, streamed=True)
         return whole
 
-    async def _stopped(self, place: ThreadKey, posted: Posted, answer_key: AnswerKey, note: str) -> bool:
-        """End a stream with a note under it, as the answer to its question. False where it is a stream no longer."""
-        metadata = _metadata(replace(answer_key, turn_id=""), verified=False)
-        body = {"channel": place.channel, "ts": posted.ts, "blocks": [context([note])], "metadata": metadata}
-        return await self._end(body, answer_key.lease_check)
+    async def _hand_over(self, channel: str, posted: Posted, answer_key: AnswerKey) -> None:
+        """While a stream grows nobody can update it."""
+        if posted.stream:
+            await self._ended(channel, posted, answer_key)
 
-    async def _handed_over(self, channel: str, posted: Posted, answer_key: AnswerKey) -> bool:
-        """End a stream as a placeholder: while it grows nobody can update it. False where it is a stream no longer."""
-        metadata = {"event_type": WORKING_EVENT, "event_payload": {"question_ts": answer_key.question_ts}}
-        body = {"channel": channel, "ts": posted.ts, "metadata": metadata}
-        return posted.stream and await self._end(body, answer_key.lease_check)
-
-    async def _end(self, body: Mapping[str, Any], lease_check: LeaseCheck) -> bool:
+    async def _ended(self, channel: str, posted: Posted, answer_key: AnswerKey, note: str = "") -> bool:
+        """End a stream as a placeholder; with a ``note`` under it as the answer. False where it is none any more."""
+        how: dict[str, Any] = {"metadata": _working(answer_key)}
+        if note:
+            metadata = _metadata(replace(answer_key, turn_id=""), verified=False)
+            how = {"blocks": [context([note])], "metadata": metadata}
         try:
-            await self._calls.write("chat.stopStream", body, lease_check=lease_check)
+            body = {"channel": channel, "ts": posted.ts, **how}
+            await self._calls.write("chat.stopStream", body, lease_check=answer_key.lease_check)
         except DeliveryFailed as failure:
             if not failure.permanent:
                 raise
@@ -360,7 +315,7 @@ class Delivery:
         return True
 
     async def _remove(self, place: ThreadKey, posted: Posted, answer_key: AnswerKey) -> None:
-        await self._handed_over(place.channel, posted, answer_key)
+        await self._hand_over(place.channel, posted, answer_key)
         await self._delete(place.channel, posted.ts, answer_key.lease_check)
 
     async def _delete(self, channel: str, ts: str, lease_check: LeaseCheck) -> None:
@@ -382,6 +337,22 @@ def _metadata(answer_key: AnswerKey, *, verified: bool, number: int = 1) -> dict
     return {"event_type": ANSWER_EVENT, "event_payload": {**payload, **part}}
 
 
+def _working(answer_key: AnswerKey) -> dict[str, Any]:
+    return {"event_type": WORKING_EVENT, "event_payload": {"question_ts": answer_key.question_ts}}
+
+
+async def _with_blocks(post: Post, send: Callable[[list[Block]], Awaitable[Reply]]) -> Reply:
+    """Sends with all blocks; where a server refuses them with the plain ones, and at last with the text alone."""
+    for blocks in (post.blocks, post.plain):
+        try:
+            return await send(list(blocks))
+        except DeliveryFailed as failure:
+            if failure.reason not in _BLOCKS_REFUSED:
+                raise
+            _log.warning("blocks_refused", reason=failure.reason, blocks=len(blocks))
+    return await send([])
+
+
 def _with_noted(found: tuple[Posted, ...], noted: Sequence[str]) -> tuple[Posted, ...]:
     """What Slack has of an answer, and the messages noted for it that it does not tell from others."""
     known = {posted.ts for posted in found}
@@ -392,7 +363,3 @@ def _with_noted(found: tuple[Posted, ...], noted: Sequence[str]) -> tuple[Posted
 def _shortened(text: str) -> str:
     """A text for notifications; the blocks beside it hold the whole."""
     return text if len(text) <= _LONGEST_UPDATE else _CUT_TOKEN.sub("", text[:_LONGEST_UPDATE]) + "…"
-
-
-def _only(posted: Posted | None) -> tuple[Posted, ...]:
-    return () if posted is None else (posted,)

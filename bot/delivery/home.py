@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any, Final
 
+from agent.knowledge.types import Document
 from agent.texts.catalogue import say
 from bot.delivery.blocks import LONGEST_TEXT, Block, button, clipped, section, short_id
 from bot.delivery.feedback import REASONS
 from bot.delivery.links import age, escape, link
 from bot.slack.payload import objects, string
+from observability.stats import Summary
 
 TRY_ACTION: Final = "orion_try"
 _ROOM: Final = LONGEST_TEXT - 60  # for the heading of a section
@@ -20,45 +22,21 @@ _LONGEST_BUTTON: Final = 70
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """One document that its reader may see. ``updated_at`` is an ISO 8601 date or timestamp, or empty."""
-
-    title: str
-    url: str = ""
-    updated_at: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wrong:
-    """How often the verifier itself was wrong on labelled texts: wrong answers passed, right ones stopped."""
-
-    passed: int
-    should_fail: int
-    stopped: int
-    should_pass: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class HomeFigures:
-    """What App Home shows; counts are of the last ``days`` days.
+    """What App Home shows; ``stats`` are of the last ``days`` days.
 
-    ``documents`` are the newest of ``total``; ``size`` is in bytes, 0 where nobody counted; ``synced`` in seconds since
-    1970; ``pass_rate`` 0 to 1, None before the first answer. ``questions`` are some that the documents answer.
-    ``disliked`` and ``failures`` are turn records with ``at``, for admins only: None for everybody else.
+    ``documents`` are the newest of ``total`` that its reader may see; ``size`` is in bytes, 0 where nobody counted;
+    ``synced`` in seconds since 1970. ``questions`` are some that the documents answer. ``disliked`` and ``failures``
+    are turn records with ``at``, for admins only: None for everybody else.
     """
 
-    documents: tuple[Known, ...] = ()
+    documents: Sequence[Document] = ()
     total: int = 0
     size: int = 0
     synced: float | None = None
     questions: tuple[str, ...] = ()
-    pass_rate: float | None = None
-    answered: int = 0
-    partial: int = 0
-    failed: int = 0
-    refused: int = 0
+    stats: Summary = field(default_factory=Summary)
     days: int = 14
-    wrong: Wrong | None = None
     paused: bool = False
     disliked: Sequence[Mapping[str, Any]] | None = None
     failures: Sequence[Mapping[str, Any]] | None = None
@@ -98,29 +76,30 @@ def _known(figures: HomeFigures, today: date, language: str | None) -> list[str]
     """The newest documents with links and ages, how many there are in all, and when they were last looked at."""
     if not figures.total:
         return [f"• {say('home_nothing', language)}"]
-    held = say("home_document", language) if figures.total == 1 else ""
-    lines = [(held or say("home_documents", language, n=f"{figures.total:,}")) + _bytes(figures.size)]
+    name = "home_document" if figures.total == 1 else "home_documents"
+    lines = [say(name, language, n=f"{figures.total:,}") + _bytes(figures.size)]
     if figures.synced:
         lines.append(say("home_synced", language, when=_moment(figures.synced)))
-    for document in figures.documents[:_MOST_DOCUMENTS]:
+    shown = figures.documents[:_MOST_DOCUMENTS]
+    for document in shown:
         old = age(document.updated_at, today, language)
         lines.append(f"• {link(document.url, document.title)}" + (f" · {old}" if old else ""))
-    if more := figures.total - len(lines[2 if figures.synced else 1 :]):
+    if more := figures.total - len(shown):
         lines.append(say("and_more", language, n=f"{more:,}"))
     return lines
 
 
 def _success(figures: HomeFigures, language: str | None) -> list[str]:
-    lines = [say("home_no_answers", language)]
-    if figures.pass_rate is not None or figures.refused:
-        counts = {name: f"{getattr(figures, name):,}" for name in ("answered", "partial", "failed", "refused")}
+    stats, lines = figures.stats, [say("home_no_answers", language)]
+    if stats.pass_rate is not None or stats.refused:
+        counts = {name: f"{getattr(stats, name):,}" for name in ("answered", "partial", "failed", "refused")}
         lines = [say("home_counts", language, days=str(figures.days), **counts)]
-    if figures.pass_rate is not None:
-        lines.insert(0, say("home_rate", language, rate=f"{figures.pass_rate:.1%}"))
-    if wrong := figures.wrong:
-        told = {"passed": wrong.passed, "should_fail": wrong.should_fail}
-        told |= {"stopped": wrong.stopped, "should_pass": wrong.should_pass}
-        lines.append(say("home_wrong", language, **{name: f"{count:,}" for name, count in told.items()}))
+    if stats.pass_rate is not None:
+        lines.insert(0, say("home_rate", language, rate=f"{stats.pass_rate:.1%}"))
+    if wrong := stats.verifier:
+        accepts = {"passed": f"{wrong.false_accepts:,}", "should_fail": f"{wrong.should_fail:,}"}
+        rejects = {"stopped": f"{wrong.false_rejects:,}", "should_pass": f"{wrong.should_pass:,}"}
+        lines.append(say("home_wrong", language, **accepts, **rejects))
     return lines
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from agent.quoting.model import ExtractiveModel
 from agent.texts.catalogue import say
-from bot.delivery.blocks import Block, clipped, context, section, short_id
+from bot.delivery.blocks import Block, clipped, context, plain_text, section, short_id
 from bot.delivery.links import escape, source_line
 from bot.slack.payload import objects, string
 from verification.markup.mrkdwn import plain
@@ -40,8 +40,8 @@ def trust_modal(record: Mapping[str, Any] | None, today: date, language: str | N
     blocks = [section(say("trust_unknown", language))] if record is None else _told(record, today, language)
     return {
         "type": "modal",
-        "title": {"type": "plain_text", "text": say("trust_title", language)},
-        "close": {"type": "plain_text", "text": say("trust_close", language)},
+        "title": plain_text(say("trust_title", language)),
+        "close": plain_text(say("trust_close", language)),
         "blocks": blocks,
     }
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.types import Document, KnowledgeAwayError
 from agent.texts.catalogue import say
-from bot.delivery.home import HomeFigures, Known, Wrong
+from bot.delivery.home import HomeFigures
 from bot.documents.figures import knowledge_figures
 from bot.turn.observer import Observers
-from observability.stats import VerifierFigures
 
 SHOWN_DAYS: Final = 14
 _MOST_LISTED: Final = 10
@@ -26,61 +24,41 @@ _LONGEST_HEADING: Final = 60
 _PATH: Final = " › "
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reader:
-    """Who opened App Home. ``examples`` are questions known to be answered; else some are taken from headings."""
-
-    user: str
-    language: str | None = None
-    admin: bool = False
-    examples: tuple[str, ...] = ()
-
-
-async def home_figures(index: KnowledgeIndex, observers: Observers, reader: Reader) -> HomeFigures:
-    """All that this person may see."""
+async def home_figures(  # noqa: PLR0913 - who opened it, each named at the call
+    index: KnowledgeIndex,
+    observers: Observers,
+    user: str,
+    *,
+    language: str | None = None,
+    admin: bool = False,
+    examples: Sequence[str] = (),
+) -> HomeFigures:
+    """All that this person may see. ``examples`` are questions known to be answered; else some come from headings."""
     known = await knowledge_figures(index)
-    documents, questions = await asyncio.to_thread(_seen_by, index, reader)
-    counted, records = await observers.stats.read(SHOWN_DAYS), observers.records
+    documents, questions = await asyncio.to_thread(_seen_by, index, user, language, examples)
+    records = observers.records
     return HomeFigures(
-        documents=tuple(map(_known, documents[:_MOST_LISTED])),
+        documents=documents[:_MOST_LISTED],
         total=len(documents),
         size=known.size if known else 0,
         synced=known.synced if known else None,
         questions=questions,
-        pass_rate=counted.pass_rate,
-        answered=counted.answered,
-        partial=counted.partial,
-        failed=counted.failed,
-        refused=counted.refused,
+        stats=await observers.stats.read(SHOWN_DAYS),
         days=SHOWN_DAYS,
-        wrong=_wrong(counted.verifier),
-        disliked=await records.disliked(_FOR_ADMINS) if reader.admin else None,
-        failures=await records.latest("failed", _FOR_ADMINS) if reader.admin else None,
+        disliked=await records.disliked(_FOR_ADMINS) if admin else None,
+        failures=await records.latest("failed", _FOR_ADMINS) if admin else None,
     )
 
 
-def _wrong(figures: VerifierFigures | None) -> Wrong | None:
-    if figures is None:
-        return None
-    return Wrong(
-        passed=figures.false_accepts,
-        should_fail=figures.should_fail,
-        stopped=figures.false_rejects,
-        should_pass=figures.should_pass,
-    )
-
-
-def _known(document: Document) -> Known:
-    return Known(title=document.title, url=document.url, updated_at=document.updated_at)
-
-
-def _seen_by(index: KnowledgeIndex, reader: Reader) -> tuple[list[Document], tuple[str, ...]]:
+def _seen_by(
+    index: KnowledgeIndex, user: str, language: str | None, examples: Sequence[str]
+) -> tuple[list[Document], tuple[str, ...]]:
     """The documents this person may see, newest first, and questions that they answer. Not for the event loop."""
     try:
         found = index.documents()
-        seen = [one for one in found if one.audience == "public" or reader.user in one.audience.split(",")]
+        seen = [one for one in found if one.audience == "public" or user in one.audience.split(",")]
         seen.sort(key=lambda one: one.updated_at, reverse=True)
-        asked = reader.examples or _asked(index, seen, reader.language)
+        asked = examples or _asked(index, seen, language)
         return seen, tuple(islice(asked, _QUESTIONS))
     except KnowledgeAwayError:
         return [], ()

@@ -10,7 +10,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Concatenate, ParamSpec
 
 import structlog
 from redis.exceptions import RedisError
@@ -21,16 +21,18 @@ from agent.texts.catalogue import help_text, say
 from agent.thread.conversation import ThreadKey
 from bot.delivery.blocks import HAND_OFF_ACTION, HELPFUL_ACTION, NOT_HELPFUL_ACTION, TRUST_ACTION
 from bot.delivery.delivery import Delivery
-from bot.delivery.feedback import COMPLAINT
+from bot.delivery.feedback import COMPLAINT, feedback_modal
 from bot.delivery.home import TRY_ACTION, HomeFigures
 from bot.delivery.links import escape
+from bot.delivery.trust import trust_modal
 from bot.events import interactions as clicks
 from bot.events.parse import read, settle
 from bot.redis.url import plain_cause
 from bot.slack.manifest import ASK_SHORTCUT
-from bot.slack.message import Access, Addressed, Ignored, Incoming, Kind, Own, Refused, ThreadMode
-from bot.slack.payload import string
+from bot.slack.message import Access, Addressed, Ignored, Incoming, Kind, Own, Refused
+from bot.slack.payload import mapping, string
 from bot.slack.web_api import DeliveryFailed
+from bot.stores.thread_mode import ThreadModes
 from verification.text.language import detect
 
 _ANY = re.compile(".*")
@@ -45,22 +47,7 @@ _ENGAGING: Mapping[Addressed, tuple[Kind, ...]] = {
 # No fault in what one click shows may end the process that takes everybody's questions.
 _FAULTS = (RedisError, LookupError, TypeError, ValueError, AttributeError, OSError)
 _log = structlog.get_logger()
-
-
-class ThreadModes(Protocol):
-    """Where Orion stands in each thread; kept by the store."""
-
-    async def of(self, thread: ThreadKey) -> ThreadMode:
-        """The thread's standing."""
-
-    async def engage(self, thread: ThreadKey) -> None:
-        """Orion was addressed here."""
-
-    async def confirm(self, thread: ThreadKey) -> None:
-        """The same, where nothing else is known of the thread."""
-
-    async def mute(self, thread: ThreadKey) -> None:
-        """Somebody told Orion to keep quiet here."""
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,67 +146,63 @@ class Listeners:
 
     async def feedback_given(self, body: dict[str, Any], context: AsyncBoltContext, ack: AsyncAck) -> None:
         """A feedback button: stored and acknowledged. Then "helpful" is thanked, "not helpful" asked what was wrong."""
-        found = clicks.read_feedback(body)
-        if isinstance(found, clicks.Feedback):
+        if found := clicks.read_feedback(body):
             await self._services.feedback(found)
-            self._after_ack(context, lambda delivery: self._answer_feedback(delivery, found))
+            asks = bool(found.trigger_id) and not found.good
+            self._after_ack(context, self._ask_what_was_wrong if asks else self._thank, found)
         await ack()
 
-    async def _answer_feedback(self, delivery: Delivery, found: clicks.Feedback) -> None:
-        language = await self._language(found.turn_id)
-        if found.good or not found.trigger_id:
-            await delivery.thank(found.place, found.user, say("thanks", language))
-        else:
-            await delivery.ask_what_was_wrong(found.trigger_id, found.about, language)
+    async def _ask_what_was_wrong(self, delivery: Delivery, found: clicks.Feedback) -> None:
+        view = feedback_modal(found.about, detect(await self._question(found.turn_id)))
+        await delivery.open_modal(found.trigger_id, view)
 
     async def complaint_sent(self, body: dict[str, Any], context: AsyncBoltContext, ack: AsyncAck) -> None:
         """The dialog that asks what was wrong: stored and acknowledged, then thanked where only they see it."""
-        found = clicks.read_complaint(body)
-        if isinstance(found, clicks.Complaint):
+        if found := clicks.read_complaint(body):
             await self._services.complaint(found)
-            self._after_ack(context, lambda delivery: self._thank(delivery, found))
+            self._after_ack(context, self._thank, found)
         await ack()
 
-    async def _thank(self, delivery: Delivery, found: clicks.Complaint) -> None:
-        await delivery.thank(found.place, found.user, say("thanks", await self._language(found.turn_id)))
+    async def _thank(self, delivery: Delivery, found: clicks.Feedback | clicks.Complaint) -> None:
+        language = detect(await self._question(found.turn_id))
+        await delivery.thank(found.place, found.user, say("thanks", language))
 
-    async def _language(self, turn_id: str) -> str | None:
-        """The language of the question that was answered; None when its record is gone."""
-        return detect(string(await self._services.record(turn_id), "question"))
+    async def _question(self, turn_id: str) -> str:
+        """The question that was answered; empty when its record is gone."""
+        return string(await self._services.record(turn_id), "question")
 
     async def trust_asked(self, body: dict[str, Any], context: AsyncBoltContext, ack: AsyncAck) -> None:
         """The trust button: the stored record, as a modal."""
-        found = clicks.read_trust(body)
-        if isinstance(found, clicks.TrustClick):
-            self._after_ack(context, lambda delivery: self._show_trust(context, delivery, found))
+        if clicks.pressed(body) and string(body, "trigger_id"):
+            self._after_ack(context, self._show_trust, body, context)
         await ack()
 
-    async def _show_trust(self, context: AsyncBoltContext, delivery: Delivery, found: clicks.TrustClick) -> None:
-        record = await self._services.record(found.turn_id)
-        language = detect(string(record, "question")) or await self._speaks(context, found.user)
-        await delivery.open_trust(found.trigger_id, record, language)
+    async def _show_trust(self, delivery: Delivery, body: object, context: AsyncBoltContext) -> None:
+        record = await self._services.record(clicks.pressed(body))
+        language = detect(string(record, "question")) or await self._speaks(context, string(body, "user", "id"))
+        await delivery.open_modal(string(body, "trigger_id"), trust_modal(record, delivery.today(), language))
 
     async def human_asked(self, body: dict[str, Any], ack: AsyncAck) -> None:
         """The button for people: a message like any other, so that they are asked once whatever happens."""
         found = clicks.read_human_asked(body)
-        if isinstance(found, clicks.HumanAsked) and not self._services.access.refusal(found.user, found.place.channel):
-            await self._services.store(found.incoming())
+        if found and not self._services.access.refusal(found.user, found.thread.channel):
+            await self._services.store(found)
             self._services.count("hand_off")
         await ack()
 
     async def try_pressed(self, body: dict[str, Any], context: AsyncBoltContext, ack: AsyncAck) -> None:
         """App Home's buttons: a question is repeated in the direct chat and answered there, else Orion says hello."""
-        user, question = string(body, "user", "id"), clicks.read_try(body)
-        if question and not self._services.access.refusal(user, ""):
-            self._after_ack(context, lambda delivery: self._asked(context, delivery, user, question))
+        user, question = string(body, "user", "id"), clicks.pressed(body)
+        if question not in {"", "home"} and not self._services.access.refusal(user, ""):
+            self._after_ack(context, self._asked, context, user, question)
         else:
-            self._after_ack(context, lambda delivery: self._greet(context, delivery, user))
+            self._after_ack(context, self._greet, context, user)
         await ack()
 
-    async def _greet(self, context: AsyncBoltContext, delivery: Delivery, user: str) -> None:
+    async def _greet(self, delivery: Delivery, context: AsyncBoltContext, user: str) -> None:
         await delivery.greet(user, help_text(await self._speaks(context, user)))
 
-    async def _asked(self, context: AsyncBoltContext, delivery: Delivery, user: str, question: str) -> None:
+    async def _asked(self, delivery: Delivery, context: AsyncBoltContext, user: str, question: str) -> None:
         channel, ts = await delivery.greet(user, f"_{escape(question)}_")
         thread = ThreadKey(team=context.team_id or "", channel=channel, thread_ts=ts)
         asked = Incoming(
@@ -232,7 +215,7 @@ class Listeners:
     async def shortcut_used(self, body: dict[str, Any], ack: AsyncAck) -> None:
         """The shortcut under a message: that message is a question, stored like any other."""
         found = clicks.read_shortcut(body)
-        if isinstance(found, Incoming) and not self._services.access.refusal(found.user, found.thread.channel):
+        if found and not self._services.access.refusal(found.user, found.thread.channel):
             await self._services.store(found)
             await self._services.thread_modes.engage(found.thread)
             self._services.count("shortcut")
@@ -240,27 +223,32 @@ class Listeners:
 
     async def invited(self, body: dict[str, Any], context: AsyncBoltContext) -> None:
         """Somebody joined a channel: where it is Orion, it says once how to ask it."""
-        found = clicks.read_invited(body, context.bot_user_id or "")
-        if isinstance(found, clicks.Invited) and not self._services.access.refusal(found.inviter, found.place.channel):
-            self._after_ack(context, lambda delivery: self._welcome(context, delivery, found))
+        event, own = mapping(body, "event"), context.bot_user_id
+        inviter, channel = string(event, "inviter"), string(event, "channel")
+        ours = own and string(event, "user") == own and channel and string(event, "event_ts")
+        if ours and not self._services.access.refusal(inviter, channel):
+            place = ThreadKey(team=string(body, "team_id"), channel=channel, thread_ts=channel)
+            self._after_ack(context, self._welcome, context, place, inviter, f"{string(event, 'event_ts')}:welcome")
 
-    async def _welcome(self, context: AsyncBoltContext, delivery: Delivery, found: clicks.Invited) -> None:
-        text = say("welcome", await self._speaks(context, found.inviter))
-        await delivery.notify(found.place, text, f"{found.ts}:welcome")
+    async def _welcome(
+        self, delivery: Delivery, context: AsyncBoltContext, place: ThreadKey, inviter: str, about: str
+    ) -> None:
+        await delivery.notify(place, say("welcome", await self._speaks(context, inviter)), about)
 
     async def home_opened(self, body: dict[str, Any], context: AsyncBoltContext) -> None:
         """App Home: its view, or the prompts of the direct chat."""
-        found = clicks.read_home(body)
-        if isinstance(found, clicks.HomeOpened):
-            self._after_ack(context, lambda delivery: self._show_home(context, delivery, found))
+        event = mapping(body, "event")
+        if string(event, "user") and string(event, "tab") in {"home", "messages"}:
+            self._after_ack(context, self._show_home, context, event)
 
-    async def _show_home(self, context: AsyncBoltContext, delivery: Delivery, found: clicks.HomeOpened) -> None:
-        language = await self._speaks(context, found.user)
-        figures = await self._services.figures(found.user, language)
-        if found.tab == "home":
-            await delivery.publish_home(found.user, figures, language)
+    async def _show_home(self, delivery: Delivery, context: AsyncBoltContext, event: Mapping[str, Any]) -> None:
+        user = string(event, "user")
+        language = await self._speaks(context, user)
+        figures = await self._services.figures(user, language)
+        if string(event, "tab") == "home":
+            await delivery.publish_home(user, figures, language)
         else:
-            await delivery.suggest_prompts(found.channel, figures.questions)
+            await delivery.suggest_prompts(string(event, "channel"), figures.questions)
 
     async def _speaks(self, context: AsyncBoltContext, user: str) -> str | None:
         """What a person uses Slack in; None where Slack does not tell, or not soon: a click has to be acknowledged."""
@@ -283,15 +271,19 @@ class Listeners:
         _log.error("listener_failed", error_type=type(error).__name__, **cause)
         return BoltResponse(status=500, body="")
 
-    def _after_ack(self, context: AsyncBoltContext, gesture: Callable[[Delivery], Awaitable[object]]) -> None:
+    def _after_ack(
+        self, context: AsyncBoltContext, gesture: Callable[Concatenate[Delivery, P], Awaitable[object]],
+        *args: P.args, **kwargs: P.kwargs,
+    ) -> None:  # fmt: skip
         """What Slack need not wait for, and a modal's trigger cannot: both live for three seconds."""
-        self._tasks.create_task(self._politely(context, gesture), name="after_ack")
 
-    async def _politely(self, context: AsyncBoltContext, gesture: Callable[[Delivery], Awaitable[object]]) -> None:
-        """A gesture that may fail: what mattered of the click is stored, and acknowledged."""
-        try:
-            await gesture(await self._services.delivery_of(context.team_id or ""))
-        except DeliveryFailed as failure:
-            _log.warning("gesture_failed", reason=failure.reason)
-        except _FAULTS as error:
-            _log.error("gesture_failed", reason=type(error).__name__)
+        async def politely() -> None:
+            """What mattered of the click is stored, and acknowledged: this may fail."""
+            try:
+                await gesture(await self._services.delivery_of(context.team_id or ""), *args, **kwargs)
+            except DeliveryFailed as failure:
+                _log.warning("gesture_failed", reason=failure.reason)
+            except _FAULTS as error:
+                _log.error("gesture_failed", reason=type(error).__name__)
+
+        self._tasks.create_task(politely(), name="after_ack")

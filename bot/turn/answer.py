@@ -18,7 +18,8 @@ from agent.thread.conversation import Question
 from agent.thread.state import ThreadState, before_latest, retold, unsaid, with_posted
 from agent.turn.loop import stopped
 from agent.turn.progress import Save
-from bot.delivery.blocks import Mark, short_id
+from bot.delivery.answer_key import Mark
+from bot.delivery.blocks import short_id
 from bot.delivery.delivery import Delivery
 from bot.delivery.stream import AnswerStream, Streams, streaming
 from bot.queue.ending import OK, Ending, dead, later

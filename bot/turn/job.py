@@ -9,8 +9,7 @@ from typing import Final
 
 from agent.thread.conversation import Message, ThreadKey
 from agent.thread.state import ThreadState
-from bot.delivery.answer_key import AnswerKey
-from bot.delivery.blocks import Mark
+from bot.delivery.answer_key import AnswerKey, Mark
 from bot.queue.lease import Lease
 from bot.queue.queue import Claimed
 from bot.slack.history import sort_key

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.delivery.blocks import MOST_CHARACTERS, Frame, Mark, Post, clipped, context, render
+from bot.delivery.answer_key import AnswerKey, Mark
+from bot.delivery.blocks import MOST_CHARACTERS, Post, clipped, context, render
 from bot.delivery.links import age, link, source_line
 from bot.local.model.block_limits import block_faults, text_length
 from verification.markup.chunks import messages
@@ -26,7 +27,7 @@ def answer(**fields: Any) -> Answer:
 
 
 def rendered(shown: Answer, **frame: Any) -> tuple[Post, ...]:
-    return render(shown, Frame(today=TODAY, **{"turn_id": "turn-7", **frame}))
+    return render(shown, AnswerKey(question_ts="1.1", **{"turn_id": "turn-7", **frame}), TODAY)
 
 
 def controls(post: Post) -> list[tuple[str, str]]:

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from agent.knowledge.types import Document
 from agent.texts.catalogue import help_text, say
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
-from bot.delivery.home import HomeFigures, Known
+from bot.delivery.home import HomeFigures
 from bot.local.model.limits import LENIENT, Strictness
 from bot.local.server import LocalWorkspace
 from bot.queue.lease import LeaseLost
@@ -283,7 +284,7 @@ async def test_a8_thanks_are_seen_by_one_person_only() -> None:
 
 async def test_a10_home_and_prompts_reach_slack() -> None:
     async with local_slack() as slack:
-        figures = HomeFigures(documents=(Known(title="handbook"),), total=15, size=40_000)
+        figures = HomeFigures(documents=(Document(id="handbook", title="handbook"),), total=15, size=40_000)
         await slack.delivery.publish_home("U0YOU", figures)
         assert slack.server.workspace.views.homes["U0YOU"]["type"] == "home"
         await slack.delivery.suggest_prompts(CHAT)

@@ -7,28 +7,28 @@ from typing import Any
 
 import pytest
 
+from agent.knowledge.types import Document
 from agent.texts.catalogue import LANGUAGES, say
 from bot.delivery.feedback import REASONS, feedback_modal
-from bot.delivery.home import HomeFigures, Known, Wrong, home_view
+from bot.delivery.home import HomeFigures, home_view
 from bot.local.model.block_limits import block_faults
+from observability.stats import Summary, VerifierFigures
 
 TODAY = date(2026, 11, 21)
 RECORD = {"turn_id": "0123456789abcdef", "outcome": "failed", "at": 1_763_712_000.9, "question": "Private?"}
 FIGURES = HomeFigures(
     documents=(
-        Known(title="Rules & rights", url="https://x.example/r", updated_at="2026-11-20"),
-        Known(title="Plain"),
+        Document(id="r", title="Rules & rights", url="https://x.example/r", updated_at="2026-11-20"),
+        Document(id="p", title="Plain"),
     ),
     total=1_502,
     size=3 * 1024 * 1024,
     synced=1_763_712_000.9,
     questions=("How many?", "x" * 100),
-    pass_rate=0.9731,
-    answered=40,
-    partial=1,
-    failed=1,
-    refused=2,
-    wrong=Wrong(passed=1, should_fail=55, stopped=4, should_pass=55),
+    stats=Summary(
+        counts={"outcome:answered": 40, "outcome:partial": 1, "failed:verification": 1, "outcome:refused": 2},
+        verifier=VerifierFigures(false_accepts=1, should_fail=55, false_rejects=4, should_pass=55),
+    ),
 )
 ADMINS: dict[str, Any] = {
     "disliked": [{**RECORD, "complaints": [{"reasons": ["outdated", "wrong"], "said": "secret"}]}],
@@ -49,7 +49,7 @@ def test_a10_home_shows_documents_questions_and_honest_figures() -> None:
         f"1,502 documents, 3.0 MB\nLast brought up to date: {moment}.\n"
         "• <https://x.example/r|Rules &amp; rights> · 1 day ago\n• Plain\n… and 1,500 more"
     ) in text
-    assert "97.3% of my answers were verified in full." in text
+    assert "95.2% of my answers were verified in full." in text
     assert "Last 14 days: 40 answered, 1 in part, 1 not verified, 2 not in the documents." in text
     assert "let 1 of 55 wrong answers pass and stopped 4 of 55 right ones" in text
     buttons = [one for b in home_view(FIGURES, TODAY)["blocks"] if b["type"] == "actions" for one in b["elements"]]
@@ -78,7 +78,7 @@ def test_a8_only_admins_see_what_was_disliked_and_what_failed_and_no_question() 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_f9_home_and_dialog_are_in_the_language_and_within_slacks_limits(language: str) -> None:
-    home = home_view(HomeFigures(total=5, pass_rate=0.5, paused=True, **ADMINS), TODAY, language)
+    home = home_view(HomeFigures(total=5, stats=FIGURES.stats, paused=True, **ADMINS), TODAY, language)
     dialog = feedback_modal("turn-7 C1 1.2", language)
     assert list(block_faults(home["blocks"], limit=100)) == list(block_faults(dialog["blocks"], limit=100)) == []
     assert all(len(dialog[part]["text"]) <= 24 for part in ("title", "submit", "close"))

@@ -14,12 +14,13 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from slack_bolt.async_app import AsyncApp
 from structlog.testing import capture_logs
 
+from agent.knowledge.types import Document
 from agent.tasks import beside
 from agent.texts.catalogue import help_text, say
 from bot.delivery.answer_key import AnswerKey
 from bot.delivery.blocks import HELPFUL_ACTION
 from bot.delivery.delivery import Delivery
-from bot.delivery.home import HomeFigures, Known
+from bot.delivery.home import HomeFigures
 from bot.events.interactions import Complaint, Feedback
 from bot.events.listeners import Services, register
 from bot.local.model.faults import ApiCall
@@ -113,7 +114,7 @@ async def record(turn_id: str) -> Mapping[str, Any] | None:
 
 
 async def figures(_user: str, _language: str | None) -> HomeFigures:
-    return HomeFigures(documents=(Known(title="handbook"),), total=15, questions=("How many?",))
+    return HomeFigures(documents=(Document(id="handbook", title="handbook"),), total=15, questions=("How many?",))
 
 
 def services(slack: Slack, ledger: Ledger, redis: Redis, access: Access) -> Services:

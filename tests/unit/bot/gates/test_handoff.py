@@ -12,10 +12,9 @@ from redis.asyncio import Redis
 
 from agent.texts.catalogue import say
 from bot.delivery.blocks import HAND_OFF_ACTION
-from bot.events.interactions import HumanAsked, read_human_asked
+from bot.events.interactions import read_human_asked
 from bot.gates.handoff import offers_human
 from bot.local.model.roster import TEAM_ID, VISITOR, Json
-from bot.slack.message import Ignored
 from bot.timeouts import TurnTimeouts
 from tests.support.fakes import THREAD
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, shown
@@ -175,16 +174,16 @@ CLICK: Json = {
 
 def test_a13_every_click_on_one_answer_is_the_same_letter() -> None:
     first, second = (read_human_asked({**CLICK, "user": {"id": user}}) for user in ("U1", "U2"))
-    assert isinstance(first, HumanAsked)
-    assert isinstance(second, HumanAsked)
-    assert first.incoming().event_ids == second.incoming().event_ids != ()
-    assert (first.incoming().kind, first.incoming().ts, first.incoming().text) == ("hand_off", "2.0", "t1")
+    assert first is not None
+    assert second is not None
+    assert first.event_ids == second.event_ids != ()
+    assert (first.kind, first.ts, first.text) == ("hand_off", "2.0", "t1")
 
 
 @pytest.mark.parametrize("without", ["user", "channel", "message", "actions"])
 def test_a13_half_a_click_is_ignored(without: str) -> None:
     body: dict[str, Any] = {key: value for key, value in CLICK.items() if key != without}
-    assert isinstance(read_human_asked(body), Ignored)
+    assert read_human_asked(body) is None
 
 
 def test_a13_the_button_is_offered_where_people_can_be_asked() -> None:
