@@ -17,20 +17,90 @@ from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
 
 from dotenv.parser import parse_stream
-from pydantic import AliasChoices, Field, SecretStr, ValidationError, ValidationInfo, field_validator
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BeforeValidator,
+    Field,
+    SecretStr,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, NoDecode, SettingsConfigDict
 
 from bot.errors import WrongUse
 
-Effort = Literal["", "none", "minimal", "low", "medium", "high", "xhigh"]
-Names = Annotated[frozenset[str], NoDecode]
 # A user group, a channel by its id, a channel by its name.
 _HANDOFF = re.compile(r"[SCG][A-Z0-9]{2,}|#[^\s#<>]{1,80}")
 _HOST = re.compile(r"(?:[^\W_][^\s/@:*<>|]*|\[[0-9A-Fa-f:]+\])(?::\d{1,5})?")
-_ON_OR_OFF = ("debug", "streams", "trace_content", "allow_guests", "allow_external")
 _SWITCHES = dict.fromkeys(("", "0", "off", "no", "false"), "") | dict.fromkeys(("1", "on", "yes", "true"), "on")
-Folders = Annotated[tuple[Path, ...], NoDecode]
+
+
+def _listed(value: Any) -> Any:
+    """Names, separated by commas or white space."""
+    return frozenset(value.replace(",", " ").split()) if isinstance(value, str) else value
+
+
+def _folders(value: Any) -> Any:
+    """Folders, ``:`` between them (the host's own separator works too)."""
+    if not isinstance(value, str):
+        return value
+    return tuple(Path(part).expanduser() for part in value.split(os.pathsep) if part.strip())
+
+
+def _file(value: Any) -> Any:
+    return Path(value.strip()).expanduser() if isinstance(value, str) else value
+
+
+def _amount(value: Any) -> Any:
+    """Digits may be grouped."""
+    return value.replace("_", "").replace(",", "").strip() if isinstance(value, str) else value
+
+
+def _switch(value: Any) -> Any:
+    return value.strip() or "off" if isinstance(value, str) else value
+
+
+def _hosts(value: frozenset[str]) -> frozenset[str]:
+    """Hosts alone: an address or a pattern would match no link, and nobody would be told."""
+    if not all(map(_HOST.fullmatch, value)):
+        message = "must be hosts such as wiki.example.com, without https://, a path or a *"
+        raise ValueError(message)
+    return value
+
+
+def _searxng(value: str) -> str:
+    if value and not re.fullmatch(r"https?://[^\s/@]+(?:/[^\s?#]*)?", value):
+        message = "must be an address such as http://localhost:8888, without a name, a password or a query"
+        raise ValueError(message)
+    return value
+
+
+def _semantic(value: str) -> str:
+    """A switch, or the folder of another model of the same form."""
+    said = value.strip()
+    if said.lower() in _SWITCHES:
+        return _SWITCHES[said.lower()]
+    if not Path(said).expanduser().is_dir():
+        message = "must be on, off, or the folder of a model"
+        raise ValueError(message)
+    return str(Path(said).expanduser())
+
+
+def _place(value: str) -> str:
+    if value and not _HANDOFF.fullmatch(value):
+        message = "must be a user group (S…), a channel (C… or G…) or a channel's #name"
+        raise ValueError(message)
+    return value
+
+
+Effort = Literal["", "none", "minimal", "low", "medium", "high", "xhigh"]
+Names = Annotated[frozenset[str], NoDecode, BeforeValidator(_listed)]
+Folders = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_folders)]
+Switch = Annotated[bool, BeforeValidator(_switch)]
+Amount = Annotated[int, BeforeValidator(_amount)]
 
 
 class SettingsError(WrongUse):
@@ -58,7 +128,7 @@ class Settings(BaseSettings):
     openai_base_url: str = _env("OPENAI_BASE_URL", "")
     model: str = _env("ORION_MODEL", "")
     write_model: str = _env("ORION_WRITE_MODEL", "")
-    judge: bool = _env("ORION_JUDGE", default=True)
+    judge: Switch = _env("ORION_JUDGE", default=True)
     judge_model: str = _env("ORION_JUDGE_MODEL", "")
     effort: Effort = _env("ORION_EFFORT", "")
     write_effort: Effort = _env("ORION_WRITE_EFFORT", "")
@@ -71,12 +141,12 @@ class Settings(BaseSettings):
     docs: Folders = _env("ORION_DOCS", ())
     docs_url: str = _env("ORION_DOCS_URL", "")
     knowledge_url: SecretStr = _env("ORION_KNOWLEDGE_URL", SecretStr(""))
-    semantic: str = _env("ORION_SEMANTIC", "")
+    semantic: Annotated[str, AfterValidator(_semantic)] = _env("ORION_SEMANTIC", "")
     git: Folders = _env("ORION_GIT", ())
     git_url: str = _env("ORION_GIT_URL", "")
     files: Folders = _env("ORION_FILES", ())
-    searxng_url: str = _env("ORION_SEARXNG_URL", "")
-    mcp_config: Path | None = _env("ORION_MCP_CONFIG", None)
+    searxng_url: Annotated[str, AfterValidator(_searxng)] = _env("ORION_SEARXNG_URL", "")
+    mcp_config: Annotated[Path | None, BeforeValidator(_file)] = _env("ORION_MCP_CONFIG", None)
     git_docs: Names = _env("ORION_GIT_DOCS", frozenset())
     git_docs_url: str = _env("ORION_GIT_DOCS_URL", "")
     slack_exports: Folders = _env("ORION_SLACK_EXPORTS", ())
@@ -92,116 +162,30 @@ class Settings(BaseSettings):
     max_attempts: int = _env("ORION_MAX_ATTEMPTS", 3, ge=1, le=3)
     source_tokens: int = _env("ORION_SOURCE_TOKENS", 6_000, ge=500, le=100_000)
     general: Literal["label", "refuse"] = _env("ORION_GENERAL", "label")
-    link_hosts: Names = _env("ORION_LINK_HOSTS", frozenset())
-    streams: bool = _env("ORION_STREAMS", default=False)
-    trace_content: bool = _env("ORION_TRACE_CONTENT", default=True)
+    link_hosts: Annotated[Names, AfterValidator(_hosts)] = _env("ORION_LINK_HOSTS", frozenset())
+    streams: Switch = _env("ORION_STREAMS", default=False)
+    trace_content: Switch = _env("ORION_TRACE_CONTENT", default=True)
     allow_users: Names = _env("ORION_ALLOW_USERS", frozenset())
     deny_users: Names = _env("ORION_DENY_USERS", frozenset())
     allow_channels: Names = _env("ORION_ALLOW_CHANNELS", frozenset())
     deny_channels: Names = _env("ORION_DENY_CHANNELS", frozenset())
     allow_bots: Names = _env("ORION_ALLOW_BOTS", frozenset())
-    allow_guests: bool = _env("ORION_ALLOW_GUESTS", default=False)
-    allow_external: bool = _env("ORION_ALLOW_EXTERNAL", default=False)
+    allow_guests: Switch = _env("ORION_ALLOW_GUESTS", default=False)
+    allow_external: Switch = _env("ORION_ALLOW_EXTERNAL", default=False)
     admins: Names = _env("ORION_ADMINS", frozenset())
-    handoff: str = _env("ORION_HANDOFF", "")
-    daily_tokens_user: int = _env("ORION_DAILY_TOKENS_USER", 0, ge=0)
-    daily_tokens_channel: int = _env("ORION_DAILY_TOKENS_CHANNEL", 0, ge=0)
-    daily_tokens_workspace: int = _env("ORION_DAILY_TOKENS_WORKSPACE", 0, ge=0)
+    handoff: Annotated[str, AfterValidator(_place)] = _env("ORION_HANDOFF", "")
+    daily_tokens_user: Amount = _env("ORION_DAILY_TOKENS_USER", 0, ge=0)
+    daily_tokens_channel: Amount = _env("ORION_DAILY_TOKENS_CHANNEL", 0, ge=0)
+    daily_tokens_workspace: Amount = _env("ORION_DAILY_TOKENS_WORKSPACE", 0, ge=0)
     catch_up_s: float = _env("ORION_CATCH_UP_S", 3600.0, ge=0)
-    debug: bool = _env("ORION_DEBUG", default=False)
-
-    @field_validator(
-        "link_hosts",
-        "allow_users",
-        "deny_users",
-        "allow_channels",
-        "deny_channels",
-        "allow_bots",
-        "admins",
-        mode="before",
-    )
-    @classmethod
-    def _names(cls, value: Any) -> Any:
-        """A list of names, separated by commas or white space."""
-        return frozenset(value.replace(",", " ").split()) if isinstance(value, str) else value
-
-    @field_validator("link_hosts")
-    @classmethod
-    def _hosts(cls, value: frozenset[str]) -> frozenset[str]:
-        """Hosts alone: an address or a pattern would match no link, and nobody would be told."""
-        if not all(map(_HOST.fullmatch, value)):
-            message = "must be hosts such as wiki.example.com, without https://, a path or a *"
-            raise ValueError(message)
-        return value
-
-    @field_validator("allow_teams", "git_docs", "web_docs", "web_docs_hosts", "web_docs_audience", mode="before")
-    @classmethod
-    def _teams(cls, value: Any) -> Any:
-        """A list as the others."""
-        return cls._names(value)
-
-    @field_validator("docs", "git", "files", "slack_exports", mode="before")
-    @classmethod
-    def _folders(cls, value: Any) -> Any:
-        """Folders, ``:`` between them (the host's own separator works too)."""
-        if not isinstance(value, str):
-            return value
-        return tuple(Path(part).expanduser() for part in value.split(os.pathsep) if part.strip())
-
-    @field_validator("searxng_url")
-    @classmethod
-    def _address(cls, value: str) -> str:
-        """A web address, or nothing."""
-        if value and not re.fullmatch(r"https?://[^\s/@]+(?:/[^\s?#]*)?", value):
-            message = "must be an address such as http://localhost:8888, without a name, a password or a query"
-            raise ValueError(message)
-        return value
-
-    @field_validator("mcp_config", mode="before")
-    @classmethod
-    def _file(cls, value: Any) -> Any:
-        """A file's path; an empty one is none."""
-        return (value.strip() and Path(value.strip()).expanduser()) or None if isinstance(value, str) else value
-
-    @field_validator("semantic")
-    @classmethod
-    def _model_folder(cls, value: str) -> str:
-        """A switch, or the folder of another model of the same form."""
-        said = value.strip()
-        if said.lower() in _SWITCHES:
-            return _SWITCHES[said.lower()]
-        if not Path(said).expanduser().is_dir():
-            message = "must be on, off, or the folder of a model"
-            raise ValueError(message)
-        return str(Path(said).expanduser())
-
-    @field_validator("handoff")
-    @classmethod
-    def _place(cls, value: str) -> str:
-        """A user group, or a channel by its id or ``#name``."""
-        if value and not _HANDOFF.fullmatch(value):
-            message = "must be a user group (S…), a channel (C… or G…) or a channel's #name"
-            raise ValueError(message)
-        return value
-
-    @field_validator("daily_tokens_user", "daily_tokens_channel", "daily_tokens_workspace", mode="before")
-    @classmethod
-    def _amount(cls, value: Any) -> Any:
-        """An empty amount is no limit; digits may be grouped."""
-        return value.replace("_", "").replace(",", "").strip() or 0 if isinstance(value, str) else value
-
-    @field_validator(*_ON_OR_OFF, mode="before")
-    @classmethod
-    def _switch(cls, value: Any) -> Any:
-        """An empty switch is off."""
-        return value.strip() or "off" if isinstance(value, str) else value
+    debug: Switch = _env("ORION_DEBUG", default=False)
 
     @field_validator("*", mode="before")
     @classmethod
     def _unset(cls, value: Any, info: ValidationInfo) -> Any:
-        """Any other variable that is empty is not set: templates leave them so."""
+        """A variable that is empty is not set, for templates leave them so; but no trace holds texts then."""
         name = str(info.field_name)
-        empty = isinstance(value, str) and not value.strip() and name not in _ON_OR_OFF
+        empty = isinstance(value, str) and not value.strip() and name != "trace_content"
         return cls.model_fields[name].get_default() if empty else value
 
     @property
@@ -257,19 +241,17 @@ def read_settings() -> tuple[Settings, dict[str, str]]:
     try:
         return Settings(), {}
     except (UnicodeDecodeError, OSError):
-        file, faults = (
-            None,
-            {".env": "is no text in UTF-8 that can be read; one has lines like ORION_DOCS=/srv/handbook"},
-        )
+        unreadable = "is no text in UTF-8 that can be read; one has lines like ORION_DOCS=/srv/handbook"
+        file, faults = None, {".env": unreadable}
     except ValidationError as error:
-        file, faults = ".env", {_variable(item): _fault(item) for item in error.errors()}
+        file, faults = ".env", _faults(error)
     fields = Settings.model_fields.values()
     sound = {name: field.get_default() for field in fields if (name := _alias(field)) in faults}
     options: dict[str, Any] = {"_env_file": file, **sound}
     try:
         return Settings(**options), faults
     except ValidationError as error:  # without the file, what the environment holds was not looked at yet
-        raise SettingsError(refusal({**faults, **{_variable(i): _fault(i) for i in error.errors()}})) from None
+        raise SettingsError(refusal(faults | _faults(error))) from None
 
 
 def unread_lines() -> list[int]:
@@ -292,8 +274,7 @@ def unknown_names() -> dict[str, str]:
 
 
 def _alias(field: FieldInfo) -> str:
-    names = field.validation_alias
-    return str(names.choices[0]) if isinstance(names, AliasChoices) else str(names)
+    return str(getattr(field.validation_alias, "choices", [""])[0])
 
 
 _FAULTS: Final[Mapping[str, str]] = {
@@ -307,26 +288,27 @@ _FAULTS: Final[Mapping[str, str]] = {
 }
 
 
-def _variable(item: Mapping[str, Any]) -> str:
-    return str(item["loc"][0]) if item["loc"] else "settings"
+def _faults(error: ValidationError) -> dict[str, str]:
+    """What is wrong with each variable, with the offending value unless the variable may hold a secret."""
+    faults = {}
+    for item in error.errors():
+        name = str(item["loc"][0])
+        said = _FAULTS[item["type"]].format(**item.get("ctx", {})) if item["type"] in _FAULTS else item["msg"]
+        secret = any(word in name for word in ("TOKEN", "SECRET", "KEY", "REDIS"))
+        faults[name] = said if secret else f"{said}, not {item['input']!r}"
+    return faults
 
 
-def _fault(item: Mapping[str, Any]) -> str:
-    """What is wrong, with the offending value unless the variable may hold a secret."""
-    said = _FAULTS[item["type"]].format(**item.get("ctx", {})) if item["type"] in _FAULTS else item["msg"]
-    secret = any(word in _variable(item) for word in ("TOKEN", "SECRET", "KEY", "REDIS"))
-    return said if secret else f"{said}, not {item['input']!r}"
-
-
-_EXAMPLES = {
-    "OPENAI_BASE_URL": "http://127.0.0.1:11434/v1",
-    "SLACK_API_URL": "https://slack.com/api/",
-    "LANGFUSE_HOST": "https://cloud.langfuse.com",
-    "ORION_DOCS_URL": "https://wiki.example.com/",
-    "ORION_GIT_URL": "https://git.example.com/{repository}/commit/{commit}",
-    "ORION_GIT_DOCS_URL": "https://git.example.com/{repository}/blob/{ref}/{path}",
-    "ORION_SLACK_EXPORTS_URL": "https://acme.slack.com",
+_ADDRESSES: Final[Mapping[str, str]] = {
+    "openai_base_url": "http://127.0.0.1:11434/v1",
+    "slack_api_url": "https://slack.com/api/",
+    "langfuse_host": "https://cloud.langfuse.com",
+    "docs_url": "https://wiki.example.com/",  # and the rest: of anything else Slack would make no link
+    "git_url": "https://git.example.com/{repository}/commit/{commit}",
+    "git_docs_url": "https://git.example.com/{repository}/blob/{ref}/{path}",
+    "slack_exports_url": "https://acme.slack.com",
 }
+"""The settings that should be web addresses, each with an example."""
 
 
 def require_folders(folders: Iterable[Path]) -> None:
@@ -346,17 +328,13 @@ def check_addresses(settings: Settings) -> Settings:
 
 def wrong_addresses(settings: Settings) -> dict[str, str]:
     """What is wrong with each variable that should be a web address and is none."""
-    configured = {
-        "OPENAI_BASE_URL": settings.openai_base_url,
-        "SLACK_API_URL": settings.slack_api_url,
-        "LANGFUSE_HOST": settings.langfuse_host if settings.langfuse_public_key else "",
-        "ORION_DOCS_URL": settings.docs_url,  # and the rest: of anything else Slack would make no link
-        "ORION_GIT_URL": settings.git_url,
-        "ORION_GIT_DOCS_URL": settings.git_docs_url,
-        "ORION_SLACK_EXPORTS_URL": settings.slack_exports_url,
-    }
-    wrong = [name for name, value in configured.items() if value and not is_web_address(value)]
-    return {name: f"is no web address; one looks like {_EXAMPLES[name]}" for name in wrong}
+    wrong = {}
+    for name, example in _ADDRESSES.items():
+        value = getattr(settings, name)
+        used = value and (name != "langfuse_host" or settings.langfuse_public_key)
+        if used and not is_web_address(value):
+            wrong[_alias(Settings.model_fields[name])] = f"is no web address; one looks like {example}"
+    return wrong
 
 
 def is_web_address(text: str) -> bool:

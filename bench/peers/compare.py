@@ -52,7 +52,7 @@ def show(bots: dict[str, RunningBot]) -> None:
     print("| bot | " + " | ".join(names) + " |\n" + "|---" * (len(names) + 1) + "|")
     for name, bot in bots.items():
         figures = bot.figures()
-        pairs = ((getattr(figures, each), getattr(least, each)) for each in names)
+        pairs = ((figures[each], least[each]) for each in names)
         print(f"| {name} | " + " | ".join(f"{value:.3g} ({value / of:.1f})" for value, of in pairs) + " |")
 
 

@@ -17,19 +17,20 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from agent.outcome import Cancelled, OutcomeName, TurnOutcome, outcome_name
+from agent.outcome import Cancelled, OutcomeName, outcome_name
 from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import ThreadState
 from agent.turn.events import TurnEvent
 from bot.documents.open import corpus_of
 from bot.documents.vectors import make_vectors
-from bot.evals.rows import Row, Text, percentile, read_rows, share
+from bot.evals.rows import Row, Text, by_kind, percentile, read_rows, share
 from bot.settings import Settings
 from bot.stores.turn_records import Recorder
 from bot.turn.engine import Engine, open_engine
 from bot.turn.observer import end_trace, open_tracer, reason_of, trace_event
-from observability.langfuse.connection import Tracer, trace_id_of
+from observability.langfuse.connection import trace_id_of
 from observability.langfuse.experiments import Experiment, Item, push
+from observability.langfuse.tracing import TurnTrace
 from verification.types import Source
 
 # What a label cannot foresee: where the model cites, and what it makes bold.
@@ -47,11 +48,6 @@ class LabelledQuestion(Row):
     expect: Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(min_length=1)] | None
     thread: Text = ""
     kind: Text = ""
-
-    @property
-    def conversation(self) -> str:
-        """What it shares with the rows that go on with it."""
-        return self.thread or f"only {self.id}"
 
 
 Result = Literal["answered", "refused", "wrong", "error"]
@@ -115,114 +111,34 @@ async def ask_all(settings: Settings, path: Path, docs: Path) -> Run:
     """Every question of a file about the documents in ``docs``, asked. Raises ``WrongUse`` for a bad row."""
     questions, corpus, began = list(read_rows(path, LabelledQuestion)), corpus_of(settings, [docs]), datetime.now(UTC)
     name = f"{path.stem} {began.isoformat(timespec='milliseconds')}"
+    turn_ids = [f"{name} {number}" for number in range(len(questions))]
     tracer = open_tracer(settings, ENVIRONMENT)
+    replies: list[Replied] = []
+    states: dict[str, ThreadState] = {}
     try:
         async with open_engine(settings, corpus) as engine:
             await make_vectors(engine.meaning)
-            replies, model = await _asked(engine, questions, tracer, name), engine.model.name
+            for asked, turn_id in zip(questions, turn_ids, strict=True):
+                # Rows of one thread go on with each other; a row alone begins anew.
+                thread = asked.thread or f"only {asked.id}"
+                place = ThreadKey(team=_USER, channel=_USER, thread_ts=thread)
+                question = Question(thread=place, user=_USER, text=asked.question, ts=f"{time.time():.6f}")
+                trace = tracer.turn(turn_id, thread=str(place), user=_USER, question=asked.question)
+                reply, states[thread] = await _ask(engine, asked, question, states.get(thread, ThreadState()), trace)
+                replies.append(reply)
+        items = list(map(_item, replies, turn_ids))
+        about = {"model": engine.model.name, "file": path.name}
         pushed = await push(
-            tracer,
-            Experiment(
-                dataset=path.stem,
-                run=name,
-                items=[_item(reply, name, number) for number, reply in enumerate(replies)],
-                shares=_shares(replies),
-                about={"model": model, "file": path.name},
-            ),
+            tracer, Experiment(dataset=path.stem, run=name, items=items, shares=_shares(replies), about=about)
         )
     finally:
         await tracer.aclose(deadline_s=1.0)
-    return Run(file=path.name, model=model, began=began, replies=replies, pushed=pushed)
-
-
-async def _asked(
-    engine: Engine, questions: Sequence[LabelledQuestion], tracer: Tracer, run: str
-) -> tuple[Replied, ...]:
-    states: dict[str, ThreadState] = {}
-    replies: list[Replied] = []
-    for number, asked in enumerate(questions):
-        # Rows of one thread go on with each other; a row alone begins anew.
-        state = states.get(asked.conversation, ThreadState())
-        reply, states[asked.conversation] = await _ask(engine, asked, state, tracer, _turn_id(run, number))
-        replies.append(reply)
-    return tuple(replies)
-
-
-def _turn_id(run: str, number: int) -> str:
-    return f"{run} {number}"
-
-
-def _item(reply: Replied, run: str, number: int) -> Item:
-    """The question as Langfuse shows it, with the trace of its turn, which holds each model call."""
-    asked = reply.asked
-    facts = {
-        "outcome": reply.outcome,
-        "attempts": reply.attempts,
-        "failed_rules": list(reply.failed_rules),
-        "ms": round(reply.ms),
-        "trace": trace_id_of(_turn_id(run, number)),
-    }
-    return Item(
-        id=asked.id,
-        question=asked.question,
-        expect=asked.expect,
-        answer=reply.text,
-        as_expected=reply.as_expected,
-        kind=asked.kind,
-        facts=facts,
-    )
-
-
-def _shares(replies: Sequence[Replied]) -> dict[str, float]:
-    figures = scored(replies)
-    shares = {"as_expected_share": share(_right(replies), len(replies))}
-    return {**shares, **{name: figures[name] for name in ("answered_share", "refused_share", "p50_ms", "p95_ms")}}
-
-
-def scored(replies: Sequence[Replied]) -> dict[str, Any]:
-    """Answered as expected, refused as expected, by kind, and each reply that was neither."""
-    answerable = [reply for reply in replies if reply.asked.expect is not None]
-    absent = [reply for reply in replies if reply.asked.expect is None]
-    wrong = [{"id": reply.asked.id, "outcome": reply.outcome} for reply in replies if not reply.as_expected]
-    return {
-        "rows": len(replies),
-        "should_answer": len(answerable),
-        "answered_as_expected": _right(answerable),
-        "answered_share": share(_right(answerable), len(answerable)),
-        "should_refuse": len(absent),
-        "refused_as_expected": _right(absent),
-        "refused_share": share(_right(absent), len(absent)),
-        "outcomes": dict(sorted(Counter(reply.outcome for reply in replies).items())),
-        "kinds": _kinds(replies),
-        "not_as_expected": wrong,
-        "p50_ms": round(percentile([reply.ms for reply in replies], 0.5), 1),
-        "p95_ms": round(percentile([reply.ms for reply in replies], 0.95), 1),
-    }
-
-
-def _right(replies: Iterable[Replied]) -> int:
-    return sum(1 for reply in replies if reply.as_expected)
-
-
-def _kinds(replies: Sequence[Replied]) -> dict[str, dict[str, int]]:
-    named: dict[str, list[Replied]] = {}
-    for reply in replies:
-        if reply.asked.kind:
-            named.setdefault(reply.asked.kind, []).append(reply)
-    return {kind: {"rows": len(each), "as_expected": _right(each)} for kind, each in sorted(named.items())}
-
-
-def plain(text: str) -> str:
-    """The text as a reader sees it: no citations, no marks, no escapes, one space where there is any, no case."""
-    bare = _MARKS.sub("", _CITATION.sub("", text))
-    return " ".join(html.unescape(bare).split()).casefold()
+    return Run(file=path.name, model=engine.model.name, began=began, replies=tuple(replies), pushed=pushed)
 
 
 async def _ask(
-    engine: Engine, asked: LabelledQuestion, state: ThreadState, tracer: Tracer, turn_id: str
+    engine: Engine, asked: LabelledQuestion, question: Question, state: ThreadState, trace: TurnTrace
 ) -> tuple[Replied, ThreadState]:
-    question = Question(thread=_thread(asked), user=_USER, text=asked.question, ts=f"{time.time():.6f}")
-    trace = tracer.turn(turn_id, thread=str(question.thread), user=_USER, question=asked.question)
     recorder = Recorder()
 
     def listen(event: TurnEvent) -> None:
@@ -233,23 +149,71 @@ async def _ask(
     outcome, state = await engine.run(question, state, emit=listen)
     spent = (time.perf_counter() - began) * 1000
     end_trace(trace, outcome)
-    return _reply(asked, outcome, recorder, spent), state
-
-
-def _thread(asked: LabelledQuestion) -> ThreadKey:
-    return ThreadKey(team="eval", channel="eval", thread_ts=asked.conversation)
-
-
-def _reply(asked: LabelledQuestion, outcome: TurnOutcome, recorder: Recorder, ms: float) -> Replied:
     answer = None if isinstance(outcome, Cancelled) else outcome.answer
     errors = [[v["rule"] for v in one["violations"] if v["severity"] == "error"] for one in recorder.attempts]
     return Replied(
         asked=asked,
         outcome=outcome_name(outcome),
         text=answer.text if answer else "",
-        ms=ms,
+        ms=spent,
         reason=reason_of(outcome),
         sources=answer.sources if answer else (),
         attempts=len(errors),
         failed_rules=tuple(rule for rules in errors for rule in dict.fromkeys(rules)),
-    )
+    ), state
+
+
+def _item(reply: Replied, turn_id: str) -> Item:
+    """The question as Langfuse shows it, with the trace of its turn, which holds each model call."""
+    asked = reply.asked
+    facts = {
+        "outcome": reply.outcome,
+        "attempts": reply.attempts,
+        "failed_rules": list(reply.failed_rules),
+        "ms": round(reply.ms),
+        "trace": trace_id_of(turn_id),
+    }
+    return Item(
+        id=asked.id, question=asked.question, expect=asked.expect, answer=reply.text,
+        as_expected=reply.as_expected, kind=asked.kind, facts=facts,
+    )  # fmt: skip
+
+
+def _shares(replies: Sequence[Replied]) -> dict[str, float]:
+    figures = scored(replies)
+    shares = {"as_expected_share": share(_right(replies), len(replies))}
+    return shares | {name: figures[name] for name in ("answered_share", "refused_share", "p50_ms", "p95_ms")}
+
+
+def scored(replies: Sequence[Replied]) -> dict[str, Any]:
+    """Answered as expected, refused as expected, by kind, and each reply that was neither."""
+    answerable = [reply for reply in replies if reply.asked.expect is not None]
+    absent = [reply for reply in replies if reply.asked.expect is None]
+    times = [reply.ms for reply in replies]
+    return {
+        "rows": len(replies),
+        "should_answer": len(answerable),
+        "answered_as_expected": _right(answerable),
+        "answered_share": share(_right(answerable), len(answerable)),
+        "should_refuse": len(absent),
+        "refused_as_expected": _right(absent),
+        "refused_share": share(_right(absent), len(absent)),
+        "outcomes": dict(sorted(Counter(reply.outcome for reply in replies).items())),
+        "kinds": {
+            kind: {"rows": len(each), "as_expected": _right(each)}
+            for kind, each in by_kind(replies, lambda reply: reply.asked.kind).items()
+        },
+        "not_as_expected": [{"id": r.asked.id, "outcome": r.outcome} for r in replies if not r.as_expected],
+        "p50_ms": round(percentile(times, 0.5), 1),
+        "p95_ms": round(percentile(times, 0.95), 1),
+    }
+
+
+def _right(replies: Iterable[Replied]) -> int:
+    return sum(reply.as_expected for reply in replies)
+
+
+def plain(text: str) -> str:
+    """The text as a reader sees it: no citations, no marks, no escapes, one space where there is any, no case."""
+    bare = _MARKS.sub("", _CITATION.sub("", text))
+    return " ".join(html.unescape(bare).split()).casefold()

@@ -10,13 +10,13 @@ import importlib
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from rich.table import Table
 
-from bot.evals.bench_bots import WAITING, Figures, compared
+from bot.evals.bench_bots import WAITING, compared
 from bot.evals.bench_stream import per_chunk, tool_call_ms
 from bot.evals.bench_texts import turn
 from verification.check import check
@@ -30,10 +30,20 @@ _OTHERS: Final = 100_000
 BOLT: Final = "minimal Bolt bot"
 CONVERTER: Final = "slackify_markdown"
 AIOHTTP: Final = "aiohttp, same decoder"
+_MENTION: Final = (  # the whole way of an easy mention: event in, answer out
+    ("connected_s", "From start to connected", "s"),
+    ("memory_mb", "Memory once connected", "MB"),
+    ("p50_ms", "Answer to a mention, instant model, median", "ms"),
+    ("cpu_ms", "Processor time a mention", "ms"),
+    ("burst_ms", "A burst of mentions, time of each", "ms"),
+    ("slack_calls", "Calls to Slack a mention", ""),
+    ("added_p50_ms", "Added to a model of 3 s, 50 mentions under way, median", "ms"),
+    ("added_p95_ms", "Added to a model of 3 s, 50 mentions under way, 95 in 100", "ms"),
+    ("redis_kb", "Kept in Redis a mention", "kB"),
+)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(NamedTuple):
     """One figure: what it is called, and the same figure of its yardstick, if there is one."""
 
     name: str
@@ -63,44 +73,14 @@ def bench(  # noqa: PLR0913 - the sizes of its parts, each named at the call
     ``waiting`` more while the model is slow. Texts to verify
     grow up to ``kilobytes``; a streamed answer has so many ``chunks``.
     """
+    ours, theirs = asyncio.run(compared(rounds, alone, burst, waiting))
+    streams = asyncio.run(per_chunk(rounds, chunks))
     return [
-        *_questions(asyncio.run(compared(rounds, alone, burst, waiting))),
-        *_streams(asyncio.run(per_chunk(rounds, chunks))),
-        Row(name="Round a tool call, median", value=asyncio.run(tool_call_ms()), unit="ms"),
+        *(Row(name, ours[key], unit, *((BOLT, theirs[key]) if key in theirs else ())) for key, name, unit in _MENTION),
+        *(Row(f"Processor time a streamed chunk, {how}", x, "µs", AIOHTTP, raw) for how, (x, raw) in streams.items()),
+        Row("Round a tool call, median", asyncio.run(tool_call_ms()), "ms"),
         *_verification(rounds),
         *_growth(kilobytes),
-    ]
-
-
-def _questions(found: tuple[Figures, Figures]) -> list[Row]:
-    """The whole way of an easy mention: event in, answer out."""
-    names = {
-        "connected_s": ("From start to connected", "s"),
-        "memory_mb": ("Memory once connected", "MB"),
-        "p50_ms": ("Answer to a mention, instant model, median", "ms"),
-        "cpu_ms": ("Processor time a mention", "ms"),
-        "burst_ms": ("A burst of mentions, time of each", "ms"),
-        "slack_calls": ("Calls to Slack a mention", ""),
-    }
-    ours, theirs = found
-    rows = [
-        Row(name=name, value=getattr(ours, key), unit=unit, yardstick=BOLT, of_yardstick=getattr(theirs, key))
-        for key, (name, unit) in names.items()
-    ]
-    added = "Added to a model of 3 s, 50 mentions under way"
-    return [
-        *rows,
-        Row(name=f"{added}, median", value=ours.added_p50_ms, unit="ms"),
-        Row(name=f"{added}, 95 in 100", value=ours.added_p95_ms, unit="ms"),
-        Row(name="Kept in Redis a mention", value=ours.redis_kb, unit="kB"),
-    ]
-
-
-def _streams(found: Mapping[str, tuple[float, float]]) -> list[Row]:
-    """Processor time of each chunk of a streamed draft."""
-    return [
-        Row(name=f"Processor time a streamed chunk, {how}", value=ours, unit="µs", yardstick=AIOHTTP, of_yardstick=raw)
-        for how, (ours, raw) in found.items()
     ]
 
 
@@ -121,11 +101,7 @@ def _verification(rounds: int) -> list[Row]:
             spent.setdefault(name, []).append(_ms(look))
     medians = {name: statistics.median(times[2:]) for name, times in spent.items()}  # two rounds warm the caches
     known = medians.pop(CONVERTER, None)
-    yardstick = CONVERTER if known else ""
-    return [
-        Row(name=name, value=value, unit="ms", yardstick=yardstick, of_yardstick=known)
-        for name, value in medians.items()
-    ]
+    return [Row(name, value, "ms", CONVERTER if known else "", known) for name, value in medians.items()]
 
 
 def _growth(kilobytes: int) -> list[Row]:
@@ -135,8 +111,7 @@ def _growth(kilobytes: int) -> list[Row]:
     for name, look in looks.items():
         small = statistics.median(_ms(partial(look, turn(number, length=1000))) for number in range(10))
         large = _ms(partial(look, turn(0, length=kilobytes * 1000))) / kilobytes
-        told = f"{name} of {kilobytes:,} kB, each"
-        rows.append(Row(name=told, value=large, unit="ms", yardstick="1 kB", of_yardstick=small))
+        rows.append(Row(f"{name} of {kilobytes:,} kB, each", large, "ms", "1 kB", small))
     return rows
 
 
@@ -149,26 +124,19 @@ def _ms(work: Callable[[], object]) -> float:
 
 def _converter() -> Callable[[str], object] | None:
     """A well-known converter, where the benchmark's extra is installed."""
-    try:
-        convert: Callable[[str], object] = importlib.import_module("slackify_markdown").slackify_markdown
-    except ImportError:
-        return None
-    return convert
+    with suppress(ImportError):
+        convert: Callable[[str], object] = importlib.import_module(CONVERTER).slackify_markdown
+        return convert
+    return None
 
 
 def bench_json(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """The figures as JSON has them."""
-    return [
-        {
-            "name": row.name,
-            "value": round(row.value, 3),
-            "unit": row.unit,
-            "yardstick": row.yardstick,
-            "of_yardstick": None if row.of_yardstick is None else round(row.of_yardstick, 3),
-            "ratio": row.ratio,
-        }
-        for row in rows
-    ]
+    shown = []
+    for row in rows:
+        of_yardstick = None if row.of_yardstick is None else round(row.of_yardstick, 3)
+        shown.append({**row._asdict(), "value": round(row.value, 3), "of_yardstick": of_yardstick, "ratio": row.ratio})
+    return shown
 
 
 def bench_table(rows: Sequence[Row]) -> Table:

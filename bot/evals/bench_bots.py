@@ -23,6 +23,7 @@ from typing import Any, Final
 
 from aiohttp import web
 
+from bot.evals.rows import percentile
 from bot.local.model.limits import LENIENT
 from bot.local.model.roster import BOT_USER, VISITOR, Channel
 from bot.local.server import LocalWorkspace
@@ -107,21 +108,6 @@ def _event(chunk: Mapping[str, Any]) -> bytes:
     return b"data: " + json.dumps(chunk).encode() + b"\n\n"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
-    """Medians of one bot. ``burst_ms`` is the time of each question of a burst."""
-
-    connected_s: float
-    memory_mb: float
-    p50_ms: float
-    cpu_ms: float
-    burst_ms: float
-    slack_calls: float
-    added_p50_ms: float = 0.0
-    added_p95_ms: float = 0.0
-    redis_kb: float = 0.0
-
-
 @dataclass(slots=True)
 class RunningBot:
     """A bot at work in a workspace of its own. ``answered`` is when each question's answer came, by its ``ts``.
@@ -172,17 +158,16 @@ class RunningBot:
         self.burst_s.append((time.perf_counter() - began) / burst)
         self.cpu_s.append((used(self.pid)[0] - before) / (alone + burst))
 
-    def figures(self, **more: float) -> Figures:
-        """What was found so far."""
-        return Figures(
-            connected_s=self.connected_s,
-            memory_mb=self.memory_mb,
-            p50_ms=statistics.median(self.seconds) * 1000,
-            cpu_ms=statistics.median(self.cpu_s) * 1000,
-            burst_ms=statistics.median(self.burst_s) * 1000,
-            slack_calls=(len(self.workspace.calls) - self.warm[1]) / (self.asked - self.warm[0]),
-            **more,
-        )
+    def figures(self) -> dict[str, float]:
+        """Medians of what was found so far. ``burst_ms`` is the time of each question of a burst."""
+        return {
+            "connected_s": self.connected_s,
+            "memory_mb": self.memory_mb,
+            "p50_ms": statistics.median(self.seconds) * 1000,
+            "cpu_ms": statistics.median(self.cpu_s) * 1000,
+            "burst_ms": statistics.median(self.burst_s) * 1000,
+            "slack_calls": (len(self.workspace.calls) - self.warm[1]) / (self.asked - self.warm[0]),
+        }
 
 
 def used(pid: int) -> tuple[float, float]:
@@ -255,7 +240,6 @@ def _free_port() -> int:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Kill it, if it has not ended by itself."""
     if process.returncode is None:
         process.kill()
     await process.wait()
@@ -272,15 +256,15 @@ def orion(folder: Path, model_url: str) -> dict[str, str]:
     }  # fmt: skip
 
 
-async def compared(rounds: int, alone: int, burst: int, waiting: int = WAITING) -> tuple[Figures, Figures]:
-    """Orion and the smallest bot, asked in turns; then ``waiting`` questions while the model is slow."""
+async def compared(rounds: int, alone: int, burst: int, waiting: int) -> tuple[dict[str, float], dict[str, float]]:
+    """Orion and the smallest bot, asked in turns; then Orion ``waiting`` questions more while the model is slow."""
     model = InstantModel()
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="orion-bench-")))
         url = await stack.enter_async_context(model.open())
         ours, theirs = folder / "orion", folder / "bolt"
-        ours.mkdir()
-        theirs.mkdir()
+        for place in (ours, theirs):
+            place.mkdir()
         served = (sys.executable, "-m", "bot", "serve")
         one = await stack.enter_async_context(started(served, orion(ours, url), ours))
         smallest = (sys.executable, str(HERE / "bolt_bot.py"))
@@ -292,7 +276,6 @@ async def compared(rounds: int, alone: int, burst: int, waiting: int = WAITING) 
             await other.round(alone, burst)
         kept = ((await redis.info("memory"))["used_memory"] - before) / (one.asked - asked) / 1000
         model.thinks_s = THINKS_S
-        added = sorted((seconds - THINKS_S) * 1000 for seconds in await one.ask(waiting, apart_s=THINKS_S / 50))
-        return one.figures(
-            redis_kb=kept, added_p50_ms=added[len(added) // 2], added_p95_ms=added[int(len(added) * 0.95)]
-        ), other.figures()
+        added = [(seconds - THINKS_S) * 1000 for seconds in await one.ask(waiting, apart_s=THINKS_S / 50)]
+        more = {"added_p50_ms": percentile(added, 0.5), "added_p95_ms": percentile(added, 0.95), "redis_kb": kept}
+        return one.figures() | more, other.figures()

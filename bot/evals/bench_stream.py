@@ -10,9 +10,9 @@ import asyncio
 import statistics
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import aiohttp
 
@@ -28,7 +28,6 @@ from bot.evals.bench_bots import InstantModel
 from bot.stores.turn_records import Recorder
 from verification.types import Source
 
-How = Literal["in one piece", "many to a read", "one to a read"]
 _CALLS: Final = 200
 _FACT: Final = "Each API key may make 600 requests a minute"
 
@@ -46,25 +45,21 @@ class FoundTool:
 
 async def per_chunk(rounds: int, chunks: int) -> dict[str, tuple[float, float]]:
     """Microseconds a chunk, ours and of aiohttp, for chunks that come many to a read and singly."""
-    spent: dict[tuple[str, How], list[float]] = {}
-    ways: dict[How, float] = {"in one piece": 0.0, "many to a read": 0.0, "one to a read": 0.001}
+    spent: dict[tuple[str, str], list[float]] = {}
+    ways = {"in one piece": (1, 0.0), "many to a read": (chunks, 0.0), "one to a read": (chunks, 0.001)}
     for _ in range(rounds + 1):
-        for how, pause_s in ways.items():
-            server = InstantModel(f"{_FACT} [1].", chunks=1 if how == "in one piece" else chunks, pause_s=pause_s)
-            with _served(server) as url:
+        for how, (pieces, pause_s) in ways.items():
+            with _served(InstantModel(f"{_FACT} [1].", chunks=pieces, pause_s=pause_s)) as url:
                 for name, read in (("ours", _turn), ("raw", _raw)):
-                    spent.setdefault((name, how), []).append(await _cpu(read, url))
-    figures: dict[str, tuple[float, float]] = {}
-    for how in ("many to a read", "one to a read"):
-        ours, raw = (
-            statistics.median(
-                (many - one) / chunks * 1e6
-                for many, one in zip(spent[name, how][1:], spent[name, "in one piece"][1:], strict=True)
-            )
-            for name in ("ours", "raw")
-        )
-        figures[how] = (ours, raw)
-    return figures
+                    began = time.thread_time()
+                    await read(url)
+                    spent.setdefault((name, how), []).append(time.thread_time() - began)
+
+    def per_chunk_of(name: str, how: str) -> float:
+        whole = zip(spent[name, how][1:], spent[name, "in one piece"][1:], strict=True)  # the first call connects
+        return statistics.median((many - one) / chunks * 1e6 for many, one in whole)
+
+    return {how: (per_chunk_of("ours", how), per_chunk_of("raw", how)) for how in ("many to a read", "one to a read")}
 
 
 async def tool_call_ms() -> float:
@@ -76,13 +71,6 @@ async def tool_call_ms() -> float:
         await call_tool(tools, call, timeout_s=5, max_chars=10_000)
         spent.append((time.perf_counter() - began) * 1000)
     return statistics.median(spent)
-
-
-async def _cpu(read: Callable[[str], Awaitable[None]], url: str) -> float:
-    """Seconds of this thread; the first call, which connects, is not counted."""
-    began = time.thread_time()
-    await read(url)
-    return time.thread_time() - began
 
 
 async def _turn(url: str) -> None:

@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from redis.asyncio import Redis
 
@@ -18,24 +17,16 @@ from bot.errors import WrongUse
 from bot.stores.turn_records import TurnRecords
 
 OUTCOMES = ("answered", "partial", "unsourced", "asked", "refused", "failed", "out_of_budget")
-
-
 BEFORE_MOST: Final = 5
 """Turns before a chosen one that come along, where not all are chosen."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
-    """One record, how people judged it, and for how many milliseconds it is still kept: the later, the longer."""
+class Turn(NamedTuple):
+    """One record, how many people found it good and bad, and for how many milliseconds it is still kept."""
 
     record: dict[str, Any]
     judged: Counter[str]
     left_ms: int
-
-    @property
-    def conversation(self) -> str:
-        """What it shares with the turns that it goes on with."""
-        return str(self.record.get("thread") or self.record["turn_id"])
 
 
 async def read_rows(redis: Redis, *, prefix: str, outcomes: Collection[str], bad_only: bool) -> list[dict[str, Any]]:
@@ -43,10 +34,10 @@ async def read_rows(redis: Redis, *, prefix: str, outcomes: Collection[str], bad
 
     In order of time, each conversation's together. Raises ``RedisError``.
     """
-    # Records carry no time; each is kept equally long, so what is left of that gives their order.
     conversations: dict[str, list[Turn]] = {}
+    # Records carry no time; each is kept equally long, so what is left of that gives their order.
     for turn in sorted([turn async for turn in _turns(redis, prefix)], key=lambda turn: turn.left_ms):
-        conversations.setdefault(turn.conversation, []).append(turn)
+        conversations.setdefault(str(turn.record.get("thread") or turn.record["turn_id"]), []).append(turn)
 
     def chosen(turn: Turn) -> bool:
         return (not outcomes or turn.record["outcome"] in outcomes) and (turn.judged["bad"] > 0 or not bad_only)
@@ -57,9 +48,27 @@ async def read_rows(redis: Redis, *, prefix: str, outcomes: Collection[str], bad
 def _rows(turns: Sequence[Turn], chosen: Sequence[bool]) -> Iterator[dict[str, Any]]:
     """The chosen turns of one conversation and those before them. They share the first one's id as their thread."""
     taken = [turn for at, turn in enumerate(turns) if any(chosen[at : at + BEFORE_MOST + 1])]
-    for turn in taken:
-        thread = {"thread": taken[0].record["turn_id"]} if len(taken) > 1 else {}
-        yield {**_row(turn.record, turn.judged), **thread}
+    for record, judged, _ in taken:
+        sources = [source.get("title", "") for source in record.get("sources") or () if isinstance(source, dict)]
+        row = {
+            "id": record["turn_id"],
+            "question": record["question"],
+            "kind": record["outcome"],
+            "answer": record.get("answer", ""),
+            "sources": sources,
+            "judged": {"good": judged["good"], "bad": judged["bad"]},
+        }
+        yield row | ({"thread": taken[0].record["turn_id"]} if len(taken) > 1 else {})
+
+
+async def _turns(redis: Redis, prefix: str) -> AsyncIterator[Turn]:
+    """Every turn whose record can be read and holds a question."""
+    start, records = f"{prefix}:turn:", TurnRecords(redis, prefix=prefix)
+    async for name in redis.scan_iter(match=f"{start}*", count=1000):
+        record = await records.load(str(name).removeprefix(start))
+        if isinstance(record, dict) and record.get("question") and {"turn_id", "outcome"} <= record.keys():
+            clicks: Any = redis.hvals(f"{prefix}:feedback:{record['turn_id']}")
+            yield Turn(record, Counter(await clicks), await redis.pttl(name))
 
 
 def write_rows(rows: Iterable[dict[str, Any]], out: Path) -> None:
@@ -70,31 +79,3 @@ def write_rows(rows: Iterable[dict[str, Any]], out: Path) -> None:
     except FileExistsError:
         message = f"{out} is there already, perhaps with labels. Name another file."
         raise WrongUse(message) from None
-
-
-async def _turns(redis: Redis, prefix: str) -> AsyncIterator[Turn]:
-    """Every turn whose record can be read and holds a question."""
-    start, records = f"{prefix}:turn:", TurnRecords(redis, prefix=prefix)
-    async for name in redis.scan_iter(match=f"{start}*", count=1000):
-        record = await records.load(str(name).removeprefix(start))
-        if isinstance(record, dict) and record.get("question") and {"turn_id", "outcome"} <= record.keys():
-            judged = await _judged(redis, prefix, record["turn_id"])
-            yield Turn(record=record, judged=judged, left_ms=await redis.pttl(name))
-
-
-async def _judged(redis: Redis, prefix: str, turn_id: str) -> Counter[str]:
-    """How many people found the answer good and bad."""
-    clicks: Any = redis.hvals(f"{prefix}:feedback:{turn_id}")
-    return Counter(await clicks)
-
-
-def _row(record: dict[str, Any], judged: Counter[str]) -> dict[str, Any]:
-    sources = [source.get("title", "") for source in record.get("sources") or () if isinstance(source, dict)]
-    return {
-        "id": record["turn_id"],
-        "question": record["question"],
-        "kind": record["outcome"],
-        "answer": record.get("answer", ""),
-        "sources": sources,
-        "judged": {"good": judged["good"], "bad": judged["bad"]},
-    }

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from bot.evals.rows import Row, Text, read_rows, share
 from verification.evidence.score import SUPPORTED
@@ -30,18 +29,17 @@ class Pair(Row):
     group: Any = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
-    """A row with its verdict: ``score`` is 0 to 1, ``accused`` says that a rule of error level fired."""
+class Judged(NamedTuple):
+    """A row with its verdict: ``score`` is 0 to 1, ``rules`` are those of error level that fired."""
 
     row: Pair
     score: float
-    accused: bool
     rules: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Group:
+class _Group(NamedTuple):
+    """Supported if any of its rows is, by the label and by the score; accused if all of them are."""
+
     score: float
     accused: bool
     supported: bool
@@ -54,13 +52,13 @@ def evaluate(paths: Sequence[Path], predictions: Path | None) -> list[dict[str, 
     """
     files = [[_judge(row) for row in read_rows(path, Pair)] for path in paths]
     groups = [_grouped(judged) for judged in files]
-    reports = []
-    lines: list[str] = []
+    reports, lines = [], []
     for index, path in enumerate(paths):
-        others = [group for other, group in enumerate(groups) if other != index and group]
         # On the other files: none may choose the threshold by which it is judged itself.
+        others = [group for other, group in enumerate(groups) if other != index and group]
         threshold = fitted(others)
-        reports.append(_report(path, files[index], groups[index], threshold, fitted_on=len(others)))
+        figures = {"threshold": threshold, "fitted_on": len(others)}
+        reports.append({"file": path.name, "rows": len(files[index]), **_scored(groups[index], threshold), **figures})
         lines += [_prediction(judged, threshold) for judged in files[index]]
     if predictions is not None:
         predictions.write_text("".join(lines), encoding="utf-8")
@@ -71,22 +69,18 @@ def _judge(row: Pair) -> Judged:
     draft = Draft(text=row.claim, question=row.question, sources=(Source(id=1, title="", text=row.source),))
     claim = Claim(text=row.claim, start=0, end=len(row.claim), cited=(1,))
     (judged,), violations = ground(grounds(draft, row.claim), (claim,))
-    rules = tuple(sorted({violation.rule for violation in violations if violation.severity == "error"}))
-    return Judged(row=row, score=judged.score, accused=bool(rules), rules=rules)
+    rules = {violation.rule for violation in violations if violation.severity == "error"}
+    return Judged(row, judged.score, tuple(sorted(rules)))
 
 
 def _grouped(judged: Sequence[Judged]) -> list[_Group]:
-    """Each group once: supported if any of its rows is, by the label and by the score; accused if all of them are."""
-    groups: dict[str, _Group] = {}
+    groups: dict[str, list[Judged]] = {}
     for one in judged:
-        group = str(one.row.group or one.row.id)
-        before = groups.get(group)
-        groups[group] = _Group(
-            score=max(one.score, before.score) if before else one.score,
-            accused=one.accused and (before is None or before.accused),
-            supported=bool(one.row.supported) or (before is not None and before.supported),
-        )
-    return list(groups.values())
+        groups.setdefault(str(one.row.group or one.row.id), []).append(one)
+    return [
+        _Group(max(one.score for one in each), all(one.rules for one in each), any(one.row.supported for one in each))
+        for each in groups.values()
+    ]
 
 
 def fitted(others: Sequence[Sequence[_Group]]) -> float:
@@ -103,20 +97,14 @@ def _balanced_accuracy(groups: Sequence[_Group], threshold: float) -> float:
     return (share(sum(supported), len(supported)) + share(sum(unsupported), len(unsupported))) / 2
 
 
-def _report(
-    path: Path, judged: Sequence[Judged], groups: Sequence[_Group], threshold: float, *, fitted_on: int
-) -> dict[str, Any]:
+def _scored(groups: Sequence[_Group], threshold: float) -> dict[str, Any]:
     accused = [group for group in groups if group.accused]
-    right = sum(1 for group in accused if not group.supported)
-    supported = sum(1 for group in groups if group.supported)
+    right = sum(not group.supported for group in accused)
+    supported = sum(group.supported for group in groups)
     return {
-        "file": path.name,
-        "rows": len(judged),
         "groups": len(groups),
         "supported": supported,
         "balanced_accuracy": round(_balanced_accuracy(groups, threshold), 4),
-        "threshold": threshold,
-        "fitted_on": fitted_on,
         "errors": len(accused),
         "precision": share(right, len(accused)),
         "recall": share(right, len(groups) - supported),
@@ -125,10 +113,6 @@ def _report(
 
 
 def _prediction(judged: Judged, threshold: float) -> str:
-    line = {
-        "id": judged.row.id,
-        "score": judged.score,
-        "supported": judged.score >= threshold,
-        "rules": list(judged.rules),
-    }
+    supported = judged.score >= threshold
+    line = {"id": judged.row.id, "score": judged.score, "supported": supported, "rules": list(judged.rules)}
     return json.dumps(line, ensure_ascii=False) + "\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import fmean
@@ -51,35 +51,34 @@ def evaluate_retrieval(path: Path, *, database: str = "", semantic: str = "") ->
     Raises ``WrongUse`` where the file is not of the form that the contract names or the model is not there,
     ``KnowledgeAwayError`` where the database cannot be used.
     """
-    collection = read_collection(path)
+    collection = checked(TypeAdapter(Collection), read_json(path), str(path))
     asked = {
         number: text for number, text in collection.queries.items() if any(collection.qrels.get(number, {}).values())
     }
     with tempfile.TemporaryDirectory(prefix="orion-eval-") as folder, _index(Path(folder), database) as index:
         if semantic:
-            _give_meaning(index, semantic)
+            try:
+                give_meaning(index, semantic)
+            except SemanticUnavailableError as error:
+                raise WrongUse(str(error)) from None
         rankings, times = _searched(collection, asked, Path(folder), index)
-    scores = [_scores(rankings[number], collection.qrels[number]) for number in asked]
+
+    def mean(score: Callable[[Sequence[str], Gains], float]) -> float:
+        scores = [score(rankings[number], collection.qrels[number]) for number in asked]
+        return round(fmean(scores), 4) if scores else 0.0
+
     return {
         "file": path.name,
         "index": "postgresql" if database else "sqlite",
         "semantic": bool(semantic),
         "docs": len(collection.docs),
         "queries": len(asked),
-        "ndcg_at_10": _mean([score[0] for score in scores]),
-        "mrr_at_10": _mean([score[1] for score in scores]),
-        "recall_at_5": _mean([score[2] for score in scores]),
+        "ndcg_at_10": mean(ndcg),
+        "mrr_at_10": mean(reciprocal_rank),
+        "recall_at_5": mean(recall),
         "p50_ms": round(percentile(times, 0.5), 2),
         "p95_ms": round(percentile(times, 0.95), 2),
     }
-
-
-def _mean(values: Sequence[float]) -> float:
-    return round(fmean(values), 4) if values else 0.0
-
-
-def _scores(ranking: Sequence[str], gains: Gains) -> tuple[float, float, float]:
-    return ndcg(ranking, gains), reciprocal_rank(ranking, gains), recall(ranking, gains)
 
 
 def ndcg(ranking: Sequence[str], gains: Gains, depth: int = DEPTH) -> float:
@@ -107,27 +106,28 @@ def recall(ranking: Sequence[str], gains: Gains, depth: int = RECALL_DEPTH) -> f
 def _searched(
     collection: Collection, asked: Mapping[str, str], folder: Path, index: KnowledgeIndex
 ) -> tuple[dict[str, tuple[str, ...]], list[float]]:
-    """The ranked document ids of each query, and the milliseconds that each search took."""
-    names = _written(collection.docs, folder / "docs")
-    # Written to files and read back: the measurement goes through the readers as documents do.
-    rankings: dict[str, tuple[str, ...]] = {}
-    times: list[float] = []
+    """The ranked document ids of each query, and the milliseconds that each search took.
+
+    Documents are written to files first: the measurement goes through the readers as documents do.
+    """
+    (folder / "docs").mkdir()
+    names: dict[str, str] = {}
+    for number, (identity, page) in enumerate(collection.docs.items()):
+        name = f"{number:07}.md"
+        names[name] = identity
+        title = f"# {' '.join(page.title.split())}\n\n" if page.title.strip() else ""
+        (folder / "docs" / name).write_text(f"{title}{page.text}\n", encoding="utf-8")
     index.index([folder / "docs"])
     if index.meaning:
         index.meaning.make()
-    for number, query in asked.items():
+    rankings: dict[str, tuple[str, ...]] = {}
+    times: list[float] = []
+    for query_id, query in asked.items():
         began = time.perf_counter()
         passages = index.search(query, limit=PASSAGES)
         times.append((time.perf_counter() - began) * 1000)
-        rankings[number] = tuple(dict.fromkeys(names[passage.document] for passage in passages))
+        rankings[query_id] = tuple(dict.fromkeys(names[passage.document] for passage in passages))
     return rankings, times
-
-
-def _give_meaning(index: KnowledgeIndex, model: str) -> None:
-    try:
-        give_meaning(index, model)
-    except SemanticUnavailableError as error:
-        raise WrongUse(str(error)) from None
 
 
 @contextmanager
@@ -144,20 +144,3 @@ def _index(folder: Path, database: str) -> Iterator[KnowledgeIndex]:
             yield shared
         finally:
             shared.erase()
-
-
-def _written(docs: Mapping[str, DocumentRow], folder: Path) -> dict[str, str]:
-    """Each document as a Markdown file; the id that each file's name stands for."""
-    folder.mkdir()
-    names: dict[str, str] = {}
-    for number, (identity, page) in enumerate(docs.items()):
-        name = f"{number:07}.md"
-        names[name] = identity
-        title = f"# {' '.join(page.title.split())}\n\n" if page.title.strip() else ""
-        (folder / name).write_text(f"{title}{page.text}\n", encoding="utf-8")
-    return names
-
-
-def read_collection(path: Path) -> Collection:
-    """The collection in a JSON file of ``docs``, ``queries`` and ``qrels``."""
-    return checked(TypeAdapter(Collection), read_json(path), str(path))
