@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.doctor.check import Check
-from bot.doctor.tools import tool_checks
+from bot.doctor.tools import tool_lines
 from bot.settings import Settings
 from tests.support import bad_mcp_server
 from tests.support.mcp_server import over_http
@@ -19,7 +19,8 @@ from tests.support.searxng import LocalSearxNG
 
 
 async def checks(settings: Settings, within_s: float = 20) -> dict[str, Check]:
-    found = {check.name: check for check in await tool_checks(settings, within_s)}
+    lines = [await line.checks(settings, within_s) for line in tool_lines(settings)]
+    found = {check.name: check for checks in lines for check in checks}
     assert all(check.ok or check.remedy for check in found.values())
     return found
 

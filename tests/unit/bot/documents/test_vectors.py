@@ -18,7 +18,8 @@ from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.semantic.extra import give_meaning
 from agent.knowledge.types import KnowledgeAwayError
 from bot.cli.ask import ask
-from bot.doctor.semantic import NAME, semantic_check
+from bot.doctor.check import Line
+from bot.doctor.checks import vectors
 from bot.documents.open import corpus_of, open_index
 from bot.documents.vectors import make_vectors, vectors_meanwhile
 from bot.errors import WrongUse
@@ -112,18 +113,15 @@ async def test_h5_an_index_that_is_away_is_tried_again() -> None:
 
 async def test_h4_doctor_says_how_far_the_vectors_are(tmp_path: Path, docs: Path, model: str) -> None:
     settings = settings_in(tmp_path, "", docs=(docs,))
-    assert await semantic_check(settings, 1) == []
+    assert await vectors(settings, 1) == ""
     settings = settings.model_copy(update={"semantic": model})
     async with open_index(corpus_of(settings)) as (index, _):
-        (check,) = await semantic_check(settings, 1)
-        assert (check.name, check.ok) == (NAME, True)
-        assert check.detail == (
+        assert await vectors(settings, 1) == (
             "0 of 1 passages have a vector; the others are found by their words until a running Orion or `orion index` "
             "has made theirs"
         )
         await make_vectors(index.meaning)
-    (check,) = await semantic_check(settings, 1)
-    assert check.detail == "1 of 1 passages have a vector"
+    assert await vectors(settings, 1) == "1 of 1 passages have a vector"
 
 
 @pytest.mark.parametrize(
@@ -135,7 +133,7 @@ async def test_h4_doctor_says_how_far_the_vectors_are(tmp_path: Path, docs: Path
 )
 async def test_h4_doctor_says_what_is_missing(tmp_path: Path, model: str, update: dict[str, object], said: str) -> None:
     settings = settings_in(tmp_path, "", semantic=model).model_copy(update=update)
-    (check,) = await semantic_check(settings, 1)
+    (check,) = await Line("Search by meaning", vectors).checks(settings, 1)
     assert (check.ok, said in check.detail, bool(check.remedy)) == (False, True, True)
 
 

@@ -1,0 +1,312 @@
+"""The checks of `orion doctor`: Slack, Redis, documents, models (H4). Tools have checks of their own."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final
+
+import aiohttp
+from redis.asyncio import Redis
+from redis.asyncio.cluster import RedisCluster
+from redis.exceptions import RedisError
+
+from agent.knowledge.types import KnowledgeAwayError
+from agent.model.openai import OpenAIModel
+from agent.model.protocol import ModelError
+from bot.doctor.check import Found, Wrong
+from bot.documents.figures import figures_of
+from bot.documents.open import corpus_of, open_index
+from bot.errors import WrongUse
+from bot.gates.handoff import reach
+from bot.install.connect import seal_of, teams_of
+from bot.install.installations import Installations
+from bot.redis.connect import open_redis
+from bot.redis.embedded import EmbeddedRedisError
+from bot.redis.requirements import EVICTS, EVICTS_REMEDY, eviction_policy, too_old
+from bot.redis.url import plain_cause
+from bot.settings import Settings
+from bot.slack.client import open_client
+from bot.slack.manifest import BOT_SCOPES, SEARCH_SCOPE
+from bot.slack.tokens import Tried, try_app_token, try_bot_token
+from bot.slack.web_api import DeliveryFailed, SlackCalls
+from bot.stores.pause import Pausing
+from bot.turn.engine import open_model
+from observability.loopback import is_loopback
+
+# Enough for a word; more would only be paid for.
+ANSWER_TOKENS: Final = 16
+CONTEXT_NEEDED: Final = 10_000
+"""Tokens: instructions and tools, 6,000 of sources, the conversation, and room for an answer."""
+NAMED: Final = 5
+"""So many of what is wrong are named."""
+SLACK_AWAY: Final = "Check the network, the proxy and SLACK_API_URL."
+_UPDATE: Final = "Update the app from `orion manifest` and reinstall it."
+_CONTEXT: Final = (
+    f"Give the server a context of at least {CONTEXT_NEEDED:,} tokens (Ollama: OLLAMA_CONTEXT_LENGTH, llama.cpp: "
+    "--ctx-size, vLLM: --max-model-len)."
+)
+
+
+async def bot_token(settings: Settings, within_s: float) -> Found:
+    """Whom Orion signs in as, and what it may do."""
+    if settings.many_workspaces:
+        return await _installed(settings, within_s)
+    token = settings.slack_bot_token.get_secret_value()
+    if not token:
+        remedy = "Create an app from `orion manifest`, install it, and copy its bot token (xoxb-…)."
+        return Wrong("SLACK_BOT_TOKEN is not set", remedy)
+    async with open_client(token, api_url=settings.slack_api_url) as client:
+        tried = await try_bot_token(client, within_s=within_s)
+    if tried.state != "accepted":
+        return _not_accepted("SLACK_BOT_TOKEN", tried, settings, "Reinstall the app and copy its bot token (xoxb-…).")
+    # Some Slack-compatible servers name no scopes: that is no fault.
+    if tried.scopes and (missing := sorted(set(BOT_SCOPES) - tried.scopes)):
+        return Wrong(f"the app lacks the scopes {', '.join(missing)}", _UPDATE)
+    searches = "; slack_search may search public channels" if SEARCH_SCOPE in tried.scopes else ""
+    return f"signed in to {tried.reply.get('team')} as {tried.reply.get('user')}{searches}"
+
+
+async def _installed(settings: Settings, within_s: float) -> Found:
+    """The workspaces that installed Orion, and what each has granted."""
+    try:
+        teams_of(settings)
+        seal = seal_of(settings)
+        async with asyncio.timeout(within_s), open_redis(settings) as redis:
+            kept = Installations(redis, seal)
+            found = [one for team in await kept.teams() if (one := await kept.find(team))]
+    except WrongUse as error:
+        return Wrong(str(error), "Set what it names.")
+    except (EmbeddedRedisError, RedisError, TimeoutError):
+        return Wrong("the installed workspaces cannot be looked up without Redis", "Mend Redis first.")
+    lacking = {one.name or one.team: set(BOT_SCOPES) - set(one.scopes.split(",")) for one in found if one.scopes}
+    if told := [f"{name} lacks {', '.join(sorted(missing))}" for name, missing in lacking.items() if missing]:
+        return Wrong("; ".join(told[:NAMED]), "An admin of each installs Orion again, from /slack/install.")
+    return f"{len(found)} workspace{'' if len(found) == 1 else 's'} installed Orion; others may at /slack/install"
+
+
+async def events(settings: Settings, within_s: float) -> Found:
+    """How events will arrive. Without a bot token that one is to be mended first."""
+    if not settings.slack_bot_token.get_secret_value() and not settings.many_workspaces:
+        return ""
+    token = settings.slack_app_token.get_secret_value()
+    # Socket Mode is for one workspace: many send their events over HTTP.
+    if token and not settings.many_workspaces:
+        async with open_client("", api_url=settings.slack_api_url) as client:
+            tried = await try_app_token(client, token, within_s=within_s)
+        remedy = "Make an app token (xapp-…) with the scope connections:write, and turn Socket Mode on."
+        opens = "SLACK_APP_TOKEN opens Socket Mode"
+        return opens if tried.state == "accepted" else _not_accepted("SLACK_APP_TOKEN", tried, settings, remedy)
+    if settings.slack_signing_secret.get_secret_value():
+        return "SLACK_SIGNING_SECRET is set: HTTP mode"
+    remedy = "Set SLACK_APP_TOKEN (xapp-…) for Socket Mode, or SLACK_SIGNING_SECRET for HTTP."
+    return Wrong("neither SLACK_APP_TOKEN nor SLACK_SIGNING_SECRET is set", remedy)
+
+
+def _not_accepted(variable: str, tried: Tried, settings: Settings, remedy: str) -> Wrong:
+    if tried.state == "refused":
+        return Wrong(f"{variable} was refused: {tried.reason}", remedy)
+    return Wrong(f"{settings.slack_api_url} cannot be reached ({tried.reason})", SLACK_AWAY)
+
+
+async def handoff(settings: Settings, within_s: float) -> Found:
+    """Whether the people behind "Ask a human" can be reached."""
+    token = settings.slack_bot_token.get_secret_value()
+    if not (settings.handoff and token):
+        return ""
+    try:
+        async with open_client(token, api_url=settings.slack_api_url) as client, asyncio.timeout(within_s):
+            wrong = await reach(SlackCalls(client, patience_s=0), settings.handoff)
+    except DeliveryFailed as failure:
+        return Wrong(f"Slack does not tell: {failure.reason}", _UPDATE if failure.permanent else SLACK_AWAY)
+    except TimeoutError:
+        return Wrong("Slack did not answer in time", SLACK_AWAY)
+    return Wrong(*wrong) if wrong else f"ORION_HANDOFF reaches {settings.handoff}"
+
+
+async def redis_keeps(settings: Settings, within_s: float) -> Found:
+    """Whether Redis answers, knows what Orion needs, and loses nothing."""
+    where = "REDIS_URL" if settings.redis_url.get_secret_value() else f"embedded under {settings.home}"
+    try:
+        async with asyncio.timeout(within_s), open_redis(settings) as opened:
+            if wrong := await too_old(opened):
+                return Wrong(wrong, "Install Redis 6.2 or newer, or Valkey.")
+            return await _durable(opened, where)
+    except (WrongUse, EmbeddedRedisError) as error:
+        detail = str(error)
+    except RedisError as error:
+        detail = f"cannot be used ({plain_cause(error)})"
+    except TimeoutError:
+        detail = f"did not answer within {within_s:.0f} s"
+    remedy = "Check REDIS_URL: address, password, and that the server runs. Without REDIS_URL a private one is used."
+    return Wrong(detail, remedy)
+
+
+async def _durable(opened: Redis, where: str) -> Found:
+    """A question must be on disk before Slack is told that it arrived, and stay until it is answered (H3)."""
+    await opened.ping()
+    try:
+        # Hosted servers often forbid CONFIG: then nothing can be said, and nothing is.
+        found = await opened.config_get("appendonly", "appendfsync")
+        stands = {**await opened.info("replication"), **await opened.info("cluster")}
+    except RedisError:
+        return f"answers ({where}); its durability cannot be read"
+    if stands.get("role") == "slave":
+        remedy = "Name the primary in REDIS_URL, or the Sentinels: redis+sentinel://host:26379/service/0."
+        return Wrong(f"answers ({where}), but is a read-only replica", remedy)
+    if stands.get("cluster_enabled") and not isinstance(opened, RedisCluster):
+        remedy = "Write REDIS_URL as redis+cluster://host:port,host:port."
+        return Wrong(f"answers ({where}), but is one node of a cluster", remedy)
+    if (found.get("appendonly"), found.get("appendfsync")) != ("yes", "always"):
+        detail = f"answers ({where}), but a crash can lose questions that Slack was told have arrived"
+        return Wrong(detail, "Set `appendonly yes` and `appendfsync always`.")
+    if policy := await eviction_policy(opened):
+        return Wrong(f"answers ({where}), but {EVICTS.format(policy=policy)}", EVICTS_REMEDY)
+    return f"answers ({where}), every change is on disk first"
+
+
+async def paused(settings: Settings, within_s: float) -> Found:
+    """Wrong while Orion is paused. A Redis that is away has a line of its own."""
+    try:
+        async with asyncio.timeout(within_s), open_redis(settings) as opened:
+            pause = await Pausing(opened).now()
+    except (WrongUse, EmbeddedRedisError, RedisError, TimeoutError):
+        return ""
+    if pause is None:
+        return ""
+    since = datetime.fromtimestamp(pause.since, UTC).isoformat(timespec="minutes")
+    reason = f" ({pause.reason})" if pause.reason else ""
+    detail = f"since {since}: nobody is answered, questions are kept{reason}"
+    return Wrong(detail, "Let Orion go on with `orion resume`.")
+
+
+async def knowledge(settings: Settings, within_s: float) -> Found:
+    """What there is to answer from, with the first of what was not read."""
+    try:
+        # Vectors have a check of their own, which may wait for a model to be loaded.
+        corpus = replace(corpus_of(settings), semantic="")
+        async with open_index(corpus, wait_s=within_s) as (index, _):
+            known = await asyncio.to_thread(figures_of, index, corpus.names)
+    except KnowledgeAwayError as error:
+        remedy = "Check ORION_KNOWLEDGE_URL: address, user, password, and that PostgreSQL runs."
+        return Wrong(f"the shared index cannot be used ({error})", remedy)
+    except WrongUse as error:
+        remedy = "Name folders that exist in ORION_DOCS, and one that can be written in ORION_HOME."
+        return Wrong(str(error), remedy)
+    unread = [f"; not read: {path} ({reason})" for source in known.sources for path, reason in source.state.failed]
+    waiting = [f"; never read: {source.where}" for source in known.sources if not source.state.tried]
+    detail = f"{known.documents} document{'' if known.documents == 1 else 's'}{''.join(unread[:NAMED] + waiting)}"
+    if (more := known.failures - len(unread[:NAMED])) > 0:
+        detail += f"; {more} more: `orion docs` names them"
+    if waiting:
+        return Wrong(
+            detail, "Run `orion index`, or let a running Orion do it: it reads web sites soon after its start."
+        )
+    if unread:
+        return Wrong(detail, "Mend or remove those.")
+    if not known.documents:
+        return Wrong(detail, "Set ORION_DOCS to your folders, or run `orion index DIR`.")
+    return detail
+
+
+async def vectors(settings: Settings, _: float) -> Found:
+    """Where ORION_SEMANTIC is set: whether search by meaning is installed, and how many vectors exist."""
+    if not settings.semantic:
+        return ""
+    try:
+        corpus = replace(corpus_of(settings), roots=(), sources=())
+        async with open_index(corpus) as (index, _report):
+            having, every = await asyncio.to_thread(index.meaning.counts) if index.meaning else (0, 0)
+    except WrongUse as error:
+        remedy = "Run `make semantic`, name the folder of a model in ORION_SEMANTIC, or leave it away."
+        return Wrong(str(error), remedy)
+    except KnowledgeAwayError as error:
+        return Wrong(f"the shared index cannot be used ({error})", "Mend Knowledge first.")
+    later = "; the others are found by their words until a running Orion or `orion index` has made theirs"
+    return f"{having:,} of {every:,} passages have a vector{later if having < every else ''}"
+
+
+async def model(settings: Settings, within_s: float) -> Found:
+    """The model that decides."""
+    if not settings.uses_server:
+        return "none configured: Orion quotes (set OPENAI_API_KEY for a model)"
+    return await _answers(settings, within_s)
+
+
+async def context(settings: Settings, within_s: float) -> Found:
+    """Wrong where a server of one's own takes too little: some drop the rest of a longer prompt without a word."""
+    if not settings.openai_base_url:
+        return ""
+    try:
+        async with asyncio.timeout(within_s), open_model(settings) as opened:
+            taken = await _taken(opened) if isinstance(opened, OpenAIModel) else CONTEXT_NEEDED
+    except TimeoutError:
+        return ""
+    except ModelError as error:
+        taken = 0 if error.kind == "TokenLimitError" else CONTEXT_NEEDED
+    if taken < CONTEXT_NEEDED:
+        detail = f"{settings.model_name} reads {taken:,} tokens of a prompt" if taken else "long prompts are refused"
+        return Wrong(detail, _CONTEXT)
+    return ""
+
+
+async def _taken(opened: OpenAIModel) -> int:
+    """Tokens of a prompt that the server takes, as far as Orion needs them: by its own list, else tried out."""
+    listed = await opened.context_listed()
+    return listed if listed is not None else await opened.context_tried(CONTEXT_NEEDED)
+
+
+async def write_model(settings: Settings, within_s: float) -> Found:
+    """The model that writes, where it is another one: without it no answer would ever be written."""
+    if not settings.uses_server or settings.write_model in {"", settings.model_name}:
+        return ""
+    return await _answers(settings.model_copy(update={"model": settings.write_model, "write_model": ""}), within_s)
+
+
+async def judge(settings: Settings, within_s: float) -> Found:
+    """The second model. Without its answer every sentence that is no quotation would be cut out."""
+    if not settings.judge and settings.uses_server:
+        return "turned off. Leave ORION_JUDGE away: without a judge only numbers, dates, names and quotes are checked."
+    if settings.judge_model in {"", settings.model_name}:
+        return ""
+    if not settings.uses_server:
+        remedy = "Set OPENAI_API_KEY or OPENAI_BASE_URL, or leave ORION_JUDGE_MODEL away."
+        return Wrong("ORION_JUDGE_MODEL is set, but no model server", remedy)
+    return await _answers(settings.model_copy(update={"model": settings.judge_model, "write_model": ""}), within_s)
+
+
+async def _answers(settings: Settings, within_s: float) -> Found:
+    try:
+        async with asyncio.timeout(within_s), open_model(settings) as opened:
+            await opened.generate("Reply with the word ok.", max_tokens=ANSWER_TOKENS, temperature=0.0)
+    except ModelError as error:
+        if error.kind != "TokenLimitError":  # a model that reasons first may use up so few: it answers all the same
+            return Wrong(f"{settings.model_name}: {error.detail}", " ".join(error.hints))
+    except TimeoutError:
+        detail = f"{settings.model_name} did not answer within {within_s:.0f} s"
+        return Wrong(detail, "Check OPENAI_BASE_URL and that its server is up.")
+    return f"{settings.model_name} answers"
+
+
+async def langfuse(settings: Settings, within_s: float) -> Found:
+    """Whether traces are taken, where there are keys."""
+    secret = settings.langfuse_secret_key.get_secret_value()
+    keys = {"LANGFUSE_PUBLIC_KEY": settings.langfuse_public_key, "LANGFUSE_SECRET_KEY": secret}
+    if not any(keys.values()):
+        return "not configured: no traces are sent"
+    if missing := next((key for key, value in keys.items() if not value), None):
+        return Wrong(f"{missing} is not set: no traces are sent", "Set both keys, or neither.")
+    # By plain HTTP: the SDK takes half a second to import and tries again for longer than anybody waits.
+    url = f"{settings.langfuse_host.rstrip('/')}/api/public/projects"
+    headers = {"Authorization": aiohttp.encode_basic_auth(settings.langfuse_public_key, secret)}
+    timeout = aiohttp.ClientTimeout(total=within_s)
+    try:
+        async with (
+            aiohttp.ClientSession(trust_env=not is_loopback(url), timeout=timeout) as session,
+            session.get(url, headers=headers) as reply,
+        ):
+            ok, detail = reply.ok, f"{settings.langfuse_host} answered {reply.status}"
+    except (aiohttp.ClientError, OSError) as error:  # TimeoutError is an OSError
+        ok, detail = False, f"{settings.langfuse_host} cannot be reached ({type(error).__name__})"
+    return detail if ok else Wrong(detail, "Check LANGFUSE_HOST and the two keys. Orion works without it.")
