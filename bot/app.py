@@ -6,10 +6,11 @@ import asyncio
 import math
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 import structlog
 from redis.asyncio import Redis
@@ -48,6 +49,7 @@ from bot.queue.queue import Mailbox
 from bot.queue.worker import DRAIN_S, Turns
 from bot.redis.connect import open_redis
 from bot.redis.requirements import EVICTS_REMEDY, eviction_policy, too_old
+from bot.servers.http import Pages
 from bot.servers.socket_mode import SocketFront
 from bot.settings import Settings
 from bot.slack.client import Workspace, build_app
@@ -58,6 +60,7 @@ from bot.slack.rate_limits import RateLimits
 from bot.slack.search import SlackSearching
 from bot.slack.tokens import TokenCheck
 from bot.slack.users import People
+from bot.slack.web_api import SlackCalls
 from bot.stores.budgets import Limits
 from bot.stores.pause import Pausing
 from bot.stores.stores import Stores, stores_over
@@ -71,6 +74,7 @@ from bot.turn.observer import Observers, open_observers
 from bot.turn.queue_position import Queueing
 
 log = structlog.get_logger()
+Answer = TypeVar("Answer")
 PATIENCE_S = 2.0
 """How long a page waits for Redis."""
 
@@ -94,49 +98,38 @@ class Orion:
     pausing: Pausing | None = None
     syncing: Syncing | None = None
 
+    @property
+    def pages(self) -> Pages:
+        """What ``/healthz``, ``/readyz`` and ``/metrics`` show."""
+        return Pages(checks=self.checks, metrics=self.metrics, paused=self.paused, left_alone=self.left_alone)
+
     async def paused(self) -> bool:
         """Whether an admin paused Orion; False also when Redis does not tell."""
-        try:
-            async with asyncio.timeout(PATIENCE_S):
-                return self.pausing is not None and await self.pausing.now() is not None
-        except (RedisError, TimeoutError):
-            return False
+        return self.pausing is not None and await _soon(self.pausing.now()) is not None
 
     def left_alone(self) -> list[str]:
         """The far ends (``model``, ``slack``) that keep failing and are not called for a while."""
         return sorted({circuit.far_end for circuit in self.circuits if circuit.is_open})
 
     async def metrics(self) -> bytes:
-        """The page for Prometheus; the queue's depth is asked for when the page is."""
-        metrics = self.observers.metrics
-        try:
-            async with asyncio.timeout(PATIENCE_S):
-                depth = await self.mailbox.depth()
-        except (RedisError, TimeoutError):
-            metrics.queue(messages=math.nan, dead=math.nan)
-        else:
-            metrics.queue(messages=depth.messages, dead=depth.dead)
-        await self._knowledge()
-        for circuit in sorted(self.circuits, key=lambda one: one.is_open):  # of several an open one is shown
-            metrics.circuit(circuit.far_end, is_open=circuit.is_open)
-        return metrics.render()[0]
-
-    async def _knowledge(self) -> None:
-        """What the index holds, asked for when the page is."""
-        known, unknown = None, math.nan
-        with suppress(TimeoutError):
-            async with asyncio.timeout(PATIENCE_S):
-                known = await knowledge_figures(self.engine.index)
-        self.observers.metrics.knowledge(
+        """The page for Prometheus; the queue's depth and what the index holds are asked for when the page is."""
+        metrics, unknown = self.observers.metrics, math.nan
+        depth = await _soon(self.mailbox.depth())
+        metrics.queue(messages=depth.messages if depth else unknown, dead=depth.dead if depth else unknown)
+        known = await _soon(knowledge_figures(self.engine.index))
+        metrics.knowledge(
             documents=known.documents if known else unknown,
             passages=known.passages if known else unknown,
             unread=known.failures if known else unknown,
             sync_age=time.time() - known.synced if known and known.synced else unknown,
         )
+        for circuit in sorted(self.circuits, key=lambda one: one.is_open):  # of several an open one is shown
+            metrics.circuit(circuit.far_end, is_open=circuit.is_open)
+        return metrics.render()[0]
 
     async def checks(self) -> dict[str, bool]:
         """What must be up before questions can be answered."""
-        checks = {"redis": await _answers(self.redis)}
+        checks = {"redis": bool(await _soon(self.redis.ping()))}
         if self.engine.shared:
             checks["knowledge"] = await _reaches(self.engine.index)
         if self.socket is not None:
@@ -144,6 +137,15 @@ class Orion:
         if self.token is not None:
             checks["slack_token"] = await self.token.accepted()
         return checks
+
+
+async def _soon(answer: Awaitable[Answer]) -> Answer | None:
+    """What Redis or the index answers while a page waits; None where it does not."""
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            return await answer
+    except (RedisError, TimeoutError):
+        return None
 
 
 async def _reaches(index: KnowledgeIndex) -> bool:
@@ -170,14 +172,6 @@ async def _redis(stack: AsyncExitStack, settings: Settings) -> Redis:
     return redis
 
 
-async def _answers(redis: Redis) -> bool:
-    try:
-        async with asyncio.timeout(PATIENCE_S):
-            return bool(await redis.ping())
-    except (RedisError, TimeoutError):
-        return False
-
-
 @asynccontextmanager
 async def open_orion(  # noqa: PLR0913 - the composition root's choices
     settings: Settings,
@@ -202,7 +196,8 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
     timeouts = timeouts or TurnTimeouts.of(settings)
     async with AsyncExitStack() as stack:
         redis = await _redis(stack, settings)
-        engine = await _engine(stack, settings, corpus, timeouts)
+        engine = await stack.enter_async_context(open_engine(settings, corpus, timeouts))
+        await stack.enter_async_context(vectors_meanwhile(engine.meaning))
         if model_over:
             engine = replace(engine, model=model_over(engine.model))
         observers = await stack.enter_async_context(open_observers(settings, redis, prefix=prefix))
@@ -226,7 +221,8 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
             heed_uninstalling(app, slack.installations)
         tasks = await stack.enter_async_context(beside())
         listeners = register(app, team_bots.services(settings.admins, workspaces, turns.cancel), tasks)
-        front = _socket_front(app, settings, timeouts) if socket else None
+        app_token = settings.slack_app_token.get_secret_value()
+        front = SocketFront(app, app_token, first_pause_s=timeouts.socket_pause_s) if socket else None
         intake = _intake(front, listeners, workspaces.delivery_of)
         yield Orion(
             redis=redis, engine=engine, mailbox=mailbox, turns=turns, observers=observers, records=observers.records,
@@ -255,13 +251,6 @@ def _syncing(settings: Settings, corpus: Corpus, engine: Engine, observers: Obse
     )
 
 
-async def _engine(stack: AsyncExitStack, settings: Settings, corpus: Corpus, timeouts: TurnTimeouts) -> Engine:
-    """What answers; vectors that its index still lacks are made meanwhile."""
-    engine = await stack.enter_async_context(open_engine(settings, corpus, timeouts))
-    await stack.enter_async_context(vectors_meanwhile(engine.meaning))
-    return engine
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TeamBots:
     """What every workspace's desk is made of. ``circuits`` grows with each desk."""
@@ -282,7 +271,11 @@ class _TeamBots:
         stores, circuit = self.stores, self.timeouts.breaker("slack")
         self.circuits.append(circuit)
         limits = RateLimits(self.redis, lambda: workspace.team, prefix=self.prefix, on_wait=self.observers.slack_wait)
-        calls = self.timeouts.calls(client, circuit, self.observers.slack_trouble, limits)
+        calls = SlackCalls(
+            client, patience_s=self.timeouts.call_s, attempt_s=self.timeouts.attempt_s,
+            first_pause_s=self.timeouts.first_pause_s, on_trouble=self.observers.slack_trouble, breaker=circuit,
+            limits=limits,
+        )  # fmt: skip
         workspace = Workspace(client, calls)
         delivery = Delivery(
             calls, workspace.own, prompts=self.prompts, maybe_posted=partial(leave_check, stores.mailbox)
@@ -320,13 +313,13 @@ class _TeamBots:
         admin_chat = AdminChat(
             enqueuer.receive,
             admins=admins,
-            pausing=self.stores.pausing,
-            cancellations=self.stores.cancellations,
+            pausing=stores.pausing,
+            cancellations=stores.cancellations,
             delivery_of=workspaces.delivery_of,
         )
         return Services(
             access=self.access,
-            thread_modes=self.stores.thread_modes,
+            thread_modes=stores.thread_modes,
             store=admin_chat.receive,
             feedback=self._judged,
             record=self.observers.records.load,
@@ -355,10 +348,6 @@ class _TeamBots:
 def _turns_per_workspace(settings: Settings, concurrency: int) -> int:
     """Where many workspaces are served, one gets at most half of a process unless the settings say otherwise."""
     return settings.turns_per_workspace or (max(1, concurrency // 2) if settings.many_workspaces else 0)
-
-
-def _socket_front(app: AsyncApp, settings: Settings, timeouts: TurnTimeouts) -> SocketFront:
-    return SocketFront(app, settings.slack_app_token.get_secret_value(), first_pause_s=timeouts.socket_pause_s)
 
 
 def _intake(front: SocketFront | None, listeners: Listeners, delivery: DeliveryOf) -> Intake:

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-
-from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.model.chat_server import Timeouts
 from agent.model.circuit_breaker import CircuitBreaker
 from agent.model.openai import JUDGE_TIMEOUTS
 from bot.settings import Settings
-from bot.slack.rate_limits import RateLimits
-from bot.slack.web_api import SlackCalls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,24 +46,6 @@ class TurnTimeouts:
     def breaker(self, far_end: str) -> CircuitBreaker:
         """A closed one."""
         return CircuitBreaker(far_end, failures=self.failures, first_pause_s=self.rest_s)
-
-    def calls(
-        self,
-        client: AsyncWebClient,
-        breaker: CircuitBreaker,
-        on_trouble: Callable[[str, str], None],
-        limits: RateLimits | None = None,
-    ) -> SlackCalls:
-        """The calls of one workspace, as patient as this."""
-        return SlackCalls(
-            client,
-            patience_s=self.call_s,
-            attempt_s=self.attempt_s,
-            first_pause_s=self.first_pause_s,
-            on_trouble=on_trouble,
-            breaker=breaker,
-            limits=limits,
-        )
 
     def pause_s(self, waited_s: float) -> float:
         """Longer the longer it has been waiting, so that a far end that comes back is not hammered."""

@@ -29,7 +29,7 @@ from bot.local.model.faults import Switch
 from bot.local.model.roster import ADMIN, BOT_ID, BOT_USER
 from bot.local.server import LocalWorkspace
 from bot.queue.queue import Mailbox
-from bot.servers.http import Pages, page_routes
+from bot.servers.http import page_routes
 from bot.settings import Settings
 
 HELPERS: Final = "#help"
@@ -113,9 +113,8 @@ async def live(
         model_over=model_over,
     )  # fmt: skip
     async with opened as orion:
-        pages = Pages(checks=orion.checks, metrics=orion.metrics, paused=orion.paused, left_alone=orion.left_alone)
         inside.orion = orion
-        routes = page_routes(pages)
+        routes = page_routes(orion.pages)
         if orion.installing:
             await orion.installing.installations.save(_first_installation(workspace))
             routes += orion.installing.routes()

@@ -9,8 +9,7 @@ import asyncio
 import errno
 import gc
 import os
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack
 
 import structlog
 
@@ -18,7 +17,7 @@ from bot.app import Orion, open_orion
 from bot.cli.signals import Stopping, heeding_signals
 from bot.documents.open import corpus_of, known_documents
 from bot.errors import WrongUse
-from bot.servers.http import Pages, SlackEndpoint, build
+from bot.servers.http import SlackEndpoint, build
 from bot.servers.http import serve as serve_pages
 from bot.settings import Settings
 from bot.slack.client import open_client
@@ -34,33 +33,26 @@ _REFUSED = "Slack refused SLACK_BOT_TOKEN: {reason}. Reinstall the app and copy 
 
 async def serve(settings: Settings, *, mode: str, host: str, concurrency: int) -> None:
     """`orion serve`: takes events, and works on them unless ``concurrency`` is 0."""
-    _require(settings, mode)
-    with heeding_signals() as stopping:
-        async with AsyncExitStack() as stack:
-            socket = mode == "socket"
-            corpus = corpus_of(settings)
-            await _sign_in(settings)
-            orion = await stack.enter_async_context(
-                open_orion(settings, corpus, concurrency=concurrency, socket=socket)
-            )
-            secret = settings.slack_signing_secret.get_secret_value()
-            intake = (
-                None if socket else SlackEndpoint(app=orion.app, signing_secret=secret, installing=orion.installing)
-            )
-            await stack.enter_async_context(_pages(orion, host, settings.port, intake))
-            await run_until_stopped(orion, stopping, work=concurrency > 0)
+    await _run(settings, mode, host, concurrency)
 
 
 async def work(settings: Settings, *, host: str, concurrency: int) -> None:
     """`orion worker`: works on stored questions only."""
-    _require_token(settings)
+    await _run(settings, "", host, concurrency)
+
+
+async def _run(settings: Settings, mode: str, host: str, concurrency: int) -> None:
+    _require(settings, mode)
     with heeding_signals() as stopping:
         async with AsyncExitStack() as stack:
             corpus = corpus_of(settings)
             await _sign_in(settings)
-            orion = await stack.enter_async_context(open_orion(settings, corpus, concurrency=concurrency, socket=False))
-            await stack.enter_async_context(_pages(orion, host, settings.port))
-            await run_until_stopped(orion, stopping, work=True, takes_events=False)
+            opening = open_orion(settings, corpus, concurrency=concurrency, socket=mode == "socket")
+            orion = await stack.enter_async_context(opening)
+            secret = settings.slack_signing_secret.get_secret_value()
+            endpoint = SlackEndpoint(app=orion.app, signing_secret=secret, installing=orion.installing)
+            await _open_pages(stack, orion, host, settings.port, endpoint if mode == "http" else None)
+            await run_until_stopped(orion, stopping, work=concurrency > 0, takes_events=bool(mode))
 
 
 async def _sign_in(settings: Settings) -> None:
@@ -103,34 +95,25 @@ async def run_until_stopped(orion: Orion, stopping: Stopping, *, work: bool, tak
     log.info("orion_stopped")
 
 
-@asynccontextmanager
-async def _pages(orion: Orion, host: str, port: int, intake: SlackEndpoint | None = None) -> AsyncIterator[int]:
-    pages = Pages(checks=orion.checks, metrics=orion.metrics, paused=orion.paused, left_alone=orion.left_alone)
-    async with AsyncExitStack() as stack:
-        try:
-            bound = await stack.enter_async_context(serve_pages(build(pages, intake), host=host, port=port))
-        except OSError as error:
-            why = "it is taken" if error.errno == errno.EADDRINUSE else os.strerror(error.errno or 0)
-            message = f"Port {port} on {host} cannot be opened ({why}). Choose another with --port."
-            raise WrongUse(message) from None
-        log.info("pages_open", host=host, port=bound)
-        yield bound
+async def _open_pages(
+    stack: AsyncExitStack, orion: Orion, host: str, port: int, endpoint: SlackEndpoint | None
+) -> None:
+    try:
+        bound = await stack.enter_async_context(serve_pages(build(orion.pages, endpoint), host=host, port=port))
+    except OSError as error:
+        why = "it is taken" if error.errno == errno.EADDRINUSE else os.strerror(error.errno or 0)
+        message = f"Port {port} on {host} cannot be opened ({why}). Choose another with --port."
+        raise WrongUse(message) from None
+    log.info("pages_open", host=host, port=bound)
 
 
 def _require(settings: Settings, mode: str) -> None:
-    """The tokens a mode cannot do without."""
+    """The tokens a mode cannot do without. Workspaces that install Orion have bot tokens of their own."""
+    of_many = settings.many_workspaces and mode != "socket"
+    needed = {} if of_many else {"SLACK_BOT_TOKEN": settings.slack_bot_token}
     if mode == "socket":
-        needed = {"SLACK_BOT_TOKEN": settings.slack_bot_token, "SLACK_APP_TOKEN": settings.slack_app_token}
-    else:
-        needed = {"SLACK_SIGNING_SECRET": settings.slack_signing_secret}
-        if not settings.many_workspaces:
-            needed = {"SLACK_BOT_TOKEN": settings.slack_bot_token, **needed}
-    missing = [name for name, value in needed.items() if not value.get_secret_value()]
-    if missing:
+        needed["SLACK_APP_TOKEN"] = settings.slack_app_token
+    if mode == "http":
+        needed["SLACK_SIGNING_SECRET"] = settings.slack_signing_secret
+    if missing := [name for name, token in needed.items() if not token.get_secret_value()]:
         raise WrongUse(_MISSING.format(what=" and ".join(missing)))
-
-
-def _require_token(settings: Settings) -> None:
-    """A worker serves one workspace by its token, or all that installed Orion."""
-    if not settings.slack_bot_token.get_secret_value() and not settings.many_workspaces:
-        raise WrongUse(_MISSING.format(what="SLACK_BOT_TOKEN"))

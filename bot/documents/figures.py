@@ -28,34 +28,18 @@ class SourceFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnowledgeFigures:
-    """All sources, by kind and place. Times are seconds since 1970."""
+    """All sources, by kind and place, and what they hold together.
+
+    ``size`` is in bytes. ``failures`` were not read when their source was last gone over. ``synced`` is when that was
+    for the source that waits longest, in seconds since 1970; None where one never was, or there is none.
+    """
 
     sources: tuple[SourceFigures, ...]
-
-    @property
-    def documents(self) -> int:
-        """How many there are."""
-        return sum(source.held.documents for source in self.sources)
-
-    @property
-    def passages(self) -> int:
-        """How many they fall into."""
-        return sum(source.held.passages for source in self.sources)
-
-    @property
-    def size(self) -> int:
-        """Bytes that were read of them."""
-        return sum(source.state.size for source in self.sources)
-
-    @property
-    def failures(self) -> int:
-        """How many were not read when their source was last gone over."""
-        return sum(source.state.failures for source in self.sources)
-
-    @property
-    def synced(self) -> float | None:
-        """When the source that waits longest was last gone over; None where one never was, or there is none."""
-        return min((source.state.synced for source in self.sources), default=0.0) or None
+    documents: int
+    passages: int
+    size: int
+    failures: int
+    synced: float | None
 
 
 def figures_of(index: KnowledgeIndex, names: Sequence[str] = ()) -> KnowledgeFigures:
@@ -67,9 +51,15 @@ def figures_of(index: KnowledgeIndex, names: Sequence[str] = ()) -> KnowledgeFig
         prefix, _, rest = name.partition(":")
         kind, where = (prefix, rest) if prefix in _KINDS else ("folder", name)
         held = holdings.get(name) or Holding(source=name)
-        state = states.get(name) or SourceState(tried=0.0)
-        found.append(SourceFigures(kind=kind, where=where, held=held, state=state))
-    return KnowledgeFigures(sources=tuple(sorted(found, key=lambda source: (source.kind, source.where))))
+        found.append(SourceFigures(kind=kind, where=where, held=held, state=states.get(name) or SourceState(tried=0.0)))
+    return KnowledgeFigures(
+        sources=tuple(sorted(found, key=lambda source: (source.kind, source.where))),
+        documents=sum(source.held.documents for source in found),
+        passages=sum(source.held.passages for source in found),
+        size=sum(source.state.size for source in found),
+        failures=sum(source.state.failures for source in found),
+        synced=min((source.state.synced for source in found), default=0.0) or None,
+    )
 
 
 async def knowledge_figures(index: KnowledgeIndex) -> KnowledgeFigures | None:

@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import structlog
@@ -46,28 +47,17 @@ def corpus_of(settings: Settings, docs: Sequence[Path] | None = None, docs_url: 
     """
     roots = tuple(settings.docs if docs is None else docs)
     require_folders(roots)
-    path = settings.index_path
-    database = settings.knowledge_url.get_secret_value()
-    if docs is not None:
-        identity = [str(docs_url or ""), *(str(root.resolve()) for root in roots)]
-        digest = hashlib.sha256("\n".join(identity).encode("utf-8", "surrogateescape")).hexdigest()[:12]
-        path, database = path.with_name(f"knowledge-{digest}.sqlite3"), ""
-    prefix = settings.docs_url if docs_url is None else docs_url
-    sources: tuple[Source, ...] = ()
-    if docs is None:
-        sources = (*git_sources(settings), *slack_exports(settings))
-        if settings.web_docs:
-            from bot.documents.web_sources import web_sources  # noqa: PLC0415 - loads an HTTP client
-
-            sources = (*sources, *web_sources(settings))
-    return Corpus(
+    corpus = Corpus(
         roots=roots,
-        index_path=path,
-        docs_url=prefix,
-        database=database,
-        sources=sources,
+        index_path=settings.index_path,
+        docs_url=settings.docs_url if docs_url is None else docs_url,
         semantic=settings.semantic,
     )
+    if docs is None:
+        return replace(corpus, database=settings.knowledge_url.get_secret_value(), sources=_sources(settings))
+    identity = [str(docs_url or ""), *(str(root.resolve()) for root in roots)]
+    digest = hashlib.sha256("\n".join(identity).encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    return replace(corpus, index_path=settings.index_path.with_name(f"knowledge-{digest}.sqlite3"))
 
 
 def local_corpus(settings: Settings, port: int, folders: Sequence[Path] = ()) -> Corpus:
@@ -76,24 +66,24 @@ def local_corpus(settings: Settings, port: int, folders: Sequence[Path] = ()) ->
     return replace(corpus, index_path=settings.home / f"knowledge-local-{port}.sqlite3")
 
 
-def slack_exports(settings: Settings) -> tuple[SlackExport, ...]:
-    """The unpacked exports of ``ORION_SLACK_EXPORTS``."""
-    return tuple(SlackExport(folder=folder, url=settings.slack_exports_url) for folder in settings.slack_exports)
+def _sources(settings: Settings) -> tuple[Source, ...]:
+    """Repositories, exports and web sites. Raises ``WrongUse``."""
+    exports = [SlackExport(folder=folder, url=settings.slack_exports_url) for folder in settings.slack_exports]
+    found: list[Source] = [*map(partial(_git_source, settings.git_docs_url), sorted(settings.git_docs)), *exports]
+    if settings.web_docs:
+        from bot.documents.web_sources import web_sources  # noqa: PLC0415 - loads an HTTP client
 
-
-def git_sources(settings: Settings) -> tuple[GitSource, ...]:
-    """The repositories of ``ORION_GIT_DOCS``, by name. Raises ``WrongUse`` for what cannot be meant so."""
-    found = []
-    for entry in sorted(settings.git_docs):
-        parts = _GIT_DOCS.fullmatch(entry)
-        if parts is None:
-            message = f"ORION_GIT_DOCS: {entry} should be FOLDER, FOLDER@REF or FOLDER@REF:SUBFOLDER."
-            raise WrongUse(message)
-        repository, inside = Path(parts["folder"]).expanduser(), (parts["inside"] or "").strip("/")
-        found.append(
-            GitSource(repository=repository, ref=parts["ref"] or "HEAD", folder=inside, url=settings.git_docs_url)
-        )
+        found += web_sources(settings)
     return tuple(found)
+
+
+def _git_source(url: str, entry: str) -> GitSource:
+    parts = _GIT_DOCS.fullmatch(entry)
+    if parts is None:
+        message = f"ORION_GIT_DOCS: {entry} should be FOLDER, FOLDER@REF or FOLDER@REF:SUBFOLDER."
+        raise WrongUse(message)
+    folder = (parts["inside"] or "").strip("/")
+    return GitSource(repository=Path(parts["folder"]).expanduser(), ref=parts["ref"] or "HEAD", folder=folder, url=url)
 
 
 @asynccontextmanager
@@ -112,11 +102,11 @@ async def open_index(
         with _writable(corpus.index_path):
             index = await asyncio.to_thread(index_of, corpus)
             stack.push_async_callback(asyncio.to_thread, index.close)
-            report = await _synced(index, corpus, progress, fetch=fetch, wait_s=wait_s)
+            report = await asyncio.to_thread(_synced, index, corpus, progress, fetch=fetch, wait_s=wait_s)
         yield index, report
 
 
-async def _synced(
+def _synced(
     index: KnowledgeIndex,
     corpus: Corpus,
     progress: Callable[[str], None] | None = None,
@@ -125,19 +115,15 @@ async def _synced(
     wait_s: float = SYNC_WAIT_S,
 ) -> IndexReport:
     if not corpus.names:
-        await asyncio.to_thread(index.ping)
+        index.ping()
         return IndexReport()
-
-    def synced() -> IndexReport:
-        for patience_s in dict.fromkeys((0.0, wait_s)):
-            with index.alone(SYNC, patience_s) as alone:
-                if alone:
-                    return index.index(corpus.read_by(fetch=fetch), docs_url=corpus.docs_url, progress=progress)
-            if not patience_s:
-                log.warning("index_brought_up_to_date_elsewhere", waited_for_at_most_s=wait_s)
-        return IndexReport()
-
-    return await asyncio.to_thread(synced)
+    for patience_s in dict.fromkeys((0.0, wait_s)):
+        with index.alone(SYNC, patience_s) as alone:
+            if alone:
+                return index.index(corpus.read_by(fetch=fetch), docs_url=corpus.docs_url, progress=progress)
+        if not patience_s:
+            log.warning("index_brought_up_to_date_elsewhere", waited_for_at_most_s=wait_s)
+    return IndexReport()
 
 
 @asynccontextmanager
@@ -150,7 +136,7 @@ async def open_patiently(corpus: Corpus) -> AsyncIterator[tuple[KnowledgeIndex, 
     index = await asyncio.to_thread(index_of, corpus)
     try:
         try:
-            report = await _synced(index, corpus)
+            report = await asyncio.to_thread(_synced, index, corpus)
         except KnowledgeAwayError as error:
             log.warning("knowledge_away", cause=str(error))
             report = IndexReport(failed=(("ORION_KNOWLEDGE_URL", "cannot be reached; nothing was brought up to date"),))
