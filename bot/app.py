@@ -226,11 +226,9 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         intake = _intake(front, listeners, workspaces.delivery_of)
         yield Orion(
             redis=redis, engine=engine, mailbox=mailbox, turns=turns, observers=observers, records=observers.records,
-            app=app,
-            socket=front,
+            app=app, socket=front,
             catching_up=CatchingUp(redis, intake, prefix=prefix, recent_s=settings.catch_up_s),
-            circuits=team_bots.circuits,
-            installing=slack.installing,
+            circuits=team_bots.circuits, installing=slack.installing,
             token=None if settings.many_workspaces else TokenCheck(slack.client),
             pausing=stores.pausing,
             syncing=_syncing(settings, corpus, engine, observers),
