@@ -10,7 +10,7 @@ import errno
 import os
 import threading
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -49,7 +49,7 @@ class LocalOrion:
     """The Orion in a local workspace, as the workspace's server asks for it: before there is one, too."""
 
     orion: Orion | None = None
-    pages: dict[str, Handler] = field(default_factory=dict)
+    pages: Mapping[str, Handler] = field(default_factory=dict)
 
     async def record(self, turn_id: str) -> dict[str, Any] | None:
         """A turn's record, or None."""

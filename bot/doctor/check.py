@@ -32,13 +32,13 @@ Look = Callable[[Settings, float], Awaitable[Found]]
 """Looks at one thing for at most so many seconds."""
 
 
-class Line(NamedTuple):
+class CheckLine(NamedTuple):
     """A check by its name, the variables without which it would say nothing true, and what is looked at after it."""
 
     name: str
     look: Look
     needs: frozenset[str] = frozenset()
-    then: Line | None = None
+    then: CheckLine | None = None
 
     async def checks(self, settings: Settings, within_s: float) -> list[Check]:
         """What was found; the next line's checks too where all is well."""

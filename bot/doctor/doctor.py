@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from bot.doctor import checks
-from bot.doctor.check import Check, Line
+from bot.doctor.check import Check, CheckLine
 from bot.doctor.tools import tool_lines
 from bot.settings import Settings, unknown_names, unread_lines
 
@@ -29,18 +29,18 @@ async def examine(
     """
     wrong = faults or {}
     lines = (
-        Line("Slack", checks.bot_token, _SLACK),
-        Line("Slack events", checks.events, _SLACK),
-        Line("Redis", checks.redis_keeps),
-        Line("Paused", checks.paused),
-        Line("Knowledge", checks.knowledge),
-        Line("Search by meaning", checks.vectors, frozenset({"ORION_SEMANTIC"})),
+        CheckLine("Slack", checks.bot_token, _SLACK),
+        CheckLine("Slack events", checks.events, _SLACK),
+        CheckLine("Redis", checks.redis_keeps),
+        CheckLine("Paused", checks.paused),
+        CheckLine("Knowledge", checks.knowledge),
+        CheckLine("Search by meaning", checks.vectors, frozenset({"ORION_SEMANTIC"})),
         *tool_lines(settings),
-        Line("Model", checks.model, _MODEL, then=Line("Model context", checks.context)),
-        Line("Write model", checks.write_model, _MODEL),
-        Line("Judge", checks.judge, _MODEL),
-        Line("Langfuse", checks.langfuse, frozenset({"LANGFUSE_HOST"})),
-        Line("Hand-off", checks.handoff, _SLACK),
+        CheckLine("Model", checks.model, _MODEL, then=CheckLine("Model context", checks.context)),
+        CheckLine("Write model", checks.write_model, _MODEL),
+        CheckLine("Judge", checks.judge, _MODEL),
+        CheckLine("Langfuse", checks.langfuse, frozenset({"LANGFUSE_HOST"})),
+        CheckLine("Hand-off", checks.handoff, _SLACK),
     )
     async with asyncio.TaskGroup() as group:
         tasks = [

@@ -10,22 +10,22 @@ from functools import partial
 from agent.tools.builtin.git import answers, repositories
 from agent.tools.builtin.web import WebSearchFailed, open_searxng
 from agent.tools.mcp.config import McpServer
-from bot.doctor.check import Found, Line, Wrong
+from bot.doctor.check import CheckLine, Found, Wrong
 from bot.errors import WrongUse
 from bot.settings import Settings
 from bot.turn.tools import RESERVED, mcp_servers
 
 
-def tool_lines(settings: Settings) -> Iterator[Line]:
+def tool_lines(settings: Settings) -> Iterator[CheckLine]:
     """A line for each tool that the settings name."""
-    yield Line("Git", _git)
-    yield Line("Files", _files)
-    yield Line("Web search", _web)
+    yield CheckLine("Git", _git)
+    yield CheckLine("Files", _files)
+    yield CheckLine("Web search", _web)
     try:
         for server in mcp_servers(settings):
-            yield Line(f"MCP {server.name}", partial(_mcp, server))
+            yield CheckLine(f"MCP {server.name}", partial(_mcp, server))
     except WrongUse as error:
-        yield Line("MCP", partial(_wrong, str(error)))
+        yield CheckLine("MCP", partial(_wrong, str(error)))
 
 
 async def _wrong(detail: str, _settings: Settings, _within_s: float) -> Found:

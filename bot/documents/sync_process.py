@@ -10,8 +10,8 @@ import pickle
 import sqlite3
 import sys
 import threading
-from dataclasses import dataclass
 from types import TracebackType
+from typing import NamedTuple
 
 import structlog
 
@@ -27,8 +27,7 @@ ELSEWHERE = 3
 _NICE = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class Order(NamedTuple):
     """What to bring up to date, unless it was within the last ``every_s`` seconds; and how to log.
 
     The process reads it pickled from its standard input, which then stays open.

@@ -6,9 +6,8 @@ A row that was right and is wrong now counts as worse; times are shown but decid
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from rich.table import Table
 
@@ -32,8 +31,7 @@ _SIZES: Final = ("rows", "groups", "should_answer", "should_refuse", "should_pas
 _ROWS_THAT_WENT_WRONG: Final = ("not_as_expected", "accepted", "rejected")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(NamedTuple):
     """One figure before and after; ``of`` is the kind of rows it counts, empty for all."""
 
     of: str
@@ -49,16 +47,15 @@ class Change:
         return "better" if (self.after > self.before) == (self.name in _MORE_IS_BETTER) else "worse"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
+class Comparison(NamedTuple):
     """One measurement before and after. Rows are told by their ids, with what became of them where that is known."""
 
     file: str
     changes: tuple[Change, ...]
-    better: tuple[str, ...] = ()
-    worse: tuple[str, ...] = ()
-    still_wrong: int = 0
-    by_row: bool = True
+    better: tuple[str, ...]
+    worse: tuple[str, ...]
+    still_wrong: int
+    by_row: bool
 
     @property
     def is_worse(self) -> bool:
@@ -89,9 +86,11 @@ def compare(before: Report, after: Report) -> Comparison:
     """Two reports on one file. Raises ``WrongUse`` where they measure different things."""
     _same_measurement(before, after)
     was, now = _wrong(before), _wrong(after)
+    earlier, later = before.get("kinds") or {}, after.get("kinds") or {}
+    of_kinds = [change for kind in later if kind in earlier for change in _changes(kind, earlier[kind], later[kind])]
     return Comparison(
         file=str(after["file"]),
-        changes=(*_changes("", before, after), *_kinds(before, after)),
+        changes=(*_changes("", before, after), *(change for change in of_kinds if change.direction != "same")),
         better=tuple(f"{row} ({was[row]})" if was[row] else row for row in was if row not in now),
         worse=tuple(f"{row} ({now[row]})" if now[row] else row for row in now if row not in was),
         still_wrong=len(was.keys() & now.keys()),
@@ -129,14 +128,7 @@ def _names(report: Report) -> set[str]:
 
 def _changes(of: str, before: Report, after: Report) -> list[Change]:
     known = [name for name in after if name in _MORE_IS_BETTER | _LESS_IS_BETTER and name in before]
-    return [Change(of=of, name=name, before=_number(before[name]), after=_number(after[name])) for name in known]
-
-
-def _kinds(before: Report, after: Report) -> list[Change]:
-    """The kinds that both reports know, and of those what changed."""
-    earlier, later = before.get("kinds") or {}, after.get("kinds") or {}
-    each = [change for kind in later if kind in earlier for change in _changes(kind, earlier[kind], later[kind])]
-    return [change for change in each if change.direction != "same"]
+    return [Change(of, name, _number(before[name]), _number(after[name])) for name in known]
 
 
 def _number(value: object) -> float:

@@ -18,7 +18,7 @@ from string import Template
 from typing import Final
 
 from bot.evals.answers import Replied, Result, Run
-from bot.evals.rows import percentile
+from bot.evals.rows import by_kind, percentile
 from verification.types import Source
 
 RESULTS: Final[Mapping[Result, str]] = {
@@ -83,12 +83,8 @@ def _of(part: int, total: int, what: str = "") -> tuple[str, str]:
 
 
 def _by_kind(replies: Sequence[Replied]) -> str:
-    kinds: dict[str, list[Replied]] = {"all": list(replies)}
-    for reply in sorted(replies, key=lambda reply: reply.asked.kind):
-        if reply.asked.kind:
-            kinds.setdefault(reply.asked.kind, []).append(reply)
     rows = []
-    for kind, each in kinds.items():
+    for kind, each in {"all": replies, **by_kind(replies, lambda reply: reply.asked.kind)}.items():
         counts = Counter(reply.result for reply in each)
         right = (counts["answered"] + counts["refused"]) / max(1, len(each))
         rows.append(_row(kind, right, [counts[result] for result in RESULTS]))

@@ -18,7 +18,7 @@ from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.semantic.extra import give_meaning
 from agent.knowledge.types import KnowledgeAwayError
 from bot.cli.ask import ask
-from bot.doctor.check import Line
+from bot.doctor.check import CheckLine
 from bot.doctor.checks import vectors
 from bot.documents.open import corpus_of, open_index
 from bot.documents.vectors import make_vectors, vectors_meanwhile
@@ -133,7 +133,7 @@ async def test_h4_doctor_says_how_far_the_vectors_are(tmp_path: Path, docs: Path
 )
 async def test_h4_doctor_says_what_is_missing(tmp_path: Path, model: str, update: dict[str, object], said: str) -> None:
     settings = settings_in(tmp_path, "", semantic=model).model_copy(update=update)
-    (check,) = await Line("Search by meaning", vectors).checks(settings, 1)
+    (check,) = await CheckLine("Search by meaning", vectors).checks(settings, 1)
     assert (check.ok, said in check.detail, bool(check.remedy)) == (False, True, True)
 
 
