@@ -16,11 +16,11 @@ from typing import Final
 
 from agent.knowledge.readers.chunking import Chunk, chunk_document
 from agent.knowledge.readers.reading import Form, Part, ReadDocument
-from agent.knowledge.search.tokens import stems
 from agent.outcome import Cancelled, TurnOutcome
 from agent.texts.catalogue import say
 from agent.thread.conversation import AttachedFile, Message, Question
 from verification.text.language import detect
+from verification.text.words import content_stems
 from verification.types import Source
 
 WHOLE_CHARS: Final = 8_000
@@ -107,8 +107,8 @@ def _chunks(file: AttachedFile) -> tuple[Chunk, ...]:
 def _nearest(chunks: Sequence[Chunk], asked: str) -> list[Chunk]:
     """The chunks that share the rarest words with the question; of equals the earlier ones. In the file's order."""
     language = detect(asked)
-    wanted = set(stems(asked, language))
-    held = [wanted.intersection(stems(f"{chunk.path} {chunk.text}", language)) for chunk in chunks]
+    wanted = content_stems(asked, language)
+    held = [wanted & content_stems(f"{chunk.path} {chunk.text}", language) for chunk in chunks]
     often = Counter(stem for own in held for stem in own)
     weights = [sum(math.log(1 + len(chunks) / often[stem]) for stem in own) for own in held]
     best = sorted(range(len(chunks)), key=lambda n: (-weights[n], n))[:MOST_PARTS]

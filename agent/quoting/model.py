@@ -24,10 +24,9 @@ from agent.model.protocol import (
     WriteContext,
     WriteStream,
 )
-from agent.quoting.passages import Asked, Found, Rarity, evenly, fitting, windows
-from agent.quoting.query import earlier_subjects, search_query
+from agent.quoting.passages import Found, Rarity, evenly, fitting, weights_of, windows
 from agent.quoting.rendering import beginning, rendered
-from agent.quoting.small_talk import asks_for_documents, small_talk
+from agent.quoting.small_talk import asks_for_documents, earlier_subjects, search_query, small_talk
 from agent.quoting.units import QuotableUnit, units_of
 from agent.thread.requests import from_own_words
 from agent.tools.builtin.knowledge import LIST_DOCUMENTS, LIST_TITLE, SEARCH
@@ -52,15 +51,16 @@ class ExtractiveModel:
         """One decision: the list if it is asked for, a search if there was none, else the answer."""
         question = context.question.text
         offered = {spec.name for spec in context.tools}
-        called = [result.tool for result in context.results]
+        called = {result.tool for result in context.results}
         if small_talk(question) or from_own_words(question):
             return Decision(action=Respond(), usage=Usage(model_calls=1))
-        if asks_for_documents(question) and LIST_DOCUMENTS in offered:
-            if LIST_DOCUMENTS not in called:
-                return _call(LIST_DOCUMENTS)
-        elif SEARCH in offered and SEARCH not in called:
-            return _call(SEARCH, query=search_query(question, context.history))
-        return Decision(action=Respond(), usage=Usage(model_calls=1))
+        listing = asks_for_documents(question) and LIST_DOCUMENTS in offered
+        tool = LIST_DOCUMENTS if listing else SEARCH
+        if tool not in offered - called:
+            return Decision(action=Respond(), usage=Usage(model_calls=1))
+        arguments = {} if listing else {"query": search_query(question, context.history)}
+        calls = ToolCalls(calls=(ToolCall(call_id=f"quoting-{tool}", tool=tool, input=arguments),))
+        return Decision(action=calls, usage=Usage(model_calls=1))
 
     def write(self, context: WriteContext) -> WriteStream:
         """The answer as a stream of small pieces."""
@@ -78,11 +78,6 @@ class ExtractiveModel:
         hint = "Set OPENAI_API_KEY, or OPENAI_BASE_URL to an OpenAI-compatible server."
         kind: ModelErrorKind = "ConfigurationError"
         raise ModelError(kind, detail, hints=(hint,))
-
-
-def _call(tool: str, **arguments: object) -> Decision:
-    calls = ToolCalls(calls=(ToolCall(call_id=f"quoting-{tool}", tool=tool, input=arguments),))
-    return Decision(action=calls, usage=Usage(model_calls=1))
 
 
 async def _pieces(context: WriteContext, rarity: Rarity) -> AsyncIterator[tuple[Literal["content", "reasoning"], str]]:
@@ -108,32 +103,29 @@ def _answer(context: WriteContext, rarity: Rarity) -> str:
     if asks_for_file(context.question):
         files = [source for source in context.sources if source.origin == ORIGIN]
         if files:
-            return "\n\n".join(
-                beginning(file, next(windows(units_of(file))), language) for file in files if units_of(file)
-            )
+            read = ((file, units_of(file)) for file in files)
+            return "\n\n".join(beginning(file, next(windows(units)), language) for file, units in read if units)
     return rendered(_passages(context, rarity), language) or NOT_FOUND
 
 
 def _passages(context: WriteContext, rarity: Rarity) -> tuple[Found, ...]:
-    """What fits; what people said in the thread only where the documents say nothing."""
+    """What fits; what people said in the thread only where the documents say nothing.
+
+    A question that somebody put to others in the thread answers nothing.
+    """
     text = context.question.text
-    asked = Asked(text=text, earlier=" ".join(earlier_subjects(text, context.history)))
+    weights = weights_of(text, " ".join(earlier_subjects(text, context.history)), rarity)
     barred = _complained_of(context)
     documents = [source for source in context.sources if source.origin != "thread"]
     thread = [source for source in context.sources if source.origin == "thread"]
-    found = fitting(asked, documents, barred, rarity)
-    return found or fitting(asked, thread, lambda unit: barred(unit) or _asks(unit), rarity)
-
-
-def _asks(unit: QuotableUnit) -> bool:
-    """A question that somebody put to others answers nothing."""
-    return unit.text.endswith(("?", "？"))
+    found = fitting(weights, documents, barred)
+    return found or fitting(weights, thread, lambda unit: barred(unit) or unit.text.endswith(("?", "？")))
 
 
 def _complained_of(context: WriteContext) -> Callable[[QuotableUnit], bool]:
     """Tells the units not to quote again: those of the last draft that feedback names, else all of that draft."""
     draft = _letters(context.previous_draft) if context.feedback else ""
-    named = _letters(context.feedback)
+    named, kept = _letters(context.feedback), _letters(context.kept)
 
     def is_in(unit: QuotableUnit, text: str) -> bool:
         said = _letters(unit.text)[:_COMPARED]
@@ -141,7 +133,7 @@ def _complained_of(context: WriteContext) -> Callable[[QuotableUnit], bool]:
 
     units = [unit for source in context.sources for unit in units_of(source) if is_in(unit, draft)]
     barred = {unit for unit in units if is_in(unit, named)} or set(units)
-    return lambda unit: unit in barred or is_in(unit, _letters(context.kept))
+    return lambda unit: unit in barred or is_in(unit, kept)
 
 
 def _letters(text: str) -> str:

@@ -38,12 +38,10 @@ def evenly(text: str) -> Mapping[str, float]:
     return dict.fromkeys(words_of(text), 1.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """A question, and the words of earlier ones that complete it."""
-
-    text: str
-    earlier: str = ""
+def weights_of(text: str, earlier: str = "", rarity: Rarity = evenly) -> Mapping[str, float]:
+    """What the words of a question weigh, and the words of ``earlier`` ones that complete it."""
+    before = {word: _EARLIER * weight for word, weight in rarity(earlier[:_MOST_CHARS]).items()}
+    return {**before, **rarity(text[:_MOST_CHARS])}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,17 +62,12 @@ class Found:
         """How well it fits: words in one sentence say more than words apart."""
         return (self.covered + self.closest) / 2
 
-    @property
-    def source(self) -> Source:
-        """Where it stands."""
-        return self.best.source
-
 
 def fitting(
-    asked: Asked, sources: Sequence[Source], is_barred: Callable[[QuotableUnit], bool], rarity: Rarity = evenly
+    weights: Mapping[str, float], sources: Sequence[Source], is_barred: Callable[[QuotableUnit], bool]
 ) -> tuple[Found, ...]:
     """The best passages, the one with the closest sentence first; none where even the best covers too little."""
-    ranked = ranked_passages(asked, sources, is_barred, rarity)
+    ranked = ranked_passages(weights, sources, is_barred)
     if not ranked or ranked[0].score < THRESHOLD:
         return ()
     shown: dict[str, Found] = {}
@@ -85,55 +78,38 @@ def fitting(
 
 
 def ranked_passages(
-    asked: Asked,
+    weights: Mapping[str, float],
     sources: Sequence[Source],
     is_barred: Callable[[QuotableUnit], bool] = lambda _: False,
-    rarity: Rarity = evenly,
 ) -> tuple[Found, ...]:
     """The best passage of each section, best first; of equal ones the newer, then the one that the search had first."""
-    earlier = {word: _EARLIER * weight for word, weight in rarity(asked.earlier[:_MOST_CHARS]).items()}
-    weights = {**earlier, **rarity(asked.text[:_MOST_CHARS])}
-    sections = (section for source in sources for section in _sections(source, is_barred))
-    return tuple(sorted((_best_passage(section, weights) for section in sections), key=_by_score))
+    units = (unit for source in sources for unit in units_of(source) if not is_barred(unit))
+    sections = groupby(units, key=lambda unit: (unit.source, unit.context))
+    return tuple(sorted((_best_passage([*section], weights) for _, section in sections), key=_by_score))
 
 
-def _by_score(found: Found) -> tuple[float, float]:
-    digits = "".join(filter(str.isdigit, found.source.updated_at[:10]))
-    return (-round(found.score, 2), -int(digits or 0))
-
-
-def _share(weights: Mapping[str, float], *texts: str) -> float:
-    """The share of all weight that the words of these texts have."""
-    said = frozenset[str]().union(*map(_words, texts))
-    whole = sum(weights.values())
-    return sum(weight for word, weight in weights.items() if word in said) / whole if whole else 0.0
-
-
-def _sections(source: Source, is_barred: Callable[[QuotableUnit], bool]) -> Iterator[tuple[QuotableUnit, ...]]:
-    units = (unit for unit in units_of(source) if not is_barred(unit))
-    for _, section in groupby(units, key=lambda unit: unit.context):
-        yield tuple(section)
-
-
-def _texts(units: Sequence[QuotableUnit]) -> Iterator[str]:
-    """What a passage says, with what stands above it."""
-    yield units[0].source.title
-    yield units[0].context
-    yield from (unit.text for unit in units)
+def _by_score(found: Found) -> tuple[float, int]:
+    digits = "".join(filter(str.isdigit, found.best.source.updated_at[:10]))
+    return -round(found.score, 2), -int(digits or 0)
 
 
 def _best_passage(section: Sequence[QuotableUnit], weights: Mapping[str, float]) -> Found:
-    passages = (_passage(units, weights) for units in windows(section))
-    return max(passages, key=lambda each: each.score)
+    return max((_passage(units, weights) for units in windows(section)), key=lambda each: each.score)
 
 
 def _passage(units: Sequence[QuotableUnit], weights: Mapping[str, float]) -> Found:
-    covered = _share(weights, *_texts(units))
-    shares = [_share(weights, *_texts((unit,))) for unit in units]
+    shares = [_share(weights, (unit,)) for unit in units]
     best = shares.index(max(shares))
     # "Last updated: …" above an answer to something else says nothing.
-    told = (unit for unit in units if unit.kind != "field" or unit is units[best] or _share(weights, unit.text))
-    return Found(units=tuple(told), best=units[best], covered=covered, closest=shares[best])
+    told = (unit for unit in units if unit.kind != "field" or unit is units[best] or weights.keys() & _words(unit.text))
+    return Found(units=tuple(told), best=units[best], covered=_share(weights, units), closest=shares[best])
+
+
+def _share(weights: Mapping[str, float], units: Sequence[QuotableUnit]) -> float:
+    """The share of all weight that the words of these units have, with what stands above them."""
+    said = _words(units[0].source.title).union(_words(units[0].context), *(_words(unit.text) for unit in units))
+    whole = sum(weights.values())
+    return sum(weight for word, weight in weights.items() if word in said) / whole if whole else 0.0
 
 
 def windows(section: Sequence[QuotableUnit]) -> Iterator[Sequence[QuotableUnit]]:

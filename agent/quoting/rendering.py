@@ -19,11 +19,10 @@ _SENTENCE_ENDS: Final = (".", "!", "?", "…", ":", ";", "。", "！", "？", '.
 
 def rendered(passages: Sequence[Found], language: str | None) -> str:
     """All passages, the first as the quotation and the others as what is said elsewhere."""
-    parts = [
-        _passage(line("also" if number else "quoted", language, title=_title(found)), found.units, found.best)
+    return "\n\n".join(
+        _passage(line("also" if number else "quoted", language, title=_title(found.best)), found.units, found.best)
         for number, found in enumerate(passages)
-    ]
-    return "\n\n".join(parts)
+    )
 
 
 def beginning(source: Source, units: Sequence[QuotableUnit], language: str | None) -> str:
@@ -31,10 +30,10 @@ def beginning(source: Source, units: Sequence[QuotableUnit], language: str | Non
     return _passage(line("quoted", language, title=source.title), units, None)
 
 
-def _title(found: Found) -> str:
+def _title(unit: QuotableUnit) -> str:
     """The source's title, and the headings above the passage that it does not name."""
-    title, *path = (found.source.title, *found.best.context.split(" › "))
-    return " › ".join((title, *(part for part in path if part and part not in title.split(" › "))))
+    title = unit.source.title
+    return " › ".join((title, *(part for part in unit.context.split(" › ") if part and part not in title.split(" › "))))
 
 
 def _passage(opening: str, units: Sequence[QuotableUnit], best: QuotableUnit | None) -> str:
@@ -42,41 +41,37 @@ def _passage(opening: str, units: Sequence[QuotableUnit], best: QuotableUnit | N
     previous: QuotableUnit | None = None
     for unit in units:
         number = f"[{unit.source.id}]"
-        text = _bold(unit) if unit is best else unit.text
+        text = _bold(unit.text) if unit is best else unit.text
+        same_block = previous is not None and previous.block == unit.block
         if unit.kind == "code":
             lines += ["", _fenced(unit.text), *([number] if previous is None else [])]
-        elif unit.kind == "sentence" and previous is not None and _goes_on(previous, unit):
+        elif unit.kind == "sentence" and previous is not None and previous.kind == "sentence" and same_block:
             lines[-1] += f" {text} {number}"
         elif unit.kind in {"sentence", "field"}:
             lines += ["", f"{text} {number}"]
         else:
             marker = "-" if unit.kind == "row" else unit.marker
-            starts = previous is None or previous.block != unit.block
-            lines += [*([""] if starts else []), f"{'    ' * unit.depth}{marker} {_ended(text, unit)} {number}"]
+            ended = text if unit.text.endswith(_SENTENCE_ENDS) or _is_one(unit.text) else f"{text}."
+            lines += [*([] if same_block else [""]), f"{'    ' * unit.depth}{marker} {ended} {number}"]
         previous = unit
     return "\n".join(lines)
 
 
-def _bold(unit: QuotableUnit) -> str:
+def _is_one(text: str) -> bool:
+    """Of several sentences the last is ended too: only behind a full stop a number speaks for them all."""
+    return len(sentence_spans(text, None)) <= 1
+
+
+def _bold(text: str) -> str:
     """In bold but for the mark that ends it: the citation behind it belongs to the sentence. Marked text stays."""
-    words = unit.text.rstrip(".!?。！？")
+    words = text.rstrip(".!?。！？")
     # Slack shows no bold that begins or ends with code.
     plain = words and words == words.strip("`") and not _MARKED.search(words)
-    return f"**{words}**{unit.text[len(words) :]}" if plain else unit.text
-
-
-def _goes_on(previous: QuotableUnit, unit: QuotableUnit) -> bool:
-    return previous.kind == "sentence" and previous.block == unit.block
-
-
-def _ended(text: str, unit: QuotableUnit) -> str:
-    """Of several sentences the last is ended too: only behind a full stop a number speaks for them all."""
-    several = len(sentence_spans(unit.text, None)) > 1
-    return f"{text}." if several and not unit.text.endswith(_SENTENCE_ENDS) else text
+    return f"**{words}**{text[len(words) :]}" if plain else text
 
 
 def _fenced(code: str) -> str:
     """A code block whose fence is longer than any in it."""
-    longest = max((len(run) for run in _FENCE.findall(code)), default=2)
-    fence = "`" * max(3, longest + 1)
+    longest = max(map(len, _FENCE.findall(code)), default=2)
+    fence = "`" * (longest + 1)
     return f"{fence}\n{code}\n{fence}"

@@ -1,6 +1,7 @@
-"""Messages that are no questions, and the few lines that the engine says itself.
+"""What a message is before anything is searched for: small talk, a wish for the list of documents, or a question.
 
-Both are data, a table a language, in ``phrases.toml``. The lines claim nothing: they end in a colon, greet or ask.
+The words and the few lines that the engine says itself are data, a table a language, in ``phrases.toml``. The lines
+claim nothing: they end in a colon, greet or ask.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from functools import cache
 from importlib import resources
 from typing import Any, Final, Literal
 
+from agent.knowledge.search.index_terms import subject_tokens
+from agent.thread.conversation import Message
 from verification.text.lexicon import words as listed_words
 
 Line = Literal["quoted", "also", "hello", "welcome", "unclear"]
@@ -24,6 +27,8 @@ _MARKUP: Final = re.compile(r"[\[\]<>*_`|#]+")
 _REPLIES: Final[tuple[tuple[str, Line], ...]] = (("thanks", "welcome"), ("greeting", "hello"), ("reaction", "unclear"))
 _LONGEST: Final = 12
 """Words of a message that may be small talk."""
+FEW: Final = 2
+"""A message with more words of a subject stands on its own."""
 
 
 def line(name: Line, language: str | None, *, title: str = "") -> str:
@@ -45,11 +50,6 @@ def small_talk(message: str) -> str:
     return next(filter(None, (_reply(words, language) for language in _tables())), "")
 
 
-def asks_for_documents(message: str) -> bool:
-    """Whether a message asks for nothing but the list of documents."""
-    return any(_names_documents(_words(message), language) for language in _tables())
-
-
 def _reply(words: Sequence[str], language: str) -> str:
     if " ".join(words) in _tables()[language]["about"]:
         return line("hello", language)
@@ -60,10 +60,39 @@ def _reply(words: Sequence[str], language: str) -> str:
     return ""
 
 
-def _names_documents(words: Sequence[str], language: str) -> bool:
-    nouns = _listed(language, "documents")
-    subjects = set(words) - listed_words("function_words").get(language, frozenset())
-    return not subjects.isdisjoint(nouns) and subjects <= nouns | _listed(language, "listing")
+def asks_for_documents(message: str) -> bool:
+    """Whether a message asks for nothing but the list of documents."""
+    words = set(_words(message))
+    for language in _tables():
+        nouns = _listed(language, "documents")
+        subjects = words - listed_words("function_words").get(language, frozenset())
+        if subjects & nouns and subjects <= nouns | _listed(language, "listing"):
+            return True
+    return False
+
+
+def search_query(question: str, history: tuple[Message, ...]) -> str:
+    """The words to search for; empty for small talk, which nothing is searched for."""
+    if small_talk(question):
+        return ""
+    return " ".join(filter(None, (question.strip(), " ".join(earlier_subjects(question, history)))))
+
+
+def earlier_subjects(question: str, history: tuple[Message, ...]) -> list[str]:
+    """The subject words of the question before, where this one has few; of those before it while that has few too."""
+    own = {token.casefold() for token in subject_tokens(question)}
+    if len(own) > FEW:
+        return []
+    asked = [m.text for m in history if m.role == "user" and m.addressed and not small_talk(m.text)]
+    if asked and asked[-1].strip() == question.strip():
+        asked.pop()
+    found: dict[str, str] = {}
+    for text in reversed(asked):
+        tokens = subject_tokens(text)
+        found |= {token.casefold(): token for token in tokens if token.casefold() not in own | found.keys()}
+        if len(tokens) > FEW:
+            break
+    return list(found.values())
 
 
 def _words(message: str) -> list[str]:

@@ -1,7 +1,4 @@
-"""A source's text as units that can be quoted.
-
-Sentences, list items, steps, table rows, code blocks, in their order.
-"""
+"""A source's text as units that can be quoted: sentences, list items, steps, table rows, code blocks, in order."""
 
 from __future__ import annotations
 
@@ -23,6 +20,7 @@ Kind = Literal["sentence", "field", "item", "step", "row", "code"]
 """A field is a line such as ``Owner: the platform team``."""
 
 _PARSER: Final = MarkdownIt("commonmark").enable("table")
+_LISTS: Final[dict[str, Kind]] = {"bullet_list_open": "item", "ordered_list_open": "step"}
 _FIELD: Final = re.compile(r"[*_]{0,2}[^\W\d][\w ./-]{1,30}:[*_]{0,2} \S.{0,80}")
 _ENDS: Final = re.compile(r"[.!?:;,。！？：；，…][\"'”’»)*_`\]]*$")
 _LABEL_CHARS: Final = 60
@@ -58,7 +56,10 @@ def units_of(source: Source) -> tuple[QuotableUnit, ...]:
 
 @dataclass(slots=True, kw_only=True)
 class _Reader:
-    """Walks the tokens of a text and remembers where it is."""
+    """Walks the tokens of a text and remembers where it is.
+
+    ``label`` is a line that stands as a heading and is not marked as one, ``head`` the first row of the table.
+    """
 
     source: Source
     language: str | None
@@ -67,60 +68,44 @@ class _Reader:
     headings: dict[int, str] = field(default_factory=dict)
     label: str = ""
     heading_level: int = 0
-    lists: list[str] = field(default_factory=list)
+    lists: list[Kind] = field(default_factory=list)
     marker: str = ""
     head: list[str] = field(default_factory=list)
     cells: list[str] | None = None
 
     def take(self, token: Token) -> None:
-        """One token of the parser."""
         if token.level == 0 and token.nesting >= 0:
             self.block += 1
         if token.type == "inline":
             self._inline(token.content)
         elif token.type in {"fence", "code_block"}:
-            self._add(token.content.strip("\n"), "code", self.head_context())
-        elif token.type in {"table_open", "tr_open", "tr_close"}:
-            self._table(token.type)
-        else:
-            self._place(token)
-
-    def _place(self, token: Token) -> None:
-        """What only says where the next text stands."""
-        if token.tag in {"ul", "ol"}:
-            if token.nesting > 0:
-                self.lists.append(token.tag)
-            else:
-                self.lists.pop()
-        elif token.type == "list_item_open":
-            self.marker = f"{token.info}." if token.info else "-"
+            self._add(token.content.strip("\n"), "code")
         elif token.type in {"heading_open", "heading_close"}:
             self.heading_level = int(token.tag[1]) if token.nesting > 0 else 0
-
-    def head_context(self) -> str:
-        """The words that stand above what is being read."""
-        return " › ".join(part for part in (*self.headings.values(), self.label) if part)
+        elif token.tag in {"ul", "ol"}:
+            self.lists = [*self.lists, _LISTS[token.type]] if token.nesting > 0 else self.lists[:-1]
+        elif token.type == "list_item_open":
+            self.marker = f"{token.info}." if token.info else "-"
+        else:
+            self._table(token.type)
 
     def _inline(self, content: str) -> None:
+        text = _one_line(content)
         if self.heading_level:
-            above = {level: text for level, text in self.headings.items() if level < self.heading_level}
+            above = {level: title for level, title in self.headings.items() if level < self.heading_level}
             self.headings, self.label = {**above, self.heading_level: " ".join(content.split())}, ""
         elif self.cells is not None:
-            self.cells.append(" ".join(content.split()))
-        elif self.lists:
-            self._item(_one_line(content))
-        else:
+            self.cells.append(text)
+        elif not self.lists:
             self._paragraph(content)
-
-    def _item(self, text: str) -> None:
-        """The first text of a list item; what follows in the same item is added to it."""
-        if not self.marker and self.units and self.units[-1].block == self.block:
+        elif self.marker or not self.units or self.units[-1].block != self.block:
+            self._add(text, self.lists[-1])
+            self.marker = ""
+        else:  # what follows in the same item
             last = self.units.pop()
-            text = f"{last.text} {text}"
             self.marker = last.marker
-        kind: Kind = "step" if self.lists[-1] == "ol" else "item"
-        self._add(text, kind, self.head_context())
-        self.marker = ""
+            self._add(f"{last.text} {text}", self.lists[-1])
+            self.marker = ""
 
     def _table(self, event: str) -> None:
         """Rows are read under the names of their columns; the first row gives them."""
@@ -128,19 +113,18 @@ class _Reader:
             self.head = []
         elif event == "tr_open":
             self.cells = []
-        elif self.cells is not None:
-            cells, self.cells = self.cells, None
-            if not self.head:
-                self.head = cells
-            else:
-                self._add(_row(self.head, cells), "row", self.head_context())
+        elif event == "tr_close" and self.cells is not None:
+            if self.head:
+                named = zip_longest(self.head[: len(self.cells)], self.cells, fillvalue="")
+                self._add("; ".join(f"{name}: {cell}" if name else cell for name, cell in named if cell), "row")
+            self.head, self.cells = self.head or self.cells, None
 
     def _paragraph(self, content: str) -> None:
+        """Sentences, fields, and lines that stand as headings."""
         lines = content.split("\n")
         longest = max(map(len, lines))
         held: list[str] = []
-        for index, line in enumerate(lines):
-            following = lines[index + 1] if index + 1 < len(lines) else ""
+        for line, following in zip(lines, [*lines[1:], ""], strict=True):
             is_field = _FIELD.fullmatch(line.strip()) is not None
             if not is_field and not _is_label(line, following, longest):
                 held.append(line)
@@ -149,33 +133,32 @@ class _Reader:
             held = []
             self.block += 1
             if is_field:
-                self._add(line.strip(), "field", self.head_context())
+                self._add(line.strip(), "field")
                 self.block += 1
             else:
                 self.label = line.strip()
         self._sentences(held)
 
     def _sentences(self, lines: Sequence[str]) -> None:
+        """None ends inside code."""
         text = _one_line("\n".join(lines))
         begin: int | None = None
         for start, end in sentence_spans(text, self.language):
             begin = start if begin is None else begin
             if text.count("`", begin, end) % 2 == 0 or end == len(text):
-                self._add(text[begin:end], "sentence", self.head_context())
+                self._add(text[begin:end], "sentence")
                 begin = None
 
-    def _add(self, text: str, kind: Kind, context: str) -> None:
+    def _add(self, text: str, kind: Kind) -> None:
         if text.strip():
-            marker = self.marker if kind in {"item", "step"} else ""
-            depth = max(0, len(self.lists) - 1)
             unit = QuotableUnit(
                 source=self.source,
                 text=text,
                 kind=kind,
                 block=self.block,
-                context=context,
-                marker=marker,
-                depth=depth,
+                context=" › ".join(part for part in (*self.headings.values(), self.label) if part),
+                marker=self.marker if kind in {"item", "step"} else "",
+                depth=max(0, len(self.lists) - 1),
             )
             self.units.append(unit)
 
@@ -191,8 +174,3 @@ def _is_label(line: str, following: str, longest: int) -> bool:
     short = len(text) <= min(_LABEL_CHARS, _LABEL_SHARE * longest)
     begins = following.strip()[:1]
     return bool(text) and short and not _ENDS.search(text) and (begins.isupper() or begins.isdigit())
-
-
-def _row(head: Sequence[str], cells: Sequence[str]) -> str:
-    named = zip_longest(head[: len(cells)], cells, fillvalue="")
-    return "; ".join(f"{name}: {cell}" if name else cell for name, cell in named if cell)

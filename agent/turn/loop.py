@@ -18,7 +18,7 @@ from agent.files import file_sources, with_unread
 from agent.model.judge import Judge
 from agent.model.protocol import PASSING, DecideContext, Model, ModelError
 from agent.outcome import Asked, Cancelled, TurnOutcome, outcome_name
-from agent.quoting.query import search_query
+from agent.quoting.small_talk import search_query
 from agent.thread.conversation import Message, Question
 from agent.thread.plan import begin, close, fail_next, finish
 from agent.thread.state import SOURCES_KEPT, PendingQuestion, ThreadState, aside, remember, taken_up, with_undo

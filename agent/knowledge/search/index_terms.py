@@ -1,6 +1,7 @@
-"""What an index stores of a passage and looks for: stems, pairs of an identifier's parts, pairs of characters.
+"""The words of search: which of a question carry a subject, and what an index stores of a passage and looks for.
 
-The weight is BM25F's for the passage alone, so that it can be stored. A change here needs a new version of the indexes.
+Stored are stems, pairs of an identifier's parts and pairs of characters, each with the weight of BM25F for the passage
+alone. A change of what is stored needs a new version of the indexes.
 """
 
 from __future__ import annotations
@@ -17,13 +18,15 @@ from typing import Final
 import snowballstemmer  # type: ignore[import-untyped]  # ships no types
 
 from agent.knowledge.search.postings import MOST_IMPACT
-from agent.knowledge.search.tokens import is_function_word, subject_tokens, tokens
 from verification.text.language import detect
+from verification.text.lexicon import words as listed_words
 
 MAX_TERMS: Final = 60
 """More terms than this come from a pasted log, not from a question; each is read from the index."""
-
-CJK_RUN: Final = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]+")
+_CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+_CJK_RUN: Final = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]+")
+_TOKEN: Final = re.compile(r"[^\s\"'“”„«»‘’`()\[\]{}<>|,;!?！？。！、，：…]+")
+_OUTSIDE: Final = ".:-_/*=#~+&%$@^\\"
 _WORD: Final = re.compile(r"[^\W_]+")
 _JOINED: Final = re.compile(r"[^\W_]+(?:(?:[^\w\s\"'“”„«»‘’`()\[\]{}<>|,;!?]|_)+[^\W_]+)*")
 """Words with nothing between them that ends an identifier."""
@@ -31,7 +34,6 @@ _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
 _EDGES: Final = ".,:;()\"'"
 _MOST_CHARS: Final = 200
 """Longer runs of letters are no words."""
-
 _SATURATION: Final = 1.2
 _LENGTH_SHARE: Final = 0.75
 """BM25's usual parameters."""
@@ -39,18 +41,81 @@ _HEAD_WORDS: Final = 26
 _BODY_WORDS: Final = 136
 """Fields of this length count a word as it stands; shorter ones more, up to four times, longer ones less.
 The means of the collection that the ranking was chosen on; fixed, so that a passage stays as it was written."""
+_ASKING: Final = frozenset(
+    """
+    long often many much quickly soon fast far big large tell explain describe happen happens happened need needs needed
+    told want wants wanted know find use uses used using way please thanks say says mean means per s t m d re ve ll u 00
+    make makes made making do done go goes going take takes took taken taking get getting give gives gave given
+    put try handle handles handled handling deal deals work works working come comes show let look help have
+    ask asks asked asking contact talk possible able looks ok okay ones
+    whats hows wheres whos whens im ive dont cant doesnt isnt
+    during since via among während innerhalb pendant selama exactly actually properly usually normally really supposed
+    machen macht mache gemacht tun tut gehen geht läuft laufen bekommen bekomme bekommt kriege kriegen brauche braucht
+    oft hoch brauchen nutzen benutzen wollen möchte passiert passieren funktioniert funktionieren erkläre erklären
+    faire fais fait faites utiliser obtenir besoin vouloir veux passe passer marche fonctionne expliquer explique dire
+    hacer hago hace hacemos usar conseguir obtener necesito necesita querer quiero pasa funciona explicar explica decir
+    membuat buat melakukan lakukan menggunakan pakai mendapatkan butuh perlu ingin mau terjadi cara jelaskan ceritakan
+    """.split()  # noqa: SIM905 - words read better as words
+)
+"""Words that ask but name no subject."""
 
 
-def lexemes(text: str) -> list[str]:
-    """The stems of all words, in order, in lower case and without accents."""
-    return _words_and_pairs(text)[0]
+def tokens(text: str) -> list[str]:
+    """Words as written, identifiers whole (``--force``, ``v2.3``, ``FH-2002``), without punctuation at the edges."""
+    return [token for raw in _TOKEN.findall(text) if (token := raw.strip(_OUTSIDE))]
+
+
+def subject_tokens(text: str) -> list[str]:
+    """The tokens that carry a subject, once each."""
+    language = detect(text)
+
+    def says_something(token: str) -> bool:
+        parts = _WORD.findall(token)
+        return not all(_is_function_word(part, language) or part in _ASKING for part in parts)
+
+    return [token for token in dict.fromkeys(tokens(text)) if _CJK.search(token) or says_something(token.lower())]
+
+
+def _is_function_word(word: str, language: str | None) -> bool:
+    """Whether a lower-case word carries only grammar; an unknown language is taken as English."""
+    listed = listed_words("function_words")
+    return word in listed.get(language or "en", listed["en"])
+
+
+def words_of(query: str) -> list[str]:
+    """What to look for: stems, pairs of the parts of an identifier, pairs of characters."""
+    found: dict[str, None] = {}
+    for term in query_terms(query):
+        words = [term] if _CJK_RUN.fullmatch(term) else _words_and_pairs(term)[0]
+        found.update(dict.fromkeys(words if len(words) == 1 else map(" ".join, pairwise(words))))
+    return list(found)
+
+
+def query_terms(query: str) -> list[str]:
+    """What to look for: a word, the words of an identifier that stand together, or a pair of characters.
+
+    Tokens that carry only grammar are left out unless none says what the question is about. Words that only ask
+    ("use", "get") are looked for as well: they tell little, which their frequency says by itself.
+    """
+    language, about_something = detect(query), subject_tokens(query)
+    terms: dict[str, None] = {}
+    for token in tokens(query):
+        if about_something and _is_function_word(token.lower(), language):
+            continue
+        terms |= dict.fromkeys(_pairs(token))
+        words = _WORD.findall(_CJK_RUN.sub(" ", token))
+        if words:
+            terms[" ".join(words)] = None
+        if len(words) > 1:
+            terms |= {part: None for part in words if len(part) > 1 and not _is_function_word(part.lower(), "en")}
+    return list(terms)[:MAX_TERMS]
 
 
 def impacts(title: str, path: str, text: str) -> dict[str, int]:
     """What each word says in one passage, from 1 to ``MOST_IMPACT``; ``path`` are its headings."""
     head, head_length = _head(title, path)
     words, pairs = _words_and_pairs(text)
-    words += grams(path, text).split()
+    words += _pairs(path) + _pairs(text)
     body = Counter(words)
     body.update(pairs)
     in_head, in_body = _share(head_length, _HEAD_WORDS), _share(len(words), _BODY_WORDS)
@@ -71,15 +136,6 @@ def _share(length: int, usual: int) -> float:
     return 1 / (1 - _LENGTH_SHARE + _LENGTH_SHARE * length / usual)
 
 
-def words_of(query: str) -> list[str]:
-    """What to look for: stems, pairs of the parts of an identifier, pairs of characters."""
-    found: dict[str, None] = {}
-    for term in query_terms(query):
-        words = [term] if CJK_RUN.fullmatch(term) else lexemes(term)
-        found.update(dict.fromkeys(words if len(words) == 1 else map(" ".join, pairwise(words))))
-    return list(found)
-
-
 def _words_and_pairs(text: str) -> tuple[list[str], list[str]]:
     """Stems in order, and of identifiers (``FH-2002``, ``full-text``) each two that stand together."""
     words: list[str] = []
@@ -96,16 +152,18 @@ def _words_and_pairs(text: str) -> tuple[list[str], list[str]]:
     return words, pairs
 
 
+def _pairs(text: str) -> list[str]:
+    """The pairs of characters of all Chinese, Japanese and Thai runs; a lone one stands for itself."""
+    runs = _CJK_RUN.findall(text)
+    return [pair for run in runs for pair in ([run[i : i + 2] for i in range(len(run) - 1)] or [run])]
+
+
 def _plain(text: str) -> str:
     """Lower case without accents; Chinese, Japanese and Thai are left to the pairs."""
     if text.isascii():
         return text.lower()
-    apart = unicodedata.normalize("NFKD", CJK_RUN.sub(" ", text))
-    return _NOT_ASCII.sub(_without_marks, apart).lower()
-
-
-def _without_marks(found: re.Match[str]) -> str:
-    return "".join(c for c in found[0] if not unicodedata.combining(c))
+    apart = unicodedata.normalize("NFKD", _CJK_RUN.sub(" ", text))
+    return _NOT_ASCII.sub(lambda found: "".join(c for c in found[0] if not unicodedata.combining(c)), apart).lower()
 
 
 @lru_cache(maxsize=100_000)
@@ -115,42 +173,3 @@ def _stem(word: str) -> str:
         return word[:_MOST_CHARS]
     stem = str(snowballstemmer.stemmer("porter").stemWord(word[:_MOST_CHARS]))
     return stem or word  # of "s" nothing would be left
-
-
-def query_terms(query: str) -> list[str]:
-    """What to look for: a word, the words of an identifier that stand together, or a pair of characters."""
-    terms: dict[str, None] = {}
-    for token in _worth_looking_for(query):
-        runs = CJK_RUN.findall(token)
-        for run in runs:
-            terms.update(dict.fromkeys(_pairs(run)))
-        rest = _WORD.findall(CJK_RUN.sub(" ", token))
-        if rest:
-            terms[" ".join(rest)] = None
-        if len(rest) > 1:
-            terms.update(dict.fromkeys(part for part in rest if _says_something(part)))
-    return list(terms)[:MAX_TERMS]
-
-
-def _worth_looking_for(query: str) -> list[str]:
-    """All tokens but those that carry only grammar, once each; all of them if none says what the question is about.
-
-    Words that only ask ("use", "get") are looked for as well: they tell little, which their frequency says by itself.
-    """
-    every, language = list(dict.fromkeys(tokens(query))), detect(query)
-    if not subject_tokens(query):
-        return every
-    return [token for token in every if not is_function_word(token.lower(), language)]
-
-
-def _says_something(part: str) -> bool:
-    return len(part) > 1 and not is_function_word(part.lower(), "en")
-
-
-def grams(*texts: str) -> str:
-    """The character pairs of all Chinese, Japanese and Thai runs, for a column of their own."""
-    return " ".join(pair for text in texts for run in CJK_RUN.findall(text) for pair in _pairs(run))
-
-
-def _pairs(run: str) -> list[str]:
-    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]

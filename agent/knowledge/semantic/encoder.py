@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +31,7 @@ _ERF: Final = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429
 _ERF_P: Final = 0.3275911
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Linear:
+class _Linear(NamedTuple):
     """``blocks`` are ``(count, inputs, width)``, ``bias`` is ``(count, 1, width)``."""
 
     blocks: Floats
@@ -46,8 +44,7 @@ class _Linear:
         return result
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Norm:
+class _Norm(NamedTuple):
     scale: Floats
     shift: Floats
     epsilon: np.float32
@@ -62,8 +59,7 @@ class _Norm:
         return rows
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Layer:
+class _Layer(NamedTuple):
     """One layer; a block of ``mixed`` is a head of queries, keys or values, the queries scaled for the dot product."""
 
     mixed: _Linear
@@ -96,10 +92,22 @@ class SentenceEncoder:
         self._tokenizer = tokenizer_of(folder, shape.most_tokens)
         weights = Weights(folder / "model.safetensors")
         self._words = weights.table("embeddings.word_embeddings.weight")
-        self._places = weights.table("embeddings.position_embeddings.weight")
-        self._places = self._places + weights.table("embeddings.token_type_embeddings.weight")[0]
-        self._norm = _norm(weights, "embeddings.LayerNorm", shape.epsilon)
-        self._layers = tuple(_layer(weights, number, shape.heads, shape.epsilon) for number in range(shape.layers))
+        types = weights.table("embeddings.token_type_embeddings.weight")
+        self._places = weights.table("embeddings.position_embeddings.weight") + types[0]
+        norm = partial(_norm, weights, np.float32(shape.epsilon))
+        self._norm = norm("embeddings.LayerNorm")
+        layers = (f"encoder.layer.{number}" for number in range(shape.layers))
+        self._layers = tuple(
+            _Layer(
+                mixed=_mixed(weights, f"{layer}.attention.self", shape.heads),
+                attended=_linear(*weights.linear(f"{layer}.attention.output.dense"), _BLOCK),
+                attended_norm=norm(f"{layer}.attention.output.LayerNorm"),
+                wide=_linear(*weights.linear(f"{layer}.intermediate.dense"), _BLOCK),
+                narrow=_linear(*weights.linear(f"{layer}.output.dense"), _BLOCK),
+                narrow_norm=norm(f"{layer}.output.LayerNorm"),
+            )
+            for layer in layers
+        )
         self.dimensions = int(self._words.shape[1])
         self.name = name_of(folder, weights)
         self.question = lru_cache(maxsize=_QUESTIONS_KEPT)(self._question)
@@ -136,7 +144,7 @@ class SentenceEncoder:
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
     """Which texts go together: of like length, about ``_TOKENS_AT_ONCE`` tokens with what fills up the short ones."""
     batch: list[int] = []
-    for at in sorted(range(len(lengths)), key=lambda number: lengths[number]):
+    for at in sorted(range(len(lengths)), key=lengths.__getitem__):
         if batch and (len(batch) + 1) * lengths[at] > _TOKENS_AT_ONCE:
             yield batch
             batch = []
@@ -181,32 +189,21 @@ def _gelu(numbers: Floats) -> None:
         x -= tail
 
 
-def _layer(weights: Weights, number: int, heads: int, epsilon: float) -> _Layer:
-    inside = f"encoder.layer.{number}"
-    query, key, value = (weights.linear(f"{inside}.attention.self.{name}") for name in ("query", "key", "value"))
-    scale = np.float32(1 / math.sqrt(len(query[1]) // heads))
-    parts = ((query[0] * scale, query[1] * scale), key, value)
-    return _Layer(
-        mixed=_linear(
-            np.concatenate([weight for weight, _ in parts]),
-            np.concatenate([bias for _, bias in parts]),
-            len(query[1]) // heads,
-        ),
-        attended=_linear(*weights.linear(f"{inside}.attention.output.dense"), _BLOCK),
-        attended_norm=_norm(weights, f"{inside}.attention.output.LayerNorm", epsilon),
-        wide=_linear(*weights.linear(f"{inside}.intermediate.dense"), _BLOCK),
-        narrow=_linear(*weights.linear(f"{inside}.output.dense"), _BLOCK),
-        narrow_norm=_norm(weights, f"{inside}.output.LayerNorm", epsilon),
-    )
+def _mixed(weights: Weights, name: str, heads: int) -> _Linear:
+    """Queries, keys and values in one."""
+    (query, query_bias), *others = (weights.linear(f"{name}.{part}") for part in ("query", "key", "value"))
+    width = len(query_bias) // heads
+    scale = np.float32(1 / math.sqrt(width))
+    parts = ((query * scale, query_bias * scale), *others)
+    return _linear(np.concatenate([weight for weight, _ in parts]), np.concatenate([bias for _, bias in parts]), width)
 
 
 def _linear(weight: Floats, bias: Floats, width: int) -> _Linear:
     """Blocks of ``width`` columns out of ``(outputs, inputs)``; of fewer, where that does not divide the outputs."""
     width = math.gcd(len(bias), width)
     blocks = np.ascontiguousarray(weight.reshape(-1, width, weight.shape[1]).transpose(0, 2, 1))
-    return _Linear(blocks=blocks, bias=bias.reshape(-1, 1, width))
+    return _Linear(blocks, bias.reshape(-1, 1, width))
 
 
-def _norm(weights: Weights, name: str, epsilon: float) -> _Norm:
-    scale, shift = weights.norm(name)
-    return _Norm(scale=scale, shift=shift, epsilon=np.float32(epsilon))
+def _norm(weights: Weights, epsilon: np.float32, name: str) -> _Norm:
+    return _Norm(weights.table(f"{name}.weight"), weights.table(f"{name}.bias"), epsilon)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,16 @@ class ModelFilesError(Exception):
     """The folder holds no model that can be used; the text says why, fit for the admin."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+@contextmanager
+def _needed(what: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError, struct.error) as error:
+        message = f"{what} ({type(error).__name__})"
+        raise ModelFilesError(message) from None
+
+
+class Shape(NamedTuple):
     """What ``config.json`` says."""
 
     layers: int
@@ -40,13 +48,10 @@ class Weights:
 
     def __init__(self, path: Path) -> None:
         """Map the file. Raises ``ModelFilesError``."""
-        try:
+        with _needed(f"{path} is no file of weights"):
             data = np.memmap(path, np.uint8, "r")
             (length,) = struct.unpack("<Q", data[:8].tobytes())
             self._header: Mapping[str, Any] = json.loads(data[8 : 8 + length].tobytes())
-        except (OSError, ValueError, struct.error) as error:
-            message = f"{path} is no file of weights ({type(error).__name__})"
-            raise ModelFilesError(message) from None
         self._path = path
         self._data = data[8 + length :]
 
@@ -57,13 +62,10 @@ class Weights:
 
     def table(self, name: str) -> Floats:
         """The tensor of that name, as it lies in the file. Raises ``ModelFilesError``."""
-        try:
+        with _needed(f"{self._path} has no usable {name}"):
             entry = self._header[name]
             first, last = entry["data_offsets"]
             found = self._data[first:last].view(_TYPES[entry["dtype"]]).reshape(entry["shape"])
-        except (KeyError, TypeError, ValueError) as error:
-            message = f"{self._path} has no usable {name} ({type(error).__name__})"
-            raise ModelFilesError(message) from None
         return np.asarray(found, np.float32)
 
     def linear(self, name: str) -> tuple[Floats, Floats]:
@@ -73,10 +75,6 @@ class Weights:
             message = f"{self._path} has no usable {name} (its shape)"
             raise ModelFilesError(message)
         return weight, bias
-
-    def norm(self, name: str) -> tuple[Floats, Floats]:
-        """What a normed row is multiplied with, and what is added. Raises ``ModelFilesError``."""
-        return self.table(f"{name}.weight"), self.table(f"{name}.bias")
 
 
 def name_of(folder: Path, weights: Weights) -> str:
@@ -89,38 +87,27 @@ def name_of(folder: Path, weights: Weights) -> str:
 
 def shape_of(folder: Path) -> Shape:
     """The model's shape. Raises ``ModelFilesError``, for a model of another kind as well."""
-    try:
+    with _needed(f"{folder} has no usable config.json"):
         config = json.loads((folder / "config.json").read_bytes())
         limit = folder / "sentence_bert_config.json"
-        most = (
-            json.loads(limit.read_bytes())["max_seq_length"] if limit.is_file() else config["max_position_embeddings"]
-        )
+        positions = int(config["max_position_embeddings"])
+        most = int(json.loads(limit.read_bytes())["max_seq_length"]) if limit.is_file() else positions
         if (config["model_type"], config["hidden_act"]) != ("bert", "gelu"):
             message = f"{folder} holds a model of another kind; one of the form of all-MiniLM-L6-v2 is needed"
             raise ModelFilesError(message)
-        if int(config["hidden_size"]) % int(config["num_attention_heads"]):
+        layers, heads = int(config["num_hidden_layers"]), int(config["num_attention_heads"])
+        if int(config["hidden_size"]) % heads:
             message = f"{folder} has no usable config.json (its heads do not divide its size)"
             raise ModelFilesError(message)
-        return Shape(
-            layers=int(config["num_hidden_layers"]),
-            heads=int(config["num_attention_heads"]),
-            epsilon=float(config["layer_norm_eps"]),
-            most_tokens=min(int(most), int(config["max_position_embeddings"])),
-        )
-    except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError) as error:
-        message = f"{folder} has no usable config.json ({type(error).__name__})"
-        raise ModelFilesError(message) from None
+        return Shape(layers, heads, float(config["layer_norm_eps"]), min(most, positions))
 
 
 def tokenizer_of(folder: Path, most_tokens: int) -> Tokenizer:
     """The tokenizer, without padding, cutting what is longer. Raises ``ModelFilesError``."""
     path = folder / "tokenizer.json"
-    try:
+    with _needed(f"{path} is no tokenizer"):
         text = path.read_text(encoding="utf-8")
         json.loads(text)["model"]["vocab"]  # what is wrong beyond this, the library says in its own words
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        message = f"{path} is no tokenizer ({type(error).__name__})"
-        raise ModelFilesError(message) from None
     tokenizer: Tokenizer = Tokenizer.from_str(text)
     tokenizer.no_padding()
     tokenizer.enable_truncation(most_tokens)

@@ -9,9 +9,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from statistics import fmean
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import structlog
@@ -33,18 +32,16 @@ _REST: Final = 10
 _STORED: Final = np.dtype("<f2")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Known:
-    """The vectors as they stood at ``stamp``: row *n* of ``vectors`` belongs to passage ``numbers[n]``, in order.
+class _Known(NamedTuple):
+    """The vectors as they stood at ``stamp``: row *n* of ``vectors`` belongs to passage ``numbers[n]``, in order."""
 
-    Before ``again`` (of the monotonic clock) they are not read anew.
-    """
+    stamp: str
+    numbers: NDArray[np.int64]
+    rows: Mapping[bytes, int]
+    vectors: Vectors
 
-    stamp: str = ""
-    numbers: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
-    rows: dict[bytes, int] = field(default_factory=dict)
-    vectors: Vectors = field(default_factory=lambda: np.empty((0, 0), np.float32))
-    again: float = 0.0
+
+_NOTHING: Final = _Known("", np.empty(0, np.int64), {}, np.empty((0, 0), np.float32))
 
 
 class SemanticRanks:
@@ -53,7 +50,9 @@ class SemanticRanks:
     def __init__(self, encoder: SentenceEncoder, tables: VectorTables) -> None:
         self._encoder = encoder
         self._tables = tables
-        self._known = _Known()
+        self._known = _NOTHING
+        self._again = 0.0
+        """Before this time of the monotonic clock the vectors are not read anew."""
         self._reading = threading.Lock()
 
     def ranked(self, query: str, by_words: Sequence[Ranked], most: int) -> Sequence[Ranked]:
@@ -118,7 +117,7 @@ class SemanticRanks:
 
         While many are made they change every few seconds: no more than a tenth of the time goes into reading them.
         """
-        if not now and time.monotonic() < self._known.again:
+        if not now and time.monotonic() < self._again:
             return self._known
         stamp = self._tables.stamp()
         if stamp == self._known.stamp or not self._reading.acquire(blocking=now or not self._known.stamp):
@@ -126,8 +125,8 @@ class SemanticRanks:
         try:
             if stamp != self._known.stamp:
                 began = time.monotonic()
-                known = self._read(self._known, stamp)
-                self._known = replace(known, again=time.monotonic() + _REST * (time.monotonic() - began))
+                self._known = self._read(self._known, stamp)
+                self._again = time.monotonic() + _REST * (time.monotonic() - began)
             return self._known
         finally:
             self._reading.release()
@@ -135,24 +134,16 @@ class SemanticRanks:
     def _read(self, before: _Known, stamp: str) -> _Known:
         """Only vectors that this process does not have yet are read."""
         if model_of(stamp) != self._encoder.name:
-            return _Known(stamp=stamp)
+            return _NOTHING._replace(stamp=stamp)
         places = self._tables.places()
-        vectors = np.empty((len(places), self._encoder.dimensions), np.float32)
-        there = np.ones(len(places), np.bool_)
-        lacking: dict[bytes, list[int]] = {}
-        for at, (_, digest) in enumerate(places):
-            if (row := before.rows.get(digest)) is not None:
-                vectors[at] = before.vectors[row]
-            else:
-                lacking.setdefault(digest, []).append(at)
-        for digest, stored in self._tables.held(list(lacking)).items():
-            vectors[lacking.pop(digest)] = np.frombuffer(stored, _STORED)
-        for rows in lacking.values():
-            there[rows] = False
-        numbers = np.array([number for number, _ in places], np.int64)[there]
-        digests = [digest for (_, digest), here in zip(places, there, strict=True) if here]
-        rows_of = {digest: at for at, digest in enumerate(digests)}
-        return _Known(stamp=stamp, numbers=numbers, rows=rows_of, vectors=vectors[there])
+        new = self._tables.held({digest for _, digest in places if digest not in before.rows})
+        placed = [(number, digest) for number, digest in places if digest in before.rows or digest in new]
+        vectors = np.empty((len(placed), self._encoder.dimensions), np.float32)
+        for at, (_, digest) in enumerate(placed):
+            row = before.rows.get(digest)
+            vectors[at] = np.frombuffer(new[digest], _STORED) if row is None else before.vectors[row]
+        numbers = np.array([number for number, _ in placed], np.int64)
+        return _Known(stamp, numbers, {digest: at for at, (_, digest) in enumerate(placed)}, vectors)
 
 
 def _nearest(known: _Known, cosines: Vectors, most: int) -> list[Ranked]:

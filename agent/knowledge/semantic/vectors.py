@@ -5,14 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.index.tables import Session, insert, marks, parts, put_setting
 
-_STAMP: Final = "SELECT value FROM settings WHERE name = 'vectors'"
 _COUNTS: Final = """
 SELECT (SELECT count(*) FROM passage_vectors v JOIN passages p ON p.number = v.number),
   (SELECT coalesce(sum(chunks), 0) FROM documents), (SELECT count(*) FROM passage_vectors)
@@ -34,8 +32,7 @@ _TIDY: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unplaced:
+class Unplaced(NamedTuple):
     """A passage that has no vector yet."""
 
     number: int
@@ -66,41 +63,37 @@ class VectorTables:
     def __init__(self, index: KnowledgeIndex) -> None:
         self._index = index
 
+    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        with self._index.session() as session:
+            return list(session.execute(statement, values))
+
     def alone(self) -> AbstractContextManager[bool]:
         """Whether this process may make vectors now: one does at a time, and lets go of it when it dies."""
         return self._index.alone("vectors")
 
     def begin(self, model: str) -> None:
         """What passages have of another model counts as nothing; its vectors go with ``tidy``."""
-        with self._index.session(write=True) as session:
-            if model_of(_stamp(session)) not in {"", model}:
+        if model_of(self.stamp()) not in {"", model}:
+            with self._index.session(write=True) as session:
                 session.execute("DELETE FROM passage_vectors")
                 session.execute("DELETE FROM settings WHERE name = 'vectors'")
 
     def counts(self) -> tuple[int, int, int]:
         """How many passages have a vector, of how many, and how many had one with those that are gone."""
-        with self._index.session() as session:
-            having, every, ever = session.execute(_COUNTS).fetchone()
+        ((having, every, ever),) = self._rows(_COUNTS)
         return int(having), int(every), int(ever)
 
     def missing(self) -> list[int]:
         """The numbers of the passages that have no vector."""
-        with self._index.session() as session:
-            return [number for (number,) in session.execute(_MISSING)]
+        return [number for (number,) in self._rows(_MISSING)]
 
     def texts(self, numbers: Sequence[int]) -> list[Unplaced]:
         """The passages of these numbers that are still there."""
-        with self._index.session() as session:
-            rows = session.execute(_TEXTS.format(marks(numbers)), numbers).fetchall()
-        return [Unplaced(number=number, title=title, heading=name, text=text) for number, title, name, text in rows]
+        return [Unplaced(*row) for row in self._rows(_TEXTS.format(marks(numbers)), numbers)]
 
     def held(self, digests: Iterable[bytes]) -> dict[bytes, bytes]:
         """Vectors by digest, those that there are; 16-bit floats, lowest byte first."""
-        found: dict[bytes, bytes] = {}
-        with self._index.session() as session:
-            for some in parts(digests):
-                found.update(session.execute(_HELD.format(marks(some)), some))
-        return found
+        return dict(row for some in parts(digests) for row in self._rows(_HELD.format(marks(some)), some))
 
     def put(self, places: Iterable[tuple[int, bytes]], vectors: Mapping[bytes, bytes], model: str) -> None:
         """Store vectors, and which passages have which."""
@@ -118,18 +111,11 @@ class VectorTables:
 
     def stamp(self) -> str:
         """What changes with every change of the vectors; nothing where there never were any."""
-        with self._index.session() as session:
-            return _stamp(session)
+        return "".join(stamp for (stamp,) in self._rows("SELECT value FROM settings WHERE name = 'vectors'"))
 
     def places(self) -> list[tuple[int, bytes]]:
         """Which passage has which vector, all of them, by number."""
-        with self._index.session() as session:
-            return list(session.execute("SELECT number, digest FROM passage_vectors ORDER BY number"))
-
-
-def _stamp(session: Session) -> str:
-    known = session.execute(_STAMP).fetchone()
-    return str(known[0]) if known else ""
+        return self._rows("SELECT number, digest FROM passage_vectors ORDER BY number")
 
 
 def _put_stamp(session: Session, model: str) -> None:

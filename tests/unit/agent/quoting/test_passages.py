@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent.quoting.passages import MOST, PASSAGE_CHARS, THRESHOLD, Asked, fitting, ranked_passages
+from agent.quoting.passages import MOST, PASSAGE_CHARS, THRESHOLD, fitting, ranked_passages, weights_of
 from agent.quoting.units import QuotableUnit
 from verification.types import Source
 
@@ -22,21 +22,21 @@ PLANTS = (
 
 
 def test_d2_the_heading_and_the_title_tell_passages_apart() -> None:
-    best = fitting(Asked(text="How much light do cacti need?"), PLANTS, nothing)[0]
-    assert (best.source.title, best.best.context, best.best.text) == ("Cacti", "Light", "Cacti stand in the sun.")
+    best = fitting(weights_of("How much light do cacti need?"), PLANTS, nothing)[0]
+    assert (best.best.source.title, best.best.context, best.best.text) == ("Cacti", "Light", "Cacti stand in the sun.")
 
 
 def test_b_below_the_threshold_nothing_is_shown() -> None:
-    asked = Asked(text="Which fertiliser suits orchids?")
+    asked = weights_of("Which fertiliser suits orchids?")
     assert fitting(asked, PLANTS, nothing) == ()
     assert ranked_passages(asked, PLANTS)[0].score < THRESHOLD
-    assert ranked_passages(Asked(text="?"), ()) == ()
+    assert ranked_passages(weights_of("?"), ()) == ()
 
 
 def test_b_passages_are_short_and_three_at_most() -> None:
     filler = " ".join(f"Word {number} says nothing." for number in range(80))
     many = tuple(source(n, f"Page {n}", f"{filler} Kiwis ripen {n} days. {filler}") for n in range(6))
-    found = fitting(Asked(text="How long do kiwis ripen?"), many, nothing)
+    found = fitting(weights_of("How long do kiwis ripen?"), many, nothing)
     assert len(found) == MOST
     for each in found:
         assert sum(len(unit.text) for unit in each.units) <= PASSAGE_CHARS
@@ -51,19 +51,19 @@ def test_d6_of_equal_passages_the_newer_comes_first_and_none_twice() -> None:
         source(2, "Meals", text.format(60), updated="2026-01-01"),
     )
     again = source(3, "Copy", text.format(60), updated="2025-01-01")
-    found = fitting(Asked(text="What is the limit for meals?"), (old, again, new), nothing)
-    assert [each.source.id for each in found] == [2, 1]
+    found = fitting(weights_of("What is the limit for meals?"), (old, again, new), nothing)
+    assert [each.best.source.id for each in found] == [2, 1]
 
 
 def test_a2_words_of_the_question_before_decide_among_equals() -> None:
-    found = fitting(Asked(text="And the light?", earlier="water ferns"), PLANTS, nothing)
-    assert (found[0].source.title, found[0].best.context) == ("Ferns", "Light")
+    found = fitting(weights_of("And the light?", earlier="water ferns"), PLANTS, nothing)
+    assert (found[0].best.source.title, found[0].best.context) == ("Ferns", "Light")
 
 
 def test_b_a_line_about_the_document_is_shown_only_to_who_asks_for_it() -> None:
     page = source(1, "Cacti", "Last updated: 2026-05-04\n\nCacti are watered once a month.\n\nOwner: the gardener")
     shown = {
-        question: [unit.text for unit in fitting(Asked(text=question), [page], nothing)[0].units]
+        question: [unit.text for unit in fitting(weights_of(question), [page], nothing)[0].units]
         for question in ("When are cacti watered?", "Who is the owner of the cacti?")
     }
     assert shown["When are cacti watered?"] == ["Cacti are watered once a month."]

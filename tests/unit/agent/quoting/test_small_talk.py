@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.quoting.query import search_query
-from agent.quoting.small_talk import asks_for_documents, line, small_talk
+from agent.quoting.small_talk import asks_for_documents, line, search_query, small_talk
 from agent.thread.conversation import Message
 
 

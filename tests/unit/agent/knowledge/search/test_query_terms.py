@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.knowledge.search.index_terms import MAX_TERMS, grams, query_terms
+from agent.knowledge.search.index_terms import MAX_TERMS, impacts, query_terms, subject_tokens, tokens
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_d2_questions_become_terms(query: str, terms: list[str]) -> None:
 
 @given(st.text(max_size=200))
 def test_d2_terms_are_words_only(query: str) -> None:
-    assert all(term.replace(" ", "").isalnum() or grams(term) for term in query_terms(query))
+    assert all(term.replace(" ", "").isalnum() or impacts("", "", term) for term in query_terms(query))
 
 
 def test_d2_a_pasted_log_is_cut() -> None:
@@ -39,4 +39,21 @@ def test_d2_a_pasted_log_is_cut() -> None:
 
 
 def test_f9_pairs_are_only_of_scripts_without_spaces() -> None:
-    assert grams("plain", "日本語 text 本") == "日本 本語 本"
+    assert set(impacts("", "", "plain 日本語 text 本")) == {"plain", "日本", "本語", "text", "本"}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Use `--force` (v2.3), now!", ["Use", "force", "v2.3", "now"]),
+        ("FH-2002: status/409", ["FH-2002", "status/409"]),
+        ("?! ... --", []),
+    ],
+)
+def test_d2_identifiers_stay_whole(text: str, found: list[str]) -> None:
+    assert tokens(text) == found
+
+
+def test_d2_words_without_a_subject_are_dropped_unless_nothing_is_left() -> None:
+    assert subject_tokens("How long is the freeze, and what is the freeze?") == ["freeze"]
+    assert subject_tokens("What is it?") == []
