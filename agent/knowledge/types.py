@@ -183,16 +183,13 @@ class Source(Protocol):
     @property
     def key(self) -> str:
         """What all its documents' keys begin with."""
-        ...
 
     @property
     def part(self) -> str:
         """Which part of it is read, where settings choose one: another part is another thing to read."""
-        ...
 
     def documents(self, ground: Ground) -> Iterator[Readable]:
         """All of them; what cannot be read, or is away (its keys' beginning, less ``/``), is told to ``ground``."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

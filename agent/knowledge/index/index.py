@@ -10,28 +10,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Final, Protocol, Self
 
+from agent.knowledge.index import results, tables
 from agent.knowledge.index.build import IndexRun
-from agent.knowledge.index.results import (
-    CANDIDATES,
-    DOCUMENTS,
-    FOUND,
-    HOLDINGS,
-    PART,
-    document_of,
-    meant,
-    passage_of,
-    spread,
-)
-from agent.knowledge.index.tables import (
-    MOST_PASSAGES,
-    Session,
-    marks,
-    numbers_of,
-    parts,
-    postings,
-    put_setting,
-    states,
-)
+from agent.knowledge.index.tables import Session
 from agent.knowledge.search.index_terms import words_of
 from agent.knowledge.search.postings import best, rarities
 from agent.knowledge.types import Document, Holding, IndexReport, Passage, PutOff, Source, SourceState
@@ -50,15 +31,12 @@ class Meaning(Protocol):
 
     def ranked(self, query: str, by_words: Sequence[Ranked], most: int) -> Sequence[Ranked]:
         """The best passages, best first: those that the words found, and others."""
-        ...
 
     def make(self, *, progress: Callable[[int, int], None] | None = None, stop: threading.Event | None = None) -> int:
         """Make what is missing; how many passages that were. Nothing while another process is at it."""
-        ...
 
     def counts(self) -> tuple[int, int]:
         """How many passages can be found by meaning, of how many."""
-        ...
 
 
 class KnowledgeIndex(ABC):
@@ -98,12 +76,12 @@ class KnowledgeIndex(ABC):
     ) -> IndexReport:
         """Make the index hold exactly the documents under ``roots``; a root that is not there keeps what it had."""
         with self._building() as session:
-            put_setting(session, "docs_url", docs_url)
+            tables.put_setting(session, "docs_url", docs_url)
             return IndexRun(session, progress).take_all(roots)
 
     def search(self, query: str, *, limit: int = 8) -> tuple[Passage, ...]:
         """The best passages for ``query``, best first, none twice; any text is a valid query."""
-        most = CANDIDATES * limit
+        most = results.CANDIDATES * limit
         if self.meaning is None or most < 1:
             return self.passages(self.by_words(query, most), limit)
         deep = max(most, COMPARED)
@@ -115,9 +93,9 @@ class KnowledgeIndex(ABC):
         if not words or most < 1:
             return ()
         with self.session() as session:
-            passages, found = postings(session, words)
+            passages, found = tables.postings(session, words)
             ranked = best(found, passages=passages, most=most)
-            numbers = numbers_of(session, (place for place, _ in ranked))
+            numbers = tables.numbers_of(session, (place for place, _ in ranked))
         return [(numbers[place], score) for place, score in ranked if place in numbers]
 
     def passages(self, ranked: Sequence[Ranked], limit: int) -> tuple[Passage, ...]:
@@ -125,46 +103,46 @@ class KnowledgeIndex(ABC):
         if limit < 1:
             return ()
         with self.session() as session:
-            return spread(_read(session, ranked, limit), limit)
+            return results.spread(_read(session, ranked, limit), limit)
 
     def rarity(self, query: str) -> Mapping[str, float]:
         """What each word of ``query`` says among all passages: the fewer passages have it, the more."""
         words = words_of(query)
         with self.session() as session:
-            passages, found = postings(session, words)
+            passages, found = tables.postings(session, words)
             return rarities(found, words, passages)
 
     def part(self, document: str, first: int, last: int) -> tuple[Passage, ...]:
         """The passages of one document from one number to another, both included, in order."""
-        reach = (max(0, first), min(last, MOST_PASSAGES - 1))
+        reach = (max(0, first), min(last, tables.MOST_PASSAGES - 1))
         with self.session() as session:
-            return tuple(map(passage_of, session.execute(PART, (document, *reach))))
+            return tuple(map(results.passage_of, session.execute(results.PART, (document, *reach))))
 
     def documents(self) -> tuple[Document, ...]:
         """All documents without their texts, by id."""
         with self.session() as session:
-            found = map(document_of, session.execute(DOCUMENTS.format("''")))
+            found = map(results.document_of, session.execute(results.DOCUMENTS.format("''")))
             return tuple(sorted(found, key=lambda document: document.id))
 
     def document(self, name_or_id: str) -> Document | None:
         """One document with its text, by id, title or file name (case and suffix do not matter)."""
-        found = meant(self.documents(), name_or_id)
+        found = results.meant(self.documents(), name_or_id)
         if found is None:
             return None
         with self.session() as session:
-            rows = session.execute(DOCUMENTS.format("text") + "WHERE id = ?", (found,))
-            return next(map(document_of, rows), None)
+            rows = session.execute(results.DOCUMENTS.format("text") + "WHERE id = ?", (found,))
+            return next(map(results.document_of, rows), None)
 
     def holdings(self) -> tuple[Holding, ...]:
         """What there is of each source, in any order."""
         names = ("source", "documents", "passages", "oldest", "newest")
         with self.session() as session:
-            return tuple(Holding(**dict(zip(names, row, strict=True))) for row in session.execute(HOLDINGS))
+            return tuple(Holding(**dict(zip(names, row, strict=True))) for row in session.execute(results.HOLDINGS))
 
     def states(self) -> dict[str, SourceState]:
         """The state of each source, by its name."""
         with self.session() as session:
-            return states(session)
+            return tables.states(session)
 
     @contextmanager
     def alone(self, name: str, wait_s: float = 0.0) -> Iterator[bool]:
@@ -226,7 +204,7 @@ class KnowledgeIndex(ABC):
 
 def _read(session: Session, ranked: Sequence[Ranked], limit: int) -> Iterator[Passage]:
     """These in their order, so many read at once as are wanted: mostly the first ones are enough."""
-    for some in parts(ranked, limit):
+    for some in tables.parts(ranked, limit):
         numbers = [number for number, _ in some]
-        rows = {row[0]: row for row in session.execute(FOUND.format(marks(numbers)), numbers)}
-        yield from (passage_of(rows[number], score) for number, score in some if number in rows)
+        rows = {row[0]: row for row in session.execute(results.FOUND.format(tables.marks(numbers)), numbers)}
+        yield from (results.passage_of(rows[number], score) for number, score in some if number in rows)

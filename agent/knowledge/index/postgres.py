@@ -11,7 +11,7 @@ from psycopg import Connection, sql
 from psycopg.conninfo import conninfo_to_dict
 
 from agent.knowledge.index.index import KnowledgeIndex
-from agent.knowledge.index.tables import NAMES, SCHEMA, VERSION, Session, put_setting
+from agent.knowledge.index.tables import SCHEMA, VERSION, Session, make, put_setting
 from agent.knowledge.types import KnowledgeAwayError
 
 _NAME: Final = "orion"
@@ -50,7 +50,7 @@ class _Session:
         self.connection = connection
 
     def execute(self, statement: str, values: Sequence[Any] = (), /) -> psycopg.Cursor[Any]:
-        return self.connection.execute(_translated(statement), values, binary=True)
+        return self.connection.execute(statement.replace("?", "%s").encode(), values, binary=True)
 
     def transaction(self) -> AbstractContextManager[Any]:
         return self.connection.transaction()
@@ -65,10 +65,6 @@ class _Session:
 
     def close(self) -> None:
         self.connection.close()
-
-
-def _translated(statement: str) -> bytes:
-    return statement.replace("?", "%s").encode()
 
 
 class PostgresIndex(KnowledgeIndex):
@@ -91,16 +87,12 @@ class PostgresIndex(KnowledgeIndex):
             session.connection.execute(sql.SQL("DROP SCHEMA {} CASCADE").format(sql.Identifier(self._schema)))
 
     def _prepare(self, session: _Session) -> None:
-        """Make the tables unless they are there. An older version's are dropped: the documents are read again."""
         with session.transaction():
             session.execute("SELECT pg_advisory_xact_lock(hashtext('orion tables'), hashtext(?))", (self._schema,))
             session.connection.execute(sql.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(sql.Identifier(self._schema)))
             if _version(session) == str(VERSION):
                 return
-            for name in NAMES:
-                table = sql.Identifier(self._schema, name)
-                session.connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(table))
-            session.connection.execute(_SCHEMA.encode())
+            make(session, _SCHEMA)
             put_setting(session, "version", str(VERSION))
 
     def _connect(self) -> _Session:

@@ -14,7 +14,7 @@ from typing import Final
 import structlog
 
 from agent.knowledge.index.index import KnowledgeIndex
-from agent.knowledge.index.tables import NAMES, SCHEMA, VERSION, Session
+from agent.knowledge.index.tables import SCHEMA, VERSION, Session, make
 from agent.knowledge.types import KnowledgeAwayError
 
 log = structlog.get_logger()
@@ -31,15 +31,8 @@ class _Session(sqlite3.Connection):
     @contextmanager
     def transaction(self) -> Iterator[None]:
         self.execute("BEGIN IMMEDIATE")
-        done = False
-        try:
+        with self:
             yield
-            done = True
-        finally:
-            if done:
-                self.commit()
-            else:
-                self.rollback()
 
     def is_usable(self) -> bool:
         return True
@@ -60,24 +53,20 @@ class SqliteIndex(KnowledgeIndex):
         index = cls(path)
         try:
             index._prepare()
-        except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError):
-                raise
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError:
             _set_aside(path)
             index._prepare()
         return index
 
     def _prepare(self) -> None:
-        """Make the tables unless they are there. An older version's are dropped: the documents are read again."""
         with closing(self._connect()) as session:
             _write_ahead(session)
             with session.transaction():
                 if _is_current(session):
                     return
-                for name in NAMES:
-                    session.execute(f"DROP TABLE IF EXISTS {name}")
-                for statement in _SCHEMA.split(";"):
-                    session.execute(statement)
+                make(session, _SCHEMA)
                 session.execute(f"PRAGMA user_version = {VERSION}")
 
     def _connect(self) -> _Session:

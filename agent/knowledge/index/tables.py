@@ -165,6 +165,14 @@ def numbers_of(session: Session, places: Iterable[int]) -> dict[int, int]:
     return numbers
 
 
+def make(session: Session, schema: str) -> None:
+    """Make the tables. What another version made is dropped: the documents are read again."""
+    for name in NAMES:
+        session.execute(f"DROP TABLE IF EXISTS {name}")
+    for statement in schema.split(";"):
+        session.execute(statement)
+
+
 def known(session: Session) -> dict[str, tuple[str, str, str, str]]:
     """What there is of each document, by key: digest, id, audience, link."""
     rows = session.execute("SELECT key, digest, id, audience, url FROM documents")

@@ -53,11 +53,9 @@ class Stretch:
         for passage in self.passages:
             first, path = passage.text.partition("\n")[0], passage.path
             known = len([*takewhile(lambda pair: pair[0] == pair[1], zip(path, before, strict=False))])
-            yield from (
-                f"{'#' * depth} {heading}"
-                for depth, heading in enumerate(path[known:], start=known + 1)
-                if heading not in first
-            )
+            for depth, heading in enumerate(path[known:], start=known + 1):
+                if heading not in first:
+                    yield f"{'#' * depth} {heading}"
             yield passage.text
             before = path
 
@@ -73,19 +71,15 @@ def grown(found: Sequence[Passage], read: Read, *, tokens: int) -> tuple[tuple[S
             continue
         near = read(hit.document, hit.number - REACH, hit.number + REACH)
         whole = _grow(hit, [each for each in near if (each.document, each.number) not in taken])
-        fitting = next((each for each in (whole, Stretch(passages=(hit,), hit=hit)) if _size(each) <= room), None)
+        sized = ((each, len(each.text.encode())) for each in (whole, Stretch(passages=(hit,), hit=hit)))
+        fitting, size = next(((each, size) for each, size in sized if size <= room), (None, 0))
         if fitting is None:
             left_out.append(hit)
             continue
         stretches.append(fitting)
         taken.update((each.document, each.number) for each in fitting.passages)
-        room -= _size(fitting)
+        room -= size
     return tuple(stretches), tuple(left_out)
-
-
-def _size(stretch: Stretch) -> int:
-    """Bytes: what has no spaces between its words takes more tokens a letter, and more bytes."""
-    return len(stretch.text.encode())
 
 
 def _grow(hit: Passage, near: Sequence[Passage]) -> Stretch:
@@ -93,11 +87,8 @@ def _grow(hit: Passage, near: Sequence[Passage]) -> Stretch:
     at = next((place for place, each in enumerate(near) if each.number == hit.number), None)
     if at is None:  # the document changed since it was found
         return Stretch(passages=(hit,), hit=hit)
-    low = high = at
-    if len(near) == hit.of:
-        low, high = _extend(near, (low, high), PAGE_CHARS, lambda _: True)
-        if high - low + 1 == len(near):
-            return Stretch(passages=tuple(near), hit=hit)
+    if len(near) == hit.of and _extend(near, (at, at), PAGE_CHARS, lambda _: True) == (0, len(near) - 1):
+        return Stretch(passages=tuple(near), hit=hit)
     depth = len(hit.path)
     low, high = _extend(near, (at, at), PAGE_CHARS, lambda each: each.path[:depth] == hit.path)
     if depth:
@@ -114,16 +105,15 @@ def _extend(
     With ``depth`` whole sections of that depth are taken: a sub-section without what its section says first misleads.
     """
     low, high = reach
-    size = sum(len(each.text) for each in near[low : high + 1])
     while True:
-        for place in (high + 1, low - 1):
-            if not (_joins(near, place, (low, high)) and belongs(near[place])):
+        for place, beside in ((high + 1, high), (low - 1, low)):
+            if not (0 <= place < len(near) and _adjoin(near[place], near[beside]) and belongs(near[place])):
                 continue
             first, last = _section(near, place, depth) if depth else (place, place)
-            more = sum(len(each.text) for each in near[first : last + 1])
-            if size + more <= most and (first or not depth or near[0].number <= 1):
-                low, high = min(low, first), max(high, last)
-                size += more
+            wider = (min(low, first), max(high, last))
+            size = sum(len(each.text) for each in near[wider[0] : wider[1] + 1])
+            if size <= most and (first or not depth or near[0].number <= 1):
+                low, high = wider
                 break
         else:
             return low, high
@@ -137,9 +127,6 @@ def _section(near: Sequence[Passage], place: int, depth: int) -> tuple[int, int]
     return min(before), max(behind)
 
 
-def _joins(near: Sequence[Passage], place: int, reach: tuple[int, int]) -> bool:
-    """Whether a passage stands right beside the stretch, on the same page."""
-    if not 0 <= place < len(near):
-        return False
-    beside = near[reach[0] if place < reach[0] else reach[1]]
-    return abs(beside.number - near[place].number) == 1 and beside.page == near[place].page
+def _adjoin(one: Passage, other: Passage) -> bool:
+    """Whether two passages stand side by side on one page."""
+    return abs(one.number - other.number) == 1 and one.page == other.page

@@ -46,16 +46,14 @@ def is_near(text: str) -> bool:
 
 def _meant(address: Address) -> Iterator[Address]:
     """The address, or the IPv4 addresses that connecting to it may lead to."""
-    if isinstance(address, IPv4Address):
-        yield address
-        return
-    if address.ipv4_mapped:
+    if isinstance(address, IPv6Address) and address.ipv4_mapped:
         yield address.ipv4_mapped
-    elif address in _TRANSLATED:
+    elif isinstance(address, IPv6Address) and address in _TRANSLATED:
         yield IPv4Address(int(address) & 0xFFFF_FFFF)
     else:
         yield address
-        yield from filter(None, (address.sixtofour, *(address.teredo or ())))
+        if isinstance(address, IPv6Address):
+            yield from filter(None, (address.sixtofour, *(address.teredo or ())))
 
 
 def resolved(host: str, port: int) -> list[str]:

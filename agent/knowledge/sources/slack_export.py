@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from html import unescape
 from pathlib import Path
 from typing import Any, Final
@@ -48,10 +49,10 @@ class SlackExport:
 
     def documents(self, ground: Ground) -> Iterator[Readable]:
         """Every thread of every channel."""
+        groups = self.folder / "groups.json"
         try:
             listed = [(channel, PUBLIC) for channel in _listed(self.folder / "channels.json")]
-            if (self.folder / "groups.json").exists():
-                listed += [(group, str(group.get("id"))) for group in _listed(self.folder / "groups.json")]
+            listed += [(group, str(group.get("id"))) for group in (_listed(groups) if groups.exists() else ())]
             people = _people(self.folder / "users.json")
         except ReadError as error:
             ground.missing.append(self.key)
@@ -61,35 +62,28 @@ class SlackExport:
             name, identity = str(channel.get("name")), str(channel.get("id"))
             folder = self.folder / name
             if _CHANNEL.fullmatch(identity) and folder.parent == self.folder and folder.is_dir():
-                for thread, messages in _threads(_messages(folder, ground)).items():
-                    yield self._document(ground, (name, identity, audience), (thread, messages), people)
+                for key, messages in _threads(_messages(folder, ground)).items():
+                    first = str(messages[0]["ts"]).replace(".", "")
+                    yield Readable(
+                        id=ground.unique(f"slack/{name}/{key}", self.folder.name or "export"),
+                        key=f"{self.key}/{identity}/{key}",
+                        audience=audience,
+                        source=self.key,
+                        url=f"{self.url.rstrip('/')}/archives/{identity}/p{first}" if self.url else "",
+                        name="thread.md",
+                        read=partial(_document, name, key, messages, people),
+                    )
 
-    def _document(
-        self,
-        ground: Ground,
-        channel: tuple[str, str, str],
-        thread: tuple[str, Sequence[Message]],
-        people: Mapping[str, str],
-    ) -> Readable:
-        name, identity, audience = channel
-        key, messages = thread
-        lines = [f"{_who(m, people)} ({_when(m)}): {_plain(str(m['text']), people)}" for m in messages]
-        opening = " ".join(_plain(str(messages[0]["text"]), people).split())
-        day = _when(messages[0])[:10]
-        what = opening[:_TITLE_CHARS] if "." in key else day
-        last = max(float(m["ts"]) for m in messages)
-        head = f"---\ntitle: #{name}: {what}\nupdated: {datetime.fromtimestamp(last, UTC).date()}\n---\n\n"
-        data = (head + "\n\n".join(lines) + "\n").encode("utf-8", "replace")
-        first = str(messages[0]["ts"]).replace(".", "")
-        return Readable(
-            id=ground.unique(f"slack/{name}/{key}", self.folder.name or "export"),
-            key=f"{self.key}/{identity}/{key}",
-            audience=audience,
-            source=self.key,
-            url=f"{self.url.rstrip('/')}/archives/{identity}/p{first}" if self.url else "",
-            name="thread.md",
-            read=lambda: (data, last),
-        )
+
+def _document(channel: str, key: str, messages: Sequence[Message], people: Mapping[str, str]) -> tuple[bytes, float]:
+    """A thread, or what stands alone of a day, as Markdown, and when its last message came; ``messages`` in order."""
+    texts = [_plain(str(message["text"]), people) for message in messages]
+    names = [people.get(str(message["user"])) or "somebody" for message in messages]
+    days = [_when(message)[:10] for message in messages]
+    what = " ".join(texts[0].split())[:_TITLE_CHARS] if "." in key else days[0]
+    lines = [f"{who} ({_when(message)}): {text}" for who, message, text in zip(names, messages, texts, strict=True)]
+    head = f"---\ntitle: #{channel}: {what}\nupdated: {days[-1]}\n---\n\n"
+    return (head + "\n\n".join(lines) + "\n").encode("utf-8", "replace"), float(messages[-1]["ts"])
 
 
 def _listed(file: Path) -> list[dict[str, Any]]:
@@ -109,9 +103,9 @@ def _people(file: Path) -> dict[str, str]:
     """What people are called, by id."""
     names: dict[str, str] = {}
     for person in _listed(file) if file.exists() else ():
-        profile = person.get("profile") if isinstance(person.get("profile"), dict) else {}
-        called = (profile or {}).get("display_name") or person.get("real_name") or person.get("name") or ""
-        names[str(person.get("id"))] = str(called)
+        profile = person.get("profile")
+        shown = profile.get("display_name") if isinstance(profile, dict) else ""
+        names[str(person.get("id"))] = str(shown or person.get("real_name") or person.get("name") or "")
     return names
 
 
@@ -140,10 +134,6 @@ def _threads(messages: Iterator[Message]) -> dict[str, list[Message]]:
         thread = str(message.get("thread_ts") or "")
         found[thread if _TS.fullmatch(thread) else _when(message)[:10]][str(message["ts"])] = message
     return {key: [of[ts] for ts in sorted(of, key=float)] for key, of in found.items()}
-
-
-def _who(message: Message, people: Mapping[str, str]) -> str:
-    return people.get(str(message["user"])) or "somebody"
 
 
 def _when(message: Message) -> str:
