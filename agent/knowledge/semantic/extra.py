@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from agent.knowledge.index.index import KnowledgeIndex
-from agent.knowledge.semantic.vectors import VectorTables
 
 if TYPE_CHECKING:
     from agent.knowledge.semantic.ranking import SemanticRanks
@@ -36,7 +35,7 @@ def give_meaning(index: KnowledgeIndex, model: str) -> SemanticRanks:
     from agent.knowledge.semantic.ranking import SemanticRanks  # noqa: PLC0415 - likewise
 
     try:
-        ranks = SemanticRanks(SentenceEncoder(folder), VectorTables(index))
+        ranks = SemanticRanks(SentenceEncoder(folder), index)
     except ModelFilesError as error:
         message = f"Search by meaning has no model: {error}."
         raise SemanticUnavailableError(message) from None

@@ -1,35 +1,58 @@
 """Ranks by words and meaning together: the words' score plus a share of the cosine.
 
-Passages without a vector yet are found by their words. Nearness only brings a passage to be looked at. Everything here
-blocks: keep it off the event loop.
+Vectors are kept by text, so that unchanged text keeps its own. Passages without one yet are found by their words.
+Nearness only brings a passage to be looked at. Everything here blocks: keep it off the event loop.
 """
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from statistics import fmean
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
+from uuid import uuid4
 
 import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from agent.knowledge.index.index import Ranked
-from agent.knowledge.index.tables import parts
+from agent.knowledge.index.index import KnowledgeIndex, Ranked
+from agent.knowledge.index.tables import Session, insert, marks, parts, put_setting
 from agent.knowledge.semantic.encoder import SentenceEncoder, Vectors
-from agent.knowledge.semantic.vectors import Unplaced, VectorTables, model_of
 
 log = structlog.get_logger()
 
 UNRELATED: Final = 0.2
 """A cosine up to this says nothing: any two texts of one language have as much."""
+MEANING_SHARE: Final = 0.6
+"""The rest is the words' share. Chosen on the first half of SciFact's questions (docs/measurements/answers.md)."""
 _MADE_AT_ONCE: Final = 32
 """Passages between two commits, some three seconds of a core: what being killed loses, and how soon it stops."""
 _REST: Final = 10
 """So many times as long as reading all vectors took passes before they are read again."""
 _STORED: Final = np.dtype("<f2")
+_STAMP: Final = "SELECT value FROM settings WHERE name = 'vectors'"
+_COUNTS: Final = """
+SELECT (SELECT count(*) FROM passage_vectors v JOIN passages p ON p.number = v.number),
+  (SELECT coalesce(sum(chunks), 0) FROM documents), (SELECT count(*) FROM passage_vectors)
+"""
+_MISSING: Final = "SELECT number FROM passages EXCEPT SELECT number FROM passage_vectors ORDER BY number"
+_TEXTS: Final = """
+SELECT p.number, d.title, p.name, p.text FROM passages p JOIN documents d ON d.number = p.number >> 20
+WHERE p.number IN ({})
+"""
+_HELD: Final = "SELECT digest, vector FROM vectors WHERE digest IN ({})"
+_PUT_VECTORS: Final = "INSERT INTO vectors VALUES {} ON CONFLICT DO NOTHING"
+_PUT_PLACES: Final = "INSERT INTO passage_vectors VALUES {} ON CONFLICT (number) DO UPDATE SET digest = excluded.digest"
+# As sets: with NOT IN or NOT EXISTS one of the two databases compares each row with each other.
+_TIDY_PLACES: Final = """
+DELETE FROM passage_vectors WHERE number IN (SELECT number FROM passage_vectors EXCEPT SELECT number FROM passages)
+"""
+_TIDY_VECTORS: Final = """
+DELETE FROM vectors WHERE digest IN (SELECT digest FROM vectors EXCEPT SELECT digest FROM passage_vectors)
+"""
 
 
 class _Known(NamedTuple):
@@ -47,9 +70,9 @@ _NOTHING: Final = _Known("", np.empty(0, np.int64), {}, np.empty((0, 0), np.floa
 class SemanticRanks:
     """A ``Meaning`` over the vectors of one index."""
 
-    def __init__(self, encoder: SentenceEncoder, tables: VectorTables) -> None:
+    def __init__(self, encoder: SentenceEncoder, index: KnowledgeIndex) -> None:
         self._encoder = encoder
-        self._tables = tables
+        self._index = index
         self._known = _NOTHING
         self._again = 0.0
         """Before this time of the monotonic clock the vectors are not read anew."""
@@ -74,25 +97,23 @@ class SemanticRanks:
         ``progress`` is told how many passages have one, of how many; a set ``stop`` ends it after the open batch.
         """
         began, made = time.monotonic(), 0
-        having, every, ever = self._tables.counts()
-        if having == every == ever and model_of(self._tables.stamp()) == self._encoder.name:
+        ((having, every, ever),) = self._rows(_COUNTS)
+        if having == every == ever and self._is_of_this_model(self._stamp()):
             self._current(now=True)
             return 0
-        with self._tables.alone() as mine:
+        with self._index.alone("vectors") as mine:
             if not mine:
                 log.info("vectors_made_elsewhere")
                 return 0
-            self._tables.begin(self._encoder.name)
-            for numbers in parts(self._tables.missing(), _MADE_AT_ONCE):
+            self._begin()
+            for numbers in parts((number for (number,) in self._rows(_MISSING)), _MADE_AT_ONCE):
                 if stop and stop.is_set():
                     break
-                batch = self._tables.texts(numbers)
-                self._place(batch)
-                made += len(batch)
+                made += self._make_some(numbers)
                 if progress:
                     progress(*self.counts())
             if not (stop and stop.is_set()):
-                self._tables.tidy(self._encoder.name)
+                self._tidy()
         self._current(now=True)
         if made:
             log.info("vectors_made", passages=made, seconds=round(time.monotonic() - began, 1))
@@ -100,17 +121,53 @@ class SemanticRanks:
 
     def counts(self) -> tuple[int, int]:
         """How many passages have a vector, of how many."""
-        having, every, _ = self._tables.counts()
-        return having, every
+        ((having, every, _),) = self._rows(_COUNTS)
+        return int(having), int(every)
 
-    def _place(self, batch: Sequence[Unplaced]) -> None:
-        name = self._encoder.name
-        texts = {passage.digest(name): passage.encoded for passage in batch}
-        held = self._tables.held(texts)
-        new = {digest: text for digest, text in texts.items() if digest not in held}
+    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        with self._index.session() as session:
+            return list(session.execute(statement, values))
+
+    def _stamp(self) -> str:
+        """The model and what changes with every change of the vectors; nothing where there never were any."""
+        return "".join(stamp for (stamp,) in self._rows(_STAMP))
+
+    def _is_of_this_model(self, stamp: str) -> bool:
+        return stamp.partition(" ")[0] == self._encoder.name
+
+    def _put_stamp(self, session: Session) -> None:
+        put_setting(session, "vectors", f"{self._encoder.name} {uuid4().hex}")
+
+    def _begin(self) -> None:
+        """What passages have of another model counts as nothing; its vectors go when all are made."""
+        if not self._is_of_this_model(self._stamp()):
+            with self._index.session(write=True) as session:
+                session.execute("DELETE FROM passage_vectors")
+                session.execute("DELETE FROM settings WHERE name = 'vectors'")
+
+    def _make_some(self, numbers: Sequence[int]) -> int:
+        """Store vectors for these passages, as far as they are still there; how many."""
+        texts = {number: encoded(*above) for number, *above in self._rows(_TEXTS.format(marks(numbers)), numbers)}
+        places = {number: _digest(self._encoder.name, text) for number, text in texts.items()}
+        held = self._held(places.values())
+        new = {places[number]: text for number, text in texts.items() if places[number] not in held}
         made = self._encoder.encode(list(new.values())).astype(_STORED)
-        vectors = {digest: row.tobytes() for digest, row in zip(new, made, strict=True)}
-        self._tables.put([(passage.number, passage.digest(name)) for passage in batch], vectors, name)
+        with self._index.session(write=True) as session:
+            insert(session, _PUT_VECTORS, ((digest, row.tobytes()) for digest, row in zip(new, made, strict=True)))
+            insert(session, _PUT_PLACES, places.items())
+            self._put_stamp(session)
+        return len(texts)
+
+    def _held(self, digests: Collection[bytes]) -> dict[bytes, bytes]:
+        """Vectors by digest, those that there are; 16-bit floats, lowest byte first."""
+        return dict(row for some in parts(digests) for row in self._rows(_HELD.format(marks(some)), some))
+
+    def _tidy(self) -> None:
+        """Remove what belongs to no passage any more."""
+        with self._index.session(write=True) as session:
+            if session.execute(_TIDY_PLACES).rowcount:
+                self._put_stamp(session)
+            session.execute(_TIDY_VECTORS)
 
     def _current(self, *, now: bool = False) -> _Known:
         """The vectors as they stand; a thread that finds them being read goes on with what it had before.
@@ -119,7 +176,7 @@ class SemanticRanks:
         """
         if not now and time.monotonic() < self._again:
             return self._known
-        stamp = self._tables.stamp()
+        stamp = self._stamp()
         if stamp == self._known.stamp or not self._reading.acquire(blocking=now or not self._known.stamp):
             return self._known
         try:
@@ -133,10 +190,10 @@ class SemanticRanks:
 
     def _read(self, before: _Known, stamp: str) -> _Known:
         """Only vectors that this process does not have yet are read."""
-        if model_of(stamp) != self._encoder.name:
+        if not self._is_of_this_model(stamp):
             return _NOTHING._replace(stamp=stamp)
-        places = self._tables.places()
-        new = self._tables.held({digest for _, digest in places if digest not in before.rows})
+        places = self._rows("SELECT number, digest FROM passage_vectors ORDER BY number")
+        new = self._held({digest for _, digest in places if digest not in before.rows})
         placed = [(number, digest) for number, digest in places if digest in before.rows or digest in new]
         vectors = np.empty((len(placed), self._encoder.dimensions), np.float32)
         for at, (_, digest) in enumerate(placed):
@@ -146,15 +203,23 @@ class SemanticRanks:
         return _Known(stamp, numbers, {digest: at for at, (_, digest) in enumerate(placed)}, vectors)
 
 
+def encoded(title: str, heading: str, text: str) -> str:
+    """What a passage's vector is made of: the text under its title and heading, each said once."""
+    said = text.lstrip("# \n")
+    above = (name for name in dict.fromkeys((title, heading)) if name and not said.startswith(name))
+    return "\n".join([*above, said])
+
+
+def _digest(model: str, text: str) -> bytes:
+    """What a vector is kept under: the same model makes the same of the same text."""
+    return hashlib.sha256(f"{model}\n{text}".encode("utf-8", "surrogatepass")).digest()[:16]
+
+
 def _nearest(known: _Known, cosines: Vectors, most: int) -> list[Ranked]:
     best = np.argpartition(-cosines, min(most, len(cosines) - 1))[:most]
     best = best[cosines[best] > UNRELATED]
     best = best[np.lexsort((known.numbers[best], -cosines[best]))]
     return list(zip(known.numbers[best].tolist(), cosines[best].tolist(), strict=True))
-
-
-MEANING_SHARE: Final = 0.6
-"""The rest is the words' share. Chosen on the first half of SciFact's questions (docs/measurements/answers.md)."""
 
 
 def fused(by_words: Sequence[Ranked], cosines: Mapping[int, float]) -> list[Ranked]:

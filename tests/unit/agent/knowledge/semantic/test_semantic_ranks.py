@@ -14,8 +14,7 @@ from agent.knowledge.index.index import KnowledgeIndex, Ranked
 from agent.knowledge.index.postgres import PostgresIndex
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.semantic.encoder import SentenceEncoder, Vectors
-from agent.knowledge.semantic.ranking import MEANING_SHARE, SemanticRanks
-from agent.knowledge.semantic.vectors import Unplaced, VectorTables
+from agent.knowledge.semantic.ranking import MEANING_SHARE, SemanticRanks, encoded
 from agent.knowledge.types import KnowledgeAwayError
 from tests.support.tiny_bert import write_model
 from tests.support.waiting import wait_until
@@ -66,7 +65,7 @@ def docs(tmp_path: Path, index: KnowledgeIndex) -> Path:
 
 
 def ranks_of(index: KnowledgeIndex, encoder: SentenceEncoder) -> SemanticRanks:
-    return SemanticRanks(encoder, VectorTables(index))
+    return SemanticRanks(encoder, index)
 
 
 def nearest(ranks: SemanticRanks, query: str, most: int) -> Sequence[Ranked]:
@@ -84,13 +83,13 @@ def by_hand(index: KnowledgeIndex, encoder: SentenceEncoder, query: str) -> list
     for document in index.documents():
         for passage in index.search(f"{document.title} canteen badge limit", limit=20):
             if passage.document == document.id:
-                unplaced = Unplaced(number=0, title=passage.title, heading=passage.path[-1], text=passage.text)
-                found.append((passage.text, float(encoder.question(unplaced.encoded) @ encoder.question(query))))
+                said = encoded(passage.title, passage.path[-1], passage.text)
+                found.append((passage.text, float(encoder.question(said) @ encoder.question(query))))
     return sorted(found, key=lambda pair: -pair[1])
 
 
 @pytest.mark.parametrize(
-    ("title", "heading", "text", "encoded"),
+    ("title", "heading", "text", "said"),
     [
         ("Hotel", "Hotel", "# Hotel\n\nFine.", "Hotel\n\nFine."),
         ("Lunch", "Coffee", "## Coffee\n\nFine.", "Lunch\nCoffee\n\nFine."),
@@ -98,8 +97,8 @@ def by_hand(index: KnowledgeIndex, encoder: SentenceEncoder, query: str) -> list
         ("", "", "plain", "plain"),
     ],
 )
-def test_d2_what_is_encoded_says_title_and_heading_once(title: str, heading: str, text: str, encoded: str) -> None:
-    assert Unplaced(number=1, title=title, heading=heading, text=text).encoded == encoded
+def test_d2_what_is_encoded_says_title_and_heading_once(title: str, heading: str, text: str, said: str) -> None:
+    assert encoded(title, heading, text) == said
 
 
 def test_d2_the_nearest_are_the_nearest(index: KnowledgeIndex, docs: Path, encoder: CountingEncoder) -> None:
