@@ -85,16 +85,13 @@ def ranked_passages(
     """The best passage of each section, best first; of equal ones the newer, then the one that the search had first."""
     units = (unit for source in sources for unit in units_of(source) if not is_barred(unit))
     sections = groupby(units, key=lambda unit: (unit.source, unit.context))
-    return tuple(sorted((_best_passage([*section], weights) for _, section in sections), key=_by_score))
+    passages = ([_passage(some, weights) for some in windows([*section])] for _, section in sections)
+    return tuple(sorted((max(found, key=lambda each: each.score) for found in passages), key=_by_score))
 
 
 def _by_score(found: Found) -> tuple[float, int]:
     digits = "".join(filter(str.isdigit, found.best.source.updated_at[:10]))
     return -round(found.score, 2), -int(digits or 0)
-
-
-def _best_passage(section: Sequence[QuotableUnit], weights: Mapping[str, float]) -> Found:
-    return max((_passage(units, weights) for units in windows(section)), key=lambda each: each.score)
 
 
 def _passage(units: Sequence[QuotableUnit], weights: Mapping[str, float]) -> Found:

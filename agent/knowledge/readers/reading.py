@@ -51,20 +51,9 @@ PACKED: Final = frozenset({".pdf", ".docx"})
 MAX_PAGES: Final = 2_000
 _TRIES: Final = 3
 _PARSER_ERRORS: Final[tuple[type[Exception], ...]] = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    NotImplementedError,
-    OSError,
-    RecursionError,
-    RuntimeError,
+    *(ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError),
+    *(struct.error, zipfile.BadZipFile, zlib.error),
     SyntaxError,  # lxml's own error for XML is one
-    TypeError,
-    ValueError,
-    struct.error,
-    zipfile.BadZipFile,
-    zlib.error,
 )
 """What parsers of packed forms were seen to raise, or plainly can, on damaged input."""
 
@@ -177,12 +166,6 @@ def digest_of(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
-def read_document(path: Path) -> ReadDocument:
-    """Read one file. Raises ``ReadError`` for anything that is not readable text."""
-    data, changed = read_bytes(path)
-    return parse_document(path.name, data, changed=changed)
-
-
 def parse_document(name: str, data: bytes, *, changed: float) -> ReadDocument:
     """Bytes of a file called ``name``, changed at ``changed`` (seconds since 1970), as a document."""
     suffix = Path(name).suffix.lower()
@@ -211,7 +194,9 @@ def parse_document(name: str, data: bytes, *, changed: float) -> ReadDocument:
         title=title or (name if suffix in CODE else _title_from(name)),
         form=form,
         parts=parts,
-        updated_at=stated or _stated_date("\n".join(part.text for part in parts)) or _day(changed),
+        updated_at=stated
+        or _stated_date("\n".join(part.text for part in parts))
+        or str(datetime.fromtimestamp(changed, UTC).date()),
     )
 
 
@@ -328,10 +313,6 @@ def _is_date(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _day(changed: float) -> str:
-    return datetime.fromtimestamp(changed, UTC).date().isoformat()
 
 
 def _title_from(name: str) -> str:

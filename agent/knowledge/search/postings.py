@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import heapq
 import math
-import sys
 from array import array
 from bisect import bisect_left
 from collections import Counter, defaultdict
@@ -18,7 +17,7 @@ BLOCK: Final = 2_048
 """Places in a block. A change rewrites a block of each of its words; a search reads all blocks of each of its words."""
 MOST_IMPACT: Final = 255
 _BYTES: Final = 3
-"""Of a posting: two for the place, one for the impact."""
+"""Of a posting: two for the place, lowest first as on all machines that Orion runs on, and one for the impact."""
 
 Found = tuple[str, int, bytes]
 """A word, a block, and what is stored of the word there."""
@@ -52,7 +51,7 @@ def revised(data: bytes, changed: Iterable[tuple[int, int]]) -> bytes:
         # A newer stemmer may see other words in the same text: another passage's place must not go for that.
         if at < len(places) and places[at] == place:
             del places[at], impacts[at]
-    return _little(places).tobytes() + impacts
+    return places.tobytes() + impacts
 
 
 def _unpacked(data: bytes) -> tuple[array[int], bytes]:
@@ -60,15 +59,7 @@ def _unpacked(data: bytes) -> tuple[array[int], bytes]:
     count = len(data) // _BYTES
     places = array("H")
     places.frombytes(data[: 2 * count])
-    return _little(places), data[2 * count :]
-
-
-def _little(places: array[int]) -> array[int]:
-    """Lowest byte first on every machine: several may share the blocks."""
-    if sys.byteorder == "big":  # pragma: no cover - no such machine runs the tests
-        places = array("H", places)
-        places.byteswap()
-    return places
+    return places, data[2 * count :]
 
 
 def best(found: Iterable[Found], *, passages: int, most: int) -> list[tuple[int, float]]:

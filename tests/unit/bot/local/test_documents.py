@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.knowledge.readers.chunking import chunk_document
-from agent.knowledge.readers.reading import read_document
 from bot.local import DocsFolder, LocalWorkspace
 from bot.local.documents import document_html
 from bot.local.sanitize import safe_html, safe_link
+from tests.support.documents import read_document
 from tests.support.local_echo import running
 
 HANDBOOK = Path("bot/local/handbook").resolve()

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.knowledge.readers.docx import docx_markdown
-from agent.knowledge.readers.reading import read_document
 from agent.knowledge.types import ReadError
+from tests.support.documents import read_document
 
 
 def made() -> bytes:

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from pypdf import PdfReader, PdfWriter
 
 from agent.knowledge.readers import reading
-from agent.knowledge.readers.reading import ReadDocument, parse_document, read_bytes, read_document
+from agent.knowledge.readers.reading import ReadDocument, parse_document, read_bytes
 from agent.knowledge.types import ReadError
+from tests.support.documents import read_document
 
 DAY = 86_400.0
 
