@@ -251,27 +251,21 @@ def _pdf(data: bytes) -> tuple[str, tuple[Part, ...]]:
 
 def _decode(data: bytes, *, html: bool) -> str:
     """UTF-8; else what a mark or the page itself declares; else Windows Western where that is likely."""
-    for mark, encoding in _BOMS:
-        if data.startswith(mark):
-            return _clean(_strict(data, encoding))
-    if b"\0" in data[:65_536]:
+    encoding = next((encoding for mark, encoding in _BOMS if data.startswith(mark)), "")
+    if not encoding and b"\0" in data[:65_536]:
         msg = "is binary, whatever its name says"
         raise ReadError(msg)
     try:
-        return _clean(data.decode("utf-8"))
+        return _clean(data.decode(encoding or "utf-8"))
     except UnicodeDecodeError as error:
-        declared = _HTML_CHARSET.search(data[:4_096]) if html else None
-        if declared:
-            return _clean(_strict(data, declared[1].decode("ascii")))
-        if sum(byte > 127 for byte in data) > _FOREIGN_SHARE * len(data):  # noqa: PLR2004 - the end of ASCII
+        declared = _HTML_CHARSET.search(data[:4_096]) if html and not encoding else None
+        foreign = sum(byte > 127 for byte in data) > _FOREIGN_SHARE * len(data)  # noqa: PLR2004 - the end of ASCII
+        if not encoding and not declared and foreign:
             msg = f"is not UTF-8 (byte {error.start}); save it as UTF-8"
             raise ReadError(msg) from error
-        return _clean(_strict(data, "cp1252"))
-
-
-def _strict(data: bytes, encoding: str) -> str:
+    encoding = encoding or (declared[1].decode("ascii") if declared else "cp1252")
     try:
-        return data.decode(encoding)
+        return _clean(data.decode(encoding))
     except (UnicodeDecodeError, LookupError) as error:
         msg = f"is not readable as {encoding}; save it as UTF-8"
         raise ReadError(msg) from error

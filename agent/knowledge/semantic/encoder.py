@@ -7,16 +7,16 @@ a core's cache holds, they take a third less time than as they lie in the file.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from functools import lru_cache, partial
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # it ships no types
 
-from agent.knowledge.semantic.model_files import Floats, Weights, name_of, shape_of, tokenizer_of
+from agent.knowledge.semantic.model_files import Floats, Shape, Weights, name_of, shape_of, tokenizer_of
 
 Vectors = Floats
 """One row a text, each of length one."""
@@ -31,51 +31,12 @@ _ERF: Final = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429
 _ERF_P: Final = 0.3275911
 
 
-class _Linear(NamedTuple):
-    """``blocks`` are ``(count, inputs, width)``, ``bias`` is ``(count, 1, width)``."""
-
-    blocks: Floats
-    bias: Floats
-
-    def of(self, rows: Floats) -> Floats:
-        """``(rows, inputs)`` become ``(count, rows, width)``: the outputs, block by block."""
-        result: Floats = np.matmul(rows, self.blocks)
-        result += self.bias
-        return result
-
-
-class _Norm(NamedTuple):
-    scale: Floats
-    shift: Floats
-    epsilon: np.float32
-
-    def of(self, rows: Floats) -> Floats:
-        """``(rows, size)``, in place."""
-        size = np.float32(rows.shape[-1])
-        rows -= (np.add.reduce(rows, axis=-1) / size)[:, None]
-        rows /= np.sqrt(np.vecdot(rows, rows) / size + self.epsilon)[:, None]
-        rows *= self.scale
-        rows += self.shift
-        return rows
-
-
-class _Layer(NamedTuple):
-    """One layer; a block of ``mixed`` is a head of queries, keys or values, the queries scaled for the dot product."""
-
-    mixed: _Linear
-    attended: _Linear
-    attended_norm: _Norm
-    wide: _Linear
-    narrow: _Linear
-    narrow_norm: _Norm
-
-    def through(self, shown: Floats, there: NDArray[np.bool_]) -> Floats:
-        """``shown`` are the tokens of all texts in rows; ``there`` says, by text and token, which are none."""
-        looked = _joined(_looked(self.mixed.of(shown), there))
-        shown = self.attended_norm.of(_joined(self.attended.of(looked)) + shown)
-        wide = self.wide.of(shown)
-        _gelu(wide.reshape(-1))
-        return self.narrow_norm.of(_joined(self.narrow.of(_joined(wide))) + shown)
+Linear = Callable[[Floats], Floats]
+"""``(rows, inputs)`` become ``(count, rows, width)``: the outputs, block by block."""
+Norm = Callable[[Floats], Floats]
+"""Each row of ``(rows, size)`` normed, in place."""
+Layer = Callable[[Floats, NDArray[np.bool_]], Floats]
+"""Takes the tokens of all texts in rows, and by text and token, which are there and do not only fill up."""
 
 
 class SentenceEncoder:
@@ -94,20 +55,8 @@ class SentenceEncoder:
         self._words = weights.table("embeddings.word_embeddings.weight")
         types = weights.table("embeddings.token_type_embeddings.weight")
         self._places = weights.table("embeddings.position_embeddings.weight") + types[0]
-        norm = partial(_norm, weights, np.float32(shape.epsilon))
-        self._norm = norm("embeddings.LayerNorm")
-        layers = (f"encoder.layer.{number}" for number in range(shape.layers))
-        self._layers = tuple(
-            _Layer(
-                mixed=_mixed(weights, f"{layer}.attention.self", shape.heads),
-                attended=_linear(*weights.linear(f"{layer}.attention.output.dense"), _BLOCK),
-                attended_norm=norm(f"{layer}.attention.output.LayerNorm"),
-                wide=_linear(*weights.linear(f"{layer}.intermediate.dense"), _BLOCK),
-                narrow=_linear(*weights.linear(f"{layer}.output.dense"), _BLOCK),
-                narrow_norm=norm(f"{layer}.output.LayerNorm"),
-            )
-            for layer in layers
-        )
+        self._norm = _norm(weights, "embeddings.LayerNorm", shape.epsilon)
+        self._layers = [_layer(weights, f"encoder.layer.{number}", shape) for number in range(shape.layers)]
         self.dimensions = int(self._words.shape[1])
         self.name = name_of(folder, weights)
         self.question = lru_cache(maxsize=_QUESTIONS_KEPT)(self._question)
@@ -132,9 +81,9 @@ class SentenceEncoder:
         for row, found in enumerate(tokens):
             ids[row, : len(found)] = found
         there = np.arange(width) < lengths[:, None]
-        shown = self._norm.of((self._words[ids] + self._places[:width]).reshape(-1, self.dimensions))
+        shown = self._norm((self._words[ids] + self._places[:width]).reshape(-1, self.dimensions))
         for layer in self._layers:
-            shown = layer.through(shown, there)
+            shown = layer(shown, there)
         pooled = np.einsum("bld,bl->bd", shown.reshape(*ids.shape, -1), there.astype(np.float32))
         lengths_of: Vectors = np.sqrt(np.einsum("bd,bd->b", pooled, pooled))[:, None]
         result: Vectors = pooled / np.maximum(lengths_of, 1e-12)
@@ -189,21 +138,55 @@ def _gelu(numbers: Floats) -> None:
         x -= tail
 
 
-def _mixed(weights: Weights, name: str, heads: int) -> _Linear:
-    """Queries, keys and values in one."""
-    (query, query_bias), *others = (weights.linear(f"{name}.{part}") for part in ("query", "key", "value"))
-    width = len(query_bias) // heads
+def _layer(weights: Weights, name: str, shape: Shape) -> Layer:
+    """A block of ``mixed`` is a head of queries, keys or values, the queries scaled for the dot product."""
+    parts = [weights.linear(f"{name}.attention.self.{part}") for part in ("query", "key", "value")]
+    width = len(parts[0][1]) // shape.heads
     scale = np.float32(1 / math.sqrt(width))
-    parts = ((query * scale, query_bias * scale), *others)
-    return _linear(np.concatenate([weight for weight, _ in parts]), np.concatenate([bias for _, bias in parts]), width)
+    scaled = [(parts[0][0] * scale, parts[0][1] * scale), *parts[1:]]
+    mixed = _linear(
+        np.concatenate([weight for weight, _ in scaled]), np.concatenate([bias for _, bias in scaled]), width
+    )
+    attended = _linear(*weights.linear(f"{name}.attention.output.dense"), _BLOCK)
+    attended_norm = _norm(weights, f"{name}.attention.output.LayerNorm", shape.epsilon)
+    widened = _linear(*weights.linear(f"{name}.intermediate.dense"), _BLOCK)
+    narrowed = _linear(*weights.linear(f"{name}.output.dense"), _BLOCK)
+    narrowed_norm = _norm(weights, f"{name}.output.LayerNorm", shape.epsilon)
+
+    def through(shown: Floats, there: NDArray[np.bool_]) -> Floats:
+        looked = _joined(_looked(mixed(shown), there))
+        shown = attended_norm(_joined(attended(looked)) + shown)
+        wide = widened(shown)
+        _gelu(wide.reshape(-1))
+        return narrowed_norm(_joined(narrowed(_joined(wide))) + shown)
+
+    return through
 
 
-def _linear(weight: Floats, bias: Floats, width: int) -> _Linear:
+def _linear(weight: Floats, bias: Floats, width: int) -> Linear:
     """Blocks of ``width`` columns out of ``(outputs, inputs)``; of fewer, where that does not divide the outputs."""
     width = math.gcd(len(bias), width)
     blocks = np.ascontiguousarray(weight.reshape(-1, width, weight.shape[1]).transpose(0, 2, 1))
-    return _Linear(blocks, bias.reshape(-1, 1, width))
+    biases = bias.reshape(-1, 1, width)
+
+    def of(rows: Floats) -> Floats:
+        result: Floats = np.matmul(rows, blocks)
+        result += biases
+        return result
+
+    return of
 
 
-def _norm(weights: Weights, epsilon: np.float32, name: str) -> _Norm:
-    return _Norm(weights.table(f"{name}.weight"), weights.table(f"{name}.bias"), epsilon)
+def _norm(weights: Weights, name: str, epsilon: float) -> Norm:
+    scale, shift = weights.table(f"{name}.weight"), weights.table(f"{name}.bias")
+    least = np.float32(epsilon)
+
+    def of(rows: Floats) -> Floats:
+        size = np.float32(rows.shape[-1])
+        rows -= (np.add.reduce(rows, axis=-1) / size)[:, None]
+        rows /= np.sqrt(np.vecdot(rows, rows) / size + least)[:, None]
+        rows *= scale
+        rows += shift
+        return rows
+
+    return of

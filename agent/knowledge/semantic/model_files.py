@@ -55,7 +55,6 @@ class Weights:
         self._path = path
         self._data = data[8 + length :]
 
-    @property
     def fingerprint(self) -> bytes:
         """The header and the end of the file: reading all of it takes longer than opening it."""
         return json.dumps(self._header, sort_keys=True).encode() + self._data[-_SEEN_BYTES:].tobytes()
@@ -79,7 +78,7 @@ class Weights:
 
 def name_of(folder: Path, weights: Weights) -> str:
     """What tells this model from another: vectors of two models must not be compared."""
-    seen = hashlib.sha256(weights.fingerprint)
+    seen = hashlib.sha256(weights.fingerprint())
     for file in ("config.json", "tokenizer.json"):
         seen.update((folder / file).read_bytes())
     return seen.hexdigest()[:16]

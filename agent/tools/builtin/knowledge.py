@@ -13,8 +13,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 import structlog
 
 from agent.knowledge.index.filtered import KnowledgeReader, SeenBy
-from agent.knowledge.search.growth import Stretch, grown
-from agent.knowledge.search.recency import asks_for_newest, freshest_first
+from agent.knowledge.search.hits import Stretch, asks_for_newest, freshest_first, grown
 from agent.knowledge.types import Document, KnowledgeAwayError, Passage
 from agent.thread.audience import Viewers
 from agent.tools.tool import Tool, ToolFailed, ToolResult, ToolSpec

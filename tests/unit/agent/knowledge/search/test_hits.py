@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.knowledge.index.index import KnowledgeIndex
-from agent.knowledge.search.growth import MERGED_CHARS, PAGE_CHARS, REACH, Stretch, grown
+from agent.knowledge.search.hits import MERGED_CHARS, PAGE_CHARS, REACH, Stretch, grown
 from agent.knowledge.types import Passage
 
 PLANS = """# Plans

@@ -1,10 +1,12 @@
-"""What was found, grown until it can be answered from: a hit to its section or its short page, small siblings merged.
+"""What becomes of the passages that were found: the newest come first where they are asked for, and each is grown.
 
-Texts stay as the document has them; a heading that stands above a stretch and in none of its passages is put back.
+A hit grows to its section or its short page, small siblings merged, until it can be answered from. Texts stay as the
+document has them; a heading that stands above a stretch and in none of its passages is put back.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -20,6 +22,17 @@ REACH: Final = 8
 """Passages before and behind a hit that are looked at."""
 _BYTES_A_TOKEN: Final = 4
 """What models make of English text on average; of other scripts a token has fewer letters, but as many bytes."""
+_ASKED: Final = re.compile(
+    r"\b(?:latest|newest|most recent(?:ly)?|recent(?:ly)?|current(?:ly)?|up to date|as of (?:now|today)|nowadays"
+    r"|these days|(?:right|valid|in force) now"
+    r"|aktuell\w*|neueste\w*|derzeit|zurzeit|jetzt|momentan"
+    r"|actuel\w*|récent\w*|dernière version"
+    r"|actual(?:mente|es)?|reciente\w*|vigente|terbaru|terkini|saat ini|sekarang)\b"
+    r"|最新|現在|いま|今の|最近|目前|当前|现在|如今",
+    re.IGNORECASE,
+)
+_SMOOTH: Final = 10
+"""The constant of reciprocal rank fusion; small, since there are few ranks."""
 
 Read = Callable[[str, int, int], Sequence[Passage]]
 """The passages of a document from one number to another, both included, as far as there are any."""
@@ -58,6 +71,23 @@ class Stretch:
                     yield f"{'#' * depth} {heading}"
             yield passage.text
             before = path
+
+
+def asks_for_newest(text: str) -> bool:
+    """Whether a question or a query is for what is valid now, or came last."""
+    return _ASKED.search(text) is not None
+
+
+def freshest_first(passages: Sequence[Passage]) -> tuple[Passage, ...]:
+    """Passages by relevance and age together; one without a date counts as older than all."""
+    dates = sorted({passage.updated_at for passage in passages if passage.updated_at}, reverse=True)
+    age = {date: place for place, date in enumerate(dates)}
+
+    def place(each: tuple[int, Passage]) -> tuple[float, int]:
+        found, old = each[0], age.get(each[1].updated_at, len(dates))
+        return -1 / (_SMOOTH + found) - 1 / (_SMOOTH + old), old
+
+    return tuple(passage for _, passage in sorted(enumerate(passages), key=place))
 
 
 def grown(found: Sequence[Passage], read: Read, *, tokens: int) -> tuple[tuple[Stretch, ...], tuple[Passage, ...]]:
