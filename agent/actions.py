@@ -30,44 +30,44 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCalls:
-    """Run these tools; those of one step do not depend on each other and run at once."""
+class _Decided:
+    """Any action may bring a plan, when there is none yet."""
 
-    calls: tuple[ToolCall, ...]
     plan: tuple[PlannedStep, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskUser:
+class ToolCalls(_Decided):
+    """Run these tools; those of one step do not depend on each other and run at once."""
+
+    calls: tuple[ToolCall, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskUser(_Decided):
     """Ask the person one question; the next message of that person answers it under ``key``."""
 
     question: str
     key: str
-    plan: tuple[PlannedStep, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Respond:
+class Respond(_Decided):
     """Everything needed is there: start phase two."""
 
-    plan: tuple[PlannedStep, ...] = ()
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FinishStep:
+class FinishStep(_Decided):
     """A step of the plan is done."""
 
     step: int
     result: str
-    plan: tuple[PlannedStep, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Complete:
+class Complete(_Decided):
     """The one-phase early exit: ``summary`` is verified like any other answer."""
 
     summary: str
-    plan: tuple[PlannedStep, ...] = ()
 
 
 Action = ToolCalls | AskUser | Respond | FinishStep | Complete

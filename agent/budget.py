@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 
@@ -41,15 +41,8 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         """The sum of two spendings."""
-        return Usage(
-            model_calls=self.model_calls + other.model_calls,
-            tool_calls=self.tool_calls + other.tool_calls,
-            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
-            completion_tokens=self.completion_tokens + other.completion_tokens,
-            cached_tokens=self.cached_tokens + other.cached_tokens,
-            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
-            estimated=self.estimated or other.estimated,
-        )
+        counts = {each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(self)}
+        return Usage(**counts | {"estimated": self.estimated or other.estimated})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

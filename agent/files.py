@@ -90,11 +90,7 @@ def _sources(file: AttachedFile, question: Question) -> list[Source]:
     if len(file.text) <= WHOLE_CHARS:
         return [whole]
     kept = _nearest(_chunks(file), question.text)
-    return [replace(whole, title=_title(file, chunk), text=chunk.text) for chunk in kept]
-
-
-def _title(file: AttachedFile, chunk: Chunk) -> str:
-    return f"{file.name} › {chunk.path}" if chunk.path else f"{file.name} › line {chunk.line}"
+    return [replace(whole, title=f"{file.name} › {each.path or f'line {each.line}'}", text=each.text) for each in kept]
 
 
 def _chunks(file: AttachedFile) -> tuple[Chunk, ...]:

@@ -11,63 +11,55 @@ OutcomeName = Literal["answered", "partial", "unsourced", "asked", "refused", "f
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class _Said:
+    answer: Answer
+
+
+class Answered(_Said):
     """Every rule passed."""
 
-    answer: Answer
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Partial:
+class Partial(_Said):
     """What was verified was kept, the rest dropped; marked so."""
 
-    answer: Answer
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unsourced:
+class Unsourced(_Said):
     """No source was found; a general answer under a label. Neither pass nor fail."""
 
-    answer: Answer
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(_Said):
     """Orion asked back; the turn goes on with the person's next message."""
 
-    answer: Answer
     key: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refused:
+class Refused(_Said):
     """Nothing that answers the question was found; ``answer`` says so.
 
     It is the model's own text where that cites what it read, else a message that names the nearest documents.
     """
 
-    answer: Answer
     reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failed:
+class Failed(_Said):
     """Nothing verified could be said, or the model was out of reach; ``answer`` is the graceful message.
 
     ``reason`` is ``verification`` or a ``ModelError`` kind or ``KnowledgeAwayError`` or ``internal``.
     ``retry_after_s`` is how long the model's server wants to be left alone, None where it did not say.
     """
 
-    answer: Answer
     reason: str
     retry_after_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OutOfBudget:
+class OutOfBudget(_Said):
     """A limit of the turn was reached; ``answer`` says so."""
 
-    answer: Answer
     reason: str
 
 
@@ -80,7 +72,7 @@ class Cancelled:
 
 TurnOutcome = Answered | Partial | Unsourced | Asked | Refused | Failed | OutOfBudget | Cancelled
 
-NAMES: dict[type, OutcomeName] = {
+_NAMES: dict[type, OutcomeName] = {
     Answered: "answered",
     Partial: "partial",
     Unsourced: "unsourced",
@@ -94,4 +86,4 @@ NAMES: dict[type, OutcomeName] = {
 
 def outcome_name(outcome: TurnOutcome) -> OutcomeName:
     """The name as the outside contract spells it."""
-    return NAMES[type(outcome)]
+    return _NAMES[type(outcome)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import re
 import sys
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence, Sized
 from json import dumps
 from pathlib import PurePath
 from traceback import extract_tb
@@ -97,7 +97,7 @@ def protect(*, debug: bool, known: re.Pattern[str] | None = None) -> Processor:
         kept: EventDict = {}
         for name, value in event.items():
             if name in CONTENT and not isinstance(value, int | float | None):
-                kept[f"{name}_length"] = _length(value)
+                kept[f"{name}_length"] = len(value if isinstance(value, Sized) else str(value))
                 if debug:
                     kept[name] = _beginning(value, known)
             elif isinstance(value, Length):
@@ -139,7 +139,8 @@ def _exception(*, debug: bool) -> Processor:
 
     def told(_: Any, __: str, event: EventDict) -> EventDict:
         given = event.pop("exc_info", None)
-        error = given if isinstance(given, BaseException) else _current(given)
+        given = (*given, None, None)[1] if isinstance(given, tuple) else given
+        error = given if isinstance(given, BaseException) else sys.exc_info()[1] if given is True else None
         if error is not None:
             innermost = extract_tb(error.__traceback__)[-FRAMES:]
             event["error_type"] = type(error).__name__
@@ -149,12 +150,6 @@ def _exception(*, debug: bool) -> Processor:
         return event
 
     return told
-
-
-def _current(given: object) -> BaseException | None:
-    if isinstance(given, tuple):
-        return given[1] if len(given) > 1 and isinstance(given[1], BaseException) else None
-    return sys.exc_info()[1] if given else None
 
 
 class _Repeats(logging.Filter):
@@ -217,10 +212,6 @@ def _message(record: logging.LogRecord) -> str:
         return record.getMessage()
     except (TypeError, ValueError):
         return str(record.msg)
-
-
-def _length(value: object) -> int:
-    return len(value) if isinstance(value, str | bytes | list | tuple | dict | set | frozenset) else len(str(value))
 
 
 def _beginning(value: object, known: re.Pattern[str] | None) -> Any:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 # From an instant page to the longest turn that is allowed: each step about doubles.
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120)
+_WAITS = (0.1, 0.5, 1, 2, 5, 10, 30, 60, 120)
 
 
 class Metrics:
@@ -15,80 +18,50 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self._declare_turns()
-        self._declare_model_and_tools()
-        self._declare_slack()
-        self._declare_knowledge()
+        self._declare_slack_and_knowledge()
 
     def _declare_turns(self) -> None:
-        to = self.registry
-        self.turns = Counter("orion_turns", "Turns that ended, by outcome.", ["outcome"], registry=to)
-        self.turn_seconds = Histogram(
-            "orion_turn_seconds", "Time of a turn from claim to end.", ["outcome"], buckets=_SECONDS, registry=to
-        )
-        self.turns_running = Gauge("orion_turns_running", "Turns at work now.", registry=to)
-        self.attempts = Histogram("orion_attempts", "Drafts that an answer took.", buckets=(1, 2, 3), registry=to)
-        self.violations = Counter(
-            "orion_violations", "Broken rules, by rule and severity.", ["rule", "severity"], registry=to
-        )
-        self.repairs = Counter("orion_repairs", "Form faults mended without a model.", ["kind"], registry=to)
+        self.turns = self._count("turns", "Turns that ended, by outcome.", "outcome")
+        self.turn_seconds = self._spread("turn_seconds", "Time of a turn from claim to end.", "outcome")
+        self.turns_running = self._gauge("turns_running", "Turns at work now.")
+        self.attempts = self._spread("attempts", "Drafts that an answer took.", buckets=(1, 2, 3))
+        self.violations = self._count("violations", "Broken rules, by rule and severity.", "rule", "severity")
+        self.repairs = self._count("repairs", "Form faults mended without a model.", "kind")
 
-    def _declare_model_and_tools(self) -> None:
-        to = self.registry
-        self.model_calls = Counter(
-            "orion_model_calls", "Model calls, by phase and error kind (empty: none).", ["phase", "error"], registry=to
+        self.model_calls = self._count(
+            "model_calls", "Model calls, by phase and error kind (empty: none).", "phase", "error"
         )
-        self.model_seconds = Histogram(
-            "orion_model_seconds", "Time of a model call.", ["phase"], buckets=_SECONDS, registry=to
-        )
-        self.model_tokens = Counter(
-            "orion_model_tokens", "Tokens, by phase and direction.", ["phase", "direction"], registry=to
-        )
-        self.tool_calls = Counter("orion_tool_calls", "Tool calls, by tool and result.", ["tool", "ok"], registry=to)
-        self.tool_seconds = Histogram(
-            "orion_tool_seconds", "Time of a tool call.", ["tool"], buckets=_SECONDS, registry=to
-        )
+        self.model_seconds = self._spread("model_seconds", "Time of a model call.", "phase")
+        self.model_tokens = self._count("model_tokens", "Tokens, by phase and direction.", "phase", "direction")
+        self.tool_calls = self._count("tool_calls", "Tool calls, by tool and result.", "tool", "ok")
+        self.tool_seconds = self._spread("tool_seconds", "Time of a tool call.", "tool")
 
-    def _declare_slack(self) -> None:
-        to = self.registry
-        self.events = Counter("orion_slack_events", "Events from Slack, by what became of them.", ["fate"], registry=to)
-        self.queue_messages = Gauge("orion_queue_messages", "Stored messages, waiting or in work.", registry=to)
-        self.dead_letters = Gauge("orion_dead_letters", "Messages that were given up.", registry=to)
-        self.queue_wait_seconds = Histogram(
-            "orion_queue_wait_seconds", "Time from storing a question to its claim.", buckets=_SECONDS, registry=to
-        )
-        self.circuit_open = Gauge(
-            "orion_circuit_open", "1 while a far end that kept failing is left alone.", ["far_end"], registry=to
-        )
-        self.deliveries = Counter("orion_deliveries", "Answers delivered, by how.", ["how"], registry=to)
-        self.slack_waits = Histogram(
-            "orion_slack_wait_seconds",
+    def _declare_slack_and_knowledge(self) -> None:
+        self.events = self._count("slack_events", "Events from Slack, by what became of them.", "fate")
+        self.queue_messages = self._gauge("queue_messages", "Stored messages, waiting or in work.")
+        self.dead_letters = self._gauge("dead_letters", "Messages that were given up.")
+        self.queue_wait_seconds = self._spread("queue_wait_seconds", "Time from storing a question to its claim.")
+        self.circuit_open = self._gauge("circuit_open", "1 while a far end that kept failing is left alone.", "far_end")
+        self.deliveries = self._count("deliveries", "Answers delivered, by how.", "how")
+        self.slack_waits = self._spread(
+            "slack_wait_seconds",
             "How long a Slack call had to wait for its turn under Slack's limits, by method.",
-            ["method"],
-            buckets=(0.1, 0.5, 1, 2, 5, 10, 30, 60, 120),
-            registry=to,
+            "method",
+            buckets=_WAITS,
         )
-        self.slack_errors = Counter(
-            "orion_slack_errors",
-            "Tries of a Slack call that failed, by method and error name.",
-            ["method", "error"],
-            registry=to,
+        self.slack_errors = self._count(
+            "slack_errors", "Tries of a Slack call that failed, by method and error name.", "method", "error"
         )
 
-    def _declare_knowledge(self) -> None:
-        to = self.registry
-        self.documents = Gauge("orion_knowledge_documents", "Documents in the index.", registry=to)
-        self.passages = Gauge("orion_knowledge_passages", "Passages that they fall into.", registry=to)
-        self.unread = Gauge(
-            "orion_knowledge_unread",
-            "Documents that could not be read when their source was last gone over.",
-            registry=to,
+        self.documents = self._gauge("knowledge_documents", "Documents in the index.")
+        self.passages = self._gauge("knowledge_passages", "Passages that they fall into.")
+        self.unread = self._gauge(
+            "knowledge_unread", "Documents that could not be read when their source was last gone over."
         )
-        self.sync_age_seconds = Gauge(
-            "orion_knowledge_sync_age_seconds", "Time since the source that waits longest was gone over.", registry=to
+        self.sync_age_seconds = self._gauge(
+            "knowledge_sync_age_seconds", "Time since the source that waits longest was gone over."
         )
-        self.syncs = Counter(
-            "orion_knowledge_syncs", "Runs of the background sync, by how they ended.", ["how"], registry=to
-        )
+        self.syncs = self._count("knowledge_syncs", "Runs of the background sync, by how they ended.", "how")
 
     def knowledge(self, *, documents: float, passages: float, unread: float, sync_age: float) -> None:
         """What the index holds, as it stands right now; not a number (``nan``) where nobody can tell."""
@@ -113,3 +86,12 @@ class Metrics:
     def render(self) -> tuple[bytes, str]:
         """The page for Prometheus and its content type."""
         return generate_latest(self.registry), CONTENT_TYPE_LATEST
+
+    def _count(self, name: str, says: str, *labels: str) -> Counter:
+        return Counter(f"orion_{name}", says, labels, registry=self.registry)
+
+    def _gauge(self, name: str, says: str, *labels: str) -> Gauge:
+        return Gauge(f"orion_{name}", says, labels, registry=self.registry)
+
+    def _spread(self, name: str, says: str, *labels: str, buckets: Sequence[float] = _SECONDS) -> Histogram:
+        return Histogram(f"orion_{name}", says, labels, registry=self.registry, buckets=buckets)

@@ -42,15 +42,10 @@ def known_secrets(secrets: Iterable[str]) -> re.Pattern[str] | None:
     return re.compile("|".join(map(re.escape, long))) if long else None
 
 
-def redact_text(text: str, known: re.Pattern[str] | None = None) -> str:
-    """``text`` without what looks like a secret, and without those that ``known`` finds."""
-    return _SECRET.sub(REDACTED, known.sub(REDACTED, text) if known else text)
-
-
 def redact(value: Any, *, known: re.Pattern[str] | None = None, depth: int = 0) -> Any:
     """``value`` with every string in it redacted; too deep a nesting is cut off."""
     if isinstance(value, str):
-        return redact_text(value, known)
+        return _SECRET.sub(REDACTED, known.sub(REDACTED, value) if known else value)
     if depth > MAX_DEPTH:
         return "[nested]"
     if isinstance(value, Mapping):

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from itertools import accumulate, pairwise
+from typing import Any, Final
 
+from pydantic import TypeAdapter, ValidationError
 from redis.asyncio import Redis
 
 # A year, and a month to compare it with the one before.
 KEPT = timedelta(days=400)
 # Upper bounds of the latency buckets in milliseconds; the last bucket is open.
 LATENCY_MS = (250, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000, 120_000)
-_OPEN = "more"
 TARGET = 0.95
 VERIFIER_KEY = "orion:verifier"
 """One for every Orion over a Redis: the rules are the same for each."""
@@ -61,14 +62,17 @@ class VerifierFigures:
     @property
     def rates(self) -> dict[str, float]:
         """False accepts of what should fail, false rejects of what should pass; 0 of nothing."""
-        accepts, rejects = (self.false_accepts, self.should_fail), (self.false_rejects, self.should_pass)
-        return {"false_accept_rate": _share(*accepts) or 0.0, "false_reject_rate": _share(*rejects) or 0.0}
+        accepts, rejects = _share(self.false_accepts, self.should_fail), _share(self.false_rejects, self.should_pass)
+        return {"false_accept_rate": accepts or 0.0, "false_reject_rate": rejects or 0.0}
 
     def __str__(self) -> str:
         """One sentence for people."""
         accepts = _of(self.false_accepts, self.should_fail)
         rejects = _of(self.false_rejects, self.should_pass)
         return f"Verifier on {self.files} ({self.measured}): false accepts {accepts}, false rejects {rejects}."
+
+
+_VERIFIER: Final = TypeAdapter(VerifierFigures)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,13 +144,9 @@ class Tally:
     def latency_ms(self, quantile: float) -> int | None:
         """The upper bound of the bucket that holds the quantile; None without turns or beyond the last bound."""
         buckets = self.group("latency")
-        wanted = quantile * sum(buckets.values())
-        seen = 0
-        for bound in LATENCY_MS:
-            seen += buckets.get(str(bound), 0)
-            if buckets and seen >= wanted:
-                return bound
-        return None
+        seen = accumulate(buckets.get(str(bound), 0) for bound in LATENCY_MS)
+        wanted = max(1, quantile * sum(buckets.values()))
+        return next((bound for bound, count in zip(LATENCY_MS, seen, strict=True) if count >= wanted), None)
 
     def to_json(self) -> dict[str, Any]:
         """As ``orion stats --json`` prints it."""
@@ -220,8 +220,10 @@ class Stats:
                 pipe.hgetall(self.key(date))
             found = await pipe.execute()
         tallies = {_day(date): Tally(counts=_counts(raw)) for date, raw in zip(dates, found, strict=True) if raw}
-        kept = _verifier(await self._redis.get(VERIFIER_KEY))
-        return Summary(counts=_added(tallies.values()), days=tallies, verifier=kept)
+        total: Counter[str] = Counter()
+        for tally in tallies.values():
+            total.update(tally.counts)
+        return Summary(counts=total, days=tallies, verifier=_verifier(await self._redis.get(VERIFIER_KEY)))
 
     async def keep_verifier(self, figures: VerifierFigures) -> None:
         """Show these beside the pass rate from now on. Raises ``redis.exceptions.RedisError``."""
@@ -230,38 +232,28 @@ class Stats:
 
 def increments(turn: TurnFigures) -> dict[str, int]:
     """What a turn adds to which counter."""
-    counts: Counter[str] = Counter({f"outcome:{turn.outcome}": 1, f"latency:{_bucket(turn.latency_ms)}": 1})
-    counts.update({f"rule:{rule}": n for rule, n in Counter(turn.failed_rules).items()})
+    bucket = next((bound for bound in LATENCY_MS if turn.latency_ms <= bound), "more")
+    counts: Counter[str] = Counter([f"outcome:{turn.outcome}", f"latency:{bucket}"])
+    counts.update(f"rule:{rule}" for rule in turn.failed_rules)
     if turn.outcome == "failed":
         counts[f"failed:{turn.reason or 'unknown'}"] += 1
     if turn.outcome == "answered":
-        counts[f"passed:{_passed(turn)}"] += 1
+        passed = "after_retry" if len(turn.errors) > 1 else "after_repair" if turn.repaired else "first"
+        counts[f"passed:{passed}"] += 1
     if turn.errors:
         counts[f"attempts:{len(turn.errors)}"] += 1
-    for attempt, (before, after) in enumerate(zip(turn.errors, turn.errors[1:], strict=False), 2):
+    for attempt, (before, after) in enumerate(pairwise(turn.errors), 2):
         counts[f"retried:{attempt}"] += 1
         counts[f"improved:{attempt}"] += before - after
     if turn.channel:
         counts[f"channel:{turn.channel}"] += 1
         kind = "failed" if turn.reason == "verification" else turn.outcome
         counts[f"channel_{kind}:{turn.channel}"] += kind in {"answered", "partial"} or turn.reason == "verification"
-    for model, (prompt, cached, completion) in turn.tokens.items():
-        counts.update({
-            f"tokens_in:{model}": prompt, f"tokens_cached:{model}": cached, f"tokens_out:{model}": completion,
-        })  # fmt: skip
+    for model, tokens in turn.tokens.items():
+        counts.update({f"tokens_{kind}:{model}": n for kind, n in zip(("in", "cached", "out"), tokens, strict=True)})
     for name in ("model_calls", "tool_calls", "prompt_tokens", "completion_tokens"):
         counts[f"usage:{name}"] += getattr(turn, name)
     return {name: amount for name, amount in counts.items() if amount}
-
-
-def _passed(turn: TurnFigures) -> str:
-    if len(turn.errors) > 1:
-        return "after_retry"
-    return "after_repair" if turn.repaired else "first"
-
-
-def _bucket(latency_ms: float) -> str:
-    return next((str(bound) for bound in LATENCY_MS if latency_ms <= bound), _OPEN)
 
 
 def _day(moment: datetime) -> str:
@@ -275,22 +267,10 @@ def _counts(raw: Mapping[Any, Any]) -> dict[str, int]:
 
 def _verifier(stored: str | bytes | None) -> VerifierFigures | None:
     """What was kept; nothing of what another version kept otherwise."""
-    if not stored:
-        return None
     try:
-        found = VerifierFigures(**json.loads(stored))
-    except (ValueError, TypeError):
+        return _VERIFIER.validate_json(stored, strict=True) if stored else None
+    except ValidationError:
         return None
-    counts = (found.should_pass, found.should_fail, found.false_accepts, found.false_rejects)
-    return found if all(isinstance(count, int) for count in counts) else None
-
-
-def _added(tallies: Iterable[Tally]) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for tally in tallies:
-        for name, count in tally.counts.items():
-            total[name] = total.get(name, 0) + count
-    return total
 
 
 def _share(part: int, whole: int) -> float | None:

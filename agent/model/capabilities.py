@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from agent.model.chat_reply import encodable
@@ -49,12 +49,7 @@ class Learned:
 
     def __or__(self, other: Learned) -> Learned:
         """Both lessons: calls to one model learn side by side."""
-        return Learned(
-            refused=self.refused | other.refused,
-            calls_tools=self.calls_tools or other.calls_tools,
-            json_only=self.json_only or other.json_only,
-            reasons=self.reasons or other.reasons,
-        )
+        return Learned(**{each.name: getattr(self, each.name) | getattr(other, each.name) for each in fields(self)})
 
     def fitted(self, body: Body) -> Body:
         """The request as this model takes it, every text in it encodable."""

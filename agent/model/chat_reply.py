@@ -8,33 +8,31 @@ needed here, and hides the end mark by which a whole stream is told from a broke
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
+from agent.actions import ToolCall
 from agent.budget import Usage
 from agent.model.protocol import ModelError, Piece
 
 CHARACTERS_PER_TOKEN = 4
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WireCall:
-    """A function call as it came: ``arguments`` is JSON text, not yet looked at."""
-
-    name: str
-    arguments: str
-    call_id: str
+MAX_EVENT = 1 << 20
+MOST_TRIES = 64
+_DECODER = json.JSONDecoder()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A whole reply. ``cut_off`` is set when the server stopped at a token limit; ``usage`` is None without figures."""
+    """A whole reply. ``cut_off`` is set when the server stopped at a token limit; ``usage`` is None without figures.
+
+    ``calls`` are function calls as they came: the arguments beside each are JSON text, not yet looked at.
+    """
 
     content: str
-    calls: tuple[WireCall, ...]
+    calls: tuple[tuple[ToolCall, str], ...]
     usage: Usage | None
     cut_off: bool
 
@@ -42,12 +40,15 @@ class Reply:
 class StreamedReply:
     """``feed`` the bytes of a streamed reply, ``close`` at the end. ``usage`` stays None without figures.
 
+    ``reasoned``: its reasoning came apart from the content.
+
     A server that does not stream and sends one JSON object is read all the same, at the end.
     """
 
     def __init__(self) -> None:
         self.usage: Usage | None = None
         self.characters = 0
+        self.reasoned = False
         self._events = EventStream()
         self._unstreamed: bytearray | None = None
         self._begun = False
@@ -62,11 +63,7 @@ class StreamedReply:
         if self._unstreamed is not None:
             self._unstreamed += chunk
             return []
-        try:
-            events = self._events.feed(chunk)
-        except ValueError as error:
-            raise _garbage(sent=str(error)) from error
-        return self._pieces(events)
+        return self._pieces(self._events.feed(chunk))
 
     def close(self) -> list[Piece]:
         """The rest. Raises ``ModelError`` when the stream broke off, or the server stopped at a limit."""
@@ -106,6 +103,7 @@ class StreamedReply:
         content = _text(delta.get("content"))
         self.characters += len(reasoning) + len(content)
         if reasoning:
+            self.reasoned = True
             yield "reasoning", reasoning
         if content:
             yield "content", content
@@ -138,16 +136,14 @@ def estimated(characters_in: int, characters_out: int) -> Usage:
     )
 
 
-def _call(wire: object, position: int) -> WireCall:
+def _call(wire: object, position: int) -> tuple[ToolCall, str]:
     call = _mapping(wire)
     function = _mapping(call.get("function"))
     arguments = function.get("arguments")
-    return WireCall(
-        name=_text(function.get("name")),
-        # Some servers send the arguments as an object where the protocol has a string.
-        arguments=orjson.dumps(arguments).decode() if isinstance(arguments, dict) else _text(arguments),
-        call_id=_text(call.get("id")) or f"call_{position}",
-    )
+    if isinstance(arguments, dict):  # some servers send an object where the protocol has a string
+        arguments = orjson.dumps(arguments).decode()
+    call_id = _text(call.get("id")) or f"call_{position}"
+    return ToolCall(call_id=call_id, tool=_text(function.get("name"))), _text(arguments)
 
 
 def _object(data: bytes) -> Mapping[str, Any]:
@@ -169,6 +165,24 @@ def _json(data: bytes) -> object:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
         return json.loads(data)
+
+
+def json_objects(text: str, decoder: json.JSONDecoder = _DECODER) -> Iterator[dict[str, Any]]:
+    """The JSON objects in a text, in order, whatever stands round them; what lies inside one is not looked at.
+
+    The tries are bounded, so that a text full of braces costs little.
+    """
+    start = text.find("{")
+    for _ in range(MOST_TRIES):
+        if start < 0:
+            return
+        try:
+            found, end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            end = start + 1
+        else:
+            yield found
+        start = text.find("{", end)
 
 
 def _usage(payload: Mapping[str, Any]) -> Usage | None:
@@ -217,11 +231,8 @@ def _garbage(*, sent: str) -> ModelError:
     return ModelError(kind="LLMError", detail=f"the server sent {sent}")
 
 
-MAX_EVENT = 1 << 20
-
-
 class EventStream:
-    """``feed`` what arrives. Raises ``ValueError`` when one event grows beyond ``MAX_EVENT``."""
+    """``feed`` what arrives. Raises ``ModelError`` when one event grows beyond ``MAX_EVENT``."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
@@ -237,8 +248,7 @@ class EventStream:
             for line in lines:
                 self._line(bytes(line), events)
         if len(self._rest) + self._size > MAX_EVENT:
-            fault = "an event is too long"
-            raise ValueError(fault)
+            raise _garbage(sent="an event is too long")
         return events
 
     def close(self) -> list[bytes]:

@@ -122,7 +122,7 @@ class ChatServer:
         with self._far_end():
             async with asyncio.timeout(self._timeouts.reply):
                 reply = read_reply(await self._with_options(body, send))
-        written = len(reply.content) + sum(len(call.arguments) for call in reply.calls)
+        written = len(reply.content) + sum(len(arguments) for _, arguments in reply.calls)
         return reply, self._usage(body, reply.usage, written)
 
     async def stream(self, body: Body, spent: Callable[[Usage], None]) -> AsyncGenerator[Piece]:
@@ -144,6 +144,8 @@ class ChatServer:
         finally:
             # A stream that was stopped early has no figures of the server.
             spent(self._usage(body, reader.usage, reader.characters))
+            if reader.reasoned:  # a model that sends its reasoning apart need not be told to reason
+                self.learn(body["model"], Learned(reasons=True))
 
     async def context_listed(self, model: str) -> int | None:
         """Tokens that ``model`` takes by the server's list of models, under any of the names servers have for it."""
@@ -242,18 +244,24 @@ class ChatServer:
         if wait_s := self._breaker.wait_s():
             raise ModelError(kind="LLMError", detail="the server keeps failing and is left alone", retry_after_s=wait_s)
         try:
-            with _as_model_error():
-                yield
-        except ModelError as error:
-            if error.kind in PASSING:
-                self._breaker.failed(error.retry_after_s)
-            else:
-                self._breaker.succeeded()
-            raise
+            yield
         except (asyncio.CancelledError, GeneratorExit):
             self._breaker.abandoned()
             raise
+        except ModelError as error:
+            self._went(error)
+            raise
+        except (RefusedError, aiohttp.ClientError, OSError) as raised:
+            failure = _as_model_error(raised)
+            self._went(failure)
+            raise failure from raised
         self._breaker.succeeded()
+
+    def _went(self, error: ModelError) -> None:
+        if error.kind in PASSING:
+            self._breaker.failed(error.retry_after_s)
+        else:
+            self._breaker.succeeded()
 
 
 def was_cut(told: Usage, sent: int) -> bool:
@@ -283,19 +291,14 @@ def _pause(error: aiohttp.ClientError | RefusedError, usual_s: float) -> float |
     return usual_s * random.uniform(0.8, 1.2)  # noqa: S311 - spreads retries only
 
 
-@contextmanager
-def _as_model_error() -> Iterator[None]:
-    """Everything that a call raises, as ``ModelError`` with hints."""
-    try:
-        yield
-    except TimeoutError as error:
-        raise ModelError(kind="TimeoutError", detail="no reply in time") from error
-    except RefusedError as error:
+def _as_model_error(error: RefusedError | aiohttp.ClientError | OSError) -> ModelError:
+    """What a call raised, with hints."""
+    if isinstance(error, TimeoutError):
+        return ModelError(kind="TimeoutError", detail="no reply in time")
+    if isinstance(error, RefusedError):
         asked = retry_after_s(error.headers, now=time.time())
-        detail = f"status {error.status} ({error.code})"
-        raise ModelError(kind=_kind(error), detail=detail, retry_after_s=asked) from error
-    except (aiohttp.ClientError, OSError) as error:
-        raise ModelError(kind="LLMError", detail=f"connection failed ({type(error).__name__})") from error
+        return ModelError(kind=_kind(error), detail=f"status {error.status} ({error.code})", retry_after_s=asked)
+    return ModelError(kind="LLMError", detail=f"connection failed ({type(error).__name__})")
 
 
 def _kind(error: RefusedError) -> ModelErrorKind:

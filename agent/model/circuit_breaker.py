@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Final
 
@@ -73,9 +73,8 @@ class CircuitBreaker:
             return  # a call that was under way when it opened
         if self._failures < self._most_failures:
             return
-        doubled = min(self._pause_s * 2, self._most_pause_s) if self.is_open else self._first_pause_s
-        self._pause_s = doubled
-        pause = max(doubled, min(retry_after_s or 0.0, self._most_pause_s))
+        self._pause_s = min(self._pause_s * 2, self._most_pause_s) if self.is_open else self._first_pause_s
+        pause = max(self._pause_s, min(retry_after_s or 0.0, self._most_pause_s))
         self._until = self._clock() + pause
         self._probing = False
         log.warning("circuit_opened", far_end=self.far_end, failures=self._failures, pause_s=round(pause, 2))
@@ -91,32 +90,22 @@ LONGEST_S: Final = 86_400.0
 def retry_after_s(headers: Mapping[str, str], *, now: float) -> float | None:
     """Seconds to wait by these headers, None where they do not say. ``now`` is in seconds since 1970."""
     told = {name.lower(): value.strip() for name, value in headers.items()}
-    milliseconds = _number(told.get("retry-after-ms", ""))
-    if milliseconds is not None:
-        return _bounded(milliseconds / 1000)
     value = told.get("retry-after", "")
-    seconds = _number(value)
-    if seconds is None:
-        at = _date(value)
-        seconds = None if at is None else at - now
-    return None if seconds is None else _bounded(seconds)
+    said = (_number(told.get("retry-after-ms", "")) / 1000, _number(value), _date(value) - now)
+    seconds = next(filter(math.isfinite, said), None)
+    return None if seconds is None else min(max(seconds, 0.0), LONGEST_S)
 
 
-def _number(value: str) -> float | None:
+def _number(value: str) -> float:
     try:
-        number = float(value)
+        return float(value)
     except ValueError:
-        return None
-    return number if math.isfinite(number) else None
+        return math.nan
 
 
-def _date(value: str) -> float | None:
+def _date(value: str) -> float:
     try:
-        at: datetime = parsedate_to_datetime(value)
+        at = parsedate_to_datetime(value)
         return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
-        return None
-
-
-def _bounded(seconds: float) -> float:
-    return min(max(seconds, 0.0), LONGEST_S)
+        return math.nan

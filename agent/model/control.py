@@ -6,22 +6,22 @@ whose text tells the model what to mend.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import orjson
 
 from agent.actions import Action, AskUser, Complete, FinishStep, PlannedStep, Respond, ToolCall, ToolCalls
+from agent.model.chat_reply import json_objects
 from agent.model.tag_stream import draft_of
 from agent.tools.tool import ToolSpec
 
 MAX_STEPS = 20
 # A decision is small; what is longer is no decision. Bounds the search for JSON in hostile text.
 MAX_TEXT = 65_536
-MAX_OBJECTS = 64
+_PLAN_FIELDS = ("description", "tool", "acceptance")
 
 _TEXT = {"type": "string"}
 _PLAN = {
@@ -29,7 +29,7 @@ _PLAN = {
     "description": "The steps, when there is no plan yet and more than one is needed.",
     "items": {
         "type": "object",
-        "properties": {"description": _TEXT, "tool": _TEXT, "acceptance": _TEXT},
+        "properties": dict.fromkeys(_PLAN_FIELDS, _TEXT),
         "required": ["description"],
     },
 }
@@ -43,16 +43,10 @@ _MORE = {"finish_step": {"plan": _PLAN}}
 
 
 class ControlError(ValueError):
-    """The output is no valid decision; the text is written to the model."""
+    """The output is no valid decision; ``fault`` is written to the model."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """One function call as the model made it."""
-
-    name: str
-    arguments: Mapping[str, Any]
-    call_id: str
+    def __init__(self, fault: str) -> None:
+        super().__init__(fault)
 
 
 def functions(tools: Iterable[ToolSpec]) -> list[dict[str, Any]]:
@@ -70,33 +64,29 @@ def functions(tools: Iterable[ToolSpec]) -> list[dict[str, Any]]:
     return control + [_function(t.name, t.description, dict(t.parameters) or {"type": "object"}) for t in tools]
 
 
-def read_arguments(text: str | None) -> Mapping[str, Any]:
+def read_arguments(text: str) -> Mapping[str, Any]:
     """The arguments of a native call: a JSON object, or nothing at all. Raises ``ControlError``."""
     try:
-        arguments = orjson.loads(text) if text and text.strip() else {}
+        arguments = orjson.loads(text) if text.strip() else {}
     except orjson.JSONDecodeError:
         arguments = None
     if not isinstance(arguments, dict):
-        fault = "The arguments of a call are not a JSON object."
-        raise ControlError(fault)
+        raise ControlError(fault="The arguments of a call are not a JSON object.")
     return arguments
 
 
-def read_calls(calls: Sequence[Call]) -> Action:
+def read_calls(calls: Sequence[ToolCall]) -> Action:
     """One action from the calls of one reply: real tools go first and together, else the first control call counts."""
     if not calls:
-        fault = "No function was called."
-        raise ControlError(fault)
-    real = tuple(call for call in calls if call.name not in _CONTROL)
-    plan = next(filter(None, (_read_plan(call.arguments) for call in calls if call.name in _CONTROL)), ())
-    if real:
-        return ToolCalls(calls=tuple(_tool_call(call) for call in real), plan=plan)
-    return _read_control(calls[0], plan)
+        raise ControlError(fault="No function was called.")
+    real = tuple(call for call in calls if call.tool not in _CONTROL)
+    plan = _first_plan(call.input for call in calls if call.tool in _CONTROL)
+    return ToolCalls(calls=real, plan=plan) if real else _read_control(calls[0], plan)
 
 
 def read_json(text: str) -> Action:
     """One action from the text of a server without tool calling. Raises ``ControlError``."""
-    found = _objects(draft_of(text) if "<" in text else text)
+    found = list(json_objects((draft_of(text) if "<" in text else text)[:MAX_TEXT]))
     objects = [o for o in found if "action" in o]
     if not objects:
         fault = "There is no JSON object with an 'action' in the reply." if found else "The reply holds no JSON object."
@@ -106,56 +96,47 @@ def read_json(text: str) -> Action:
     action = read_calls([_json_call(o, position) for position, o in enumerate(together, 1)])
     if isinstance(action, ToolCalls):  # the plan stands beside a tool's input, which is all that its call knows of
         with suppress(ControlError):  # a call that can be made is made without a plan that cannot be read
-            return replace(action, plan=next(filter(None, map(_read_plan, together)), ()))
+            return replace(action, plan=_first_plan(together))
     return action
 
 
-def _read_control(call: Call, plan: tuple[PlannedStep, ...]) -> Action:
-    match call.name:
+def _read_control(call: ToolCall, plan: tuple[PlannedStep, ...]) -> Action:
+    match call.tool:
         case "respond":
             return Respond(plan=plan)
         case "ask_user":
             return AskUser(question=_string(call, "question"), key=_string(call, "key"), plan=plan)
         case "finish_step":
-            return FinishStep(step=_step_number(call), result=_string(call, "result"), plan=plan)
+            step = call.input.get("step")
+            if not isinstance(step, int) or isinstance(step, bool) or step < 1:
+                raise ControlError(fault="'finish_step' needs 'step', a number of the plan counted from 1.")
+            return FinishStep(step=step, result=_string(call, "result"), plan=plan)
         case _:
             return Complete(summary=_string(call, "summary"), plan=plan)
 
 
-def _json_call(found: Mapping[str, Any], position: int) -> Call:
-    action = found["action"]
+def _json_call(found: Mapping[str, Any], position: int) -> ToolCall:
+    action, tool, arguments = found["action"], found.get("tool"), found.get("input", {})
     if isinstance(action, str) and action in _CONTROL:
-        return Call(name=action, arguments=found, call_id="")
+        return ToolCall(tool=action, input=found, call_id="")
     if action != "tool_call":
         allowed = ", ".join([*_CONTROL, "tool_call"])
-        fault = f"'action' must be one of {allowed}. A tool is named in 'tool', beside \"action\": \"tool_call\"."
-        raise ControlError(fault)
-    arguments = found.get("input", {})
-    tool = found.get("tool")
+        named = 'A tool is named in \'tool\', beside "action": "tool_call".'
+        raise ControlError(fault=f"'action' must be one of {allowed}. {named}")
     if not isinstance(tool, str) or not tool or not isinstance(arguments, dict):
-        fault = "A tool_call needs 'tool' (a name) and 'input' (an object)."
-        raise ControlError(fault)
-    return Call(name=tool, arguments=arguments, call_id=f"call_{position}")
+        raise ControlError(fault="A tool_call needs 'tool' (a name) and 'input' (an object).")
+    return ToolCall(tool=tool, input=arguments, call_id=f"call_{position}")
 
 
-def _tool_call(call: Call) -> ToolCall:
-    return ToolCall(call_id=call.call_id, tool=call.name, input=call.arguments)
-
-
-def _string(call: Call, field: str) -> str:
-    value = call.arguments.get(field)
+def _string(call: ToolCall, field: str) -> str:
+    value = call.input.get(field)
     if not isinstance(value, str) or not value.strip():
-        fault = f"{call.name!r} needs {field!r}, a string that is not empty."
-        raise ControlError(fault)
+        raise ControlError(fault=f"{call.tool!r} needs {field!r}, a string that is not empty.")
     return value.strip()
 
 
-def _step_number(call: Call) -> int:
-    value = call.arguments.get("step")
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        fault = "'finish_step' needs 'step', a number of the plan counted from 1."
-        raise ControlError(fault)
-    return value
+def _first_plan(given: Iterable[Mapping[str, Any]]) -> tuple[PlannedStep, ...]:
+    return next(filter(None, map(_read_plan, given)), ())
 
 
 def _read_plan(given: Mapping[str, Any]) -> tuple[PlannedStep, ...]:
@@ -163,39 +144,15 @@ def _read_plan(given: Mapping[str, Any]) -> tuple[PlannedStep, ...]:
     if plan is None:
         return ()
     if not isinstance(plan, list) or len(plan) > MAX_STEPS or not all(map(_is_step, plan)):
-        fault = (
-            f"'plan' must be a list of at most {MAX_STEPS} objects with 'description', and 'tool', 'acceptance' if any."
-        )
-        raise ControlError(fault)
+        fields = "objects with 'description', and 'tool', 'acceptance' if any"
+        raise ControlError(fault=f"'plan' must be a list of at most {MAX_STEPS} {fields}.")
     return tuple(PlannedStep(**{key: step.get(key) or "" for key in _PLAN_FIELDS}) for step in plan)
-
-
-_PLAN_FIELDS = ("description", "tool", "acceptance")
 
 
 def _is_step(step: object) -> bool:
     if not isinstance(step, dict) or not step.get("description"):
         return False
     return all(isinstance(step.get(key) or "", str) for key in _PLAN_FIELDS)
-
-
-def _objects(text: str) -> list[dict[str, Any]]:
-    """The JSON objects in ``text``, in order, whatever stands round them; what lies inside one is not looked at."""
-    decoder = json.JSONDecoder()
-    text = text[:MAX_TEXT]
-    found: list[dict[str, Any]] = []
-    start = text.find("{")
-    for _ in range(MAX_OBJECTS):
-        if start < 0:
-            break
-        try:
-            value, end = decoder.raw_decode(text, start)
-        except (ValueError, RecursionError):
-            end = start + 1
-        else:
-            found.append(value)
-        start = text.find("{", end)
-    return found
 
 
 def _function(name: str, description: str, parameters: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any, Final, Literal, Protocol, get_args
 
 from agent.budget import ModelCall, Usage
+from agent.model.chat_reply import json_objects
 from verification.judgement import NOWHERE, Judgement, Line
 from verification.types import Claim, Source
 
 ReplyKind = Literal["answered", "partly", "not_in_sources"]
 """What an answer as a whole does: it gives what was asked, or a part of it, or only says that no source holds it."""
-_MOST_TRIES: Final = 50
 _LINE: Final = re.compile(r"\s*\[?(\d{1,9})\.(\d{1,9})\]?\s*")
 # A line's number as it was written: as numbers 2.1 and 2.10 would be one.
 _DECODER: Final = json.JSONDecoder(parse_float=str)
@@ -67,7 +67,7 @@ def read_opinion(text: str) -> Opinion:
     What is not of the form that was asked for is left out, and so is a claim with two verdicts.
     """
     said: dict[str, Any] = {}
-    for found in _objects(text):
+    for found in json_objects(text, _DECODER):
         said = found if isinstance(found.get("verdicts"), list) else said
     read: dict[int, list[Judgement]] = {}
     for verdict in said.get("verdicts", []):
@@ -76,21 +76,6 @@ def read_opinion(text: str) -> Opinion:
     single = {number: told[0] for number, told in read.items() if len(told) == 1}
     reply = said.get("reply")
     return Opinion(judgements=single, reply=reply if reply in get_args(ReplyKind) else None)
-
-
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects in a text; the tries are bounded, so that a reply full of braces costs little."""
-    position = text.find("{")
-    for _ in range(_MOST_TRIES):
-        if position < 0:
-            return
-        try:
-            found, end = _DECODER.raw_decode(text, position)
-        except (ValueError, RecursionError):
-            end = position + 1
-        else:
-            yield found
-        position = text.find("{", end)
 
 
 def _judgement(raw: object) -> tuple[int, Judgement | None]:

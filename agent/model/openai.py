@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import aclosing, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Final
 
@@ -13,7 +13,7 @@ from agent.model.capabilities import LOWEST_EFFORT, Body, Learned
 from agent.model.chat_reply import Reply
 from agent.model.chat_server import ChatServer, Timeouts, refuses_tools, was_cut
 from agent.model.circuit_breaker import CircuitBreaker
-from agent.model.control import Call, ControlError, functions, read_arguments, read_calls, read_json
+from agent.model.control import ControlError, functions, read_arguments, read_calls, read_json
 from agent.model.judge import JudgeContext, Opinion, read_opinion
 from agent.model.prompts import ChatMessage, control_messages, judge_messages, write_messages
 from agent.model.protocol import (
@@ -22,7 +22,6 @@ from agent.model.protocol import (
     Generated,
     ModelError,
     ModelErrorKind,
-    Piece,
     WriteContext,
     WriteStream,
 )
@@ -110,7 +109,7 @@ class OpenAIModel:
         def spent(usage: Usage) -> None:
             stream.usage = usage
 
-        stream = WriteStream(pieces=self._heard(body, spent), call=self._call(body))
+        stream = WriteStream(pieces=self._server.stream(body, spent), call=self._call(body))
         return stream
 
     async def judge(self, context: JudgeContext) -> Opinion:
@@ -164,9 +163,7 @@ class OpenAIModel:
         if reply.calls:
             self._server.learn(self._model, Learned(calls_tools=True))
             with _malformed(reply, usage):
-                calls = [
-                    Call(name=c.name, arguments=read_arguments(c.arguments), call_id=c.call_id) for c in reply.calls
-                ]
+                calls = [replace(call, input=read_arguments(text)) for call, text in reply.calls]
                 return read_calls(calls), usage
         return self._from_prose(reply, usage, proven=proven), usage
 
@@ -181,16 +178,6 @@ class OpenAIModel:
         if not proven:
             self._server.learn(self._model, Learned(json_only=True))
         return action
-
-    async def _heard(self, body: Body, spent: Callable[[Usage], None]) -> AsyncGenerator[Piece]:
-        """The stream; a model that sends its reasoning apart need not be told to reason."""
-        apart = False
-        async with aclosing(self._server.stream(body, spent)) as pieces:
-            async for piece in pieces:
-                apart = apart or piece[0] == "reasoning"
-                yield piece
-        if apart:
-            self._server.learn(self._write_model, Learned(reasons=True))
 
     def _call(self, body: Body) -> ModelCall:
         """The request as it is sent, for traces."""

@@ -13,15 +13,15 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
 from functools import cache
 from importlib.resources import files
-from itertools import count
+from itertools import chain, count
 from typing import Final, TypedDict
 
 from agent.model.judge import JudgeContext
-from agent.model.protocol import DecideContext, WriteContext
+from agent.model.protocol import DecideContext, TurnContext, WriteContext
 from agent.thread.conversation import Message, Question
 from agent.thread.markdown import as_markdown
 from agent.thread.plan import Plan
-from agent.tools.tool import ToolResult, ToolSpec
+from agent.tools.tool import ToolResult
 from verification.judgement import source_lines
 from verification.types import Source
 
@@ -53,11 +53,8 @@ class ChatMessage(TypedDict):
     content: str
 
 
-class PromptPart(TypedDict):
-    """A block of outside text under the label it is fenced with."""
-
-    label: str
-    text: str
+Part = tuple[str, str]
+"""A block of outside text: the label it is fenced with, and the text."""
 
 
 @cache
@@ -86,12 +83,14 @@ def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessa
         *_result_parts(context.results, context.left_out, DECIDE_RESULT),
         *_conversation(context, _talk(context.history[-DECIDE_MESSAGES:], DECIDE_MESSAGE)),
         *_plan_parts(context.plan),
-        _part("last message", context.question.text),
+        ("last message", context.question.text),
     ]
     lines = [fenced(parts, _seed(context.question)), _dated(today), *_left(context)]
     if context.complaint:
         lines.append(f"Your last decision could not be read: {context.complaint} Decide again, in the right form.")
-    lines.append(prompt_text("decide_json") + "\n" + _tool_lines(context.tools) if as_json else prompt_text("decide"))
+    tools = ({"name": t.name, "description": t.description, "input": t.parameters} for t in context.tools)
+    form = (prompt_text("decide_json"), *(json.dumps(tool, ensure_ascii=False) for tool in tools))
+    lines.append("\n".join(form) if as_json else prompt_text("decide"))
     return _chat(_instructions(), "\n\n".join(lines))
 
 
@@ -107,8 +106,8 @@ def write_messages(context: WriteContext, *, reasons: bool = False) -> list[Chat
         *_conversation(context, _talk(context.history[-MESSAGES_SEEN:], WRITE_MESSAGE)),
     ]
     if context.kept:
-        parts.append(_part("already shown to the person; go on after it and do not write it again", context.kept))
-    parts.append(_part("last message", context.question.text))
+        parts.append(("already shown to the person; go on after it and do not write it again", context.kept))
+    parts.append(("last message", context.question.text))
     task = prompt_text("write" if context.sources else "write_general")
     form = prompt_text("answer" if reasons else "think")
     data = fenced(parts, _seed(context.question))
@@ -149,12 +148,12 @@ def _barred(text: str) -> str:
     return "\n".join(f"| {line}" for line in text.splitlines())
 
 
-def fenced(parts: Sequence[PromptPart], seed: str) -> str:
+def fenced(parts: Sequence[Part], seed: str) -> str:
     """Each part between its own marker lines. The fence word follows from ``seed`` and stands in no part."""
-    texts = [text for part in parts for text in (part["label"], part["text"])]
+    texts = list(chain.from_iterable(parts))
     words = (hashlib.sha256(f"{number}\n{seed}".encode(errors="replace")).hexdigest()[:12] for number in count())
     word = next(word for word in words if not any(word in text for text in texts))
-    return "\n\n".join(f"[DATA {word}: {p['label']}]\n{p['text']}\n[END {word}]" for p in parts)
+    return "\n\n".join(f"[DATA {word}: {label}]\n{text}\n[END {word}]" for label, text in parts)
 
 
 def today_of(question: Question) -> date:
@@ -178,9 +177,9 @@ def _dated(today: date) -> str:
     return f"Today is {today:%A}, {today.day} {today:%B %Y} (UTC)."
 
 
-def _source_parts(sources: Iterable[Source], today: date) -> Iterable[PromptPart]:
+def _source_parts(sources: Iterable[Source], today: date) -> Iterable[Part]:
     for source in sources:
-        yield _part(f"source [{source.id}] {_one_line(source.title)}{_updated(source.updated_at, today)}", source.text)
+        yield f"source [{source.id}] {_one_line(source.title)}{_updated(source.updated_at, today)}", source.text
 
 
 def _updated(at: str, today: date) -> str:
@@ -203,13 +202,13 @@ def _ago(days: int) -> str:
     return f"{months} months ago" if months < _MONTHS_TOLD else f"{round(days / 365.25)} years ago"
 
 
-def _result_parts(results: Sequence[ToolResult], left_out: int, longest: int) -> Iterable[PromptPart]:
+def _result_parts(results: Sequence[ToolResult], left_out: int, longest: int) -> Iterable[Part]:
     """What the tools were asked and told; what they told as sources stands in full already."""
     lines = [f"{'✓' if r.ok else '✗'} {_one_line(r.tool)}{_asked(r)}: {_clip(_told(r), longest)}" for r in results]
     if left_out:
         lines.append(f"{left_out} more passages were found than there is room for. Narrower words find them.")
     if lines:
-        yield _part("tools used so far", "\n".join(lines))
+        yield "tools used so far", "\n".join(lines)
 
 
 def _asked(result: ToolResult) -> str:
@@ -237,18 +236,18 @@ def _talk(history: Sequence[Message], longest: int) -> str:
     return "\n".join(lines)
 
 
-def _conversation(context: DecideContext | WriteContext, talk: str) -> list[PromptPart]:
+def _conversation(context: TurnContext, talk: str) -> list[Part]:
     told = "\n".join(f"{key}: {value}" for key, value in context.answers.items())
     mission = context.mission if context.mission != context.question.text else ""
     named = (("mission", mission), ("conversation so far", talk), ("the person's answers to questions", told))
-    return [_part(label, text) for label, text in named if text]
+    return [part for part in named if part[1]]
 
 
-def _plan_parts(plan: Plan | None) -> Iterable[PromptPart]:
+def _plan_parts(plan: Plan | None) -> Iterable[Part]:
     """Its words come from a person or from a model that had just read documents: data like any other (I2)."""
     if plan and plan.steps:
         steps = "\n".join(f"{n}. [{step.status}] {step.description}" for n, step in enumerate(plan.steps, 1))
-        yield _part("the plan", steps)
+        yield "the plan", steps
 
 
 def _left(context: DecideContext) -> Iterable[str]:
@@ -256,15 +255,6 @@ def _left(context: DecideContext) -> Iterable[str]:
     tools = context.budget.tool_calls - context.used.tool_calls
     if calls <= FEW_CALLS or tools <= 1:
         yield f"Little is left: {max(calls, 0)} model calls, {max(tools, 0)} tool calls. Respond with what there is."
-
-
-def _tool_lines(tools: Iterable[ToolSpec]) -> str:
-    named = ({"name": t.name, "description": t.description, "input": t.parameters} for t in tools)
-    return "\n".join(json.dumps(tool, ensure_ascii=False) for tool in named)
-
-
-def _part(label: str, text: str) -> PromptPart:
-    return {"label": label, "text": text}
 
 
 def _one_line(text: str) -> str:

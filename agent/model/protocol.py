@@ -6,7 +6,7 @@ yields the raw stream, tags included: ``agent.model.tag_stream`` types it.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
@@ -76,24 +76,39 @@ class ModelError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DecideContext:
-    """All that one decision may depend on. ``complaint`` says what was wrong with the last, malformed decision.
-
-    ``left_out`` is how many passages were found that there was no room for.
-    """
+class TurnContext:
+    """What both phases see of a turn. ``left_out`` is how many passages were found that there was no room for."""
 
     mission: str
     question: Question
-    plan: Plan | None
     history: tuple[Message, ...]
     answers: dict[str, str]
     results: tuple[ToolResult, ...]
     sources: tuple[Source, ...]
+    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecideContext(TurnContext):
+    """All that one decision may depend on. ``complaint`` says what was wrong with the last, malformed decision."""
+
+    plan: Plan | None
     tools: tuple[ToolSpec, ...]
     budget: Budget
     used: Usage
     complaint: str = ""
-    left_out: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteContext(TurnContext):
+    """The lean context of phase two (B2). ``sources`` are in full; ``feedback`` is empty on the first attempt.
+
+    ``kept`` is the part of an answer that was already shown and must not be written again.
+    """
+
+    feedback: str = ""
+    previous_draft: str = ""
+    kept: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,25 +129,6 @@ class Generated:
     call: ModelCall = field(default_factory=ModelCall)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteContext:
-    """The lean context of phase two (B2). ``sources`` are in full; ``feedback`` is empty on the first attempt.
-
-    ``kept`` is the part of an answer that was already shown and must not be written again.
-    """
-
-    mission: str
-    question: Question
-    history: tuple[Message, ...]
-    answers: dict[str, str]
-    results: tuple[ToolResult, ...]
-    sources: tuple[Source, ...]
-    feedback: str = ""
-    previous_draft: str = ""
-    kept: str = ""
-    left_out: int = 0
-
-
 Piece = tuple[Literal["content", "reasoning"], str]
 """A piece of a stream, and which channel it came on."""
 
@@ -145,7 +141,7 @@ class WriteStream:
     ``reasoning_content``. ``usage`` is complete when ``pieces`` is exhausted. ``call`` is what the model was asked.
     """
 
-    pieces: AsyncIterator[Piece]
+    pieces: AsyncGenerator[Piece]
     usage: Usage = field(default_factory=Usage)
     call: ModelCall = field(default_factory=ModelCall)
 

@@ -68,9 +68,11 @@ class TagStream:
             if tag.end() - tag.start() > MAX_TAG:
                 continue
             self._emit(typed, text[start : tag.start()])
-            self._turn(closing=bool(tag[1]), answer=tag[2][0] in "aA")
+            self._turn(tag[1] + ("answer" if tag[2][0] in "aA" else "thinking"))
             start = tag.end()
-        hold = _held_from(text, start)
+        # Where the part begins that could still be a tag; a tag holds no ``<``, so only the last one matters.
+        last = text.rfind("<", max(start, len(text) - MAX_TAG + 1))
+        hold = last if last >= 0 and _UNFINISHED.fullmatch(text, last) else len(text)
         self._emit(typed, text[start:hold])
         self._held = text[hold:]
         return typed
@@ -86,50 +88,32 @@ class TagStream:
         if text:
             typed.append(TypedText(kind=self._kind, text=text, section=self._section))
 
-    def _turn(self, *, closing: bool, answer: bool) -> None:
+    def _turn(self, tag: str) -> None:
         """Change state as a tag says; a tag that makes no sense here is dropped."""
-        if answer:
-            self._close_answer() if closing else self._open_answer()
-        elif closing:
-            self._close_thinking()
-        else:
-            self._open_thinking()
-
-    def _open_answer(self) -> None:
-        if self._kind == "untagged":
-            self.answered = True
-            self._enter("answer")
-
-    def _close_answer(self) -> None:
-        inside_answer = self._kind == "thinking" and self._around_thinking == "answer"
-        if self._kind == "answer" or inside_answer:
-            self._enter("untagged")
-
-    def _open_thinking(self) -> None:
-        if self._kind == "thinking":
-            return
-        self._around_thinking = self._kind
-        self._enter("thinking")
-        if not self._thinking_ended:
-            self.untagged_from = self._section
-
-    def _close_thinking(self) -> None:
-        """Also without an opening tag: some chat templates open the thinking for the model."""
-        if self._kind == "answer":
-            return
-        self._enter(self._around_thinking if self._kind == "thinking" else "untagged")
-        self._thinking_ended = True
-        self.untagged_from = self._section
+        match tag, self._kind:
+            case "answer", "untagged":
+                self.answered = True
+                self._enter("answer")
+            case "/answer", "answer":
+                self._enter("untagged")
+            case "/answer", "thinking" if self._around_thinking == "answer":
+                self._enter("untagged")
+            case "thinking", "untagged" | "answer":
+                self._around_thinking = self._kind
+                self._enter("thinking")
+                if not self._thinking_ended:
+                    self.untagged_from = self._section
+            # Also without an opening tag: some chat templates open the thinking for the model.
+            case "/thinking", "untagged" | "thinking":
+                self._enter(self._around_thinking if self._kind == "thinking" else "untagged")
+                self._thinking_ended = True
+                self.untagged_from = self._section
+            case _:
+                pass
 
     def _enter(self, kind: Kind) -> None:
         self._kind = kind
         self._section += 1
-
-
-def _held_from(text: str, start: int) -> int:
-    """Where the part begins that could still be a tag; a tag holds no ``<``, so only the last one matters."""
-    last = text.rfind("<", max(start, len(text) - MAX_TAG + 1))
-    return last if last >= 0 and _UNFINISHED.fullmatch(text, last) else len(text)
 
 
 class DraftReader:

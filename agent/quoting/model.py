@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Final, Literal
+from collections.abc import AsyncGenerator, Callable, Mapping
+from typing import Final
 
 from agent.actions import Respond, ToolCall, ToolCalls
 from agent.budget import Usage
@@ -21,6 +21,7 @@ from agent.model.protocol import (
     Generated,
     ModelError,
     ModelErrorKind,
+    Piece,
     WriteContext,
     WriteStream,
 )
@@ -80,7 +81,7 @@ class ExtractiveModel:
         raise ModelError(kind, detail, hints=(hint,))
 
 
-async def _pieces(context: WriteContext, rarity: Rarity) -> AsyncIterator[tuple[Literal["content", "reasoning"], str]]:
+async def _pieces(context: WriteContext, rarity: Rarity) -> AsyncGenerator[Piece]:
     answer = await asyncio.to_thread(_answer, context, rarity)
     thinking = f"{len(context.sources)} sources compared with the question."
     text = f"<thinking>{thinking}</thinking><answer>{answer}</answer>"

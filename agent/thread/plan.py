@@ -50,10 +50,9 @@ def make_plan(plan_id: str, proposed: Sequence[PlannedStep], mission: str) -> Pl
 
 def begin(plan: Plan, tool: str, arguments: str) -> Plan:
     """The tool was called: it is the first open step's doing that names it and was not begun yet, if there is one."""
-    for at, step in enumerate(plan.steps):
+    for number, step in enumerate(plan.steps, 1):
         if step.status == "open" and step.tool == tool and not step.input:
-            begun = replace(step, input=arguments[:INPUT_MOST])
-            return replace(plan, steps=(*plan.steps[:at], begun, *plan.steps[at + 1 :]))
+            return _with_step(plan, number, replace(step, input=arguments[:INPUT_MOST]))
     return plan
 
 
@@ -61,16 +60,17 @@ def finish(plan: Plan, number: int, result: str, *, status: StepStatus = "done")
     """Step ``number`` (counted from 1) is over. An unknown number changes nothing: the model cannot break a plan."""
     if not 1 <= number <= len(plan.steps):
         return plan
-    step = replace(plan.steps[number - 1], status=status, result=result)
+    return _with_step(plan, number, replace(plan.steps[number - 1], status=status, result=result))
+
+
+def _with_step(plan: Plan, number: int, step: Step) -> Plan:
     return replace(plan, steps=(*plan.steps[: number - 1], step, *plan.steps[number:]))
 
 
 def fail_next(plan: Plan, result: str) -> Plan:
     """The first open step failed."""
-    for number, step in enumerate(plan.steps, 1):
-        if step.status == "open":
-            return finish(plan, number, result, status="failed")
-    return plan
+    number = next((number for number, step in enumerate(plan.steps, 1) if step.status == "open"), 0)
+    return finish(plan, number, result, status="failed")
 
 
 def close(plan: Plan, *, status: StepStatus) -> Plan:

@@ -21,6 +21,7 @@ HISTORY_KEPT = 40
 """Messages kept in a state: twenty turns. Phase two sees the last five, the rest serves follow-ups."""
 SOURCES_KEPT = 8
 POSTED_KEPT = 20
+_OF_A_MISSION: Final = ("mission", "todolist_id", "plan", "pending_question", "found")
 
 
 class StateNotSaved(Exception):  # noqa: N818 - it states a fact; the turn goes on (E4)
@@ -101,12 +102,16 @@ def before_latest(state: ThreadState, ts: str) -> ThreadState | None:
     return replace(found, version=state.version, history=history, sources=state.sources, posted=state.posted)
 
 
+def _said_at(state: ThreadState, ts: str) -> Message | None:
+    return next((m for m in state.history if m.role == "user" and m.ts == ts), None)
+
+
 def unsaid(state: ThreadState, ts: str) -> ThreadState:
     """The state as if the person's message ``ts`` had never been said: it was deleted (A3).
 
     Of an older question the answer goes too, and what was made of its text; what came after stays.
     """
-    gone = next((m for m in state.history if m.role == "user" and m.ts == ts), None)
+    gone = _said_at(state, ts)
     if gone is None:
         return _without_said(state) if state.opened_with_files else state  # that one may have brought only a file
     if (before := before_latest(state, ts)) is not None:
@@ -139,7 +144,7 @@ def _not_said(sources: tuple[Source, ...]) -> tuple[Source, ...]:
 
 def retold(state: ThreadState, ts: str, text: str) -> ThreadState:
     """The state after a person reworded the older message ``ts``: only its new words stand (A3)."""
-    old = next((m for m in state.history if m.role == "user" and m.ts == ts), None)
+    old = _said_at(state, ts)
     if old is None or old.text == text:
         return state
     history = tuple(replace(message, text=text) if message is old else message for message in state.history)
@@ -183,23 +188,14 @@ def waits_for_another(state: ThreadState, user: str) -> bool:
 
 def aside(state: ThreadState, user: str) -> ThreadState:
     """The state as this person's question meets it: what waits for somebody else is put aside, not gone on with."""
-    if not waits_for_another(state, user):
-        return state
-    return replace(state, mission="", todolist_id=None, plan=None, pending_question=None, found=None)
+    fresh = {name: getattr(ThreadState(), name) for name in _OF_A_MISSION}
+    return replace(state, **fresh) if waits_for_another(state, user) else state
 
 
 def taken_up(after: ThreadState, before: ThreadState, user: str) -> ThreadState:
     """The state after this person's turn, what was put aside for it standing where it stood ``before``."""
-    if not waits_for_another(before, user):
-        return after
-    return replace(
-        after,
-        mission=before.mission,
-        todolist_id=before.todolist_id,
-        plan=before.plan,
-        pending_question=before.pending_question,
-        found=before.found,
-    )
+    kept = {name: getattr(before, name) for name in _OF_A_MISSION}
+    return replace(after, **kept) if waits_for_another(before, user) else after
 
 
 def to_json(state: ThreadState) -> str:
@@ -213,14 +209,12 @@ def from_json(text: str | bytes) -> ThreadState:
     try:
         raw = json.loads(text)
     except ValueError:
-        return ThreadState()
-    if not isinstance(raw, dict):
-        return ThreadState()
+        raw = None
     known: dict[str, Any] = {}
-    for name, kind in _KINDS.items():
+    for name in _KINDS.keys() & (raw if isinstance(raw, dict) else ()):
         # A field that is not of its kind gets its default: the others of the thread are worth more than an error.
         with suppress(ValidationError):
-            known |= {name: _readable(kind, raw[name])} if name in raw else {}
+            known[name] = _readable(_KINDS[name], raw[name])
     return ThreadState(**known)
 
 

@@ -30,15 +30,12 @@ _SENTENCES: Final[Mapping[str, str]] = {
 }
 
 
-def _unchecked(*_: object) -> None:
-    """A keyword that says nothing here."""
-
-
 # JSON Schema calls 1.0 an integer; Python, and with it a tool, does not.
 _TYPES: Final = Draft202012Validator.TYPE_CHECKER.redefine(
     "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
 )
-_Validator: Final = extend(Draft202012Validator, dict.fromkeys(_LEFT_TO_THE_SERVER, _unchecked), type_checker=_TYPES)  # type: ignore[no-untyped-call]
+_UNCHECKED: Final = dict.fromkeys(_LEFT_TO_THE_SERVER, lambda *_: None)
+_Validator: Final = extend(Draft202012Validator, _UNCHECKED, type_checker=_TYPES)  # type: ignore[no-untyped-call]
 
 
 def faults(value: object, schema: Mapping[str, Any]) -> Iterator[str]:

@@ -6,28 +6,26 @@ A draft that failed never leaves this module, neither whole nor in pieces nor in
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import NoReturn
 
 import structlog
 
 from agent.model.prompts import private_texts
-from agent.model.protocol import ModelError, ModelErrorKind, WriteStream
+from agent.model.protocol import ModelError, WriteStream
 from agent.model.tag_stream import DraftReader
 from agent.outcome import Answered, Failed, Partial, Refused, TurnOutcome, Unsourced
-from agent.thread.conversation import Question
 from agent.thread.requests import from_own_words
 from agent.tools.builtin.knowledge import AWAY
-from agent.turn.crash_log import log_crash
 from agent.turn.early import taken, write_context
 from agent.turn.events import ModelEnd, ModelStart, Thinking, Token, Verification
 from agent.turn.judging import examined, forget_unconfirmed, kept_of, small_talk
 from agent.turn.live import LiveAnswer, says_not_found
 from agent.turn.progress import Progress
 from agent.turn.replies import Label, failed_knowledge, failed_verification, out_of_budget, refused, shown
+from agent.turn.rules import checked
 from observability.logging import Length
-from verification.check import better, check
+from verification.check import better
 from verification.feedback import retry_text
 from verification.judgement import only_unconfirmed, without_unconfirmed
 from verification.rules.citations import citations
@@ -74,14 +72,15 @@ async def answer(progress: Progress, *, first: str = "") -> TurnOutcome:
             break
         text = first if number == 1 and first else await _write(progress, number, best)
         attempt = None if says_not_found(text) else await _verify(progress, number, text, summary=text == first)
-        declined = attempt is None or _names_nothing(attempt.verdict)
+        # One that only says that the sources hold no answer, and cites none: naming the nearest helps more.
+        declined = attempt is None or (attempt.verdict.no_answer and not citations(attempt.verdict.text))
         if attempt is None or declined:
             break
         judged = number
         if best is None or attempt.better_than(best) or not best.draft.text.startswith(_kept(progress)):
             best = attempt
         if attempt.verdict.passed:
-            return await _pass(progress, attempt)
+            return _sent(progress, attempt, attempt.verdict, number, whole=True)
         if only_unconfirmed(attempt.verdict) or _away(progress):
             return await _give_up(progress, attempt, judged)
     declined = declined or bool(best and best.verdict.no_answer)
@@ -99,14 +98,13 @@ def shown_so_far(progress: Progress, attempts: int = 1) -> Partial | None:
     return Partial(answer=shown(progress, progress.showing.shown.verdict, attempts=attempts, label="partial"))
 
 
-def _goes_on(progress: Progress, kept: Verdict) -> bool:
-    """Whether what stands before the person's eyes is the beginning of this."""
-    seen = progress.showing.shown if progress.showing else None
-    return seen is None or kept.text.startswith(seen.verdict.text.rstrip())
-
-
 def _kept(progress: Progress) -> str:
     return progress.showing.kept if progress.showing else ""
+
+
+def _seen(progress: Progress) -> str:
+    seen = progress.showing.shown if progress.showing else None
+    return seen.verdict.text.rstrip() if seen else ""
 
 
 def _stage(progress: Progress) -> LiveAnswer | None:
@@ -150,14 +148,16 @@ async def _read(progress: Progress, number: int, best: Attempt | None, showing: 
     reader = DraftReader()
     error = ""
     try:
-        async for channel, piece in stream.pieces:
-            typed = reader.feed(piece, reasoning=channel == "reasoning")
-            _tell(progress, typed, number)
-            if reader.length > LONGEST_DRAFT:
-                await _endless(stream)
-            if showing and not await _grow(showing, reader, typed):
-                await _stop(stream)
-                break
+        async with aclosing(stream.pieces) as pieces:  # what is lost, or finds no end, is not read to its end
+            async for channel, piece in pieces:
+                typed = reader.feed(piece, reasoning=channel == "reasoning")
+                _tell(progress, typed, number)
+                if showing and showing.due("".join(text for kind, text in typed if kind == "answer")):
+                    await showing.grow(reader.draft)
+                if reader.length > LONGEST_DRAFT or (showing and showing.cut_short):
+                    log.info("draft_stopped")
+                    break
+        error = "TokenLimitError" if reader.length > LONGEST_DRAFT else ""
     except ModelError as failure:
         error = failure.kind
         raise
@@ -165,31 +165,11 @@ async def _read(progress: Progress, number: int, best: Attempt | None, showing: 
         _tell(progress, reader.close(), number)
         end = ModelEnd(phase="write", output=reader.draft, usage=stream.usage, error=error, attempt=number)
         progress.ended(replace(end, call=stream.call))
+    if error:
+        raise ModelError(kind="TokenLimitError", detail=f"a draft of more than {LONGEST_DRAFT} characters")
     if reader.fallback:
         log.info("draft_without_answer_tag", thread=str(progress.question.thread), attempt=number)
     return reader
-
-
-async def _grow(showing: LiveAnswer, reader: DraftReader, typed: tuple[tuple[str, str], ...]) -> bool:
-    """Take what is complete now. False when the draft is lost."""
-    if showing.due("".join(text for kind, text in typed if kind == "answer")):
-        await showing.grow(reader.draft)
-    return not showing.cut_short
-
-
-async def _stop(stream: WriteStream) -> None:
-    """Read no more of a draft that is lost: the connection is closed, and what was used is counted."""
-    log.info("draft_stopped")
-    if isinstance(stream.pieces, AsyncGenerator):
-        await stream.pieces.aclose()
-
-
-async def _endless(stream: WriteStream) -> NoReturn:
-    """What found no end is not read to its end."""
-    await _stop(stream)
-    kind: ModelErrorKind = "TokenLimitError"
-    detail = f"a draft of more than {LONGEST_DRAFT} characters"
-    raise ModelError(kind, detail)
 
 
 def _tell(progress: Progress, typed: tuple[tuple[str, str], ...], number: int) -> None:
@@ -201,18 +181,14 @@ async def _begun(progress: Progress, number: int, best: Attempt | None) -> Write
     """The stream of a draft: the one that began beside the decision, if there is one, else a new one."""
     if number == 1 and (early := await taken(progress)):
         return early
-    context = replace(write_context(progress), kept=_kept(progress))
-    if best:
+    kept = _kept(progress)
+    context = replace(write_context(progress), kept=kept)
+    if best:  # only what of it is not shown is to be written again
+        unseen = best.draft.text.removeprefix(kept).strip("\n") if kept else best.draft.text
         feedback = retry_text(without_unconfirmed(best.verdict), tuple(progress.sources))
-        context = replace(context, feedback=feedback, previous_draft=_unseen(progress, best.draft.text))
+        context = replace(context, feedback=feedback, previous_draft=unseen)
     progress.emit(ModelStart(phase="write", model=progress.model.name, attempt=number))
     return progress.model.write(context)
-
-
-def _unseen(progress: Progress, text: str) -> str:
-    """What of a draft is not shown: only that is to be written again."""
-    kept = _kept(progress)
-    return text.removeprefix(kept).strip("\n") if kept else text
 
 
 async def _verify(progress: Progress, number: int, text: str, *, summary: bool = False) -> Attempt:
@@ -223,7 +199,7 @@ async def _verify(progress: Progress, number: int, text: str, *, summary: bool =
     draft = draft_of(progress, text)
     if summary and progress.judge and not draft.own_words:
         draft = replace(draft, judged=True, unsourced=False)
-    ruled = await asyncio.to_thread(check, draft, log_crash)
+    ruled = await asyncio.to_thread(checked, draft)
     verdict = await examined(progress, draft, ruled, number, whole=True)
     verdict = await small_talk(progress, verdict) if summary else verdict
     line = log.debug if verdict.passed else log.info
@@ -245,11 +221,12 @@ def draft_of(progress: Progress, text: str) -> Draft:
     """The draft with all that this turn knows."""
     question = progress.question
     own = from_own_words(question.text)
+    said = [m.text for m in progress.state.history if m.role == "user" and m.user == question.user]
     return Draft(
         text=text,
         question=question.text,
         sources=tuple(progress.sources),
-        known_text="\n".join([*_said_by_people(progress, question), *progress.state.answers.values()]),
+        known_text="\n".join([*said, *progress.state.answers.values()]),
         mentions=question.mentioned,
         link_hosts=progress.policy.link_hosts,
         private_texts=private_texts(),
@@ -257,40 +234,6 @@ def draft_of(progress: Progress, text: str) -> Draft:
         unsourced=not own and not progress.sources,
         judged=progress.judge is not None and bool(progress.sources) and not own,
     )
-
-
-def _said_by_people(progress: Progress, question: Question) -> list[str]:
-    return [m.text for m in progress.state.history if m.role == "user" and m.user == question.user]
-
-
-async def _pass(progress: Progress, attempt: Attempt) -> TurnOutcome:
-    if unverified := await _unverified(progress, attempt, attempt.verdict, attempt.number):
-        return unverified
-    label: Label | None = "own_words" if attempt.draft.own_words and attempt.verdict.claims else None
-    return Answered(answer=shown(progress, attempt.verdict, attempts=attempt.number, label=label))
-
-
-def _names_nothing(verdict: Verdict) -> bool:
-    """Whether it only says that the sources hold no answer, and cites none: naming the nearest helps more."""
-    return verdict.no_answer and not citations(verdict.text)
-
-
-async def _unverified(progress: Progress, attempt: Attempt, verdict: Verdict, attempts: int) -> TurnOutcome | None:
-    """The ending of what may be sent, but not as verified: it answers nothing (F8), or no source was there for it."""
-    if verdict.no_answer:
-        text = shown(progress, verdict, attempts=attempts)
-        return Refused(answer=replace(text, verified=False), reason="not_in_sources")
-    if attempt.draft.unsourced and not progress.model.quotes_only and attempt.verdict.claims:
-        return await _general(progress, verdict, attempts)
-    return None
-
-
-async def _general(progress: Progress, verdict: Verdict, attempts: int) -> TurnOutcome:
-    """No source at all: the deployment decides (F1, ``ORION_GENERAL``)."""
-    if progress.policy.general == "refuse" or _away(progress):
-        return _unfound(progress, "no_source")
-    text = shown(progress, verdict, attempts=attempts, label="general")
-    return Unsourced(answer=replace(text, verified=False))
 
 
 async def _give_up(progress: Progress, best: Attempt, judged: int) -> TurnOutcome:
@@ -302,12 +245,28 @@ async def _give_up(progress: Progress, best: Attempt, judged: int) -> TurnOutcom
         return failed_knowledge(progress)
     kept = await kept_of(progress, best.draft, best.verdict, judged)
     standing = shown_so_far(progress, judged)
-    if standing and not (kept and kept.passed and _goes_on(progress, kept)):
+    # What stands before the person's eyes must be the beginning of what is sent.
+    if standing and not (kept and kept.passed and kept.text.startswith(_seen(progress))):
         return standing
-    if kept is None or not kept.passed:
-        said = failed_verification(progress, best.verdict, attempts=judged)
-        return Failed(answer=said, reason="verification")
-    if unverified := await _unverified(progress, best, kept, judged):
-        return unverified
-    label: Label = "own_words" if best.draft.own_words else "partial"
-    return Partial(answer=shown(progress, kept, attempts=judged, label=label))
+    if kept and kept.passed:
+        return _sent(progress, best, kept, judged, whole=False)
+    return Failed(answer=failed_verification(progress, best.verdict, attempts=judged), reason="verification")
+
+
+def _sent(progress: Progress, best: Attempt, verdict: Verdict, attempts: int, *, whole: bool) -> TurnOutcome:
+    """The ending of what may be sent: not as verified where it answers nothing (F8), or no source was there for it."""
+    draft, claims = best.draft, bool(best.verdict.claims)
+    if verdict.no_answer:
+        text = shown(progress, verdict, attempts=attempts)
+        return Refused(answer=replace(text, verified=False), reason="not_in_sources")
+    if draft.unsourced and claims and not progress.model.quotes_only:  # the deployment decides (F1, ORION_GENERAL)
+        if progress.policy.general == "refuse" or _away(progress):
+            return _unfound(progress, "no_source")
+        text = shown(progress, verdict, attempts=attempts, label="general")
+        return Unsourced(answer=replace(text, verified=False))
+    if whole:
+        label: Label | None = "own_words" if draft.own_words and claims else None
+        return Answered(answer=shown(progress, verdict, attempts=attempts, label=label))
+    return Partial(
+        answer=shown(progress, verdict, attempts=attempts, label="own_words" if draft.own_words else "partial")
+    )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from typing import Final
 
 from agent.model.prompts import MESSAGES_SEEN, RESULTS_SEEN
@@ -44,18 +44,16 @@ class EarlyDraft:
         progress = self._progress
         progress.emit(ModelStart(phase="write", model=progress.model.name, attempt=1))
         self.stream = progress.model.write(write_context(progress))
-        pieces, self.stream.pieces = self.stream.pieces, self._relayed()
+        asked, self.stream.pieces = self.stream.pieces, self._relayed()
         try:
-            async for piece in pieces:
-                await self._waiting.put(piece)
+            async with aclosing(asked) as pieces:
+                async for piece in pieces:
+                    await self._waiting.put(piece)
         except ModelError as error:
             self.error = error
-        finally:
-            if isinstance(pieces, AsyncGenerator):
-                await pieces.aclose()
         await self._waiting.put(None)
 
-    async def _relayed(self) -> AsyncIterator[Piece]:
+    async def _relayed(self) -> AsyncGenerator[Piece]:
         try:
             while (piece := await self._waiting.get()) is not None:
                 yield piece
@@ -82,13 +80,13 @@ async def beside_decision(progress: Progress) -> AsyncIterator[None]:
 async def discard(progress: Progress) -> None:
     """The decision was not to respond: stop the draft, and count what it cost."""
     early, progress.early = progress.early, None
-    if early is not None:
-        await early.stop()
+    if early is None:
+        return
+    await early.stop()
+    if stream := early.stream:
         error = early.error.kind if early.error else DISCARDED
-        if stream := early.stream:
-            progress.ended(
-                ModelEnd(phase="write", output="", usage=stream.usage, error=error, attempt=1, call=stream.call)
-            )
+        end = ModelEnd(phase="write", output="", usage=stream.usage, error=error, attempt=1, call=stream.call)
+        progress.ended(end)
 
 
 async def taken(progress: Progress) -> WriteStream | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from functools import partial
 
 import structlog
 
@@ -12,10 +11,9 @@ from agent.model.judge import Judge, JudgeContext, Opinion
 from agent.model.prompts import today_of
 from agent.model.protocol import ModelError
 from agent.texts.catalogue import say
-from agent.turn.crash_log import log_crash
 from agent.turn.events import ModelEnd, ModelStart
 from agent.turn.progress import Progress
-from verification.check import check
+from agent.turn.rules import checked
 from verification.judgement import judged, key_of, open_claims
 from verification.rules.citations import citations
 from verification.salvage import LeftOut, salvage
@@ -37,7 +35,9 @@ async def examined(progress: Progress, draft: Draft, verdict: Verdict, number: i
     judge = progress.judge
     if judge is None or not draft.judged:
         return verdict
-    if (verdict.passed or _is_only_uncited(verdict)) and (
+    # A text that cites nothing, and has no other fault, may say that the sources hold no answer.
+    is_uncited = _lacks_only_citations(verdict) and bool(verdict.text.strip()) and not citations(verdict.text)
+    if (verdict.passed or is_uncited) and (
         _unseen(progress, verdict) or (whole and await _may_be_no_answer(progress, verdict))
     ):
         await _ask(progress, judge, draft, verdict, number)
@@ -49,8 +49,7 @@ async def examined(progress: Progress, draft: Draft, verdict: Verdict, number: i
 
 async def small_talk(progress: Progress, verdict: Verdict) -> Verdict:
     """The verdict on a reply without citations. It passes if the judge finds that no source could hold any of it."""
-    uncited = verdict.errors and all(each.rule == "cites_sources" for each in verdict.errors)
-    if not uncited or verdict.no_answer or not verdict.claims:
+    if not verdict.errors or not _lacks_only_citations(verdict) or verdict.no_answer or not verdict.claims:
         return verdict
     opinions = progress.judge_said.opinions
     said = [await opinions[key] if key in opinions else None for key in map(key_of, verdict.claims)]
@@ -93,9 +92,8 @@ async def kept_of(progress: Progress, draft: Draft, verdict: Verdict, number: in
     """What is verified of a failed attempt (F4), with a judge also by the judge; None if that is no answer."""
     language = detect(draft.question) or detect(draft.text)
     left_out = LeftOut(step=say("left_out_step", language), row=say("left_out_row", language))
-    recheck = partial(check, on_crash=log_crash)
     for _ in range(CUTS_MOST):
-        kept = await asyncio.to_thread(salvage, draft, verdict, recheck, left_out)
+        kept = await asyncio.to_thread(salvage, draft, verdict, checked, left_out)
         if kept is None or not kept.passed:
             return kept
         verdict = await examined(progress, draft, kept, number, whole=True)
@@ -108,10 +106,8 @@ def _unseen(progress: Progress, verdict: Verdict) -> tuple[Claim, ...]:
     return tuple(claim for claim in open_claims(verdict) if key_of(claim) not in progress.judge_said.opinions)
 
 
-def _is_only_uncited(verdict: Verdict) -> bool:
-    """Whether the text cites nothing, and nothing else is wrong with it: it may say that the sources hold no answer."""
-    uncited = all(each.rule == "cites_sources" for each in verdict.errors)
-    return uncited and bool(verdict.text.strip()) and not citations(verdict.text)
+def _lacks_only_citations(verdict: Verdict) -> bool:
+    return all(each.rule == "cites_sources" for each in verdict.errors)
 
 
 async def _may_be_no_answer(progress: Progress, verdict: Verdict) -> bool:

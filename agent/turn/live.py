@@ -12,16 +12,14 @@ import re
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Final, Protocol
 
 import structlog
 
 from agent.model.prompts import NOT_FOUND
 from agent.tasks import beside
-from agent.turn.crash_log import log_crash
 from agent.turn.numbering import order_of, renumbered
-from verification.check import check
+from agent.turn.rules import checked
 from verification.incremental import Shown, complete, let_through
 from verification.judgement import only_unconfirmed
 from verification.rules.citations import citations
@@ -51,15 +49,10 @@ class Stage(Protocol):
 
         False means that nothing can be shown here, and that nothing was.
         """
-        ...
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Passed:
-    """A block that passed the rules, as it was drafted, and the answer up to its end."""
-
-    texts: tuple[str, ...]
-    shown: Shown
+_Passed = tuple[tuple[str, ...], Shown]
+"""A block that passed the rules, as it was drafted, and the answer up to its end."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -104,7 +97,10 @@ class LiveAnswer:
         ``draft`` holds all that a judgement may depend on but the text. The ``last`` attempt is read to its end
         whatever fails. What the stage raises comes out as it was raised.
         """
-        self._begin(draft, last=last)
+        self.failed, self._last, self._read, self._draft = "", last, 0, draft
+        self._before = self._so_far = f"{self.kept.rstrip()}\n\n" if self.shown else ""
+        self._held, self._earlier = [], frozenset(self._blocks)
+        self._latest, self._passed = self.shown, asyncio.Queue()
         try:
             async with beside() as group:
                 leaving = group.create_task(self._leave(examine), name="live-answer")
@@ -120,12 +116,6 @@ class LiveAnswer:
         except ExceptionGroup as failed:
             raise failed.exceptions[0] from None
 
-    def _begin(self, draft: Draft, *, last: bool) -> None:
-        self.failed, self._last, self._read, self._draft = "", last, 0, draft
-        self._before = self._so_far = f"{self.kept.rstrip()}\n\n" if self.shown else ""
-        self._held, self._earlier = [], frozenset(self._blocks)
-        self._latest, self._passed = self.shown, asyncio.Queue()
-
     async def _leave(self, examine: Examine) -> None:
         """Show the blocks that passed, in order: those that came while one call was under way take one call more."""
         ended = False
@@ -136,28 +126,28 @@ class LiveAnswer:
             ended = None in taken
             blocks = [*filter(None, taken)]
             if blocks:
-                await examine(blocks[-1].shown.verdict)
-            for block in blocks:
-                if not await self._leaves(block, await examine(block.shown.verdict)):
+                await examine(blocks[-1][1].verdict)
+            for texts, shown in blocks:
+                if not await self._leaves(texts, replace(shown, verdict=await examine(shown.verdict))):
                     return
 
-    async def _leaves(self, block: _Passed, verdict: Verdict) -> bool:
+    async def _leaves(self, texts: tuple[str, ...], shown: Shown) -> bool:
         """Show a block that was judged; False where no other one may follow it."""
-        shown = replace(block.shown, verdict=verdict)
+        verdict = shown.verdict
         if not (self._stopped or verdict.passed or only_unconfirmed(verdict)):
             self.failed = shown.draft
             return False
         # What nobody confirmed is no fault of the draft's: it is read to its end, and that is cut out then.
-        self._stopped = self._stopped or not verdict.passed or bool(shown.markdown and not await self._show(shown))
-        if self._stopped:
-            return False
-        self.shown = shown
-        self._blocks += block.texts
-        return True
-
-    async def _show(self, shown: Shown) -> bool:
-        order = order_of(shown.verdict.text, self._draft.sources)
-        return await self.stage.show(renumbered(shown.markdown, order), renumbered(shown.verdict.text, order))
+        self._stopped = self._stopped or not verdict.passed
+        if shown.markdown and not self._stopped:
+            order = order_of(verdict.text, self._draft.sources)
+            self._stopped = not await self.stage.show(
+                renumbered(shown.markdown, order), renumbered(verdict.text, order)
+            )
+        if not self._stopped:
+            self.shown = shown
+            self._blocks += texts
+        return not self._stopped
 
     def due(self, piece: str) -> bool:
         """Whether a block may be complete now that ``piece`` arrived: it is when another paragraph began."""
@@ -179,17 +169,17 @@ class LiveAnswer:
         blocks = complete(text, ended=True)
         return self._before + "".join(itertools.filterfalse(self._stands, blocks))
 
-    async def grow(self, text: str, *, ended: bool = False) -> bool:
-        """Take what of this attempt's ``text`` is complete by now; False as soon as the attempt is lost."""
-        if not (self._is_over or says_not_found(text)):
-            for block in complete(text[self._read :], ended=ended):
-                self._read += len(block)
-                if not (self._stands(block) or self._is_over):
-                    await self._take(self._draft, block)
-            self._last = self._last or (ended and not self.failed)  # nothing is left to be cut short
-            # What is too long already is not cut into blocks anew with each of its lines.
-            self._closed = self._closed or len(text) - self._read > LONGEST
-        return not self.cut_short
+    async def grow(self, text: str, *, ended: bool = False) -> None:
+        """Take what of this attempt's ``text`` is complete by now."""
+        if self._is_over or says_not_found(text):
+            return
+        for block in complete(text[self._read :], ended=ended):
+            self._read += len(block)
+            if not (self._stands(block) or self._is_over):
+                await self._take(block)
+        self._last = self._last or (ended and not self.failed)  # nothing is left to be cut short
+        # What is too long already is not cut into blocks anew with each of its lines.
+        self._closed = self._closed or len(text) - self._read > LONGEST
 
     @property
     def _is_over(self) -> bool:
@@ -200,40 +190,38 @@ class LiveAnswer:
         """Whether an earlier attempt showed this block: some models write all of it again, in an order of their own."""
         return block.strip() in self._earlier
 
-    async def _take(self, draft: Draft, block: str) -> None:
+    async def _take(self, block: str) -> None:
         """Let a block pass the rules, with what was held back before it."""
         blocks = [*self._held, block]
         piece = "".join(blocks)
         if len(self._so_far) + len(piece) > LONGEST:
             self._closed = True
             return
-        listening = partial(check, on_crash=log_crash)
-        shown, verdict = await asyncio.to_thread(let_through, draft, self._so_far, piece, listening)
+        shown, verdict = await asyncio.to_thread(let_through, self._draft, self._so_far, piece, checked)
         if not verdict.passed:
             self._hold(blocks, verdict)
-        elif draft.judged and not citations(verdict.text):  # so far it may say that there is no answer
+        elif self._draft.judged and not citations(verdict.text):  # so far it may say that there is no answer
             self._held = blocks
-        elif shown is None or not self._goes_on(verdict):  # right as a part of the whole, and the whole will say so
+        # What stands there already must stand so in the longer answer too: a definition may set it otherwise.
+        elif shown is None or not verdict.text.startswith(self._latest.verdict.text.rstrip() if self._latest else ""):
             self._closed = True
             log.info("block_not_shown_early", length=len(piece))
         else:
             self._latest, self._so_far, self._held = shown, shown.draft, []
-            self._passed.put_nowait(_Passed(texts=tuple(each.strip() for each in blocks), shown=shown))
+            self._passed.put_nowait((tuple(each.strip() for each in blocks), shown))
 
     def _hold(self, blocks: list[str], verdict: Verdict) -> None:
         """What only lacks what may still come waits for it; anything else is lost."""
         self._held = blocks
-        if not all(each.rule in _MAY_COME for each in verdict.errors):
-            self.failed = self._so_far + "".join(blocks)
-            if any(each.start < _length(self._latest) for each in verdict.errors):
-                # It began in an earlier block, as an order of a source's that is told bit by bit: that must not stay.
-                self._stopped = True
-            if any(each.start < _length(self.shown) for each in verdict.errors):
-                self.shown, self._blocks = None, []
-
-    def _goes_on(self, verdict: Verdict) -> bool:
-        """Whether what stands there already stands so in the longer answer too: a definition may set it otherwise."""
-        return self._latest is None or verdict.text.startswith(self._latest.verdict.text.rstrip())
+        if all(each.rule in _MAY_COME for each in verdict.errors):
+            return
+        self.failed = self._so_far + "".join(blocks)
+        begins = min(each.start for each in verdict.errors)
+        if begins < _length(self._latest):
+            # It began in an earlier block, as an order of a source's that is told bit by bit: that must not stay.
+            self._stopped = True
+        if begins < _length(self.shown):
+            self.shown, self._blocks = None, []
 
 
 def _length(shown: Shown | None) -> int:

@@ -20,11 +20,10 @@ from agent.model.protocol import PASSING, DecideContext, Model, ModelError
 from agent.outcome import Asked, Cancelled, TurnOutcome, outcome_name
 from agent.quoting.small_talk import search_query
 from agent.thread.conversation import Message, Question
-from agent.thread.plan import begin, close, fail_next, finish
-from agent.thread.state import SOURCES_KEPT, PendingQuestion, ThreadState, aside, remember, taken_up, with_undo
+from agent.thread.plan import begin, fail_next, finish
+from agent.thread.state import SOURCES_KEPT, PendingQuestion, ThreadState, aside, let_be, remember, taken_up, with_undo
 from agent.tools.builtin.slack_search import SLACK_SEARCH, permalinks_only
 from agent.tools.tool import Tool, ToolResult, call_tool, walled
-from agent.turn.crash_log import log_crash
 from agent.turn.drafting import answer, draft_of, shown_so_far
 from agent.turn.early import beside_decision, discard
 from agent.turn.events import Done, Emit, ModelEnd, ModelStart, ToolEnd, ToolStart
@@ -34,7 +33,7 @@ from agent.turn.plan_view import reveal
 from agent.turn.progress import Policy, Progress, Save, keep_in_memory
 from agent.turn.replies import failed_model, out_of_budget, plain_answer
 from agent.turn.resume import found_by, take_up
-from verification.check import check
+from agent.turn.rules import checked
 
 log = structlog.get_logger()
 
@@ -58,8 +57,8 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
     """Answer one question. Returns how it ended and the state to be saved.
 
     ``save`` stores a state in between (a mission reset) and raises ``StateNotSaved`` if it cannot. ``judge`` decides
-    the claims that the rules leave open; without one they stay open. On a ``stage`` verified
-    blocks can be seen while the model writes.
+    the claims that the rules leave open; without one they stay open. On a ``stage`` verified blocks can be seen while
+    the model writes.
     """
     progress = Progress(
         question=question,
@@ -83,18 +82,13 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
         outcome = failed_model(progress, error)
         if error.kind not in PASSING:
             outcome = shown_so_far(progress) or outcome
-    _heed_cancellation()
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():  # a library swallowed it on its way: it must not come out as an answer
+        raise asyncio.CancelledError
     outcome = with_unread(outcome, question, state.history)
     _settle(progress, outcome, state)
     progress.emit(Done(outcome=outcome_name(outcome), usage=progress.used))
     return outcome, progress.state
-
-
-def _heed_cancellation() -> None:
-    """A cancellation that a library swallowed on its way must not come out as an answer."""
-    task = asyncio.current_task()
-    if task is not None and task.cancelling():
-        raise asyncio.CancelledError
 
 
 async def _work(progress: Progress) -> TurnOutcome:
@@ -102,11 +96,11 @@ async def _work(progress: Progress) -> TurnOutcome:
     take_up(progress)
     await _search_first(progress)
     progress.earlier_messages()
-    await _take_files(progress)
-    for source in progress.state.sources:
-        # What a tool or a file brought cannot be found again; a document can, and may have changed since.
-        if source.origin != "document":
-            progress.add_source(source)
+    # What is attached is a source (A11); a long file is gone through off the event loop. What a tool or a file brought
+    # before cannot be found again; a document can, and may have changed since.
+    attached = await asyncio.to_thread(file_sources, progress.question) if progress.question.files else ()
+    for source in (*attached, *(source for source in progress.state.sources if source.origin != "document")):
+        progress.add_source(source)
     async with beside_decision(progress):
         return await _steps(progress)
 
@@ -127,30 +121,15 @@ async def _steps(progress: Progress) -> TurnOutcome:
             return outcome
 
 
-async def _take_files(progress: Progress) -> None:
-    """What is attached to the question is a source (A11); a long file is gone through off the event loop."""
-    if progress.question.files:
-        for source in await asyncio.to_thread(file_sources, progress.question):
-            progress.add_source(source)
-
-
 async def _search_first(progress: Progress) -> None:
     """The question is searched once before the first decision, so that an easy question needs one decision."""
-    if "search" not in progress.tools:
-        return
-    query = search_query(progress.question.text, _asked_before(progress.state.history))
-    if query.strip():
+    history = progress.state.history
+    if not any(message.role == "user" and message.addressed for message in history):
+        # Whoever calls Orion into a thread ("can you answer this?") means what people asked each other there.
+        history = tuple(replace(message, addressed=True) for message in history)
+    query = search_query(progress.question.text, history)
+    if "search" in progress.tools and query.strip():
         await _call_all(progress, (ToolCall(call_id="first-search", tool="search", input={"query": query}),))
-
-
-def _asked_before(history: tuple[Message, ...]) -> tuple[Message, ...]:
-    """What a follow-up may refer to: the questions before it.
-
-    Whoever calls Orion into a thread ("can you answer this?") means what people asked each other there.
-    """
-    if any(message.role == "user" and message.addressed for message in history):
-        return history
-    return tuple(replace(message, addressed=True) for message in history)
 
 
 async def _decide(progress: Progress) -> Action:
@@ -187,7 +166,7 @@ def _acceptable(progress: Progress, action: Action) -> tuple[Action | None, str]
     if not isinstance(action, AskUser):
         return action, ""
     question = replace(draft_of(progress, action.question), sources=(), unsourced=True, own_words=False)
-    verdict = check(question, log_crash)
+    verdict = checked(question)
     if verdict.passed:
         return replace(action, question=verdict.text), ""
     return None, "; ".join(violation.remedy for violation in verdict.errors)
@@ -246,13 +225,13 @@ def _begin_steps(progress: Progress, calls: tuple[ToolCall, ...]) -> None:
 
 async def _call_all(progress: Progress, calls: tuple[ToolCall, ...]) -> None:
     """Tools of one step run at once; their sources are numbered in the order of the calls (D5)."""
-    progress.spend(Usage(tool_calls=len(calls)))
+    progress.used += Usage(tool_calls=len(calls))
     for call in calls:
         progress.emit(ToolStart(call=call))
     async with asyncio.TaskGroup() as group:
         running = [group.create_task(_call(progress, call), name=f"tool:{call.tool}") for call in calls]
     for task in running:
-        progress.spend(task.result().usage)
+        progress.used += task.result().usage
         progress.add_result(task.result())
 
 
@@ -260,7 +239,7 @@ async def _call(progress: Progress, call: ToolCall) -> ToolResult:
     policy = progress.policy
     result = await call_tool(progress.tools, call, timeout_s=policy.tool_timeout_s, max_chars=policy.tool_most)
     progress.emit(ToolEnd(result=result))
-    return replace(result, input=call.input)
+    return result
 
 
 def _settle(progress: Progress, outcome: TurnOutcome, before: ThreadState) -> None:
@@ -281,8 +260,6 @@ def _settle(progress: Progress, outcome: TurnOutcome, before: ThreadState) -> No
 
 def stopped(question: Question, state: ThreadState) -> ThreadState:
     """The state after a person stopped the turn: nothing of it is pending any more, its steps are closed (E3)."""
-    mine = aside(state, question.user)
-    plan = close(mine.plan, status="skipped") if mine.plan else None
     said = Message(role="user", text=question.text, user=question.user, ts=question.ts)
-    after = with_undo(remember(replace(mine, plan=plan, pending_question=None, found=None), said), state)
+    after = with_undo(remember(let_be(aside(state, question.user)), said), state)
     return taken_up(after, state, question.user)

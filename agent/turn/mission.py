@@ -6,20 +6,24 @@ The event names in the log and the fields of the reset event are a fixed contrac
 from __future__ import annotations
 
 from dataclasses import replace
+from uuid import uuid4
 
 import structlog
 
 from agent.actions import PlannedStep
 from agent.thread.plan import Plan, StepStatus, close, make_plan
 from agent.thread.state import ThreadState, take_answer
-from agent.turn.progress import Progress, new_id
+from agent.turn.progress import Progress
 from observability.logging import Length
 
 log = structlog.get_logger()
 
 
 async def meet_message(progress: Progress) -> None:
-    """Put the question's message where it belongs: ``progress.state`` has the mission it serves afterwards."""
+    """Put the question's message where it belongs: ``progress.state`` has the mission it serves afterwards.
+
+    A message without an open mission is one; a message while steps are open goes on with the mission there is.
+    """
     question = progress.question
     answered = take_answer(progress.state, question.user, question.text)
     if answered is not None:
@@ -27,8 +31,12 @@ async def meet_message(progress: Progress) -> None:
         return
     if _completed(progress.state, str(question.thread)):
         await _reset(progress)
-    if not progress.state.mission or progress.state.pending_question is None:
-        _set_mission(progress)
+    state = progress.state
+    goes_on = state.pending_question is not None or (state.plan is not None and not state.plan.finished)
+    if state.mission and goes_on:
+        return
+    progress.state = replace(state, mission=question.text)
+    log.info("mission_set", thread=str(question.thread), mission_length=Length(question.text))
 
 
 def _completed(state: ThreadState, thread: str) -> bool:
@@ -48,29 +56,16 @@ async def _reset(progress: Progress) -> None:
     log.info("resetting_mission_for_new_query", **facts, mission_length=Length(progress.state.mission))
     progress.state = replace(progress.state, mission="", todolist_id=None, plan=None)
     await progress.store()
-    progress.update(
-        progress.state,
-        mission_reset=True,
-        reason="completed_todolist_detected",
-        previous_todolist_id=previous,
-    )
+    reset = {"mission_reset": True, "reason": "completed_todolist_detected", "previous_todolist_id": previous}
+    progress.update(progress.state, **reset)
     log.info("mission_reset_complete", thread=thread, previous_todolist_id=previous)
-
-
-def _set_mission(progress: Progress) -> None:
-    """A message without an open mission is one; a message while steps are open goes on with the mission there is."""
-    state = progress.state
-    if state.mission and state.plan is not None and not state.plan.finished:
-        return
-    progress.state = replace(state, mission=progress.question.text)
-    log.info("mission_set", thread=str(progress.question.thread), mission_length=Length(progress.question.text))
 
 
 def ensure_plan(progress: Progress, proposed: tuple[PlannedStep, ...]) -> None:
     """A plan is made when there is none: the model's, else one of one step (E1)."""
     if progress.state.plan is not None:
         return
-    plan = make_plan(new_id(), proposed, progress.state.mission)
+    plan = make_plan(uuid4().hex[:12], proposed, progress.state.mission)
     progress.update(replace(progress.state, plan=plan, todolist_id=plan.id), todolist_id=plan.id, steps=len(plan.steps))
 
 

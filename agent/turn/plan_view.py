@@ -10,11 +10,10 @@ import re
 from dataclasses import replace
 from typing import Final
 
-from agent.turn.crash_log import log_crash
 from agent.turn.drafting import draft_of
 from agent.turn.events import PlanMoved, StepSeen
 from agent.turn.progress import Progress
-from verification.check import check
+from agent.turn.rules import checked
 from verification.markup.link_targets import links
 from verification.markup.mrkdwn import plain
 from verification.types import Draft
@@ -36,21 +35,17 @@ async def reveal(progress: Progress) -> None:
     unread = [step.description for step in plan.steps if step.description not in progress.titles]
     if unread:  # off the event loop, as every judgement
         draft = replace(draft_of(progress, ""), unsourced=True, own_words=False)
-        progress.titles.update(await asyncio.to_thread(_titles, draft, unread))
+        progress.titles |= await asyncio.to_thread(lambda: {each: title_of(draft, each) for each in unread})
     seen = tuple(StepSeen(title=progress.titles[step.description], status=step.status) for step in plan.steps)
     if seen != progress.revealed:
         progress.revealed = seen
         progress.emit(PlanMoved(steps=seen))
 
 
-def _titles(draft: Draft, descriptions: list[str]) -> dict[str, str]:
-    return {description: title_of(draft, description) for description in descriptions}
-
-
 def title_of(draft: Draft, description: str) -> str:
     """The step as it may be shown; empty where it may not. ``draft`` holds all that the rules go by."""
     line = " ".join(_TURNING.sub("", description[:_READ]).split())
-    verdict = check(replace(draft, text=line), log_crash)
+    verdict = checked(replace(draft, text=line))
     if not verdict.passed or links(verdict.text):
         return ""
     title = " ".join(plain(verdict.text).split()).translate(_HARMLESS)

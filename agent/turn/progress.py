@@ -6,7 +6,6 @@ What was found, what was spent, who listens. A source's number never changes wit
 from __future__ import annotations
 
 import asyncio
-import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -17,7 +16,7 @@ from agent.budget import Budget, Usage
 from agent.model.judge import Judge, ReplyKind
 from agent.model.protocol import Model
 from agent.thread.audience import may_see, viewers_of
-from agent.thread.conversation import Message, Question
+from agent.thread.conversation import Question
 from agent.thread.state import StateNotSaved, ThreadState
 from agent.tools.tool import Tool, ToolResult
 from agent.turn.events import Emit, ModelEnd, StateUpdated, StepSeen
@@ -119,14 +118,10 @@ class Progress:
             return
         self.sources.append(replace(source, id=len(self.sources) + 1))
 
-    def spend(self, usage: Usage) -> None:
-        """Count what a model call cost."""
-        self.used += usage
-
     def ended(self, end: ModelEnd) -> None:
         """A model call ended: count what it cost, a call at least, and tell whoever listens."""
         end = replace(end, usage=replace(end.usage, model_calls=max(1, end.usage.model_calls)))
-        self.spend(end.usage)
+        self.used += end.usage
         self.emit(end)
 
     def exhausted(self) -> str:
@@ -160,7 +155,8 @@ class Progress:
         kept: list[str] = []
         room = THREAD_MOST
         for message in reversed(said):
-            kept.insert(0, f"{_who(message)}: {message.text}"[:room])
+            who = f"Member {message.user}" if message.user else "Someone"
+            kept.insert(0, f"{who}: {message.text}"[:room])
             room -= len(kept[0]) + 1
             if room <= 0:
                 break
@@ -169,12 +165,3 @@ class Progress:
             title += f" (its last {len(kept)} messages)" if len(kept) > 1 else " (part of its last message)"
         if kept:
             self.add_source(Source(id=0, title=title, text="\n".join(kept), origin="thread"))
-
-
-def _who(message: Message) -> str:
-    return f"Member {message.user}" if message.user else "Someone"
-
-
-def new_id() -> str:
-    """An id for a todo list."""
-    return uuid.uuid4().hex[:12]

@@ -42,8 +42,8 @@ def shown(progress: Progress, verdict: Verdict, *, attempts: int, label: Label |
     """The verified text as an answer: its sources numbered in the order of the text, and the label line it needs."""
     order = order_of(verdict.text, progress.sources)
     text = renumbered(verdict.text, order)
-    cited = [replace(source, id=order[source.id]) for source in progress.sources if source.id in order]
-    sources = tuple(sorted(cited, key=lambda source: source.id))
+    cited = {source.id: source for source in progress.sources}
+    sources = tuple(replace(cited[old], id=new) for old, new in order.items())
     return Answer(
         text=text,
         chunks=split(text, sources),
@@ -53,7 +53,10 @@ def shown(progress: Progress, verdict: Verdict, *, attempts: int, label: Label |
         attempts=attempts,
         repairs=verdict.repairs,
         violations=tuple(_moved(violation, verdict.text, order) for violation in verdict.violations),
-        claims=tuple(_moved(replace(claim, cited=_in(order, claim)), verdict.text, order) for claim in verdict.claims),
+        claims=tuple(
+            replace(_moved(claim, verdict.text, order), cited=tuple(order[n] for n in claim.cited if n in order))
+            for claim in verdict.claims
+        ),
         label=say(label, _language(progress)) if label else "",
     )
 
@@ -62,10 +65,6 @@ def _moved(found: Found, text: str, order: Order) -> Found:
     """The same words, where they stand once the citations before them have their new numbers."""
     start, end = (len(renumbered(text[:place], order)) for place in (found.start, found.end))
     return replace(found, start=start, end=end)
-
-
-def _in(order: Order, claim: Claim) -> tuple[int, ...]:
-    return tuple(order[number] for number in claim.cited if number in order)
 
 
 def refused(progress: Progress, reason: str) -> Refused:

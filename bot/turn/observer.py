@@ -37,7 +37,7 @@ from bot.turn.engine import Engine
 from bot.turn.status import WorkingStatus
 from observability.langfuse.connection import Tracer
 from observability.langfuse.tracing import TurnTrace
-from observability.langfuse.types import Attempt, Generation
+from observability.langfuse.types import Attempt, Generation, Issue
 from observability.metrics import Metrics
 from observability.stats import Stats, TurnFigures
 
@@ -273,7 +273,8 @@ def trace_event(trace: TurnTrace, event: TurnEvent) -> None:
             trace.tool_end(done.call_id, ok=done.ok, content=done.content, error=done.error, asked=asked)
         case Verification(attempt=number, draft=draft, verdict=verdict):
             repairs = {repair.kind: repair.count for repair in verdict.repairs}
-            issues, text = verdict.violations, verdict.text
+            text, found = verdict.text, verdict.violations
+            issues = [Issue(rule=v.rule, severity=v.severity, words=v.words, detail=v.detail) for v in found]
             trace.attempt(
                 Attempt(number=number, draft=draft, text=text, passed=verdict.passed, issues=issues, repairs=repairs)
             )

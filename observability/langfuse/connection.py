@@ -56,26 +56,16 @@ class Tracer:
         self.send_content = send_content
         self._version = version
         self._tags = (environment or "slack",)
-        self._client: Langfuse | None = None
+        self.client: Langfuse | None = None
         if public_key and secret_key:
             from observability.langfuse.client import open_client  # noqa: PLC0415 (see above)
 
-            self._client = open_client(public_key, secret_key, self.host, environment)
-
-    @property
-    def client(self) -> Langfuse | None:
-        """The SDK's client, for what is no trace."""
-        return self._client
-
-    @property
-    def enabled(self) -> bool:
-        """Traces are sent somewhere."""
-        return self._client is not None
+            self.client = open_client(public_key, secret_key, self.host, environment)
 
     def turn(self, turn_id: str, *, thread: str, user: str, question: str) -> TurnTrace:
         """The trace of a turn, begun."""
         trace = TurnTrace(
-            self._client,
+            self.client,
             trace_id=trace_id_of(turn_id),
             send_content=self.send_content,
             version=self._version,
@@ -91,22 +81,23 @@ class Tracer:
         ``said`` is sent only where texts may be.
         """
         part = hashlib.sha256(user.encode()).hexdigest()[:16]
-        client = cast("Langfuse", self._client)
         comment = ": ".join(filter(None, (", ".join(reasons), said if self.send_content else "")))
         trace_id = trace_id_of(turn_id)
-        send_score(client, "user_feedback", float(good), kind="BOOLEAN", trace_id=trace_id, part=part, comment=comment)
+        send_score(
+            self.client, "user_feedback", float(good), kind="BOOLEAN", trace_id=trace_id, part=part, comment=comment
+        )
 
     @walled
     def verifier(self, *, false_accept_rate: float, false_reject_rate: float) -> None:
         """How often the verifier was wrong on labelled texts; they belong to no turn, so to a session of their own."""
-        client = cast("Langfuse", self._client)
+        client = cast("Langfuse", self.client)
         rates = {"verifier_false_accept_rate": false_accept_rate, "verifier_false_reject_rate": false_reject_rate}
         for name, rate in rates.items():
             client.create_score(name=name, value=rate, data_type="NUMERIC", session_id="verifier")
 
     async def aclose(self, *, deadline_s: float = 3.0) -> None:
         """Send what is left, within ``deadline_s`` seconds; what a dead host did not take by then is dropped."""
-        client, self._client = self._client, None
+        client, self.client = self.client, None
         if client is None:
             return
         if client._resources is not None:  # noqa: SLF001 (there is no public way to keep the SDK from blocking the exit)

@@ -14,6 +14,7 @@ import httpx
 from observability.langfuse.transport import http_client
 
 NAME: Final = "Orion"
+_ABOUT: Final = {"name": NAME, "description": "How well answers pass verification, and what they cost."}
 _FILE: Final = Path(__file__).with_name("dashboard.toml")
 # What `orion ask` and `orion eval` send must not count into the figures of a day.
 _NOT_ELSEWHERE: Final = {
@@ -73,7 +74,9 @@ def make_dashboard(*, public_key: str, secret_key: str, host: str, timeout_s: fl
     """The dashboard with all its charts. Raises ``DashboardsError``."""
     auth, base = httpx.BasicAuth(public_key, secret_key), host.rstrip("/")
     with _told(base), http_client(host, timeout_s=timeout_s, base_url=base, auth=auth) as client:
-        made, board = Made(), _board(client)
+        made = Made()
+        board = next((board for board in _all(client, "dashboards") if board["name"] == NAME), None)
+        board = board or _asked(client, "POST", "dashboards", _ABOUT)
         placed = {tile.get("widgetId") for tile in board["definition"]["widgets"]}
         known = {widget["name"]: widget["id"] for widget in _all(client, "dashboard-widgets")}
         for chart in charts():
@@ -83,21 +86,13 @@ def make_dashboard(*, public_key: str, secret_key: str, host: str, timeout_s: fl
             if widget in placed:
                 made.kept.append(chart["title"])
             else:
-                _asked(client, "POST", f"dashboards/{board['id']}/placements", _tile(widget))
+                # Without a position Langfuse puts it below what is there.
+                tile = {"type": "widget", "widgetId": widget, "width": _WIDTH, "height": _HEIGHT}
+                _asked(client, "POST", f"dashboards/{board['id']}/placements", tile)
                 made.added.append(chart["title"])
-        made.url = f"{base}/project/{_project(client)}/dashboards/{board['id']}"
+        projects = client.get(f"{_API}/projects").raise_for_status().json()
+        made.url = f"{base}/project/{projects['data'][0]['id']}/dashboards/{board['id']}"
         return made
-
-
-def _tile(widget: str) -> dict[str, Any]:
-    """Without a position Langfuse puts it below what is there."""
-    return {"type": "widget", "widgetId": widget, "width": _WIDTH, "height": _HEIGHT}
-
-
-def _board(client: httpx.Client) -> Any:
-    found = next((board for board in _all(client, "dashboards") if board["name"] == NAME), None)
-    about = {"name": NAME, "description": "How well answers pass verification, and what they cost."}
-    return found or _asked(client, "POST", "dashboards", about)
 
 
 def _all(client: httpx.Client, what: str) -> Iterator[Any]:
@@ -106,10 +101,6 @@ def _all(client: httpx.Client, what: str) -> Iterator[Any]:
         yield from found["data"]
         if page >= found["meta"]["totalPages"]:
             return
-
-
-def _project(client: httpx.Client) -> str:
-    return str(client.get(f"{_API}/projects").raise_for_status().json()["data"][0]["id"])
 
 
 def _asked(client: httpx.Client, method: str, what: str, body: Any = None) -> Any:

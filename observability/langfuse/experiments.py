@@ -68,7 +68,10 @@ def _pushed(client: Langfuse, tracer: Tracer, experiment: Experiment) -> str:
     """Where the run can be seen. Raises what the API raises."""
     client.create_dataset(name=experiment.dataset)
     data = [_dataset_item(client, tracer, experiment.dataset, item) for item in experiment.items]
-    outputs = {kept.id: _output(tracer, item) for kept, item in zip(data, experiment.items, strict=True)}
+    outputs = {
+        kept.id: {"answer": _text(tracer, item.answer), "as_expected": item.as_expected, **item.facts}
+        for kept, item in zip(data, experiment.items, strict=True)
+    }
 
     def task(*, item: Any, **_: Any) -> Any:
         return outputs[item.id]
@@ -102,10 +105,6 @@ def _dataset_item(client: Langfuse, tracer: Tracer, dataset: str, item: Item) ->
         expected_output=expected,
         metadata={"kind": item.kind} if item.kind else {},
     )
-
-
-def _output(tracer: Tracer, item: Item) -> dict[str, Any]:
-    return {"answer": _text(tracer, item.answer), "as_expected": item.as_expected, **item.facts}
 
 
 def _text(tracer: Tracer, text: str) -> Any:

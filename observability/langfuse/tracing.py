@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Final, ParamSpec, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, cast
 
 import structlog
 
@@ -44,22 +44,16 @@ NOT_KEPT: Final = frozenset({"slack_search"})
 _PASSED: Final = {"answered": True, "partial": False}
 
 
-class _Connected(Protocol):
-    _client: Langfuse | None
-
-
-S = TypeVar("S", bound=_Connected)
-
-
-def walled(method: Callable[Concatenate[S, P], None]) -> Callable[Concatenate[S, P], None]:
+def walled(method: Callable[P, None]) -> Callable[P, None]:
     """One of the four walls: a fault of tracing is an event in the log and the turn goes on. Without keys, a no-op."""
 
     @wraps(method)
-    def behind(self: S, /, *args: P.args, **kwargs: P.kwargs) -> None:
-        if self._client is None:
+    def behind(*args: P.args, **kwargs: P.kwargs) -> None:
+        owner: Any = args[0]
+        if owner.client is None:
             return
         try:
-            method(self, *args, **kwargs)
+            method(*args, **kwargs)
         except Exception as error:  # noqa: BLE001 (one of the four walls: tracing never ends a turn)
             log.warning("trace_failed", part=method.__name__, error_type=type(error).__name__)
 
@@ -81,7 +75,7 @@ class TurnTrace:
         self.trace_id = trace_id
         self._version = version or None
         self._tags = list(tags) or None
-        self._client = client
+        self.client = client
         self._send_content = send_content
         self._root: Any = None
         self._generations: dict[tuple[str, str], Any] = {}
@@ -97,11 +91,8 @@ class TurnTrace:
         """The turn starts. ``user`` is hashed; ``thread`` becomes the session."""
         self._session, self._user = _ascii(thread), hashlib.sha256(user.encode()).hexdigest()
         with self._propagated():
-            self._root = self._langfuse.start_observation(
-                trace_context={"trace_id": self.trace_id},
-                name=NAME,
-                as_type="agent",
-                input=self._content(question),
+            self._root = cast("Langfuse", self.client).start_observation(
+                trace_context={"trace_id": self.trace_id}, name=NAME, as_type="agent", input=self._content(question)
             )
 
     @walled
@@ -200,11 +191,6 @@ class TurnTrace:
         if passed is not None and self._attempts:
             self._score("verify_first_pass", float(self._attempts[0].passed), "BOOLEAN")
 
-    @property
-    def _langfuse(self) -> Langfuse:
-        """The client; the wall lets nothing through without one."""
-        return cast("Langfuse", self._client)
-
     def _child(self, **facts: Any) -> Any:
         if self._root is None:
             return None
@@ -224,7 +210,7 @@ class TurnTrace:
         self, name: str, value: float | str, kind: str, *, part: str = "", observation: str | None = None
     ) -> None:
         """One score; its id is fixed, so that a turn begun anew replaces it."""
-        send_score(self._langfuse, name, value, kind=kind, trace_id=self.trace_id, part=part, observation=observation)
+        send_score(self.client, name, value, kind=kind, trace_id=self.trace_id, part=part, observation=observation)
 
     def _issue(self, issue: Issue) -> dict[str, str]:
         told = self._send_content and self._keeps_found  # a detail may say what stands in a source
@@ -240,20 +226,14 @@ class TurnTrace:
         if asked.model:
             messages = [{**message, "content": self._found(message["content"])} for message in asked.messages]
             tools = {"tools": list(asked.tools), "messages": messages} if asked.tools else messages
-            facts |= {"model": asked.model, "model_parameters": _flat(asked.parameters), "input": tools}
+            # Langfuse shows single values; anything else goes as JSON.
+            single = {k: v if isinstance(v, str | int | float) else json.dumps(v) for k, v in asked.parameters.items()}
+            facts |= {"model": asked.model, "model_parameters": single, "input": tools}
         return facts
 
     def _found(self, value: Any) -> Any:
         """The same for what may hold the words of what was found."""
         return content_of(value, send=self._send_content and self._keeps_found)
-
-
-def _flat(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters as Langfuse shows them: single values, anything else as JSON."""
-    return {
-        name: value if isinstance(value, str | int | float | bool) else json.dumps(value)
-        for name, value in parameters.items()
-    }
 
 
 def content_of(value: Any, *, send: bool) -> Any:
@@ -264,7 +244,7 @@ def content_of(value: Any, *, send: bool) -> Any:
 
 
 def send_score(  # noqa: PLR0913 (a score has this many facts, each named at the call)
-    client: Langfuse,
+    client: Langfuse | None,
     name: str,
     value: float | str,
     *,
@@ -274,11 +254,11 @@ def send_score(  # noqa: PLR0913 (a score has this many facts, each named at the
     observation: str | None = None,
     comment: str = "",
 ) -> None:
-    """Queue one score; its id follows from what it is about."""
+    """Queue one score with this client, that the wall lets nothing through without; its id follows from the rest."""
     facts: dict[str, Any] = {"name": name, "value": value, "data_type": kind, "trace_id": trace_id}
     facts |= {"comment": comment} if comment else {}
     score_id = "-".join(filter(None, (trace_id, name, part)))
-    client.create_score(score_id=score_id, observation_id=observation, **facts)
+    cast("Langfuse", client).create_score(score_id=score_id, observation_id=observation, **facts)
 
 
 def _ascii(text: str) -> str:

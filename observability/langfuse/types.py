@@ -4,31 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 
-class Issue(Protocol):
-    """What a trace shows of a violation."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Issue:
+    """What a trace shows of a violation: the text in question and what is wrong with it."""
 
-    @property
-    def rule(self) -> str:
-        """Its name."""
-        ...
-
-    @property
-    def severity(self) -> str:
-        """``error`` or ``warning``."""
-        ...
-
-    @property
-    def words(self) -> str:
-        """The text in question."""
-        ...
-
-    @property
-    def detail(self) -> str:
-        """What is wrong with it."""
-        ...
+    rule: str
+    severity: str
+    words: str
+    detail: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from typing import Any, Literal
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
 from agent.actions import PlannedStep, Respond, ToolCall, ToolCalls
 from agent.budget import Budget
-from agent.model.protocol import ModelError, WriteContext, WriteStream
+from agent.model.protocol import ModelError, Piece, WriteContext, WriteStream
 from agent.outcome import Answered, OutOfBudget, TurnOutcome
 from agent.thread.state import ThreadState
 from agent.tools.tool import Tool, ToolResult, ToolSpec
@@ -52,7 +52,7 @@ class EndlessDraft(ScriptedModel):
         self.written.append(context)
         return WriteStream(pieces=self._endless())
 
-    async def _endless(self) -> AsyncIterator[tuple[Literal["content", "reasoning"], str]]:
+    async def _endless(self) -> AsyncGenerator[Piece]:
         try:
             yield "content", "<answer>Each key"
             await asyncio.Event().wait()

@@ -5,12 +5,12 @@ They stand behind the same seams as the real ones and are shown the same context
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from typing import Any, Literal
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
 
 from agent.actions import Action, Respond
 from agent.budget import Usage
-from agent.model.protocol import DecideContext, Decision, Generated, ModelError, WriteContext, WriteStream
+from agent.model.protocol import DecideContext, Decision, Generated, ModelError, Piece, WriteContext, WriteStream
 from agent.thread.conversation import Question, ThreadKey
 from agent.tools.tool import ToolResult, ToolSpec
 from agent.turn.events import TurnEvent
@@ -69,7 +69,7 @@ class ScriptedModel:
         stream.usage = Usage(model_calls=1, prompt_tokens=20, completion_tokens=5)
         return stream
 
-    async def _pieces(self, entry: str | ModelError) -> AsyncIterator[tuple[Literal["content", "reasoning"], str]]:
+    async def _pieces(self, entry: str | ModelError) -> AsyncGenerator[Piece]:
         if isinstance(entry, ModelError):
             raise entry
         for start in range(0, len(entry), self.pieces):

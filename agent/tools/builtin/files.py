@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Event
 from typing import IO, Any, Final
 
-from agent.tools.tool import Tool, ToolFailed, ToolResult, ToolSpec
+from agent.tools.tool import Tool, ToolFailed, ToolResult, ToolSpec, takes
 from verification.types import Source
 
 FILE_READ: Final = "file_read"
@@ -68,17 +68,13 @@ class FileReadTool:
                 f"Reads a text file, or lists a folder, below one of these folders: {self._names}. "
                 "Name it as folder/path. Of a long file ask for lines, or for its last lines with tail."
             ),
-            parameters={
-                "type": "object",
-                "properties": {
-                    "path": {"type": "string", "minLength": 1, "maxLength": 4000},
-                    "start_line": {**line, "description": "First line wanted, counted from 1."},
-                    "end_line": {**line, "description": "Last line wanted."},
-                    "tail": {**line, "maximum": 5000, "description": "Only so many lines at the end."},
-                },
-                "required": ["path"],
-                "additionalProperties": False,
-            },
+            parameters=takes(
+                "path",
+                path={"type": "string", "minLength": 1, "maxLength": 4000},
+                start_line={**line, "description": "First line wanted, counted from 1."},
+                end_line={**line, "description": "Last line wanted."},
+                tail={**line, "maximum": 5000, "description": "Only so many lines at the end."},
+            ),
         )
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:

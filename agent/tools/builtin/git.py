@@ -15,7 +15,7 @@ from shutil import which
 from typing import Any, Final
 
 from agent.knowledge.sources.git import ENVIRONMENT, SAFE
-from agent.tools.tool import Tool, ToolFailed, ToolResult, ToolSpec
+from agent.tools.tool import Tool, ToolFailed, ToolResult, ToolSpec, takes
 from verification.types import Source
 
 GIT_LOG: Final = "git_log"
@@ -121,20 +121,16 @@ class GitLogTool:
                 "Lists commits of a Git repository, newest first: author, date and message. "
                 f"The repositories are: {_names(repositories)}. Give since and until for a period."
             ),
-            parameters={
-                "type": "object",
-                "properties": {
-                    "repository": _REPOSITORY,
-                    "since": when,
-                    "until": when,
-                    "author": {**words, "description": "Part of the author's name."},
-                    "words": {**words, "description": "Words of the message."},
-                    "path": {**words, "maxLength": 1000, "description": "Only what touched this file or folder."},
-                    "ref": {**_COMMIT, "description": "Branch, tag, commit or range (v1.2..v1.3); default HEAD."},
-                    "limit": {"type": "integer", "minimum": 1, "maximum": LISTED_MOST, "default": LISTED},
-                },
-                "additionalProperties": False,
-            },
+            parameters=takes(
+                repository=_REPOSITORY,
+                since=when,
+                until=when,
+                author={**words, "description": "Part of the author's name."},
+                words={**words, "description": "Words of the message."},
+                path={**words, "maxLength": 1000, "description": "Only what touched this file or folder."},
+                ref={**_COMMIT, "description": "Branch, tag, commit or range (v1.2..v1.3); default HEAD."},
+                limit={"type": "integer", "minimum": 1, "maximum": LISTED_MOST, "default": LISTED},
+            ),
         )
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
@@ -164,16 +160,12 @@ class GitShowTool:
                 "Shows one commit of a Git repository with its message and changes. "
                 f"The repositories are: {_names(repositories)}. git_log finds commits."
             ),
-            parameters={
-                "type": "object",
-                "properties": {
-                    "repository": _REPOSITORY,
-                    "commit": {**_COMMIT, "description": "Its id, a tag, a branch, or HEAD~2."},
-                    "path": {"type": "string", "maxLength": 1000, "description": "Only the changes of this file."},
-                },
-                "required": ["commit"],
-                "additionalProperties": False,
-            },
+            parameters=takes(
+                "commit",
+                repository=_REPOSITORY,
+                commit={**_COMMIT, "description": "Its id, a tag, a branch, or HEAD~2."},
+                path={"type": "string", "maxLength": 1000, "description": "Only the changes of this file."},
+            ),
         )
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:

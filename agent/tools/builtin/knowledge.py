@@ -16,7 +16,7 @@ from agent.knowledge.index.filtered import KnowledgeReader, SeenBy
 from agent.knowledge.search.hits import Stretch, asks_for_newest, freshest_first, grown
 from agent.knowledge.types import Document, KnowledgeAwayError, Passage
 from agent.thread.audience import Viewers
-from agent.tools.tool import Tool, ToolFailed, ToolResult, ToolSpec
+from agent.tools.tool import Tool, ToolFailed, ToolResult, ToolSpec, takes
 from verification.types import Source
 
 log = structlog.get_logger()
@@ -71,22 +71,18 @@ class SearchTool(_KnowledgeTool):
             "Searches the team's documents and returns the best passages. Use the words that the document would use; "
             "search again with other words when the passages do not answer the question."
         ),
-        parameters={
-            "type": "object",
-            "properties": {
-                "query": {"type": "string", "minLength": 1, "description": "A few words of the subject."},
-                "limit": {"type": "integer", "minimum": 1, "maximum": 20, "default": 12, "description": "How many."},
-                "page": {
-                    "type": "integer",
-                    "minimum": 1,
-                    "maximum": MOST_PAGES,
-                    "default": 1,
-                    "description": "2 brings what comes after the first passages of the same query.",
-                },
+        parameters=takes(
+            "query",
+            query={"type": "string", "minLength": 1, "description": "A few words of the subject."},
+            limit={"type": "integer", "minimum": 1, "maximum": 20, "default": 12, "description": "How many."},
+            page={
+                "type": "integer",
+                "minimum": 1,
+                "maximum": MOST_PAGES,
+                "default": 1,
+                "description": "2 brings what comes after the first passages of the same query.",
             },
-            "required": ["query"],
-            "additionalProperties": False,
-        },
+        ),
     )
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
@@ -130,7 +126,7 @@ class ListDocumentsTool(_KnowledgeTool):
     spec = ToolSpec(
         name=LIST_DOCUMENTS,
         description="Lists all documents with title, path and date of the last change.",
-        parameters={"type": "object", "properties": {}, "additionalProperties": False},
+        parameters=takes(),
     )
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:  # noqa: ARG002 - takes none
@@ -151,12 +147,7 @@ class GetDocumentTool(_KnowledgeTool):
     spec = ToolSpec(
         name=GET_DOCUMENT,
         description="Reads one whole document. Name it by its path or its title, as list_documents and search show it.",
-        parameters={
-            "type": "object",
-            "properties": {"document": {"type": "string", "minLength": 1, "description": "Path or title."}},
-            "required": ["document"],
-            "additionalProperties": False,
-        },
+        parameters=takes("document", document={"type": "string", "minLength": 1, "description": "Path or title."}),
     )
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:

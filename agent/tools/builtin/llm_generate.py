@@ -75,7 +75,10 @@ class LlmGenerate:
         if not prompt.strip():
             raise ToolFailed(*_BLANK)
         data = context if isinstance(context, str) else json.dumps(context, ensure_ascii=False, indent=2, default=str)
-        _log_start(prompt, data)
+        if len(data) > LARGE_CONTEXT:
+            log.warning("llm_generate_large_context", tool=NAME, context_size=len(data), recommended=LARGE_CONTEXT)
+        facts = {"prompt_length": Length(prompt), "has_context": bool(data), "context_size": Length(data)}
+        log.info("llm_generate_started", tool=NAME, **facts)
         began = time.monotonic()
         try:
             made = await self._written(f"Context Data:\n{data}\n\nTask:\n{prompt}" if data else prompt, arguments)
@@ -86,11 +89,8 @@ class LlmGenerate:
             # A failed call counts against the turn's budget too (B7).
             return ToolResult(ok=False, content=_json(body), error=told, hints=hints, usage=Usage(model_calls=1))
         used = made.usage
-        tokens = {
-            "tokens_used": used.tokens,
-            "prompt_tokens": used.prompt_tokens,
-            "completion_tokens": used.completion_tokens,
-        }
+        counts = (used.tokens, used.prompt_tokens, used.completion_tokens)
+        tokens = dict(zip(("tokens_used", "prompt_tokens", "completion_tokens"), counts, strict=True))
         log.info("llm_generate_completed", **tokens, latency_ms=_since(began))
         body = {"success": True, "generated_text": made.text, **tokens, "estimated": used.estimated}
         usage = replace(used, model_calls=max(1, used.model_calls))
@@ -107,18 +107,6 @@ class LlmGenerate:
 
 
 _BLANK: Final = ("Bad parameters: 'prompt' must not be blank.", "Mend the parameters and call again.")
-
-
-def _log_start(prompt: str, data: str) -> None:
-    if len(data) > LARGE_CONTEXT:
-        log.warning("llm_generate_large_context", tool=NAME, context_size=len(data), recommended=LARGE_CONTEXT)
-    log.info(
-        "llm_generate_started",
-        tool=NAME,
-        prompt_length=Length(prompt),
-        has_context=bool(data),
-        context_size=Length(data),
-    )
 
 
 def _json(body: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from agent.tools.tool import ToolFailed, ToolResult, ToolSpec
+from agent.tools.tool import ToolFailed, ToolResult, ToolSpec, takes
 from verification.types import Source
 
 SLACK_SEARCH: Final = "slack_search"
@@ -35,15 +35,11 @@ class SlackSearchTool:
             "Searches what people wrote in Slack's public channels. Use it for what was discussed, decided or "
             "announced there and stands in no document. Ask by a short question or a few words."
         ),
-        parameters={
-            "type": "object",
-            "properties": {
-                "query": {"type": "string", "minLength": 1, "maxLength": 400},
-                "limit": {"type": "integer", "minimum": 1, "maximum": FOUND_MOST, "default": FOUND},
-            },
-            "required": ["query"],
-            "additionalProperties": False,
-        },
+        parameters=takes(
+            "query",
+            query={"type": "string", "minLength": 1, "maxLength": 400},
+            limit={"type": "integer", "minimum": 1, "maximum": FOUND_MOST, "default": FOUND},
+        ),
     )
 
     def __init__(self, find: Find) -> None:

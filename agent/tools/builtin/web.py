@@ -13,7 +13,7 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from agent.tools.tool import ToolFailed, ToolResult, ToolSpec
+from agent.tools.tool import ToolFailed, ToolResult, ToolSpec, takes
 from observability.loopback import is_loopback, trusted_at
 from verification.types import Source
 
@@ -49,15 +49,11 @@ class WebSearchTool:
             "Searches the web and returns pages with title, link and an excerpt. Use it for what the team's own "
             "documents cannot hold. Never put private words of a person or document into the query."
         ),
-        parameters={
-            "type": "object",
-            "properties": {
-                "query": {"type": "string", "minLength": 1, "maxLength": 400, "description": "A few words."},
-                "limit": {"type": "integer", "minimum": 1, "maximum": FOUND_MOST, "default": FOUND},
-            },
-            "required": ["query"],
-            "additionalProperties": False,
-        },
+        parameters=takes(
+            "query",
+            query={"type": "string", "minLength": 1, "maxLength": 400, "description": "A few words."},
+            limit={"type": "integer", "minimum": 1, "maximum": FOUND_MOST, "default": FOUND},
+        ),
     )
 
     def __init__(self, url: str, client: httpx2.AsyncClient) -> None:

@@ -43,13 +43,14 @@ class McpServer(BaseModel):
 
     @model_validator(mode="after")
     def _one_way(self) -> Self:
-        if bool(self.command) == bool(self.url):
-            message = "it needs either 'command' or 'url'"
-            raise ValueError(message)
         parts = urlsplit(self.url)
-        if self.url and not (parts.scheme in {"http", "https"} and parts.hostname):
-            message = "'url' should be an http or https address"
-            raise ValueError(message)
+        fault = ""
+        if bool(self.command) == bool(self.url):
+            fault = "it needs either 'command' or 'url'"
+        elif self.url and not (parts.scheme in {"http", "https"} and parts.hostname):
+            fault = "'url' should be an http or https address"
+        if fault:
+            raise ValueError(fault)
         return self
 
     def allows(self, tool: str) -> bool:
@@ -72,11 +73,8 @@ def read_servers(text: str) -> tuple[McpServer, ...]:
         message = 'It should be a JSON object such as {"mcpServers": {"name": {"command": "…"}}}.'
         raise ValueError(message)  # noqa: TRY004 - for the caller all that is wrong with a file is one kind
     # Not even looked at: who turns a server off may be half way through writing it, or have it for another program.
-    return tuple(_server(name, given) for name, given in servers.items() if not _is_disabled(given))
-
-
-def _is_disabled(given: object) -> bool:
-    return isinstance(given, dict) and given.get("disabled") is True
+    off = [name for name, given in servers.items() if isinstance(given, dict) and given.get("disabled") is True]
+    return tuple(_server(name, given) for name, given in servers.items() if name not in off)
 
 
 def _server(name: str, given: object) -> McpServer:
@@ -84,8 +82,7 @@ def _server(name: str, given: object) -> McpServer:
         return McpServer.model_validate({**given, "name": name} if isinstance(given, dict) else given)
     except ValidationError as error:
         faults = error.errors(include_input=False, include_url=False, include_context=False)
-        said = "; ".join(map(_sentence, faults))
-    message = f"Server {name!r}: {said}."
+    message = f"Server {name!r}: {'; '.join(map(_sentence, faults))}."
     raise ValueError(message)
 
 

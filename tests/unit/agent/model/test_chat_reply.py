@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent.actions import ToolCall
 from agent.budget import Usage
-from agent.model.chat_reply import MAX_EVENT, StreamedReply, WireCall, estimated, read_reply
+from agent.model.chat_reply import MAX_EVENT, StreamedReply, estimated, read_reply
 from agent.model.protocol import ModelError
 
 JSON = st.recursive(
@@ -41,7 +42,7 @@ def test_b1_arguments_may_come_as_an_object_and_ids_may_be_missing() -> None:
     body = {"choices": [{"message": {"content": [{"type": "text", "text": "hi"}], "tool_calls": [call]}}]}
     reply = read_reply(json.dumps(body).encode())
     assert reply.content == "hi"
-    assert reply.calls == (WireCall(name="a", arguments='{"x":1}', call_id="call_1"),)
+    assert reply.calls == ((ToolCall(tool="a", call_id="call_1"), '{"x":1}'),)
     assert reply.usage is None
 
 

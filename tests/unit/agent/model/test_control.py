@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.actions import AskUser, Complete, PlannedStep, Respond, ToolCall, ToolCalls
-from agent.model.control import Call, ControlError, functions, read_arguments, read_calls, read_json
+from agent.model.control import ControlError, functions, read_arguments, read_calls, read_json
 from agent.tools.tool import ToolSpec
 
 
-def call(name: str, **arguments: object) -> Call:
-    return Call(name=name, arguments=arguments, call_id="1")
+def call(name: str, **arguments: object) -> ToolCall:
+    return ToolCall(tool=name, input=arguments, call_id="1")
 
 
 def test_b1_a_plan_may_stand_beside_a_tool_call_too() -> None:
@@ -113,7 +113,7 @@ def test_b1_arguments_must_be_an_object(text: str) -> None:
 
 
 def test_b1_no_arguments_are_an_empty_object() -> None:
-    assert read_arguments(None) == {} == read_arguments(" ")
+    assert read_arguments("") == {} == read_arguments(" ")
 
 
 def test_b1_the_plan_is_offered_once_and_the_schema_is_the_same_in_every_step() -> None:

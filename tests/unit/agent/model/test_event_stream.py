@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.model.chat_reply import MAX_EVENT, EventStream
+from agent.model.protocol import ModelError
 
 STREAM = (
     b": a comment\r\ndata: one\r\n\r\nevent: x\ndata: two\ndata:lines\n\n"  # both line ends, both spellings
@@ -36,5 +37,5 @@ def test_c4_an_endless_event_is_refused(line: bytes) -> None:
     stream = EventStream()
     for _ in range(MAX_EVENT // 4096 - 1):
         assert stream.feed(line) == []
-    with pytest.raises(ValueError, match="too long"):
+    with pytest.raises(ModelError, match="too long"):
         stream.feed(line * 3)

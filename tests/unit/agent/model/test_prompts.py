@@ -183,7 +183,7 @@ def test_i2_a_source_cannot_close_its_fence() -> None:
 @settings(deadline=None)
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=5))
 def test_i2_no_text_holds_the_word_of_its_own_fence(texts: list[str]) -> None:
-    block = fenced([{"label": "x", "text": text} for text in texts], "seed")
+    block = fenced([("x", text) for text in texts], "seed")
     word = block[6:18]
     assert block.count(word) == 2 * len(texts)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
 import pytest
@@ -40,7 +40,7 @@ class OneAfterTheOther(ScriptedModel):
         stream.pieces = self._noted(stream.pieces)
         return stream
 
-    async def _noted(self, pieces: AsyncIterator[Piece]) -> AsyncIterator[Piece]:
+    async def _noted(self, pieces: AsyncGenerator[Piece]) -> AsyncGenerator[Piece]:
         try:
             async for piece in pieces:
                 yield piece

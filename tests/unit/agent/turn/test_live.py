@@ -6,7 +6,7 @@ import asyncio
 import html
 import re
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from agent.budget import Budget
 from agent.model.judge import Judge, JudgeContext, Opinion
 from agent.model.prompts import NOT_FOUND
-from agent.model.protocol import ModelError
+from agent.model.protocol import ModelError, Piece
 from agent.outcome import Answered, Failed, OutOfBudget, Partial, Refused, TurnOutcome
 from agent.thread.state import ThreadState
 from agent.tools.tool import Tool
@@ -67,7 +67,7 @@ class Raw(Shown):
 class Slow(ScriptedModel):
     """Hangs at the end of every draft."""
 
-    async def _pieces(self, entry: str | ModelError) -> AsyncIterator[tuple[Literal["content", "reasoning"], str]]:
+    async def _pieces(self, entry: str | ModelError) -> AsyncGenerator[Piece]:
         async for piece in super()._pieces(entry):
             yield piece
         await asyncio.Event().wait()
@@ -78,7 +78,7 @@ class Breaks(ScriptedModel):
 
     kind: Literal["RefusalError", "LLMError"] = "RefusalError"
 
-    async def _pieces(self, entry: str | ModelError) -> AsyncIterator[tuple[Literal["content", "reasoning"], str]]:
+    async def _pieces(self, entry: str | ModelError) -> AsyncGenerator[Piece]:
         async for piece in super()._pieces(entry):
             yield piece
         raise ModelError(self.kind, "it broke")
@@ -278,7 +278,7 @@ async def test_f6_f10_a_block_is_judged_while_the_next_ones_are_written() -> Non
     judge.answers_after = asyncio.Event()
 
     class Waits(ScriptedModel):
-        async def _pieces(self, entry: str | ModelError) -> AsyncIterator[tuple[Literal["content", "reasoning"], str]]:
+        async def _pieces(self, entry: str | ModelError) -> AsyncGenerator[Piece]:
             assert isinstance(entry, str)
             cut = entry.index(OTHER) + 5
             yield "content", entry[:cut]
@@ -328,7 +328,7 @@ async def test_f6_f10_blocks_that_come_at_once_are_judged_in_one_call() -> None:
     judge.answers_after = written = asyncio.Event()
 
     class Ends(ScriptedModel):
-        async def _pieces(self, entry: str | ModelError) -> AsyncIterator[tuple[Literal["content", "reasoning"], str]]:
+        async def _pieces(self, entry: str | ModelError) -> AsyncGenerator[Piece]:
             async for piece in super()._pieces(entry):
                 yield piece
             written.set()

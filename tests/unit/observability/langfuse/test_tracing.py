@@ -16,14 +16,13 @@ from structlog.testing import capture_logs
 
 from observability.langfuse.connection import Tracer, trace_id_of
 from observability.langfuse.tracing import TurnTrace
-from observability.langfuse.types import Attempt, Generation
+from observability.langfuse.types import Attempt, Generation, Issue
 from tests.support.langfuse_receiver import LangfuseReceiver
-from verification.types import Violation
 
 KEYS = itertools.count()
 THREAD = "T1:C1:1700000000.000100"
-WRONG = Violation(rule="claim_supported", severity="error", words="12", detail="the source says 120")
-SHORT = Violation(rule="minimum_length", severity="warning")
+WRONG = Issue(rule="claim_supported", severity="error", words="12", detail="the source says 120")
+SHORT = Issue(rule="minimum_length", severity="warning", words="", detail="")
 SECRET = "xoxb-1234567890-abcdefghij"
 
 
@@ -230,7 +229,7 @@ async def test_g2_a_failing_model_call_is_marked() -> None:
 
 async def test_g2_without_keys_nothing_happens() -> None:
     tracer = Tracer(public_key="", secret_key="", host="http://127.0.0.1:9")
-    assert not tracer.enabled
+    assert tracer.client is None
     with capture_logs() as logs:
         run_turn(turn_of(tracer))
         turn_of(tracer).tool_end("unknown", ok=True, content="")
