@@ -92,7 +92,9 @@ def _days(summary: Summary, prices: Prices) -> Rows:
     last = "cost" if priced else "tokens"
     heads = ("day", "turns", "pass rate", "refused", "answered", "partial", "failed", "p50", "p95", last)
     named: list[tuple[str, Tally]] = [*summary.days.items(), ("all", summary)]
-    return heads, [(name, *_cells(tally), _spent(tally, prices, priced=priced)) for name, tally in named]
+    tokens = [f"{tally['usage:prompt_tokens'] + tally['usage:completion_tokens']:,}" for _, tally in named]
+    spent = [_dollars(cost(tally, prices)) for _, tally in named] if priced else tokens
+    return heads, [(name, *_cells(tally), each) for (name, tally), each in zip(named, spent, strict=True)]
 
 
 def _cells(tally: Tally) -> list[str]:
@@ -101,20 +103,13 @@ def _cells(tally: Tally) -> list[str]:
     return [str(tally.turns), *shares, *counted, *(_seconds(tally, quantile) for quantile in (0.5, 0.95))]
 
 
-def _spent(tally: Tally, prices: Prices, *, priced: bool) -> str:
-    if priced:
-        return _dollars(cost(tally, prices))
-    return f"{tally['usage:prompt_tokens'] + tally['usage:completion_tokens']:,}"
-
-
 def _channels(summary: Summary, _: Prices) -> Rows:
     heads = ("channel", "turns", "pass rate", "answered", "partial", "failed")
-    rows = [
-        (name, str(tally["turns"]), percent(tally.pass_rate), *map(str, (tally.answered, tally.partial, tally.failed)))
-        for name, tally in summary.channels().items()
+    named = [*((name, tally["turns"], tally) for name, tally in summary.channels().items())]
+    return heads, [
+        (name, str(turns), percent(each.pass_rate), *map(str, (each.answered, each.partial, each.failed)))
+        for name, turns, each in [*named, ("all", summary.turns, summary)]
     ]
-    counted = map(str, (summary.answered, summary.partial, summary.failed))
-    return heads, [*rows, ("all", str(summary.turns), percent(summary.pass_rate), *counted)]
 
 
 def _rules(summary: Summary, _: Prices) -> Rows:

@@ -54,8 +54,8 @@ class Tracer:
         """``environment`` is kept apart from people's questions in Slack, which stand in Langfuse's default one."""
         self.host = host.rstrip("/")
         self.send_content = send_content
-        self._version = version
-        self._tags = (environment or "slack",)
+        self.version = version
+        self.tag = environment or "slack"
         self.client: Langfuse | None = None
         if public_key and secret_key:
             from observability.langfuse.client import open_client  # noqa: PLC0415 (see above)
@@ -64,13 +64,7 @@ class Tracer:
 
     def turn(self, turn_id: str, *, thread: str, user: str, question: str) -> TurnTrace:
         """The trace of a turn, begun."""
-        trace = TurnTrace(
-            self.client,
-            trace_id=trace_id_of(turn_id),
-            send_content=self.send_content,
-            version=self._version,
-            tags=self._tags,
-        )
+        trace = TurnTrace(self, trace_id_of(turn_id))
         trace.begin(thread=thread, user=user, question=question)
         return trace
 

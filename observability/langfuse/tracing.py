@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import wraps
@@ -21,6 +21,8 @@ from observability.redaction import redact
 
 if TYPE_CHECKING:
     from langfuse import Langfuse
+
+    from observability.langfuse.connection import Tracer
 
 log = structlog.get_logger()
 
@@ -63,20 +65,10 @@ def walled(method: Callable[P, None]) -> Callable[P, None]:
 class TurnTrace:
     """The trace of one turn. Made by ``Tracer.turn``; every call returns at once and never raises."""
 
-    def __init__(
-        self,
-        client: Langfuse | None,
-        *,
-        trace_id: str,
-        send_content: bool,
-        version: str = "",
-        tags: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, tracer: Tracer, trace_id: str) -> None:
+        self.client = tracer.client
         self.trace_id = trace_id
-        self._version = version or None
-        self._tags = list(tags) or None
-        self.client = client
-        self._send_content = send_content
+        self._tracer = tracer
         self._root: Any = None
         self._generations: dict[tuple[str, str], Any] = {}
         self._spoke = False
@@ -202,7 +194,11 @@ class TurnTrace:
         from langfuse import propagate_attributes  # noqa: PLC0415 (loaded by whoever opened the client)
 
         with propagate_attributes(
-            session_id=self._session, user_id=self._user, trace_name=NAME, version=self._version, tags=self._tags
+            session_id=self._session,
+            user_id=self._user,
+            trace_name=NAME,
+            version=self._tracer.version or None,
+            tags=[self._tracer.tag],
         ):
             yield
 
@@ -213,12 +209,12 @@ class TurnTrace:
         send_score(self.client, name, value, kind=kind, trace_id=self.trace_id, part=part, observation=observation)
 
     def _issue(self, issue: Issue) -> dict[str, str]:
-        told = self._send_content and self._keeps_found  # a detail may say what stands in a source
+        told = self._tracer.send_content and self._keeps_found  # a detail may say what stands in a source
         words = {"words": _clipped(issue.words), "detail": _clipped(issue.detail)} if told else {}
         return {"rule": issue.rule, "severity": issue.severity, **words}
 
     def _content(self, value: Any) -> Any:
-        return content_of(value, send=self._send_content)
+        return content_of(value, send=self._tracer.send_content)
 
     def _asked(self, asked: Generation) -> dict[str, Any]:
         """A model call as a generation has it: chat messages as they are, with the tools beside them if there are."""
@@ -233,7 +229,7 @@ class TurnTrace:
 
     def _found(self, value: Any) -> Any:
         """The same for what may hold the words of what was found."""
-        return content_of(value, send=self._send_content and self._keeps_found)
+        return content_of(value, send=self._tracer.send_content and self._keeps_found)
 
 
 def content_of(value: Any, *, send: bool) -> Any:

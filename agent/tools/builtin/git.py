@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import which
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from agent.knowledge.sources.git import ENVIRONMENT, SAFE
 from agent.tools.tool import Tool, ToolFailed, ToolResult, ToolSpec, takes
@@ -36,8 +36,8 @@ _WHEN: Final = re.compile(
     r"|yesterday|midnight|\d{1,4} (?:minute|hour|day|week|month|year)s?(?: ago)?",
     re.IGNORECASE,
 )
-_FORMAT: Final = "--format=%H%x00%an%x00%cI%x00%B"
-_FIELDS: Final = 4
+_FORMAT: Final = "--format=%H%x00%cI%x00%s%x00%cI %an: %s%x00commit %H%nAuthor: %an%nDate: %cI%n%n%B"
+_FIELDS: Final = 5
 # A merge shows what it brought in, and no program of the repository's attributes prepares what is shown.
 _PLAIN_CHANGES: Final = ("--diff-merges=first-parent", "--no-ext-diff", "--no-textconv")
 _REPOSITORY: Final = {"type": "string", "minLength": 1, "maxLength": 200, "description": "Which repository."}
@@ -66,29 +66,14 @@ class Repository:
         return url.replace("{repository}", self.name).replace("{commit}", commit)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Commit:
-    """One commit as git tells it. ``at`` is an ISO 8601 timestamp."""
+class Commit(NamedTuple):
+    """One commit as git tells it by ``_FORMAT``. ``at`` is an ISO 8601 timestamp, ``text`` all of it in words."""
 
     id: str
-    author: str
     at: str
-    message: str
-
-    @property
-    def subject(self) -> str:
-        """The first line of its message."""
-        return self.message.split("\n", 1)[0].strip()
-
-    @property
-    def line(self) -> str:
-        """It in one line."""
-        return f"{self.id[:10]} {self.at} {self.author}: {self.subject}"
-
-    @property
-    def text(self) -> str:
-        """All of it in words."""
-        return f"commit {self.id}\nAuthor: {self.author}\nDate: {self.at}\n\n{self.message.strip()}"
+    subject: str
+    line: str
+    text: str
 
 
 def repositories(folders: Sequence[Path], url: str = "") -> tuple[Repository, ...]:
@@ -270,8 +255,9 @@ def _commits(output: str) -> Iterator[Commit]:
     """Commits of ``_FORMAT``; the last one, if it was cut off, is left out."""
     fields = output.split("\0")
     for start in range(0, len(fields) - _FIELDS + 1, _FIELDS):
-        commit, author, at, message = fields[start : start + _FIELDS]
-        yield Commit(id=commit.strip(), author=author, at=at, message=message.strip())
+        commit, at, subject, line, text = fields[start : start + _FIELDS]
+        commit = commit.strip()
+        yield Commit(commit, at, subject, f"{commit[:10]} {line}", text.strip())
 
 
 def _sources(repository: Repository, commits: Sequence[Commit]) -> Iterator[Source]:

@@ -160,7 +160,13 @@ class McpConnection:
         """What the SDK talks through. The process is stopped only after the SDK let go of it."""
         server = self.server
         if server.url:
-            async with _http(server) as http:
+            async with httpx2.AsyncClient(
+                headers=dict(server.headers),
+                timeout=httpx2.Timeout(20.0, read=300.0),  # how long a call may take is decided where it is made
+                trust_env=not is_loopback(server.url),
+                verify=trusted_at(server.url),
+                event_hooks={"response": [_bounded]},
+            ) as http:
                 yield streamable_http_client(server.url, http_client=http)
             return
         env = get_default_environment() | dict(server.env)
@@ -238,23 +244,8 @@ async def open_mcp(
                 task.cancel()
 
 
-@asynccontextmanager
-async def _http(server: McpServer) -> AsyncIterator[httpx2.AsyncClient]:
-    """A client that carries the configured headers, and reads only so much of a reply."""
-
-    async def bounded(reply: httpx2.Response) -> None:
-        reply.stream = _Bounded(reply.stream)
-
-    timeout = httpx2.Timeout(20.0, read=300.0)  # how long a call may take is decided where it is made
-    client = httpx2.AsyncClient(
-        headers=dict(server.headers),
-        timeout=timeout,
-        trust_env=not is_loopback(server.url),
-        verify=trusted_at(server.url),
-        event_hooks={"response": [bounded]},
-    )
-    async with client:
-        yield client
+async def _bounded(reply: httpx2.Response) -> None:
+    reply.stream = _Bounded(reply.stream)
 
 
 class _Bounded(httpx2.AsyncByteStream):

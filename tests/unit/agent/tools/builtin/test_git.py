@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from agent.actions import ToolCall
-from agent.tools.builtin.git import LISTED_MOST, SHOWN_MOST, Commit, answers, git_tools, repositories
+from agent.tools.builtin.git import LISTED_MOST, SHOWN_MOST, answers, git_tools, repositories
 from agent.tools.tool import ToolResult, call_tool
 
 PLAIN = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.defpath}
@@ -214,4 +214,3 @@ async def test_h4_a_folder_that_is_no_repository_is_named(work: Work, tmp_path: 
 def test_a_bare_repository_is_named_without_its_ending(tmp_path: Path) -> None:
     (one,) = repositories([tmp_path / "shop.git"])
     assert one.name == "shop"
-    assert Commit(id="1", author="a", at="", message="").subject == ""
