@@ -39,12 +39,8 @@ TRACED_WITHIN_S = 2.0
 Show = Callable[[dict[str, Any]], None]
 
 
-def _show_later(_result: dict[str, Any]) -> None:
-    """Whoever asked has the result in the end."""
-
-
 async def ask(
-    settings: Settings, question: str, *, docs: Sequence[Path] | None, thread: str, show: Show = _show_later
+    settings: Settings, question: str, *, docs: Sequence[Path] | None, thread: str, show: Show | None = None
 ) -> dict[str, Any]:
     """One question, answered; the result has the fields of the outside contract.
 
@@ -73,7 +69,8 @@ async def ask(
                     log.error("no_documents", remedy=NO_DOCUMENTS)  # nothing else at a terminal tells a miss from this
             recorder.timings["total"] = (time.monotonic() - started) * 1000
             result = _result(outcome, recorder, documents)
-            show(result)
+            if show:
+                show(result)
     return result
 
 

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from bot.cli.admin import app as people_app
-from bot.cli.dead_letters import app as dead_letters_app
+from bot.cli.admin import app as admin_app
 from bot.cli.evaluate import app as eval_app
 from bot.cli.index import app as index_app
 from bot.cli.output import (
@@ -51,9 +50,8 @@ app = typer.Typer(
     help="Answers in Slack from your team's documents, and posts nothing it has not verified.",
 )
 app.add_typer(eval_app, name="eval")
-app.add_typer(dead_letters_app)
+app.add_typer(admin_app)
 app.add_typer(index_app)
-app.add_typer(people_app)
 app.add_typer(figures_app)
 
 EXIT_WRONG_USE = 2

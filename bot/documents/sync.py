@@ -29,10 +29,6 @@ _AGAIN_S: Final = 60.0
 """A run that did nothing is not repeated sooner."""
 
 
-def _uncounted(_: Result) -> None:
-    """Nobody counts."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Syncing:
     """The sync of one process. ``every_s`` lies between two runs over a source; ``count`` hears how each ended."""
@@ -40,7 +36,7 @@ class Syncing:
     corpus: Corpus
     index: KnowledgeIndex
     every_s: float
-    count: Callable[[Result], None] = _uncounted
+    count: Callable[[Result], None] = lambda _: None
     again_s: float = _AGAIN_S
     json: bool = True
     debug: bool = False

@@ -6,9 +6,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal
-
-from redis.asyncio import Redis
+from typing import TYPE_CHECKING, Any, Literal
 
 from agent.outcome import Cancelled, TurnOutcome, outcome_name
 from agent.packing import packed, unpacked
@@ -17,6 +15,9 @@ from agent.tools.builtin.slack_search import SLACK_SEARCH, permalinks_only
 from agent.turn.events import Done, ModelEnd, ModelStart, ToolEnd, ToolStart, TurnEvent, Verification, key_of
 from verification.evidence.marked import Marked, borne_out_by, without_citations
 from verification.types import Answer, Claim, Repair, Verdict, Violation
+
+if TYPE_CHECKING:  # `orion ask` records a turn and has no Redis: its client takes a tenth of a second to import
+    from redis.asyncio import Redis
 
 KEPT_S = 30 * 86_400
 """As long as a thread is remembered."""

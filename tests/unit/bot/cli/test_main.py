@@ -288,12 +288,15 @@ def test_folder_that_cannot_be_read_is_told(terminal: Terminal) -> None:
     assert "loop" in done.err
 
 
-def said_and_loaded(*arguments: str) -> list[str]:
+LARGE = ("redis", "openai", "slack_sdk", "langfuse", "aiohttp")
+
+
+def said_and_loaded(*arguments: str, among: tuple[str, ...] = LARGE) -> list[str]:
     """What the command says, line by line, and last which of the large packages it loaded for that."""
     code = (
         "import sys\nfrom bot.cli.main import main\n"
         f"try:\n    main({list(arguments)!r})\nexcept SystemExit:\n    pass\n"
-        "print([m for m in ('redis', 'openai', 'slack_sdk', 'langfuse', 'aiohttp') if m in sys.modules])"
+        f"print([m for m in {among!r} if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     return done.stdout.splitlines()
@@ -301,7 +304,17 @@ def said_and_loaded(*arguments: str) -> list[str]:
 
 def test_f11_verify_pays_for_neither_slack_nor_redis_nor_a_model(tmp_path: Path) -> None:
     (tmp_path / "t.txt").write_text("Hello!")
-    assert said_and_loaded("verify", str(tmp_path / "t.txt")) == ["Hello!", "[]"]
+    among = (*LARGE, "asyncio", "structlog", "rich")
+    assert said_and_loaded("verify", str(tmp_path / "t.txt"), among=among) == ["Hello!", "[]"]
+
+
+def test_a_question_without_a_thread_pays_for_neither_slack_nor_redis(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ORION_HOME", str(tmp_path / "home"))
+    (tmp_path / "limits.md").write_text(LIMITS)
+    said = said_and_loaded("ask", QUESTION, "--docs", str(tmp_path), among=("redis", "slack_sdk", "langfuse"))
+    assert ("Each API key may make 600 requests a minute. [1]" in said, said[-1]) == (True, "[]")
 
 
 def test_d2_an_index_is_brought_up_to_date_without_slack_and_without_a_model(
