@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 from pydantic import SecretStr
-from rich.console import Console
 
+from bot.cli.output import print_text
 from bot.cli.signals import heeding_signals
 from bot.errors import WrongUse
 from bot.local.documents import DocsFolder
@@ -79,7 +79,7 @@ async def local(settings: Settings, *, port: int | None, docs: Sequence[Path] | 
             await _start(workspace, port)
             await _second(stack, workspace)
             workspace.workspace.app_is_starting(_READING)
-            Console().print(f"Orion's local workspace: {workspace.url}   (Ctrl-C ends it)", highlight=False)
+            print_text(f"Orion's local workspace: {workspace.url}   (Ctrl-C ends it)")
             if browser:
                 # A daemon: some browsers' commands return only when the person closes them.
                 threading.Thread(target=_open_browser, args=(workspace.url,), daemon=True).start()

@@ -28,7 +28,8 @@ _TOP_LEVEL: Final = (
     "(?:com|net|org|io|dev|app|ai|co|info|biz|xyz|site|online|top|link|click|me|cloud"
     "|de|fr|es|id|jp|cn|uk|eu|ru|nl|it|example|test|invalid)"
 )
-_URL_LETTER: Final = '[^\\s<>`|"“”«»\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]'
+# Case makes no difference here, and to fold it letter by letter would take most of the time this module needs to load.
+_URL_LETTER: Final = '(?-i:[^\\s<>`|"“”«»\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])'
 _LONGEST: Final = 2000
 _BARE: Final = re.compile(
     rf"(?<![A-Za-z0-9_@./-])(?:(?:https?|ftp)://|www\.(?=\w)){_URL_LETTER}{{1,{_LONGEST}}}"
