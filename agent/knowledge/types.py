@@ -28,7 +28,7 @@ class ReadError(Exception):
 class NotModifiedError(Exception):
     """The document stands as the index has it, and need not be read. ``size`` is in bytes."""
 
-    def __init__(self, size: int = 0) -> None:
+    def __init__(self, size: int) -> None:
         super().__init__()
         self.size = size
 

@@ -98,13 +98,11 @@ class _Reader:
             self.cells.append(text)
         elif not self.lists:
             self._paragraph(content)
-        elif self.marker or not self.units or self.units[-1].block != self.block:
+        else:
+            if not self.marker and self.units and self.units[-1].block == self.block:  # goes on in the same item
+                last = self.units.pop()
+                text, self.marker = f"{last.text} {text}", last.marker
             self._add(text, self.lists[-1])
-            self.marker = ""
-        else:  # what follows in the same item
-            last = self.units.pop()
-            self.marker = last.marker
-            self._add(f"{last.text} {text}", self.lists[-1])
             self.marker = ""
 
     def _table(self, event: str) -> None:

@@ -89,7 +89,6 @@ def meant(documents: Iterable[Document], name_or_id: str) -> str | None:
 
 
 def _names(document: Document) -> tuple[str, ...]:
-    """What a document goes by, its most direct name first."""
     shown = document.id.casefold()
     file_name = shown.rpartition("/")[2]
     return shown, document.title.casefold(), file_name, file_name.rpartition(".")[0]

@@ -78,7 +78,7 @@ class Reply:
 
 @dataclass(slots=True, kw_only=True)
 class _Server:
-    """What is known of one server in this run. ``silent``: how often in a row it did not answer."""
+    """What is known of one server in this run; ``silent`` counts failures in a row."""
 
     robots: Protego | ReadError | None = None
     asked_at: float = float("-inf")
