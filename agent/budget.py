@@ -40,7 +40,6 @@ class Usage:
         return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: Usage) -> Usage:
-        """The sum of two spendings."""
         counts = {each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(self)}
         return Usage(**counts | {"estimated": self.estimated or other.estimated})
 

@@ -20,6 +20,7 @@ from redis.asyncio import Redis
 KEPT = timedelta(days=400)
 # Upper bounds of the latency buckets in milliseconds; the last bucket is open.
 LATENCY_MS = (250, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000, 120_000)
+_USED = ("model_calls", "tool_calls", "prompt_tokens", "completion_tokens")
 TARGET = 0.95
 VERIFIER_KEY = "orion:verifier"
 """One for every Orion over a Redis: the rules are the same for each."""
@@ -30,8 +31,8 @@ class TurnFigures:
     """What one turn came to. ``outcome`` and ``reason`` are the outcome's name and, of a failed one, its reason.
 
     ``errors`` are the numbers of error-level violations of each attempt, in order; ``failed_rules`` the rules of them,
-    once an attempt. ``repaired`` is set when the text that counted had been mended. ``channel`` is an id or ``direct``;
-    ``tokens`` are those of each model: prompt, of these cached, completion.
+    once an attempt. ``repaired`` is set when the text that counted had been mended. ``usage`` counts calls and tokens.
+    ``channel`` is an id or ``direct``; ``tokens`` are those of each model: prompt, of these cached, completion.
     """
 
     outcome: str
@@ -40,10 +41,7 @@ class TurnFigures:
     failed_rules: tuple[str, ...] = ()
     repaired: bool = False
     latency_ms: float = 0.0
-    model_calls: int = 0
-    tool_calls: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
+    usage: Mapping[str, int] = field(default_factory=dict)
     channel: str = ""
     tokens: Mapping[str, tuple[int, int, int]] = field(default_factory=dict)
 
@@ -66,7 +64,6 @@ class VerifierFigures:
         return {"false_accept_rate": accepts or 0.0, "false_reject_rate": rejects or 0.0}
 
     def __str__(self) -> str:
-        """One sentence for people."""
         accepts = _of(self.false_accepts, self.should_fail)
         rejects = _of(self.false_rejects, self.should_pass)
         return f"Verifier on {self.files} ({self.measured}): false accepts {accepts}, false rejects {rejects}."
@@ -251,8 +248,7 @@ def increments(turn: TurnFigures) -> dict[str, int]:
         counts[f"channel_{kind}:{turn.channel}"] += kind in {"answered", "partial"} or turn.reason == "verification"
     for model, tokens in turn.tokens.items():
         counts.update({f"tokens_{kind}:{model}": n for kind, n in zip(("in", "cached", "out"), tokens, strict=True)})
-    for name in ("model_calls", "tool_calls", "prompt_tokens", "completion_tokens"):
-        counts[f"usage:{name}"] += getattr(turn, name)
+    counts.update({f"usage:{name}": turn.usage.get(name, 0) for name in _USED})
     return {name: amount for name, amount in counts.items() if amount}
 
 

@@ -187,18 +187,15 @@ def json_objects(text: str, decoder: json.JSONDecoder = _DECODER) -> Iterator[di
 
 def _usage(payload: Mapping[str, Any]) -> Usage | None:
     usage = _mapping(payload.get("usage"))
-    prompt, completion = usage.get("prompt_tokens"), usage.get("completion_tokens")
-    if not (isinstance(prompt, int) and isinstance(completion, int)):
-        return None
-    cached = _mapping(usage.get("prompt_tokens_details")).get("cached_tokens")
-    reasoning = _mapping(usage.get("completion_tokens_details")).get("reasoning_tokens")
-    return Usage(
-        model_calls=1,
-        prompt_tokens=prompt,
-        completion_tokens=completion,
-        cached_tokens=cached if isinstance(cached, int) else 0,
-        reasoning_tokens=reasoning if isinstance(reasoning, int) else 0,
-    )
+    prompt, completion = (_mapping(usage.get(f"{kind}_tokens_details")) for kind in ("prompt", "completion"))
+    told = {
+        "prompt_tokens": usage.get("prompt_tokens"),
+        "completion_tokens": usage.get("completion_tokens"),
+        "cached_tokens": prompt.get("cached_tokens"),
+        "reasoning_tokens": completion.get("reasoning_tokens"),
+    }
+    counts: dict[str, Any] = {name: count for name, count in told.items() if isinstance(count, int)}
+    return Usage(model_calls=1, **counts) if {"prompt_tokens", "completion_tokens"} <= counts.keys() else None
 
 
 def _first_choice(payload: Mapping[str, Any]) -> Mapping[str, Any]:

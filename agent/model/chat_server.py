@@ -164,7 +164,6 @@ class ChatServer:
         return told if isinstance(told, int) else None
 
     async def _next_chunk(self, content: aiohttp.StreamReader) -> bytes:
-        """What came next of a stream; empty at its end."""
         # Not the session's ``sock_read``: that would hold for the wait before the first byte and for whole replies too.
         async with asyncio.timeout(self._timeouts.idle):
             return await content.readany()
@@ -292,7 +291,6 @@ def _pause(error: aiohttp.ClientError | RefusedError, usual_s: float) -> float |
 
 
 def _as_model_error(error: RefusedError | aiohttp.ClientError | OSError) -> ModelError:
-    """What a call raised, with hints."""
     if isinstance(error, TimeoutError):
         return ModelError(kind="TimeoutError", detail="no reply in time")
     if isinstance(error, RefusedError):

@@ -42,6 +42,8 @@ class OpenAIModel:
     writing (empty: low). ``breaker`` and ``learned`` may be shared by all who call the same server.
     """
 
+    quotes_only = False
+
     def __init__(  # noqa: PLR0913 - what a server is, each named at the call
         self,
         *,
@@ -57,6 +59,7 @@ class OpenAIModel:
     ) -> None:
         self._model = model
         self._write_model = write_model or model
+        self.name = model if model == self._write_model else f"{model}+{self._write_model}"
         self._effort = effort or LOWEST_EFFORT
         self._write_effort = write_effort or WRITE_EFFORT
         self._server = ChatServer(
@@ -66,16 +69,6 @@ class OpenAIModel:
             breaker=breaker or CircuitBreaker("model"),
             learned={} if learned is None else learned,
         )
-
-    @property
-    def name(self) -> str:
-        """The deciding model, and the writing one where it differs."""
-        return self._model if self._model == self._write_model else f"{self._model}+{self._write_model}"
-
-    @property
-    def quotes_only(self) -> bool:
-        """It writes its own sentences."""
-        return False
 
     async def aclose(self) -> None:
         """Close the connections."""

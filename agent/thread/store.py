@@ -133,8 +133,6 @@ class ThreadStore:
         except RedisError as error:
             message = f"Redis did not take the state: {type(error).__name__}"
             raise StateNotSaved(message) from error
-        if answer == -1:
-            raise StateFenced(str(key))
-        if answer == 0:
-            raise StateConflict(str(key))
-        return saved
+        if answer == 1:
+            return saved
+        raise StateConflict(str(key)) if answer == 0 else StateFenced(str(key))

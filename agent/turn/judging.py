@@ -140,7 +140,7 @@ async def _opinion(progress: Progress, judge: Judge, context: JudgeContext, numb
         error, progress.judge_said.lost = failure.kind, number
         opinion = Opinion(usage=failure.usage)
         log.warning("judge_failed", thread=thread, attempt=number, error_type=error, reason=failure.detail)
-    found = [opinion.judgements[n].supported for n in range(1, asked + 1) if n in opinion.judgements]
+    found = [said.supported for n, said in opinion.judgements.items() if 1 <= n <= asked]
     if len(found) < asked and not error:
         log.warning("judge_incomplete", thread=thread, attempt=number, claims=asked, judged=len(found))
     told = f"{asked} claims: {sum(found)} supported, {len(found) - sum(found)} not supported; reply: {opinion.reply}"

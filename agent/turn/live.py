@@ -183,7 +183,6 @@ class LiveAnswer:
 
     @property
     def _is_over(self) -> bool:
-        """Whether nothing more of this attempt is shown."""
         return bool(self._closed or self._stopped or self.failed)
 
     def _stands(self, block: str) -> bool:

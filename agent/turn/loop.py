@@ -106,7 +106,6 @@ async def _work(progress: Progress) -> TurnOutcome:
 
 
 async def _steps(progress: Progress) -> TurnOutcome:
-    """Decide and act until there is an outcome."""
     while True:
         await reveal(progress)
         if progress.exhausted():

@@ -170,8 +170,7 @@ class TurnObserver:
     def _figures(self, outcome: TurnOutcome, seconds: float) -> TurnFigures:
         errors = [[v["rule"] for v in a["violations"] if v["severity"] == "error"] for a in self.recorder.attempts]
         answer = None if isinstance(outcome, Cancelled) else outcome.answer
-        usage, channel = self.recorder.usage, self.question.thread.channel
-        counts = ("model_calls", "tool_calls", "prompt_tokens", "completion_tokens")
+        channel = self.question.thread.channel
         return TurnFigures(
             outcome=outcome_name(outcome),
             reason=reason_of(outcome),
@@ -185,7 +184,7 @@ class TurnObserver:
                 model: (used.prompt_tokens, used.cached_tokens, used.completion_tokens)
                 for model, used in self._tokens.items()
             },
-            **{name: usage.get(name, 0) for name in counts},
+            usage=self.recorder.usage,
         )
 
     def _count(self, event: TurnEvent) -> None:

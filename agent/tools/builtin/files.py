@@ -152,12 +152,8 @@ def _stretch(file: IO[bytes], size: int, arguments: Mapping[str, Any], given_up:
     file.seek(0)
     if start in _UTF16:  # its line ends are two bytes long: lines are counted in what of it is given at once
         beginning = _decoded(file.read(BYTES_MOST), "utf-16").encode()
-        found = _lines(BytesIO(beginning), len(beginning), arguments, given_up)
+        found = _stretch(BytesIO(beginning), len(beginning), arguments, given_up)
         return replace(found, cut=found.cut or size > BYTES_MOST)
-    return _lines(file, size, arguments, given_up)
-
-
-def _lines(file: IO[bytes], size: int, arguments: Mapping[str, Any], given_up: Event) -> Stretch:
     if "tail" in arguments:
         return _tail(file, size, int(arguments["tail"]))
     first, last = int(arguments.get("start_line", 1)), int(arguments.get("end_line", 1 << 62))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, ParamSpec, TypeVar
 
 import structlog
@@ -49,17 +50,17 @@ def knowledge_tools(index: KnowledgeReader, *, source_tokens: int = SOURCE_TOKEN
 def for_viewers(tools: Mapping[str, Tool], viewers: Viewers) -> dict[str, Tool]:
     """The same tools for one place: the index shows what everybody there may see (I3)."""
     return {
-        name: type(tool)(SeenBy(tool.index, viewers), tool.source_tokens) if isinstance(tool, _KnowledgeTool) else tool
+        name: replace(tool, index=SeenBy(tool.index, viewers)) if isinstance(tool, _KnowledgeTool) else tool
         for name, tool in tools.items()
     }
 
 
+@dataclass(frozen=True)
 class _KnowledgeTool:
     """Stands over one index."""
 
-    def __init__(self, index: KnowledgeReader, source_tokens: int = SOURCE_TOKENS) -> None:
-        self.index = index
-        self.source_tokens = source_tokens
+    index: KnowledgeReader
+    source_tokens: int = SOURCE_TOKENS
 
 
 class SearchTool(_KnowledgeTool):

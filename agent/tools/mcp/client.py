@@ -114,7 +114,6 @@ class McpConnection:
         return self._client
 
     async def _connect(self) -> None:
-        """One connection, from its beginning to its end."""
         self._over.clear()
         async with AsyncExitStack() as stack:
             async with asyncio.timeout(self._waits.start):

@@ -17,7 +17,10 @@ from observability.stats_table import By, read_prices, sparkline, stats_table
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 FIRST = TurnFigures(
-    outcome="answered", errors=(0,), latency_ms=800, prompt_tokens=100, completion_tokens=20, model_calls=2
+    outcome="answered",
+    errors=(0,),
+    latency_ms=800,
+    usage={"prompt_tokens": 100, "completion_tokens": 20, "model_calls": 2},
 )
 REPAIRED = TurnFigures(outcome="answered", errors=(0,), repaired=True, latency_ms=900)
 RETRIED = TurnFigures(
