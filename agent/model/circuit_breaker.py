@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from typing import Final
@@ -20,27 +21,20 @@ WHILE_PROBED_S: Final = 1.0
 """How long to wait while somebody else's call finds out whether the far end is back."""
 
 
+@dataclass(slots=True, eq=False)
 class CircuitBreaker:
-    """``far_end`` is its name in the log; ``clock`` gives seconds that only rise."""
+    """``far_end`` is its name in the log, ``failures`` how many open it; ``clock`` gives seconds that only rise."""
 
-    def __init__(
-        self,
-        far_end: str,
-        *,
-        failures: int = 5,
-        first_pause_s: float = 5.0,
-        most_pause_s: float = 60.0,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.far_end = far_end
-        self._most_failures = failures
-        self._first_pause_s = first_pause_s
-        self._most_pause_s = most_pause_s
-        self._clock = clock
-        self._failures = 0
-        self._pause_s = 0.0
-        self._until = 0.0
-        self._probing = False
+    far_end: str
+    _: KW_ONLY
+    failures: int = 5
+    first_pause_s: float = 5.0
+    most_pause_s: float = 60.0
+    clock: Callable[[], float] = time.monotonic
+    _failed: int = field(default=0, init=False)
+    _pause_s: float = field(default=0.0, init=False)
+    _until: float = field(default=0.0, init=False)
+    _probing: bool = field(default=False, init=False)
 
     @property
     def is_open(self) -> bool:
@@ -51,7 +45,7 @@ class CircuitBreaker:
         """0: call now, and tell how it went; else seconds to wait before asking here again."""
         if not self.is_open:
             return 0.0
-        left = self._until - self._clock()
+        left = self._until - self.clock()
         if left > 0:
             return left
         if self._probing:
@@ -64,20 +58,20 @@ class CircuitBreaker:
         """The far end answered, be it with a refusal: it is there."""
         if self.is_open:
             log.info("circuit_closed", far_end=self.far_end)
-        self._failures, self._pause_s, self._probing = 0, 0.0, False
+        self._failed, self._pause_s, self._probing = 0, 0.0, False
 
     def failed(self, retry_after_s: float | None = None) -> None:
         """The far end failed in a way that may pass; ``retry_after_s`` is what it asked for itself."""
-        self._failures += 1
+        self._failed += 1
         if self.is_open and not self._probing:
             return  # a call that was under way when it opened
-        if self._failures < self._most_failures:
+        if self._failed < self.failures:
             return
-        self._pause_s = min(self._pause_s * 2, self._most_pause_s) if self.is_open else self._first_pause_s
-        pause = max(self._pause_s, min(retry_after_s or 0.0, self._most_pause_s))
-        self._until = self._clock() + pause
+        self._pause_s = min(self._pause_s * 2, self.most_pause_s) if self.is_open else self.first_pause_s
+        pause = max(self._pause_s, min(retry_after_s or 0.0, self.most_pause_s))
+        self._until = self.clock() + pause
         self._probing = False
-        log.warning("circuit_opened", far_end=self.far_end, failures=self._failures, pause_s=round(pause, 2))
+        log.warning("circuit_opened", far_end=self.far_end, failures=self._failed, pause_s=round(pause, 2))
 
     def abandoned(self) -> None:
         """The call was cancelled before it told anything: somebody else may probe."""

@@ -133,7 +133,9 @@ async def _search_first(progress: Progress) -> None:
 
 async def _decide(progress: Progress) -> Action:
     """One action. What makes no sense is fed back once; after that Orion answers from what it has."""
-    if progress.used.model_calls >= progress.budget.model_calls - progress.reserved:
+    # Decisions must leave calls for the drafts, and for the judge's word on each.
+    reserved = progress.budget.attempts * (1 if progress.judge is None else 2)
+    if progress.used.model_calls >= progress.budget.model_calls - reserved:
         return Respond()
     complaint = ""
     for _ in range(COMPLAINTS_MOST + 1):

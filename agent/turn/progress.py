@@ -132,11 +132,6 @@ class Progress:
             return "tool_calls"
         return "tokens" if self.used.tokens >= self.budget.tokens else ""
 
-    @property
-    def reserved(self) -> int:
-        """Model calls that decisions must leave for the drafts, and for the judge's word on each."""
-        return self.budget.attempts * (1 if self.judge is None else 2)
-
     def update(self, state: ThreadState, **changes: object) -> None:
         """The state changes; whoever listens hears what did."""
         self.state = state

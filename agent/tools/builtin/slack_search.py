@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from agent.tools.tool import ToolFailed, ToolResult, ToolSpec, takes
@@ -26,9 +26,11 @@ Find = Callable[[str, int], Awaitable[Sequence[Source]]]
 """Searches for words, at most so many messages. Raises ``SlackSearchFailed``."""
 
 
+@dataclass(frozen=True)
 class SlackSearchTool:
     """The tool for one question: ``find`` searches with what that question allows."""
 
+    find: Find
     spec = ToolSpec(
         name=SLACK_SEARCH,
         description=(
@@ -42,12 +44,9 @@ class SlackSearchTool:
         ),
     )
 
-    def __init__(self, find: Find) -> None:
-        self._find = find
-
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Search; one source a message."""
-        found = await self._find(str(arguments["query"]), int(arguments.get("limit", FOUND)))
+        found = await self.find(str(arguments["query"]), int(arguments.get("limit", FOUND)))
         return ToolResult(
             content="\n".join(source.title for source in found) or "Nobody wrote of it.",
             sources=tuple(found),

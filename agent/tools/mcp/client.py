@@ -205,18 +205,18 @@ class McpTool:
         return ToolResult(content=kept + note or "Done.", sources=(source,) if kept.strip() else ())
 
 
+@dataclass(frozen=True, slots=True)
 class McpTools:
     """The tools of all servers, as they are now. ``reserved`` names are Orion's own."""
 
-    def __init__(self, connections: Sequence[McpConnection], reserved: frozenset[str]) -> None:
-        self.connections = tuple(connections)
-        self._reserved = reserved
+    connections: Sequence[McpConnection]
+    reserved: frozenset[str]
 
     def __call__(self) -> dict[str, Tool]:
         """By name; of two tools of one name the first counts."""
         tools: dict[str, Tool] = {}
         for tool in (tool for connection in self.connections for tool in connection.tools):
-            if tool.spec.name not in self._reserved:
+            if tool.spec.name not in self.reserved:
                 tools.setdefault(tool.spec.name, tool)
         return tools
 
