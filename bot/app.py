@@ -217,8 +217,8 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
             concurrency=max(1, concurrency), drain_s=drain_s, sweep=Queueing(mailbox, workspaces.delivery_of).sweep,
         )  # fmt: skip
         app = build_app(slack.client, workspaces.authorize)
-        if slack.installations is not None:
-            heed_uninstalling(app, slack.installations)
+        if slack.installing is not None:
+            heed_uninstalling(app, slack.installing.installations)
         tasks = await stack.enter_async_context(beside())
         listeners = register(app, team_bots.services(settings.admins, workspaces, turns.cancel), tasks)
         app_token = settings.slack_app_token.get_secret_value()

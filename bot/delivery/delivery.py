@@ -55,6 +55,7 @@ class Delivery:
     """Delivers to one workspace. ``identity`` tells who Orion is there; ``today`` is the date that ages count from.
 
     ``maybe_posted`` hears which question's place to look at again: Slack may carry out later what it gave no reply to.
+    Every method raises ``DeliveryFailed`` where the place is gone, or Slack away for longer than patience lasts.
     """
 
     def __init__(
@@ -75,11 +76,7 @@ class Delivery:
         self._placeholders: dict[tuple[ThreadKey, str], Posted] = {}
 
     async def answer(self, place: ThreadKey, answer: Answer, answer_key: AnswerKey) -> tuple[str, ...]:
-        """Posts the answer, or brings what stands there already up to date. Returns the ts of its messages.
-
-        Raises:
-            DeliveryFailed: the thread or channel is gone, or Slack was away for longer than patience lasts.
-        """
+        """Posts the answer, or brings what stands there already up to date. Returns the ts of its messages."""
         placeholder = self._placeholders.pop((place, answer_key.question_ts), None)
         if answer_key.stream and await self._closed(answer_key.stream, answer, answer_key):
             if placeholder:
@@ -154,18 +151,9 @@ class Delivery:
         return True
 
     async def status(
-        self,
-        place: ThreadKey,
-        text: str,
-        loading: Sequence[str] = (),
-        *,
-        lease_check: LeaseCheck = no_lease,
+        self, place: ThreadKey, text: str, loading: Sequence[str] = (), *, lease_check: LeaseCheck = no_lease
     ) -> None:
-        """Shows what Orion does right now; an empty text clears it. Slack forgets it after two minutes.
-
-        Raises:
-            DeliveryFailed: the workspace has no status, or Slack did not take it in time.
-        """
+        """Shows what Orion does right now; an empty text clears it. Slack forgets it after two minutes."""
         body = {"channel_id": place.channel, "thread_ts": place.thread_ts, "status": text}
         extra = {"loading_messages": list(loading[:10])} if loading and text else {}
         lease_check()
@@ -197,9 +185,7 @@ class Delivery:
         """
         streams = [p for p in await self.reader.posted(place, answer_key.question_ts, answer_key.streamed) if p.stream]
         for posted in streams:
-            if not note:
-                await self._ended(place.channel, posted, answer_key)
-            elif not await self._ended(place.channel, posted, answer_key, note):
+            if not await self._ended(place.channel, posted, answer_key, note) and note:
                 await self.answer(place, own_words(note), replace(answer_key, turn_id="", streamed=posted.ts))
         return bool(note and streams)
 

@@ -5,6 +5,7 @@ Number, title as a link, age. Nothing in a title can end the link or start a men
 
 from __future__ import annotations
 
+import html
 from datetime import date, datetime
 
 from agent.texts.catalogue import say
@@ -22,7 +23,7 @@ _STEPS: tuple[tuple[int, str, str], ...] = (
 
 def escape(text: str) -> str:
     """Text that shows as it stands: the three characters Slack reads as control are entities."""
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return html.escape(text, quote=False)
 
 
 def link(url: str, label: str) -> str:

@@ -7,6 +7,7 @@ puts the whole answer in its place.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -20,7 +21,6 @@ from agent.thread.conversation import ThreadKey
 from bot.queue.lease import LeaseLost
 from bot.slack.web_api import DeliveryFailed, LeaseCheck, SlackCalls
 
-_LIMITED: Final = frozenset({"ratelimited", "rate_limited"})
 _LONGEST: Final = 11_000
 """Characters of one streamed message. A longer answer is put in place as several messages."""
 _MISSING: Final = frozenset(
@@ -28,6 +28,7 @@ _MISSING: Final = frozenset(
 )
 _NO_TASKS: Final = frozenset({"invalid_arguments", "invalid_chunks", "no_text", "streaming_mode_mismatch"})
 """What a server says that has streams, but takes no tasks in them."""
+_WORKSPACE, _TASKS = "", "tasks"  # beside the channels that refused
 _OPEN: Final = frozenset({"pending", "in_progress"})
 _log = structlog.get_logger()
 
@@ -36,23 +37,7 @@ Task = Mapping[str, str]
 NoteTs = Callable[[str], Awaitable[object]]
 
 
-def _unheard() -> None:
-    """Nobody wants to know."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Audience:
-    """Where a stream is to be seen, by whom first, and what must hold before each call.
-
-    In a channel shared between organisations the asker's ``user_team`` may be another one than the place's.
-    """
-
-    place: ThreadKey
-    user: str
-    lease_check: LeaseCheck
-    user_team: str = ""
-
-
+@dataclass(slots=True, eq=False)
 class Streams:
     """The streams of one workspace, as far as this process knows: whether it has them, and how often it may be told.
 
@@ -61,52 +46,44 @@ class Streams:
     or a piece may take.
     """
 
-    def __init__(
-        self,
-        calls: SlackCalls,
-        *,
-        each_s: float = 0.65,
-        missing_s: float = 3_600.0,
-        limited_s: float = 20.0,
-        call_s: float = 5.0,
-    ) -> None:
-        self.calls = calls
-        self.call_s = call_s
-        self._each_s = each_s
-        self._missing_s = missing_s
-        self._limited_s = limited_s
-        self._free_at = 0.0
-        self._not_before: dict[str, float] = {}
-        self._no_tasks_before = 0.0
+    calls: SlackCalls
+    each_s: float = 0.65
+    missing_s: float = 3_600.0
+    limited_s: float = 20.0
+    call_s: float = 5.0
+    _free_at: float = field(default=0.0, init=False)
+    _not_before: dict[str, float] = field(default_factory=dict, init=False)
 
     def may_be_tried(self, place: ThreadKey) -> bool:
         """Whether an answer can be streamed here: in a thread, where nothing refused lately."""
-        now = asyncio.get_running_loop().time()
-        return all(self._not_before.get(where, 0.0) <= now for where in ("", place.channel))
-
-    def refused(self, place: ThreadKey, reason: str) -> None:
-        """Remember why no stream began. ``""`` stands for the whole workspace."""
-        pause_s = self._limited_s if reason in _LIMITED else self._missing_s
-        where = "" if reason in _LIMITED | _MISSING else place.channel
-        self._not_before[where] = asyncio.get_running_loop().time() + pause_s
-
-    def tasks_refused(self) -> None:
-        """Remember that this workspace takes no tasks."""
-        self._no_tasks_before = asyncio.get_running_loop().time() + self._missing_s
+        return self._takes(_WORKSPACE) and self._takes(place.channel)
 
     def takes_tasks(self) -> bool:
         """Whether tasks were not refused lately."""
-        return self._no_tasks_before <= asyncio.get_running_loop().time()
+        return self._takes(_TASKS)
+
+    def _takes(self, what: str) -> bool:
+        return self._not_before.get(what, 0.0) <= time.monotonic()
+
+    def refused(self, place: ThreadKey, failure: DeliveryFailed) -> None:
+        """Remember why no stream began: of the channel, or of the whole workspace."""
+        pause_s = self.limited_s if failure.limited else self.missing_s
+        where = _WORKSPACE if failure.limited or failure.reason in _MISSING else place.channel
+        self._not_before[where] = time.monotonic() + pause_s
+
+    def tasks_refused(self) -> None:
+        """Remember that this workspace takes no tasks."""
+        self._not_before[_TASKS] = time.monotonic() + self.missing_s
 
     def rest(self) -> None:
         """Slack had enough of pieces: the next one waits a while. An answer that is whole does not wait for it."""
-        self._free_at = max(self._free_at, asyncio.get_running_loop().time() + self._limited_s)
+        self._free_at = max(self._free_at, time.monotonic() + self.limited_s)
 
     async def pace(self) -> None:
         """Wait for this workspace's next turn to be told something."""
-        now = asyncio.get_running_loop().time()
+        now = time.monotonic()
         at = max(now, self._free_at)
-        self._free_at = at + self._each_s
+        self._free_at = at + self.each_s
         await asyncio.sleep(at - now)
 
 
@@ -114,15 +91,19 @@ class Streams:
 class AnswerStream:
     """One answer's stream, begun with a plan or with its first block (an ``agent.turn.live.Stage``).
 
+    It is seen in ``place``, by ``user`` first, who in a channel shared between organisations may be of ``user_team``.
     ``before`` is called before the start, ``note`` with the ts right after it, then ``began``: a status is gone then,
     as when any message appears. ``unsure`` tells that a stream may have begun of which nobody knows the ts.
     """
 
     streams: Streams
-    audience: Audience
+    place: ThreadKey
+    user: str
+    user_team: str = ""
+    lease_check: LeaseCheck
     before: Callable[[], Awaitable[object]]
     note: NoteTs
-    began: Callable[[], None] = _unheard
+    began: Callable[[], None] = lambda: None
     ts: str = ""
     unsure: bool = False
     _broken: str = ""
@@ -179,21 +160,16 @@ class AnswerStream:
             pass
 
     async def close(self, text: str, blocks: Sequence[Mapping[str, Any]], metadata: Mapping[str, Any]) -> bool:
-        """End the stream as the answer whose text is ``text``. False when what stands is not, or may not be, that.
-
-        Raises:
-            DeliveryFailed: Slack was away for longer than patience lasts.
-        """
+        """End the stream as the answer whose text is ``text``. False when what stands is not, or may not be, that."""
         async with self._sending:
             if not self.ts or self._broken or text.strip() != self._text.strip():
                 return False
             rest = self._news(self._waiting, self._untold)
             self._waiting, self._untold = "", {}
             self._break("closed")  # whatever comes of it, nothing may be added any more
-            more = {**rest, "blocks": list(blocks), "metadata": metadata}
+            body = {"channel": self.place.channel, "ts": self.ts, **rest, "blocks": list(blocks), "metadata": metadata}
             try:
-                body = {"channel": self.audience.place.channel, "ts": self.ts, **more}
-                await self.streams.calls.write("chat.stopStream", body, lease_check=self.audience.lease_check)
+                await self.streams.calls.write("chat.stopStream", body, lease_check=self.lease_check)
             except DeliveryFailed as failure:
                 if not failure.permanent:
                     raise
@@ -221,20 +197,20 @@ class AnswerStream:
             return bool(self.ts) or await self._started()
 
     async def _started(self) -> bool:
-        place, calls = self.audience.place, self.streams.calls
+        place = self.place
         if self.unsure or self._held or not self.streams.may_be_tried(place):
             return False
         await self.before()
-        to = {"recipient_team_id": self.audience.user_team or place.team, "recipient_user_id": self.audience.user}
+        to = {"recipient_team_id": self.user_team or place.team, "recipient_user_id": self.user}
         body = {"channel": place.channel, "thread_ts": place.thread_ts, **to}
-        self.audience.lease_check()
+        self.lease_check()
         self.unsure = True  # also when this is cut off
         try:
-            reply = await calls.once("chat.startStream", body, timeout_s=self.streams.call_s)
+            reply = await self.streams.calls.once("chat.startStream", body, timeout_s=self.streams.call_s)
         except DeliveryFailed as failure:
-            self.unsure = not failure.permanent and failure.reason not in _LIMITED
+            self.unsure = not (failure.permanent or failure.limited)
             if not self.unsure:
-                self.streams.refused(place, failure.reason)
+                self.streams.refused(place, failure)
             _log.info("stream_not_started", reason=failure.reason, unsure=self.unsure)
             return False
         self.ts, self.unsure = str(reply.get("ts", "")), False
@@ -248,13 +224,13 @@ class AnswerStream:
             if self._broken or self._held or not (piece or tasks):
                 return
             self._waiting, self._untold = "", {}
-            body = {"channel": self.audience.place.channel, "ts": self.ts, **self._news(piece, tasks)}
+            body = {"channel": self.place.channel, "ts": self.ts, **self._news(piece, tasks)}
             self._broken = "cut_off"
             try:
-                self.audience.lease_check()
+                self.lease_check()
                 await self.streams.calls.once("chat.appendStream", body, timeout_s=self.streams.call_s)
             except DeliveryFailed as failure:
-                if failure.reason not in _LIMITED:
+                if not failure.limited:
                     if tasks and failure.reason in _NO_TASKS:
                         self.streams.tasks_refused()
                     self._break(failure.reason)  # it may stand there by now, and must not stand there twice

@@ -5,6 +5,7 @@ Monospaced lines break in a narrow thread pane. Every cell keeps its text; a cit
 
 from __future__ import annotations
 
+import html
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -38,7 +39,7 @@ def parts(chunk: str) -> list[Part]:
     position = 0
     for fence in fences(chunk):
         body = chunk[fence.body : fence.body_end].strip("\n")
-        rows = drawn_rows(_plain(body)) if is_drawn(body) else []
+        rows = drawn_rows(html.unescape(body)) if is_drawn(body) else []
         if len({len(row) for row in rows}) == 1 and len(rows[0]) <= MOST_COLUMNS:
             found += [Part(chunk[position : fence.start]), Part(chunk[fence.start : fence.end], rows)]
             position = fence.end
@@ -46,10 +47,6 @@ def parts(chunk: str) -> list[Part]:
         return [Part(chunk)]
     found.append(Part(chunk[position:]))
     return [part._replace(text=part.text.strip("\n")) for part in found if part.text.strip()]
-
-
-def _plain(code: str) -> str:
-    return code.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
 def fits_table(rows: Sequence[Row]) -> bool:

@@ -6,6 +6,7 @@ The word works at once, whatever waits in that chat, and once however often Slac
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Final
 
 import structlog
@@ -37,32 +38,25 @@ def ordered(incoming: Incoming, admins: frozenset[str]) -> tuple[str, str]:
     return (order, "") if order == _RESUME and not colon else ("", "")
 
 
+@dataclass(frozen=True, slots=True)
 class AdminChat:
     """Stands before the reception (``store``)."""
 
-    def __init__(
-        self,
-        store: Callable[[Incoming], Awaitable[bool]],
-        *,
-        admins: frozenset[str],
-        pausing: Pausing,
-        cancellations: Cancellations,
-        delivery_of: DeliveryOf,
-    ) -> None:
-        self._store = store
-        self._admins = admins
-        self._pausing = pausing
-        self._cancellations = cancellations
-        self._delivery_of = delivery_of
+    store: Callable[[Incoming], Awaitable[bool]]
+    _: KW_ONLY
+    admins: frozenset[str]
+    pausing: Pausing
+    cancellations: Cancellations
+    delivery_of: DeliveryOf
 
     async def receive(self, incoming: Incoming) -> bool:
         """Obey, or store; whether the message was new. Raises ``RedisError`` when neither could be done."""
-        order, reason = ordered(incoming, self._admins)
+        order, reason = ordered(incoming, self.admins)
         if not order:
-            return await self._store(incoming)
-        if not await self._cancellations.heard(incoming):
-            await (self._pausing.pause(reason) if order == _PAUSE else self._pausing.resume())
-            if await self._cancellations.note_heard(incoming):
+            return await self.store(incoming)
+        if not await self.cancellations.heard(incoming):
+            await (self.pausing.pause(reason) if order == _PAUSE else self.pausing.resume())
+            if await self.cancellations.note_heard(incoming):
                 log.info("admin_order", order=order)
                 await self._confirm(incoming, order)
                 return True
@@ -70,7 +64,7 @@ class AdminChat:
 
     async def _confirm(self, incoming: Incoming, order: str) -> None:
         try:
-            delivery = await self._delivery_of(incoming.thread.team)
+            delivery = await self.delivery_of(incoming.thread.team)
             text = say("paused_now" if order == _PAUSE else "resumed_now", None)
             await delivery.say(incoming.thread, text, incoming.ts)
         except DeliveryFailed as failure:

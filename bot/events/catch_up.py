@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import structlog
@@ -40,18 +40,18 @@ Take = Callable[[dict[str, Any], Own], Awaitable[object]]
 ReaderOf = Callable[[str], Awaitable[ThreadReader]]
 
 
+@dataclass(frozen=True, slots=True)
 class Served:
     """The threads and direct chats in which Orion was asked something, by when that was; the latest 5,000."""
 
-    def __init__(self, redis: Redis, *, prefix: str = "orion", clock: Callable[[], float] = time.time) -> None:
-        self._redis = redis
-        self._prefix = prefix
-        self._clock = clock
+    redis: Redis
+    prefix: str = "orion"
+    clock: Callable[[], float] = time.time
 
     @property
     def key(self) -> str:
         """Where they stand."""
-        return f"{self._prefix}:served"
+        return f"{self.prefix}:served"
 
     async def note(self, thread: ThreadKey, ts: str = "") -> None:
         """The message ``ts`` asks Orion something here: one that opens a thread in a direct chat stands in the chat.
@@ -60,25 +60,25 @@ class Served:
         """
         if thread.channel.startswith("D") and thread.thread_ts == ts:
             thread = replace(thread, thread_ts=thread.channel)
-        await self._redis.zadd(self.key, {str(thread): self._clock()})
+        await self.redis.zadd(self.key, {str(thread): self.clock()})
 
     async def tidy(self) -> None:
         """Keep the latest, for thirty days."""
-        async with self._redis.pipeline(transaction=False) as pipe:
-            pipe.zremrangebyscore(self.key, 0, self._clock() - KEPT_S)
+        async with self.redis.pipeline(transaction=False) as pipe:
+            pipe.zremrangebyscore(self.key, 0, self.clock() - KEPT_S)
             pipe.zremrangebyrank(self.key, 0, -PLACES_KEPT - 1)
             pipe.expire(self.key, KEPT_S)
             await pipe.execute()
 
     async def latest(self, limit: int) -> list[ThreadKey]:
         """Up to ``limit`` of them, the one last used first."""
-        found = await self._redis.zrevrange(self.key, 0, limit - 1)
+        found = await self.redis.zrevrange(self.key, 0, limit - 1)
         parts = [str(member).split(":", 2) for member in found]
         return [ThreadKey(team=team, channel=channel, thread_ts=ts) for team, channel, ts in parts]
 
     async def forget(self, thread: ThreadKey) -> None:
         """It is not there any more."""
-        await self._redis.zrem(self.key, str(thread))
+        await self.redis.zrem(self.key, str(thread))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,32 +93,27 @@ class Intake:
     reader_of: ReaderOf
 
 
+@dataclass(slots=True)
 class CatchingUp:
     """Notes that Orion listens, and looks up what it missed. ``clock`` gives seconds since 1970, as timestamps do.
 
     ``recent_s`` is how far back it looks at most; 0 never looks.
     """
 
-    def __init__(
-        self,
-        redis: Redis,
-        intake: Intake,
-        *,
-        prefix: str = "orion",
-        recent_s: float = RECENT_S,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
-        self._redis = redis
-        self._intake = intake
-        self._prefix = prefix
-        self._recent_s = recent_s
-        self._clock = clock
-        self._served = Served(redis, prefix=prefix, clock=clock)
+    redis: Redis
+    intake: Intake
+    prefix: str = "orion"
+    recent_s: float = RECENT_S
+    clock: Callable[[], float] = time.time
+    _served: Served = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._served = Served(self.redis, self.prefix, self.clock)
 
     @property
     def heartbeat_key(self) -> str:
         """Where it stands when Orion last listened, in seconds since 1970."""
-        return f"{self._prefix}:listened_at"
+        return f"{self.prefix}:listened_at"
 
     async def run(self) -> None:
         """Beat until cancelled. A Redis or Slack that is away is waited for."""
@@ -135,43 +130,37 @@ class CatchingUp:
     async def beat(self) -> None:
         """Note that Orion listens; before that look up what it missed, unless another replica is at it.
 
-        Raises:
-            RedisError: nothing was noted.
-            DeliveryFailed: Slack is away; nothing was noted, so the next beat looks again.
+        Raises ``RedisError`` and ``DeliveryFailed`` where nothing was noted: the next beat looks again.
         """
-        if not await self._intake.listening():
+        if not await self.intake.listening():
             return
-        now = self._clock()
+        now = self.clock()
         if await self._away_s(now) < AWAY_S:
             await self._listened(now)
             return
-        lock = self._redis.lock(f"{self._prefix}:catching_up", timeout=LOCK_S, blocking=False)
-        if not await lock.acquire():
-            return
-        try:
-            away_s = await self._away_s(now)
-            if away_s >= AWAY_S:
-                await self._catch_up(now, away_s)
-                await self._listened(now)
-        finally:
-            with suppress(LockError):
-                await lock.release()
+        lock = self.redis.lock(f"{self.prefix}:catching_up", timeout=LOCK_S, blocking=False)
+        with suppress(LockError):  # another replica is at it
+            async with lock:
+                away_s = await self._away_s(now)
+                if away_s >= AWAY_S:
+                    await self._catch_up(now, away_s)
+                    await self._listened(now)
 
     async def _away_s(self, now: float) -> float:
         """How long nobody listened; 0 where nobody ever did."""
-        stored = await self._redis.get(self.heartbeat_key)
+        stored = await self.redis.get(self.heartbeat_key)
         try:
             return now - float(stored) if stored else 0.0
         except ValueError:
             return 0.0
 
     async def _listened(self, now: float) -> None:
-        await self._redis.set(self.heartbeat_key, now, ex=KEPT_S)
+        await self.redis.set(self.heartbeat_key, now, ex=KEPT_S)
         await self._served.tidy()
 
     async def _catch_up(self, now: float, away_s: float) -> None:
-        oldest = f"{now - min(away_s + OVERLAP_S, self._recent_s):.6f}"
-        places = await self._served.latest(PLACES_MOST) if self._recent_s else []
+        oldest = f"{now - min(away_s + OVERLAP_S, self.recent_s):.6f}"
+        places = await self._served.latest(PLACES_MOST) if self.recent_s else []
         found = 0
         for place in places:
             try:
@@ -189,7 +178,7 @@ class CatchingUp:
 
         In a direct chat each message that has replies is a thread of its own.
         """
-        reader = await self._intake.reader_of(place.team)
+        reader = await self.intake.reader_of(place.team)
         own = await reader.own()
         said = [one for one in await reader.since(place, oldest) if sort_key(string(one, "ts")) >= sort_key(oldest)]
         answered = {question for one in said if (question := _answered_by(one, own))}
@@ -200,7 +189,7 @@ class CatchingUp:
                 count += await self._in_place(replace(place, thread_ts=ts), oldest)
             elif ts not in answered:
                 count += 1
-                await self._intake.take(_envelope(place, message, own), own)
+                await self.intake.take(_envelope(place, message, own), own)
         return count
 
 

@@ -5,6 +5,7 @@ Nothing here may wait for a model or for Slack.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Final
 
 import structlog
@@ -21,39 +22,35 @@ TWIN_S: Final = 0.2
 """How long a mention of which the event does not tell the files waits for the ``message`` event beside it."""
 
 
+@dataclass(frozen=True, slots=True)
 class Enqueuer:
     """Takes messages in."""
 
-    def __init__(
-        self, stores: Stores, cancel: Cancel, *, early_stops: EarlyStops, served: Served | None = None
-    ) -> None:
-        self._mailbox = stores.mailbox
-        self._cancellations = stores.cancellations
-        self._direct_chats = stores.direct_chats
-        self._tokens = stores.tokens
-        self._cancel = cancel
-        self._early_stops = early_stops
-        self._served = served
-        self._twins: set[tuple[str, str]] = set()
+    stores: Stores
+    cancel: Cancel
+    _: KW_ONLY
+    early_stops: EarlyStops
+    served: Served | None = None
+    _twins: set[tuple[str, str]] = field(default_factory=set)
 
     async def receive(self, incoming: Incoming) -> bool:
         """Whether the message was new. Raises ``RedisError`` when it could not be stored."""
         if incoming.kind == "stop":
-            await self._early_stops.receive(incoming)
+            await self.early_stops.receive(incoming)
             return True
         if incoming.kind == "delete":
             await self._withdraw(incoming)
-        await self._tokens.keep(incoming)
+        await self.stores.tokens.keep(incoming)
         thread = str(incoming.thread)
         keys = incoming.event_ids or (f"ts:{thread}:{incoming.ts}",)
         said = incoming.event_ts or incoming.ts
-        new = await self._mailbox.enqueue(
+        new = await self.stores.mailbox.enqueue(
             thread, incoming.to_json(), event_ids=keys, said=said,
             hold_s=self._hold_s(incoming), fuller=incoming.addressed == "mention" and incoming.files != "unknown",
         )  # fmt: skip
-        await self._direct_chats.note(incoming.thread, incoming.ts)
-        if self._served is not None:  # also when Slack repeats it: the first time may have ended before this line
-            await self._served.note(incoming.thread, incoming.ts)
+        await self.stores.direct_chats.note(incoming.thread, incoming.ts)
+        if self.served is not None:  # also when Slack repeats it: the first time may have ended before this line
+            await self.served.note(incoming.thread, incoming.ts)
         return bool(new)
 
     def _hold_s(self, incoming: Incoming) -> float:
@@ -70,9 +67,9 @@ class Enqueuer:
 
         One that rests until a far end is back need not wait for that.
         """
-        await self._cancellations.delete(incoming)
+        await self.stores.cancellations.delete(incoming)
         thread = str(incoming.thread)
-        running = turn_at_head(await self._mailbox.stored(thread))
+        running = turn_at_head(await self.stores.mailbox.stored(thread))
         if running and running[1].ts == incoming.ts:
-            await self._cancel(thread, DELETED, message_id=running[0])
-            await self._mailbox.hurry(thread)
+            await self.cancel(thread, DELETED, message_id=running[0])
+            await self.stores.mailbox.hurry(thread)

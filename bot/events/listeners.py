@@ -10,7 +10,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Concatenate, ParamSpec
+from typing import Any
 
 import structlog
 from redis.exceptions import RedisError
@@ -47,7 +47,8 @@ _ENGAGING: Mapping[Addressed, tuple[Kind, ...]] = {
 # No fault in what one click shows may end the process that takes everybody's questions.
 _FAULTS = (RedisError, LookupError, TypeError, ValueError, AttributeError, OSError)
 _log = structlog.get_logger()
-P = ParamSpec("P")
+Body = dict[str, Any]
+Gesture = Callable[[Delivery], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,8 +75,7 @@ class Services:
 def register(app: AsyncApp, services: Services, tasks: asyncio.TaskGroup) -> Listeners:
     """Gives the app its listeners, which it returns. What they do after an ack runs in ``tasks``.
 
-    Raises:
-        ValueError: the app would acknowledge before it stores.
+    Raises ``ValueError``: the app would acknowledge before it stores.
     """
     if not app.process_before_response:
         message = "the app must run with process_before_response, else events are acknowledged before they are stored"
@@ -97,37 +97,37 @@ def register(app: AsyncApp, services: Services, tasks: asyncio.TaskGroup) -> Lis
     return listeners
 
 
+@dataclass(frozen=True, slots=True)
 class Listeners:
     """One method per thing that arrives."""
 
-    def __init__(self, services: Services, tasks: asyncio.TaskGroup) -> None:
-        self._services = services
-        self._tasks = tasks
+    services: Services
+    tasks: asyncio.TaskGroup
 
-    async def said(self, body: dict[str, Any], context: AsyncBoltContext) -> None:
+    async def said(self, body: Body, context: AsyncBoltContext) -> None:
         """Any event: a question, an edit, a deletion, a stop; all others are ignored by name."""
         await self.take(body, Own(user=context.bot_user_id or "", bot=context.bot_id or ""))
 
-    async def take(self, body: dict[str, Any], own: Own) -> None:
+    async def take(self, body: Body, own: Own) -> None:
         """What an event does, also one that was never sent but looked up. Returns when it is durable, or raises."""
-        found = read(body, own, self._services.access)
+        found = read(body, own, self.services.access)
         if isinstance(found, Refused):
             found = found.to_be_told()
         elif isinstance(found, Incoming):
             asked = found.addressed == "mention" and found.kind != "edit"  # wherever Orion stands, it is answered
-            found = found if asked else settle(found, await self._services.thread_modes.of(found.thread))
+            found = found if asked else settle(found, await self.services.thread_modes.of(found.thread))
         if isinstance(found, Ignored):
             _log.debug("event_ignored", reason=found.reason)
-            self._services.count(found.reason)
+            self.services.count(found.reason)
             return
-        new = await self._services.store(found)
+        new = await self.services.store(found)
         await self._note(found, new=new)
         if not new:
             # A mention in a channel comes as two events: this is no news.
             _log.debug("event_known_already", thread=str(found.thread), kind=found.kind)
-            self._services.count("known_already")
+            self.services.count("known_already")
             return
-        self._services.count(found.refused or found.kind)
+        self.services.count(found.refused or found.kind)
         about = {"thread": str(found.thread), "ts": found.ts, "kind": found.kind, "addressed": found.addressed}
         _log.info("event_stored", **about, text_length=len(found.text))
 
@@ -136,7 +136,7 @@ class Listeners:
 
         The second event of one mention may come after a "mute": it changes nothing that is known.
         """
-        modes = self._services.thread_modes
+        modes = self.services.thread_modes
         if incoming.refused:
             return
         if incoming.kind == "mute":
@@ -144,117 +144,122 @@ class Listeners:
         elif incoming.kind in _ENGAGING[incoming.addressed]:
             await (modes.engage(incoming.thread) if new else modes.confirm(incoming.thread))
 
-    async def feedback_given(self, body: dict[str, Any], context: AsyncBoltContext, ack: AsyncAck) -> None:
+    async def feedback_given(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
         """A feedback button: stored and acknowledged. Then "helpful" is thanked, "not helpful" asked what was wrong."""
         if found := clicks.read_feedback(body):
-            await self._services.feedback(found)
-            asks = bool(found.trigger_id) and not found.good
-            self._after_ack(context, self._ask_what_was_wrong if asks else self._thank, found)
+            await self.services.feedback(found)
+
+            async def ask_what_was_wrong(delivery: Delivery) -> None:
+                view = feedback_modal(found.about, await self._language(found.turn_id))
+                await delivery.open_modal(found.trigger_id, view)
+
+            self._after_ack(context, self._thank(found) if found.good or not found.trigger_id else ask_what_was_wrong)
         await ack()
 
-    async def _ask_what_was_wrong(self, delivery: Delivery, found: clicks.Feedback) -> None:
-        view = feedback_modal(found.about, detect(await self._question(found.turn_id)))
-        await delivery.open_modal(found.trigger_id, view)
-
-    async def complaint_sent(self, body: dict[str, Any], context: AsyncBoltContext, ack: AsyncAck) -> None:
+    async def complaint_sent(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
         """The dialog that asks what was wrong: stored and acknowledged, then thanked where only they see it."""
         if found := clicks.read_complaint(body):
-            await self._services.complaint(found)
-            self._after_ack(context, self._thank, found)
+            await self.services.complaint(found)
+            self._after_ack(context, self._thank(found))
         await ack()
 
-    async def _thank(self, delivery: Delivery, found: clicks.Feedback | clicks.Complaint) -> None:
-        language = detect(await self._question(found.turn_id))
-        await delivery.thank(found.place, found.user, say("thanks", language))
+    def _thank(self, found: clicks.Feedback | clicks.Complaint) -> Gesture:
+        async def thank(delivery: Delivery) -> None:
+            await delivery.thank(found.place, found.user, say("thanks", await self._language(found.turn_id)))
 
-    async def _question(self, turn_id: str) -> str:
-        """The question that was answered; empty when its record is gone."""
-        return string(await self._services.record(turn_id), "question")
+        return thank
 
-    async def trust_asked(self, body: dict[str, Any], context: AsyncBoltContext, ack: AsyncAck) -> None:
+    async def _language(self, turn_id: str) -> str | None:
+        """The language of the question that was answered; None when its record is gone."""
+        return detect(string(await self.services.record(turn_id), "question"))
+
+    async def trust_asked(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
         """The trust button: the stored record, as a modal."""
-        if clicks.pressed(body) and string(body, "trigger_id"):
-            self._after_ack(context, self._show_trust, body, context)
+        turn_id, trigger_id = clicks.pressed(body), string(body, "trigger_id")
+
+        async def show(delivery: Delivery) -> None:
+            record = await self.services.record(turn_id)
+            language = detect(string(record, "question")) or await self._speaks(context, string(body, "user", "id"))
+            await delivery.open_modal(trigger_id, trust_modal(record, delivery.today(), language))
+
+        if turn_id and trigger_id:
+            self._after_ack(context, show)
         await ack()
 
-    async def _show_trust(self, delivery: Delivery, body: object, context: AsyncBoltContext) -> None:
-        record = await self._services.record(clicks.pressed(body))
-        language = detect(string(record, "question")) or await self._speaks(context, string(body, "user", "id"))
-        await delivery.open_modal(string(body, "trigger_id"), trust_modal(record, delivery.today(), language))
-
-    async def human_asked(self, body: dict[str, Any], ack: AsyncAck) -> None:
+    async def human_asked(self, body: Body, ack: AsyncAck) -> None:
         """The button for people: a message like any other, so that they are asked once whatever happens."""
-        found = clicks.read_human_asked(body)
-        if found and not self._services.access.refusal(found.user, found.thread.channel):
-            await self._services.store(found)
-            self._services.count("hand_off")
+        await self._store(clicks.read_human_asked(body), "hand_off")
         await ack()
 
-    async def try_pressed(self, body: dict[str, Any], context: AsyncBoltContext, ack: AsyncAck) -> None:
+    async def shortcut_used(self, body: Body, ack: AsyncAck) -> None:
+        """The shortcut under a message: that message is a question, stored like any other."""
+        if stored := await self._store(clicks.read_shortcut(body), "shortcut"):
+            await self.services.thread_modes.engage(stored.thread)
+        await ack()
+
+    async def _store(self, found: Incoming | None, what: str) -> Incoming | None:
+        """Store what somebody pressed, unless access forbids it."""
+        if found is None or self.services.access.refusal(found.user, found.thread.channel):
+            return None
+        await self.services.store(found)
+        self.services.count(what)
+        return found
+
+    async def try_pressed(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
         """App Home's buttons: a question is repeated in the direct chat and answered there, else Orion says hello."""
         user, question = string(body, "user", "id"), clicks.pressed(body)
-        if question not in {"", "home"} and not self._services.access.refusal(user, ""):
-            self._after_ack(context, self._asked, context, user, question)
-        else:
-            self._after_ack(context, self._greet, context, user)
+
+        async def greet(delivery: Delivery) -> None:
+            await delivery.greet(user, help_text(await self._speaks(context, user)))
+
+        async def ask(delivery: Delivery) -> None:
+            channel, ts = await delivery.greet(user, f"_{escape(question)}_")
+            thread = ThreadKey(team=context.team_id or "", channel=channel, thread_ts=ts)
+            asked = Incoming(
+                kind="question", thread=thread, user=user, ts=ts, addressed="direct", text=question,
+                event_ids=(f"try:{thread}",),
+            )  # fmt: skip
+            await self.services.store(asked)
+            self.services.count("question")
+
+        asks = question not in {"", "home"} and not self.services.access.refusal(user, "")
+        self._after_ack(context, ask if asks else greet)
         await ack()
 
-    async def _greet(self, delivery: Delivery, context: AsyncBoltContext, user: str) -> None:
-        await delivery.greet(user, help_text(await self._speaks(context, user)))
-
-    async def _asked(self, delivery: Delivery, context: AsyncBoltContext, user: str, question: str) -> None:
-        channel, ts = await delivery.greet(user, f"_{escape(question)}_")
-        thread = ThreadKey(team=context.team_id or "", channel=channel, thread_ts=ts)
-        asked = Incoming(
-            kind="question", thread=thread, user=user, ts=ts, addressed="direct", text=question,
-            event_ids=(f"try:{thread}",),
-        )  # fmt: skip
-        await self._services.store(asked)
-        self._services.count("question")
-
-    async def shortcut_used(self, body: dict[str, Any], ack: AsyncAck) -> None:
-        """The shortcut under a message: that message is a question, stored like any other."""
-        found = clicks.read_shortcut(body)
-        if found and not self._services.access.refusal(found.user, found.thread.channel):
-            await self._services.store(found)
-            await self._services.thread_modes.engage(found.thread)
-            self._services.count("shortcut")
-        await ack()
-
-    async def invited(self, body: dict[str, Any], context: AsyncBoltContext) -> None:
+    async def invited(self, body: Body, context: AsyncBoltContext) -> None:
         """Somebody joined a channel: where it is Orion, it says once how to ask it."""
         event, own = mapping(body, "event"), context.bot_user_id
-        inviter, channel = string(event, "inviter"), string(event, "channel")
-        ours = own and string(event, "user") == own and channel and string(event, "event_ts")
-        if ours and not self._services.access.refusal(inviter, channel):
+        inviter, channel, ts = (string(event, name) for name in ("inviter", "channel", "event_ts"))
+
+        async def welcome(delivery: Delivery) -> None:
             place = ThreadKey(team=string(body, "team_id"), channel=channel, thread_ts=channel)
-            self._after_ack(context, self._welcome, context, place, inviter, f"{string(event, 'event_ts')}:welcome")
+            await delivery.notify(place, say("welcome", await self._speaks(context, inviter)), f"{ts}:welcome")
 
-    async def _welcome(
-        self, delivery: Delivery, context: AsyncBoltContext, place: ThreadKey, inviter: str, about: str
-    ) -> None:
-        await delivery.notify(place, say("welcome", await self._speaks(context, inviter)), about)
+        ours = own and string(event, "user") == own and channel and ts
+        if ours and not self.services.access.refusal(inviter, channel):
+            self._after_ack(context, welcome)
 
-    async def home_opened(self, body: dict[str, Any], context: AsyncBoltContext) -> None:
+    async def home_opened(self, body: Body, context: AsyncBoltContext) -> None:
         """App Home: its view, or the prompts of the direct chat."""
         event = mapping(body, "event")
-        if string(event, "user") and string(event, "tab") in {"home", "messages"}:
-            self._after_ack(context, self._show_home, context, event)
+        user, tab = string(event, "user"), string(event, "tab")
 
-    async def _show_home(self, delivery: Delivery, context: AsyncBoltContext, event: Mapping[str, Any]) -> None:
-        user = string(event, "user")
-        language = await self._speaks(context, user)
-        figures = await self._services.figures(user, language)
-        if string(event, "tab") == "home":
-            await delivery.publish_home(user, figures, language)
-        else:
-            await delivery.suggest_prompts(string(event, "channel"), figures.questions)
+        async def show(delivery: Delivery) -> None:
+            language = await self._speaks(context, user)
+            figures = await self.services.figures(user, language)
+            if tab == "home":
+                await delivery.publish_home(user, figures, language)
+            else:
+                await delivery.suggest_prompts(string(event, "channel"), figures.questions)
+
+        if user and tab in {"home", "messages"}:
+            self._after_ack(context, show)
 
     async def _speaks(self, context: AsyncBoltContext, user: str) -> str | None:
         """What a person uses Slack in; None where Slack does not tell, or not soon: a click has to be acknowledged."""
         try:
             async with asyncio.timeout(_ASKED_S):
-                return await self._services.language_of(context.team_id or "", user)
+                return await self.services.language_of(context.team_id or "", user)
         except (DeliveryFailed, TimeoutError) as failure:
             reason = failure.reason if isinstance(failure, DeliveryFailed) else "slow"
             _log.warning("language_unknown", reason=reason)
@@ -271,19 +276,16 @@ class Listeners:
         _log.error("listener_failed", error_type=type(error).__name__, **cause)
         return BoltResponse(status=500, body="")
 
-    def _after_ack(
-        self, context: AsyncBoltContext, gesture: Callable[Concatenate[Delivery, P], Awaitable[object]],
-        *args: P.args, **kwargs: P.kwargs,
-    ) -> None:  # fmt: skip
+    def _after_ack(self, context: AsyncBoltContext, gesture: Gesture) -> None:
         """What Slack need not wait for, and a modal's trigger cannot: both live for three seconds."""
 
         async def politely() -> None:
             """What mattered of the click is stored, and acknowledged: this may fail."""
             try:
-                await gesture(await self._services.delivery_of(context.team_id or ""), *args, **kwargs)
+                await gesture(await self.services.delivery_of(context.team_id or ""))
             except DeliveryFailed as failure:
                 _log.warning("gesture_failed", reason=failure.reason)
             except _FAULTS as error:
                 _log.error("gesture_failed", reason=type(error).__name__)
 
-        self._tasks.create_task(politely(), name="after_ack")
+        self.tasks.create_task(politely(), name="after_ack")

@@ -11,11 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, get_args
 
+from agent.texts.catalogue import LANGUAGES, say
 from agent.thread.conversation import ThreadKey
-from bot.events.commands import command_in
-from bot.slack.message import Access, Addressed, Files, Ignored, Incoming, Kind, Own, Refused, ThreadMode
+from bot.slack.message import Access, Addressed, Command, Files, Ignored, Incoming, Kind, Own, Refused, ThreadMode
 from bot.slack.payload import mapping, objects, string
 from bot.slack.text import is_shared_message, plain_text, whole_text
 
@@ -31,6 +31,13 @@ _OF_A_FILE: Final = (
 )
 _LONGEST_TOKEN: Final = 4_000
 _CHANNEL_TYPES: Final = {"D": "im", "G": "group"}
+_COMMANDS: Final[Mapping[str, Command]] = {
+    word: command
+    for command in get_args(Command)
+    for language in LANGUAGES
+    for word in say(f"command_{command}", language).split("|")
+}
+"""The words that stop, mute and unmute Orion, in every language it speaks. Each counts only as a whole message."""
 
 
 def read(envelope: object, own: Own, access: Access) -> Incoming | Ignored:
@@ -78,22 +85,21 @@ def _team(envelope: object) -> str:
 def _checked(envelope: object, incoming: Incoming, access: Access) -> Incoming | Ignored:
     """Fills in the team and the keys, and refuses what access forbids."""
     team, thread = _team(envelope), incoming.thread
-    ids = (team, thread.channel, incoming.user)
-    if not all(map(_ID.fullmatch, ids)) or not _TS.fullmatch(incoming.ts):
+    ids, stamps = (team, thread.channel, incoming.user), (incoming.ts, thread.thread_ts)
+    if not (all(map(_ID.fullmatch, ids)) and all(map(_TS.fullmatch, stamps))):
         return Ignored(reason="malformed")
-    if not _TS.fullmatch(thread.thread_ts):
-        return Ignored(reason="malformed")
-    keys = [f"evt:{team}:{event_id}"] if (event_id := string(envelope, "event_id")) else []
-    if key := _message_key(team, incoming):
-        keys.append(key)
+    event_id = string(envelope, "event_id")
+    keys = (event_id and f"evt:{team}:{event_id}", _message_key(team, incoming))
     shared = mapping(envelope).get("is_ext_shared_channel")
-    vouched = isinstance(shared, bool)
-    incoming = replace(incoming, thread=replace(thread, team=team), event_ids=tuple(keys), vouched=vouched)
-    if shared and not access.allow_external:
-        return Refused(reason="external_channel", incoming=incoming)
-    if refusal := access.refusal(incoming.user, thread.channel):
-        return Refused(reason=refusal, incoming=incoming)
-    return incoming
+    incoming = replace(
+        incoming,
+        thread=replace(thread, team=team),
+        event_ids=tuple(filter(None, keys)),
+        vouched=isinstance(shared, bool),
+    )
+    external = shared and not access.allow_external
+    refusal = "external_channel" if external else access.refusal(incoming.user, thread.channel)
+    return Refused(reason=refusal, incoming=incoming) if refusal else incoming
 
 
 def _message_key(team: str, incoming: Incoming) -> str:
@@ -122,12 +128,17 @@ def _spoken(event: Mapping[str, Any], own: Own, access: Access) -> Incoming | Ig
     incoming = _incoming(event, event, own, access)
     if isinstance(incoming, Ignored):
         return incoming
-    if incoming.addressed == "follow_up" and incoming.kind != "stop":
-        if incoming.mentioned or _GROUP_MENTION.search(string(event, "text")):
-            return Ignored(reason="to_somebody_else")
-        if not string(event, "thread_ts"):
-            return Ignored(reason="not_addressed")
+    if incoming.kind != "stop" and _to_somebody_else(incoming, event):
+        return Ignored(reason="to_somebody_else")
+    if incoming.kind != "stop" and incoming.addressed == "follow_up" and not string(event, "thread_ts"):
+        return Ignored(reason="not_addressed")
     return incoming
+
+
+def _to_somebody_else(incoming: Incoming, message: Mapping[str, Any]) -> bool:
+    """Whether a message that does not mention Orion mentions another person, or a group."""
+    named = bool(incoming.mentioned or _GROUP_MENTION.search(string(message, "text")))
+    return incoming.addressed == "follow_up" and named
 
 
 def _changed(event: Mapping[str, Any], own: Own, access: Access) -> Incoming | Ignored:
@@ -135,13 +146,12 @@ def _changed(event: Mapping[str, Any], own: Own, access: Access) -> Incoming | I
     message, before = mapping(event, "message"), mapping(event, "previous_message")
     if string(message, "subtype") == "tombstone":  # a deleted message that has replies
         return _deleted(event, before, string(message, "ts"), own, access)
-    if not string(message, "edited", "ts"):
-        return Ignored(reason="not_an_edit")
-    if before and string(before, "text") == string(message, "text"):
+    same = before and string(before, "text") == string(message, "text")
+    if same or not string(message, "edited", "ts"):
         return Ignored(reason="not_an_edit")
     incoming = _incoming(event, message, own, access)
     if isinstance(incoming, Incoming) and incoming.kind == "edit" and _asked_for_help(before, own):
-        if incoming.addressed == "follow_up" and (incoming.mentioned or _GROUP_MENTION.search(string(message, "text"))):
+        if _to_somebody_else(incoming, message):
             return Ignored(reason="to_somebody_else")
         return replace(incoming, kind="question" if incoming.text else "help")
     return incoming
@@ -183,7 +193,8 @@ def _incoming(event: Mapping[str, Any], message: Mapping[str, Any], own: Own, ac
         channel_type=channel_type,
         mentioned=named - {own.user},
         files=_files(event, message),
-        attached=tuple(_attached(one) for one in objects(message, "files")),
+        # What is needed of a file to read it; previews and shares may be thirty times as long.
+        attached=tuple({name: one[name] for name in _OF_A_FILE if one.get(name)} for one in objects(message, "files")),
         through_app=through_app,
         user_team=string(message, "user_team") or string(message, "team"),
         action_token=_action_token(event),
@@ -197,11 +208,6 @@ def _files(event: Mapping[str, Any], message: Mapping[str, Any]) -> Files:
     return "unknown" if string(event, "type") == "app_mention" else "none"
 
 
-def _attached(file: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What is needed of a file to read it; previews and shares may be thirty times as long."""
-    return {name: file[name] for name in _OF_A_FILE if file.get(name)}
-
-
 def _action_token(event: Mapping[str, Any]) -> str:
     """What lets Orion search Slack for this question alone, for some minutes."""
     token = string(event, "action_token") or string(event, "assistant_thread", "action_token")
@@ -210,7 +216,8 @@ def _action_token(event: Mapping[str, Any]) -> str:
 
 def _kind(message: Mapping[str, Any], raw: str, own: Own) -> Kind:
     own_words = plain_text(raw, own.user)
-    if not _brings(message) and (command := command_in(own_words)):
+    command = _COMMANDS.get(own_words.strip().rstrip(".!。！").casefold())
+    if command and not _brings(message):
         return command
     if string(message, "edited", "ts"):
         return "edit"

@@ -40,7 +40,6 @@ class Slack:
 
     client: AsyncWebClient
     workspaces: Workspaces
-    installations: Installations | None = None
     installing: InstallPages | None = None
 
 
@@ -68,7 +67,6 @@ async def open_slack(
         yield Slack(
             client=client,
             workspaces=Workspaces(InstalledWorkspaces(installations, calls, client, open_team_bot).of),
-            installations=installations,
             installing=InstallPages(
                 calls=calls, states=States(redis, prefix=prefix), installations=installations, teams=teams
             ),

@@ -118,34 +118,34 @@ def _granted(reply: Mapping[str, Any], *, team: str = "") -> Installation:
     return found
 
 
+@dataclass(frozen=True, slots=True)
 class States:
     """States under way. Every method raises ``RedisError`` when Redis is away."""
 
-    def __init__(self, redis: Redis, *, prefix: str = "orion") -> None:
-        self._redis = redis
-        self._prefix = prefix
+    redis: Redis
+    prefix: str = "orion"
 
     def key(self, state: str) -> str:
         """Where a state stands: under its digest, so that no browser chooses a key."""
-        return f"{self._prefix}:oauth_state:{hashlib.sha256(state.encode('utf-8', 'replace')).hexdigest()}"
+        return f"{self.prefix}:oauth_state:{hashlib.sha256(state.encode('utf-8', 'replace')).hexdigest()}"
 
     async def begin(self) -> str | None:
         """A new state; None when too many were begun."""
-        counter = f"{self._prefix}:oauth_begun:{time.time() // 60:.0f}"
-        async with self._redis.pipeline(transaction=False) as pipe:
+        counter = f"{self.prefix}:oauth_begun:{time.time() // 60:.0f}"
+        async with self.redis.pipeline(transaction=False) as pipe:
             pipe.incr(counter)
             pipe.expire(counter, 120)
             begun, _ = await pipe.execute()
         if begun > MOST_A_MINUTE:
             return None
         state = secrets.token_urlsafe(_ENTROPY)
-        await self._redis.set(self.key(state), "1", ex=STATE_S)
+        await self.redis.set(self.key(state), "1", ex=STATE_S)
         return state
 
     async def finish(self, state: str, cookie: str) -> bool:
         """Whether the state was given to the browser with this cookie. Whatever the answer, it is used up."""
         # Read and gone in one step: of two tabs with one state only one gets through.
-        begun = await self._redis.getdel(self.key(state))
+        begun = await self.redis.getdel(self.key(state))
         return bool(begun) and hmac.compare_digest(self.key(state), self.key(cookie))
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import structlog
@@ -107,31 +107,29 @@ class Workspaces:
             raise
 
 
+@dataclass(frozen=True, slots=True)
 class InstalledWorkspaces:
     """Every workspace with an installation. ``client`` is copied for each, its connections are shared."""
 
-    def __init__(
-        self, installations: Installations, oauth: OAuthCalls, client: AsyncWebClient, open_team_bot: OpenTeamBot
-    ) -> None:
-        self._installations = installations
-        self._oauth = oauth
-        self._client = client
-        self._open_team_bot = open_team_bot
-        self._team_bots: dict[str, TeamBot] = {}
+    installations: Installations
+    oauth: OAuthCalls
+    client: AsyncWebClient
+    open_team_bot: OpenTeamBot
+    _team_bots: dict[str, TeamBot] = field(default_factory=dict)
 
     async def of(self, team: str) -> TeamBot:
         """The team's bot, with the token that stands in Redis right now.
 
         Raises ``DeliveryFailed``: ``not_installed``, or the token ran out and cannot be renewed.
         """
-        found = await self._installations.find(team) if team else None
+        found = await self.installations.find(team) if team else None
         if found is None:
             # What served a workspace that is gone must not live on with its token.
             self._team_bots.pop(team, None)
             raise DeliveryFailed(NOT_INSTALLED, permanent=True)
         found = await self._fresh(found)
         if team not in self._team_bots:
-            self._team_bots[team] = self._open_team_bot(client_beside(self._client, found.bot_token))
+            self._team_bots[team] = self.open_team_bot(client_beside(self.client, found.bot_token))
         team_bot = self._team_bots[team]
         team_bot.workspace.adopt(found.bot_token, Own(user=found.bot_user, bot=found.bot_id, team=team))
         return team_bot
@@ -153,13 +151,13 @@ class InstalledWorkspaces:
 
     async def _renewed(self, team: str) -> Installation | None:
         """Under the lock: renew, unless another process just did. What was installed anew meanwhile counts."""
-        async with self._installations.refreshing(team):
-            found = await self._installations.find(team)
+        async with self.installations.refreshing(team):
+            found = await self.installations.find(team)
             if found is None or not _ending(found, RENEW_BEFORE_S):
                 return found
-            renewed = await self._oauth.refreshed(found)
+            renewed = await self.oauth.refreshed(found)
             _log.info("token_refreshed", team=team)
-            return await self._installations.replace(found, renewed) or await self._installations.find(team)
+            return await self.installations.replace(found, renewed) or await self.installations.find(team)
 
 
 def _ending(found: Installation, within_s: float) -> bool:

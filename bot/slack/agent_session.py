@@ -6,9 +6,10 @@ show the button for another hour. The last word is therefore as patient as a pos
 
 from __future__ import annotations
 
-import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final
 
 import structlog
@@ -28,23 +29,23 @@ _MISSING: Final = frozenset(
 _log = structlog.get_logger()
 
 
+@dataclass(slots=True, eq=False)
 class AgentSessions:
     """The sessions of one workspace. One that has none is asked again after an hour.
 
     ``end_later`` hears of a session that has to be ended once nothing waits and nobody works there.
     """
 
-    def __init__(self, calls: SlackCalls, end_later: Callable[[ThreadKey], Awaitable[object]]) -> None:
-        self._calls = calls
-        self.end_later = end_later
-        self._not_before = 0.0
+    calls: SlackCalls
+    end_later: Callable[[ThreadKey], Awaitable[object]]
+    _not_before: float = 0.0
 
     async def begin(self, place: ThreadKey, lease_check: LeaseCheck = no_lease) -> None:
         """Offer the Stop button where no status did. Raises what ``lease_check`` raises."""
         if self._known():
             lease_check()
             try:
-                await self._calls.once(SESSION_METHOD, _body(place, "processing"))
+                await self.calls.once(SESSION_METHOD, _body(place, "processing"))
             except DeliveryFailed as failure:
                 self._failed(failure)
 
@@ -57,7 +58,7 @@ class AgentSessions:
             # A title told with a status counts only for a session that begins, and this one has begun.
             with suppress(DeliveryFailed):
                 named = {"channel_id": place.channel, "thread_ts": place.thread_ts, "title": title[:LONGEST_TITLE]}
-                await self._calls.once(RENAME_METHOD, named)
+                await self.calls.once(RENAME_METHOD, named)
         try:
             await self.end_now(place, lease_check)
         except DeliveryFailed as failure:
@@ -70,27 +71,27 @@ class AgentSessions:
         active, nothing = _body(place, "active"), _body(place, "")
         try:
             if self._known():
-                await self._calls.once(SESSION_METHOD, active)
+                await self.calls.once(SESSION_METHOD, active)
                 return
         except DeliveryFailed as failure:
             self._failed(failure)
         try:
             # Slack takes an empty status for the same, and that may be told more often than fifty times a minute.
-            await self._calls.write(STATUS_METHOD, nothing, lease_check=lease_check)
+            await self.calls.write(STATUS_METHOD, nothing, lease_check=lease_check)
         except DeliveryFailed as failure:
             _log.info("status_not_cleared", reason=failure.reason)
             if not (failure.permanent and self._known()):
                 raise
-            await self._calls.write(SESSION_METHOD, active, lease_check=lease_check)
+            await self.calls.write(SESSION_METHOD, active, lease_check=lease_check)
 
     def _known(self) -> bool:
         """Whether the workspace may have sessions."""
-        return asyncio.get_running_loop().time() >= self._not_before
+        return time.monotonic() >= self._not_before
 
     def _failed(self, failure: DeliveryFailed) -> None:
         _log.info("session_not_set", reason=failure.reason)
         if failure.reason in _MISSING:
-            self._not_before = asyncio.get_running_loop().time() + _MISSING_S
+            self._not_before = time.monotonic() + _MISSING_S
 
 
 def _body(place: ThreadKey, status: str) -> dict[str, str]:

@@ -10,6 +10,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Final
 
 import aiohttp
@@ -74,28 +75,24 @@ def _client(token: str | None, api_url: str, session: aiohttp.ClientSession | No
     return client
 
 
+@dataclass(slots=True, eq=False)
 class Workspace:
     """One workspace: who Orion is there, asked of Slack once."""
 
-    def __init__(self, client: AsyncWebClient, calls: SlackCalls) -> None:
-        self._client = client
-        self._calls = calls
-        self._known: Own | None = None
-        self._asking = asyncio.Lock()
+    client: AsyncWebClient
+    calls: SlackCalls
+    _known: Own | None = field(default=None, init=False)
+    _asking: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     async def own(self) -> Own:
-        """Who Orion is here.
-
-        Raises:
-            DeliveryFailed: the token is refused, or Slack is away.
-        """
+        """Who Orion is here. Raises ``DeliveryFailed``: the token is refused, or Slack is away."""
         if self._known is None:
             async with self._asking:  # whoever comes meanwhile waits for the one call
                 return self._known or await self._ask()
         return self._known
 
     async def _ask(self) -> Own:
-        reply = await self._calls.read("auth.test")
+        reply = await self.calls.read("auth.test")
         self._known = Own(user=string(reply, "user_id"), bot=string(reply, "bot_id"), team=string(reply, "team_id"))
         return self._known
 
@@ -106,21 +103,20 @@ class Workspace:
 
     def adopt(self, token: str, own: Own) -> None:
         """Speak with this token from now on, as who it belongs to: both are known from an installation."""
-        self._client.token = token
+        self.client.token = token
         self._known = own
 
     async def authorize(self, _team: str | None = None) -> AuthorizeResult:
         """Bolt's authorisation, without its silent 200 when Slack cannot be asked.
 
-        Raises:
-            NotAuthorized: Slack could not be asked; Bolt then gives no ack.
+        Raises ``NotAuthorized``: Slack could not be asked; Bolt then gives no ack.
         """
         try:
             own = await self.own()
         except DeliveryFailed as failure:
             raise NotAuthorized(failure.reason) from None
         return AuthorizeResult(
-            enterprise_id=None, team_id=own.team, bot_user_id=own.user, bot_id=own.bot, bot_token=self._client.token
+            enterprise_id=None, team_id=own.team, bot_user_id=own.user, bot_id=own.bot, bot_token=self.client.token
         )
 
 

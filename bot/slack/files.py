@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
 
@@ -54,16 +54,14 @@ def opened_with(files: tuple[AttachedFile, ...], incoming: Incoming) -> bool:
     return any((file.opening or opens) and file.trouble in {"", "away", "many"} for file in files)
 
 
+@dataclass(frozen=True, slots=True)
 class Attachments:
     """Reads the files of one workspace's messages, with that workspace's own token."""
 
-    def __init__(
-        self, client: AsyncWebClient, calls: SlackCalls, reader: ThreadReader, *, fetch_s: float = FETCH_S
-    ) -> None:
-        self._client = client
-        self._calls = calls
-        self._reader = reader
-        self._fetch_s = fetch_s
+    client: AsyncWebClient
+    calls: SlackCalls
+    reader: ThreadReader
+    fetch_s: float = FETCH_S
 
     async def of(
         self, incoming: Incoming, first: Mapping[str, Any] | None, asked: Mapping[str, Any] | None = None
@@ -74,9 +72,8 @@ class Attachments:
         Slack has it; empty where it is of no interest, None where it has to be looked up. ``asked`` is the message
         itself, if it was read already.
 
-        Raises:
-            DeliveryFailed: Slack is away for too long (never permanent: what a place that cannot be read has is not
-                known, but that there is a file may be).
+        Raises ``DeliveryFailed`` where Slack is away; never a permanent one: what a place that cannot be read has is
+        not known, but that there is a file may be.
         """
         own = list(incoming.attached) if all(map(_tells_where, incoming.attached)) else []
         if incoming.files == "unknown" or (incoming.files == "some" and not own):
@@ -101,7 +98,7 @@ class Attachments:
     async def _looked_up(self, place: ThreadKey, ts: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """That message and the one that opened its thread; nothing where the place cannot be read."""
         try:
-            return await self._reader.message(place, ts)
+            return await self.reader.message(place, ts)
         except DeliveryFailed as failure:
             if not failure.permanent:
                 raise
@@ -124,7 +121,7 @@ class Attachments:
         if string(shared, "file_access") != "check_file_info":
             return shared
         try:
-            reply = await self._calls.read("files.info", file=string(shared, "id"))
+            reply = await self.calls.read("files.info", file=string(shared, "id"))
         except DeliveryFailed as failure:
             raise Unfetched(trouble="not_allowed" if failure.reason == "missing_scope" else "away") from None
         return mapping(reply, "file") or shared
@@ -134,7 +131,7 @@ class Attachments:
         if isinstance(size, int) and size > MOST_BYTES:
             raise Unfetched(trouble="big")
         try:
-            async with asyncio.timeout(self._fetch_s):
+            async with asyncio.timeout(self.fetch_s):
                 data = await self._followed(known)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             _log.warning("file_not_fetched", error_type=type(error).__name__)
@@ -160,10 +157,10 @@ class Attachments:
 
     async def _get(self, url: str, known: Mapping[str, Any]) -> bytes | str:
         """The file's bytes, or where Slack points to."""
-        session = self._client.session
+        session = self.client.session
         if session is None:
             raise Unfetched(trouble="away")
-        headers = {"Authorization": f"Bearer {self._client.token}"}
+        headers = {"Authorization": f"Bearer {self.client.token}"}
         async with session.get(url, headers=headers, allow_redirects=False, proxy=proxy_for(url)) as reply:
             if reply.status in _REDIRECTS:
                 return reply.headers.get("Location", "")
@@ -180,7 +177,7 @@ class Attachments:
 
     def allowed(self, url: str) -> bool:
         """Whether the token may go there: the configured server itself, or Slack over TLS where that is Slack's."""
-        there, home = urlsplit(url), urlsplit(self._client.base_url)
+        there, home = urlsplit(url), urlsplit(self.client.base_url)
         if (there.scheme, there.netloc) == (home.scheme, home.netloc):
             return True
         return there.scheme == "https" and _is_slack(home.hostname) and _is_slack(there.hostname)

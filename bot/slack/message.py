@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from agent.thread.conversation import Question, ThreadKey
 
+Command = Literal["stop", "mute", "unmute"]
 Kind = Literal["question", "help", "stop", "mute", "unmute", "edit", "delete", "hand_off"]
 Addressed = Literal["mention", "direct", "follow_up"]
 ThreadMode = Literal["unknown", "engaged", "muted", "lost"]
@@ -107,11 +108,7 @@ class Incoming:
 
     @classmethod
     def from_json(cls, body: str) -> Incoming:
-        """Reads a stored message; unknown fields of a newer version are left out.
-
-        Raises:
-            ValueError: the body is no message.
-        """
+        """Reads a stored message, without unknown fields of a newer version. Raises ``ValueError`` where it is none."""
         return cls.from_fields(json.loads(body))
 
     @classmethod

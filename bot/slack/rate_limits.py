@@ -10,11 +10,13 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
 import structlog
 from redis.asyncio import Redis
+from redis.commands.core import AsyncScript
 from redis.exceptions import RedisError
 
 log = structlog.get_logger()
@@ -49,27 +51,23 @@ PACES: Final[Mapping[str, Pace]] = {
 }
 
 
+@dataclass(slots=True, eq=False)
 class RateLimits:
     """The paces of one workspace. ``team`` tells its id, ``on_wait`` hears each method that has to wait, in seconds."""
 
-    def __init__(
-        self,
-        redis: Redis,
-        team: Callable[[], str],
-        *,
-        prefix: str = "orion",
-        on_wait: Callable[[str, float], None] = lambda _method, _seconds: None,
-    ) -> None:
-        self._redis = redis
-        self._team = team
-        self._prefix = prefix
-        self._on_wait = on_wait
-        self._script = redis.register_script((Path(__file__).parent / "pace.lua").read_text())
+    redis: Redis
+    team: Callable[[], str]
+    prefix: str = "orion"
+    on_wait: Callable[[str, float], None] = lambda _method, _seconds: None
+    _script: AsyncScript = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._script = self.redis.register_script((Path(__file__).parent / "pace.lua").read_text())
 
     def key(self, method: str, arguments: Mapping[str, Any]) -> str:
         """Where a pace stands: posts have one for each channel."""
         place = f":{arguments.get('channel', '')}" if method == "chat.postMessage" else ""
-        return f"{self._prefix}:pace:{self._team()}:{method}{place}"
+        return f"{self.prefix}:pace:{self.team()}:{method}{place}"
 
     async def turn(
         self, method: str, arguments: Mapping[str, Any], *, patience_s: float, keeps: Keeps = "", spare: bool = False
@@ -84,7 +82,7 @@ class RateLimits:
         caller = f"{keeps}:{call_id(arguments)}" if keeps else ""
         wait_s = await self._ask(method, arguments, pace.interval_ms, burst, round(patience_s * 1000), caller, 0)
         if wait_s:
-            self._on_wait(method, wait_s)
+            self.on_wait(method, wait_s)
         return wait_s
 
     async def refused(self, method: str, arguments: Mapping[str, Any], retry_after_s: float) -> None:
@@ -95,7 +93,7 @@ class RateLimits:
 
     async def keeps(self, method: str, arguments: Mapping[str, Any]) -> bool:
         """Whether a place is kept for this call's first try. Raises ``RedisError``."""
-        return bool(await self._redis.hexists(self.key(method, arguments), f"caller:fresh:{call_id(arguments)}"))
+        return bool(await self.redis.hexists(self.key(method, arguments), f"caller:fresh:{call_id(arguments)}"))
 
     async def _ask(self, method: str, arguments: Mapping[str, Any], *args: int | str) -> float:
         task = asyncio.current_task()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
@@ -31,18 +32,16 @@ _NOT_GRANTED: Final = frozenset(
 )
 
 
+@dataclass(slots=True, eq=False)
 class SlackSearching:
     """Searches one workspace."""
 
-    def __init__(
-        self, client: AsyncWebClient, calls: SlackCalls, *, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._client = client
-        self._calls = calls
-        self._clock = clock
-        self._asking = asyncio.Lock()
-        self._granted = False
-        self._known_until = 0.0
+    client: AsyncWebClient
+    calls: SlackCalls
+    clock: Callable[[], float] = time.monotonic
+    _asking: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _granted: bool = field(default=False, init=False)
+    _known_until: float = field(default=0.0, init=False)
 
     async def tools(self, incoming: Incoming) -> tuple[Tool, ...]:
         """The tool for this question, or none."""
@@ -53,10 +52,10 @@ class SlackSearching:
     async def _grants(self) -> bool:
         """Whether the workspace gave Orion the scope; asked once in a while. A Slack that is away has not."""
         async with self._asking:  # whoever comes meanwhile waits for the one call
-            if self._clock() >= self._known_until:
-                tried = await try_bot_token(self._client, within_s=ASK_S)
+            if self.clock() >= self._known_until:
+                tried = await try_bot_token(self.client, within_s=ASK_S)
                 for_s = KNOWN_S if tried.state == "accepted" else 60.0
-                self._granted, self._known_until = SEARCH_SCOPE in tried.scopes, self._clock() + for_s
+                self._granted, self._known_until = SEARCH_SCOPE in tried.scopes, self.clock() + for_s
         return self._granted
 
     async def _find(self, incoming: Incoming, query: str, limit: int) -> Sequence[Source]:
@@ -68,11 +67,11 @@ class SlackSearching:
             "limit": limit,
         }
         try:
-            reply = await self._calls.once(METHOD, body, timeout_s=SEARCH_S)
+            reply = await self.calls.once(METHOD, body, timeout_s=SEARCH_S)
         except DeliveryFailed as failure:
             if failure.reason not in _NOT_GRANTED:
                 raise SlackSearchFailed(why="Slack's search gave no answer.") from failure
-            self._granted, self._known_until = False, self._clock() + KNOWN_S
+            self._granted, self._known_until = False, self.clock() + KNOWN_S
             raise SlackSearchFailed(why="The workspace does not let Orion search.") from failure
         found = objects(reply, "results", "messages")
         return [_said(message) for message in found if _is_evidence(message, incoming)][:limit]

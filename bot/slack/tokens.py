@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
@@ -36,25 +37,25 @@ async def try_app_token(client: AsyncWebClient, app_token: str, *, within_s: flo
     return await _tried(client.apps_connections_open(app_token=app_token), within_s)
 
 
+@dataclass(slots=True)
 class TokenCheck:
     """Whether Slack still takes the bot token, asked at most once in ``every_s`` seconds.
 
     A Slack that is away says nothing about the token.
     """
 
-    def __init__(self, client: AsyncWebClient, *, every_s: float = 60.0, within_s: float = 2.0) -> None:
-        self._client = client
-        self._every_s = every_s
-        self._within_s = within_s
-        self._asked = -every_s
-        self._accepted = True
+    client: AsyncWebClient
+    every_s: float = 60.0
+    within_s: float = 2.0
+    _asked: float = -math.inf
+    _accepted: bool = True
 
     async def accepted(self) -> bool:
         """False once Slack refused it: it was revoked, or the app removed."""
         now = time.monotonic()
-        if now - self._asked >= self._every_s:
+        if now - self._asked >= self.every_s:
             self._asked = now
-            tried = await try_bot_token(self._client, within_s=self._within_s)
+            tried = await try_bot_token(self.client, within_s=self.within_s)
             self._accepted = tried.state == "accepted" or (tried.state == "unreachable" and self._accepted)
         return self._accepted
 

@@ -94,8 +94,7 @@ class People(KnownPeople):
     async def person(self, team: str, user: str) -> Person:
         """One person's account as this workspace sees it.
 
-        Raises:
-            DeliveryFailed: Slack is away (not permanent), or does not let us look (permanent).
+        Raises ``DeliveryFailed``: Slack is away, or does not let us look (permanent).
         """
         async with self._asking.setdefault(user, asyncio.Lock()):
             if known := await self.known(team, user):

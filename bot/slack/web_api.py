@@ -10,6 +10,8 @@ import math
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from typing import Any, Final, Literal
 
 import aiohttp
@@ -71,8 +73,9 @@ async def _let_be() -> None:
     """Nobody needs to know."""
 
 
+@dataclass(slots=True, eq=False)
 class SlackCalls:
-    """Calls methods of one workspace.
+    """Calls methods of one workspace; each call raises ``DeliveryFailed`` on a final error, or when patience ran out.
 
     ``patience_s`` bounds the time from the first attempt to the start of the last one, ``attempt_s`` each attempt.
     ``on_trouble`` hears the method and the reason of each attempt that failed. ``breaker`` stands before what changes
@@ -80,39 +83,27 @@ class SlackCalls:
     says when to try again. No more than ``at_once`` calls are under way: a slow workspace leaves connections to others.
     """
 
-    def __init__(  # noqa: PLR0913 - how patient to be, each named at the call
-        self,
-        client: AsyncWebClient,
-        *,
-        patience_s: float = 60.0,
-        attempt_s: float = 15.0,
-        first_pause_s: float = 0.5,
-        on_trouble: Callable[[str, str], None] = lambda _method, _reason: None,
-        breaker: CircuitBreaker | None = None,
-        limits: RateLimits | None = None,
-        turn_s: float = 2.0,
-        at_once: int = AT_ONCE,
-    ) -> None:
-        self._client = client
-        self._patience_s = patience_s
-        self._attempt_s = attempt_s
-        self._first_pause_s = first_pause_s
-        self._on_trouble = on_trouble
-        self._breaker = breaker or CircuitBreaker("slack")
-        self._limits = limits
-        self._turn_s = turn_s
-        self._places = asyncio.Semaphore(at_once)
+    client: AsyncWebClient
+    _: KW_ONLY
+    patience_s: float = 60.0
+    attempt_s: float = 15.0
+    first_pause_s: float = 0.5
+    on_trouble: Callable[[str, str], None] = lambda _method, _reason: None
+    breaker: CircuitBreaker = field(default_factory=partial(CircuitBreaker, "slack"))
+    limits: RateLimits | None = None
+    turn_s: float = 2.0
+    at_once: int = AT_ONCE
+    _places: asyncio.Semaphore = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._places = asyncio.Semaphore(self.at_once)
 
     async def read(self, method: str, *, urgency: Urgency = "asked", **params: Any) -> Reply:
-        """Calls a reading method. One that ``must`` be made keeps its place under the limits, ``spare`` ones come last.
-
-        Raises:
-            DeliveryFailed: a final error, or patience ran out.
-        """
+        """Calls a reading method. One that ``must`` be made keeps its place under the limits, ``spare`` comes last."""
 
         async def attempt() -> Reply:
-            call = self._client.api_call(method, http_verb="GET", params=params)
-            return await self._attempt(method, call, self._attempt_s)
+            call = self.client.api_call(method, http_verb="GET", params=params)
+            return await self._attempt(method, call, self.attempt_s)
 
         keeps: Keeps = "looked_for" if urgency == "must" else ""
         return await self._persist(method, params, attempt, keeps=keeps, spare=urgency == "spare")
@@ -131,9 +122,6 @@ class SlackCalls:
 
         ``maybe_posted`` hears of each attempt that Slack may still carry out, before the next one, also when cancelled.
         ``fresh``: nobody can have made this call before.
-
-        Raises:
-            DeliveryFailed: a final error, or patience ran out.
         """
 
         async def attempt() -> Reply:
@@ -152,14 +140,10 @@ class SlackCalls:
 
     async def unmade(self, method: str, body: Mapping[str, Any]) -> bool:
         """Whether this very call waits for its first turn under the limits: nobody made it. Raises ``RedisError``."""
-        return self._limits is not None and await self._limits.keeps(method, body)
+        return self.limits is not None and await self.limits.keeps(method, body)
 
     async def once(self, method: str, body: Mapping[str, Any], *, timeout_s: float = 2.5) -> Reply:
-        """Calls once, without patience: for what is stale a moment later (a status, a modal's trigger).
-
-        Raises:
-            DeliveryFailed: whatever went wrong.
-        """
+        """Calls once, without patience: for what is stale a moment later (a status, a modal's trigger)."""
         await self._take_turn(method, body, patience_s=0.5)
         try:
             async with asyncio.timeout(timeout_s):
@@ -167,7 +151,7 @@ class SlackCalls:
         except TimeoutError as exc:
             raise DeliveryFailed(type(exc).__name__, permanent=False) from None
         try:
-            return await self._attempt(method, self._client.api_call(method, json=dict(body)), timeout_s)
+            return await self._attempt(method, self.client.api_call(method, json=dict(body)), timeout_s)
         except DeliveryFailed as failure:
             await self._tell_limits(method, body, failure)
             raise
@@ -178,9 +162,9 @@ class SlackCalls:
         self, method: str, arguments: Mapping[str, Any], *, patience_s: float, keeps: Keeps = "", spare: bool = False
     ) -> None:
         """Wait until the call may go out. Raises ``DeliveryFailed`` where that is later than in ``patience_s``."""
-        if self._limits is None:
+        if self.limits is None:
             return
-        wait_s = await self._limits.turn(method, arguments, patience_s=patience_s, keeps=keeps, spare=spare)
+        wait_s = await self.limits.turn(method, arguments, patience_s=patience_s, keeps=keeps, spare=spare)
         if wait_s > patience_s:
             again_s = wait_s + random.uniform(0.0, 0.25)  # noqa: S311 - spreads retries only
             reason = "ratelimited"
@@ -189,8 +173,8 @@ class SlackCalls:
             await asyncio.sleep(wait_s)
 
     async def _tell_limits(self, method: str, arguments: Mapping[str, Any], failure: DeliveryFailed) -> None:
-        if self._limits is not None and failure.limited:
-            await self._limits.refused(method, arguments, failure.again_s or 1.0)
+        if self.limits is not None and failure.limited:
+            await self.limits.refused(method, arguments, failure.again_s or 1.0)
 
     async def _persist(  # noqa: PLR0913 - as ``write``
         self,
@@ -203,21 +187,21 @@ class SlackCalls:
         spare: bool = False,
     ) -> Reply:
         clock = asyncio.get_running_loop()
-        deadline, pause = clock.time() + self._patience_s, self._first_pause_s
+        deadline, pause = clock.time() + self.patience_s, self.first_pause_s
         in_doubt = False
         while True:
             place: Keeps = "" if in_doubt else keeps
-            await self._take_turn(method, arguments, patience_s=self._turn_s, keeps=place, spare=spare)
+            await self._take_turn(method, arguments, patience_s=self.turn_s, keeps=place, spare=spare)
             try:
                 async with self._places:
                     return await attempt()
             except DeliveryFailed as failure:
                 await self._tell_limits(method, arguments, failure)
-                by_limits = self._limits is not None and failure.limited
+                by_limits = self.limits is not None and failure.limited
                 if by_limits and not in_doubt and clock.time() < deadline:
                     continue  # behind those who wait already
                 wait = pause if failure.again_s is None else failure.again_s
-                longest = min(deadline - clock.time(), self._turn_s if by_limits else math.inf)
+                longest = min(deadline - clock.time(), self.turn_s if by_limits else math.inf)
                 if failure.permanent or wait > longest:
                     raise
                 _log.warning("slack_call_waits", method=method, reason=failure.reason, wait_s=round(wait, 2))
@@ -229,28 +213,28 @@ class SlackCalls:
 
     async def _guarded(self, method: str, body: Mapping[str, Any]) -> Reply:
         """One attempt, unless Slack is being left alone; the breaker hears how it went."""
-        if wait_s := self._breaker.wait_s():
+        if wait_s := self.breaker.wait_s():
             reason = "left_alone"
             raise DeliveryFailed(reason, permanent=False, again_s=wait_s)
         try:
-            reply = await self._attempt(method, self._client.api_call(method, json=dict(body)), self._attempt_s)
+            reply = await self._attempt(method, self.client.api_call(method, json=dict(body)), self.attempt_s)
         except asyncio.CancelledError:
-            self._breaker.abandoned()
+            self.breaker.abandoned()
             raise
         except DeliveryFailed as failure:
             if failure.permanent or failure.limited:
-                self._breaker.succeeded()  # a Slack that says no is there
+                self.breaker.succeeded()  # a Slack that says no is there
             else:
-                self._breaker.failed()
+                self.breaker.failed()
             raise
-        self._breaker.succeeded()
+        self.breaker.succeeded()
         return reply
 
     async def _attempt(self, method: str, call: Awaitable[AsyncSlackResponse], timeout_s: float) -> Reply:
         try:
             reply = await heard(call, timeout_s)
         except DeliveryFailed as failure:
-            self._on_trouble(method, failure.reason)
+            self.on_trouble(method, failure.reason)
             raise
         return reply.data if isinstance(reply.data, dict) else {}
 

@@ -12,7 +12,7 @@ from functools import partial
 
 from agent.texts.catalogue import say
 from bot.delivery.delivery import Delivery
-from bot.delivery.stream import AnswerStream, Audience, Streams
+from bot.delivery.stream import AnswerStream, Streams
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.stores import Stores
 from bot.turn.duplicates import look_again
@@ -54,12 +54,10 @@ class StreamedTurns:
             return None
         return AnswerStream(
             streams=streams,
-            audience=Audience(
-                place=job.place,
-                user=job.incoming.user,
-                lease_check=job.lease.require,
-                user_team=job.incoming.user_team,
-            ),
+            place=job.place,
+            user=job.incoming.user,
+            user_team=job.incoming.user_team,
+            lease_check=job.lease.require,
             before=partial(self._mailbox.mark, job.claimed, job.mark("streams"), "begun"),
             note=partial(self._mailbox.mark, job.claimed, job.mark("stream")),
             began=began,

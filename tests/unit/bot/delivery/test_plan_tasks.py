@@ -18,7 +18,7 @@ from agent.model.protocol import ModelError
 from agent.texts.catalogue import LANGUAGES
 from agent.turn.events import StepSeen
 from bot.delivery.plan_tasks import status_of, tasks_of
-from bot.delivery.stream import AnswerStream, Audience, Streams
+from bot.delivery.stream import AnswerStream, Streams
 from bot.local.model.limits import LENIENT
 from bot.queue.ending import OK
 from bot.queue.lease import LeaseLost
@@ -311,8 +311,9 @@ async def test_a5_e5_a_plan_ends_no_turn_whose_redis_or_lease_is_gone(error: typ
 
     async with local_slack() as slack, asyncio.timeout(10):
         place, _ = slack.ask()
-        audience = Audience(place=place, user="U0YOU", lease_check=no_lease)
-        stream = AnswerStream(streams=Streams(slack.calls), audience=audience, before=before, note=none)
+        stream = AnswerStream(
+            streams=Streams(slack.calls), place=place, user="U0YOU", lease_check=no_lease, before=before, note=none
+        )
         stream.plan(tasks_of(seen("open", "open"), None))
         await stream.keep()
         assert slack.made(START) == 0

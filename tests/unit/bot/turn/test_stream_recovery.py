@@ -15,11 +15,11 @@ from redis.asyncio import Redis
 
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
-from bot.delivery.stream import AnswerStream, Audience, Streams, streaming
+from bot.delivery.stream import AnswerStream, Streams, streaming
 from bot.local.model.messages import MessageLog
 from bot.local.model.roster import TEAM_ID
 from bot.queue.ending import OK
-from bot.slack.web_api import DeliveryFailed
+from bot.slack.web_api import DeliveryFailed, no_lease
 from bot.turn.answer import Answering
 from bot.turn.duplicates import put_in_order
 from tests.support.fakes import ScriptedModel
@@ -153,8 +153,8 @@ def stream_in(slack: Slack, place: ThreadKey, streams: Streams) -> tuple[AnswerS
     async def note(ts: str = "") -> None:
         noted.append(ts)
 
-    audience = Audience(place=place, user="U0YOU", lease_check=lambda: None)
-    return AnswerStream(streams=streams, audience=audience, before=note, note=note), noted
+    stream = AnswerStream(streams=streams, place=place, user="U0YOU", lease_check=no_lease, before=note, note=note)
+    return stream, noted
 
 
 async def test_h3_a_start_is_noted_before_and_its_ts_right_after() -> None:
@@ -197,12 +197,12 @@ async def test_f10_who_refused_is_asked_again_only_after_a_while() -> None:
         streams = Streams(slack.calls, missing_s=0.05, limited_s=3_600)
         place = slack.ask()[0]
         elsewhere = replace(place, channel="C0OTHER")
-        streams.refused(place, "channel_type_not_supported")
+        streams.refused(place, DeliveryFailed("channel_type_not_supported", permanent=False))
         assert (streams.may_be_tried(place), streams.may_be_tried(elsewhere)) == (False, True)
-        streams.refused(place, "unknown_method")
+        streams.refused(place, DeliveryFailed("unknown_method", permanent=False))
         assert not streams.may_be_tried(elsewhere)
         await wait_until(lambda: streams.may_be_tried(place), "it is tried again")
-        streams.refused(place, "ratelimited")
+        streams.refused(place, DeliveryFailed("ratelimited", permanent=False))
         assert not streams.may_be_tried(elsewhere)
 
 
