@@ -21,7 +21,7 @@ from bot.servers.http import SlackEndpoint, build
 from bot.servers.http import serve as serve_pages
 from bot.settings import Settings
 from bot.slack.client import open_client
-from bot.slack.tokens import try_bot_token
+from bot.slack.tokens import try_token
 
 log = structlog.get_logger()
 
@@ -63,7 +63,7 @@ async def _sign_in(settings: Settings) -> None:
         log.warning("installing_is_off", because="SLACK_BOT_TOKEN is set")
     token = settings.slack_bot_token.get_secret_value()
     async with open_client(token, api_url=settings.slack_api_url) as client:
-        tried = await try_bot_token(client)
+        tried = await try_token(client.auth_test())
     if tried.state == "refused":
         raise WrongUse(_REFUSED.format(reason=tried.reason))
     if tried.state == "unreachable":

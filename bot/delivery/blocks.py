@@ -48,7 +48,9 @@ def render(answer: Answer, key: AnswerKey, today: date) -> tuple[Post, ...]:
     tail = _tail(answer, key, today)
     posts = [_post(group, answer) for group in groups]
     if answer.label:
-        posts[0] = _led(posts[0], answer.label)
+        first, head = posts[0], context([answer.label])
+        text = f"{answer.label}\n{first.text}"
+        posts[0] = Post(text=text, blocks=(head, *first.blocks), plain=(head, *first.plain))
     last = posts[-1]
     if _fits([*last.blocks, *tail]):
         posts[-1] = replace(last, blocks=(*last.blocks, *tail), plain=(*last.plain, *_wordy(tail)))
@@ -62,11 +64,6 @@ def _post(chunks: Sequence[str], answer: Answer) -> Post:
     plain = tuple(section(chunk) for chunk in chunks)
     blocks = tuple(_with_tables(chunks, answer))
     return Post(text="\n".join(chunks), blocks=blocks if _fits(blocks) else plain, plain=plain)
-
-
-def _led(post: Post, label: str) -> Post:
-    head = context([label])
-    return Post(text=f"{label}\n{post.text}", blocks=(head, *post.blocks), plain=(head, *post.plain))
 
 
 def _with_tables(chunks: Sequence[str], answer: Answer) -> Iterator[Block]:
@@ -110,15 +107,16 @@ def _mrkdwn(text: str) -> Block:
     return {"type": "mrkdwn", "text": text, "verbatim": True}
 
 
-def clipped(lines: Sequence[str], room: int, language: str | None = None) -> str:
+def clipped(lines: Sequence[str], room: int, language: str | None = None, between: str = "\n") -> str:
     """Whole lines up to ``room`` characters; how many were left out is said."""
     kept: list[str] = []
     for line in lines:
-        room -= len(line) + 1
+        room -= len(line) + len(between)
         if room < 0:
-            return "\n".join([*kept, say("and_more", language, n=str(len(lines) - len(kept)))])
+            kept.append(say("and_more", language, n=str(len(lines) - len(kept))))
+            break
         kept.append(line)
-    return "\n".join(kept)
+    return between.join(kept)
 
 
 def button(text: str, action_id: str, value: str) -> Block:
@@ -168,17 +166,8 @@ def _foot(answer: Answer, key: AnswerKey, today: date) -> str:
     """The mark and the sources that the text cites, in one line. What has no room is counted."""
     # Orion's own refusal names the nearest in its text already.
     sources = answer.sources if answer.verified or citations(answer.text) else ()
-    mark, lines = _mark_line(answer, key), [source_line(source, today, key.language) for source in sources]
-    lines = [mark, *lines] if mark else lines
-    room = LONGEST_TEXT
-    kept: list[str] = []
-    for number, line in enumerate(lines):
-        room -= len(line) + len(_BETWEEN)
-        if room < _FOR_COUNT:
-            kept.append(say("and_more", key.language, n=str(len(lines) - number)))
-            break
-        kept.append(line)
-    return _BETWEEN.join(kept)
+    lines = [_mark_line(answer, key), *(source_line(source, today, key.language) for source in sources)]
+    return clipped([*filter(None, lines)], LONGEST_TEXT - _FOR_COUNT, key.language, _BETWEEN)
 
 
 def _mark_line(answer: Answer, key: AnswerKey) -> str:

@@ -67,7 +67,7 @@ def _questions(questions: Sequence[str], language: str | None) -> list[Block]:
         return [{"type": "actions", "elements": [button(say("home_try", language), TRY_ACTION, "home")]}]
     buttons = [
         button(question if len(question) <= _LONGEST_BUTTON else f"{question[:_LONGEST_BUTTON]}…", action, question)
-        for action, question in zip((f"{TRY_ACTION}_{n}" for n in range(1, 4)), questions, strict=False)
+        for action, question in ((f"{TRY_ACTION}_{n}", asked) for n, asked in enumerate(questions[:3], 1))
     ]
     return [section(f"*{say('home_ask', language)}*"), *({"type": "actions", "elements": [one]} for one in buttons)]
 

@@ -29,7 +29,7 @@ from bot.redis.url import plain_cause
 from bot.settings import Settings
 from bot.slack.client import open_client
 from bot.slack.manifest import BOT_SCOPES, SEARCH_SCOPE
-from bot.slack.tokens import Tried, try_app_token, try_bot_token
+from bot.slack.tokens import Tried, try_token
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from bot.stores.pause import Pausing
 from bot.turn.engine import open_model
@@ -58,7 +58,7 @@ async def bot_token(settings: Settings, within_s: float) -> Found:
         remedy = "Create an app from `orion manifest`, install it, and copy its bot token (xoxb-…)."
         return Wrong("SLACK_BOT_TOKEN is not set", remedy)
     async with open_client(token, api_url=settings.slack_api_url) as client:
-        tried = await try_bot_token(client, within_s=within_s)
+        tried = await try_token(client.auth_test(), within_s)
     if tried.state != "accepted":
         return _not_accepted("SLACK_BOT_TOKEN", tried, settings, "Reinstall the app and copy its bot token (xoxb-…).")
     # Some Slack-compatible servers name no scopes: that is no fault.
@@ -94,7 +94,7 @@ async def events(settings: Settings, within_s: float) -> Found:
     # Socket Mode is for one workspace: many send their events over HTTP.
     if token and not settings.many_workspaces:
         async with open_client("", api_url=settings.slack_api_url) as client:
-            tried = await try_app_token(client, token, within_s=within_s)
+            tried = await try_token(client.apps_connections_open(app_token=token), within_s)
         remedy = "Make an app token (xapp-…) with the scope connections:write, and turn Socket Mode on."
         opens = "SLACK_APP_TOKEN opens Socket Mode"
         return opens if tried.state == "accepted" else _not_accepted("SLACK_APP_TOKEN", tried, settings, remedy)

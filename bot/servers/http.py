@@ -70,8 +70,21 @@ def build(pages: Pages, intake: SlackEndpoint | None = None) -> web.Application:
 
 def page_routes(pages: Pages) -> list[web.RouteDef]:
     """The three pages, for whichever server shows them."""
-    named = {"/healthz": _healthz, "/readyz": _readyz, "/metrics": _metrics}
-    return [web.get(path, partial(show, pages)) for path, show in named.items()]
+
+    async def healthz(_: web.Request) -> web.Response:
+        return web.json_response({"alive": True})
+
+    async def readyz(_: web.Request) -> web.Response:
+        checks = dict(await pages.checks())
+        ready = all(checks.values())
+        paused = {"paused": await pages.paused()} if pages.paused else {}
+        shown = {"ready": ready, "checks": checks, "left_alone": list(pages.left_alone()), **paused}
+        return web.json_response(shown, status=200 if ready else 503)
+
+    async def metrics(_: web.Request) -> web.Response:
+        return web.Response(body=await pages.metrics(), headers={"Content-Type": _METRICS_TYPE})
+
+    return [web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", metrics)]
 
 
 @asynccontextmanager
@@ -95,22 +108,6 @@ def signed(secret: str, headers: Mapping[str, str], body: bytes) -> bool:
         return SignatureVerifier(secret).is_valid_request(body, headers)
     except (ValueError, TypeError):  # a form that Slack never sends: no number, no UTF-8
         return False
-
-
-async def _healthz(_pages: Pages, _: web.Request) -> web.Response:
-    return web.json_response({"alive": True})
-
-
-async def _readyz(pages: Pages, _: web.Request) -> web.Response:
-    checks = dict(await pages.checks())
-    ready = all(checks.values())
-    paused = {"paused": await pages.paused()} if pages.paused else {}
-    shown = {"ready": ready, "checks": checks, "left_alone": list(pages.left_alone()), **paused}
-    return web.json_response(shown, status=200 if ready else 503)
-
-
-async def _metrics(pages: Pages, _: web.Request) -> web.Response:
-    return web.Response(body=await pages.metrics(), headers={"Content-Type": _METRICS_TYPE})
 
 
 async def _slack_events(intake: SlackEndpoint, request: web.Request) -> web.Response:

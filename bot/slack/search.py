@@ -18,7 +18,7 @@ from bot.slack.manifest import SEARCH_SCOPE
 from bot.slack.message import Incoming
 from bot.slack.payload import objects, string
 from bot.slack.text import plain_text
-from bot.slack.tokens import try_bot_token
+from bot.slack.tokens import try_token
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from verification.types import Source
 
@@ -53,7 +53,7 @@ class SlackSearching:
         """Whether the workspace gave Orion the scope; asked once in a while. A Slack that is away has not."""
         async with self._asking:  # whoever comes meanwhile waits for the one call
             if self.clock() >= self._known_until:
-                tried = await try_bot_token(self.client, within_s=ASK_S)
+                tried = await try_token(self.client.auth_test(), ASK_S)
                 for_s = KNOWN_S if tried.state == "accepted" else 60.0
                 self._granted, self._known_until = SEARCH_SCOPE in tried.scopes, self.clock() + for_s
         return self._granted

@@ -27,14 +27,17 @@ class Tried:
     scopes: frozenset[str] = frozenset()
 
 
-async def try_bot_token(client: AsyncWebClient, *, within_s: float = ANSWERS_WITHIN_S) -> Tried:
-    """Ask who the bot token is."""
-    return await _tried(client.auth_test(), within_s)
-
-
-async def try_app_token(client: AsyncWebClient, app_token: str, *, within_s: float = ANSWERS_WITHIN_S) -> Tried:
-    """Ask for a Socket Mode address; it is not used and runs out by itself."""
-    return await _tried(client.apps_connections_open(app_token=app_token), within_s)
+async def try_token(call: Awaitable[AsyncSlackResponse], within_s: float = ANSWERS_WITHIN_S) -> Tried:
+    """What Slack says to a harmless ``call``: ``auth_test``, or for an app token ``apps_connections_open``."""
+    try:
+        reply = await heard(call, within_s)
+    except DeliveryFailed as failure:
+        if failure.reason.startswith("http_"):
+            return Tried(state="unreachable", reason="what answers there is not Slack")
+        return Tried(state="refused" if failure.refused else "unreachable", reason=failure.reason)
+    granted = str(reply.headers.get("x-oauth-scopes", "")).split(",")
+    scopes = frozenset(scope.strip() for scope in granted) - {""}
+    return Tried(state="accepted", reply=mapping(reply.data), scopes=scopes)
 
 
 @dataclass(slots=True)
@@ -55,19 +58,6 @@ class TokenCheck:
         now = time.monotonic()
         if now - self._asked >= self.every_s:
             self._asked = now
-            tried = await try_bot_token(self.client, within_s=self.within_s)
-            self._accepted = tried.state == "accepted" or (tried.state == "unreachable" and self._accepted)
+            state = (await try_token(self.client.auth_test(), self.within_s)).state
+            self._accepted = state == "accepted" or (state == "unreachable" and self._accepted)
         return self._accepted
-
-
-async def _tried(call: Awaitable[AsyncSlackResponse], within_s: float) -> Tried:
-    try:
-        reply = await heard(call, within_s)
-    except DeliveryFailed as failure:
-        if failure.reason.startswith("http_"):
-            return Tried(state="unreachable", reason="what answers there is not Slack")
-        return Tried(state="refused" if failure.refused else "unreachable", reason=failure.reason)
-    granted = str(reply.headers.get("x-oauth-scopes", "")).split(",")
-    return Tried(
-        state="accepted", reply=mapping(reply.data), scopes=frozenset(scope.strip() for scope in granted) - {""}
-    )
