@@ -9,16 +9,17 @@ from typing import Any, Final
 
 from agent.knowledge.types import Document
 from agent.texts.catalogue import say
+from agent.turn.plan_view import cut
 from bot.delivery.blocks import LONGEST_TEXT, Block, button, clipped, section, short_id
 from bot.delivery.feedback import REASONS
-from bot.delivery.links import age, escape, link
+from bot.delivery.links import aged, escape, link
 from bot.slack.payload import objects, string
 from observability.stats import Summary
 
 TRY_ACTION: Final = "orion_try"
 _ROOM: Final = LONGEST_TEXT - 60  # for the heading of a section
 _MOST_DOCUMENTS: Final = 10
-_LONGEST_BUTTON: Final = 70
+_LONGEST_BUTTON: Final = 71
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,10 +66,8 @@ def _questions(questions: Sequence[str], language: str | None) -> list[Block]:
     """Questions to press, or one button where nothing is known to ask."""
     if not questions:
         return [{"type": "actions", "elements": [button(say("home_try", language), TRY_ACTION, "home")]}]
-    buttons = [
-        button(question if len(question) <= _LONGEST_BUTTON else f"{question[:_LONGEST_BUTTON]}…", action, question)
-        for action, question in ((f"{TRY_ACTION}_{n}", asked) for n, asked in enumerate(questions[:3], 1))
-    ]
+    asked = enumerate(questions[:3], 1)
+    buttons = [button(cut(one, _LONGEST_BUTTON), f"{TRY_ACTION}_{n}", one) for n, one in asked]
     return [section(f"*{say('home_ask', language)}*"), *({"type": "actions", "elements": [one]} for one in buttons)]
 
 
@@ -81,9 +80,7 @@ def _known(figures: HomeFigures, today: date, language: str | None) -> list[str]
     if figures.synced:
         lines.append(say("home_synced", language, when=_moment(figures.synced)))
     shown = figures.documents[:_MOST_DOCUMENTS]
-    for document in shown:
-        old = age(document.updated_at, today, language)
-        lines.append(f"• {link(document.url, document.title)}" + (f" · {old}" if old else ""))
+    lines += [f"• {aged(link(one.url, one.title), one.updated_at, today, language)}" for one in shown]
     if more := figures.total - len(shown):
         lines.append(say("and_more", language, n=f"{more:,}"))
     return lines

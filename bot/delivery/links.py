@@ -9,6 +9,7 @@ import html
 from datetime import date, datetime
 
 from agent.texts.catalogue import say
+from agent.turn.plan_view import cut
 from verification.rules.injection import title_to_show
 from verification.types import Source
 
@@ -52,8 +53,10 @@ def age(updated_at: str, today: date, language: str | None = None) -> str:
 
 def source_line(source: Source, today: date, language: str | None = None) -> str:
     """``[n] title · age``, the title a link where the source has an address."""
-    title = title_to_show(source)
-    if len(title) > _LONGEST_TITLE:
-        title = title[: _LONGEST_TITLE - 1] + "…"
-    old = age(source.updated_at, today, language)
-    return link(source.url, f"[{source.id}] {title}") + (f" · {old}" if old else "")
+    shown = link(source.url, f"[{source.id}] {cut(title_to_show(source), _LONGEST_TITLE)}")
+    return aged(shown, source.updated_at, today, language)
+
+
+def aged(shown: str, updated_at: str, today: date, language: str | None = None) -> str:
+    """What is shown of a document, and how old it is."""
+    return " · ".join(filter(None, (shown, age(updated_at, today, language))))

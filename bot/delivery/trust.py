@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from agent.quoting.model import ExtractiveModel
 from agent.texts.catalogue import say
+from agent.turn.plan_view import cut
 from bot.delivery.blocks import Block, clipped, context, plain_text, section, short_id
 from bot.delivery.links import escape, source_line
 from bot.slack.payload import objects, string
@@ -75,7 +76,7 @@ def _headline(record: Mapping[str, Any], claims: Sequence[Mapping[str, Any]], la
 
 def _claim(claim: Mapping[str, Any]) -> Iterable[Block]:
     """The claim, and the passage with the words marked that both have. A quotation stands in its passage once."""
-    text = _shortened(plain(string(claim, "text")), _LONGEST_CLAIM)
+    text = cut(plain(string(claim, "text")), _LONGEST_CLAIM)
     if not text:
         return
     passage, marks = string(claim, "passage")[:_LONGEST_PASSAGE], claim.get("marks")
@@ -130,7 +131,7 @@ def _left_out(record: Mapping[str, Any], language: str | None) -> Iterable[Block
     for sentence in objected:
         words = " ".join(string(sentence, "text").split())
         if words and words not in posted and string(sentence, "text") not in unsafe:
-            found[_shortened(words, _LONGEST_CLAIM)] = say(_WHY[string(sentence, "rule")], language)
+            found[cut(words, _LONGEST_CLAIM)] = say(_WHY[string(sentence, "rule")], language)
     if found:
         yield section(f"*{say('trust_left_out', language)}*")
         items = [_struck(words, why) for words, why in list(found.items())[:_MOST_LEFT_OUT]]
@@ -153,10 +154,6 @@ def _origin(record: Mapping[str, Any], language: str | None) -> Iterable[Block]:
         lines.append(f"{say('trust_id', language)}: {escape(short_id(turn))}")
     if lines:
         yield context([" · ".join(lines)])
-
-
-def _shortened(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def _source(source: Mapping[str, Any]) -> Source:

@@ -36,9 +36,6 @@ PLACES_KEPT: Final = 5_000
 _GONE: Final = frozenset({"channel_not_found", "thread_not_found", "not_in_channel", "is_archived", "not_installed"})
 log = structlog.get_logger()
 
-Take = Callable[[dict[str, Any], Own], Awaitable[object]]
-ReaderOf = Callable[[str], Awaitable[ThreadReader]]
-
 
 @dataclass(frozen=True, slots=True)
 class Served:
@@ -89,8 +86,8 @@ class Intake:
     """
 
     listening: Callable[[], Awaitable[bool]]
-    take: Take
-    reader_of: ReaderOf
+    take: Callable[[dict[str, Any], Own], Awaitable[object]]
+    reader_of: Callable[[str], Awaitable[ThreadReader]]
 
 
 @dataclass(slots=True)

@@ -15,6 +15,7 @@ from typing import Any, Final, get_args
 
 from agent.texts.catalogue import LANGUAGES, say
 from agent.thread.conversation import ThreadKey
+from bot.slack.history import is_own
 from bot.slack.message import Access, Addressed, Command, Files, Ignored, Incoming, Kind, Own, Refused, ThreadMode
 from bot.slack.payload import mapping, objects, string
 from bot.slack.text import is_shared_message, plain_text, whole_text
@@ -176,7 +177,9 @@ def _incoming(event: Mapping[str, Any], message: Mapping[str, Any], own: Own, ac
         return Ignored(reason=reason)
     raw = string(message, "text")
     named = frozenset(_USER_MENTION.findall(raw))
-    channel_type = _channel_type(event)
+    # app_mention comes without a channel_type: the first letter of the id tells.
+    channel_type = string(event, "channel_type") or _CHANNEL_TYPES.get(string(event, "channel")[:1], "channel")
+    token = string(event, "action_token") or string(event, "assistant_thread", "action_token")
     addressed = _addressed(event, named, own, channel_type)
     through_app = _through_app(message, access)
     if through_app and addressed == "follow_up":
@@ -197,7 +200,7 @@ def _incoming(event: Mapping[str, Any], message: Mapping[str, Any], own: Own, ac
         attached=tuple({name: one[name] for name in _OF_A_FILE if one.get(name)} for one in objects(message, "files")),
         through_app=through_app,
         user_team=string(message, "user_team") or string(message, "team"),
-        action_token=_action_token(event),
+        action_token=token if len(token) <= _LONGEST_TOKEN else "",
     )
 
 
@@ -206,12 +209,6 @@ def _files(event: Mapping[str, Any], message: Mapping[str, Any]) -> Files:
     if any(objects(message, "files")):
         return "some"
     return "unknown" if string(event, "type") == "app_mention" else "none"
-
-
-def _action_token(event: Mapping[str, Any]) -> str:
-    """What lets Orion search Slack for this question alone, for some minutes."""
-    token = string(event, "action_token") or string(event, "assistant_thread", "action_token")
-    return token if len(token) <= _LONGEST_TOKEN else ""
 
 
 def _kind(message: Mapping[str, Any], raw: str, own: Own) -> Kind:
@@ -235,11 +232,6 @@ def _addressed(event: Mapping[str, Any], named: frozenset[str], own: Own, channe
     return "direct" if channel_type == "im" else "follow_up"
 
 
-def _channel_type(event: Mapping[str, Any]) -> str:
-    # app_mention comes without a channel_type: the first message of the id tells.
-    return string(event, "channel_type") or _CHANNEL_TYPES.get(string(event, "channel")[:1], "channel")
-
-
 def _thread(event: Mapping[str, Any], message: Mapping[str, Any]) -> ThreadKey:
     """The thread a message stands in, else the one it opens: in a direct chat, too, each message opens its own."""
     found = string(message, "thread_ts") or string(event, "thread_ts")
@@ -253,10 +245,10 @@ def _allowed_bot(message: Mapping[str, Any], access: Access) -> bool:
 
 
 def _not_a_person(message: Mapping[str, Any], own: Own, access: Access) -> str:
-    user, bot = string(message, "user"), string(message, "bot_id")
-    if user == own.user or (own.bot and bot == own.bot):
+    if is_own(message, own):
         return "self"
-    nobody = user == "USLACKBOT" or (bot and not user)
+    user = string(message, "user")
+    nobody = user == "USLACKBOT" or (string(message, "bot_id") and not user)
     return "bot" if nobody and not _allowed_bot(message, access) else ""
 
 

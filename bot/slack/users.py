@@ -37,24 +37,24 @@ class Person:
     language: str = ""
 
 
+@dataclass(eq=False)
 class KnownPeople:
     """What Slack said of people lately, of any workspace. ``prefix`` keeps one Orion's memory apart from another's."""
 
-    def __init__(self, redis: Redis, *, prefix: str = "orion") -> None:
-        self._redis = redis
-        self._prefix = prefix
+    redis: Redis
+    prefix: str = "orion"
 
     def person_key(self, team: str, user: str) -> str:
         """Where it stands what Slack said of a person."""
-        return f"{self._prefix}:person:{team}:{user}"
+        return f"{self.prefix}:person:{team}:{user}"
 
     def channel_key(self, team: str, channel: str) -> str:
         """Where it stands whether a channel is shared with others."""
-        return f"{self._prefix}:shared:{team}:{channel}"
+        return f"{self.prefix}:shared:{team}:{channel}"
 
     async def known(self, team: str, user: str) -> Person | None:
         """What was found out within the last hour; Slack is not asked."""
-        return remembered(await self._redis.get(self.person_key(team, user)))
+        return remembered(await self.redis.get(self.person_key(team, user)))
 
 
 class People(KnownPeople):
@@ -68,15 +68,15 @@ class People(KnownPeople):
 
     def told_key(self, team: str, user: str, subject: str) -> str:
         """Where it stands that a person was told something."""
-        return f"{self._prefix}:told:{team}:{user}:{subject}"
+        return f"{self.prefix}:told:{team}:{user}:{subject}"
 
     async def tell_now(self, team: str, user: str, subject: str) -> bool:
         """Whether the person has not been told this today; from now on they have."""
-        return bool(await self._redis.set(self.told_key(team, user, subject), "1", nx=True, ex=TOLD_S))
+        return bool(await self.redis.set(self.told_key(team, user, subject), "1", nx=True, ex=TOLD_S))
 
     async def not_told(self, team: str, user: str, subject: str) -> None:
         """It could not be told after all: the next time counts."""
-        await self._redis.delete(self.told_key(team, user, subject))
+        await self.redis.delete(self.told_key(team, user, subject))
 
     async def language(self, team: str, user: str) -> str | None:
         """What this person uses Slack in, as far as it is known already."""
@@ -107,14 +107,14 @@ class People(KnownPeople):
                 found = Person(external=True)
             else:
                 found = read_person(mapping(reply, "user"), team)
-            await self._redis.set(self.person_key(team, user), json.dumps(asdict(found)), ex=KEPT_S)
+            await self.redis.set(self.person_key(team, user), json.dumps(asdict(found)), ex=KEPT_S)
             return found
 
     async def is_shared(self, team: str, channel: str) -> bool:
         """Whether people of another organisation can read this channel; raises as ``person`` does."""
         key = self.channel_key(team, channel)
         async with self._asking.setdefault(channel, asyncio.Lock()):
-            if (stored := await self._redis.get(key)) is not None:
+            if (stored := await self.redis.get(key)) is not None:
                 return bool(stored == "1")
             try:
                 reply = await self._calls.read("conversations.info", channel=channel)
@@ -123,7 +123,7 @@ class People(KnownPeople):
                     raise
                 return True  # not ours to see; nothing to remember either, we may be invited the next minute
             shared = reads_elsewhere(mapping(reply, "channel"))
-            await self._redis.set(key, "1" if shared else "0", ex=KEPT_S)
+            await self.redis.set(key, "1" if shared else "0", ex=KEPT_S)
             return shared
 
 
