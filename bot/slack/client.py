@@ -86,15 +86,13 @@ class Workspace:
 
     async def own(self) -> Own:
         """Who Orion is here. Raises ``DeliveryFailed``: the token is refused, or Slack is away."""
-        if self._known is None:
-            async with self._asking:  # whoever comes meanwhile waits for the one call
-                return self._known or await self._ask()
-        return self._known
-
-    async def _ask(self) -> Own:
-        reply = await self.calls.read("auth.test")
-        self._known = Own(user=string(reply, "user_id"), bot=string(reply, "bot_id"), team=string(reply, "team_id"))
-        return self._known
+        async with self._asking:  # whoever comes meanwhile waits for the one call
+            if self._known is None:
+                told = await self.calls.read("auth.test")
+                self._known = Own(
+                    user=string(told, "user_id"), bot=string(told, "bot_id"), team=string(told, "team_id")
+                )
+            return self._known
 
     @property
     def team(self) -> str:

@@ -87,15 +87,15 @@ def age_s(ts: str) -> float:
     return max(0.0, time.time() - whole - fraction / 1e6)
 
 
+@dataclass(frozen=True, slots=True)
 class ThreadReader:
     """Reads one workspace's conversations; ``own`` tells who Orion is there.
 
     Every method raises ``DeliveryFailed`` where the thread or channel is gone, or Slack is away for too long.
     """
 
-    def __init__(self, calls: SlackCalls, own: Callable[[], Awaitable[Own]]) -> None:
-        self._calls = calls
-        self.own = own
+    calls: SlackCalls
+    own: Callable[[], Awaitable[Own]]
 
     async def conversation(
         self, place: ThreadKey, *, before: str = "", after: str = "", limit: int = 200
@@ -178,7 +178,7 @@ class ThreadReader:
         found: dict[str, Mapping[str, Any]] = {}  # Slack repeats a thread's first message on its pages
         for _ in range(_MOST_PAGES):
             more = {"cursor": cursor} if cursor else {}
-            reply = await self._calls.read(method, urgency=urgency, **where, **more, limit=_PAGE)
+            reply = await self.calls.read(method, urgency=urgency, **where, **more, limit=_PAGE)
             for message in objects(reply, "messages"):
                 found.setdefault(string(message, "ts"), message)
             cursor = string(reply, "response_metadata", "next_cursor")
