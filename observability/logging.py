@@ -57,7 +57,13 @@ def configure(
     ``secrets`` are the configured ones, which need not look like any.
     """
     out = stream or sys.stderr
-    shared = _processors(debug=debug, known=known_secrets(secrets))
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
+        _exception(debug=debug),
+        protect(debug=debug, known=known_secrets(secrets)),
+    ]
     lowest = logging.DEBUG if debug else logging.getLevelNamesMapping()[level.upper()]
     structlog.configure(
         processors=[*shared, _renderer(json=json)],
@@ -109,16 +115,6 @@ def protect(*, debug: bool, known: re.Pattern[str] | None = None) -> Processor:
         return kept
 
     return protected
-
-
-def _processors(*, debug: bool, known: re.Pattern[str] | None) -> list[Processor]:
-    return [
-        structlog.contextvars.merge_contextvars,
-        structlog.processors.add_log_level,
-        structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
-        _exception(debug=debug),
-        protect(debug=debug, known=known),
-    ]
 
 
 def _renderer(*, json: bool) -> Processor:

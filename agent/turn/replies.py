@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from html import escape
 from typing import Literal, TypeVar
 
 from agent.model.protocol import ModelError, ModelErrorKind
@@ -125,7 +126,7 @@ def _nearest(progress: Progress) -> tuple[Source, ...]:
 
 
 def _link(source: Source) -> str:
-    title = title_to_show(source).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    title = escape(title_to_show(source), quote=False)
     return f"<{source.url}|{title.replace('|', '¦')}>" if source.url else title
 
 
