@@ -40,12 +40,11 @@ from bot.events.interactions import Complaint, Feedback
 from bot.events.listeners import Listeners, Services, register
 from bot.gates.flow import Flow
 from bot.gates.handoff import offers_human
-from bot.gates.services import GateServices, Helpers
-from bot.gates.stop import Cancel, EarlyStops, Stops
+from bot.gates.services import GateServices
 from bot.install.connect import open_slack
 from bot.install.oauth import InstallPages
 from bot.install.workspaces import DeliveryOf, TeamBot, Workspaces, heed_uninstalling
-from bot.queue.queue import Mailbox
+from bot.queue.queue import Cancel, Mailbox
 from bot.queue.worker import DRAIN_S, Turns
 from bot.redis.connect import open_redis
 from bot.redis.requirements import EVICTS_REMEDY, eviction_policy, too_old
@@ -66,10 +65,9 @@ from bot.stores.pause import Pausing
 from bot.stores.stores import Stores, stores_over
 from bot.stores.turn_records import TurnRecords
 from bot.timeouts import TurnTimeouts
-from bot.turn.answer import Answering
+from bot.turn.answer import Answering, WorkspaceLookups
 from bot.turn.duplicates import leave_check
 from bot.turn.engine import Engine, open_engine
-from bot.turn.lookups import WorkspaceLookups
 from bot.turn.observer import Observers, open_observers
 from bot.turn.queue_position import Queueing
 
@@ -291,7 +289,7 @@ class _TeamBots:
         )  # fmt: skip
         services = GateServices(
             access=self.access, stores=stores, people=people, delivery=delivery, records=self.observers.records,
-            helpers=Helpers(handoff=self.settings.handoff, calls=calls, workspace=workspace),
+            handoff=self.settings.handoff, calls=calls, workspace=workspace,
         )  # fmt: skip
         flow = Flow(services, answering)
         return TeamBot(
@@ -305,9 +303,8 @@ class _TeamBots:
     def services(self, admins: frozenset[str], workspaces: Workspaces, cancel: Cancel) -> Services:
         """What the listeners of all workspaces hand things to."""
         stores = self.stores
-        early_stops = EarlyStops(Stops(stores, cancel), stores, access=self.access)
         served = Served(self.redis, prefix=self.prefix)
-        enqueuer = Enqueuer(stores, cancel, early_stops=early_stops, served=served)
+        enqueuer = Enqueuer(stores, cancel, self.access, served)
         admin_chat = AdminChat(
             enqueuer.receive,
             admins=admins,

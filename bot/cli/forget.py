@@ -22,7 +22,7 @@ from agent.thread.conversation import ThreadKey
 from bot.errors import WrongUse
 from bot.events.catch_up import Served
 from bot.events.enqueue import DELETED
-from bot.queue.queue import Mailbox
+from bot.queue.queue import Cancellation, Mailbox
 from bot.queue.scripts import script, split_entry
 from bot.slack.message import Incoming
 from bot.stores.direct_chats import DirectChats
@@ -165,7 +165,8 @@ class Forgetting:
         try:
             async with asyncio.timeout(self._patience_s):
                 while (gone := int(await self._drop(keys=[tag], args=[key.about, entry]))) < 0:
-                    await self._mailbox.cancel(key.about, DELETED, message_id=split_entry(entry)[0])
+                    wish = Cancellation(thread=key.about, reason=DELETED, message_id=split_entry(entry)[0])
+                    await self._mailbox.cancel(wish)
                     cancelled = True
                     await asyncio.sleep(AGAIN_S)
         except TimeoutError:

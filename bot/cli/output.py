@@ -178,7 +178,9 @@ def with_judge(work: Callable[[Judge | None], Coroutine[Any, Any, Result]], *, w
         raise WrongUse(message)
 
     async def asked() -> Result:
-        async with open_judge(settings.model_copy(update={"judge": True}), TurnTimeouts.of(settings).judge) as judge:
+        async with open_judge(
+            settings.model_copy(update={"judge": True}), timeouts=TurnTimeouts.of(settings).judge
+        ) as judge:
             return await work(judge)
 
     return run(asked())

@@ -5,14 +5,15 @@ Nothing here may wait for a model or for Slack.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from typing import Final
 
 import structlog
 
 from bot.events.catch_up import Served
-from bot.gates.stop import Cancel, EarlyStops, turn_at_head
-from bot.slack.message import Incoming
+from bot.gates.stop import stop_early, turn_at_head
+from bot.queue.queue import Cancel, Cancellation
+from bot.slack.message import Access, Incoming
 from bot.stores.stores import Stores
 
 log = structlog.get_logger()
@@ -28,19 +29,18 @@ class Enqueuer:
 
     stores: Stores
     cancel: Cancel
-    _: KW_ONLY
-    early_stops: EarlyStops
+    access: Access
     served: Served | None = None
     _twins: set[tuple[str, str]] = field(default_factory=set)
 
     async def receive(self, incoming: Incoming) -> bool:
         """Whether the message was new. Raises ``RedisError`` when it could not be stored."""
         if incoming.kind == "stop":
-            await self.early_stops.receive(incoming)
+            await stop_early(incoming, self.stores, self.cancel, self.access)
             return True
         if incoming.kind == "delete":
             await self._withdraw(incoming)
-        await self.stores.tokens.keep(incoming)
+        await self.stores.keep_token(incoming)
         thread = str(incoming.thread)
         keys = incoming.event_ids or (f"ts:{thread}:{incoming.ts}",)
         said = incoming.event_ts or incoming.ts
@@ -71,5 +71,5 @@ class Enqueuer:
         thread = str(incoming.thread)
         running = turn_at_head(await self.stores.mailbox.stored(thread))
         if running and running[1].ts == incoming.ts:
-            await self.cancel(thread, DELETED, message_id=running[0])
+            await self.cancel(Cancellation(thread=thread, reason=DELETED, message_id=running[0]))
             await self.stores.mailbox.hurry(thread)

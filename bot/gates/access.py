@@ -6,13 +6,12 @@ from typing import Final
 
 import structlog
 
-from agent.texts.catalogue import say
 from bot.gates.services import GateServices
-from bot.queue.ending import OK, Ending, dead, later
+from bot.queue.queue import OK, Ending, dead, later
 from bot.slack.message import Access, Incoming
 from bot.slack.users import Person
 from bot.slack.web_api import DeliveryFailed
-from bot.turn.job import Job, asks, gate_wait_s, stored_s_ago, where_whispered
+from bot.turn.job import Job, asks, gate_wait_s
 
 log = structlog.get_logger()
 
@@ -21,15 +20,8 @@ TOLD_AFTER_S: Final = 20.0
 KNOWN_WITHIN_S: Final = 6 * 3600.0
 """How long Slack's word on a person is waited for at all."""
 _OF_CHANNELS: Final = frozenset({"channel_refused", "external_channel", "unknown_channel"})
-_REFUSALS: Final[dict[str, str]] = {
-    "user_refused": "user_refused",
-    "channel_refused": "channel_refused",
-    "guest": "guest",
-    "external_person": "external_person",
-    "external_channel": "external_channel",
-    "unknown_person": "unknown_person",
-    "unknown_channel": "unknown_channel",
-}
+_TOLD: Final = _OF_CHANNELS | {"user_refused", "guest", "external_person", "unknown_person"}
+"""Refusals with a text of their own."""
 
 
 async def admitted(job: Job, at: GateServices) -> Ending | None:
@@ -55,11 +47,10 @@ async def admitted(job: Job, at: GateServices) -> Ending | None:
 async def _refusal(job: Job, at: GateServices) -> str:
     """Why this message gets no answer, or an empty text. Raises ``DeliveryFailed`` where Slack does not tell."""
     incoming, access = job.incoming, at.access
-    team, channel = incoming.thread.team, incoming.thread.channel
-    if not (access.allow_external or incoming.vouched or channel.startswith("D")):
+    team, shared = incoming.thread.team, job.facts.shared
+    if _may_be_shared(incoming, access):
         try:
-            shared = job.facts.shared
-            if shared if shared is not None else await at.people.is_shared(team, channel):
+            if shared if shared is not None else await at.people.is_shared(team, incoming.thread.channel):
                 return "external_channel"
         except DeliveryFailed as failure:
             if not failure.permanent:
@@ -77,20 +68,14 @@ async def _refusal(job: Job, at: GateServices) -> str:
         return "unknown_person"
 
 
-def known_refusal(job: Job, access: Access) -> str:
-    """Why this person gets no answer, as far as it was found out already."""
-    known = job.facts.person
-    return refusal_of(known, access) if known and must_be_known(job.incoming, access) else ""
-
-
 async def _not_known(job: Job, at: GateServices, failure: DeliveryFailed) -> Ending:
     """Slack does not tell who this is: the message waits, and in the end is given up."""
     log.warning("person_not_known_yet", reason=failure.reason)
-    waited = stored_s_ago(job.claimed)
-    if waited > KNOWN_WITHIN_S:
+    waited_s = job.claimed.waited_s
+    if waited_s > KNOWN_WITHIN_S:
         return dead("nobody could tell who asked")
-    if waited > TOLD_AFTER_S:
-        await _whisper_once(job.incoming, at, "checking", job.incoming.ts)
+    if waited_s > TOLD_AFTER_S:
+        await at.whisper_once(job.incoming, "checking", job.incoming.ts)
     return later(failure.again_s or gate_wait_s(job.claimed))
 
 
@@ -98,30 +83,15 @@ async def _turn_away(job: Job, at: GateServices, refusal: str) -> None:
     incoming, thread_modes = job.incoming, at.stores.thread_modes
     log.info("person_turned_away", reason=refusal, kind=incoming.kind)
     subject = f"{refusal}:{incoming.thread.channel}" if refusal in _OF_CHANNELS else refusal
-    if (
-        incoming.addressed != "follow_up" and not incoming.through_app
-    ):  # whoever did not speak to Orion is not spoken to
-        await _whisper_once(incoming, at, _REFUSALS.get(refusal, "unknown_person"), subject)
+    spoken_to = incoming.addressed != "follow_up" and not incoming.through_app
+    if spoken_to:  # whoever did not speak to Orion is not spoken to
+        await at.whisper_once(incoming, refusal if refusal in _TOLD else "unknown_person", subject)
     if incoming.refused or incoming.thread.channel.startswith("D") or incoming.kind == "stop":
         return
     if incoming.addressed == "mention" and not job.facts.state.history:
         await thread_modes.disengage(incoming.thread)
     elif incoming.kind == "mute":
         await thread_modes.engage(incoming.thread)
-
-
-async def _whisper_once(incoming: Incoming, at: GateServices, name: str, subject: str) -> None:
-    """To this person alone, once a day; one that Slack did not take may be tried the next time."""
-    people, team, user = at.people, incoming.thread.team, incoming.user
-    if not await people.tell_now(team, user, subject):
-        return
-    try:
-        text = say(name, await people.spoken_by(incoming))
-        await at.delivery.thank(where_whispered(incoming), user, text)
-    except DeliveryFailed as failure:
-        log.warning("notice_not_delivered", reason=failure.reason)
-        if not failure.permanent:
-            await people.not_told(team, user, subject)
 
 
 def must_be_known(incoming: Incoming, access: Access) -> bool:
@@ -134,11 +104,14 @@ def must_be_known(incoming: Incoming, access: Access) -> bool:
 
 def admits(incoming: Incoming, access: Access, known: Person | None) -> bool:
     """Whether this person is let in as far as it can be told without Slack: what it must tell first counts as no."""
-    if not (access.allow_external or incoming.vouched or incoming.thread.channel.startswith("D")):
+    if _may_be_shared(incoming, access):
         return False
-    if not must_be_known(incoming, access):
-        return True
-    return known is not None and not refusal_of(known, access)
+    return not must_be_known(incoming, access) or (known is not None and not refusal_of(known, access))
+
+
+def _may_be_shared(incoming: Incoming, access: Access) -> bool:
+    """Whether others could read the answer, and that matters."""
+    return not (access.allow_external or incoming.vouched or incoming.thread.channel.startswith("D"))
 
 
 def refusal_of(person: Person, access: Access) -> str:

@@ -5,7 +5,6 @@ An answer that was decided already is delivered whatever the budget says.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Final
 
 import structlog
@@ -13,21 +12,15 @@ import structlog
 from agent.texts.catalogue import say
 from bot.delivery.links import escape
 from bot.gates.services import GateServices
-from bot.queue.ending import OK, Ending, dead, later
-from bot.slack.message import Incoming
+from bot.queue.queue import OK, Ending, dead, later
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.budgets import Holder, in_words
 from bot.stores.pause import Pause
-from bot.turn.job import Job, asks, gate_wait_s, where_whispered
+from bot.turn.job import Job, asks, gate_wait_s
 
 log = structlog.get_logger()
 
 PAUSE_TOLD_S: Final = 30 * 86_400
-_BUDGETS: Final[dict[Holder, str]] = {
-    "user": "budget_user",
-    "channel": "budget_channel",
-    "workspace": "budget_workspace",
-}
 
 
 async def allowed(job: Job, at: GateServices) -> Ending | None:
@@ -53,9 +46,9 @@ async def allowed(job: Job, at: GateServices) -> Ending | None:
 async def _tell_used_up(job: Job, at: GateServices, holder: Holder) -> None:
     incoming = job.incoming
     language, left = await at.people.spoken_by(incoming), in_words(at.stores.budgets.renewed_in_s)
-    text = f"{say(_BUDGETS[holder], language)} {say('budget_renewed', language, left=left)}"
+    text = f"{say(f'budget_{holder}', language)} {say('budget_renewed', language, left=left)}"
     if incoming.kind == "edit":
-        await _whisper(incoming, at, text)  # the answer to what stood there before stays as it is
+        await at.whisper(incoming, text)  # the answer to what stood there before stays as it is
     else:
         await at.delivery.say(incoming.thread, text, incoming.ts, job.lease.require)
 
@@ -68,12 +61,7 @@ async def _tell_paused(job: Job, at: GateServices, pause: Pause) -> None:
     text = say("paused", await at.people.spoken_by(incoming))
     text = f"{text}\n{escape(pause.reason)}".rstrip()
     if incoming.kind == "edit":
-        await _whisper(incoming, at, text)
+        await at.whisper(incoming, text)
     else:
         await at.delivery.notify(incoming.thread, text, f"{incoming.ts}:{name}", job.lease.require)
     await mailbox.mark(job.claimed, name, "told", ttl_s=PAUSE_TOLD_S)
-
-
-async def _whisper(incoming: Incoming, at: GateServices, text: str) -> None:
-    with suppress(DeliveryFailed):
-        await at.delivery.thank(where_whispered(incoming), incoming.user, text)

@@ -7,15 +7,12 @@ from typing import Final
 
 import structlog
 
-from agent.texts.catalogue import say
 from agent.thread.conversation import Message
 from agent.thread.state import remember, waits_for_another
 from bot.gates.services import GateServices
-from bot.queue.ending import OK, Ending
+from bot.queue.queue import OK, Ending
 from bot.slack.message import Incoming
-from bot.slack.web_api import DeliveryFailed
 from bot.turn.job import Job
-from verification.text.language import detect
 
 log = structlog.get_logger()
 
@@ -39,19 +36,9 @@ async def not_beside(job: Job, at: GateServices) -> Ending | None:
     if all(message.ts != incoming.ts for message in state.history):
         said = Message(role="user", text=incoming.text, user=incoming.user, ts=incoming.ts, addressed=False)
         await at.stores.save(job.claimed, incoming.thread, remember(state, said))
-        await _tell_once(incoming, at)
+        await at.whisper_once(incoming, "beside", f"beside:{incoming.thread.thread_ts}")
     log.info("bystander_noted", text_length=len(incoming.text))
     return OK
-
-
-async def _tell_once(incoming: Incoming, at: GateServices) -> None:
-    """How to be answered, where only they see it, once a day and thread."""
-    team, user, subject = incoming.thread.team, incoming.user, f"beside:{incoming.thread.thread_ts}"
-    if await at.people.tell_now(team, user, subject):
-        try:
-            await at.delivery.thank(incoming.thread, user, say("beside", detect(incoming.text)))
-        except DeliveryFailed as failure:
-            log.info("notice_not_delivered", reason=failure.reason)
 
 
 def only_emoji(incoming: Incoming) -> bool:

@@ -9,23 +9,28 @@ from typing import Final, Protocol
 
 import structlog
 
-from bot.gates.access import admitted, known_refusal
+from agent.thread.state import SCHEMA
+from bot.gates.access import admitted, must_be_known, refusal_of
 from bot.gates.allowance import allowed
 from bot.gates.bystander import not_beside
 from bot.gates.handoff import handed_off, tell_failed
-from bot.gates.newer_schema import left_for_newer, newer_schema
 from bot.gates.recall import proven
 from bot.gates.services import Gate, GateServices
 from bot.gates.stop import stop_obeyed
-from bot.queue.ending import Ending, dead
 from bot.queue.lease import Lease
-from bot.queue.queue import Claimed
-from bot.slack.message import Incoming
+from bot.queue.queue import Claimed, Ending, dead, later
+from bot.slack.message import MESSAGE_SCHEMA, Incoming
 from bot.stores.facts import read_facts
 from bot.turn.duplicates import PendingCheck, pending_check_in, settle
 from bot.turn.job import Job, asks, turn_id_of
 
-GATES: Final[Sequence[Gate]] = (newer_schema, proven, admitted, stop_obeyed, not_beside, allowed, handed_off)
+GATES: Final[Sequence[Gate]] = (proven, admitted, stop_obeyed, not_beside, allowed, handed_off)
+
+NEWER_AGAIN_S: Final = 5.0
+NEWER_PATIENCE_S: Final = 15 * 60.0
+"""How long what a newer version wrote is left for it; where none takes it (a deploy that was taken back), it is read as
+far as it can be."""
+log = structlog.get_logger()
 
 
 class Answers(Protocol):
@@ -51,11 +56,13 @@ class Flow:
         lease.require()  # a worker that stood still since it claimed would start a turn that runs elsewhere by now
         schema, message = read_body(claimed.body)
         if message is None:
-            return left_for_newer(claimed, message_schema=schema) or dead("unreadable message")
+            return left_for_newer(claimed, schema) or dead("unreadable message")
         if isinstance(message, PendingCheck):
             return await settle(message, claimed, lease, self._services.stores, self._services.delivery)
-        job = await self._job(claimed, lease, message, schema)
+        job = await self._job(claimed, lease, message)
         with structlog.contextvars.bound_contextvars(thread=claimed.thread, turn_id=job.turn_id):
+            if left := left_for_newer(job.claimed, schema, job.facts.state_schema):
+                return left
             for gate in self._gates:
                 if (ending := await gate(job, self._services)) is not None:
                     return ending
@@ -66,26 +73,26 @@ class Flow:
 
         Raises ``DeliveryFailed`` where Slack is away.
         """
-        schema, message = read_body(claimed.body)
+        _, message = read_body(claimed.body)
         if not isinstance(message, Incoming) or message.kind == "stop":  # what a stop was to end has long ended
             return
-        job, services = await self._job(claimed, lease, message, schema), self._services
-        if message.unproven and not job.facts.engaged:
-            return
-        if message.refused or known_refusal(job, services.access):
+        job, access = await self._job(claimed, lease, message), self._services.access
+        person = job.facts.person
+        refused = message.refused or (person and must_be_known(message, access) and refusal_of(person, access))
+        if refused or (message.unproven and not job.facts.engaged):
             return
         if message.kind == "hand_off":
-            await tell_failed(job, services)
+            await tell_failed(job, self._services)
         else:
             await self._answering.tell_dead(job, reason)
 
-    async def _job(self, claimed: Claimed, lease: Lease, incoming: Incoming, schema: int) -> Job:
+    async def _job(self, claimed: Claimed, lease: Lease, incoming: Incoming) -> Job:
         turn_id = turn_id_of(incoming)
         facts = await read_facts(self._services.stores, incoming, turn_id)
         if asks(incoming):  # what was waited for on an admin's order is not to be taken for a far end's being away
             claimed = replace(claimed, enqueued_at=max(claimed.enqueued_at, facts.resumed))
         incoming = replace(incoming, action_token=facts.token)
-        return Job(claimed=claimed, lease=lease, incoming=incoming, turn_id=turn_id, facts=facts, schema=schema)
+        return Job(claimed=claimed, lease=lease, incoming=incoming, turn_id=turn_id, facts=facts)
 
 
 def read_body(body: str) -> tuple[int, Incoming | PendingCheck | None]:
@@ -100,3 +107,15 @@ def read_body(body: str) -> tuple[int, Incoming | PendingCheck | None]:
         return number, pending_check_in(fields) or Incoming.from_fields(fields)
     except ValueError:
         return number, None
+
+
+def left_for_newer(claimed: Claimed, message_schema: int, state_schema: int = 0) -> Ending | None:
+    """During a deploy: give the message back, uncounted, if it or its thread's state has a newer schema (H3, E4)."""
+    if message_schema <= MESSAGE_SCHEMA and state_schema <= SCHEMA:
+        return None
+    about = {"message_id": claimed.id, "message_schema": message_schema, "state_schema": state_schema}
+    if claimed.waited_s > NEWER_PATIENCE_S:
+        log.warning("newer_schema_read_as_far_as_known", thread=claimed.thread, **about)
+        return None
+    log.warning("left_for_newer_version", thread=claimed.thread, **about, again_in_s=NEWER_AGAIN_S)
+    return later(NEWER_AGAIN_S)

@@ -7,7 +7,6 @@ it. The user group's mention is made here, of the configured id, and is the only
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,9 +21,9 @@ from bot.delivery.blocks import HAND_OFF_ACTION, Block, clipped, context, sectio
 from bot.delivery.delivery import today_utc
 from bot.delivery.links import escape, link, source_line
 from bot.gates.services import GateServices
-from bot.queue.ending import OK, Ending, later
+from bot.queue.queue import OK, Ending, later
 from bot.slack.history import HAND_OFF_EVENT, is_direct
-from bot.slack.message import Incoming, Own
+from bot.slack.message import Incoming
 from bot.slack.payload import mapping, objects, string
 from bot.slack.web_api import DeliveryFailed, Reply, SlackCalls
 from bot.turn.duplicates import leave_check
@@ -64,7 +63,7 @@ class HumanRequest:
     @property
     def group(self) -> bool:
         """Whether a user group is asked, in the thread itself."""
-        return self.at.helpers.handoff.startswith("S")
+        return self.at.handoff.startswith("S")
 
     @property
     def since(self) -> str:
@@ -86,7 +85,7 @@ async def handed_off(job: Job, at: GateServices) -> Ending | None:
         await _hand_off(request)
     except DeliveryFailed as failure:
         log.warning("hand_off_failed", reason=failure.reason, permanent=failure.permanent)
-        if not failure.permanent and time.time() - job.claimed.enqueued_at < PATIENCE_S:
+        if not failure.permanent and job.claimed.waited_s < PATIENCE_S:
             return later(failure.again_s or AGAIN_S)
         await tell_failed(job, at, request.language)
     return OK
@@ -118,14 +117,14 @@ async def _hand_off(request: HumanRequest) -> None:
 
 async def _place(request: HumanRequest) -> ThreadKey:
     """Where people are asked: the thread itself for a user group, else the channel. Raises ``DeliveryFailed``."""
-    helpers, thread = request.at.helpers, request.incoming.thread
+    at, thread = request.at, request.incoming.thread
     if request.group:
         return thread
-    channel = helpers.handoff
+    channel = at.handoff
     if channel.startswith("#"):
-        if channel not in helpers.channels:
-            helpers.channels[channel] = await channel_named(helpers.calls, channel[1:])
-        channel = helpers.channels[channel]
+        if channel not in at.channels:
+            at.channels[channel] = await channel_named(at.calls, channel[1:])
+        channel = at.channels[channel]
     return ThreadKey(team=thread.team, channel=channel, thread_ts=channel)
 
 
@@ -134,14 +133,19 @@ async def _messages(request: HumanRequest, place: ThreadKey, **bounds: Any) -> S
         ("conversations.history", {}) if is_direct(place) else ("conversations.replies", {"ts": place.thread_ts})
     )
     params = {"channel": place.channel, "include_all_metadata": "true", **more, **bounds}
-    return objects(await request.at.helpers.calls.read(method, **params), "messages")
+    return objects(await request.at.calls.read(method, **params), "messages")
 
 
 async def _find(request: HumanRequest, place: ThreadKey) -> Reply | None:
     """What an earlier try, or one without a reply, posted already."""
-    own = await request.at.helpers.workspace.own()
-    messages = await _messages(request, place, oldest=request.since, limit=_PAGE)
-    return next((m for m in messages if _is_hand_off(m, own, request.incoming.text)), None)
+    own = await request.at.workspace.own()
+    wanted = HAND_OFF_EVENT, request.incoming.text
+    for message in await _messages(request, place, oldest=request.since, limit=_PAGE):
+        ours = string(message, "user") == own.user or bool(own.bot and string(message, "bot_id") == own.bot)
+        metadata = mapping(message, "metadata")
+        if ours and (string(metadata, "event_type"), string(metadata, "event_payload", "turn_id")) == wanted:
+            return message
+    return None
 
 
 async def _post(request: HumanRequest, place: ThreadKey) -> Reply:
@@ -151,7 +155,7 @@ async def _post(request: HumanRequest, place: ThreadKey) -> Reply:
     body: dict[str, Any] = {"channel": place.channel, "text": text, "blocks": blocks, "metadata": metadata, **quiet}
     if not is_direct(place):
         body["thread_ts"] = place.thread_ts
-    return await request.at.helpers.calls.write(
+    return await request.at.calls.write(
         "chat.postMessage",
         body,
         lease_check=request.job.lease.require,
@@ -165,7 +169,7 @@ async def _content(request: HumanRequest, place: ThreadKey) -> tuple[list[Block]
     incoming, language = request.incoming, request.language
     head = say("hand_off_head", language, who=f"<@{incoming.user}>")
     if request.group:
-        head = f"<!subteam^{request.at.helpers.handoff}> {head}"
+        head = f"<!subteam^{request.at.handoff}> {head}"
     asked = _CUT_ENTITY.sub("", escape(string(request.record, "question"))[:_LONGEST_QUESTION])
     blocks = [section(head)]
     if asked:
@@ -173,7 +177,7 @@ async def _content(request: HumanRequest, place: ThreadKey) -> tuple[list[Block]
     if near := _sources(request):
         blocks.append(context([say("nearest", language), *near], language))
     if place.channel != incoming.thread.channel:
-        calls, channel = request.at.helpers.calls, incoming.thread.channel
+        calls, channel = request.at.calls, incoming.thread.channel
         found = await calls.read("chat.getPermalink", channel=channel, message_ts=incoming.ts)
         blocks.append(section(link(string(found, "permalink"), say("hand_off_where", language))))
     return blocks, clipped([head, asked], _LONGEST_QUESTION + 200, language).rstrip()
@@ -181,7 +185,7 @@ async def _content(request: HumanRequest, place: ThreadKey) -> tuple[list[Block]
 
 async def _change_button(request: HumanRequest) -> None:
     """The answer as it stands, its button saying that people were asked."""
-    incoming, calls = request.incoming, request.at.helpers.calls
+    incoming, calls = request.incoming, request.at.calls
     bounds = {"oldest": incoming.ts, "latest": incoming.ts, "inclusive": "true"}
     messages = await _messages(request, incoming.thread, **bounds)
     answer = next((m for m in messages if string(m, "ts") == incoming.ts), {})
@@ -194,23 +198,16 @@ async def _change_button(request: HumanRequest) -> None:
 
 async def channel_named(calls: SlackCalls, name: str) -> str:
     """The id of the channel with this name. Raises ``DeliveryFailed``, ``channel_not_found`` when there is none."""
-    cursor = ""
+    types, cursor = "public_channel,private_channel", ""
     while True:
-        reply = await calls.read(
-            "conversations.list",
-            types="public_channel,private_channel",
-            exclude_archived="true",
-            limit=_PAGE,
-            cursor=cursor,
-        )
+        reply = await calls.read("conversations.list", types=types, exclude_archived="true", limit=_PAGE, cursor=cursor)
         for channel in objects(reply, "channels"):
             if name in {string(channel, "name"), string(channel, "name_normalized")}:
                 return string(channel, "id")
-        following = string(reply, "response_metadata", "next_cursor")
-        if not following:
+        cursor = string(reply, "response_metadata", "next_cursor")
+        if not cursor:
             reason = "channel_not_found"
             raise DeliveryFailed(reason, permanent=True)
-        cursor = following
 
 
 async def reach(calls: SlackCalls, handoff: str) -> tuple[str, str] | None:
@@ -237,16 +234,6 @@ async def reach(calls: SlackCalls, handoff: str) -> tuple[str, str] | None:
     return None
 
 
-def _is_hand_off(message: Mapping[str, Any], own: Own, turn_id: str) -> bool:
-    metadata = mapping(message, "metadata")
-    ours = string(message, "user") == own.user or bool(own.bot and string(message, "bot_id") == own.bot)
-    return (
-        ours
-        and string(metadata, "event_type") == HAND_OFF_EVENT
-        and string(metadata, "event_payload", "turn_id") == turn_id
-    )
-
-
 def _sources(request: HumanRequest) -> Sequence[str]:
     """The nearest sources as lines, each a link of the source's own."""
     found = [
@@ -258,15 +245,9 @@ def _sources(request: HumanRequest) -> Sequence[str]:
 
 def _asked(block: Mapping[str, Any], text: str) -> Block:
     """The block, its button for people saying that they were asked."""
+    button = {"type": "button", "action_id": HAND_OFF_ACTION, "text": {"type": "plain_text", "text": text}}
     elements = [
-        {
-            "type": "button",
-            "action_id": HAND_OFF_ACTION,
-            "value": string(e, "value"),
-            "text": {"type": "plain_text", "text": text},
-        }
-        if string(e, "action_id") == HAND_OFF_ACTION
-        else e
+        {**button, "value": string(e, "value")} if string(e, "action_id") == HAND_OFF_ACTION else e
         for e in objects(block, "elements")
     ]
     return {**block, "elements": elements} if elements else dict(block)

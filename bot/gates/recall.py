@@ -7,10 +7,8 @@ from typing import Final
 import structlog
 
 from agent.texts.catalogue import LANGUAGES, say
-from agent.thread.conversation import ThreadKey
 from bot.gates.services import GateServices
-from bot.queue.ending import OK, Ending, later
-from bot.slack.history import ThreadReader
+from bot.queue.queue import OK, Ending, later
 from bot.slack.message import Incoming, ThreadMode
 from bot.slack.web_api import DeliveryFailed
 from bot.turn.job import Job
@@ -20,15 +18,6 @@ log = structlog.get_logger()
 AGAIN_S: Final = 30.0
 MESSAGES_SEEN: Final = 1_000
 _MUTED: Final = frozenset(say("muted", language) for language in LANGUAGES)
-
-
-async def standing_in_slack(reader: ThreadReader, place: ThreadKey, *, before: str) -> ThreadMode:
-    """Where Orion stands by what it last said in the thread before ``before`` (a ts). Raises ``DeliveryFailed``."""
-    earlier = await reader.conversation(place, before=before, limit=MESSAGES_SEEN)
-    own = [message.text for message in earlier.messages if message.role == "assistant"]
-    if not own:
-        return "unknown"
-    return "muted" if own[-1] in _MUTED else "engaged"
 
 
 async def proven(job: Job, at: GateServices) -> Ending | None:
@@ -58,7 +47,9 @@ async def _thread_mode(incoming: Incoming, at: GateServices) -> ThreadMode:
         return known
     if (told := await thread_modes.at(thread, incoming.ts)) is not None:
         return told
-    found = await standing_in_slack(at.delivery.reader, thread, before=incoming.ts)
+    earlier = await at.delivery.reader.conversation(thread, before=incoming.ts, limit=MESSAGES_SEEN)
+    own = [message.text for message in earlier.messages if message.role == "assistant"]
+    found: ThreadMode = "unknown" if not own else "muted" if own[-1] in _MUTED else "engaged"
     await thread_modes.note_at(thread, incoming.ts, found)
     log.info("standing_recalled", thread_mode=found)
     if known == "lost":

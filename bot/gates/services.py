@@ -3,42 +3,62 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+import structlog
+
+from agent.texts.catalogue import say
 from bot.delivery.delivery import Delivery
-from bot.queue.ending import Ending
+from bot.queue.queue import Ending
 from bot.slack.client import Workspace
-from bot.slack.message import Access
+from bot.slack.message import Access, Incoming
 from bot.slack.users import People
-from bot.slack.web_api import SlackCalls
+from bot.slack.web_api import DeliveryFailed, SlackCalls
 from bot.stores.stores import Stores
 from bot.stores.turn_records import TurnRecords
 from bot.turn.job import Job
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Helpers:
-    """Where one workspace's people are asked: ``handoff`` is a user group, a channel's id or its ``#name``.
-
-    ``channels`` remembers the ids of names that were looked up.
-    """
-
-    handoff: str
-    calls: SlackCalls
-    workspace: Workspace
-    channels: dict[str, str] = field(default_factory=dict)
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateServices:
-    """The same for every message of a workspace."""
+    """The same for every message of a workspace.
+
+    ``handoff`` is where its people are asked: a user group, a channel's id or its ``#name``, whose id ``channels``
+    remembers once it was looked up.
+    """
 
     access: Access
     stores: Stores
     people: People
     delivery: Delivery
     records: TurnRecords
-    helpers: Helpers
+    handoff: str
+    calls: SlackCalls
+    workspace: Workspace
+    channels: dict[str, str] = field(default_factory=dict)
+
+    async def whisper(self, incoming: Incoming, text: str) -> DeliveryFailed | None:
+        """Says something to the message's person alone. Returns why Slack did not take it, if it did not."""
+        place = incoming.thread
+        if place.thread_ts == incoming.ts:  # Slack shows none in a thread that has no reply yet
+            place = replace(place, thread_ts=place.channel)
+        try:
+            await self.delivery.thank(place, incoming.user, text)
+        except DeliveryFailed as failure:
+            log.warning("notice_not_delivered", reason=failure.reason)
+            return failure
+        return None
+
+    async def whisper_once(self, incoming: Incoming, name: str, subject: str) -> None:
+        """The same, of the text ``name``, once a day; one that Slack did not take may be tried the next time."""
+        team, user = incoming.thread.team, incoming.user
+        if not await self.people.tell_now(team, user, subject):
+            return
+        failure = await self.whisper(incoming, say(name, await self.people.spoken_by(incoming)))
+        if failure and not failure.permanent:
+            await self.people.not_told(team, user, subject)
 
 
 Gate = Callable[[Job, GateServices], Awaitable[Ending | None]]

@@ -6,10 +6,9 @@ question, and obeyed behind the gate that looks who they are.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final
 
 import structlog
 
@@ -17,13 +16,12 @@ from agent.texts.catalogue import say
 from agent.thread.state import StateNotSaved, let_be
 from bot.gates.access import admits
 from bot.gates.services import GateServices
-from bot.queue.ending import OK, Ending
-from bot.queue.queue import Stored
-from bot.slack.history import sort_key
+from bot.queue.queue import OK, Cancel, Cancellation, Ending, Stored
 from bot.slack.message import Access, Incoming
 from bot.slack.web_api import DeliveryFailed
+from bot.stores.cancellations import after
 from bot.stores.stores import Stores
-from bot.turn.job import Job, where_whispered
+from bot.turn.job import Job
 from verification.text.language import detect
 
 log = structlog.get_logger()
@@ -32,32 +30,17 @@ STOPPED: Final = "stopped"
 _TURNS: Final = frozenset({"question", "edit", "help"})
 
 
-class Cancel(Protocol):
-    """Interrupts the turn of one message, on whichever worker it runs."""
-
-    def __call__(self, thread: str, reason: str, *, message_id: str) -> Awaitable[None]:
-        """Raises ``RedisError``."""
-        ...
-
-
-class Stops:
-    """Obeys stops. Every method raises ``RedisError``."""
-
-    def __init__(self, stores: Stores, cancel: Cancel) -> None:
-        self._stores = stores
-        self._cancel = cancel
-
-    async def obey(self, incoming: Incoming) -> bool:
-        """Take back all that was asked in the thread before; whether there was anything."""
-        thread, mailbox = str(incoming.thread), self._stores.mailbox
-        await self._stores.cancellations.stop(incoming)
-        stored = await mailbox.stored(thread)
-        if not any(_taken_back(one, incoming) for one in stored):
-            return False
-        if _taken_back(stored[0], incoming):
-            await self._cancel(thread, STOPPED, message_id=stored[0].id)
-        await mailbox.hurry(thread)
-        return True
+async def obey(incoming: Incoming, stores: Stores, cancel: Cancel) -> bool:
+    """Take back all that was asked in the thread before; whether there was anything. Raises ``RedisError``."""
+    thread, mailbox = str(incoming.thread), stores.mailbox
+    await stores.cancellations.stop(incoming)
+    stored = await mailbox.stored(thread)
+    if not any(_taken_back(one, incoming) for one in stored):
+        return False
+    if _taken_back(stored[0], incoming):
+        await cancel(Cancellation(thread=thread, reason=STOPPED, message_id=stored[0].id))
+    await mailbox.hurry(thread)
+    return True
 
 
 def turn_at_head(stored: list[Stored]) -> tuple[str, Incoming] | None:
@@ -68,42 +51,32 @@ def turn_at_head(stored: list[Stored]) -> tuple[str, Incoming] | None:
 
 def _taken_back(stored: Stored, stop: Incoming) -> bool:
     incoming = Incoming.in_body(stored.body)
-    return incoming is not None and incoming.kind in _TURNS and _said(incoming) < _said(stop)
+    return incoming is not None and incoming.kind in _TURNS and bool(after(stop.event_ts or stop.ts, incoming))
 
 
-def _said(incoming: Incoming) -> tuple[int, int]:
-    return sort_key(incoming.event_ts or incoming.ts)
+async def stop_early(incoming: Incoming, stores: Stores, cancel: Cancel, access: Access) -> None:
+    """Before the ack: a stop is obeyed at once if its person is known to be let in, else it is stored.
+
+    Returns when it is obeyed or durable. Raises ``RedisError``.
+    """
+    if await stores.cancellations.heard(incoming):
+        return
+    # The word at the top of a direct chat opens a thread of its own: it means the one before.
+    before = await stores.direct_chats.before(incoming.thread, incoming.ts) if incoming.text else None
+    stop = replace(incoming, thread=before) if before else incoming
+    if not (await _may_stop(stop, stores, access) and await obey(stop, stores, cancel)):
+        # In a mailbox of its own: behind the turn that it is to stop it would come too late.
+        keys = stop.event_ids or (f"stop:{stop.thread}:{stop.event_ts or stop.ts}",)
+        await stores.mailbox.enqueue(f"{stop.thread}:stop", stop.to_json(), event_ids=keys)
+    await stores.cancellations.note_heard(incoming)
 
 
-class EarlyStops:
-    """Before the ack: a stop is obeyed at once if its person is known to be let in, else it is stored."""
-
-    def __init__(self, stops: Stops, stores: Stores, *, access: Access) -> None:
-        self._stops = stops
-        self._stores = stores
-        self._access = access
-
-    async def receive(self, incoming: Incoming) -> None:
-        """Returns when the stop is obeyed or durable. Raises ``RedisError``."""
-        cancellations = self._stores.cancellations
-        if await cancellations.heard(incoming):
-            return
-        # The word at the top of a direct chat opens a thread of its own: it means the one before.
-        before = await self._stores.direct_chats.before(incoming.thread, incoming.ts) if incoming.text else None
-        stop = replace(incoming, thread=before) if before else incoming
-        if not (await self._may_stop(stop) and await self._stops.obey(stop)):
-            # In a mailbox of its own: behind the turn that it is to stop it would come too late.
-            keys = stop.event_ids or (f"stop:{stop.thread}:{stop.event_ts or stop.ts}",)
-            await self._stores.mailbox.enqueue(f"{stop.thread}:stop", stop.to_json(), event_ids=keys)
-        await cancellations.note_heard(incoming)
-
-    async def _may_stop(self, incoming: Incoming) -> bool:
-        """Whether this person is known to be let in: by the lists, or by what Slack said lately."""
-        messages = [Incoming.in_body(one.body) for one in await self._stores.mailbox.stored(str(incoming.thread))]
-        if {one.user for one in messages if one and one.kind in _TURNS} == {incoming.user}:
-            return True  # it is all their own
-        known = await self._stores.people.known(incoming.thread.team, incoming.user)
-        return admits(incoming, self._access, known)
+async def _may_stop(incoming: Incoming, stores: Stores, access: Access) -> bool:
+    """Whether this person is known to be let in: by the lists, or by what Slack said lately."""
+    messages = [Incoming.in_body(one.body) for one in await stores.mailbox.stored(str(incoming.thread))]
+    if {one.user for one in messages if one and one.kind in _TURNS} == {incoming.user}:
+        return True  # it is all their own
+    return admits(incoming, access, await stores.people.known(incoming.thread.team, incoming.user))
 
 
 async def stop_obeyed(job: Job, at: GateServices) -> Ending | None:
@@ -111,15 +84,15 @@ async def stop_obeyed(job: Job, at: GateServices) -> Ending | None:
     incoming = job.incoming
     if incoming.kind != "stop":
         return None
-    obeyed = await Stops(at.stores, at.stores.mailbox.cancel).obey(incoming)
-    if not (obeyed or incoming.text):  # a button that outlived its turn
+    if await obey(incoming, at.stores, at.stores.mailbox.cancel):
+        return OK
+    if not incoming.text:  # a button that outlived its turn
         await at.delivery.sessions.end(incoming.thread, job.lease.require)
-    if not obeyed and await _is_for_us(incoming, at) and not await _let_be(job, at):
-        text = say("nothing_runs", await at.people.language(incoming.thread.team, incoming.user))
-        try:
-            await at.delivery.thank(where_whispered(incoming), incoming.user, text)
-        except DeliveryFailed as failure:
-            log.info("notice_not_delivered", reason=failure.reason)
+    # In a muted thread the word is said to others, unless it names Orion.
+    for_us = incoming.addressed == "mention" or await at.stores.thread_modes.of(incoming.thread) != "muted"
+    if for_us and not await _let_be(job, at):
+        language = await at.people.language(incoming.thread.team, incoming.user)
+        await at.whisper(incoming, say("nothing_runs", language))
     return OK
 
 
@@ -138,8 +111,3 @@ async def _let_be(job: Job, at: GateServices) -> bool:
     with suppress(DeliveryFailed):
         await at.delivery.say(incoming.thread, text, incoming.ts, job.lease.require)
     return True
-
-
-async def _is_for_us(incoming: Incoming, at: GateServices) -> bool:
-    """In a muted thread the word is said to others, unless it names Orion."""
-    return incoming.addressed == "mention" or await at.stores.thread_modes.of(incoming.thread) != "muted"

@@ -21,9 +21,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.delivery.delivery import Delivery
 from bot.install.installations import Installation, Installations
 from bot.install.oauth import OAuthCalls
-from bot.queue.ending import OK, Ending, later
 from bot.queue.lease import Lease
-from bot.queue.queue import Claimed
+from bot.queue.queue import OK, Claimed, Ending, later
 from bot.queue.worker import Handle, OnDead
 from bot.slack.client import NotAuthorized, Workspace, client_beside
 from bot.slack.message import Own

@@ -29,8 +29,8 @@ class DeadLetter:
     body: str
     reason: str
     tries: int
-    enqueued_at: float = 0.0
-    died_at: float = 0.0
+    enqueued_at: float
+    died_at: float
 
 
 class DeadLetters:
@@ -47,7 +47,9 @@ class DeadLetters:
         letters: list[DeadLetter] = []
         for number, tag in enumerate(self._tags):
             rows: Any = await self._redis.xrevrange(f"{tag}:dead", count=limit)
-            letters += [dead_letter(self._named(number, entry_id), fields) for entry_id, fields in rows]
+            # Two shards can give the same id.
+            shard = f"{number}/" if len(self._tags) > 1 else ""
+            letters += [_dead_letter(f"{shard}{entry_id}", fields) for entry_id, fields in rows]
         return sorted(letters, key=lambda letter: -letter.died_at)[:limit]
 
     async def decide(self, entry_id: str, fate: Fate) -> bool:
@@ -59,13 +61,8 @@ class DeadLetters:
         arguments = [found["place"], fate, self._wakeup.ttl_in_scripts]
         return await self._wakeup.answered(await self._dead(keys=[self._tags[shard]], args=arguments))
 
-    def _named(self, shard: int, entry_id: str) -> str:
-        """Two shards can give the same id."""
-        return f"{shard}/{entry_id}" if len(self._tags) > 1 else entry_id
 
-
-def dead_letter(entry_id: str, fields: dict[str, str]) -> DeadLetter:
-    """One entry of the stream of dead letters."""
+def _dead_letter(entry_id: str, fields: dict[str, str]) -> DeadLetter:
     message_id, enqueued_at, body = split_entry(fields["entry"])
     return DeadLetter(
         entry_id=entry_id,

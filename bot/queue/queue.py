@@ -14,16 +14,16 @@ from __future__ import annotations
 
 import json
 import re
+import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Literal
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from agent.thread.store import Fence, hash_tag, shards_of, team_of
-from bot.queue.dead_letters import DeadLetter, DeadLetters
 from bot.queue.lease import Lease, LeaseLost, heed_cancellation, now
 from bot.queue.scripts import Wakeup, script, shard_tags, split_entry
 from bot.redis.replication import Replication
@@ -50,8 +50,7 @@ _SAID = re.compile(r"\d{10}\.\d{6}")
 class Claimed:
     """One message in our hands. ``id`` is the same on each try; ``tries`` counts this one.
 
-    ``exhausted`` says that it was tried too often (it kills its worker): do not work on it, tell the person and end it
-    with ``dead``. ``enqueued_at`` is Redis' time in seconds since 1970, ``leased_until`` is in seconds of ``now()``.
+    ``enqueued_at`` is Redis' time in seconds since 1970, ``leased_until`` is in seconds of ``now()``.
     """
 
     thread: str
@@ -60,8 +59,12 @@ class Claimed:
     tries: int
     enqueued_at: float
     leased_until: float
-    exhausted: bool
     fence: Fence
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds since the message was stored, by Redis' clock and ours."""
+        return max(0.0, time.time() - self.enqueued_at)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +104,42 @@ class Cancellation:
     thread: str
     reason: str
     message_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How a turn ended, for the mailbox. ``after_s`` and ``reason`` belong to ``retry`` and ``dead``.
+
+    ``settles`` names the mark that is of no use any more.
+    """
+
+    verb: Verb
+    after_s: float = 0.0
+    reason: str = ""
+    settles: str = field(default="", compare=False)
+
+
+OK = Ending(verb="ok")
+GIVEBACK = Ending(verb="giveback")
+
+
+def retry(after_s: float) -> Ending:
+    """Try the message again after so many seconds; what came later in its thread waits. It counts as a try."""
+    return Ending(verb="retry", after_s=after_s)
+
+
+def later(after_s: float) -> Ending:
+    """Try the message again after so many seconds, and do not count this try: a far end was away, nobody failed."""
+    return Ending(verb="giveback", after_s=after_s)
+
+
+def dead(reason: str) -> Ending:
+    """Give the message up; ``reason`` is for the operator. ``on_dead`` is called before."""
+    return Ending(verb="dead", reason=reason)
+
+
+Cancel = Callable[[Cancellation], Awaitable[None]]
+"""Interrupts the turn of one message, on whichever worker it runs. Raises ``RedisError``."""
 
 
 class Mailbox:
@@ -144,10 +183,6 @@ class Mailbox:
         """The sorted set in which this thread stands while it has something to do and no holder."""
         return f"{self.shard_of(thread)}:ready:{team_of(thread)}"
 
-    def bell_key(self) -> str:
-        """The list on which a worker waits for news."""
-        return self._wakeup.key
-
     def cancel_channel(self) -> str:
         """Where wishes to cancel are told to all workers."""
         return f"{self._prefix}:cancel"
@@ -171,7 +206,7 @@ class Mailbox:
     async def enqueue(  # noqa: PLR0913 - each has a default; who needs another one names it
         self,
         thread: str,
-        body: bytes | str,
+        body: str,
         *,
         event_ids: Sequence[str],
         said: str = "",
@@ -180,13 +215,13 @@ class Mailbox:
     ) -> bool:
         """Store a message; False when any of ``event_ids`` was seen in the last 24 h (it is stored already).
 
-        Whatever the answer, all of ``event_ids`` are known afterwards, so a chain of twins stays closed. ``body`` is
-        UTF-8. ``said`` (a ts of Slack's) puts it before what waits and was said later. It is not claimed for ``hold_s``
-        unless a ``fuller`` event about the same message comes, whose body then stands in its place.
+        Whatever the answer, all of ``event_ids`` are known afterwards, so a chain of twins stays closed. ``said`` (a ts
+        of Slack's) puts it before what waits and was said later. It is not claimed for ``hold_s`` unless a ``fuller``
+        event about the same message comes, whose body then stands in its place.
         """
         ids = dict.fromkeys(event_ids)  # the same id twice in one call is no twin
         # Half an emoji in a cut text has no UTF-8 form; refusing it would have Slack send it for ever.
-        text = body.encode("utf-8", "replace") if isinstance(body, str) else body
+        text = body.encode("utf-8", "replace")
         anew = uuid.uuid4().hex
         message_id = f"{said}/{anew[:12]}" if _SAID.fullmatch(said) else anew
         how = [SEEN_TTL_S, self._wakeup.ttl_in_scripts, round(hold_s * 1000), "1" if fuller else ""]
@@ -219,104 +254,82 @@ class Mailbox:
         last_try, suspect_from = self.max_tries + FAREWELLS, max(1, self.max_tries - SOLO_TRIES)
         lease_ms = round(self.lease_s * 1000)
         limits = [limit, last_try, DEAD_KEPT, DEAD_TTL_S, suspect_from, self._per_team]
-        rows = await self._claim(keys=[shard], args=[worker, lease_ms, *limits])
-        return [self._claimed(row, asked_at + self.lease_s) for row in rows]
+        claimed: list[Claimed] = []
+        for thread, token, tries, entry in await self._claim(keys=[shard], args=[worker, lease_ms, *limits]):
+            message_id, enqueued_at, body = split_entry(entry)
+            found = Claimed(
+                thread=thread,
+                id=message_id,
+                body=body,
+                tries=int(tries),
+                enqueued_at=enqueued_at,
+                leased_until=asked_at + self.lease_s,
+                fence=Fence(key=self.fence_key(thread), token=token),
+            )
+            claimed.append(found)
+        return claimed
 
-    def _claimed(self, row: Sequence[Any], leased_until: float) -> Claimed:
-        thread, token, tries, entry = row
-        message_id, enqueued_at, body = split_entry(entry)
-        return Claimed(
-            thread=thread,
-            id=message_id,
-            body=body,
-            tries=int(tries),
-            enqueued_at=enqueued_at,
-            leased_until=leased_until,
-            exhausted=int(tries) > self.max_tries,
-            fence=Fence(key=self.fence_key(thread), token=token),
-        )
-
-    async def beat(self, held: Iterable[tuple[Claimed, Lease]]) -> list[Claimed]:
-        """Prolong these leases in Redis and in our belief; returns those that were refused, their leases lost.
+    async def beat(self, held: Iterable[tuple[Claimed, Lease]]) -> None:
+        """Prolong these leases in Redis and in our belief; those that Redis refuses are lost.
 
         Uses a client of its own, with short time-outs and without retries. One shard out of reach costs no other.
         """
-        refused: list[Claimed] = []
         missed: RedisError | None = None
         by_shard: dict[str, list[tuple[Claimed, Lease]]] = {}
         for claimed, lease in held:
             by_shard.setdefault(self.shard_of(claimed.thread), []).append((claimed, lease))
         for shard, ours in by_shard.items():
             try:
-                refused += await self._beat_in(shard, ours)
+                await self._beat_in(shard, ours)
             except RedisError as error:
                 missed = error
         if missed is not None:
             raise missed
-        return refused
 
-    async def _beat_in(self, shard: str, ours: list[tuple[Claimed, Lease]]) -> list[Claimed]:
+    async def _beat_in(self, shard: str, ours: list[tuple[Claimed, Lease]]) -> None:
         asked_at = now()
-        refused: list[Claimed] = []
         pairs = [word for claimed, _ in ours for word in (claimed.thread, claimed.fence.token)]
         answers = await self._beat(keys=[shard], args=[round(self.lease_s * 1000), *pairs])
-        for (claimed, lease), accepted in zip(ours, answers, strict=True):
+        for (_, lease), accepted in zip(ours, answers, strict=True):
             if accepted:
                 lease.prolong(asked_at + self.lease_s)
             else:
                 lease.lose()
-                refused.append(claimed)
-        return refused
 
     async def done(
         self, claimed: Claimed, verb: Verb, *, after_s: float = 0, reason: str = "", settles: str = ""
     ) -> bool:
-        """End the turn; False when somebody took the thread over (nothing happens then).
-
-        ``settles`` names a mark of this thread that nobody needs any more: it goes.
+        """End the turn as its ``Ending`` says; False when somebody took the thread over (nothing happens then).
 
         ``ok`` and ``dead`` take the message away (``dead`` keeps it with ``reason``); ``retry`` leaves it where it is
         for ``after_s``; ``giveback`` leaves it for anybody (after ``after_s``), and this try does not count.
         """
-        token, shard = claimed.fence.token, self.shard_of(claimed.thread)
-        ending: list[str | int] = [
-            verb,
-            round(after_s * 1000),
-            reason,
-            DEAD_KEPT,
-            DEAD_TTL_S,
-            self._wakeup.ttl_in_scripts,
-            f"{claimed.thread}:{settles}" if settles else "",
-        ]
-        return await self._wakeup.answered(await self._done(keys=[shard], args=[claimed.thread, token, *ending]))
+        thread = claimed.thread
+        settled = f"{thread}:{settles}" if settles else ""
+        ending: list[str | int] = [verb, round(after_s * 1000), reason]
+        arguments = [thread, claimed.fence.token, *ending, DEAD_KEPT, DEAD_TTL_S, self._wakeup.ttl_in_scripts, settled]
+        return await self._wakeup.answered(await self._done(keys=[self.shard_of(thread)], args=arguments))
 
     async def mark(self, claimed: Claimed, name: str, value: str, *, ttl_s: int = MARK_TTL_S) -> str:
         """Write down once that an effect happened; returns the value that stands, ours or an earlier one.
 
-        ``ttl_s`` is how long it stands: by default as long as a second delivery of the message is known as one.
-
         Raises ``LeaseLost`` when the lease ran out or was taken over: the effect is not ours to have.
         """
-        key = f"{claimed.thread}:{name}"
-        arguments: list[str | bytes | int] = [claimed.thread, claimed.fence.token, key, value, ttl_s]
-        thread_mode = await self._mark(keys=[self.shard_of(claimed.thread)], args=arguments)
-        if thread_mode is None:
+        arguments: list[str | int] = [claimed.thread, claimed.fence.token, f"{claimed.thread}:{name}", value, ttl_s]
+        stands = await self._mark(keys=[self.shard_of(claimed.thread)], args=arguments)
+        if stands is None:
             message = f"the mark {name} was refused"
             raise LeaseLost(message)
-        return str(thread_mode)
+        return str(stands)
 
     async def marked(self, thread: str, name: str) -> str | None:
         """The value of a mark, None if there is none."""
         value = await self._redis.get(self.mark_key(thread, name))
         return None if value is None else str(value)
 
-    async def cancel(self, thread: str, reason: str, *, message_id: str) -> None:
-        """Tell all workers to interrupt the turn of this message.
-
-        The wish travels while turns come and go: it names what it means, or it would hit the next one.
-        """
-        wish = json.dumps({"thread": thread, "reason": reason, "message_id": message_id})
-        await self._redis.publish(self.cancel_channel(), wish)
+    async def cancel(self, wish: Cancellation) -> None:
+        """Tell all workers to interrupt the turn of this message, and no other that runs there by then."""
+        await self._redis.publish(self.cancel_channel(), json.dumps(asdict(wish)))
 
     async def hurry(self, thread: str) -> None:
         """A message of this thread that waits for a later try is due now: somebody took it back."""
@@ -367,10 +380,6 @@ class Mailbox:
         rows = [await self._depth(keys=[shard]) for shard in self._tags]
         messages, leased, dead = (sum(column) for column in zip(*rows, strict=True))
         return Depth(messages=messages, leased=leased, dead=dead)
-
-    async def dead_letters(self, limit: int = 100) -> list[DeadLetter]:
-        """The messages that were given up, the newest first."""
-        return await DeadLetters(self._redis, prefix=self._prefix, shards=self._shards).newest(limit)
 
 
 def _wish(told: str) -> Cancellation | None:

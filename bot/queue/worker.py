@@ -13,15 +13,14 @@ import traceback
 import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Literal
 
 import structlog
 from redis.exceptions import RedisError
 
-from bot.queue.ending import GIVEBACK, OK, Ending, dead, later, retry
 from bot.queue.lease import Lease, LeaseLost, heed_cancellation, now
-from bot.queue.queue import FAREWELLS, Claimed, Mailbox
+from bot.queue.queue import FAREWELLS, GIVEBACK, OK, Cancellation, Claimed, Ending, Mailbox, dead, later, retry
 from bot.redis.url import OUTAGES, plain_cause
 
 LOG = structlog.get_logger()
@@ -162,34 +161,33 @@ class Turns:
             turn.lease.lose()
             turn.interrupt("lease_lost")
 
-    async def cancel(self, thread: str, reason: str, *, message_id: str) -> None:
+    async def cancel(self, wish: Cancellation) -> None:
         """Interrupt the turn of this message, here or on any worker.
 
         It counts as ended, unless the handler itself returns another ending. Raises ``RedisError``.
         """
-        self._stop_turn(thread, reason, message_id)
-        await self._mailbox.cancel(thread, reason, message_id=message_id)
+        self._stop_turn(wish)
+        await self._mailbox.cancel(wish)
 
     async def run(self) -> None:
         """Work until ``stop``. A Redis that is away is waited for; anything raised is a bug or our cancellation."""
+        lease_s = self._mailbox.lease_s
         async with asyncio.TaskGroup() as service:
-            beats = service.create_task(self._beat_always(), name="turns:beat")
-            ears = service.create_task(self._listen_always(), name="turns:listen")
-            broom = service.create_task(self._sweep_always(), name="turns:sweep")
+            helpers = [
+                service.create_task(_repeat(self._beat, lease_s / 4), name="turns:beat"),
+                service.create_task(_repeat(self._listen, 0.0), name="turns:listen"),
+                service.create_task(_repeat(self._sweep_once, self._sweep_s), name="turns:sweep"),
+            ]
             try:
                 async with asyncio.TaskGroup() as turns:
-                    await self._claim_and_drain(turns)
+                    try:
+                        await self._claim_until_stopped(turns)
+                        await self._drain()
+                    finally:  # also when we are cancelled: what is cancelled from here on is to be given back
+                        self._stopping.set()
             finally:
-                beats.cancel()
-                ears.cancel()
-                broom.cancel()
-
-    async def _claim_and_drain(self, turns: asyncio.TaskGroup) -> None:
-        try:
-            await self._claim_until_stopped(turns)
-            await self._drain()
-        finally:
-            self._stopping.set()  # also when we are cancelled: what is cancelled from here on is to be given back
+                for helper in helpers:
+                    helper.cancel()
 
     async def _claim_until_stopped(self, turns: asyncio.TaskGroup) -> None:
         pause_s = OUTAGE_FIRST_S
@@ -203,7 +201,9 @@ class Turns:
             except RedisError as error:
                 kind, cause = type(error).__name__, plain_cause(error)
                 LOG.warning("redis_unavailable", error_type=kind, cause=cause, again_in_s=pause_s)
-                await self._pause(pause_s)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(pause_s):
+                        await self._stopping.wait()
                 pause_s = min(pause_s * 2, OUTAGE_MAX_S)
 
     async def _claim_some(self, turns: asyncio.TaskGroup) -> None:
@@ -239,11 +239,6 @@ class Turns:
         self._changed.clear()
         await self._changed.wait()
 
-    async def _pause(self, seconds: float) -> None:
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._stopping.wait()
-
     async def _drain(self) -> None:
         LOG.info("turns_draining", in_flight=self.in_flight)
         with suppress(TimeoutError):
@@ -263,8 +258,11 @@ class Turns:
 
     async def _walled(self, claimed: Claimed, lease: Lease) -> Ending:
         """The handler's ending, whatever it does. Only cancellation and a lost lease pass through (as cancellation)."""
+        tries, most = claimed.tries, self._mailbox.max_tries
         try:
-            ending = await self._try(claimed, lease)
+            lease.require()
+            # What was tried too often kills its worker: nobody works on it any more, its person is told.
+            ending = dead(f"no end after {most} tries") if tries > most else await self._handle(claimed, lease)
             if ending.verb == "dead":
                 await self._on_dead(claimed, lease, ending.reason)
         except LeaseLost:
@@ -274,22 +272,11 @@ class Turns:
             LOG.warning("turn_without_redis", **about(claimed), cause=plain_cause(error))
             return later(BACKOFF_FIRST_S)
         except Exception as error:  # noqa: BLE001 (the wall of the turn)
-            failure = {"error_type": type(error).__name__, "places": places(error)}
-            LOG.error("turn_crashed", **about(claimed), **failure)  # noqa: TRY400 (a traceback quotes texts)
-            return self._after_crash(claimed, type(error).__name__)
+            what = type(error).__name__
+            LOG.error("turn_crashed", **about(claimed), error_type=what, places=places(error))  # noqa: TRY400 (a traceback quotes texts)
+            # The last try of all ends here even if nobody could be told; before, the next try is the one that tells.
+            return dead(f"crashed: {what}") if tries >= most + FAREWELLS else retry(backoff(tries))
         return ending
-
-    async def _try(self, claimed: Claimed, lease: Lease) -> Ending:
-        lease.require()
-        if claimed.exhausted:
-            return dead(f"no end after {self._mailbox.max_tries} tries")
-        return await self._handle(claimed, lease)
-
-    def _after_crash(self, claimed: Claimed, what: str) -> Ending:
-        # The last try of all ends here even if nobody could be told; before, the next try is the one that tells.
-        if claimed.tries >= self._mailbox.max_tries + FAREWELLS:
-            return dead(f"crashed: {what}")
-        return retry(backoff(claimed.tries))
 
     async def _see_through(self, turn: Turn) -> None:
         """Wait for the handler, then tell the mailbox, also while we are being cancelled ourselves."""
@@ -319,9 +306,7 @@ class Turns:
         began = now()
         while True:
             try:
-                accepted = await self._mailbox.done(
-                    claimed, ending.verb, after_s=ending.after_s, reason=ending.reason, settles=ending.settles
-                )
+                accepted = await self._mailbox.done(claimed, **asdict(ending))
             except RedisError as error:
                 if now() - began > (FAREWELL_S if self._stopping.is_set() else REPORT_S):
                     LOG.warning("turn_not_reported", **about(claimed), error_type=type(error).__name__)
@@ -333,54 +318,54 @@ class Turns:
                 line("turn_ended", **about(claimed), verb=ending.verb, accepted=accepted, seconds=seconds)
                 return
 
-    async def _beat_always(self) -> None:
+    async def _beat(self) -> float:
         """Prolong all leases four times in their length; after a failure sooner."""
-        lease_s = self._mailbox.lease_s
-        pause_s = lease_s / 4
-        while True:
-            heed_cancellation()
-            await asyncio.sleep(pause_s)
-            pause_s = lease_s / 4
-            turns = list(self._running)
-            try:
-                await self._mailbox.beat([(turn.claimed, turn.lease) for turn in turns])
-            except RedisError as error:
-                LOG.warning("beat_failed", error_type=type(error).__name__, held=len(turns))
-                pause_s = lease_s / 16
-            for turn in turns:
-                if not turn.lease.held():
-                    turn.interrupt("lease_lost")
+        turns, pause_s = list(self._running), self._mailbox.lease_s / 4
+        try:
+            await self._mailbox.beat([(turn.claimed, turn.lease) for turn in turns])
+        except RedisError as error:
+            LOG.warning("beat_failed", error_type=type(error).__name__, held=len(turns))
+            pause_s /= 4
+        for turn in turns:
+            if not turn.lease.held():
+                turn.interrupt("lease_lost")
+        return pause_s
 
-    async def _listen_always(self) -> None:
+    async def _listen(self) -> float:
         """Obey cancellations from anywhere."""
-        while True:
-            heed_cancellation()
-            try:
-                async for wish in self._mailbox.cancellations(self.listening.set):
-                    self._stop_turn(wish.thread, wish.reason, wish.message_id)
-            except RedisError as error:
-                LOG.warning("cancellations_unheard", error_type=type(error).__name__)
-                await asyncio.sleep(OUTAGE_FIRST_S * 5)
+        try:
+            async for wish in self._mailbox.cancellations(self.listening.set):
+                self._stop_turn(wish)
+        except RedisError as error:
+            LOG.warning("cancellations_unheard", error_type=type(error).__name__)
+        return OUTAGE_FIRST_S * 5
 
-    async def _sweep_always(self) -> None:
+    async def _sweep_once(self) -> float:
         """What is done beside the turns must not end them."""
-        while self._sweep is not None:
-            heed_cancellation()
-            await asyncio.sleep(self._sweep_s)
-            try:
+        try:
+            if self._sweep is not None:
                 await self._sweep()
-            except RedisError as error:
-                LOG.warning("sweep_failed", error_type=type(error).__name__)
-            except Exception as error:  # noqa: BLE001 (the wall of the turn)
-                LOG.error("sweep_crashed", error_type=type(error).__name__, places=places(error))  # noqa: TRY400 (a traceback quotes texts)
+        except RedisError as error:
+            LOG.warning("sweep_failed", error_type=type(error).__name__)
+        except Exception as error:  # noqa: BLE001 (the wall of the turn)
+            LOG.error("sweep_crashed", error_type=type(error).__name__, places=places(error))  # noqa: TRY400 (a traceback quotes texts)
+        return self._sweep_s
 
-    def _stop_turn(self, thread: str, reason: str, message_id: str) -> None:
+    def _stop_turn(self, wish: Cancellation) -> None:
         """Interrupt the turn of this message, if it runs here."""
         for turn in list(self._running):
-            if (turn.claimed.thread, turn.claimed.id) == (thread, message_id):
-                LOG.info("turn_stopped", **about(turn.claimed), reason=reason)
-                turn.lease.stop(reason)
+            if (turn.claimed.thread, turn.claimed.id) == (wish.thread, wish.message_id):
+                LOG.info("turn_stopped", **about(turn.claimed), reason=wish.reason)
+                turn.lease.stop(wish.reason)
                 turn.interrupt("stopped")
+
+
+async def _repeat(step: Callable[[], Awaitable[float]], pause_s: float) -> None:
+    """Take a step again and again, each after the pause that the one before it asked for."""
+    while True:
+        heed_cancellation()
+        await asyncio.sleep(pause_s)
+        pause_s = await step()
 
 
 def about(claimed: Claimed) -> dict[str, str | int]:

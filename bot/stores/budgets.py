@@ -5,11 +5,10 @@ Spending is counted call by call, so a killed worker's share counts too. Turns u
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
@@ -43,16 +42,6 @@ class Limits:
         return {holder: limit for holder, limit in found.items() if limit}
 
 
-@dataclass(slots=True, kw_only=True)
-class Meter:
-    """What one turn has used and nobody has written down yet."""
-
-    incoming: Incoming
-    unwritten: int = 0
-    open: bool = True
-    news: asyncio.Event = field(default_factory=asyncio.Event)
-
-
 class Budgets:
     """The counts of each day. ``clock`` gives seconds since 1970."""
 
@@ -63,7 +52,7 @@ class Budgets:
         self._limits = limits
         self._prefix = prefix
         self._clock = clock
-        self._meters: dict[str, Meter] = {}
+        self._counts: dict[str, Callable[[int], object]] = {}
 
     def key(self, team: str) -> str:
         """Where the counts of a workspace's present day stand: one hash, so that they change in one step."""
@@ -89,55 +78,47 @@ class Budgets:
 
     def used(self, turn_id: str, tokens: int) -> None:
         """A call of this turn used so many tokens. A turn that nobody counts is none of ours."""
-        meter = self._meters.get(turn_id)
-        if meter is not None and tokens > 0:
-            meter.unwritten += tokens
-            meter.news.set()
+        if tokens > 0 and (count := self._counts.get(turn_id)):
+            count(tokens)
 
     @asynccontextmanager
     async def counting(self, turn_id: str, incoming: Incoming) -> AsyncIterator[None]:
-        """Write down what the turn uses for as long as the block runs, and at its end what is left.
-
-        Where no limit is set, nobody needs to know.
-        """
+        """Write down each call of the turn while the block runs. Where no limit is set, nobody needs to know."""
         limits = self._limits
         if not (limits.user or limits.channel or limits.workspace):
             yield
             return
-        meter = self._meters[turn_id] = Meter(incoming=incoming)
+        unwritten: list[int] = []
         try:
             async with beside() as group:
-                group.create_task(self._write_always(meter), name="tokens")
+
+                def count(tokens: int) -> None:
+                    unwritten.append(tokens)
+                    group.create_task(self._write(incoming, unwritten), name="tokens")
+
+                self._counts[turn_id] = count
                 try:
                     yield
                 finally:
-                    meter.open = False
-                    meter.news.set()
+                    if self._counts.get(turn_id) is count:  # else its next try runs already: the lease was lost
+                        del self._counts[turn_id]
         finally:
-            if self._meters.get(turn_id) is meter:  # a turn that lost its lease may end when its next try runs already
-                del self._meters[turn_id]
+            await self._write(incoming, unwritten)
 
-    async def _write_always(self, meter: Meter) -> None:
-        while meter.open:
-            await meter.news.wait()
-            meter.news.clear()
-            await self._write(meter)
-        await self._write(meter)
-
-    async def _write(self, meter: Meter) -> None:
-        """Add what is not written yet. A Redis that is away is asked again with the next call, at last at the end."""
-        tokens, meter.unwritten = meter.unwritten, 0
+    async def _write(self, incoming: Incoming, unwritten: list[int]) -> None:
+        """Add what is not written yet. A Redis that is away is asked again with the next call."""
+        tokens, key = sum(unwritten), self.key(incoming.thread.team)
+        unwritten.clear()
         if not tokens:
             return
-        key = self.key(meter.incoming.thread.team)
         try:
             async with self._redis.pipeline(transaction=True) as pipe:
                 for holder in ("user", "channel", "workspace"):
-                    pipe.hincrby(key, _field(holder, meter.incoming), tokens)
+                    pipe.hincrby(key, _field(holder, incoming), tokens)
                 pipe.expire(key, KEPT_S)
                 await pipe.execute()
         except RedisError as error:
-            meter.unwritten += tokens
+            unwritten.append(tokens)
             _log.warning("tokens_not_counted", error_type=type(error).__name__, tokens=tokens)
 
 

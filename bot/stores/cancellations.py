@@ -49,10 +49,6 @@ class Cancellations:
         """This question is gone."""
         await self._redis.set(self.gone_key(incoming.thread, incoming.ts), "1", ex=KEPT_S)
 
-    async def stopped_at(self, incoming: Incoming) -> str:
-        """The ts of the stop that came after this question; empty where none did."""
-        return after(str(await self._redis.get(self.stop_key(incoming.thread)) or ""), incoming)
-
     async def gone(self, thread: ThreadKey, ts: str) -> bool:
         """Whether the message of this ts was deleted."""
         return bool(await self._redis.exists(self.gone_key(thread, ts)))

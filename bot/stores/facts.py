@@ -111,6 +111,6 @@ def _keys(stores: Stores, incoming: Incoming, turn_id: str) -> dict[str, str]:
         "resumed": stores.pausing.resumed_key(),
         "person": stores.people.person_key(team, incoming.user),
         "shared": stores.people.channel_key(team, thread.channel),
-        "token": stores.tokens.key(incoming),
+        "token": stores.token_key(incoming),
         **marks,
     }

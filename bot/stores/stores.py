@@ -12,16 +12,18 @@ from agent.thread.state import StateNotSaved, ThreadState
 from agent.thread.store import StateFenced, ThreadStore
 from bot.queue.lease import LeaseLost
 from bot.queue.queue import Claimed, Mailbox
+from bot.slack.message import Incoming
 from bot.slack.users import KnownPeople
 from bot.stores.budgets import Budgets, Limits
 from bot.stores.cancellations import Cancellations
 from bot.stores.direct_chats import DirectChats
 from bot.stores.pause import Pausing
-from bot.stores.search_tokens import ActionTokens
 from bot.stores.thread_mode import ThreadModes
 
 log = structlog.get_logger()
 NO_LIMITS = Limits()
+TOKEN_KEPT_S = 600
+"""Slack takes a token for searching for some minutes only."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,15 +31,24 @@ class Stores:
     """``mailbox``: what waits; ``threads``: what was said; ``thread_modes``: where Orion stands in each thread."""
 
     redis: Redis
+    prefix: str
     mailbox: Mailbox
     threads: ThreadStore
     thread_modes: ThreadModes
     cancellations: Cancellations
     direct_chats: DirectChats
-    tokens: ActionTokens
     pausing: Pausing
     budgets: Budgets
     people: KnownPeople
+
+    def token_key(self, incoming: Incoming) -> str:
+        """Where the token stands by which Slack lets Orion search for this version of a message (D3)."""
+        return f"{self.prefix}:action_token:{incoming.thread}:{incoming.ts}:{incoming.edited_ts}"
+
+    async def keep_token(self, incoming: Incoming) -> None:
+        """Keep the token that came with an event, if one did, apart from the message. Raises ``RedisError``."""
+        if incoming.action_token:
+            await self.redis.set(self.token_key(incoming), incoming.action_token, ex=TOKEN_KEPT_S)
 
     async def save(self, claimed: Claimed, thread: ThreadKey, state: ThreadState) -> None:
         """Saves what a message changed. A state that cannot be saved is logged, never a reason to answer again.
@@ -56,12 +67,12 @@ def stores_over(redis: Redis, mailbox: Mailbox, limits: Limits = NO_LIMITS, *, p
     """The memory round this mailbox. ``limits`` are the budgets'."""
     return Stores(
         redis=redis,
+        prefix=prefix,
         mailbox=mailbox,
         threads=ThreadStore(redis, prefix=prefix),
         thread_modes=ThreadModes(redis, prefix=prefix),
         cancellations=Cancellations(redis, prefix=prefix),
         direct_chats=DirectChats(redis, prefix=prefix),
-        tokens=ActionTokens(redis, prefix=prefix),
         pausing=Pausing(redis, prefix=prefix),
         budgets=Budgets(redis, limits, prefix=prefix),
         people=KnownPeople(redis, prefix=prefix),

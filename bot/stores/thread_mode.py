@@ -33,14 +33,6 @@ class ThreadModes:
         """Where one thread's standing lies."""
         return f"{self._prefix}:standing:{thread}"
 
-    def stranger_key(self, thread: ThreadKey) -> str:
-        """Where it stands that Orion never spoke in this thread."""
-        return f"{self._prefix}:stranger:{thread}"
-
-    def at_key(self, thread: ThreadKey, ts: str) -> str:
-        """Where it stands what Slack said of the thread as it was before one message."""
-        return f"{self._prefix}:standing_at:{thread}:{ts}"
-
     def since_key(self) -> str:
         """Where it stands since when this Redis remembers, in seconds since 1970. It stays for ever."""
         return f"{self._prefix}:remembers_since"
@@ -49,13 +41,12 @@ class ThreadModes:
         """The thread's standing; reading it is use, so it lives on."""
         async with self._redis.pipeline(transaction=False) as pipe:
             pipe.getex(self.key(thread), ex=KEPT_S)
-            pipe.get(self.stranger_key(thread))
+            pipe.get(f"{self._prefix}:stranger:{thread}")
             pipe.set(self.since_key(), self._clock(), nx=True)
             pipe.get(self.since_key())
             stored, stranger, _, since = await pipe.execute()
-        value = stored.decode() if isinstance(stored, bytes) else stored
-        if value:
-            return "muted" if value == "muted" else "engaged"
+        if stored:
+            return "muted" if stored == "muted" else "engaged"
         return "lost" if not stranger and _began(thread) < float(since) else "unknown"
 
     async def engage(self, thread: ThreadKey) -> None:
@@ -79,16 +70,16 @@ class ThreadModes:
 
     async def pass_by(self, thread: ThreadKey) -> None:
         """Slack says that Orion never spoke here; nobody need look again for an hour."""
-        await self._redis.set(self.stranger_key(thread), "1", ex=STRANGER_S)
+        await self._redis.set(f"{self._prefix}:stranger:{thread}", "1", ex=STRANGER_S)
 
     async def at(self, thread: ThreadKey, ts: str) -> ThreadMode | None:
         """What Slack said of the thread as it was before the message ``ts``; None where it was not asked yet."""
-        found = await self._redis.get(self.at_key(thread, ts))
+        found = await self._redis.get(f"{self._prefix}:standing_at:{thread}:{ts}")
         return next((thread_mode for thread_mode in _THREAD_MODES if thread_mode == str(found)), None)
 
     async def note_at(self, thread: ThreadKey, ts: str, thread_mode: ThreadMode) -> None:
         """Slack was asked: a message that waits and is looked at again and again need not ask anew."""
-        await self._redis.set(self.at_key(thread, ts), thread_mode, ex=AT_S)
+        await self._redis.set(f"{self._prefix}:standing_at:{thread}:{ts}", thread_mode, ex=AT_S)
 
 
 def _began(thread: ThreadKey) -> float:

@@ -6,36 +6,38 @@ The outbox holds what is to be said before it is said; every outside effect chec
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import structlog
 
 from agent.outcome import Cancelled, outcome_name
 from agent.texts.catalogue import help_text, own_words, say
-from agent.thread.conversation import Question
+from agent.thread.conversation import AttachedFile, Question, ThreadKey
 from agent.thread.state import ThreadState, before_latest, retold, unsaid, with_posted
+from agent.tools.tool import Tool
 from agent.turn.loop import stopped
 from agent.turn.progress import Save
 from bot.delivery.answer_key import Mark
 from bot.delivery.blocks import short_id
 from bot.delivery.delivery import Delivery
 from bot.delivery.stream import AnswerStream, Streams, streaming
-from bot.queue.ending import OK, Ending, dead, later
 from bot.queue.lease import LeaseLost
+from bot.queue.queue import OK, Ending, dead, later
 from bot.slack.files import opened_with
 from bot.slack.history import sort_key
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed
+from bot.stores.facts import read_facts
 from bot.stores.outbox import Entry, read_entry
 from bot.stores.stores import Stores
 from bot.timeouts import TurnTimeouts
 from bot.turn.duplicates import look_again
 from bot.turn.engine import Engine
-from bot.turn.history import said_before_in_chat, with_earlier
+from bot.turn.history import Earlier, said_before_in_chat, with_earlier
 from bot.turn.job import Job
-from bot.turn.lookups import WorkspaceLookups
 from bot.turn.observer import Observers
 from bot.turn.retry_later import pause_s, rest, waiting_since
 from bot.turn.status import MODEL_AWAY, THINKING, Pace, WorkingStatus
@@ -76,6 +78,30 @@ class LiveView:
             await self.stream.hold()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkspaceLookups:
+    """What only the workspace knows of whoever asks. ``offers_human``: whether anybody can be asked beside Orion."""
+
+    offers_human: Callable[[ThreadKey], bool]
+    language_of: Callable[[str, str], Awaitable[str | None]]
+    files_of: Callable[
+        [Incoming, Mapping[str, Any] | None, Mapping[str, Any] | None], Awaitable[tuple[AttachedFile, ...]]
+    ]
+    tools_of: Callable[[Incoming], Awaitable[tuple[Tool, ...]]]
+
+    async def files(self, incoming: Incoming, earlier: Earlier) -> tuple[AttachedFile, ...]:
+        """What came with the question, and with what opened its thread. Where Slack's limits forbid a look, a note."""
+        unseen = (AttachedFile(name="", trouble="unseen"),)
+        if earlier.limited:
+            return unseen
+        try:
+            return await self.files_of(incoming, earlier.first, earlier.asked)
+        except DeliveryFailed as failure:
+            if not failure.again_s:
+                raise
+            return unseen
+
+
 class Answering:
     """Handles messages for the worker."""
 
@@ -97,19 +123,19 @@ class Answering:
         self._observers = observers
         self._lookups = lookups
         self._timeouts = timeouts or TurnTimeouts()
-        self._streamed = StreamedTurns(stores, delivery, streams)
+        self._streamed = StreamedTurns(stores.mailbox, delivery, streams)
 
     async def answer(self, job: Job) -> Ending:
         """Do what the message asks. Returns how the message ends in its mailbox. Raises ``LeaseLost``."""
         claimed = job.claimed
-        log.info("turn_started", message_id=claimed.id, tries=claimed.tries, waited_s=round(job.waited_s, 3))
+        log.info("turn_started", message_id=claimed.id, tries=claimed.tries, waited_s=round(job.claimed.waited_s, 3))
         try:
             return await self._do(job)
         except DeliveryFailed as failure:
             log.warning("delivery_failed", reason=failure.reason, permanent=failure.permanent)
-            if failure.permanent or job.waited_s > self._timeouts.slack_s:
+            if failure.permanent or job.claimed.waited_s > self._timeouts.slack_s:
                 return dead(failure.reason)
-            return later(failure.again_s or self._timeouts.pause_s(job.waited_s))
+            return later(failure.again_s or self._timeouts.pause_s(job.claimed.waited_s))
         except (asyncio.CancelledError, LeaseLost):
             if not job.lease.held():
                 await look_again(self._mailbox, job)
@@ -128,12 +154,11 @@ class Answering:
         if incoming.kind == "delete":
             return  # whoever took a question back wants to hear nothing of it
         try:
-            entry = await self._decided(job)
-            if entry is not None:
+            if entry := read_entry(job.facts.outbox):
                 await self._deliver(job, entry)
             elif not any(posted.turn_id for posted in await self._delivery.reader.posted(job.place, incoming.ts)):
                 text = say("internal", job.language, id=short_id(job.turn_id))
-                answer_key = replace(job.answer_key(), turn_id="", streamed=await self._streamed.ts_of(job))
+                answer_key = replace(job.answer_key(), turn_id="", streamed=stream_before(job))
                 await self._delivery.answer(job.place, own_words(text), answer_key)
             await self._delivery.sessions.end(job.place, lease.require)
         except DeliveryFailed as failure:
@@ -165,7 +190,7 @@ class Answering:
 
     async def _take_back(self, job: Job) -> None:
         """Delete the answer to a deleted question, and what the thread's memory holds of both (A3)."""
-        ts, state = job.incoming.ts, await self._stores.threads.load(job.place)
+        ts, state = job.incoming.ts, job.facts.state
         if (after := unsaid(state, ts)) != state:
             await self._save(job, after)
         try:
@@ -207,11 +232,10 @@ class Answering:
 
     async def _interrupted(self, job: Job) -> Ending:
         """A person took the question back. What was decided by then is finished; else nothing is said but "stopped"."""
-        entry = await self._decided(job)
-        if entry is not None:
+        job = replace(job, facts=await read_facts(self._stores, job.incoming, job.turn_id))
+        if entry := read_entry(job.facts.outbox):
             return await self._saved(job, await self._deliver(job, entry))
-        state = await self._stores.threads.load(job.place)
-        await self._save(job, stopped(job.incoming.question(), state))
+        await self._save(job, stopped(job.incoming.question(), job.facts.state))
         await self._streamed.end(job)
         await self._say_stopped(job)
         return OK
@@ -227,17 +251,12 @@ class Answering:
 
     async def _say_stopped(self, job: Job) -> None:
         """Once for a stop, under the first question that it took back; of a deleted one nothing is said."""
-        ts, cancellations = job.incoming.ts, self._stores.cancellations
-        stop = await cancellations.stopped_at(job.incoming)
-        if not stop or await cancellations.gone(job.place, ts):
+        ts, stop = job.incoming.ts, job.facts.stopped
+        if not stop or job.facts.gone:
             return
         if await self._mailbox.mark(job.claimed, f"stopped:{stop}", ts) == ts:
             with suppress(DeliveryFailed):
                 await self._say(job, say("stopped", job.language))
-
-    async def _decided(self, job: Job) -> Entry | None:
-        """What an earlier try decided to say."""
-        return read_entry(await self._mailbox.marked(job.claimed.thread, job.mark("outbox")))
 
     async def _answer(self, job: Job) -> Entry | Ending:
         """Run the turn under a status that shows from the first moment: fetching a file may take a while too."""
@@ -272,14 +291,14 @@ class Answering:
 
     def _pace(self, job: Job) -> Pace:
         """In a direct chat the status begins the session that the answer names; who waited sees one already."""
-        at_once = job.place.channel.startswith("D") or job.claimed.tries > 1 or job.waited_s > SHOWN_AFTER_S
+        at_once = job.place.channel.startswith("D") or job.claimed.tries > 1 or job.claimed.waited_s > SHOWN_AFTER_S
         return Pace(first_s=0.0 if at_once else FIRST_STATUS_S, late_s=self._timeouts.late_s)
 
     async def _turn(self, job: Job, question: Question, state: ThreadState, live_view: LiveView) -> Entry | Ending:
         """One run of the agent: write down what came out, deliver it."""
         status, budgets = live_view.status, self._stores.budgets
         with self._observers.turn(question, job.turn_id, self._engine) as observer:
-            observer.waited(job.waited_s)
+            observer.waited(job.claimed.waited_s)
             observer.status, observer.stream = status, live_view.stream
             more = await self._lookups.tools_of(job.incoming)
             async with budgets.counting(job.turn_id, job.incoming):
@@ -325,7 +344,7 @@ class Answering:
         if entry.outcome in FAILURES:
             marks.append("failed")
         ask_human = entry.outcome in NOT_ANSWERED and self._lookups.offers_human(job.place)
-        streamed = live_view.streamed if live_view else await self._streamed.ts_of(job)
+        streamed = live_view.streamed if live_view else stream_before(job)
         key = job.answer_key(*marks, may_exist=may_exist or streamed is not None)
         answer_key = replace(
             key, ask_human=ask_human, stream=live_view.stream if live_view else None, streamed=streamed
@@ -335,12 +354,17 @@ class Answering:
 
     async def _known_state(self, job: Job, state: ThreadState) -> ThreadState | None:
         """The thread as the turn meets it; None when an edit is of no interest any more (A3)."""
-        if job.incoming.kind != "edit":
+        incoming = job.incoming
+        if incoming.kind != "edit":
             return state
-        if (before := before_latest(state, job.incoming.ts)) is not None:
+        if (before := before_latest(state, incoming.ts)) is not None:
             return before
-        muted = job.incoming.addressed != "mention" and await self._stores.thread_modes.of(job.place) == "muted"
-        return None if muted else _as_new(state, job.incoming)
+        # An edit of a message that never got an answer is a first question, if nothing was asked after it.
+        asked = (m.ts for m in state.history if m.role == "user" and m.addressed)
+        if incoming.addressed == "follow_up" or any(sort_key(ts) >= sort_key(incoming.ts) for ts in asked):
+            return None
+        muted = incoming.addressed != "mention" and await self._stores.thread_modes.of(job.place) == "muted"
+        return None if muted else state
 
     def _saving(self, job: Job) -> Save:
         async def save(state: ThreadState) -> ThreadState:
@@ -356,11 +380,3 @@ def _title(job: Job) -> str:
     """What a person's list of conversations calls this one: the question that opened it."""
     opens = job.place.thread_ts == job.incoming.ts and job.place.channel.startswith("D")
     return " ".join(job.incoming.text.split()) if opens else ""
-
-
-def _as_new(state: ThreadState, incoming: Incoming) -> ThreadState | None:
-    """An edit of a message that never got an answer is a first question, if nothing was asked after it."""
-    later_asked = (m for m in state.history if m.role == "user" and m.addressed)
-    if incoming.addressed == "follow_up" or any(sort_key(m.ts) >= sort_key(incoming.ts) for m in later_asked):
-        return None
-    return state

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 import uuid
 from collections.abc import Collection
 from contextlib import suppress
@@ -25,9 +24,8 @@ from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
 from bot.delivery.delivery import ENDS_SESSION, Delivery
 from bot.delivery.slots import left_blank, seconds
-from bot.queue.ending import OK, Ending, later
 from bot.queue.lease import Lease, heed_cancellation, now
-from bot.queue.queue import LEASE_S, Claimed, Mailbox
+from bot.queue.queue import LEASE_S, OK, Claimed, Ending, Mailbox, later
 from bot.slack.history import age_s
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed, LeaseCheck, no_lease
@@ -119,7 +117,7 @@ async def _settled(check: PendingCheck, claimed: Claimed, lease: Lease, stores: 
         return OK
     if len(await mailbox.stored(claimed.thread)) > 1:
         return OK  # the message behind this one looks for longer
-    age_s = time.time() - claimed.enqueued_at
+    age_s = claimed.waited_s
     if age_s >= LOOKS_S[0]:
         if await stores.cancellations.gone(place, question_ts):
             await delivery.withdraw(place, question_ts, lease.require)

@@ -6,8 +6,9 @@ Nothing here touches Slack or Redis: `orion ask` runs on this alone.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field
+from typing import TypedDict, Unpack
 
 from agent.budget import Budget
 from agent.knowledge.index.index import KnowledgeIndex, Meaning
@@ -97,10 +98,12 @@ async def open_engine(
     timeouts = timeouts or TurnTimeouts.of(settings)
     breaker = timeouts.breaker("model")
     learned: dict[str, Learned] = {}
+    asking: Calling = {"timeouts": timeouts.model, "breaker": breaker, "learned": learned}
+    judging: Calling = {"timeouts": timeouts.judge, "breaker": breaker, "learned": learned}
     async with AsyncExitStack() as stack:
         index, report = await stack.enter_async_context(open_patiently(corpus))
-        model = await stack.enter_async_context(open_model(settings, timeouts.model, breaker, learned, index.rarity))
-        judge = await stack.enter_async_context(open_judge(settings, timeouts.judge, breaker, learned))
+        model = await stack.enter_async_context(open_model(settings, index.rarity, **asking))
+        judge = await stack.enter_async_context(open_judge(settings, **judging))
         toolbox = await stack.enter_async_context(open_toolbox(settings))
         # Who only quotes shows what was found, in the order of the search; whoever writes reads what stands round it.
         source_tokens = settings.source_tokens if settings.uses_server else 0
@@ -122,61 +125,38 @@ async def open_engine(
         )
 
 
-@asynccontextmanager
-async def open_model(
-    settings: Settings,
-    timeouts: Timeouts | None = None,
-    breaker: CircuitBreaker | None = None,
-    learned: dict[str, Learned] | None = None,
-    rarity: Rarity = evenly,
-) -> AsyncIterator[Model]:
+class Calling(TypedDict, total=False):
+    """How patiently a server is called, and what its calls share with others."""
+
+    timeouts: Timeouts
+    breaker: CircuitBreaker
+    learned: dict[str, Learned]
+
+
+def open_model(
+    settings: Settings, rarity: Rarity = evenly, **calling: Unpack[Calling]
+) -> AbstractAsyncContextManager[Model]:
     """The configured server, or the engine that quotes, which weighs words by ``rarity``."""
     if not settings.uses_server:
-        yield ExtractiveModel(rarity)
-        return
-    names = (settings.model_name, settings.write_model or settings.model_name)
-    async with _connected(settings, names, timeouts, breaker=breaker, learned=learned) as model:
-        yield model
+        return nullcontext(ExtractiveModel(rarity))
+    return aclosing(_model(settings, settings.model_name, settings.write_model or settings.model_name, **calling))
 
 
-@asynccontextmanager
-async def open_judge(
-    settings: Settings,
-    timeouts: Timeouts | None = None,
-    breaker: CircuitBreaker | None = None,
-    learned: dict[str, Learned] | None = None,
-) -> AsyncIterator[Judge | None]:
+def open_judge(settings: Settings, **calling: Unpack[Calling]) -> AbstractAsyncContextManager[Judge | None]:
     """The judge on the same server, by default the deciding model; nobody without a server or if turned off."""
     if not (settings.uses_server and settings.judge):
-        yield None
-        return
-    names = (settings.judge_model or settings.model_name, "")
-    async with _connected(settings, names, timeouts or JUDGE_TIMEOUTS, breaker=breaker, learned=learned) as judge:
-        yield judge
+        return nullcontext()
+    calling.setdefault("timeouts", JUDGE_TIMEOUTS)
+    return aclosing(_model(settings, settings.judge_model or settings.model_name, "", **calling))
 
 
-@asynccontextmanager
-async def _connected(
-    settings: Settings,
-    names: tuple[str, str],
-    timeouts: Timeouts | None,
-    *,
-    breaker: CircuitBreaker | None,
-    learned: dict[str, Learned] | None,
-) -> AsyncIterator[OpenAIModel]:
-    model, write_model = names
-    connected = OpenAIModel(
+def _model(settings: Settings, model: str, write_model: str, **calling: Unpack[Calling]) -> OpenAIModel:
+    return OpenAIModel(
         base_url=settings.openai_base_url or None,
         api_key=settings.openai_api_key.get_secret_value() or "none",
         model=model,
         write_model=write_model,
         effort=settings.effort,
         write_effort=settings.write_effort,
-        timeouts=timeouts,
-        breaker=breaker,
-        learned=learned,
+        **calling,
     )
-    try:
-        yield connected
-    finally:
-        await connected.aclose()

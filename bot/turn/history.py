@@ -48,13 +48,13 @@ async def with_earlier(job: Job, state: ThreadState, reader: ThreadReader) -> Ea
     Slack's limits (one such call a minute for some apps) are no reason to keep a person waiting.
     """
     incoming = job.incoming
-    opens = job.place.thread_ts == incoming.ts
+    opens, in_chat = job.place.thread_ts == incoming.ts, job.place.channel.startswith("D")
     unread: Mapping[str, Any] | None = None if state.opened_with_files and not opens else {}
     # A question that Slack brought late: whoever read the thread before it came took it for something said earlier.
     known = tuple(message for message in state.history if message.ts != incoming.ts)
     # Of questions that were all stopped nothing came, and the thread was not remembered.
     remembered = any(message.role == "assistant" for message in known)
-    knows = remembered and (incoming.kind == "edit" or incoming.addressed != "mention" or _in_chat(job))
+    knows = remembered and (incoming.kind == "edit" or incoming.addressed != "mention" or in_chat)
     if opens or knows:
         return Earlier(state=replace(state, history=known), first=unread)
     last = max((message.ts for message in known if remembered), key=sort_key, default="")
@@ -92,10 +92,6 @@ async def said_before_in_chat(incoming: Incoming, stores: Stores) -> tuple[Messa
     history = (await stores.threads.load(before)).history if before else ()
     asked = [index for index, message in enumerate(history) if message.role == "user" and message.addressed]
     return history[asked[-1] :] if asked else ()
-
-
-def _in_chat(job: Job) -> bool:
-    return job.place.channel.startswith("D")
 
 
 async def _read(job: Job, reader: ThreadReader, after: str) -> Conversation:

@@ -25,7 +25,7 @@ GATE_MOST_S: Final = 15.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One message in our hands. ``facts`` are what Redis knew when it was claimed, ``schema`` is the stored one.
+    """One message in our hands. ``facts`` are what Redis knew when it was claimed.
 
     ``context`` is what was said last in the same direct chat before this message opened a thread of its own. ``read``
     is what was read of the thread, to be kept if the message has to be given back.
@@ -36,7 +36,6 @@ class Job:
     incoming: Incoming
     turn_id: str
     facts: Facts = field(default_factory=Facts)
-    schema: int = 1
     context: tuple[Message, ...] = ()
     read: str = ""
 
@@ -57,11 +56,6 @@ class Job:
     def language(self) -> str | None:
         """What the person wrote in; None for English or unsure."""
         return detect(self.incoming.text)
-
-    @property
-    def waited_s(self) -> float:
-        """Seconds since the message was stored."""
-        return stored_s_ago(self.claimed)
 
     @property
     def may_be_answered(self) -> bool:
@@ -105,22 +99,11 @@ def turn_id_for(thread: ThreadKey, ts: str, edited_ts: str) -> str:
     return hashlib.sha256(f"{thread}:{ts}:{edited_ts}".encode()).hexdigest()[:32]
 
 
-def stored_s_ago(claimed: Claimed) -> float:
-    """Seconds since the message was stored, by Redis' clock and ours."""
-    return max(0.0, time.time() - claimed.enqueued_at)
-
-
 def gate_wait_s(claimed: Claimed) -> float:
     """Seconds until what waits before the door is looked at again: longer the longer it has been waiting."""
-    return min(GATE_MOST_S, max(GATE_LEAST_S, stored_s_ago(claimed) / 4))
+    return min(GATE_MOST_S, max(GATE_LEAST_S, claimed.waited_s / 4))
 
 
 def asks(incoming: Incoming) -> bool:
     """Whether answering may cost anything. A bare mention may bring a file to be read: no event tells."""
     return incoming.kind in {"question", "edit"} or (incoming.kind == "help" and incoming.files != "none")
-
-
-def where_whispered(incoming: Incoming) -> ThreadKey:
-    """Where a message to its person alone is seen: Slack shows none in a thread that has no reply yet."""
-    place = incoming.thread
-    return replace(place, thread_ts=place.channel) if place.thread_ts == incoming.ts else place

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import structlog
 
@@ -23,14 +23,11 @@ BEHIND = "is at work on what was asked before; your message is next…"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuePace:
-    """Who is told, and how often: those who have waited for ``noticeable_s``, at most ``at_once``, each ``again_s``.
+    """Who is told, and how often: as ``Mailbox.waiting`` says. Slack forgets a status after two minutes."""
 
-    Of all workers one looks in ``each_s``. Slack forgets a status after two minutes.
-    """
-
-    noticeable_s: float = 3.0
+    for_s: float = 3.0
     again_s: float = 30.0
-    at_once: int = 10
+    limit: int = 10
     each_s: float = 1.5
 
 
@@ -46,11 +43,7 @@ class Queueing:
 
     async def sweep(self) -> None:
         """Tell those who should know by now. Raises ``RedisError``."""
-        pace = self._pace
-        found = await self._mailbox.waiting(
-            for_s=pace.noticeable_s, again_s=pace.again_s, limit=pace.at_once, each_s=pace.each_s
-        )
-        for waiting in found:
+        for waiting in await self._mailbox.waiting(**asdict(self._pace)):
             incoming = Incoming.in_body(waiting.body)  # what cannot be read is its turn's business
             if incoming and incoming.kind in {"question", "edit"} and not (incoming.unproven or incoming.refused):
                 await self.tell(waiting, incoming)
@@ -63,7 +56,10 @@ class Queueing:
                 return  # its turn began while others were told
             stood_in = await self._show(delivery, incoming, waiting.place)
             if all(one.id != waiting.id for one in await self._mailbox.stored(waiting.thread)):
-                await self._take_back(delivery, incoming, stood_in=stood_in)
+                if stood_in:  # the answer overtook us: nothing will clear this any more but we
+                    await delivery.drop_placeholders(incoming.thread, AnswerKey(question_ts=incoming.ts))
+                else:
+                    await delivery.sessions.end(incoming.thread)
             elif not await self._mailbox.rests(waiting.thread):
                 await delivery.sessions.end_later(incoming.thread)  # its turn may have cleared the status before us
         except DeliveryFailed as failure:
@@ -79,15 +75,8 @@ class Queueing:
         except DeliveryFailed as failure:
             if not failure.permanent:
                 raise
-            posted = await delivery.reader.posted(incoming.thread, incoming.ts)
-            if not any(message.placeholder for message in posted):
-                await delivery.placeholder(incoming.thread, f"_Orion {text}_", AnswerKey(question_ts=incoming.ts))
-            return True
-        return False
-
-    async def _take_back(self, delivery: Delivery, incoming: Incoming, *, stood_in: bool) -> None:
-        """The answer overtook us: nothing will clear this any more but we."""
-        if stood_in:
-            await delivery.drop_placeholders(incoming.thread, AnswerKey(question_ts=incoming.ts))
         else:
-            await delivery.sessions.end(incoming.thread)
+            return False
+        if not any(message.placeholder for message in await delivery.reader.posted(incoming.thread, incoming.ts)):
+            await delivery.placeholder(incoming.thread, f"_Orion {text}_", AnswerKey(question_ts=incoming.ts))
+        return True

@@ -11,8 +11,7 @@ import structlog
 
 from agent.model.protocol import PASSING
 from agent.outcome import Failed, TurnOutcome
-from bot.queue.ending import Ending, later
-from bot.queue.queue import Mailbox
+from bot.queue.queue import Ending, Mailbox, later
 from bot.timeouts import TurnTimeouts
 from bot.turn.job import Job
 from bot.turn.status import DOCUMENTS_AWAY, MODEL_AWAY, WorkingStatus

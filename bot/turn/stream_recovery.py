@@ -13,8 +13,8 @@ from functools import partial
 from agent.texts.catalogue import say
 from bot.delivery.delivery import Delivery
 from bot.delivery.stream import AnswerStream, Streams
+from bot.queue.queue import Mailbox
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.stores import Stores
 from bot.turn.duplicates import look_again
 from bot.turn.job import Job
 
@@ -29,18 +29,10 @@ def stream_before(job: Job) -> str | None:
 class StreamedTurns:
     """The streams of one workspace's turns; without ``streams`` none is begun, and those that were are still ended."""
 
-    def __init__(self, stores: Stores, delivery: Delivery, streams: Streams | None = None) -> None:
-        self._mailbox = stores.mailbox
-        self._cancellations = stores.cancellations
+    def __init__(self, mailbox: Mailbox, delivery: Delivery, streams: Streams | None = None) -> None:
+        self._mailbox = mailbox
         self._delivery = delivery
         self._streams = streams
-
-    async def ts_of(self, job: Job) -> str | None:
-        """The ts of a stream begun for this message; empty where one may stand unknown, None where there is none."""
-        thread = job.claimed.thread
-        if await self._mailbox.marked(thread, job.mark("streams")) is None:
-            return "" if job.claimed.tries > 1 else None
-        return await self._mailbox.marked(thread, job.mark("stream")) or ""
 
     def stage(self, job: Job, before: str | None, began: Callable[[], None]) -> AnswerStream | None:
         """Where this answer may be seen while it grows. A stream begun ``before`` is finished instead.
@@ -75,14 +67,13 @@ class StreamedTurns:
 
     async def end(self, job: Job) -> None:
         """The question was taken back: what was shown gets the note that says so, goes along, or waits for the edit."""
-        streamed = await self.ts_of(job)
+        streamed, stop = stream_before(job), job.facts.stopped
         if streamed is None:
             return
         await self.drop_plan(job, streamed)
         answer_key = replace(job.answer_key(), streamed=streamed)
-        stop = await self._cancellations.stopped_at(job.incoming)
         with suppress(DeliveryFailed):
-            if await self._cancellations.gone(job.place, job.incoming.ts):
+            if job.facts.gone:
                 await self._delivery.drop_streams(job.place, answer_key)
             elif await self._delivery.end_streams(job.place, answer_key, say("stopped", job.language) if stop else ""):
                 # It is said under what was shown: not once more.

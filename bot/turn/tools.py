@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -20,18 +20,19 @@ from bot.errors import WrongUse
 from bot.settings import Settings
 
 ACTIONS: Final = ("respond", "ask_user", "finish_step", "complete", "tool_call")
-RESERVED: Final = frozenset(
-    (
-        *ACTIONS,
-        *(SEARCH, LIST_DOCUMENTS, GET_DOCUMENT, LLM_GENERATE),
-        *(GIT_LOG, GIT_SHOW, FILE_READ, WEB_SEARCH, SLACK_SEARCH),
-    )
+_OWN: Final = (
+    SEARCH,
+    LIST_DOCUMENTS,
+    GET_DOCUMENT,
+    LLM_GENERATE,
+    GIT_LOG,
+    GIT_SHOW,
+    FILE_READ,
+    WEB_SEARCH,
+    SLACK_SEARCH,
 )
+RESERVED: Final = frozenset((*ACTIONS, *_OWN))
 """Names that no server's tool can take, whether or not Orion's own is configured."""
-
-
-def _none() -> Mapping[str, Tool]:
-    return {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +40,7 @@ class Toolbox:
     """Tools that stay, and those that come and go with their servers."""
 
     tools: tuple[Tool, ...] = ()
-    served: Callable[[], Mapping[str, Tool]] = field(default=_none)
+    served: Callable[[], Mapping[str, Tool]] = dict
 
 
 @asynccontextmanager
@@ -52,7 +53,7 @@ async def open_toolbox(settings: Settings) -> AsyncIterator[Toolbox]:
         ]
         if settings.searxng_url:
             tools.append(await stack.enter_async_context(open_searxng(settings.searxng_url)))
-        served: Callable[[], Mapping[str, Tool]] = _none
+        served: Callable[[], Mapping[str, Tool]] = dict
         if servers := mcp_servers(settings):
             from agent.tools.mcp.client import open_mcp  # noqa: PLC0415 - a third of a second, for those alone who use it
 

@@ -22,6 +22,7 @@ from bot.stores.thread_mode import ThreadModes
 from bot.turn.status import MODEL_AWAY
 from tests.integration.test_end_to_end import DRAFTS, LIMIT, with_server
 from tests.integration.test_failures import QUICK
+from tests.support.dead_letters import dead_letters
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, fails, says
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, posts, running, settings_in, shown
 from tests.support.waiting import wait_until
@@ -297,7 +298,7 @@ async def test_a3_whoever_deletes_a_question_before_its_answer_hears_nothing_of_
         setting.workspace.delete(CHANNEL, ts)  # its thread is gone with it: nobody had replied
         await wait_until(lambda: done(setting), "the deletion is settled", 5)
         assert setting.workspace.messages(DIRECT) == []
-        assert await setting.orion.mailbox.dead_letters(10) == []
+        assert await dead_letters(setting.orion.mailbox, 10) == []
         gate.set()
 
 
@@ -334,7 +335,7 @@ async def test_a3_an_answer_that_cannot_be_taken_back_is_the_admins_business(tmp
         setting.workspace.delete(CHANNEL, ts)
         await wait_until(lambda: done(setting), "the deletion is settled", 5)
         assert setting.workspace.messages(DIRECT) == []
-        assert [incoming.reason for incoming in await setting.orion.mailbox.dead_letters(10)] == ["is_archived"]
+        assert [incoming.reason for incoming in await dead_letters(setting.orion.mailbox, 10)] == ["is_archived"]
 
 
 async def test_a3_a_question_in_a_direct_chat_stays_one_when_a_thread_grows_under_it(

@@ -16,9 +16,8 @@ from structlog.typing import EventDict
 
 from bot.doctor.check import Check
 from bot.doctor.doctor import examine
-from bot.queue.ending import OK, Ending
 from bot.queue.lease import Lease
-from bot.queue.queue import Claimed, Mailbox
+from bot.queue.queue import OK, Claimed, Ending, Mailbox
 from bot.queue.worker import Turns
 from bot.redis.url import client_of
 from tests.support.orion_running import settings_in

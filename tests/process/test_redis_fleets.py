@@ -15,7 +15,7 @@ from agent.thread.state import ThreadState
 from agent.thread.store import CLUSTER_SHARDS, StateFenced, ThreadStore
 from bot.queue.dead_letters import DeadLetters
 from bot.queue.lease import Lease, now
-from bot.queue.queue import Claimed, Depth, Mailbox
+from bot.queue.queue import Cancellation, Claimed, Depth, Mailbox
 from bot.redis.url import client_of
 from bot.stores.thread_mode import ThreadModes
 from bot.stores.turn_records import TurnRecords
@@ -49,7 +49,7 @@ async def _heard(redis: Redis) -> None:
 
         heard = group.create_task(listen())
         await listening.wait()
-        await mailbox.cancel(thread_of("T1"), "stopped", message_id="m")
+        await mailbox.cancel(Cancellation(thread=thread_of("T1"), reason="stopped", message_id="m"))
     assert heard.result() == "m"
     await mailbox.aclose()
 
@@ -79,7 +79,9 @@ async def test_h3_all_that_was_acknowledged_is_there_after_a_fail_over_and_handl
 
 async def _beats(mailbox: Mailbox, held: list[Claimed]) -> bool:
     try:
-        return await mailbox.beat([(claimed, Lease(now())) for claimed in held]) == []
+        leases = [Lease(now()) for _ in held]
+        await mailbox.beat(zip(held, leases, strict=True))
+        return all(lease.held() for lease in leases)
     except RedisError:
         return False
 
@@ -106,11 +108,11 @@ async def _everything_else_works(redis: Redis, mailbox: Mailbox) -> None:
 async def _a_letter_is_retried(redis: Redis, mailbox: Mailbox) -> None:
     messages = DeadLetters(redis)
     (incoming,) = await messages.newest()
-    await redis.delete(mailbox.bell_key())
+    await redis.delete(mailbox._wakeup.key)
     assert await messages.decide(incoming.entry_id, "retry")
-    assert await redis.llen(mailbox.bell_key()) == 1  # whoever waits is woken, whatever the shard
+    assert await redis.llen(mailbox._wakeup.key) == 1  # whoever waits is woken, whatever the shard
     await mailbox.wait(5)
-    assert await redis.llen(mailbox.bell_key()) == 0
+    assert await redis.llen(mailbox._wakeup.key) == 0
     (claimed,) = await mailbox.claim("w", 1)
     assert claimed.body == "dies"
     assert await mailbox.done(claimed, "ok")

@@ -10,11 +10,10 @@ from typing import Any
 from redis.asyncio import Redis
 
 from bot.gates.flow import Flow
-from bot.gates.services import GateServices, Helpers
+from bot.gates.services import GateServices
 from bot.local.model.roster import VISITOR
-from bot.queue.ending import OK, Ending
 from bot.queue.lease import Lease
-from bot.queue.queue import Claimed, Mailbox
+from bot.queue.queue import OK, Claimed, Ending, Mailbox
 from bot.slack.message import Access, Incoming
 from bot.slack.users import People
 from bot.stores.budgets import Budgets, Limits
@@ -88,7 +87,9 @@ async def gates(redis: Redis, access: Access | None = None, limits: Limits = NO_
             people=people,
             delivery=slack.delivery,
             records=TurnRecords(redis),
-            helpers=Helpers(handoff="", calls=slack.calls, workspace=slack.workspace),
+            handoff="",
+            calls=slack.calls,
+            workspace=slack.workspace,
         )
         answerer = Answerer()
         flow = Flow(services, answerer)

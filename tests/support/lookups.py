@@ -6,7 +6,7 @@ from typing import Any
 
 from agent.thread.conversation import AttachedFile
 from agent.tools.tool import Tool
-from bot.turn.lookups import WorkspaceLookups
+from bot.turn.answer import WorkspaceLookups
 
 
 async def _no_files(*_: Any) -> tuple[AttachedFile, ...]:

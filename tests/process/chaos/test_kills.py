@@ -23,6 +23,7 @@ from redis.exceptions import RedisError
 
 from bot.queue.queue import Mailbox
 from bot.redis.embedded import connect
+from tests.support.dead_letters import dead_letters
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.chaos
@@ -164,7 +165,7 @@ async def test_h3_a_message_that_kills_its_worker_ends_among_the_dead_letters(
     ended = {f"{thread} {number}" for what, thread, number, _ in await lines(redis, "log") if what == "end"}
     assert ended == {"other 2", "t 1"}
     assert await redis.lrange("told", 0, -1) == ["0 die: no end after 2 tries"]
-    (incoming,) = await mailbox.dead_letters()
+    (incoming,) = await dead_letters(mailbox)
     assert (incoming.body, incoming.tries) == ("0 die", 3)
 
 

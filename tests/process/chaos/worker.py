@@ -15,9 +15,8 @@ from pathlib import Path
 import structlog
 from redis.asyncio import Redis
 
-from bot.queue.ending import OK, Ending
 from bot.queue.lease import Lease
-from bot.queue.queue import Claimed, Mailbox
+from bot.queue.queue import OK, Claimed, Ending, Mailbox
 from bot.queue.worker import Turns
 from bot.redis.embedded import connect
 

@@ -20,8 +20,8 @@ from agent.turn.events import StepSeen
 from bot.delivery.plan_tasks import status_of, tasks_of
 from bot.delivery.stream import AnswerStream, Streams
 from bot.local.model.limits import LENIENT
-from bot.queue.ending import OK
 from bot.queue.lease import LeaseLost
+from bot.queue.queue import OK
 from bot.slack.web_api import no_lease
 from tests.support.fakes import ScriptedModel
 from tests.support.local_slack import local_slack

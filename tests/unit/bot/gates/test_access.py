@@ -22,8 +22,8 @@ from bot.cli.local import HANDBOOK, settings_for
 from bot.documents.open import corpus_of
 from bot.gates.access import KNOWN_WITHIN_S
 from bot.local.model.roster import BOT_USER, TEAM_ID, VISITOR, Channel, Member
-from bot.queue.ending import OK
 from bot.queue.lease import Lease
+from bot.queue.queue import OK
 from bot.settings import Settings
 from bot.slack.message import Access, Incoming
 from bot.stores.budgets import Limits

@@ -16,8 +16,8 @@ from agent.thread.conversation import ThreadKey
 from agent.thread.state import PendingQuestion, ThreadState
 from agent.thread.store import ThreadStore
 from bot.local.model.roster import TEAM_ID, VISITOR
-from bot.queue.ending import OK
 from bot.queue.lease import LeaseLost
+from bot.queue.queue import OK
 from tests.support.gates import gates
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, calls, says
 from tests.support.orion_running import CHANNEL, MENTION, Setting, answers, running, settings_in, shown

@@ -14,9 +14,8 @@ from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
 from bot.gates.recall import AGAIN_S
 from bot.local.model.roster import VISITOR
-from bot.queue.ending import OK, Ending, later
 from bot.queue.lease import Lease
-from bot.queue.queue import Claimed
+from bot.queue.queue import OK, Claimed, Ending, later
 from bot.slack.message import ThreadMode
 from bot.stores.thread_mode import ThreadModes
 from tests.support.gates import GateScene, gates

@@ -16,12 +16,12 @@ from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
 from agent.thread.store import ThreadStore
 from bot.gates.access import admits
-from bot.gates.stop import EarlyStops, Stops
+from bot.gates.stop import obey, stop_early
 from bot.local.model.roster import VISITOR, Member
-from bot.queue.ending import OK
-from bot.queue.queue import Mailbox
+from bot.queue.queue import OK, Cancellation, Mailbox
 from bot.slack.message import Access, Incoming, Kind
 from bot.slack.users import Person
+from bot.stores.facts import read_facts
 from bot.stores.stores import Stores, stores_over
 from tests.integration.test_end_to_end import DRAFTS, LIMIT, with_server
 from tests.support.gates import gates
@@ -203,28 +203,28 @@ async def put(stores: Stores, *kinds: Kind, user: str = "U2", after: bool = Fals
         await stores.mailbox.enqueue(str(PLACE), incoming.to_json(), event_ids=[ts])
 
 
-class Cancelled(list[tuple[str, str]]):
+class Cancelled(list[Cancellation]):
     """What was to be interrupted."""
 
-    async def __call__(self, thread: str, reason: str, *, message_id: str) -> None:
-        assert thread == str(PLACE)
-        self.append((reason, message_id))
+    async def __call__(self, wish: Cancellation) -> None:
+        assert wish.thread == str(PLACE)
+        self.append(wish)
 
 
 async def test_a6_a_late_stop_takes_back_nothing_that_was_asked_after_it(stores: Stores) -> None:
     cancelled = Cancelled()
     await put(stores, "question", after=True)
-    assert not await Stops(stores, cancelled).obey(STOP)
+    assert not await obey(STOP, stores, cancelled)
     assert cancelled == []
 
 
 async def test_a6_what_waits_behind_is_taken_back_and_a_deletion_goes_on(stores: Stores) -> None:
     cancelled = Cancelled()
     await put(stores, "delete", "question")
-    assert await Stops(stores, cancelled).obey(STOP)
+    assert await obey(STOP, stores, cancelled)
     assert cancelled == [], "the deletion at its head is no turn"
     messages = [Incoming.from_json(one.body) for one in await stores.mailbox.stored(str(PLACE))]
-    assert all([await stores.cancellations.stopped_at(incoming) for incoming in messages])
+    assert all([(await read_facts(stores, incoming, "t")).stopped for incoming in messages])
 
 
 @pytest.mark.parametrize(("asker", "obeyed"), [("U1", 1), ("U2", 0)])
@@ -232,21 +232,19 @@ async def test_a6_who_is_unknown_stops_their_own_at_once_and_others_behind_the_d
     stores: Stores, redis_client: Redis, asker: str, obeyed: int
 ) -> None:
     cancelled = Cancelled()
-    team_bot = EarlyStops(Stops(stores, cancelled), stores, access=Access())
     await put(stores, "question", user=asker)
     for _ in range(2):
-        await team_bot.receive(STOP)
-    assert [reason for reason, _ in cancelled] == ["stopped"] * obeyed
+        await stop_early(STOP, stores, cancelled, Access())
+    assert [wish.reason for wish in cancelled] == ["stopped"] * obeyed
     assert len(await stores.mailbox.stored(f"{PLACE}:stop")) == 1 - obeyed
     assert (await ThreadStore(redis_client).load(PLACE)).history == ()
 
 
 async def test_a6_their_own_among_others_is_not_theirs_to_stop_alone(stores: Stores, redis_client: Redis) -> None:
     cancelled = Cancelled()
-    team_bot = EarlyStops(Stops(stores, cancelled), stores, access=Access())
     await put(stores, "question", user="U1")
     await put(stores, "question", "edit", user="U2")
-    await team_bot.receive(STOP)
+    await stop_early(STOP, stores, cancelled, Access())
     assert cancelled == []
 
 

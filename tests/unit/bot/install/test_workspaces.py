@@ -34,10 +34,9 @@ from bot.install.installations import Installation, Installations, Seal
 from bot.install.oauth import COOKIE, MOST_A_MINUTE, OAuthCalls, States
 from bot.install.workspaces import InstalledWorkspaces, TeamBot, Workspaces
 from bot.local.model.roster import BOT_ID, BOT_USER, VISITOR
-from bot.queue.ending import Ending
 from bot.queue.lease import Lease
 from bot.queue.lease import now as monotonic
-from bot.queue.queue import Claimed
+from bot.queue.queue import Claimed, Ending
 from bot.servers.http import Pages, SlackEndpoint, build, serve
 from bot.settings import Settings
 from bot.slack.client import NotAuthorized, Workspace, open_client
@@ -349,7 +348,6 @@ def incoming(thread: str) -> tuple[Claimed, Lease]:
         tries=1,
         enqueued_at=0.0,
         leased_until=until,
-        exhausted=False,
         fence=Fence(key="f", token="t"),
     )
     return claimed, Lease(until)

@@ -19,11 +19,11 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from structlog.testing import capture_logs
 
 from bot.queue import worker as turns_module
-from bot.queue.ending import GIVEBACK, OK, Ending, dead, retry
 from bot.queue.lease import Lease, LeaseLost, now
-from bot.queue.queue import MAX_TRIES, Cancellation, Claimed, Depth, Mailbox
+from bot.queue.queue import GIVEBACK, MAX_TRIES, OK, Cancellation, Claimed, Depth, Ending, Mailbox, dead, retry
 from bot.queue.worker import Turn, Turns, backoff
 from bot.redis.embedded import connect
+from tests.support.dead_letters import dead_letters
 from tests.support.waiting import wait_until
 
 THREAD = "T1:C1:1.1"
@@ -93,7 +93,7 @@ async def hurry(redis: Redis, mailbox: Mailbox) -> None:
     ready = mailbox.ready_key(THREAD)
     for thread in await redis.zrange(ready, 0, -1):
         await redis.zadd(ready, {str(thread): 1}, xx=True)
-        await redis.lpush(mailbox.bell_key(), 1)
+        await redis.lpush(mailbox._wakeup.key, 1)
 
 
 async def empty(mailbox: Mailbox) -> bool:
@@ -195,7 +195,7 @@ async def test_h3_what_crashes_each_time_is_given_up_and_the_person_told(redis_c
         await wait_until(lambda: empty_but_dead(mailbox), "the message is among the dead letters")
     assert stage.started == ["poison"] * MAX_TRIES
     assert stage.told == [("poison", f"no end after {MAX_TRIES} tries")]
-    (incoming,) = await mailbox.dead_letters()
+    (incoming,) = await dead_letters(mailbox)
     assert (incoming.body, incoming.reason) == ("poison", f"no end after {MAX_TRIES} tries")
 
 
@@ -221,7 +221,7 @@ async def test_h3_if_nobody_can_be_told_the_message_is_buried_in_the_end(redis_c
 
     async with working(mailbox, stage):
         await wait_until(buried, "the message is among the dead letters")
-    (incoming,) = await mailbox.dead_letters()
+    (incoming,) = await dead_letters(mailbox)
     assert incoming.reason == "crashed: ConnectionResetError"
 
 
@@ -249,9 +249,9 @@ async def test_a6_stop_ends_the_running_turn_and_the_thread_goes_on(mailbox: Mai
     async with working(mailbox, stage) as worker:
         await wait_until(lambda: stage.started == ["long"], "the turn runs")
         if where == "here":
-            await worker.cancel(THREAD, "stop", message_id=await head(mailbox))
+            await worker.cancel(Cancellation(thread=THREAD, reason="stop", message_id=await head(mailbox)))
         else:
-            await mailbox.cancel(THREAD, "stop", message_id=await head(mailbox))
+            await mailbox.cancel(Cancellation(thread=THREAD, reason="stop", message_id=await head(mailbox)))
         await wait_until(lambda: stage.started == ["long", "next"], "the thread goes on", timeout=2.5)
         stage.go.set()
         await wait_until(lambda: empty(mailbox), "the mailbox is empty")
@@ -265,10 +265,10 @@ async def test_a6_a_stop_that_arrives_late_spares_the_next_turn(mailbox: Mailbox
     await put(mailbox, "long", "next")
     async with other_ears(mailbox) as heard, working(mailbox, stage) as worker:
         await wait_until(lambda: stage.started == ["long"], "the turn runs")
-        await worker.cancel(THREAD, "stop", message_id=await head(mailbox))
+        await worker.cancel(Cancellation(thread=THREAD, reason="stop", message_id=await head(mailbox)))
         await wait_until(lambda: stage.started == ["long", "next"], "the thread goes on")
         await wait_until(lambda: bool(heard), "all workers were told")
-        await worker.cancel(THREAD, "stop", message_id=heard[0].message_id)  # the same wish, late
+        await worker.cancel(heard[0])  # the same wish, late
         stage.go.set()
         await wait_until(lambda: empty(mailbox), "the mailbox is empty")
     assert stage.ended == ["next"]
@@ -299,9 +299,9 @@ async def test_a3_a_cancellation_may_mean_one_message_only(mailbox: Mailbox) -> 
     async with working(mailbox, stage) as worker:
         await wait_until(lambda: stage.started == ["edited"], "the turn runs")
         edited, later = [one.id for one in await mailbox.stored(THREAD)]
-        await worker.cancel(THREAD, "deleted", message_id=later)
+        await worker.cancel(Cancellation(thread=THREAD, reason="deleted", message_id=later))
         assert worker.in_flight == 1
-        await worker.cancel(THREAD, "edited", message_id=edited)
+        await worker.cancel(Cancellation(thread=THREAD, reason="edited", message_id=edited))
         await wait_until(lambda: stage.started == ["edited", "later"], "the thread goes on")
         stage.go.set()
     assert [lease.stopped for lease in stage.leases] == ["edited", None]
@@ -337,7 +337,7 @@ async def test_a_handler_may_clean_up_when_stopped_and_choose_its_ending(mailbox
     await put(mailbox, "q")
     async with working(mailbox, stage) as worker:
         await wait_until(lambda: worker.in_flight == 1, "the turn runs")
-        await worker.cancel(THREAD, "stop", message_id=await head(mailbox))
+        await worker.cancel(Cancellation(thread=THREAD, reason="stop", message_id=await head(mailbox)))
         await wait_until(lambda: empty_but_dead(mailbox), "the turn ended its own way")
 
 
@@ -514,7 +514,7 @@ async def test_a6_a_cancellation_that_was_swallowed_is_repeated(
     await put(mailbox, "q")
     async with working(mailbox, stage) as worker:
         await wait_until(lambda: worker.in_flight == 1, "the turn runs")
-        await worker.cancel(THREAD, "stop", message_id=await head(mailbox))
+        await worker.cancel(Cancellation(thread=THREAD, reason="stop", message_id=await head(mailbox)))
         await wait_until(lambda: empty(mailbox), "the turn was stopped", timeout=2.5)
 
 

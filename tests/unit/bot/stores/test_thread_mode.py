@@ -33,7 +33,7 @@ async def test_a2_a_thread_older_than_the_memory_may_be_lost_until_somebody_look
     assert [await thread_modes.of(thread) for thread in (OLD, NEW, DIRECT)] == ["lost", "unknown", "unknown"]
     await thread_modes.pass_by(OLD)
     assert await thread_modes.of(OLD) == "unknown"
-    assert 0 < await redis_client.ttl(thread_modes.stranger_key(OLD)) <= STRANGER_S
+    assert 0 < await redis_client.ttl(f"orion:stranger:{OLD}") <= STRANGER_S
     await thread_modes.engage(OLD)
     assert await thread_modes.of(OLD) == "engaged"
 

@@ -30,11 +30,9 @@ from bot.delivery.answer_key import AnswerKey
 from bot.events.catch_up import Served
 from bot.events.enqueue import Enqueuer
 from bot.gates.flow import Flow, read_body
-from bot.gates.services import GateServices, Helpers
-from bot.gates.stop import Cancel, EarlyStops, Stops
-from bot.queue.ending import OK, Ending
+from bot.gates.services import GateServices
 from bot.queue.lease import Lease, LeaseLost
-from bot.queue.queue import Claimed, Mailbox
+from bot.queue.queue import OK, Cancel, Cancellation, Claimed, Ending, Mailbox
 from bot.slack.message import Access, Incoming
 from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed, SlackCalls
@@ -67,7 +65,7 @@ class TeamBot:
     model: ScriptedModel
     stores: Stores
     answering: Answering
-    cancelled: list[tuple[str, str, str]]
+    cancelled: list[Cancellation]
     redis: Redis
     resting: list[str] = field(default_factory=list)
 
@@ -85,7 +83,7 @@ class TeamBot:
         services = GateServices(
             access=Access(), stores=self.stores, people=People(self.slack.calls, self.redis),
             delivery=self.slack.delivery, records=TurnRecords(self.redis),
-            helpers=Helpers(handoff="", calls=self.slack.calls, workspace=self.slack.workspace),
+            handoff="", calls=self.slack.calls, workspace=self.slack.workspace,
         )  # fmt: skip
         return Flow(services, self.answering, gates=())
 
@@ -103,14 +101,13 @@ class TeamBot:
 
     @property
     def enqueuer(self) -> Enqueuer:
-        async def cancel(thread: str, reason: str, *, message_id: str) -> None:
-            self.cancelled.append((thread, reason, message_id))
+        async def cancel(wish: Cancellation) -> None:
+            self.cancelled.append(wish)
 
         return self.reception_with(cancel)
 
     def reception_with(self, cancel: Cancel, served: Served | None = None) -> Enqueuer:
-        early_stops = EarlyStops(Stops(self.stores, cancel), self.stores, access=Access())
-        return Enqueuer(self.stores, cancel, early_stops=early_stops, served=served)
+        return Enqueuer(self.stores, cancel, Access(), served)
 
     async def claim(self) -> tuple[Claimed, Lease]:
         """A person's message; those that ask for a second look rest until ``settled``."""
@@ -245,7 +242,7 @@ async def test_a6_a_question_that_still_waits_is_stopped_too_and_once(tmp_path: 
         await at.store(ts, place)
         incoming = await at.store(at.slack.server.post("U0YOU", CHANNEL, "stop", ts), place, kind="stop", text="stop")
         (question,) = await at.mailbox.stored(str(place))
-        assert at.cancelled == [(str(place), "stopped", question.id)]
+        assert at.cancelled == [Cancellation(thread=str(place), reason="stopped", message_id=question.id)]
         assert await at.handle() == OK
         assert [text[:7] for text in at.said(place)] == ["Stopped"]
         assert at.model.decided == []
@@ -262,8 +259,8 @@ async def test_h3_a_question_stored_but_not_acknowledged_is_served_when_slack_se
         incoming = await at.store(ts, place)  # and then Redis went away, or the process died
         served = Served(redis_client)
 
-        async def cancel(thread: str, reason: str, *, message_id: str) -> None:
-            raise AssertionError((thread, reason, message_id))
+        async def cancel(wish: Cancellation) -> None:
+            raise AssertionError(wish)
 
         await at.reception_with(cancel, served).receive(incoming)
         assert await served.latest(9) == [place]
@@ -277,10 +274,10 @@ async def test_a6_a_stop_that_redis_cut_short_counts_when_slack_sends_it_again(
         await at.store(ts, place)
         refused = ["once"]
 
-        async def cancel(thread: str, reason: str, *, message_id: str) -> None:
+        async def cancel(wish: Cancellation) -> None:
             if refused:
                 raise RedisConnectionError(refused.pop())
-            at.cancelled.append((thread, reason, message_id))
+            at.cancelled.append(wish)
 
         enqueuer = at.reception_with(cancel)
         said = at.slack.server.post("U0YOU", CHANNEL, "stop", ts)
@@ -290,7 +287,7 @@ async def test_a6_a_stop_that_redis_cut_short_counts_when_slack_sends_it_again(
         for _ in range(2):
             await enqueuer.receive(stop)
         (question,) = await at.mailbox.stored(str(place))
-        assert at.cancelled == [(str(place), "stopped", question.id)]
+        assert at.cancelled == [Cancellation(thread=str(place), reason="stopped", message_id=question.id)]
 
 
 async def test_a6_a_running_turn_that_is_stopped_says_so(tmp_path: Path, redis_client: Redis) -> None:
@@ -324,9 +321,9 @@ async def test_a3_a_deleted_question_cancels_its_turn_and_gets_no_answer(tmp_pat
         place, ts = at.slack.ask()
         await at.store(ts, place)
         await at.store(ts, place, kind="delete", text="")
-        ((thread, reason, message_id),) = at.cancelled
-        assert (thread, reason) == (str(place), "deleted")
-        assert message_id
+        (wish,) = at.cancelled
+        assert (wish.thread, wish.reason) == (str(place), "deleted")
+        assert wish.message_id
         assert await at.handle() == OK
         assert await at.handle() == OK
         assert at.said(place) == []

@@ -22,9 +22,8 @@ from agent.texts.catalogue import own_words
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
 from bot.gates.flow import read_body
-from bot.queue.ending import OK
 from bot.queue.lease import Lease
-from bot.queue.queue import Mailbox
+from bot.queue.queue import OK, Mailbox
 from bot.slack.message import MESSAGE_SCHEMA, Incoming
 from bot.turn import duplicates
 from bot.turn.duplicates import PendingCheck, leave_check, put_in_order, settle

@@ -22,7 +22,7 @@ from bot.turn.status import WorkingStatus
 from tests.support.local_slack import CHAT, Slack, local_slack
 from tests.unit.bot.turn.test_status import cleared, shown
 
-AT_ONCE = QueuePace(noticeable_s=0, again_s=60)
+AT_ONCE = QueuePace(for_s=0, again_s=60)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from bot.delivery.answer_key import AnswerKey
 from bot.delivery.stream import AnswerStream, Streams, streaming
 from bot.local.model.messages import MessageLog
 from bot.local.model.roster import TEAM_ID
-from bot.queue.ending import OK
+from bot.queue.queue import OK
 from bot.slack.web_api import DeliveryFailed, no_lease
 from bot.turn.answer import Answering
 from bot.turn.duplicates import put_in_order

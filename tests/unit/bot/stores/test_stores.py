@@ -8,12 +8,10 @@ from redis.asyncio import Redis
 
 from agent.thread.conversation import ThreadKey
 from bot.events.enqueue import Enqueuer
-from bot.gates.stop import EarlyStops, Stops
 from bot.queue.queue import Mailbox
 from bot.slack.message import Access, Incoming
 from bot.stores.facts import read_facts
-from bot.stores.search_tokens import KEPT_S
-from bot.stores.stores import Stores, stores_over
+from bot.stores.stores import TOKEN_KEPT_S, Stores, stores_over
 
 PLACE = ThreadKey(team="T1", channel="C1", thread_ts="1.0")
 
@@ -49,20 +47,19 @@ async def everything(redis: Redis) -> dict[str, str]:
 async def test_d3_a_token_is_in_no_mailbox_and_no_dead_letter(redis_client: Redis) -> None:
     mailbox = Mailbox(redis_client)
     stores = stores_over(redis_client, mailbox)
-    team_bot = EarlyStops(Stops(stores, mailbox.cancel), stores, access=Access())
-    await Enqueuer(stores, mailbox.cancel, early_stops=team_bot).receive(incoming())
+    await Enqueuer(stores, mailbox.cancel, Access()).receive(incoming())
     (claimed,) = await mailbox.claim("w", 1)
     assert await token_of(stores, Incoming.from_json(claimed.body)) == "xact-secret"
     await mailbox.done(claimed, "dead", reason="given up")
     holding = [key for key, text in (await everything(redis_client)).items() if "xact-secret" in text]
-    assert holding == [stores.tokens.key(incoming())]
-    assert 0 < await redis_client.ttl(holding[0]) <= KEPT_S
+    assert holding == [stores.token_key(incoming())]
+    assert 0 < await redis_client.ttl(holding[0]) <= TOKEN_KEPT_S
     await mailbox.aclose()
 
 
 async def test_d3_each_version_of_a_message_has_its_own(redis_client: Redis) -> None:
     stores = stores_over(redis_client, Mailbox(redis_client))
-    await stores.tokens.keep(incoming())
+    await stores.keep_token(incoming())
     assert await token_of(stores, incoming(action_token="", edited_ts="2.0")) == ""
-    await stores.tokens.keep(incoming(action_token=""))
+    await stores.keep_token(incoming(action_token=""))
     assert await token_of(stores, incoming(action_token="")) == "xact-secret"
