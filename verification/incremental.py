@@ -14,13 +14,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
+from verification.markup.lines import ITEM, ends_in_colon
 from verification.types import Draft, Verdict
 
 _GAP: Final = re.compile(r"\n[ \t]*(?:\n[ \t]*)*\n(?=[^\n])")
 _TICKS: Final = re.compile(r"`{3,}|^[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(~{3,})", re.MULTILINE)
-_ITEM: Final = re.compile(r"(?:[-*+•◦▪▫‣▸☐☑]|\d{1,9}[.)])[ \t\u00a0]")
 _MAYBE_ITEM: Final = re.compile(r"[-*+•◦▪▫‣▸☐☑]|\d{1,9}[.)]?")
-_LEADS_ON: Final = re.compile(r"[:：](?:\s*\[[0-9, ]+\])*[\s*_]*$")
 _TITLE: Final = re.compile(r" {0,3}#{1,6}(?:\s.*)?|(?:\*{1,2}|__)[^*\n]{1,200}(?:\*{1,2}|__):?\s*")
 
 _OF_THE_WHOLE: Final = frozenset({"cites_sources", "claim_supported"})
@@ -72,7 +71,7 @@ def _cuts(text: str) -> Iterator[int]:
     for gap in _GAP.finditer(text):
         piece, start = text[start : gap.start()], gap.end()
         fence = _open_fence(piece, fence)
-        is_list = is_list or any(_ITEM.match(line.lstrip()) for line in piece.split("\n"))
+        is_list = is_list or any(ITEM.match(line) for line in piece.split("\n"))
         if piece.strip() and not fence and not _goes_on(piece, _line_at(text, start), is_list=is_list):
             yield start
             is_list = False
@@ -86,11 +85,11 @@ def _line_at(text: str, start: int) -> str:
 def _goes_on(piece: str, line: str, *, is_list: bool) -> bool:
     """Whether the ``line`` after a gap belongs to the block that ends in ``piece``, or may yet turn out to."""
     last = piece.rstrip().rpartition("\n")[2]
-    if line[0] in " \t" or _LEADS_ON.search(last) or _TITLE.fullmatch(last):
+    if line[0] in " \t" or ends_in_colon(last) or _TITLE.fullmatch(last):
         return True  # what is indented belongs to a list, or is code
     if last.lstrip().startswith("|"):
         return line.startswith("|")
-    return is_list and bool(_ITEM.match(line) or _MAYBE_ITEM.fullmatch(line))
+    return is_list and bool(ITEM.match(line) or _MAYBE_ITEM.fullmatch(line))
 
 
 def _open_fence(piece: str, fence: str) -> str:

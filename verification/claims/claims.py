@@ -11,25 +11,20 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
-from itertools import islice, takewhile
-from typing import NamedTuple
+from itertools import islice, pairwise, takewhile
 
 from verification.claims.headlines import digits, is_sentence, label_end, opens_with_sentence, own_digits
 from verification.claims.sharing import LISTED, Kind, Sentence, at_the_edges, shared, union
 from verification.claims.small_talk import is_bare_answer, is_interjection, states_nothing
 from verification.evidence.code_lines import pieces
 from verification.evidence.passages import readable, sentence_spans
+from verification.markup.lines import CITATION, TextLine, ends_in_colon, lines
+from verification.markup.lines import Kind as LineKind
 from verification.types import Claim
 
-_FENCE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _HIDDEN = re.compile(r"`[^`\n]*`|<[^<>\n]*>|https?://\S+")
-_CITATION = re.compile(r"\[(\d{1,12}(?:\s*[,;–-]\s*\d{1,12})*)\](?!\()")
-_ITEM = re.compile(r"[ \t]*(?:[-*•◦▪▸‣–+☐☑]|\d{1,3}[.)]|[a-z][.)])[ \t]+")
-_HEADING = re.compile(r"#{1,6}[ \t]|\*{1,2}[^*\n]*[^*\n.!?。！？:：]\*{1,2}$")
-# These are matched against a line without the white space at its ends: anything else would be quadratic in it.
-_RULING = re.compile(r"[-|+─═┼:=_* \t]{3,}$")
-_ROW = re.compile(r"\|.*\|$")
-_COLON_END = re.compile(r"[:：][*_~\s]*$")
+# A bold line that ends as a sentence or an introduction does is no heading.
+_NO_HEADING = re.compile(r"\*.*(?:[.!?。！？:：]\*{1,2}|\*:)")
 _ONLY_LABEL = re.compile(
     r"(?:\W*(?:sources?|quellen?|fuentes?|sumber|see|siehe|voir|véase|lihat|出典|来源|参考))?\W*", re.IGNORECASE
 )
@@ -38,24 +33,15 @@ _BARE_LINK = re.compile(r"(?<![`|<\w])(?:<https?://[^\s<>|]+>|https?://[^\s<>|`]
 _TWO_WORDS = re.compile(r"[^\W_][\W_]+[^\W_]")
 _LATE = re.compile(r"(?:\[[\d\s,;–-]+\]\s*)+")
 _SPACE = re.compile(r"\s")
-_NO_LINE_END = re.compile(r"[^\n]")
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _LONGEST_RANGE = 31  # numbers
-_LONGEST_LINE = 2_000
 _LONGEST_SECTION = 60
 _TITLES: frozenset[Kind] = frozenset({"heading", "head"})
 _INTRODUCING: frozenset[Kind] = frozenset({"intro", "lead"})
-_APART: frozenset[Kind] = frozenset({"heading", "head", "row"})
-
-
-class _Line(NamedTuple):
-    """One line with a kind; ``group`` is the same for lines that share citations (a paragraph, an item, a row)."""
-
-    start: int
-    end: int
-    kind: Kind
-    group: int
-    indent: int
+_APART: frozenset[Kind | None] = frozenset({"heading", "head", "row"})
+_ITEMS: frozenset[Kind | None] = frozenset({"item", "lead"})
+_KINDS: dict[LineKind, Kind] = {"text": "text", "heading": "heading", "item": "item", "row": "row", "head": "head"}
+_NO_LINE = TextLine(0, 0, "blank", 0)
 
 
 def claims(text: str, known: str = "", *, judged: bool = False) -> tuple[Claim, ...]:
@@ -65,28 +51,22 @@ def claims(text: str, known: str = "", *, judged: bool = False) -> tuple[Claim, 
     an opening or a closing without a citation is a claim for it to decide.
     """
     plain = readable(text)
-    shown, tabled = _prose(plain)
-    sentences = shared([sentence for line in _lines(shown, tabled) for sentence in _sentences(shown, line)])
+    lined = [*lines(plain)]
+    sentences = shared([sentence for place in _places(plain, lined) for sentence in _sentences(plain, *place)])
     if judged:
-        sentences = at_the_edges(sentences, shown)
+        sentences = at_the_edges(sentences, plain)
     told = [
         Claim(text=text[s.start : s.end], start=s.start, end=s.end, cited=s.cited)
-        for s in _alone(_telling(shown, sentences, known), shown)
+        for s in _alone(_telling(plain, sentences, known), plain)
         if s.states and s.end > s.start
     ]
     coded = [
         Claim(text=text[start:end], start=start, end=end, cited=_round(sentences, start, end), code=code)
-        for start, end, code in _code(plain, shown)
+        for line in lined
+        if line.kind == "fence"
+        for start, end, code in pieces(plain[line.content : line.end].rstrip().removesuffix("```"), line.content)
     ]
     return tuple(sorted([*told, *coded], key=lambda claim: claim.start)) if coded else tuple(told)
-
-
-def _code(text: str, shown: str) -> Iterator[tuple[int, int, bool]]:
-    """The runs of lines in those code blocks that are no tables."""
-    for fence in _FENCE.finditer(text):
-        inside = fence.group().removesuffix("```") if len(fence.group()) > 5 else "```"  # noqa: PLR2004  # two fences
-        if not shown[fence.start() : fence.end()].strip():
-            yield from pieces(inside[3:], fence.start() + 3)
 
 
 def _round(sentences: list[Sentence], start: int, end: int) -> tuple[int, ...]:
@@ -110,7 +90,7 @@ def cited_ids(text: str) -> tuple[int, ...]:
     if "[" not in text:
         return ()
     found: dict[int, None] = {}
-    for match in _CITATION.finditer(_HIDDEN.sub(_blank, text)):
+    for match in CITATION.finditer(_HIDDEN.sub(lambda hidden: " " * len(hidden[0]), text)):
         if match[1].isdecimal():
             found[int(match[1])] = None
             continue
@@ -121,128 +101,45 @@ def cited_ids(text: str) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _blank(match: re.Match[str]) -> str:
-    hidden = match.group()
-    return _NO_LINE_END.sub(" ", hidden) if "\n" in hidden else " " * len(hidden)
-
-
-Tabled = dict[int, Kind]
-"""Where the lines of tables set in code blocks begin: their heads (``head``) and their rows (``row``)."""
-
-
-def _prose(text: str) -> tuple[str, Tabled]:
-    """The text with code blocks blanked out; a block that holds a table keeps its rows."""
-    tabled: Tabled = {}
-
-    def kept(match: re.Match[str]) -> str:
-        return _table(match.group(), match.start(), tabled) or _blank(match)
-
-    return _FENCE.sub(kept, text), tabled
-
-
-def _table(block: str, start: int, tabled: Tabled) -> str:
-    """The head and the rows of a table set in a code block, everything else blank; empty if it is no table."""
-    lines = block.removeprefix("```").removesuffix("```").splitlines(keepends=True)
-    ruling = next((i for i, line in enumerate(lines[:4]) if line.strip() and _RULING.match(line.strip())), None)
-    if ruling is None or ruling == 0:
-        return ""
-    position = start + 3
-    for index, line in enumerate(lines):
-        if index >= ruling - 1:
-            tabled[position] = "head" if index < ruling else "row"
-        position += len(line)
-    shown = [
-        line if index == ruling - 1 or index > ruling else _NO_LINE_END.sub(" ", line)
-        for index, line in enumerate(lines)
-    ]
-    tail = "   " if block.endswith("```") and len(block) > 5 else ""  # noqa: PLR2004  # two fences need six characters
-    return "   " + "".join(shown) + tail
-
-
-def _lines(text: str, tabled: Tabled) -> Iterator[_Line]:
-    """The lines that may hold sentences, with their kind and group."""
-    group, position, previous = 0, 0, ""
-    lines = _unwrapped(text, tabled)
-    apart = False
-    for index, line in enumerate(lines):
-        start, position = position, position + len(line) + 1
-        bare = line.strip()
-        if not bare or _RULING.match(bare):
-            group, previous = group + 1, ""
-            continue
-        kind: Kind = "head" if _is_table_head(lines, index) else tabled.get(start) or _kind(line, previous)
-        marker = _ITEM.match(line)
-        group += bool(marker) or apart or kind in _APART
-        apart = kind in _APART
-        indent = len(line) - len(line.lstrip())
-        if kind == "item" and _introduces(lines, index, indent):
-            kind = "lead"
-        offset = marker.end() if marker else 0
-        yield _Line(start=start + offset, end=start + len(line), kind=kind, group=group, indent=indent)
-        previous = line
-
-
-def _introduces(lines: list[str], index: int, indent: int) -> bool:
-    """Whether an item ends in a colon, or the next line is an item set in deeper."""
-    following = lines[index + 1] if index + 1 < len(lines) else ""
-    is_deeper = bool(_ITEM.match(following)) and len(following) - len(following.lstrip()) > indent
-    return is_deeper or bool(_COLON_END.search(_CITATION.sub("", lines[index])))
-
-
-def _unwrapped(text: str, tabled: Tabled) -> list[str]:
-    """The lines; one that goes on in small letters is joined to the one before (a space for the break)."""
-    lines: list[str] = []
-    position = 0
-    for line in text.split("\n"):
-        goes_on = line.lstrip()[:1].islower() and not _ITEM.match(line) and position not in tabled
-        position += len(line) + 1
-        if (
-            goes_on
-            and lines
-            and lines[-1].strip()
-            and not _COLON_END.search(lines[-1])
-            and len(lines[-1]) < _LONGEST_LINE
-        ):
-            lines[-1] += " " + line
+def _places(text: str, lined: list[TextLine]) -> Iterator[tuple[TextLine, Kind, int]]:
+    """The lines that may hold sentences, each with its kind and the group of lines that it shares citations with."""
+    group = 0
+    above, kind_above = _NO_LINE, None
+    for line, below in pairwise([*lined, _NO_LINE]):
+        written = text[line.start : line.end]
+        kind = _KINDS.get(line.kind)
+        if kind is None:
+            group += 1
         else:
-            lines.append(line)
-    return lines
+            if kind == "heading" and _NO_HEADING.fullmatch(CITATION.sub("", written).strip()):
+                kind = "text"
+            if kind == "text" and line.indent and (kind_above in _ITEMS or above.indent):
+                kind = "item"  # it hangs below one
+            if kind == "item" and (ends_in_colon(written) or (below.kind == "item" and below.indent > line.indent)):
+                kind = "lead"
+            group += line.content > line.start or kind in _APART or kind_above in _APART
+            yield line, kind, group
+        above, kind_above = line, kind
 
 
-def _is_table_head(lines: list[str], index: int) -> bool:
-    if "|" not in lines[index]:
-        return False
-    following = lines[index + 1] if index + 1 < len(lines) else ""
-    return bool(_ROW.match(lines[index].strip()) and _RULING.match(following.strip()) and "-" in following)
-
-
-def _kind(line: str, previous: str) -> Kind:
-    if _HEADING.match(_CITATION.sub("", line).strip()):
-        return "heading"
-    if _ROW.match(line.strip()):
-        return "row"
-    indented = line[:1] in " \t" and bool(previous) and bool(_ITEM.match(previous) or previous[:1] in " \t")
-    return "item" if _ITEM.match(line) or indented else "text"
-
-
-def _sentences(text: str, line: _Line) -> Iterator[Sentence]:
-    piece = text[line.start : line.end].replace("\n", " ")
+def _sentences(text: str, line: TextLine, kind: Kind, group: int) -> Iterator[Sentence]:
+    piece = text[line.content : line.end].replace("\n", " ")
     language = None if piece.isascii() else "ja" if _CJK.search(piece) else "de"
     spans = [*_with_late_citations(piece, [*sentence_spans(piece, language)])]
     for start, end in spans:
         written = piece[start:end]
         cited = cited_ids(written)
-        bare = _CITATION.sub("", written) if cited else written
-        introduces = end == spans[-1][1] and line.kind == "text" and bool(_COLON_END.search(bare))
-        kind: Kind = "intro" if introduces else line.kind
+        bare = CITATION.sub("", written) if cited else written
+        introduces = end == spans[-1][1] and kind == "text" and ends_in_colon(bare)
+        role: Kind = "intro" if introduces else kind
         yield Sentence(
-            start=line.start + start,
-            end=line.start + end,
-            kind=kind,
-            group=line.group,
+            start=line.content + start,
+            end=line.content + end,
+            kind=role,
+            group=group,
             indent=line.indent,
             cited=cited,
-            states=_states(bare, kind, cited=bool(cited)),
+            states=_states(bare, role, cited=bool(cited)),
             refers=bool(cited) and _is_only_label(_BARE_LINK.sub("", bare)),
         )
 
@@ -278,7 +175,7 @@ def _states(bare: str, kind: Kind, *, cited: bool) -> bool:
 def _telling(text: str, sentences: list[Sentence], known: str) -> list[Sentence]:
     """The sentences, with those that state something although they look as if they did not."""
     quiet = [index for index, sentence in enumerate(sentences) if not sentence.states and not sentence.refers]
-    written = {i: _CITATION.sub("", text[sentences[i].start : sentences[i].end]) for i in quiet}
+    written = {i: CITATION.sub("", text[sentences[i].start : sentences[i].end]) for i in quiet}
     own = {i: own_digits(words) for i, words in written.items()}
     given: frozenset[str] = frozenset()
     if any(own.values()):

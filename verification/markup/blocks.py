@@ -11,7 +11,6 @@ from typing import ClassVar, NamedTuple
 
 from verification.markup import links, tables
 from verification.markup.edits import ZERO_WIDTH, Page, applied
-from verification.markup.fence import mended
 from verification.markup.inline import mend
 from verification.markup.scanner import QUOTE, Fence, fences
 from verification.types import Dialect
@@ -24,6 +23,12 @@ _TASK = re.compile(r"\[([ xX])\](?:[ \t]+|$)")
 _NOTE = re.compile(r"[ \t]{0,3}\[(\^)(\w[\w.-]{0,40})\](:)")
 _ALERT = re.compile(r"\[!([A-Za-z]+)\][ \t]*$")
 _RULE = re.compile(r"([-*_])(?:[ \t]*\1){2,}")
+_LANGUAGE = re.compile(r"([A-Za-z][\w+#.-]{0,30})(?:[ \t]*(?:\{.*\}|[\w-]+=.*))?$")
+_LANGUAGE_NAMES = (
+    "bash sh shell zsh console python py json yaml yml toml ini sql html css js javascript ts typescript go rust java"
+    " c cpp csharp cs php ruby rb xml diff text txt plaintext markdown md dockerfile makefile graphql kotlin swift"
+)
+_LANGUAGES = frozenset(_LANGUAGE_NAMES.split())
 _STRUCTURAL = frozenset(">#-*+•_=[|0123456789")
 
 
@@ -318,7 +323,7 @@ class Layout:
 
     def _fence(self, fence: Fence) -> None:
         """A fence in Slack's form."""
-        form = mended(self.text, fence, self.page.dialect)
+        form = _mended(self.text, fence, self.page.dialect)
         if form != self.text[fence.start : fence.end]:
             if fence.quoted:
                 self.page.fault("quote", fence.start, fence.end)
@@ -332,3 +337,41 @@ class Layout:
         "[": (_definition,),
     }
     """What a line may be, by what it begins with."""
+
+
+def _mended(text: str, fence: Fence, dialect: Dialect) -> str:
+    """A fence in the form that Slack shows: three ticks, no language, closed, on lines of its own.
+
+    The bytes of the code stay, but for quote marks and the indentation of the fence. Three ticks inside the code would
+    end the block in Slack, so a zero-width space parts them.
+    """
+    if fence.inline and dialect == "mrkdwn" and fence.info.lower() not in _LANGUAGES:
+        return text[fence.start : fence.end]
+    body = _code(text, fence)
+    ticks, info = fence.ticks, fence.info
+    if dialect == "mrkdwn":
+        if info and not ((body or fence.closed) and _is_language(fence)):
+            body = info + ("\n" + body if body else "")
+        ticks, info = "```", ""
+        body = body.replace("```", f"``{ZERO_WIDTH}`")
+    form = f"{ticks}{info}\n{body}\n{ticks}" if body else f"{ticks}{info}\n{ticks}"
+    before = text[fence.start - 1] if fence.start else "\n"
+    after = text[fence.end] if fence.end < len(text) else "\n"
+    return ("" if before == "\n" else "\n") + form + ("" if after == "\n" else "\n")
+
+
+def _is_language(fence: Fence) -> bool:
+    """Whether the words behind the ticks name a language; where the code may begin there, only a known one does."""
+    return fence.info.lower() in _LANGUAGES if fence.inline else bool(_LANGUAGE.fullmatch(fence.info))
+
+
+def _code(text: str, fence: Fence) -> str:
+    """The code without quote marks and without the fence's own indentation."""
+    body = text[fence.body : fence.body_end]
+    if not fence.closed:
+        body = body.rstrip("\n")
+    if fence.quoted:
+        return "\n".join(QUOTE.sub("", line, count=1) for line in body.split("\n"))
+    if not fence.indent:
+        return body
+    return "\n".join(line[min(fence.indent, len(line) - len(line.lstrip(" \t"))) :] for line in body.split("\n"))

@@ -94,13 +94,13 @@ def _bare_urls(text: str) -> Iterator[Edit]:
 
 def _cited(match: re.Match[str], urls: dict[int, str], dialect: Dialect) -> str:
     """A citation as links to those of its sources that have an address; a link that stands there already stays."""
-    numbers = [int(number) for number in match[1].split(",")] if match[1] else []
-    if urls.keys().isdisjoint(numbers):
+    numbers = [number.strip() for number in match[1].split(",")] if match[1] else []
+    if urls.keys().isdisjoint(map(int, numbers)):
         return match[0]
-    return "".join(_link(number, urls.get(number, ""), dialect) for number in numbers)
+    return "".join(_link(number, urls.get(int(number), ""), dialect) for number in numbers)
 
 
-def _link(number: int, url: str, dialect: Dialect) -> str:
+def _link(number: str, url: str, dialect: Dialect) -> str:
     if not url:
         return f"[{number}]"
     if dialect == "mrkdwn":

@@ -37,10 +37,10 @@ def test_f4_the_units_of_a_text() -> None:
 
 def test_f4_depth_and_numbers_of_items() -> None:
     units = outline("3. a\n   - b\n4. c:\n")
-    assert [(unit.indent, unit.number, unit.first, unit.introduces) for unit in units] == [
-        (0, 3, 3, False),
-        (3, None, 1, False),
-        (0, 4, 3, True),
+    assert [(unit.indent, unit.number, unit.introduces) for unit in units] == [
+        (0, 3, False),
+        (3, None, False),
+        (0, 4, True),
     ]
 
 
