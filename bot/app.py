@@ -33,17 +33,17 @@ from bot.documents.sync import Syncing
 from bot.documents.vectors import vectors_meanwhile
 from bot.errors import WrongUse
 from bot.events.admin_commands import AdminChat
-from bot.events.catch_up import CatchingUp, Intake, Served
+from bot.events.catch_up import CatchingUp, Served
 from bot.events.enqueue import Enqueuer
 from bot.events.home import home_figures
 from bot.events.interactions import Complaint, Feedback
-from bot.events.listeners import Listeners, Services, register
+from bot.events.listeners import Services, register
 from bot.gates.flow import Flow
 from bot.gates.handoff import offers_human
 from bot.gates.services import GateServices
 from bot.install.connect import open_slack
 from bot.install.oauth import InstallPages
-from bot.install.workspaces import DeliveryOf, TeamBot, Workspaces, heed_uninstalling
+from bot.install.workspaces import TeamBot, Workspaces, heed_uninstalling
 from bot.queue.queue import Cancel, Mailbox
 from bot.queue.worker import DRAIN_S, Turns
 from bot.redis.connect import open_redis
@@ -53,7 +53,6 @@ from bot.servers.socket_mode import SocketFront
 from bot.settings import Settings
 from bot.slack.client import Workspace, build_app
 from bot.slack.files import Attachments
-from bot.slack.history import ThreadReader
 from bot.slack.message import Access
 from bot.slack.rate_limits import RateLimits
 from bot.slack.search import SlackSearching
@@ -221,11 +220,14 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         listeners = register(app, team_bots.services(settings.admins, workspaces, turns.cancel), tasks)
         app_token = settings.slack_app_token.get_secret_value()
         front = SocketFront(app, app_token, first_pause_s=timeouts.socket_pause_s) if socket else None
-        intake = _intake(front, listeners, workspaces.delivery_of)
+        catching_up = CatchingUp(
+            redis, listening=front.ready if front else _always, take=listeners.take, delivery_of=workspaces.delivery_of,
+            prefix=prefix, recent_s=settings.catch_up_s,
+        )  # fmt: skip
         yield Orion(
             redis=redis, engine=engine, mailbox=mailbox, turns=turns, observers=observers, records=observers.records,
             app=app, socket=front,
-            catching_up=CatchingUp(redis, intake, prefix=prefix, recent_s=settings.catch_up_s),
+            catching_up=catching_up,
             circuits=team_bots.circuits, installing=slack.installing,
             token=None if settings.many_workspaces else TokenCheck(slack.client),
             pausing=stores.pausing,
@@ -345,14 +347,9 @@ def _turns_per_workspace(settings: Settings, concurrency: int) -> int:
     return settings.turns_per_workspace or (max(1, concurrency // 2) if settings.many_workspaces else 0)
 
 
-def _intake(front: SocketFront | None, listeners: Listeners, delivery: DeliveryOf) -> Intake:
-    async def listening() -> bool:
-        return front is None or await front.ready()
-
-    async def reader_of(team: str) -> ThreadReader:
-        return (await delivery(team)).reader
-
-    return Intake(listening=listening, take=listeners.take, reader_of=reader_of)
+async def _always() -> bool:
+    """Over HTTP events can always arrive."""
+    return True
 
 
 def _access(settings: Settings) -> Access:

@@ -10,7 +10,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any, Final
 
 import structlog
@@ -18,8 +18,9 @@ from redis.asyncio import Redis
 from redis.exceptions import LockError, RedisError
 
 from agent.thread.conversation import ThreadKey
+from bot.install.workspaces import DeliveryOf
 from bot.queue.lease import heed_cancellation
-from bot.slack.history import ANSWER_EVENT, ThreadReader, is_direct, is_own, sort_key
+from bot.slack.history import ANSWER_EVENT, is_direct, is_own, sort_key
 from bot.slack.message import Own
 from bot.slack.payload import mapping, string
 from bot.slack.web_api import DeliveryFailed
@@ -78,27 +79,19 @@ class Served:
         await self.redis.zrem(self.key, str(thread))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Intake:
-    """Where messages come in. ``listening`` tells whether events can arrive right now, ``take`` is what an event does.
-
-    ``reader_of`` reads a team's conversations and raises ``DeliveryFailed`` for one that is not served.
-    """
-
-    listening: Callable[[], Awaitable[bool]]
-    take: Callable[[dict[str, Any], Own], Awaitable[object]]
-    reader_of: Callable[[str], Awaitable[ThreadReader]]
-
-
 @dataclass(slots=True)
 class CatchingUp:
     """Notes that Orion listens, and looks up what it missed. ``clock`` gives seconds since 1970, as timestamps do.
 
-    ``recent_s`` is how far back it looks at most; 0 never looks.
+    ``listening`` tells whether events can arrive right now, ``take`` is what an event does. ``recent_s`` is how far
+    back it looks at most; 0 never looks.
     """
 
     redis: Redis
-    intake: Intake
+    _: KW_ONLY
+    listening: Callable[[], Awaitable[bool]]
+    take: Callable[[dict[str, Any], Own], Awaitable[object]]
+    delivery_of: DeliveryOf
     prefix: str = "orion"
     recent_s: float = RECENT_S
     clock: Callable[[], float] = time.time
@@ -129,7 +122,7 @@ class CatchingUp:
 
         Raises ``RedisError`` and ``DeliveryFailed`` where nothing was noted: the next beat looks again.
         """
-        if not await self.intake.listening():
+        if not await self.listening():
             return
         now = self.clock()
         if await self._away_s(now) < AWAY_S:
@@ -175,7 +168,7 @@ class CatchingUp:
 
         In a direct chat each message that has replies is a thread of its own.
         """
-        reader = await self.intake.reader_of(place.team)
+        reader = (await self.delivery_of(place.team)).reader
         own = await reader.own()
         said = [one for one in await reader.since(place, oldest) if sort_key(string(one, "ts")) >= sort_key(oldest)]
         answered = {question for one in said if (question := _answered_by(one, own))}
@@ -186,7 +179,7 @@ class CatchingUp:
                 count += await self._in_place(replace(place, thread_ts=ts), oldest)
             elif ts not in answered:
                 count += 1
-                await self.intake.take(_envelope(place, message, own), own)
+                await self.take(_envelope(place, message, own), own)
         return count
 
 

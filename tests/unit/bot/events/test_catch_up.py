@@ -16,11 +16,11 @@ from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
 from agent.thread.conversation import ThreadKey
-from bot.events.catch_up import PLACES_KEPT, CatchingUp, Intake, Served
+from bot.delivery.delivery import Delivery
+from bot.events.catch_up import PLACES_KEPT, CatchingUp, Served
 from bot.local.model.limits import LENIENT
 from bot.local.model.roster import TEAM_ID
 from bot.local.server import LocalWorkspace
-from bot.slack.history import ThreadReader
 from bot.slack.web_api import DeliveryFailed
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in
 from tests.support.waiting import wait_until
@@ -175,12 +175,12 @@ async def test_h3_a_short_absence_or_a_zero_needs_no_looking(away_s: float, rece
 
 
 class Nowhere:
-    """A team's reader that cannot read."""
+    """A team whose conversations cannot be read."""
 
     def __init__(self, failure: DeliveryFailed) -> None:
         self.failure = failure
 
-    async def __call__(self, _team: str) -> ThreadReader:
+    async def __call__(self, _team: str) -> Delivery:
         raise self.failure
 
 
@@ -211,8 +211,8 @@ async def test_h3_a_place_that_is_gone_is_forgotten_and_a_slack_that_is_away_put
     reason: str, *, permanent: bool, kept: bool, caught_up: bool, redis_client: Redis
 ) -> None:
     await Served(redis_client).note(PLACE)
-    intake = Intake(listening=yes, take=nothing, reader_of=Nowhere(DeliveryFailed(reason, permanent=permanent)))
-    catching_up = CatchingUp(redis_client, intake)
+    nowhere = Nowhere(DeliveryFailed(reason, permanent=permanent))
+    catching_up = CatchingUp(redis_client, listening=yes, take=nothing, delivery_of=nowhere)
     away = time.time() - AWAY_S
     await redis_client.set(catching_up.heartbeat_key, away)
     if caught_up:
@@ -226,14 +226,11 @@ async def test_h3_a_place_that_is_gone_is_forgotten_and_a_slack_that_is_away_put
 
 
 async def test_h3_who_does_not_listen_says_nothing_and_who_looks_is_alone(redis_client: Redis) -> None:
-    deaf = CatchingUp(
-        redis_client, Intake(listening=no, take=nothing, reader_of=Nowhere(DeliveryFailed("", permanent=True)))
-    )
+    nowhere = Nowhere(DeliveryFailed("", permanent=True))
+    deaf = CatchingUp(redis_client, listening=no, take=nothing, delivery_of=nowhere)
     await deaf.beat()
     assert not await redis_client.exists(deaf.heartbeat_key)
-    second = CatchingUp(
-        redis_client, Intake(listening=yes, take=nothing, reader_of=Nowhere(DeliveryFailed("", permanent=True)))
-    )
+    second = CatchingUp(redis_client, listening=yes, take=nothing, delivery_of=nowhere)
     await redis_client.set(second.heartbeat_key, "not a number")
     await second.beat()
     assert float(await redis_client.get(second.heartbeat_key) or 0) > time.time() - 60
