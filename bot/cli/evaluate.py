@@ -9,19 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bot.cli.output import (
-    JsonOption,
-    JudgeOption,
-    LocalOption,
-    log_errors_only,
-    note,
-    prefix_of,
-    print_json,
-    print_table,
-    run,
-    with_judge,
-    with_redis,
-)
+from bot.cli import output
 from bot.errors import WrongUse
 
 if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
@@ -39,7 +27,7 @@ def grounding(
     predictions: Annotated[
         Path | None, typer.Option(metavar="OUT.jsonl", help="Write {id, score, supported, rules} a line.")
     ] = None,
-    as_json: JsonOption = False,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Claims against sources: {id, source, claim, supported, question?, group?} a line."""
     from bot.evals.grounding import evaluate
@@ -52,18 +40,18 @@ def grounding(
 @app.command()
 def verifier(
     files: FilesArgument,
-    judge: JudgeOption = False,
+    judge: output.JudgeOption = False,
     keep: Annotated[bool, typer.Option("--keep", help="Show the totals in `orion stats`.")] = False,
-    as_json: JsonOption = False,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Wrong passes and wrong fails of the verifier: {id, text, question?, sources?, passes, kind?} a line."""
     from bot.evals.verifier import evaluate_verifier
 
-    reports = with_judge(lambda asked: evaluate_verifier(files, asked), wanted=judge)
+    reports = output.with_judge(lambda asked: evaluate_verifier(files, asked), wanted=judge)
     _show(reports, as_json=as_json)
     if keep:
-        with_redis(lambda redis: _keep(redis, reports))
-        note("Kept: orion stats shows these totals beside the pass rate.")
+        output.with_redis(lambda redis: _keep(redis, reports))
+        output.note("Kept: orion stats shows these totals beside the pass rate.")
 
 
 async def _keep(redis: Redis, reports: Sequence[Report]) -> None:
@@ -86,7 +74,7 @@ async def _keep(redis: Redis, reports: Sequence[Report]) -> None:
 @app.command()
 def retrieval(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, metavar="FILE.json")],
-    as_json: JsonOption = False,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Ranking: {docs: {id: {title, text}}, queries: {id: text}, qrels: {query: {doc: gain}}}.
 
@@ -97,7 +85,7 @@ def retrieval(
     from bot.evals.retrieval import evaluate_retrieval
     from bot.settings import load_settings
 
-    log_errors_only()
+    output.log_errors_only()
     try:
         settings = load_settings()
         database = settings.knowledge_url.get_secret_value()
@@ -113,7 +101,7 @@ def answers(
     file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, metavar="FILE.jsonl")],
     docs: Annotated[Path, typer.Option(help="Folder of the documents that the questions are about.")],
     report: Annotated[Path | None, typer.Option(metavar="OUT.html", help="Write a page with every answer.")] = None,
-    as_json: JsonOption = False,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Questions through the whole agent: {id, question, expect: texts or null, thread?, kind?} a line.
 
@@ -123,21 +111,21 @@ def answers(
     from bot.evals.report import report_page
     from bot.settings import check_addresses, load_settings
 
-    log_errors_only()
+    output.log_errors_only()
     settings = check_addresses(load_settings())
     if report:
         _check_writable(report, [file], "--report")
-    asked = run(ask_all(settings, file, docs))
+    asked = output.run(ask_all(settings, file, docs))
     _show(asked.figures(), as_json=as_json)
     if asked.pushed:
-        note(asked.pushed)
+        output.note(asked.pushed)
     if report:
         try:
             report.write_text(report_page(asked), encoding="utf-8", newline="\n")
         except OSError as error:
             message = f"{report} cannot be written: {error.strerror}. Name another file for --report."
             raise WrongUse(message) from None
-        note(f"{report}: every question with its answer. Keep it where the documents' text may be.")
+        output.note(f"{report}: every question with its answer. Keep it where the documents' text may be.")
 
 
 def _check_writable(out: Path, read: Sequence[Path], option: str) -> None:
@@ -158,7 +146,7 @@ def from_traces(
     out: Annotated[Path, typer.Argument(metavar="OUT.jsonl", help="A file that is not there yet.")],
     outcome: Annotated[list[str] | None, typer.Option(help="Only turns that ended so; may be given again.")] = None,
     bad: Annotated[bool, typer.Option("--bad", help="Only what somebody found not helpful.")] = False,
-    local: LocalOption = None,
+    local: output.LocalOption = None,
 ) -> None:
     """Questions people asked in the last 30 days, to be labelled with 'expect' for `orion eval answers`.
 
@@ -169,10 +157,12 @@ def from_traces(
     if unknown := next((name for name in outcome or () if name not in OUTCOMES), None):
         message = f"--outcome must be one of {', '.join(OUTCOMES)}, not '{unknown}'."
         raise WrongUse(message)
-    found = with_redis(lambda redis: read_rows(redis, prefix=prefix_of(local), outcomes=outcome or (), bad_only=bad))
+    found = output.with_redis(
+        lambda redis: read_rows(redis, prefix=output.prefix_of(local), outcomes=outcome or (), bad_only=bad)
+    )
     write_rows(found, out)
     rows = f"{len(found)} row{'' if len(found) == 1 else 's'}"
-    note(
+    output.note(
         f"{out}: {rows}. Add to each 'expect': a list of texts that the answer must hold, or null where Orion should "
         "refuse. Rows of one 'thread' are one conversation, in its order. The file holds people's questions and "
         "answers: keep it where those may be."
@@ -183,24 +173,24 @@ def from_traces(
 def compare(
     before: Annotated[Path, typer.Argument(exists=True, dir_okay=False, metavar="BEFORE.json")],
     after: Annotated[Path, typer.Argument(exists=True, dir_okay=False, metavar="AFTER.json")],
-    as_json: JsonOption = False,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Two reports written with --json, side by side. Exit code 0: nothing got worse; 1: something did."""
     from bot.evals.compare import compare_files, comparison_table
 
     found = compare_files(before, after)
     if as_json:
-        print_json([each.to_json() for each in found])
+        output.print_json([each.to_json() for each in found])
     else:
         for each in found:
-            print_table(comparison_table(each))
+            output.print_table(comparison_table(each))
     raise typer.Exit(1 if any(each.is_worse for each in found) else 0)
 
 
 def _show(report: Sequence[Report] | Report, *, as_json: bool) -> None:
     """One report, or one a file: as JSON, or as a table each with the figures first, then each kind."""
     if as_json:
-        print_json(report)
+        output.print_json(report)
         return
     from rich.table import Table
 
@@ -213,7 +203,7 @@ def _show(report: Sequence[Report] | Report, *, as_json: bool) -> None:
             table.add_row(
                 f"· {kind}", ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in figures.items())
             )
-        print_table(table)
+        output.print_table(table)
 
 
 def _cell(value: object) -> str:

@@ -14,18 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bot.cli.output import (
-    JsonOption,
-    LocalOption,
-    configured,
-    note,
-    print_json,
-    print_table,
-    print_text,
-    printable,
-    run,
-    terminal,
-)
+from bot.cli import output
 from bot.errors import WrongUse
 
 if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
@@ -60,16 +49,16 @@ def index(
     """
     from bot.documents.open import corpus_of
 
-    settings = configured()
+    settings = output.configured()
     corpus = corpus_of(settings.model_copy(update={"docs": tuple(folders)}) if folders else settings)
     if not corpus.names:
         raise WrongUse(_NONE.replace("No documents yet", "There is nothing to index"))
     if not yes:
         _ask_about_roots(corpus)
-        if _interactive() and (leaving := run(_leaving(corpus))):
-            note(f"These leave the index: {', '.join(leaving)}.", "yellow")
+        if _interactive() and (leaving := output.run(_leaving(corpus))):
+            output.note(f"These leave the index: {', '.join(leaving)}.", "yellow")
             typer.confirm("Go on?", abort=True, err=True)
-    run(_index(settings, corpus, folders or []))
+    output.run(_index(settings, corpus, folders or []))
 
 
 def _interactive() -> bool:
@@ -104,18 +93,20 @@ async def _index(settings: Settings, corpus: Corpus, folders: Sequence[Path]) ->
     with _progress() as tell:
         async with open_index(corpus, tell, fetch=True, wait_s=float("inf")) as (opened, report):
             held = len(opened.documents())
-            having, every = await make_vectors(opened.meaning, lambda n, of: note(f"vectors: {n} of {of}", "dim"))
-    print_text(
+            having, every = await make_vectors(
+                opened.meaning, lambda n, of: output.note(f"vectors: {n} of {of}", "dim")
+            )
+    output.print_text(
         f"{report.added} added, {report.changed} changed, {report.removed} removed, {report.unchanged} unchanged.\n"
         f"The index holds {held} document{'' if held == 1 else 's'}, exactly those of {', '.join(named)}."
     )
     if every:
-        print_text(f"{having} of {every} passages can be found by meaning.")
+        output.print_text(f"{having} of {every} passages can be found by meaning.")
     for path, reason in report.failed:
-        note(f"Not read: {path}: {reason}", "yellow")
+        output.note(f"Not read: {path}: {reason}", "yellow")
     if folders and settings.docs and {f.resolve() for f in settings.docs} != {f.resolve() for f in folders}:
         kept = os.pathsep.join(map(str, settings.docs))
-        note(f"ORION_DOCS names {kept}: the next command will bring the index back to that.", "yellow")
+        output.note(f"ORION_DOCS names {kept}: the next command will bring the index back to that.", "yellow")
 
 
 class _Ended(Exception):  # noqa: N818 - it names what happened
@@ -130,7 +121,7 @@ def _progress() -> Iterator[Callable[[str], None]]:
     from rich.text import Text
 
     left = threading.Event()
-    with terminal().status("Looking for documents …", spinner_style="dim") as status:
+    with output.terminal().status("Looking for documents …", spinner_style="dim") as status:
         seen = 0
 
         def tell(document: str) -> None:
@@ -139,25 +130,27 @@ def _progress() -> Iterator[Callable[[str], None]]:
                 raise _Ended
             seen += 1
             if sys.stderr.isatty():
-                status.update(Text(f"{seen:,} documents · {printable(document)}", style="dim"))
+                status.update(Text(f"{seen:,} documents · {output.printable(document)}", style="dim"))
             elif seen % _STEP == 0:
-                note(f"{seen:,} documents looked at")
+                output.note(f"{seen:,} documents looked at")
 
         try:
             yield tell
         except asyncio.CancelledError:
-            note(_INTERRUPTED.format(seen=seen), "yellow")
+            output.note(_INTERRUPTED.format(seen=seen), "yellow")
             raise
         finally:
             left.set()
 
 
 @app.command()
-def docs(local: LocalOption = None, as_json: JsonOption = False) -> None:
+def docs(local: output.LocalOption = None, as_json: output.JsonOption = False) -> None:
     """List what Orion knows: its documents, where they come from, how old that is, and what could not be read."""
-    documents, figures = run(_docs(configured(), local))
+    documents, figures = output.run(_docs(output.configured(), local))
     if as_json:
-        print_json({"documents": list(map(_document, documents)), "sources": list(map(_source, figures.sources))})
+        output.print_json(
+            {"documents": list(map(_document, documents)), "sources": list(map(_source, figures.sources))}
+        )
     else:
         _print_docs(documents, figures)
 
@@ -205,18 +198,18 @@ def _print_docs(documents: Sequence[Document], figures: KnowledgeFigures) -> Non
     if documents:
         table = Table(Column("document", overflow="fold"), "title", "updated", "for", "passages")
         for document in documents:
-            names = printable(document.id), printable(document.title)
+            names = output.printable(document.id), output.printable(document.title)
             table.add_row(*names, document.updated_at, document.audience, str(document.passages))
-        print_table(table)
+        output.print_table(table)
     for source in figures.sources:
-        print_text(_source_lines(source))
+        output.print_text(_source_lines(source))
     if not documents:
-        print_text(_NONE)
+        output.print_text(_NONE)
     for source in figures.sources:
         for name, reason in source.state.failed:
-            note(f"Not read: {name}: {reason}", "yellow")
+            output.note(f"Not read: {name}: {reason}", "yellow")
         if more := source.state.failures - len(source.state.failed):
-            note(f"Not read: {more} more of {source.where}", "yellow")
+            output.note(f"Not read: {more} more of {source.where}", "yellow")
 
 
 def _source_lines(source: SourceFigures) -> str:

@@ -17,25 +17,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from bot.cli import output
 from bot.cli.admin import app as admin_app
 from bot.cli.evaluate import app as eval_app
 from bot.cli.index import app as index_app
-from bot.cli.output import (
-    EXIT_FAILED,
-    JsonOption,
-    JudgeOption,
-    configured,
-    log_at,
-    log_errors_only,
-    note,
-    print_json,
-    print_table,
-    print_text,
-    printable,
-    run,
-    terminal,
-    with_judge,
-)
 from bot.cli.stats import app as figures_app
 from bot.errors import WrongUse
 
@@ -80,8 +65,8 @@ def serve(
         raise WrongUse(message)
     from bot.cli import serve as serving
 
-    settings = configured(log="INFO", port=port)
-    run(serving.serve(settings, mode=mode, host=host, concurrency=concurrency))
+    settings = output.configured(log="INFO", port=port)
+    output.run(serving.serve(settings, mode=mode, host=host, concurrency=concurrency))
 
 
 @app.command()
@@ -93,7 +78,7 @@ def worker(
     """Work on stored questions only; any number of these, on any machine with the same Redis."""
     from bot.cli import serve as serving
 
-    run(serving.work(configured(log="INFO", port=port), host=host, concurrency=concurrency))
+    output.run(serving.work(output.configured(log="INFO", port=port), host=host, concurrency=concurrency))
 
 
 @app.command()
@@ -108,7 +93,7 @@ def local(
     """Open the local workspace: a page like Slack, over sample documents, with no key and no server."""
     from bot.cli.local import local as open_local
 
-    run(open_local(configured(), port=port, docs=docs, browser=not no_browser))
+    output.run(open_local(output.configured(), port=port, docs=docs, browser=not no_browser))
 
 
 @app.command()
@@ -116,7 +101,7 @@ def ask(
     question: Annotated[str, typer.Argument(help="What you want to know.")],
     docs: DocsOption = None,
     thread: Annotated[str, typer.Option(help="Go on with this conversation.")] = "",
-    as_json: JsonOption = False,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Ask the real agent one question in the terminal. Exit code 0: answered or partly; 3: any other outcome."""
     from bot.cli.ask import ask as ask_once
@@ -126,14 +111,14 @@ def ask(
         message = 'The question is empty. Write it in quotes: orion ask "How do I …?"'
         raise WrongUse(message)
     # A person who watches reads the answer; what a log would tell of its making is for whoever keeps logs.
-    settings = configured(log="ERROR" if sys.stderr.isatty() else "WARNING")
-    with terminal().status("Looking it up …", spinner_style="dim") as waiting:
+    settings = output.configured(log="ERROR" if sys.stderr.isatty() else "WARNING")
+    with output.terminal().status("Looking it up …", spinner_style="dim") as waiting:
 
         def show(result: dict[str, Any]) -> None:
             waiting.stop()
-            (print_json if as_json else _print_answer)(result)
+            (output.print_json if as_json else _print_answer)(result)
 
-        result = run(ask_once(settings, question, docs=docs, thread=thread, show=show))
+        result = output.run(ask_once(settings, question, docs=docs, thread=thread, show=show))
     raise typer.Exit(exit_code(result))
 
 
@@ -144,14 +129,14 @@ def _print_answer(result: dict[str, Any]) -> None:
     from bot.delivery.links import age
     from verification.markup.mrkdwn import plain
 
-    print_text(plain(result["answer"]))
+    output.print_text(plain(result["answer"]))
     cited = [source for source in result["sources"] if f"[{source['id']}]" in result["answer"]]
     if cited:
-        print_text("")
+        output.print_text("")
     for source in cited:
         old = age(source["updated_at"], datetime.now(UTC).date())
         parts = (f"[{source['id']}] {source['title']}", source["url"] or source["path"], old)
-        print_text("  ·  ".join(filter(None, parts)))
+        output.print_text("  ·  ".join(filter(None, parts)))
 
 
 @app.command()
@@ -164,8 +149,8 @@ def verify(  # noqa: PLR0913, PLR0917 - the options of the outside contract
     jsonl: Annotated[
         tuple[Path, Path] | None, typer.Option(metavar="IN OUT", help="One object a line in, one out.")
     ] = None,
-    judge: JudgeOption = False,
-    as_json: JsonOption = False,
+    judge: output.JudgeOption = False,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Verify any text, without Slack and Redis; --judge asks a model too. Exit code 0: it passes; 1: it does not."""
     from verification.types import Draft
@@ -185,7 +170,7 @@ def verify(  # noqa: PLR0913, PLR0917 - the options of the outside contract
     if as_json:
         from bot.evals.files import verdict_json
 
-        print_json(verdict_json(verdict))
+        output.print_json(verdict_json(verdict))
     else:
         _print_verdict(verdict)
     raise typer.Exit(0 if verdict.passed else 1)
@@ -195,9 +180,9 @@ def _verify_rows(rows: Path, out: Path, options: Draft, *, judge: bool) -> bool:
     """Whether every row got a verdict."""
     from bot.evals.verify import told, verify_stream
 
-    streamed = with_judge(lambda asked: verify_stream(rows, out, options, asked), wanted=judge)
+    streamed = output.with_judge(lambda asked: verify_stream(rows, out, options, asked), wanted=judge)
     if streamed.failed:
-        note(told(streamed, rows, out), "red")
+        output.note(told(streamed, rows, out), "red")
     return not streamed.failed
 
 
@@ -213,20 +198,20 @@ def _verdict_on(file: str, sources: Path | None, options: Draft, *, judge: bool)
     if judge:
         from bot.evals.verify import verdict_on
 
-        return with_judge(lambda asked: verdict_on(draft, asked), wanted=True)
+        return output.with_judge(lambda asked: verdict_on(draft, asked), wanted=True)
     return check(draft)
 
 
 def _print_verdict(verdict: Verdict) -> None:
-    print_text(verdict.text)
+    output.print_text(verdict.text)
     for repair in verdict.repairs:
-        note(f"mended   {repair.kind} ×{repair.count}", "cyan")
+        output.note(f"mended   {repair.kind} ×{repair.count}", "cyan")
     for violation in verdict.violations:
-        words = " ".join(printable(violation.words).split())
+        words = " ".join(output.printable(violation.words).split())
         shown = f' "{words[:LONGEST_WORDS]}"' if words else ""
         style = "red" if violation.severity == "error" else "yellow"
-        note(f"{violation.severity:8} {violation.rule}{shown}: {violation.detail}", style)
-    note("passes" if verdict.passed else "does not pass", "green" if verdict.passed else "red")
+        output.note(f"{violation.severity:8} {violation.rule}{shown}: {violation.detail}", style)
+    output.note("passes" if verdict.passed else "does not pass", "green" if verdict.passed else "red")
 
 
 @app.command()
@@ -236,13 +221,13 @@ def doctor() -> None:
     from bot.settings import read_settings, wrong_addresses
 
     settings, faults = read_settings()
-    log_at("WARNING", settings)
-    checks = run(examine(settings, faults=faults | wrong_addresses(settings)))
+    output.log_at("WARNING", settings)
+    checks = output.run(examine(settings, faults=faults | wrong_addresses(settings)))
     for check in checks:
         style, mark = ("green", "ok") if check.ok else ("red", "wrong")
-        note(f"{mark:>6}  {check.name}: {check.detail}", style, to_stderr=False)
+        output.note(f"{mark:>6}  {check.name}: {check.detail}", style, to_stderr=False)
         if not check.ok:
-            note(f"        → {check.remedy}", to_stderr=False)
+            output.note(f"        → {check.remedy}", to_stderr=False)
     raise typer.Exit(0 if all(check.ok for check in checks) else 1)
 
 
@@ -258,24 +243,24 @@ def manifest(
     if url and not (is_web_address(url) and url.startswith("https://")):
         message = f"--url must be the address that Slack reaches, such as https://orion.example.com, not {url!r}."
         raise WrongUse(message)
-    print_json(app_manifest(url=url, slack_search=slack_search))
+    output.print_json(app_manifest(url=url, slack_search=slack_search))
 
 
 @app.command()
 def bench(
-    as_json: JsonOption = False,
+    as_json: output.JsonOption = False,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer rounds, shorter texts: seconds, rougher.")] = False,
 ) -> None:
     """Measure Orion's own cost, as ratios within one run."""
     from bot.evals.bench import QUICK, bench_json, bench_table
     from bot.evals.bench import bench as run_bench
 
-    log_errors_only()
+    output.log_errors_only()
     results = run_bench(**QUICK) if quick else run_bench()
     if as_json:
-        print_json(bench_json(results))
+        output.print_json(bench_json(results))
     else:
-        print_table(bench_table(results))
+        output.print_table(bench_table(results))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -290,8 +275,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         app(args=arguments, prog_name="orion")
     except WrongUse as error:
-        note(str(error), "red")
+        output.note(str(error), "red")
         sys.exit(EXIT_WRONG_USE)
     except OSError as error:
-        note(f"{error.filename or 'Input or output'}: {error.strerror or error}", "red")
-        sys.exit(EXIT_FAILED)
+        output.note(f"{error.filename or 'Input or output'}: {error.strerror or error}", "red")
+        sys.exit(output.EXIT_FAILED)
