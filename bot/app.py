@@ -41,9 +41,8 @@ from bot.events.listeners import Services, register
 from bot.gates.flow import Flow
 from bot.gates.handoff import offers_human
 from bot.gates.services import GateServices
-from bot.install.connect import open_slack
 from bot.install.oauth import InstallPages
-from bot.install.workspaces import TeamBot, Workspaces, heed_uninstalling
+from bot.install.workspaces import TeamBot, Workspaces, heed_uninstalling, open_slack
 from bot.queue.queue import Cancel, Mailbox
 from bot.queue.worker import DRAIN_S, Turns
 from bot.redis.connect import open_redis

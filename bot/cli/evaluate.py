@@ -45,7 +45,7 @@ def verifier(
     as_json: output.JsonOption = False,
 ) -> None:
     """Wrong passes and wrong fails of the verifier: {id, text, question?, sources?, passes, kind?} a line."""
-    from bot.evals.verifier import evaluate_verifier
+    from bot.evals.verify import evaluate_verifier
 
     reports = output.with_judge(lambda asked: evaluate_verifier(files, asked), wanted=judge)
     _show(reports, as_json=as_json)

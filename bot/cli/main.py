@@ -252,11 +252,11 @@ def bench(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer rounds, shorter texts: seconds, rougher.")] = False,
 ) -> None:
     """Measure Orion's own cost, as ratios within one run."""
-    from bot.evals.bench import QUICK, bench_json, bench_table
+    from bot.evals.bench import QUICK, Sizes, bench_json, bench_table
     from bot.evals.bench import bench as run_bench
 
     output.log_errors_only()
-    results = run_bench(**QUICK) if quick else run_bench()
+    results = run_bench(QUICK if quick else Sizes())
     if as_json:
         output.print_json(bench_json(results))
     else:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 import aiohttp
 from redis.asyncio import Redis
@@ -15,13 +16,12 @@ from redis.exceptions import RedisError
 from agent.knowledge.types import KnowledgeAwayError
 from agent.model.openai import OpenAIModel
 from agent.model.protocol import ModelError
-from bot.doctor.check import Found, Wrong
 from bot.documents.figures import figures_of
 from bot.documents.open import corpus_of, open_index
 from bot.errors import WrongUse
 from bot.gates.handoff import reach
-from bot.install.connect import seal_of, teams_of
 from bot.install.installations import Installations
+from bot.install.workspaces import seal_of, teams_of
 from bot.redis.connect import open_redis
 from bot.redis.embedded import EmbeddedRedisError
 from bot.redis.requirements import EVICTS, EVICTS_REMEDY, eviction_policy, too_old
@@ -34,6 +34,47 @@ from bot.slack.web_api import DeliveryFailed, SlackCalls
 from bot.stores.pause import Pausing
 from bot.turn.engine import open_model
 from observability.loopback import is_loopback
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One thing looked at. ``remedy`` says what to do when it is not ok."""
+
+    name: str
+    ok: bool
+    detail: str
+    remedy: str = ""
+
+
+class Wrong(NamedTuple):
+    """What was looked at is not as it should be: how it stands, and what to do about it."""
+
+    detail: str
+    remedy: str
+
+
+Found = str | Wrong
+"""How a thing stands; an empty text where there is nothing to say."""
+Look = Callable[[Settings, float], Awaitable[Found]]
+"""Looks at one thing for at most so many seconds."""
+
+
+class CheckLine(NamedTuple):
+    """A check by its name, the variables without which it would say nothing true, and what is looked at after it."""
+
+    name: str
+    look: Look
+    needs: frozenset[str] = frozenset()
+    then: CheckLine | None = None
+
+    async def checks(self, settings: Settings, within_s: float) -> list[Check]:
+        """What was found; the next line's checks too where all is well."""
+        found = await self.look(settings, within_s)
+        if isinstance(found, Wrong):
+            return [Check(name=self.name, ok=False, detail=found.detail, remedy=found.remedy)]
+        shown = [Check(name=self.name, ok=True, detail=found)] if found else []
+        return shown + (await self.then.checks(settings, within_s) if self.then else [])
+
 
 # Enough for a word; more would only be paid for.
 ANSWER_TOKENS: Final = 16

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from bot.doctor import checks
-from bot.doctor.check import Check, CheckLine
+from bot.doctor.checks import Check, CheckLine
 from bot.doctor.tools import tool_lines
 from bot.settings import Settings, unknown_names, unread_lines
 

@@ -10,7 +10,7 @@ from functools import partial
 from agent.tools.builtin.git import answers, repositories
 from agent.tools.builtin.web import WebSearchFailed, open_searxng
 from agent.tools.mcp.config import McpServer
-from bot.doctor.check import CheckLine, Found, Wrong
+from bot.doctor.checks import CheckLine, Found, Wrong
 from bot.errors import WrongUse
 from bot.settings import Settings
 from bot.turn.tools import RESERVED, mcp_servers

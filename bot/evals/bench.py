@@ -7,24 +7,33 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import random
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import chain, cycle
 from typing import Any, Final, NamedTuple
 
+import aiohttp
+from anyio.from_thread import start_blocking_portal
 from rich.table import Table
 
-from bot.evals.bench_bots import WAITING, compared
-from bot.evals.bench_stream import per_chunk, tool_call_ms
-from bot.evals.bench_texts import turn
+from agent.actions import ToolCall
+from agent.budget import Budget
+from agent.model.chat_reply import StreamedReply
+from agent.model.openai import OpenAIModel
+from agent.thread.conversation import Question, ThreadKey
+from agent.thread.state import ThreadState
+from agent.tools.tool import ToolResult, ToolSpec, call_tool
+from agent.turn.loop import run_turn
+from bot.evals.bench_bots import InstantModel, compared
+from bot.stores.turn_records import Recorder
 from verification.check import check
 from verification.markup.mrkdwn import repair
+from verification.types import Draft, Source
 
-ROUNDS: Final = 7
-QUICK: Final[Mapping[str, int]] = {"rounds": 1, "alone": 2, "burst": 3, "waiting": 3, "kilobytes": 10, "chunks": 40}
-"""Settings for a look that takes seconds."""
 _OTHERS: Final = 100_000
 """From this number on the texts are none of those that other figures are of."""
 BOLT: Final = "minimal Bolt bot"
@@ -43,6 +52,25 @@ _MENTION: Final = (  # the whole way of an easy mention: event in, answer out
 )
 
 
+class Sizes(NamedTuple):
+    """``alone`` questions one after the other and ``burst`` at once are asked of each bot in every round.
+
+    Orion is asked ``waiting`` more while the model is slow. Texts to verify grow up to ``kilobytes``; a streamed answer
+    has so many ``chunks``.
+    """
+
+    rounds: int = 7
+    alone: int = 30
+    burst: int = 300
+    waiting: int = 100
+    kilobytes: int = 1000
+    chunks: int = 500
+
+
+QUICK: Final = Sizes(rounds=1, alone=2, burst=3, waiting=3, kilobytes=10, chunks=40)
+"""For a look that takes seconds."""
+
+
 class Row(NamedTuple):
     """One figure: what it is called, and the same figure of its yardstick, if there is one."""
 
@@ -58,29 +86,17 @@ class Row(NamedTuple):
         return round(self.value / self.of_yardstick, 2) if self.of_yardstick else None
 
 
-def bench(  # noqa: PLR0913 - the sizes of its parts, each named at the call
-    *,
-    rounds: int = ROUNDS,
-    alone: int = 30,
-    burst: int = 300,
-    waiting: int = WAITING,
-    kilobytes: int = 1000,
-    chunks: int = 500,
-) -> list[Row]:
-    """Every figure; smaller settings give a quicker, rougher look.
-
-    ``alone`` questions one after the other and ``burst`` at once are asked of each bot in every round; Orion is asked
-    ``waiting`` more while the model is slow. Texts to verify
-    grow up to ``kilobytes``; a streamed answer has so many ``chunks``.
-    """
-    ours, theirs = asyncio.run(compared(rounds, alone, burst, waiting))
-    streams = asyncio.run(per_chunk(rounds, chunks))
+def bench(sizes: Sizes) -> list[Row]:
+    """Every figure; smaller sizes give a quicker, rougher look."""
+    rounds, waiting = sizes.rounds, sizes.waiting
+    ours, theirs = asyncio.run(compared(rounds, sizes.alone, sizes.burst, waiting))
+    streams = asyncio.run(_per_chunk(rounds, sizes.chunks))
     return [
         *(Row(name, ours[key], unit, *((BOLT, theirs[key]) if key in theirs else ())) for key, name, unit in _MENTION),
         *(Row(f"Processor time a streamed chunk, {how}", x, "µs", AIOHTTP, raw) for how, (x, raw) in streams.items()),
-        Row("Round a tool call, median", asyncio.run(tool_call_ms()), "ms"),
+        Row("Round a tool call, median", asyncio.run(_tool_call_ms()), "ms"),
         *_verification(rounds),
-        *_growth(kilobytes),
+        *_growth(sizes.kilobytes),
     ]
 
 
@@ -132,11 +148,11 @@ def _converter() -> Callable[[str], object] | None:
 
 def bench_json(rows: Sequence[Row]) -> list[dict[str, Any]]:
     """The figures as JSON has them."""
-    shown = []
-    for row in rows:
-        of_yardstick = None if row.of_yardstick is None else round(row.of_yardstick, 3)
-        shown.append({**row._asdict(), "value": round(row.value, 3), "of_yardstick": of_yardstick, "ratio": row.ratio})
-    return shown
+    return [
+        {name: round(value, 3) if isinstance(value, float) else value for name, value in row._asdict().items()}
+        | {"ratio": row.ratio}
+        for row in rows
+    ]
 
 
 def bench_table(rows: Sequence[Row]) -> Table:
@@ -146,3 +162,143 @@ def bench_table(rows: Sequence[Row]) -> Table:
         of_yardstick = "" if row.of_yardstick is None else f"{row.of_yardstick:,.3g} {row.unit}"
         table.add_row(row.name, f"{row.value:,.3g} {row.unit}", row.yardstick, of_yardstick, str(row.ratio or ""))
     return table
+
+
+_FACT: Final = "Each API key may make 600 requests a minute"
+
+
+Read = Callable[[str], Awaitable[None]]
+
+
+class FoundTool:
+    """A search that finds one source at once."""
+
+    spec = ToolSpec(name="search", description="Finds.", parameters={"type": "object"})
+
+    async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
+        """The source."""
+        found = (Source(id=1, title="Limits", text=f"{_FACT}."),)
+        return ToolResult(ok=bool(arguments), content="1", sources=found)
+
+
+async def _per_chunk(rounds: int, chunks: int) -> dict[str, tuple[float, float]]:
+    """Microseconds a chunk of a streamed draft, in a whole turn of ours and in aiohttp with the same decoder.
+
+    The server runs in a thread of its own; only the thread that reads is timed. The cost of the same text in one chunk
+    is taken off: what is left grows with the chunks.
+    """
+    spent: dict[tuple[Read, str], list[float]] = {}
+    ways = {"in one piece": (1, 0.0), "many to a read": (chunks, 0.0), "one to a read": (chunks, 0.001)}
+    for _ in range(rounds + 1):
+        for how, (pieces, pause_s) in ways.items():
+            server = InstantModel(f"{_FACT} [1].", chunks=pieces, pause_s=pause_s)
+            with start_blocking_portal() as portal, portal.wrap_async_context_manager(server.open()) as url:
+                for read in (_turn, _raw):
+                    began = time.thread_time()
+                    await read(url)
+                    spent.setdefault((read, how), []).append(time.thread_time() - began)
+
+    def of(read: Read, how: str) -> float:
+        whole = zip(spent[read, how][1:], spent[read, "in one piece"][1:], strict=True)  # the first call connects
+        return statistics.median((many - one) / chunks * 1e6 for many, one in whole)
+
+    return {how: (of(_turn, how), of(_raw, how)) for how in ways if how != "in one piece"}
+
+
+async def _tool_call_ms() -> float:
+    """Milliseconds round a tool that needs no time itself."""
+    call, tools = ToolCall(call_id="b", tool="search", input={"query": "limits"}), {"search": FoundTool()}
+    spent = []
+    for _ in range(200):
+        began = time.perf_counter()
+        await call_tool(tools, call, timeout_s=5, max_chars=10_000)
+        spent.append((time.perf_counter() - began) * 1000)
+    return statistics.median(spent)
+
+
+async def _turn(url: str) -> None:
+    model = OpenAIModel(base_url=url, api_key="", model="m")
+    question = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text=f"{_FACT}?", ts="1")
+    tools = {"search": FoundTool()}
+    await run_turn(question, ThreadState(), model=model, tools=tools, budget=Budget(), emit=Recorder())
+    await model.aclose()
+
+
+async def _raw(url: str) -> None:
+    reader = StreamedReply()
+    async with aiohttp.ClientSession() as http, http.post(f"{url}/chat/completions", json={"stream": True}) as reply:
+        aiohttp.ClientSession() as session,
+        session.post(f"{url}/chat/completions", json={"stream": True}) as got,
+    ):
+        async for chunk in got.content.iter_any():
+            reader.feed(chunk)
+
+
+_WORDS: Final = {
+    "system": ("billing ledger", "search cluster", "payment gateway", "mail relay", "image store", "event queue"),
+    "owner": ("Platform", "Data", "Finance", "Support", "Security", "Network", "Storage", "Mobile", "Legal"),
+    "verb": ("restarts", "drains", "reloads", "rotates", "archives", "verifies", "migrates", "compacts"),
+    "things": ("expired sessions", "stale indexes", "old certificates", "failed uploads", "cold partitions"),
+    "weekday": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday"),
+    "month": ("January", "February", "March", "April", "June", "July", "August", "September", "October"),
+}
+_FACTS: Final = (  # as a source has it, and in other words
+    ("The {system} {verb} {things} every {n} minutes", "Every {n} minutes the {system} {verb} {things}"),
+    ("The {owner} team owns the {system} of `{host}`", "The {system} of `{host}` belongs to the {owner} team"),
+    (
+        "At most {n} percent of the {things} may be lost when the {system} of `{host}` stops",
+        "When the {system} of `{host}` stops, no more than {n} % of the {things} may be lost",
+    ),
+    (
+        "The {system} was moved to `{host}` on {day} {month} {year}",
+        "On {day} {month} {year} the {system} was moved to `{host}`",
+    ),
+    (
+        "On {weekday} at {hour}:30 the {system} {verb} {things} for the {owner} team of `{host}`",
+        "On {weekday}, from {hour}:30, the {system} {verb} {things} for the {owner} team of `{host}`",
+    ),
+)
+_FILLER: Final = "If the {things} grow faster than usual, the person on call of `{host}` tells the {owner} channel."
+_PAGES: Final = 8
+_PAGE_LENGTH: Final = 2000
+_FACT_LENGTH: Final = 110
+"""Characters of one fact with its mark and its citation, about."""
+
+
+def turn(number: int, *, length: int = 2000, reworded: bool = False) -> Draft:
+    """An answer of about ``length`` characters with eight sources of 2,000, in the Markdown that models write.
+
+    The same number gives the same texts; other numbers share only the vocabulary. A long answer says again what its
+    sources hold; ``reworded``, in other words than theirs.
+    """
+    chance = random.Random(number)  # noqa: S311 - the same texts in every run
+    each = min(1 + length // (_FACT_LENGTH * _PAGES), _PAGE_LENGTH // 200)
+    pages = [[_filled(chance, *chance.choice(_FACTS)) for _ in range(each)] for _ in range(_PAGES)]
+    told = (
+        f"{page[at][reworded]} [{n}]" for at in cycle(range(each)) for n, page in enumerate(pages, start=1)
+    )  # an endless round of every source's facts
+    text = ""
+    while len(text) < length:
+        items = "".join(f"- {next(told)}\n" for _ in range(3))
+        text += f"## Rules\n\n**{next(told)}.** {next(told)}.\n\n{items}\n"
+    (question,) = _filled(chance, "What is there to know about the {system} and its {things}?")
+    sources = tuple(_source(n, page, chance) for n, page in enumerate(pages, start=1))
+    return Draft(text=text[:length].rpartition("\n")[0], question=question, sources=sources)
+
+
+def _source(number: int, facts: Sequence[Sequence[str]], chance: random.Random) -> Source:
+    """A page that holds the facts between other sentences."""
+    fillers = [_filled(chance, _FILLER)[0] for _ in range(len(facts) + _PAGE_LENGTH // 60)]
+    pairs = chain.from_iterable(zip((f"{fact}." for fact, _ in facts), fillers, strict=False))
+    text = "\n\n".join([*pairs, *fillers[len(facts) :]])[:_PAGE_LENGTH]
+    (title,) = _filled(chance, "Handbook of the {system}")
+    return Source(id=number, title=title, url=f"https://docs.example/page-{number}", text=text)
+
+
+def _filled(chance: random.Random, *templates: str) -> tuple[str, ...]:
+    """The templates, all with the same values."""
+    picked = {name: chance.choice(words) for name, words in _WORDS.items()}
+    host = f"{chance.choice('abcdefgh')}{chance.randrange(10_000)}-{chance.randrange(1_000)}"
+    numbers = {"n": chance.randrange(2, 95), "day": chance.randrange(1, 28), "year": chance.randrange(1990, 2026)}
+    hour = chance.randrange(10, 19)
+    return tuple(template.format(**picked, **numbers, hour=hour, host=host) for template in templates)

@@ -39,8 +39,6 @@ QUESTION: Final = f"<@{BOT_USER}> How many requests may an API key make a minute
 WARMING: Final = 30
 """Questions asked of each bot before anything counts."""
 THINKS_S: Final = 3.0
-WAITING: Final = 100
-"""Questions asked one after the other while the model takes ``THINKS_S``, so that 50 are under way at once."""
 STARTS_WITHIN_S: Final = 120.0
 ANSWERS_WITHIN_S: Final = 600.0
 _USAGE: Final = {"prompt_tokens": 900, "completion_tokens": 20, "total_tokens": 920}

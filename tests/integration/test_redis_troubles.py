@@ -14,7 +14,7 @@ from redis.exceptions import AuthenticationError, ReadOnlyError, RedisError, Res
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
-from bot.doctor.check import Check
+from bot.doctor.checks import Check
 from bot.doctor.doctor import examine
 from bot.queue.lease import Lease
 from bot.queue.queue import OK, Claimed, Ending, Mailbox

@@ -14,7 +14,7 @@ from pydantic import SecretStr
 from redis.asyncio import Redis
 
 from bot.cli.local import HANDBOOK, settings_for
-from bot.doctor.check import Check
+from bot.doctor.checks import Check
 from bot.doctor.doctor import ANSWERS_WITHIN_S, examine
 from bot.install.installations import Installation, Installations, Seal
 from bot.local.model.limits import LENIENT

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bot.doctor.check import Check
+from bot.doctor.checks import Check
 from bot.doctor.tools import tool_lines
 from bot.settings import Settings
 from tests.support import bad_mcp_server

@@ -18,8 +18,7 @@ from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.semantic.extra import give_meaning
 from agent.knowledge.types import KnowledgeAwayError
 from bot.cli.ask import ask
-from bot.doctor.check import CheckLine
-from bot.doctor.checks import vectors
+from bot.doctor.checks import CheckLine, vectors
 from bot.documents.open import corpus_of, open_index
 from bot.documents.vectors import make_vectors, vectors_meanwhile
 from bot.errors import WrongUse

@@ -8,13 +8,13 @@ import pytest
 from rich.console import Console
 
 from bot.evals import bench
-from bot.evals.bench_texts import turn
+from bot.evals.bench import turn
 from verification.check import check
 
 
 @pytest.fixture(scope="module")
 def rows() -> list[bench.Row]:
-    return bench.bench(**bench.QUICK)
+    return bench.bench(bench.QUICK)
 
 
 def test_b4_the_whole_way_of_a_mention_stands_beside_a_bot_that_does_the_least(rows: list[bench.Row]) -> None:

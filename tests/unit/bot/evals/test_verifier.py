@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.errors import WrongUse
-from bot.evals.verifier import Ruling, evaluate_verifier, scored
+from bot.evals.verify import Ruling, evaluate_verifier, scored
 from tests.support.paths import ROOT
 
 LABELLED = ROOT / "tests/data/verifier.jsonl"

@@ -29,10 +29,9 @@ from bot.cli.local import HANDBOOK
 from bot.delivery.delivery import Delivery
 from bot.documents.open import corpus_of
 from bot.errors import WrongUse
-from bot.install.connect import open_slack
 from bot.install.installations import Installation, Installations, Seal
 from bot.install.oauth import COOKIE, MOST_A_MINUTE, OAuthCalls, States
-from bot.install.workspaces import InstalledWorkspaces, TeamBot, Workspaces
+from bot.install.workspaces import InstalledWorkspaces, TeamBot, Workspaces, open_slack
 from bot.local.model.roster import BOT_ID, BOT_USER, VISITOR
 from bot.queue.lease import Lease
 from bot.queue.lease import now as monotonic

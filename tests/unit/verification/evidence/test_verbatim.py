@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.evals.bench_texts import turn
+from bot.evals.bench import turn
 from verification.check import check
 from verification.evidence.verbatim import is_recited
 from verification.types import Draft, Source
