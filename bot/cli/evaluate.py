@@ -180,11 +180,11 @@ def compare(
 
     found = compare_files(before, after)
     if as_json:
-        output.print_json([each.to_json() for each in found])
+        output.print_json(found)
     else:
         for each in found:
             output.print_table(comparison_table(each))
-    raise typer.Exit(1 if any(each.is_worse for each in found) else 0)
+    raise typer.Exit(1 if any(each["is_worse"] for each in found) else 0)
 
 
 def _show(report: Sequence[Report] | Report, *, as_json: bool) -> None:

@@ -165,7 +165,11 @@ def verify(  # noqa: PLR0913, PLR0917 - the options of the outside contract
                 "With --jsonl each row brings its own text, question and sources: leave FILE and those options away."
             )
             raise WrongUse(message)
-        raise typer.Exit(0 if _verify_rows(*jsonl, draft, judge=judge) else 1)
+        from bot.evals.verify import verify_stream
+
+        if wrong := output.with_judge(lambda asked: verify_stream(*jsonl, draft, asked), wanted=judge):
+            output.note(wrong, "red")
+        raise typer.Exit(1 if wrong else 0)
     verdict = _verdict_on(file, sources, draft, judge=judge)
     if as_json:
         from bot.evals.files import verdict_json
@@ -174,16 +178,6 @@ def verify(  # noqa: PLR0913, PLR0917 - the options of the outside contract
     else:
         _print_verdict(verdict)
     raise typer.Exit(0 if verdict.passed else 1)
-
-
-def _verify_rows(rows: Path, out: Path, options: Draft, *, judge: bool) -> bool:
-    """Whether every row got a verdict."""
-    from bot.evals.verify import told, verify_stream
-
-    streamed = output.with_judge(lambda asked: verify_stream(rows, out, options, asked), wanted=judge)
-    if streamed.failed:
-        output.note(told(streamed, rows, out), "red")
-    return not streamed.failed
 
 
 def _verdict_on(file: str, sources: Path | None, options: Draft, *, judge: bool) -> Verdict:

@@ -227,10 +227,7 @@ async def _turn(url: str) -> None:
 async def _raw(url: str) -> None:
     reader = StreamedReply()
     async with aiohttp.ClientSession() as http, http.post(f"{url}/chat/completions", json={"stream": True}) as reply:
-        aiohttp.ClientSession() as session,
-        session.post(f"{url}/chat/completions", json={"stream": True}) as got,
-    ):
-        async for chunk in got.content.iter_any():
+        async for chunk in reply.content.iter_any():
             reader.feed(chunk)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final
 
 from rich.table import Table
 
@@ -15,7 +15,6 @@ from bot.errors import WrongUse
 from bot.evals.files import read_json
 
 Report = Mapping[str, Any]
-Direction = Literal["better", "worse", "same"]
 
 # fmt: off
 _MORE_IS_BETTER: Final = frozenset({
@@ -31,71 +30,32 @@ _SIZES: Final = ("rows", "groups", "should_answer", "should_refuse", "should_pas
 _ROWS_THAT_WENT_WRONG: Final = ("not_as_expected", "accepted", "rejected")
 
 
-class Change(NamedTuple):
-    """One figure before and after; ``of`` is the kind of rows it counts, empty for all."""
-
-    of: str
-    name: str
-    before: float
-    after: float
-
-    @property
-    def direction(self) -> Direction:
-        """Whether it got better."""
-        if self.before == self.after:
-            return "same"
-        return "better" if (self.after > self.before) == (self.name in _MORE_IS_BETTER) else "worse"
-
-
-class Comparison(NamedTuple):
-    """One measurement before and after. Rows are told by their ids, with what became of them where that is known."""
-
-    file: str
-    changes: tuple[Change, ...]
-    better: tuple[str, ...]
-    worse: tuple[str, ...]
-    still_wrong: int
-    by_row: bool
-
-    @property
-    def is_worse(self) -> bool:
-        """Whether anything got worse that does not depend on the machine's speed."""
-        fell = any(change.direction == "worse" and change.name not in _TIMES for change in self.changes)
-        return bool(self.worse) or (fell and not self.by_row)
-
-    def to_json(self) -> dict[str, Any]:
-        """As ``orion eval compare --json`` prints it."""
-        shown = [
-            {"of": c.of, "figure": c.name, "before": c.before, "after": c.after, "change": c.direction}
-            for c in self.changes
-        ]
-        rows = {"better": list(self.better), "worse": list(self.worse), "still_wrong": self.still_wrong}
-        return {"file": self.file, "is_worse": self.is_worse, "figures": shown, **(rows if self.by_row else {})}
-
-
-def compare_files(before: Path, after: Path) -> list[Comparison]:
+def compare_files(before: Path, after: Path) -> list[dict[str, Any]]:
     """The reports of both files, paired in order. Raises ``WrongUse`` for what cannot be compared."""
     earlier, later = _reports(before), _reports(after)
     if len(earlier) != len(later):
         message = f"{before} holds {len(earlier)} reports and {after} {len(later)}: measure the same files twice."
         raise WrongUse(message)
-    return [compare(one, other) for one, other in zip(earlier, later, strict=True)]
+    return list(map(compare, earlier, later))
 
 
-def compare(before: Report, after: Report) -> Comparison:
-    """Two reports on one file. Raises ``WrongUse`` where they measure different things."""
+def compare(before: Report, after: Report) -> dict[str, Any]:
+    """Two reports on one file, as ``orion eval compare --json`` prints it. Raises ``WrongUse`` for two measurements.
+
+    Rows are told by their ids, with what became of them where that is known; reports that name none have only figures,
+    and those decide. How fast the machine was decides nothing.
+    """
     _same_measurement(before, after)
+    figures, earlier = _changes("", before, after), before.get("kinds") or {}
+    for kind, later in (after.get("kinds") or {}).items():
+        figures += [change for change in _changes(kind, earlier.get(kind, {}), later) if change["change"] != "same"]
     was, now = _wrong(before), _wrong(after)
-    earlier, later = before.get("kinds") or {}, after.get("kinds") or {}
-    of_kinds = [change for kind in later if kind in earlier for change in _changes(kind, earlier[kind], later[kind])]
-    return Comparison(
-        file=str(after["file"]),
-        changes=(*_changes("", before, after), *(change for change in of_kinds if change.direction != "same")),
-        better=tuple(f"{row} ({was[row]})" if was[row] else row for row in was if row not in now),
-        worse=tuple(f"{row} ({now[row]})" if now[row] else row for row in now if row not in was),
-        still_wrong=len(was.keys() & now.keys()),
-        by_row=any(name in after for name in _ROWS_THAT_WENT_WRONG),
-    )
+    better, worse = ([_named(one, row) for row in one if row not in other] for one, other in ((was, now), (now, was)))
+    if any(name in after for name in _ROWS_THAT_WENT_WRONG):
+        rows = {"better": better, "worse": worse, "still_wrong": len(was.keys() & now.keys())}
+        return {"file": str(after["file"]), "is_worse": bool(worse), "figures": figures, **rows}
+    fell = any(change["change"] == "worse" and change["figure"] not in _TIMES for change in figures)
+    return {"file": str(after["file"]), "is_worse": fell, "figures": figures}
 
 
 def _reports(path: Path) -> Sequence[Report]:
@@ -126,9 +86,16 @@ def _names(report: Report) -> set[str]:
     return report.keys() & (_MORE_IS_BETTER | _LESS_IS_BETTER | set(_ROWS_THAT_WENT_WRONG))
 
 
-def _changes(of: str, before: Report, after: Report) -> list[Change]:
-    known = [name for name in after if name in _MORE_IS_BETTER | _LESS_IS_BETTER and name in before]
-    return [Change(of, name, _number(before[name]), _number(after[name])) for name in known]
+def _changes(of: str, before: Report, after: Report) -> list[dict[str, Any]]:
+    """Each figure of both reports; ``of`` is the kind of rows it counts, empty for all."""
+    found = []
+    for name in after:
+        if name in before and name in _MORE_IS_BETTER | _LESS_IS_BETTER:
+            was, now = _number(before[name]), _number(after[name])
+            direction = "better" if (now > was) == (name in _MORE_IS_BETTER) else "worse"
+            change = "same" if was == now else direction
+            found.append({"of": of, "figure": name, "before": was, "after": now, "change": change})
+    return found
 
 
 def _number(value: object) -> float:
@@ -148,22 +115,26 @@ def _wrong(report: Report) -> dict[str, str]:
     return found
 
 
+def _named(wrong: Mapping[str, str], row: str) -> str:
+    return f"{row} ({wrong[row]})" if wrong[row] else row
+
+
 def what_became_of(row: Mapping[str, Any]) -> str:
     """What a report says of a row that went wrong, beside its id."""
     said = [value for name, value in row.items() if name != "id"]
     return ", ".join("+".join(value) if isinstance(value, list) else str(value) for value in said)
 
 
-def comparison_table(found: Comparison) -> Table:
+def comparison_table(found: Report) -> Table:
     """The figures before and after, then the rows that went over."""
-    table = Table(found.file, "before", "after", "", caption="worse" if found.is_worse else "nothing got worse")
-    for change in found.changes:
-        name = f"{f'· {change.of}: ' if change.of else ''}{change.name.replace('_', ' ')}"
-        direction = "" if change.direction == "same" else change.direction
-        table.add_row(name, f"{change.before:g}", f"{change.after:g}", direction)
-    if found.by_row:
+    table = Table(found["file"], "before", "after", "", caption="worse" if found["is_worse"] else "nothing got worse")
+    for change in found["figures"]:
+        name = (f"· {change['of']}: " if change["of"] else "") + change["figure"].replace("_", " ")
+        direction = "" if change["change"] == "same" else change["change"]
+        table.add_row(name, f"{change['before']:g}", f"{change['after']:g}", direction)
+    if "still_wrong" in found:
         table.add_section()
-        for name, rows in (("better", found.better), ("worse", found.worse)):
-            table.add_row(f"rows that got {name}", "", str(len(rows)), ", ".join(rows))
-        table.add_row("rows still wrong", "", str(found.still_wrong), "")
+        for name in ("better", "worse"):
+            table.add_row(f"rows that got {name}", "", str(len(found[name])), ", ".join(found[name]))
+        table.add_row("rows still wrong", "", str(found["still_wrong"]), "")
     return table

@@ -1,6 +1,6 @@
-"""`orion verify --judge` and `--jsonl`: verdicts with a judge's opinion, and on a stream of rows (F11).
+"""Verdicts with a judge's opinion (`orion verify --judge`), on a stream of rows (`--jsonl`), and on labelled texts.
 
-In a stream one bad row never stops the others.
+In a stream one bad row never stops the others (F11). On labelled texts the verifier's own mistakes are counted (F8).
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from operator import attrgetter
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
@@ -34,12 +33,30 @@ log = structlog.get_logger()
 
 
 class TextRow(Given):
-    """One row of a stream; its id may be anything and comes back with the verdict."""
+    """A text to verify; its id may be anything and comes back with the verdict."""
 
     id: Any = None
     text: str
     question: Text = ""
     sources: Sources = Field(default_factory=list)
+
+    def draft(self, options: Draft) -> Draft:
+        """The options, with the row's own text, question and sources."""
+        return replace(options, text=self.text, question=self.question, sources=sources_of(self.sources))
+
+
+class LabelledText(Row, TextRow):
+    """A text, and whether it should pass."""
+
+    passes: bool
+    kind: Text = ""
+
+
+class Ruling(NamedTuple):
+    """A labelled text and the verdict on it."""
+
+    row: LabelledText
+    verdict: Verdict
 
 
 _TEXT_ROW: Final = TypeAdapter(TextRow)
@@ -63,33 +80,27 @@ async def verdict_on(draft: Draft, judge: Judge | None = None) -> Verdict:
     return judged(verdict, said, draft.sources)
 
 
-class Streamed(NamedTuple):
-    """What became of a stream's rows. ``faults`` are the first few of those that got no verdict, with their lines."""
-
-    answered: int
-    failed: int
-    faults: tuple[str, ...] = ()
-
-
-async def verify_stream(rows: Path, out: Path, options: Draft, judge: Judge | None = None) -> Streamed:
+async def verify_stream(rows: Path, out: Path, options: Draft, judge: Judge | None = None) -> str:
     """One object a line in, one a line out, in the same order; memory does not grow with the rows.
 
-    ``options`` is a draft that each row gives its text, question and sources to.
+    Gives a sentence about the rows that got no verdict, with the first few of them; empty where each got one.
     """
     if same_file(rows, out):
         msg = f"{out} is read and cannot be written at the same time. Name another file for the verdicts."
         raise WrongUse(msg)
-    answered = failed = 0
-    faults: list[str] = []
+    count, failed, faults = 0, 0, ""
     with _open(rows, "rb") as source, _open(out, "wb") as target:
         async for shown in _verdicts(source, options, judge):
+            count += 1
             if fault := shown.get("error"):
                 failed += 1
-                faults += [fault] if failed <= _FIRST_FAULTS else []
-            else:
-                answered += 1
+                faults += f"\n  {fault}" if failed <= _FIRST_FAULTS else ""
             target.write(json.dumps(shown, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
-    return Streamed(answered=answered, failed=failed, faults=tuple(faults))
+    if not failed:
+        return ""
+    rest = f"\n  and {failed - _FIRST_FAULTS} more" if failed > _FIRST_FAULTS else ""
+    head = f"{rows}: {failed} of {count} rows got no verdict:{faults}{rest}"
+    return f"{head}\n{out} holds the verdicts of the others, and an 'error' for each of these."
 
 
 async def _verdicts(source: IO[bytes], options: Draft, judge: Judge | None) -> AsyncIterator[dict[str, Any]]:
@@ -102,16 +113,6 @@ async def _verdicts(source: IO[bytes], options: Draft, judge: Judge | None) -> A
             yield task.result()
 
 
-def told(streamed: Streamed, rows: Path, out: Path) -> str:
-    """A sentence about the rows that got no verdict, for whoever waits; empty where each got one."""
-    if not streamed.failed:
-        return ""
-    rest = streamed.failed - len(streamed.faults)
-    shown = "".join(f"\n  {fault}" for fault in streamed.faults) + (f"\n  and {rest} more" if rest else "")
-    head = f"{rows}: {streamed.failed} of {streamed.failed + streamed.answered} rows got no verdict:{shown}"
-    return f"{head}\n{out} holds the verdicts of the others, and an 'error' for each of these."
-
-
 async def _verify_row(line: bytes, number: int, options: Draft, judge: Judge | None) -> dict[str, Any]:
     place, identity = f"line {number}", None
     try:
@@ -120,8 +121,7 @@ async def _verify_row(line: bytes, number: int, options: Draft, judge: Judge | N
         row = checked(_TEXT_ROW, value, place)
     except WrongUse as error:
         return {"id": identity, "error": str(error)}
-    draft = replace(options, text=row.text, question=row.question, sources=sources_of(row.sources))
-    return {"id": row.id, **verdict_json(await verdict_on(draft, judge))}
+    return {"id": row.id, **verdict_json(await verdict_on(row.draft(options), judge))}
 
 
 def _open(path: Path, mode: str) -> IO[bytes]:
@@ -132,73 +132,34 @@ def _open(path: Path, mode: str) -> IO[bytes]:
         raise WrongUse(msg) from None
 
 
-class LabelledText(Row):
-    """A text, and whether it should pass."""
-
-    text: str
-    passes: bool
-    question: Text = ""
-    sources: Sources = Field(default_factory=list)
-    kind: Text = ""
-
-
-class Ruling(NamedTuple):
-    """One labelled text and what became of it. ``rules`` are those that failed it; ``kind`` is the row's, or empty.
-
-    ``open``: it holds a claim that only a judge could settle.
-    """
-
-    id: str
-    passes: bool
-    passed: bool
-    rules: tuple[str, ...] = ()
-    kind: str = ""
-    open: bool = False
-
-
 async def evaluate_verifier(paths: Sequence[Path], judge: Judge | None = None) -> list[dict[str, Any]]:
     """One report per file, in order. Raises ``WrongUse`` for a line that is no row."""
-    return [
-        {"file": path.name, **scored([await _ruling(row, judge) for row in read_rows(path, LabelledText)])}
-        for path in paths
-    ]
+    reports, options = [], Draft(text="")
+    for path in paths:
+        rows = read_rows(path, LabelledText)
+        report = scored([Ruling(row, await verdict_on(row.draft(options), judge)) for row in rows])
+        reports.append({"file": path.name, **report})
+    return reports
 
 
 def scored(rulings: Sequence[Ruling]) -> dict[str, Any]:
     """False accepts and false rejects, counted, as shares of what should fail and what should pass, and by kind."""
-    accepted = [ruling for ruling in rulings if ruling.passed and not ruling.passes]
-    rejected = [ruling for ruling in rulings if ruling.passes and not ruling.passed]
-    passing = sum(ruling.passes for ruling in rulings)
+    accepted = [row for row, verdict in rulings if verdict.passed and not row.passes]
+    rejected = [(row, verdict) for row, verdict in rulings if row.passes and not verdict.passed]
+    wrong = {"false_accepts": accepted, "false_rejects": [row for row, _ in rejected]}
+    passing = sum(row.passes for row, _ in rulings)
     return {
         "rows": len(rulings),
         "should_pass": passing,
         "should_fail": len(rulings) - passing,
-        "false_accepts": len(accepted),
-        "false_rejects": len(rejected),
+        **{name: len(found) for name, found in wrong.items()},
         "false_accept_rate": share(len(accepted), len(rulings) - passing),
         "false_reject_rate": share(len(rejected), passing),
-        "false_accepts_open": sum(ruling.open for ruling in accepted),
-        "accepted": [ruling.id for ruling in accepted],
-        "rejected": [{"id": ruling.id, "rules": list(ruling.rules)} for ruling in rejected],
+        "false_accepts_open": sum(bool(open_claims(v)) for row, v in rulings if v.passed and not row.passes),
+        "accepted": [row.id for row in accepted],
+        "rejected": [{"id": row.id, "rules": sorted({e.rule for e in verdict.errors})} for row, verdict in rejected],
         "kinds": {
-            kind: {
-                "rows": len(each),
-                "false_accepts": sum(ruling in accepted for ruling in each),
-                "false_rejects": sum(ruling in rejected for ruling in each),
-            }
-            for kind, each in by_kind(rulings, attrgetter("kind")).items()
+            kind: {"rows": len(each)} | {name: sum(row.kind == kind for row in found) for name, found in wrong.items()}
+            for kind, each in by_kind(rulings, lambda ruling: ruling.row.kind).items()
         },
     }
-
-
-async def _ruling(row: LabelledText, judge: Judge | None) -> Ruling:
-    draft = Draft(text=row.text, question=row.question, sources=sources_of(row.sources))
-    verdict = await verdict_on(draft, judge)
-    return Ruling(
-        id=row.id,
-        passes=row.passes,
-        passed=verdict.passed,
-        rules=tuple(sorted({error.rule for error in verdict.errors})),
-        kind=row.kind,
-        open=bool(open_claims(verdict)),
-    )

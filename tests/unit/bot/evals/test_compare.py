@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.errors import WrongUse
-from bot.evals.compare import Change, compare
+from bot.evals.compare import compare
 from tests.support.orion_command import Terminal
 
 ANSWERS: dict[str, Any] = {
@@ -36,30 +36,30 @@ RANKING: dict[str, Any] = {"file": "s.json", "docs": 9, "queries": 3, "ndcg_at_1
 def test_g5_rows_that_went_over_are_named_with_what_became_of_them() -> None:
     wrong = [{"id": "b", "outcome": "refused"}, {"id": "c", "outcome": "refused"}]
     found = compare(ANSWERS, {**ANSWERS, "not_as_expected": wrong})
-    assert (found.better, found.worse, found.still_wrong) == (("a (refused)",), ("c (refused)",), 1)
-    assert found.is_worse
+    assert (found["better"], found["worse"], found["still_wrong"]) == (["a (refused)"], ["c (refused)"], 1)
+    assert found["is_worse"]
 
 
 def test_g5_the_verifier_s_rows_too() -> None:
     found = compare(VERIFIER, {**VERIFIER, "false_rejects": 0, "rejected": []})
-    assert (found.better, found.worse, found.is_worse) == (("c (mrkdwn+no_broadcast)",), (), False)
-    assert compare({**VERIFIER, "accepted": []}, VERIFIER).worse == ("b (accepted)",)
+    assert (found["better"], found["worse"], found["is_worse"]) == (["c (mrkdwn+no_broadcast)"], [], False)
+    assert compare({**VERIFIER, "accepted": []}, VERIFIER)["worse"] == ["b (accepted)"]
 
 
 def test_g5_kinds_that_changed_are_shown_and_a_slower_machine_is_no_fault() -> None:
     kinds = {"typo": {"rows": 2, "as_expected": 2}, "plain": {"rows": 2, "as_expected": 1}}
     found = compare(ANSWERS, {**ANSWERS, "kinds": kinds, "p50_ms": 99.0})
-    assert [(c.of, c.name, c.direction) for c in found.changes if c.direction != "same"] == [
+    assert [(c["of"], c["figure"], c["change"]) for c in found["figures"] if c["change"] != "same"] == [
         ("", "p50_ms", "worse"),
         ("typo", "as_expected", "better"),
     ]
-    assert not found.is_worse
+    assert not found["is_worse"]
 
 
 def test_g5_where_no_rows_are_named_the_figures_decide() -> None:
-    assert compare(RANKING, {**RANKING, "ndcg_at_10": 0.69}).is_worse
-    assert not compare(RANKING, {**RANKING, "p50_ms": 5.0}).is_worse
-    assert "worse" not in compare(RANKING, RANKING).to_json()
+    assert compare(RANKING, {**RANKING, "ndcg_at_10": 0.69})["is_worse"]
+    assert not compare(RANKING, {**RANKING, "p50_ms": 5.0})["is_worse"]
+    assert "worse" not in compare(RANKING, RANKING)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,8 @@ def test_g5_where_no_rows_are_named_the_figures_decide() -> None:
     ],
 )
 def test_g5_each_figure_knows_its_good_direction(name: str, before: float, after: float, direction: str) -> None:
-    assert Change(of="", name=name, before=before, after=after).direction == direction
+    (change,) = compare({"file": "f", name: before}, {"file": "f", name: after})["figures"]
+    assert change["change"] == direction
 
 
 @pytest.mark.parametrize(

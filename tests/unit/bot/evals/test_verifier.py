@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from bot.errors import WrongUse
-from bot.evals.verify import Ruling, evaluate_verifier, scored
+from bot.evals.verify import LabelledText, Ruling, evaluate_verifier, scored
 from tests.support.paths import ROOT
+from verification.types import Verdict, Violation
 
 LABELLED = ROOT / "tests/data/verifier.jsonl"
 PRECISE = (
@@ -34,7 +35,9 @@ SOURCES = [{"id": 1, "title": "Backups", "text": "Backups are kept for 30 days."
 
 
 def ruling(identity: str, *, passes: bool, passed: bool, kind: str = "") -> Ruling:
-    return Ruling(id=identity, passes=passes, passed=passed, rules=() if passed else ("mrkdwn",), kind=kind)
+    violations = () if passed else (Violation(rule="mrkdwn", severity="error"),)
+    row = LabelledText(id=identity, text="x", passes=passes, kind=kind)
+    return Ruling(row, Verdict(passed=passed, text="x", violations=violations))
 
 
 def test_f8_wrong_passes_and_wrong_fails_are_counted_by_kind() -> None:

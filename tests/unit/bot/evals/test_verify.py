@@ -18,7 +18,7 @@ from agent.model.openai import OpenAIModel
 from bot.errors import WrongUse
 from bot.evals.files import read_text, verdict_json
 from bot.evals.rows import SourceRow, read_sources, sources_of
-from bot.evals.verify import Streamed, told, verify_stream
+from bot.evals.verify import verify_stream
 from tests.support.openai_server import GARBAGE, Scripted, ScriptedOpenAI, says
 from verification.check import check
 from verification.types import Dialect, Draft
@@ -114,7 +114,7 @@ async def test_stream_answers_every_row_under_its_id(tmp_path: Path) -> None:
     good = {"id": "a", "text": "Each API key may make 600 requests [1].", "question": "How many?", "sources": [SOURCE]}
     bad = {"id": 7, "text": "Each API key may make 900 requests [1].", "question": None, "sources": [SOURCE]}
     source, out = rows(tmp_path, json.dumps(good), "", json.dumps(bad))
-    assert await verify_stream(source, out, OPTIONS) == Streamed(answered=2, failed=0)
+    assert not await verify_stream(source, out, OPTIONS)
     first, second = read_rows(out)
     assert set(first) == VERDICT | {"id"}
     assert (first["id"], first["passed"], second["id"], second["passed"]) == ("a", True, 7, False)
@@ -124,8 +124,7 @@ async def test_stream_tells_each_bad_row_and_goes_on(tmp_path: Path) -> None:
     bad = ["{", "[1]", '"x"', '{"id": 3}', '{"id": 4, "text": 5}', '{"id": 6, "text": "x", "sources": {}}']
     bad += ["[" * 100_000, '{"id": NaN, "text": "x"}', '{"id": 8, "text": "x", "question": 1}']
     source, out = rows(tmp_path, *bad, '{"id": 9, "text": "Hello!"}')
-    streamed = await verify_stream(source, out, OPTIONS)
-    assert (streamed.answered, streamed.failed) == (1, len(bad))
+    assert f"{len(bad)} of {len(bad) + 1} rows got no verdict" in await verify_stream(source, out, OPTIONS)
     answered = read_rows(out)
     assert [row["id"] for row in answered] == [None, None, None, 3, 4, 6, None, None, 8, 9]
     assert all(f"line {number}" in row["error"] for number, row in enumerate(answered[:-1], 1))
@@ -134,7 +133,7 @@ async def test_stream_tells_each_bad_row_and_goes_on(tmp_path: Path) -> None:
 async def test_f11_rows_without_a_verdict_are_counted_and_the_first_are_named(tmp_path: Path) -> None:
     source, out = rows(tmp_path, '{"id": 1, "text": "Hello!"}', "{", '{"id": 3}', "[1]", "{")
     source.write_bytes(source.read_bytes() + b'{"id": 6, "text": "caf\xe9"}\n')
-    said = told(await verify_stream(source, out, OPTIONS), source, out).splitlines()
+    said = (await verify_stream(source, out, OPTIONS)).splitlines()
     assert said[0].endswith("in.jsonl: 5 of 6 rows got no verdict:")
     assert said[1:-1] == [
         "  line 2 is no JSON: Expecting property name enclosed in double quotes: line 2 column 1 (char 2)",
@@ -143,12 +142,11 @@ async def test_f11_rows_without_a_verdict_are_counted_and_the_first_are_named(tm
         "  and 2 more",
     ]
     assert str(out) in said[-1]
-    assert not told(Streamed(answered=1, failed=0), source, out)
 
 
 async def test_stream_keeps_half_an_emoji_from_ending_it(tmp_path: Path) -> None:
     source, out = rows(tmp_path, '{"id": "\\ud83d", "text": "Half \\ud83d an emoji"}')
-    assert await verify_stream(source, out, OPTIONS) == Streamed(answered=1, failed=0)
+    assert not await verify_stream(source, out, OPTIONS)
     assert len(read_rows(out)) == 1
 
 
