@@ -13,10 +13,8 @@ from bot.cli.output import JsonOption, LocalOption, prefix_of, print_json, print
 from bot.errors import WrongUse
 
 if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
-    from redis.asyncio import Redis
-
     from bot.cli.forget import Forgotten
-    from bot.queue.dead_letters import DeadLetter, Fate
+    from bot.queue.dead_letters import DeadLetter, DeadLetters, Fate
 
 app = typer.Typer()
 
@@ -92,14 +90,18 @@ def dead_letters(  # noqa: PLR0913, PLR0917 - the options of the command
     as_json: JsonOption = False,
 ) -> None:
     """Messages that were given up: list them, put them once more at the end of their threads, or forget them."""
+    from bot.queue.dead_letters import DeadLetters
+
     if action == "list":
-        letters = with_redis(lambda redis: _newest(redis, prefix_of(local), limit))
-        print_json(letters) if as_json else _show_letters(letters)
+        letters = with_redis(lambda redis: DeadLetters(redis, prefix=prefix_of(local)).newest(limit))
+        shown = list(map(_letter_json, letters))
+        print_json(shown) if as_json else _show_letters(shown)
         return
     if action not in DONE or bool(ids) == every:
         message = "Say what to do with which: orion dead-letters retry ID…, drop ID…, or either with --all."
         raise WrongUse(message)
-    decided = with_redis(lambda redis: _decided(redis, prefix_of(local), ids or [], cast("Fate", action)))
+    fate = cast("Fate", action)
+    decided = with_redis(lambda redis: _decided(DeadLetters(redis, prefix=prefix_of(local)), ids or [], fate))
     if as_json:
         print_json([{"id": entry_id, "found": found} for entry_id, found in decided.items()])
     else:
@@ -119,12 +121,6 @@ def _show_letters(letters: Sequence[dict[str, Any]]) -> None:
         print_text("No dead letters.")
 
 
-async def _newest(redis: Redis, prefix: str, limit: int) -> list[dict[str, Any]]:
-    from bot.queue.dead_letters import DeadLetters
-
-    return [_letter_json(letter) for letter in await DeadLetters(redis, prefix=prefix).newest(limit)]
-
-
 def _letter_json(letter: DeadLetter) -> dict[str, Any]:
     """What an operator may see of a letter. ``length`` counts the characters of what the person wrote."""
     from bot.slack.message import Incoming
@@ -133,22 +129,14 @@ def _letter_json(letter: DeadLetter) -> dict[str, Any]:
         length = len(Incoming.from_json(letter.body).text)
     except ValueError:
         length = len(letter.body)
-    return {
-        "id": letter.entry_id,
-        "thread": letter.thread,
-        "message_id": letter.id,
-        "reason": letter.reason,
-        "tries": letter.tries,
-        "age_s": max(0, round(time.time() - letter.died_at)),
-        "length": length,
-    }
+    names = {"id": letter.entry_id, "thread": letter.thread, "message_id": letter.id}
+    age_s = max(0, round(time.time() - letter.died_at))
+    return {**names, "reason": letter.reason, "tries": letter.tries, "age_s": age_s, "length": length}
 
 
-async def _decided(redis: Redis, prefix: str, ids: Sequence[str], fate: Fate) -> dict[str, bool]:
+async def _decided(letters: DeadLetters, ids: Sequence[str], fate: Fate) -> dict[str, bool]:
     """Each id, and whether there was such a letter. Without ids: all, in the order in which they died."""
-    from bot.queue.dead_letters import DeadLetters
     from bot.queue.queue import DEAD_KEPT
 
-    letters = DeadLetters(redis, prefix=prefix)
     named = ids or [letter.entry_id for letter in reversed(await letters.newest(DEAD_KEPT))]
     return {entry_id: await letters.decide(entry_id, fate) for entry_id in dict.fromkeys(named)}

@@ -17,7 +17,7 @@ from agent.outcome import Cancelled, Refused, TurnOutcome, outcome_name
 from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import StateNotSaved, ThreadState
 from agent.turn.events import Emit, TurnEvent
-from agent.turn.progress import Save, keep_in_memory
+from agent.turn.progress import keep_in_memory
 from bot.documents.open import corpus_of, known_documents
 from bot.documents.vectors import make_vectors
 from bot.settings import Settings
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-EXIT_ANSWERED = 0
-EXIT_OTHER = 3
 TERMINAL_USER = "terminal"
 NO_DOCUMENTS = "name folders: orion ask … --docs DIR, ORION_DOCS, or orion index DIR"
 TRACED_WITHIN_S = 2.0
@@ -63,7 +61,10 @@ async def ask(
                 save = partial(store.save, place) if store else keep_in_memory
                 outcome, state = await engine.run(asked, state, emit=emit, save=save)
                 end(outcome)
-                await _keep(save, state)
+                try:
+                    await save(state)
+                except StateNotSaved as error:  # the answer stands all the same
+                    log.warning("conversation_not_kept", error_type=type(error).__name__)
                 documents = await known_documents(engine.index)
                 if isinstance(outcome, Refused) and not documents:
                     log.error("no_documents", remedy=NO_DOCUMENTS)  # nothing else at a terminal tells a miss from this
@@ -80,14 +81,6 @@ async def _store(settings: Settings, stack: AsyncExitStack) -> ThreadStore:
     from bot.redis.connect import open_redis
 
     return ThreadStore(await stack.enter_async_context(open_redis(settings)))
-
-
-async def _keep(save: Save, state: ThreadState) -> None:
-    """The answer stands, whether or not the conversation can be kept."""
-    try:
-        await save(state)
-    except StateNotSaved as error:
-        log.warning("conversation_not_kept", error_type=type(error).__name__)
 
 
 @asynccontextmanager
@@ -141,8 +134,3 @@ def _result(outcome: TurnOutcome, recorder: Recorder, documents: Sequence[Docume
         "usage": recorder.usage,
         "timings_ms": recorder.timings_ms,
     }
-
-
-def exit_code(result: dict[str, Any]) -> int:
-    """0 for answered and partial, 3 for any other outcome."""
-    return EXIT_ANSWERED if result["outcome"] in {"answered", "partial"} else EXIT_OTHER

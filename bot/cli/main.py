@@ -40,6 +40,7 @@ app.add_typer(index_app)
 app.add_typer(figures_app)
 
 EXIT_WRONG_USE = 2
+EXIT_OTHER = 3
 LARGEST_PORT = 65535
 # With the rule and its severity in front the words fit a line of 80 columns.
 LONGEST_WORDS = 60
@@ -63,10 +64,7 @@ def serve(
     if mode not in {"socket", "http"}:
         message = f"--mode must be 'socket' or 'http', not '{mode}'."
         raise WrongUse(message)
-    from bot.cli import serve as serving
-
-    settings = output.configured(log="INFO", port=port)
-    output.run(serving.serve(settings, mode=mode, host=host, concurrency=concurrency))
+    _serve(port, mode=mode, host=host, concurrency=concurrency)
 
 
 @app.command()
@@ -76,9 +74,13 @@ def worker(
     concurrency: Annotated[int, typer.Option("--concurrency", min=1, help="Turns at once.")] = 100,
 ) -> None:
     """Work on stored questions only; any number of these, on any machine with the same Redis."""
-    from bot.cli import serve as serving
+    _serve(port, host=host, concurrency=concurrency)
 
-    output.run(serving.work(output.configured(log="INFO", port=port), host=host, concurrency=concurrency))
+
+def _serve(port: int | None, **options: Any) -> None:
+    from bot.cli.serve import serve as start
+
+    output.run(start(output.configured(log="INFO", port=port), **options))
 
 
 @app.command()
@@ -105,7 +107,6 @@ def ask(
 ) -> None:
     """Ask the real agent one question in the terminal. Exit code 0: answered or partly; 3: any other outcome."""
     from bot.cli.ask import ask as ask_once
-    from bot.cli.ask import exit_code
 
     if not question.strip():
         message = 'The question is empty. Write it in quotes: orion ask "How do I …?"'
@@ -119,7 +120,7 @@ def ask(
             (output.print_json if as_json else _print_answer)(result)
 
         result = output.run(ask_once(settings, question, docs=docs, thread=thread, show=show))
-    raise typer.Exit(exit_code(result))
+    raise typer.Exit(0 if result["outcome"] in {"answered", "partial"} else EXIT_OTHER)
 
 
 def _print_answer(result: dict[str, Any]) -> None:

@@ -31,17 +31,11 @@ _MISSING = "Not set: {what}. Put it into the environment or a .env file; `orion 
 _REFUSED = "Slack refused SLACK_BOT_TOKEN: {reason}. Reinstall the app and copy its bot token (xoxb-…)."
 
 
-async def serve(settings: Settings, *, mode: str, host: str, concurrency: int) -> None:
-    """`orion serve`: takes events, and works on them unless ``concurrency`` is 0."""
-    await _run(settings, mode, host, concurrency)
+async def serve(settings: Settings, *, host: str, concurrency: int, mode: str = "") -> None:
+    """`orion serve`: takes events in this ``mode``, and works on them unless ``concurrency`` is 0.
 
-
-async def work(settings: Settings, *, host: str, concurrency: int) -> None:
-    """`orion worker`: works on stored questions only."""
-    await _run(settings, "", host, concurrency)
-
-
-async def _run(settings: Settings, mode: str, host: str, concurrency: int) -> None:
+    Without a mode it is `orion worker`, which works on stored questions only.
+    """
     _require(settings, mode)
     with heeding_signals() as stopping:
         async with AsyncExitStack() as stack:

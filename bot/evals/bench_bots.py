@@ -10,7 +10,6 @@ import asyncio
 import json
 import os
 import re
-import socket
 import statistics
 import sys
 import tempfile
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from aiohttp import web
+from aiohttp.test_utils import TestServer, unused_port
 
 from bot.evals.rows import percentile
 from bot.local.model.limits import LENIENT
@@ -62,13 +62,8 @@ class InstantModel:
         """Its base URL while it runs."""
         app = web.Application(client_max_size=1 << 24)
         app.router.add_post("/v1/chat/completions", self._complete)
-        runner = web.AppRunner(app, access_log=None)
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, "127.0.0.1", 0).start()
-            yield f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-        finally:
-            await runner.cleanup()
+        async with TestServer(app) as server:
+            yield str(server.make_url("/v1"))
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         body = json.loads(await request.read())
@@ -191,7 +186,7 @@ async def started(
     async with AsyncExitStack() as stack:
         await workspace.start()
         stack.push_async_callback(workspace.stop)
-        port = _free_port()
+        port = unused_port()
         own = {
             "PORT": str(port),
             "SLACK_BOT_TOKEN": workspace.bot_token,
@@ -229,12 +224,6 @@ async def _connected(workspace: LocalWorkspace, events: str, port: int) -> None:
                 writer.close()
                 return
             await asyncio.sleep(0.1)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:

@@ -14,7 +14,7 @@ from pydantic import SecretStr
 from redis.exceptions import RedisError
 from structlog.testing import capture_logs
 
-from bot.cli.ask import ask, exit_code
+from bot.cli.ask import ask
 from tests.support.langfuse_receiver import LangfuseReceiver
 from tests.support.openai_server import HANGS, RESPOND, ScriptedOpenAI, calls, fails, says
 from tests.support.orion_command import LIMITS, QUESTION, Terminal
@@ -111,7 +111,7 @@ def test_ask_while_the_model_is_down_is_a_failed_turn(url: str, terminal: Termin
 async def test_ask_with_a_refused_key_is_a_failed_turn(tmp_path: Path) -> None:
     async with ScriptedOpenAI(decisions=[fails(401, "Incorrect API key provided: sk-abcdef")] * 9) as server:
         result = await asked(tmp_path, server)
-    assert (result["outcome"], result["verified"], exit_code(result)) == ("failed", False, 3)
+    assert (result["outcome"], result["verified"]) == ("failed", False)
     assert "sk-abcdef" not in str(result)
 
 
@@ -127,7 +127,7 @@ async def test_f3_attempts_and_repairs_are_told(tmp_path: Path) -> None:
 async def test_f4_failed_verification_tells_its_violations(tmp_path: Path) -> None:
     async with ScriptedOpenAI(decisions=[RESPOND], drafts=[says(BAD)] * 3) as server:
         result = await asked(tmp_path, server)
-    assert (result["outcome"], result["verified"], exit_code(result)) == ("failed", False, 3)
+    assert (result["outcome"], result["verified"]) == ("failed", False)
     assert "900 requests" not in result["answer"]
     wanted = {"rule", "severity", "start", "end", "words", "detail", "remedy"}
     assert all(set(violation) == wanted for violation in result["violations"])
@@ -138,7 +138,6 @@ async def test_b6_thread_goes_on_with_the_answer_to_a_question_back(tmp_path: Pa
     async with ScriptedOpenAI(decisions=[back, RESPOND], drafts=repeat(says(GOOD))) as server:
         first = await asked(tmp_path, server, thread="t", redis_url=redis_url)
         assert (first["outcome"], first["answer"]) == ("asked", "Which plan do you mean?")
-        assert exit_code(first) == 3
         second = await asked(tmp_path, server, "The API key one.", thread="t", redis_url=redis_url)
         assert second["outcome"] == "answered"
         assert "Which plan do you mean?" in str(server.requests[-1]["messages"])
@@ -181,7 +180,7 @@ async def test_unsourced_answer_is_labelled_and_never_called_verified(tmp_path: 
     draft = says("<answer>Paris is the capital of France.</answer>")
     async with ScriptedOpenAI(decisions=[RESPOND], drafts=[draft] * 3) as server:
         result = await asked(tmp_path, server, "What is the capital of France?")
-    assert (result["outcome"], result["verified"], exit_code(result)) == ("unsourced", False, 3)
+    assert (result["outcome"], result["verified"]) == ("unsourced", False)
     assert result["answer"].startswith("_")
 
 

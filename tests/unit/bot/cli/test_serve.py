@@ -141,7 +141,7 @@ async def test_h3_a_shared_index_that_is_away_is_not_ready_and_no_reason_not_to_
 ) -> None:
     address = SecretStr("postgresql://orion:hunter2@127.0.0.1:9/orion")
     settings = settings_of(workspace, tmp_path, redis_url).model_copy(update={"knowledge_url": address})
-    async with started(serving.work(settings, host="127.0.0.1", concurrency=5)) as served:
+    async with started(serving.serve(settings, host="127.0.0.1", concurrency=5)) as served:
         port = await pages_of(log)
         status, ready = await page(port, "/readyz")
         assert (status, json.loads(ready)["checks"]) == (503, {"redis": True, "knowledge": False, "slack_token": True})
@@ -250,7 +250,7 @@ async def test_refused_token_is_told_at_the_start(
     work = (
         serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=1)
         if command == "serve"
-        else serving.work(settings, host="127.0.0.1", concurrency=1)
+        else serving.serve(settings, host="127.0.0.1", concurrency=1)
     )
     with pytest.raises(WrongUse, match="refused SLACK_BOT_TOKEN: invalid_auth"):
         await work
@@ -284,7 +284,7 @@ async def test_taken_port_is_told(workspace: LocalWorkspace, tmp_path: Path, red
         port = taken.getsockname()[1]
         settings = settings_of(workspace, tmp_path, redis_url).model_copy(update={"port": port})
         with pytest.raises(WrongUse, match=f"Port {port} on 127.0.0.1 cannot be opened .it is taken"):
-            await serving.work(settings, host="127.0.0.1", concurrency=1)
+            await serving.serve(settings, host="127.0.0.1", concurrency=1)
         with pytest.raises(WrongUse, match=f"Port {port} cannot be opened: it is taken"):
             await local(settings, port=port, docs=None, browser=False)
 
