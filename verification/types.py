@@ -52,6 +52,7 @@ class Draft:
     """A text to be judged, with all that a judgement may depend on.
 
     ``known_text`` is more text whose numbers, names and links count as known (the thread so far, the user's answers).
+    ``context`` is what proves nothing, and yet explains a date or what is reckoned with: today, and earlier answers.
     ``mentions`` are the user ids the question named: only they may be mentioned. ``own_words`` exempts a text made from
     the person's own words from grounding. ``unsourced`` marks a general answer that goes out under a label.
     ``left_out`` are the phrases that stand where a step or a row was left out: they state nothing.
@@ -65,6 +66,7 @@ class Draft:
     sources: tuple[Source, ...] = ()
     dialect: Dialect = "mrkdwn"
     known_text: str = ""
+    context: str = ""
     mentions: frozenset[str] = frozenset()
     link_hosts: frozenset[str] = frozenset()
     private_texts: tuple[str, ...] = ()

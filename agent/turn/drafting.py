@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from agent.model.prompts import private_texts
+from agent.model.prompts import private_texts, today_of
 from agent.model.protocol import ModelError, WriteStream
 from agent.model.tag_stream import DraftReader
 from agent.outcome import Answered, Failed, Partial, Refused, TurnOutcome, Unsourced
@@ -220,13 +220,14 @@ async def _verify(progress: Progress, number: int, text: str, *, summary: bool =
 def draft_of(progress: Progress, text: str) -> Draft:
     """The draft with all that this turn knows."""
     question = progress.question
-    own = from_own_words(question.text)
+    own, today = from_own_words(question.text), today_of(question)
     said = [m.text for m in progress.state.history if m.role == "user" and m.user == question.user]
     return Draft(
         text=text,
         question=question.text,
         sources=tuple(progress.sources),
         known_text="\n".join([*said, *progress.state.answers.values()]),
+        context="\n".join([f"{today:%A} {today}", *(m.text for m in progress.state.history if m.role == "assistant")]),
         mentions=question.mentioned,
         link_hosts=progress.policy.link_hosts,
         private_texts=private_texts(),

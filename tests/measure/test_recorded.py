@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from tests.support.paths import ROOT
 from verification.check import check
 from verification.types import Draft, Source
 
 RECORDED = ROOT / "tests/data/recorded"
+RECORDED_ON = "Monday 2026-11-23"
 UNFAIR_AT_MOST = 0.02
 
 
@@ -23,17 +27,35 @@ def rows(name: str) -> Iterator[dict[str, Any]]:
         yield json.loads(line)
 
 
-def drafts() -> Iterator[tuple[dict[str, Any], Draft]]:
+def drafts(*, judged: bool) -> Iterator[tuple[dict[str, Any], Draft]]:
+    """Each draft with what was said before it in its thread, on the day it was recorded."""
     pages = {page["n"]: page for page in rows("sources.jsonl")}
+    asked: list[str] = []
+    said = [RECORDED_ON]
     for row in rows("answers.jsonl"):
+        if row["kind"] != "followup":
+            asked, said = [], [RECORDED_ON]
         sources = tuple(
             Source(id=number, title=pages[page]["title"], text=pages[page]["text"]) for number, page in row["sources"]
         )
-        yield row, Draft(text=row["draft"], question=row["question"], sources=sources, judged=True)
+        yield (
+            row,
+            Draft(
+                text=row["draft"],
+                question=row["question"],
+                sources=sources,
+                known_text="\n".join(asked),
+                context="\n".join(said),
+                judged=judged,
+            ),
+        )
+        asked.append(row["question"])
+        said.append(row["draft"])
 
 
-def test_f1_rules_reject_hardly_any_right_draft_of_a_strong_model() -> None:
-    right = [(row["id"], draft) for row, draft in drafts() if row["right"]]
+@pytest.mark.parametrize("judged", [False, True])
+def test_f1_rules_reject_hardly_any_right_draft_of_a_strong_model(judged: bool) -> None:  # noqa: FBT001 - a parameter
+    right = [(row["id"], draft) for row, draft in drafts(judged=judged) if row["right"]]
     rejected = {name: [error.detail for error in check(draft).errors] for name, draft in right}
     unfair = {name: errors for name, errors in rejected.items() if errors}
     assert len(right) > 250
@@ -41,7 +63,6 @@ def test_f1_rules_reject_hardly_any_right_draft_of_a_strong_model() -> None:
 
 
 def test_f2_repair_changes_no_recorded_draft_twice() -> None:
-    for row, draft in drafts():
+    for row, draft in drafts(judged=True):
         once = check(draft).text
-        again = check(Draft(text=once, question=draft.question, sources=draft.sources, judged=True))
-        assert again.text == once, row["id"]
+        assert check(replace(draft, text=once)).text == once, row["id"]

@@ -11,9 +11,8 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from verification.evidence.code_lines import _LINE, is_code
-from verification.evidence.evidence import Evidence, Finding
+from verification.evidence.evidence import Certainty, Evidence, Finding
 from verification.markup.link_targets import normal
-from verification.types import Severity
 
 _ADDRESS = re.compile(
     r"(?P<url>https?://[^\s<>|\"'`)\]}]+|(?<![\w.@/-])(?:[a-z0-9-]{1,63}\.){1,8}(?:com|org|net|io|dev|example|sh|xyz|ru)"
@@ -54,13 +53,11 @@ def code_findings(evidence: Evidence, texts: Iterable[str], urls: frozenset[str]
         if not (_FREE.fullmatch(said) or _stands(said, folded, urls) or said in filled or said in seen):
             seen.add(said)
             if len(seen) <= _MOST:
-                yield _finding("error", match.span(), f"{said} does not stand in {where}", f"Drop {said}, or the code.")
+                yield _finding(match.span(), f"{said} does not stand in {where}", f"Drop {said}, or the code.")
     altered = next(_altered(text, known, filled), None)
     if altered and not seen:
         span, wrong, right = altered
-        yield _finding(
-            "error", span, f"the source's command is: {right}", f"Write {right} as {where} has it, not {wrong}."
-        )
+        yield _finding(span, f"the source's command is: {right}", f"Write {right} as {where} has it, not {wrong}.")
         return
     unknown = _unknown(text, folded, filled | seen)
     if unknown and not seen:
@@ -69,7 +66,7 @@ def code_findings(evidence: Evidence, texts: Iterable[str], urls: frozenset[str]
         # A shell's own command or a header may be adapted; what is called, set or counted may not.
         precise = any(_is_precise(word, text) for word in unknown)
         remedy = f"Show the code as {where} has it."
-        yield _finding("error" if precise else "warning", (0, len(text)), detail, remedy, sure=False)
+        yield _finding((0, len(text)), detail, remedy, "unfounded" if precise else "doubtful")
 
 
 def _altered(text: str, known: list[str], filled: set[str]) -> Iterator[tuple[tuple[int, int], str, str]]:
@@ -131,10 +128,8 @@ def _stands_alone(word: str, folded: str) -> bool:
     return bool(re.search(rf"(?<![\d.,]){word}(?![\d]|[.,]\d)", folded))
 
 
-def _finding(severity: Severity, span: tuple[int, int], detail: str, remedy: str, *, sure: bool = True) -> Finding:
-    return Finding(
-        kind="identifier", severity=severity, start=span[0], end=span[1], detail=detail, remedy=remedy, sure=sure
-    )
+def _finding(span: tuple[int, int], detail: str, remedy: str, certainty: Certainty = "certain") -> Finding:
+    return Finding(kind="identifier", start=span[0], end=span[1], detail=detail, remedy=remedy, certainty=certainty)
 
 
 def fillings(line: str, texts: Iterable[str]) -> frozenset[str]:

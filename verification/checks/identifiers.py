@@ -10,9 +10,8 @@ import re
 from collections.abc import Iterable, Iterator
 
 from verification.checks.code import fillings
-from verification.evidence.evidence import MOST, Evidence, Finding
+from verification.evidence.evidence import MOST, Certainty, Evidence, Finding
 from verification.markup.link_targets import normal
-from verification.types import Severity
 from verification.values.identifiers import Identifier, missing_words, nearest
 
 _CODE_DIGITS = 3  # E4012 is a code, COVID-19 a name
@@ -68,36 +67,33 @@ def known_urls(urls: Iterable[str]) -> frozenset[str]:
     return frozenset(map(normal, urls))
 
 
-def _severity(identifier: Identifier, missing: tuple[str, ...], *, near: bool) -> Severity:
-    """A code span of plain words may be emphasis; anything that only a machine would write is evidence."""
-    if identifier.kind == "code" and len(identifier.text.split()) > 1 and all(map(_EVERYDAY.fullmatch, missing)):
-        return "warning"
-    if identifier.kind == "code_number":
-        # COVID-19 and U-30 are names; an error code has more digits, or the source has another one like it.
-        return "error" if near or sum(letter.isdigit() for letter in identifier.text) >= _CODE_DIGITS else "warning"
-    if identifier.kind != "code":
-        return "error"
+def _certainty(identifier: Identifier, missing: tuple[str, ...], *, near: bool) -> Certainty:
+    """Anything that only a machine would write is evidence; a code span of plain words may be emphasis."""
     words = identifier.text.split()
-    return "error" if near or len(words) == 1 or any(map(_MACHINE_WORD.fullmatch, words)) else "warning"
+    if identifier.kind == "code" and len(words) > 1 and all(map(_EVERYDAY.fullmatch, missing)):
+        return "doubtful"
+    if near or identifier.kind == "url":
+        return "certain"
+    if identifier.kind == "code_number":
+        # COVID-19 and U-30 are names; an error code has more digits.
+        return "unfounded" if sum(map(str.isdigit, identifier.text)) >= _CODE_DIGITS else "doubtful"
+    plain = identifier.kind == "code" and len(words) > 1 and not any(map(_MACHINE_WORD.fullmatch, words))
+    return "doubtful" if plain else "unfounded"
 
 
 def _finding(identifier: Identifier, missing: tuple[str, ...], evidence: Evidence) -> Finding:
     wrong = " ".join(missing)
-    for cited in evidence.cited:
-        there = nearest(wrong, cited.passage.identifiers) or nearest(identifier.text, cited.passage.identifiers)
-        if there:
-            detail = f"source [{cited.id}] has {there}, not {wrong}"
-            remedy = f"Write {there} as source [{cited.id}] has it, or drop the sentence."
-            break
-    else:
-        detail = f"{wrong} does not stand in {evidence.sources_named()}"
-        remedy = f"Drop {wrong}, or cite the source that states it."
+    known = [each for cited in evidence.cited for each in cited.passage.identifiers]
+    there = nearest(wrong, known) or nearest(identifier.text, known)
+    where = evidence.sources_named()
+    detail = f"{where} has {there}, not {wrong}" if there else f"{wrong} does not stand in {where}"
     return Finding(
         kind="url" if identifier.kind == "url" else "identifier",
-        severity=_severity(identifier, missing, near=" has " in detail),
         start=identifier.start,
         end=identifier.end,
         detail=detail,
-        remedy=remedy,
-        sure=identifier.kind == "url" or " has " in detail,
+        remedy=f"Write {there} as {where} has it, or drop the sentence."
+        if there
+        else f"Drop {wrong}, or cite the source that states it.",
+        certainty=_certainty(identifier, missing, near=bool(there)),
     )

@@ -67,12 +67,11 @@ def _finding(evidence: Evidence, start: int, end: int, words: str) -> Finding:
         remedy = "Quote only what the source says word by word, or say it without quotation marks."
     return Finding(
         kind="quote",
-        severity="warning" if loose else "error",
         start=start,
         end=end,
         detail=detail,
         remedy=remedy,
-        sure=altered is not None,
+        certainty="doubtful" if loose else "certain" if altered else "unfounded",
     )
 
 

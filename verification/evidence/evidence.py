@@ -12,36 +12,37 @@ from typing import Literal, NamedTuple
 from propcache.api import cached_property
 
 from verification.evidence.passages import Passage, joined
+from verification.text.lexicon import words
 from verification.text.words import Term, normalised, terms
-from verification.types import Severity
 from verification.values.identifiers import stands_in
 
-Kind = Literal["number", "date", "quote", "identifier", "url", "name", "polarity", "relation", "overlap"]
+MOST = 200  # how many numbers, dates or identifiers of one claim are looked at: a bound that keeps the work linear
+NEAREST = 8  # how many sentences near a claim are looked at
+SAME_SENTENCE = 0.75
+"""Of the claim's words, digits among them: a sentence that has as many says nearly the same. Less failed right ones."""
 
-
-MOST = 200
-"""How many numbers, dates or identifiers of one claim are looked at: a bound that keeps the work linear."""
-
-
-NEAREST = 8
-"""How many sentences near a claim are looked at."""
+Kind = Literal["number", "date", "quote", "identifier", "url", "name", "polarity", "overlap"]
+Certainty = Literal["certain", "unfounded", "doubtful"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One thing about a claim that its sources do not bear out. Offsets are those of the claim's own text.
 
-    ``sure``: another value stands in its place. One that merely stands nowhere may follow from something, and is left
-    to the judge where one will be asked.
+    ``certain``: something else stands in its place. ``unfounded``: it stands nowhere and follows from nothing; a judge,
+    where there is one, may know better. ``doubtful``: it may be meant otherwise, or follow from what stands there.
     """
 
     kind: Kind
-    severity: Severity
     start: int
     end: int
     detail: str
     remedy: str
-    sure: bool = True
+    certainty: Certainty = "certain"
+
+    def is_error(self, *, judged: bool) -> bool:
+        """Whether it fails the answer; ``judged`` tells that a judge will be asked."""
+        return self.certainty == "certain" or (self.certainty == "unfounded" and not judged)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,16 +59,6 @@ class Hit(NamedTuple):
     source: Cited
     place: int
     share: float
-
-    @property
-    def start(self) -> int:
-        """Where the sentence begins in its source."""
-        return self.source.passage.spans[self.place][0]
-
-    @property
-    def end(self) -> int:
-        """Where it ends."""
-        return self.source.passage.spans[self.place][1]
 
     @property
     def stems(self) -> frozenset[str]:
@@ -87,11 +78,6 @@ class Hit(NamedTuple):
         return self.source.passage.sentence(self.place)
 
     @property
-    def words(self) -> frozenset[str]:
-        """The words that it holds, case-folded."""
-        return frozenset(self.source.passage.sentence_words[self.place])
-
-    @property
     def terms(self) -> tuple[Term, ...]:
         """The words of the sentence, with their places in ``text``; stems are those of the source's language."""
         told = self.source.passage.language
@@ -100,11 +86,15 @@ class Hit(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """A claim, the sources it cites, and what is known without any source. No slots: the ranking is cached."""
+    """A claim, the sources it cites, what is known without any source, and the context: it excuses, it proves nothing.
+
+    No slots: the ranking is cached.
+    """
 
     claim: Passage
     cited: tuple[Cited, ...]
     known: tuple[Passage, ...] = ()
+    context: tuple[Passage, ...] = ()
 
     @cached_property
     def same_language(self) -> bool:
@@ -146,6 +136,11 @@ class Evidence:
         shared.sort()
         return tuple([Hit(self.cited[place], index, -count / len(mine)) for count, place, index in shared[:NEAREST]])
 
+    @property
+    def says_the_same(self) -> bool:
+        """Whether the nearest sentence says nearly the same as the claim, so that its values can be compared."""
+        return self.same_language and self.best is not None and self.best.share >= SAME_SENTENCE
+
     def near(self) -> Iterator[Passage]:
         """The sentences nearest to the claim: what stands there need not be looked for in all of the source."""
         return (hit.passage for hit in self.hits[:2])
@@ -175,7 +170,36 @@ class Evidence:
         """The sentence that speaks most clearly of the claim's subject."""
         return self.hits[0] if self.hits else None
 
+    def denies(self, place: int) -> bool:
+        """Whether the claim's sentence that has this place denies something: that need not stand in any source."""
+        known = words("negations").get(self.claim.language or "en", frozenset())
+        sentences = zip(self.claim.spans, self.claim.sentence_words, strict=True)
+        said = (word for (start, end), inside in sentences if start <= place < end for word in inside)
+        return any(word in known or word.endswith(("'t", "’t")) for word in said)
+
+    @property
+    def told(self) -> tuple[Passage, ...]:
+        """What no source says, but somebody: the question, the thread, earlier answers."""
+        return (*self.known, *self.context)
+
     def sources_named(self) -> str:
         """The cited sources as words: ``source [1]``, ``sources [1] and [2]``."""
         ids = [f"[{cited.id}]" for cited in self.cited]
         return f"source {ids[0]}" if len(ids) == 1 else f"sources {', '.join(ids[:-1])} and {ids[-1]}"
+
+    def nowhere(self, kind: Kind, span: tuple[int, int], certainty: Certainty) -> Finding:
+        """The finding that the words at ``span`` of the claim do not stand in what it cites."""
+        words = self.claim.text[slice(*span)].strip()
+        detail = f"{words} does not stand in {self.sources_named()}"
+        shown = ", show how it follows from what it cites" if certainty == "doubtful" else ""
+        remedy = f"Drop {words}{shown}, or cite the source that states it."
+        return Finding(kind=kind, start=span[0], end=span[1], detail=detail, remedy=remedy, certainty=certainty)
+
+    def instead(
+        self, kind: Kind, span: tuple[int, int], hit: Hit, said: str, certainty: Certainty = "certain"
+    ) -> Finding:
+        """The finding that a sentence says something else in the place of the words at ``span`` of the claim."""
+        words = self.claim.text[slice(*span)].strip()
+        detail = f"source [{hit.source.id}] says {said}, not {words}"
+        remedy = f"Replace {words} by {said} as source [{hit.source.id}] has it, or drop the sentence."
+        return Finding(kind=kind, start=span[0], end=span[1], detail=detail, remedy=remedy, certainty=certainty)

@@ -24,11 +24,11 @@ _SELF = "i i'm i've i'd i'll my me mine myself ich mir mich mein meine je j'ai m
 _FIRST_PERSON = frozenset(_SELF.split())
 
 
-def score(evidence: Evidence, findings: Iterable[Finding]) -> float:
-    """The score of a claim, given what was found against it."""
+def score(evidence: Evidence, findings: Iterable[Finding], *, refuted: bool = False) -> float:
+    """The score of a claim, given what was found against it; ``refuted``: with certainty."""
     value = _overlap(evidence) * _room(evidence) if evidence.same_language else _ACROSS_LANGUAGES
     found = tuple(findings)
-    if any(finding.severity == "error" for finding in found):
+    if refuted:
         value *= _REFUTED
     if any(finding.kind == "polarity" for finding in found):
         value *= _TURNED

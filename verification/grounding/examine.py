@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from verification.checks.dates import date_findings
 from verification.checks.equations import right_results
 from verification.checks.identifiers import identifier_findings, is_known_url, known_urls
-from verification.checks.names import name_findings
-from verification.checks.negation import polarity_findings
 from verification.checks.numbers import number_findings
 from verification.checks.quotes import quote_findings
-from verification.checks.table_rows import row_findings
+from verification.checks.wording import wording_findings
 from verification.claims.headlines import announcement_end
 from verification.evidence.evidence import Cited, Evidence, Finding
 from verification.evidence.passages import Passage, analyse
@@ -39,6 +37,7 @@ class Grounds:
 
     sources: Mapping[int, Cited]
     known: tuple[Passage, ...]
+    context: tuple[Passage, ...]
     urls: frozenset[str]
     said: tuple[str, str]
     judged: bool
@@ -74,17 +73,12 @@ class Grounds:
 
     def evidence(self, claim: Passage, numbers: Iterable[int]) -> Evidence:
         """The claim with the sources it is to be checked against."""
-        return Evidence(
-            claim=claim, cited=tuple(_like(claim, self.sources[number]) for number in numbers), known=self.known
-        )
+        cited = tuple(_like(claim, self.sources[number]) for number in numbers)
+        return Evidence(claim=claim, cited=cited, known=self.known, context=self.context)
 
     def against(self, evidence: Evidence) -> tuple[Finding, ...]:
         """Everything that speaks against a claim, precise evidence first."""
-        return tuple(self.weighed(finding) for check in self._checks for finding in check(evidence))
-
-    def weighed(self, finding: Finding) -> Finding:
-        """The finding as a suspicion, where it is not sure and a judge will be asked."""
-        return replace(finding, severity="warning") if self.judged and not finding.sure else finding
+        return tuple(finding for check in self._checks for finding in check(evidence))
 
     @property
     def _checks(self) -> tuple[_Check, ...]:
@@ -93,9 +87,7 @@ class Grounds:
             date_findings,
             quote_findings,
             partial(identifier_findings, urls=self.urls),
-            polarity_findings,
-            name_findings,
-            row_findings,
+            wording_findings,
         )
 
     def bearing_out(self, claim: Passage, but: Sequence[int]) -> tuple[int, ...]:
@@ -121,6 +113,7 @@ def grounds(draft: Draft, text: str) -> Grounds:
             for source, orders in zip(draft.sources, orders_in(draft.sources), strict=True)
         },
         known=tuple(analyse(known) for known in (draft.question, draft.known_text, calculated) if known.strip()),
+        context=(analyse(draft.context),) if draft.context.strip() else (),
         urls=known_urls(source.url for source in draft.sources),
         said=(text, draft.question),
         judged=draft.judged,

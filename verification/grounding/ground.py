@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from verification.checks.code import code_findings
-from verification.evidence.evidence import Evidence, Finding
-from verification.evidence.score import SUPPORTED, score
+from verification.evidence.evidence import Finding
+from verification.evidence.score import score
 from verification.grounding.examine import Grounds
 from verification.types import Claim, Violation
 
@@ -27,76 +27,44 @@ def ground(grounds: Grounds, claims: tuple[Claim, ...]) -> tuple[tuple[Claim, ..
     return tuple(claim for claim, _ in found), tuple(violation for _, against in found for violation in against)
 
 
-_Grounded = tuple[Claim, list[Violation]]
-"""A claim as it was judged, and what was found against it."""
-
-
-def _checked(grounds: Grounds, claim: Claim) -> _Grounded:
+def _checked(grounds: Grounds, claim: Claim) -> tuple[Claim, list[Violation]]:
+    """A claim as it was judged, and what was found against it; nothing may speak against a quotation."""
     cited = grounds.real(claim.cited)
     if not cited:
         return replace(claim, score=0.0), []
     if not claim.code and grounds.recites(claim, cited):
         return _quotation(claim), []
     evidence = grounds.evidence(grounds.read(claim), cited)
-    if claim.code:
-        findings = tuple(map(grounds.weighed, code_findings(evidence, grounds.texts, grounds.urls)))
-        judged = _judged(claim, 1.0, findings, quoted=evidence.has_lines)
-        return judged, [_violation(judged, finding, ()) for finding in findings]
-    findings = grounds.against(evidence)
-    return _grounded(grounds, _judged(claim, score(evidence, findings), findings), evidence, findings)
-
-
-def _grounded(grounds: Grounds, opinion: Claim, evidence: Evidence, findings: tuple[Finding, ...]) -> _Grounded:
-    """What was found as violations; nothing may speak against a quotation."""
-    against = _violations(grounds, opinion, evidence, findings)
-    if any(each.severity == "error" for each in against):
-        return replace(opinion, supported="no", settled_by="rule"), against
-    return (opinion if against or not grounds.quotes(evidence) else _quotation(opinion)), against
+    findings = tuple(code_findings(evidence, grounds.texts, grounds.urls)) if claim.code else grounds.against(evidence)
+    elsewhere: tuple[int, ...] = ()
+    if not (findings or claim.code or evidence.same_language) and (
+        elsewhere := grounds.bearing_out(evidence.claim, cited)
+    ):
+        findings = (evidence.nowhere("overlap", (0, len(claim.text)), "doubtful"),)
+    refuted = any(finding.is_error(judged=grounds.judged) for finding in findings)
+    claim = replace(claim, score=1.0 if claim.code else score(evidence, findings, refuted=refuted))
+    if refuted:
+        claim = replace(claim, supported="no", settled_by="rule")
+    elif not findings and (evidence.has_lines if claim.code else grounds.quotes(evidence)):
+        claim = _quotation(claim)
+    if refuted and not claim.code:
+        elsewhere = grounds.bearing_out(evidence.claim, cited)
+    return claim, [_violation(grounds, claim, finding, elsewhere) for finding in findings]
 
 
 def _quotation(claim: Claim) -> Claim:
     return replace(claim, supported="yes", settled_by="quotation")
 
 
-def _judged(claim: Claim, value: float, findings: tuple[Finding, ...], *, quoted: bool = False) -> Claim:
-    if any(finding.severity == "error" for finding in findings):
-        return replace(claim, supported="no", settled_by="rule", score=value)
-    return replace(_quotation(claim) if quoted and not findings else claim, score=value)
-
-
-def _violations(grounds: Grounds, claim: Claim, evidence: Evidence, findings: tuple[Finding, ...]) -> list[Violation]:
-    """The findings as violations; where another source bears the sentence out, the remedy names it."""
-    refuted = any(finding.severity == "error" for finding in findings)
-    doubtful = not findings and (not evidence.same_language or claim.score < SUPPORTED)
-    elsewhere = grounds.bearing_out(evidence.claim, claim.cited) if refuted or doubtful else ()
-    if doubtful and elsewhere:
-        return [_told_elsewhere(claim, evidence, elsewhere)]
-    return [_violation(claim, finding, elsewhere) for finding in findings]
-
-
-def _violation(claim: Claim, finding: Finding, elsewhere: tuple[int, ...]) -> Violation:
-    remedy = finding.remedy
-    if elsewhere:
-        remedy = f"Cite [{elsewhere[0]}] instead: that source bears this sentence out."
+def _violation(grounds: Grounds, claim: Claim, finding: Finding, elsewhere: tuple[int, ...]) -> Violation:
+    """The finding as a violation; where another source bears the sentence out, the remedy names it."""
+    remedy = f"Cite [{elsewhere[0]}] instead: that source bears this sentence out." if elsewhere else finding.remedy
     return Violation(
         rule="claim_supported",
-        severity=finding.severity,
+        severity="error" if finding.is_error(judged=grounds.judged) else "warning",
         start=claim.start + finding.start,
         end=claim.start + finding.end,
         words=claim.text[finding.start : finding.end][:_LONGEST_WORDS],
         detail=finding.detail,
         remedy=remedy,
-    )
-
-
-def _told_elsewhere(claim: Claim, evidence: Evidence, elsewhere: tuple[int, ...]) -> Violation:
-    """A claim whose words stand in another source than the one it cites."""
-    return Violation(
-        rule="claim_supported",
-        severity="warning",
-        start=claim.start,
-        end=claim.end,
-        words=claim.text[:_LONGEST_WORDS],
-        detail=f"little of this sentence stands in {evidence.sources_named()}",
-        remedy=f"Cite [{elsewhere[0]}] instead: that source bears this sentence out.",
     )

@@ -19,6 +19,7 @@ _MEASURED = frozenset({"length", "length 2", "length 3", "mass", "volume"})
 _DEGREES = frozenset({"celsius", "fahrenheit"})
 _TELLING_LETTERS = 3  # a shorter unit stands at the end of many a word
 _DAY = UNITS["day"].factor
+_ROUND_SHARE = 0.006  # 66.6 % are two thirds
 _ROUND_RATE = 0.02  # 1,200 a year are 23 a week
 _MONTH_DAYS = (28, 30, 31)
 
@@ -140,5 +141,23 @@ def is_share(said: float, value: float) -> bool:
     """True for 33 % where the sources make it a third; none and all are never said of what is only nearly so."""
     if math.isclose(said, value) or said in {0, 100}:
         return math.isclose(said, value)
-    decimals = len(f"{said:g}".partition(".")[2])
-    return round(value, decimals) == said or math.isclose(said, value, rel_tol=0.006)
+    return round(value, _decimals(said)) == said or math.isclose(said, value, rel_tol=_ROUND_SHARE)
+
+
+def is_result(said: Quantity, value: float, unit: Unit | None = None) -> bool:
+    """Whether the number is what ``value`` comes to, as exactly as it is written; a value may have no unit."""
+    if said.unit and unit:
+        if said.unit.dimension != unit.dimension:
+            return False
+        value *= unit.factor / said.unit.factor
+    if said.unit and said.unit.dimension == "ratio" and said.bound != "~":
+        return any(is_share(reading * said.unit.factor, value) for reading in said.readings)
+    return any(
+        math.isclose(reading, value, rel_tol=_APPROXIMATE if said.bound == "~" else 1e-9)
+        or (math.isclose(reading, value, rel_tol=_ROUND_SHARE) and reading == round(value, _decimals(reading)))
+        for reading in said.readings
+    )
+
+
+def _decimals(number: float) -> int:
+    return len(f"{number:.10g}".partition(".")[2])

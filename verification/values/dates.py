@@ -91,7 +91,7 @@ _CLOCK = re.compile(
     r"\s?[時点點](?!間)(?:\s?(?P<cjk_minute>\d{1,2})\s?分|(?P<half>半))?"
     r"|(?:[:.](?P<minute>[0-5]\d))?\s?(?P<ap>[ap])\.?\s?m\b\.?"
     r"|(?:[:.](?P<de_minute>[0-5]\d))?\s?Uhr(?:\s(?P<de_after>[0-5]\d)\b(?!\s?%))?"
-    r"|\s?h\s?(?P<fr_minute>[0-5]\d)\b"
+    r"|\s?h\s?(?P<fr_minute>[0-5]\d)\b(?!\s?min)"
     r"|:(?P<plain_minute>[0-5]\d)(?::[0-5]\d)?(?![\d:])"
     r"|\s?(?P<oclock>o['’]clock)"
     r")",

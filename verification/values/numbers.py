@@ -28,7 +28,7 @@ from verification.values.number_words import (
     weak_words,
 )
 from verification.values.powers import raised, raised_unit
-from verification.values.rates import is_span, period, period_before, rate_end
+from verification.values.rates import is_span, period, period_before
 from verification.values.units import CURRENCIES, GLUED_SCALES, SCALES, UNITS, Unit
 
 _TOKEN = re.compile(r"\d+|[^\W\d_]+(?:-[^\W\d_]+)*")
@@ -40,6 +40,7 @@ _NUMERAL = re.compile(
 )
 _FRACTION_CJK = re.compile(r"\s?分[の之]\s?(?P<top>\d{1,9})(?!\d)")
 _AFTER = re.compile(r"[ \u00a0\u202f]{0,6}-?(?P<word>[%％‰°€$£¥₹](?:[CF]\b)?|[^\W\d_]+\.?(?:[-/][^\W\d_]+)*)")
+ORDINALS = frozenset({"st", "nd", "rd", "th"})
 _CENTURY = re.compile(
     r"(?:st|nd|rd|th|\.|e|er|ème)?[ -](?:century|centuries|Jahrhunderts?|siècles?|siglos?)\b|世紀|世纪", re.IGNORECASE
 )
@@ -100,7 +101,7 @@ def quantities(text: str, language: str | None = None, taken: Sequence[tuple[int
             quantity = _at(text, token, language or "en") or (None if language else _in_any_language(text, token))
         found += [quantity] if quantity else []
         position = quantity.end if quantity else token.end()
-    return tuple(_shared_units(text, found) if len(found) > 1 else found)
+    return tuple(_shared_units(text, _joined(text, found)) if len(found) > 1 else found)
 
 
 @lru_cache(maxsize=20_000)
@@ -235,12 +236,6 @@ def _quantity(
     )
 
 
-def with_period(text: str, quantity: Quantity) -> str:
-    """The amount as ``text`` has it, with the span of time that makes it a rate."""
-    end = rate_end(text, quantity.end) if quantity.period else quantity.end
-    return text[quantity.start : end].strip()
-
-
 def _tail(text: str, end: int) -> _Tail:
     match = _AFTER.match(text, end)
     factor, end = _scale(match, end) if match else (1.0, end)
@@ -351,7 +346,7 @@ def _cjk_quantity(text: str, match: re.Match[str]) -> Quantity | None:
     return _quantity(text, match.span("numeral"), (read_cjk(numeral),), worded=True)
 
 
-_RANGE = re.compile(
+RANGE = re.compile(
     r"\s?(?:-|–|—|~|〜|～|to|bis|à|a|y|and|und|et|or|oder|ou|o|u|dan|atau|hingga|sampai|至|到|から|或|か)\s?",
     re.IGNORECASE,
 )
@@ -360,13 +355,39 @@ _RANGE = re.compile(
 _AND = re.compile(r"\s(?:and|und|et|y|dan|&)\s", re.IGNORECASE)
 
 
+def _joined(text: str, found: list[Quantity]) -> list[Quantity]:
+    """With one number for "2 hours and 35 minutes"."""
+    joined: list[Quantity] = []
+    for quantity in found:
+        last = joined[-1] if joined else quantity
+        if (
+            last.unit
+            and quantity.unit
+            and last.unit.dimension == quantity.unit.dimension == "time"
+            and last.unit.factor > quantity.unit.factor
+            and (text[last.end : quantity.start] == " " or _AND.fullmatch(text, last.end, quantity.start))
+        ):
+            total = last.readings[0] * last.unit.factor / quantity.unit.factor + quantity.readings[0]
+            joined[-1] = quantity._replace(start=last.start, readings=(total,), bound=last.bound)
+        else:
+            joined.append(quantity)
+    return joined
+
+
+def _is_ordinal_before(text: str, quantity: Quantity, following: Quantity) -> bool:
+    behind = quantity.end + len(quantity.noun)
+    return quantity.noun in ORDINALS and bool(RANGE.fullmatch(text, behind, following.start))
+
+
 def _shared_units(text: str, found: list[Quantity]) -> Iterator[Quantity]:
     """In "3 to 5 days" the first number has the second's unit, in "1,200 euros and 5 days a year" its time."""
     for index, quantity in enumerate(found):
         following = found[index + 1] if index + 1 < len(found) else None
         bare = quantity.unit is None and following is not None and following.unit is not None
-        if bare and following and _RANGE.fullmatch(text, quantity.end, following.start):
+        if bare and following and RANGE.fullmatch(text, quantity.end, following.start):
             yield quantity._replace(unit=following.unit, noun="", period=quantity.period or following.period)
+        elif following and following.century and _is_ordinal_before(text, quantity, following):
+            yield quantity._replace(noun="century", century=True)
         elif following and not quantity.period and _AND.fullmatch(text, quantity.end, following.start):
             yield quantity._replace(period=following.period)
         else:

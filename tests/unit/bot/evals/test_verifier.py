@@ -99,10 +99,10 @@ async def test_f8_the_labelled_set_stays_within_its_measured_figures() -> None:
     kinds = report["kinds"]
     assert report["rows"] >= 120
     assert {kind: kinds[kind]["false_accepts"] for kind in PRECISE} == dict.fromkeys(PRECISE, 0)
-    # Measured on 2026-11-21, without a judge: 26 of 98 pass that should not, 4 of 74 fail that should not.
+    # Measured on 2026-11-23, without a judge: 29 of 97 pass that should not, 1 of 75 fails that should not.
     assert report["false_accepts"] <= 29
     assert report["false_accepts_open"] >= 5
-    assert report["false_rejects"] <= 6
+    assert report["false_rejects"] <= 1
 
 
 def test_f8_the_labelled_set_has_no_row_twice() -> None:

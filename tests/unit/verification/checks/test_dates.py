@@ -100,3 +100,37 @@ def test_f1_a_time_of_another_sentence_fails() -> None:
     source = "The office in Bonn opens at 08:00. The office opens at 09:00 in Rome."
     (error,) = errors(source, "The office in Bonn opens at 09:00")
     assert "says 08:00, not 09:00" in error.detail
+
+
+@pytest.mark.parametrize(
+    ("source", "question", "context", "right", "wrong"),
+    [
+        # a range, the end of it on the next day too
+        ("Call-outs pay 45 euros, 05:30 to 07:00.", "", "", "Call-outs pay 45 euros at 06:00", "at 08:00"),
+        ("Call-outs pay 45 euros, 23:00 to 07:00.", "", "", "Call-outs pay 45 euros at 02:00", "at 08:00"),
+        ("Nothing ships 2026-11-25 to 2026-11-30.", "", "", "Nothing ships on 2026-11-26", "on 2026-12-26"),
+        # another way to write it
+        ("Ximena hace el correo el 04/12.", "", "", "Ximena hace el correo el 4 de diciembre", "el 6 de diciembre"),
+        ("It is taken 5 hours before.", "It is at 12", "", "It is taken before 12:00", "before 14:00"),
+        # a span before or after a time or date that is told, and the day of the week of one
+        ("It is taken 5 hours before.", "The test is at 12:00.", "", "It is taken at 07:00", "at 08:00"),
+        ("Give notice of 14 days.", "", "Monday 2026-11-23", "Notice given ends on 7 December", "on 8 December"),
+        (
+            "Checkout is frozen.",
+            "May it ship this Thursday?",
+            "Monday 2026-11-23",
+            "It ships on 26 November",
+            "on 27 November",
+        ),
+    ],
+)
+def test_f1_a_date_or_time_that_follows_from_a_known_one_is_a_doubt(
+    source: str, question: str, context: str, right: str, wrong: str
+) -> None:
+    pages = (Source(id=1, title="", text=source),)
+
+    def failed(text: str) -> bool:
+        return bool(check(Draft(text=f"{text} [1].", question=question, context=context, sources=pages)).errors)
+
+    assert not failed(right)
+    assert failed(f"{right.rpartition(' ')[0].rpartition(' ')[0]} {wrong}")

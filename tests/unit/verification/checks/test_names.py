@@ -1,4 +1,4 @@
-"""Names: absent ones are suspicions, swapped ones are errors, and what only looks like a name is left alone."""
+"""Names: swapped ones are errors, and what only looks like a name is left alone."""
 
 from __future__ import annotations
 
@@ -26,11 +26,6 @@ def test_f1_another_name_in_the_place_of_the_sources_is_an_error() -> None:
     assert "Marta Weiss" in violation.detail
 
 
-def test_f1_a_name_merely_absent_is_a_suspicion() -> None:
-    (violation,) = found("Requests for builds and the team go to Lisbon and then Ottawa.")
-    assert (violation.severity, violation.words) == ("warning", "Ottawa")
-
-
 @pytest.mark.parametrize(
     "claim",
     ["Requests go to Marta Weiss in Lisbon.", "The team in LA uses Kestrel for builds.", "Builds use Kestrel."],
@@ -40,8 +35,8 @@ def test_f1_known_names_initials_and_first_words_are_fine(claim: str) -> None:
 
 
 def test_f1_before_an_article_the_same_word_must_stand_too() -> None:
-    assert [v.severity for v in found("Builds go from the Team in Lisbon.")] == []
-    assert [v.severity for v in found("Requests of Marta Weiss go by the Warden in Los Angeles.")] == ["warning"]
+    assert found("Builds go from the Team in Lisbon.") == []
+    assert found("Requests of Marta Weiss go by the Warden in Los Angeles.") == []
 
 
 def test_f1_names_of_the_question_are_known() -> None:
@@ -56,18 +51,19 @@ NOTES = (
 @pytest.mark.parametrize(
     ("claim", "there"),
     [
-        ("Mei objected because the rollback plan is untested.", "Karl"),
+        ("Ines Duarte asks Mei.", "Karl"),
         ("Ines Duarte writes the migration note.", "Mei Tanaka"),
     ],
 )
 def test_f1_a_known_name_in_the_place_of_another_fails(claim: str, there: str) -> None:
     (violation,) = found(claim, source=NOTES)
-    assert (violation.severity, violation.detail.split(" has ")[1].split(" there")[0]) == ("error", there)
+    assert (violation.severity, violation.detail.split(" says ")[1].split(", not")[0]) == ("error", there)
 
 
 def test_f1_a_known_name_where_it_may_stand_passes() -> None:
     for claim, question in [
         ("Mei Tanaka writes the migration note.", ""),
+        ("Mei objected because the rollback plan is untested.", ""),  # a first word has a capital anyway
         ("Mei objected because the rollback plan is untested.", "Did Mei object?"),  # as the asker calls him
         ("Ines objected.", ""),
         ("Ines Duarte objected because of the costs of the plan.", ""),

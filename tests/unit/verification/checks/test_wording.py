@@ -1,0 +1,41 @@
+"""Claims that are a sentence of their source but for a negation; and negations that words cannot tell."""
+
+from __future__ import annotations
+
+from verification.claims.claims import claims
+from verification.grounding.examine import grounds
+from verification.grounding.ground import ground
+from verification.types import Draft, Source, Violation
+
+
+def found(source: str, claim: str, *, judged: bool = False) -> tuple[Violation, ...]:
+    text = f"{claim} [1]"
+    draft = Draft(text=text, sources=(Source(id=1, title="", text=source),), judged=judged)
+    return ground(grounds(draft, text), claims(text))[1]
+
+
+def test_f9_a_negation_more_or_less_is_an_error_where_no_judge_is_asked() -> None:
+    for source, claim in [
+        ("Deploys are allowed on Friday.", "Deploys are not allowed on Friday."),
+        ("The door must not be opened by visitors.", "The door must be opened by visitors."),
+        ("The service doesn't restart by itself.", "The service does restart by itself."),
+        ("Der Zugang ist am Sonntag erlaubt und kostenlos.", "Der Zugang ist am Sonntag nicht erlaubt und kostenlos."),
+        ("El acceso a la sala está permitido.", "El acceso a la sala no está permitido."),
+    ]:
+        (violation,) = found(source, claim)
+        assert violation.severity == "error"
+        assert source in violation.detail
+        assert [each.severity for each in found(source, claim, judged=True)] == ["warning"]
+        assert found(source, source) == ()
+
+
+def test_f1_what_is_denied_of_what_is_left_to_a_judge() -> None:
+    for source, claim in [
+        ("Smoking is not allowed in the hall.", "Smoking is forbidden in the hall."),
+        ("Pets are welcome in the garden.", "No, pets are welcome in the garden."),
+        ("The hall is open. Nobody may smoke there.", "The hall is open."),
+        ("Hotels cost up to 140 euros a night.", "Hotels may not cost more than 140 euros a night."),
+        ("Guests may not park, and may not camp.", "Guests may not camp, and may not park."),
+        ("A deploy without a ticket is refused.", "A deploy is not accepted without a ticket."),
+    ]:
+        assert [each for each in found(source, claim) if each.severity == "error"] == []

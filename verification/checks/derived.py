@@ -1,0 +1,276 @@
+"""Tells whether a number, date or time could come in one step of values that the sources, question or thread have.
+
+Such a value is a doubt and no invention: whether the step is meant is for a judge or a person to see. Only values of
+the sentences nearest to the claim are used, so that chance results do not excuse an invented number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import date
+from itertools import combinations, pairwise
+from typing import NamedTuple, TypeVar
+
+from verification.evidence.evidence import Evidence
+from verification.evidence.passages import Passage
+from verification.text.lexicon import all_words, compiled
+from verification.values.amounts import is_result, same_kind
+from verification.values.dates import Moment
+from verification.values.numbers import ORDINALS, RANGE, Quantity
+from verification.values.rates import is_span, seconds
+from verification.values.units import CURRENCIES, UNITS, Unit
+
+_NEAR = 4  # sentences: with more, any small number follows from something
+_MOST, _MOST_TIMES = 16, 24  # values: every two of them are tried
+_MOST_COUNTED = 12  # what people count in a list
+_RECKONED = r"\b(?:{reckoned})|\b(?:by|um)(?= \W?\d)|{reckoned_unparted}"
+_YEARS_AWAY = r"\b(?:years?|Jahre?|ans?|años?) (?:{years_away})\b|\b(?:following|next|previous) year\b"
+_LIST_MARK = re.compile(r"^[ \t]*(?:[-*•◦]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
+_ROW = re.compile(r"^[ \t]*\|", re.MULTILINE)
+_SERIES = re.compile(r"(?:,|、|，|;)?\s*\b(?:and|or|und|oder|et|ou|y|o|dan|atau)\b\s+|[、，,;]\s*|と|和|及び|および")
+_SECOND, _DAY, _YEAR, _PERCENT, _COUNT = *(UNITS[word] for word in ("second", "day", "year", "%")), Unit("count", 1)
+_MONEY = tuple(Unit(currency, 1) for currency in sorted(CURRENCIES))
+_UNMEASURED = frozenset({None, _COUNT})
+_A_DAY, _SOME_YEAR = 86_400, 2001  # the year is any that is no leap year
+_SOON = 13  # days from today, or from a date of the source, that "next Thursday" may be
+_End = TypeVar("_End", Quantity, Moment)
+
+
+class _Value(NamedTuple):
+    number: float
+    unit: Unit | None = None
+
+
+def is_derivable(quantity: Quantity, evidence: Evidence) -> bool:
+    """True if the number follows in one step: a sum, difference, product, share, count or span, or lies in a range."""
+    claim, near = evidence.claim, _near(evidence)
+    in_range = any(quantity in pair and same_kind(*pair) for pair in _ranges(claim, claim.quantities))
+    if in_range or quantity.century or quantity.noun in ORDINALS:
+        return False
+    said = quantity._replace(readings=quantity.readings[:1], unit=_value(quantity).unit)
+    return (
+        any(is_result(said, *result) for result in _results(quantity, evidence, near))
+        or any(
+            same_kind(quantity, low) and low.amounts() < quantity.amounts() < high.amounts()
+            for passage in near
+            for low, high in _ranges(passage, passage.quantities)
+        )
+        or _is_count(quantity, evidence)
+    )
+
+
+def is_derivable_moment(moment: Moment, evidence: Evidence) -> bool:
+    """True if the date or time lies in a range, or a known span from another one, or is the day of a named weekday."""
+    near = _near(evidence)
+    if any(_is_within(moment, *pair) for passage in near[:1] for pair in _ranges(passage, passage.moments)):
+        return True
+    named = {each.weekday for passage in (*near, evidence.claim) for each in passage.moments}
+    lengths = _lengths((*near, evidence.claim))
+    others = [other for passage in evidence.told for other in passage.moments][:_MOST_TIMES]
+    if any(_is_apart(moment, other, lengths) or _is_soon(moment, other, named) for other in others):
+        return True
+    # Of two values of a source only years are reckoned with, for the same day: else a wrong day would come by chance.
+    return any(
+        (other.month, other.day) == (moment.month, moment.day) and _is_apart(moment, other, _lengths([passage]))
+        for passage in near
+        for other in passage.moments[:_MOST_TIMES]
+        if moment.month
+    )
+
+
+def _lengths(passages: Sequence[Passage]) -> set[tuple[str, float]]:
+    """The spans of time that are told; "a year later" has no number."""
+    spans = [quantity for passage in passages for quantity in passage.quantities if quantity.unit][:_MOST_TIMES]
+    found = {(quantity.unit.dimension, amount) for quantity in spans if quantity.unit for amount in quantity.amounts()}
+    a_year = any(compiled(_YEARS_AWAY).search(passage.text) for passage in passages)
+    return found | {("months", 12.0)} if a_year else found
+
+
+def _near(evidence: Evidence) -> list[Passage]:
+    return [*(hit.passage for hit in evidence.hits[:_NEAR]), *evidence.told]
+
+
+def _ranges(passage: Passage, ends: Sequence[_End]) -> Iterator[tuple[_End, _End]]:
+    """The pairs that are written as the two ends of a range."""
+    return (pair for pair in pairwise(ends) if RANGE.fullmatch(passage.text, pair[0].end, pair[1].start))
+
+
+def _results(quantity: Quantity, evidence: Evidence, near: list[Passage]) -> Iterator[_Value]:
+    times = [*(hit.passage for hit in evidence.hits), *evidence.told, evidence.claim]
+    yield from _spans([moment for passage in times for moment in passage.moments][:_MOST_TIMES])
+    for cited in evidence.cited:
+        yield from (span for pair in _ranges(cited.passage, cited.passage.moments) for span in _spans(pair))
+    # Counts of the claim itself are not reckoned with where a count is asked for: "6–7, 6–3" would excuse each other.
+    mine = [_value(q) for q in evidence.claim.quantities if q is not quantity and (quantity.unit or q.unit)]
+    theirs = [_value(other) for passage in near for other in passage.quantities if not other.weak]
+    values = list(dict.fromkeys((*mine, *theirs)))[:_MOST]
+    own = {*mine, *(_value(other) for passage in evidence.told for other in passage.quantities)}
+    # Of two numbers that the claim neither has nor tells of as reckoned with, any small number would come by chance.
+    more = evidence.claim.words & all_words("more")
+    reckoned = more or compiled(_RECKONED).search(evidence.claim.text)
+    for passage in near if reckoned else ():
+        yield from _sums([_value(other) for other in passage.quantities[:_MOST]])
+    factors = [_Value(factor, _COUNT) for factor in _factors(quantity, evidence)]
+    for value in values:
+        yield from _of_one(value)
+        if quantity.period and value.unit and is_span(value.unit) and value.number:  # every six hours is four a day
+            yield _Value(seconds(quantity.period) / (value.number * seconds(value.unit)), _COUNT)
+        yield from (result for factor in factors for result in _products(value, factor))
+    for one, other in combinations(values, 2):
+        yield from _shares(one, other)
+        if reckoned or one in own or other in own:
+            yield from _of_two(one, other)
+
+
+def _factors(quantity: Quantity, evidence: Evidence) -> Iterator[float]:
+    """What nobody cites: both of two, and what a span of time has of a shorter one that a table's head may name."""
+    if not (all_words("both").isdisjoint(evidence.claim.words) and all_words("pairs").isdisjoint(evidence.words)):
+        yield 2
+    if quantity.period:
+        spans = (UNITS[word] for word in evidence.words & UNITS.keys() if is_span(UNITS[word]))
+        yield from (seconds(quantity.period) / seconds(unit) for unit in spans)
+
+
+def _value(quantity: Quantity) -> _Value:
+    """The number in its unit: a count if it counts something, none if it may be of anything ("20 seconds (was 60)")."""
+    counts = (bool(quantity.noun) or quantity.worded) and quantity.noun not in all_words("more")
+    return _Value(quantity.readings[0], quantity.unit or (_COUNT if counts else None))
+
+
+def _sums(values: list[_Value]) -> Iterator[_Value]:
+    """The sums of all the alike values of a sentence, those without a unit among them."""
+    for unit in {value.unit for value in values}:
+        alike = [value.number for value in values if value.unit in {unit, None}]
+        if len(alike) > 1:
+            yield _Value(sum(alike), unit)
+
+
+def _of_one(value: _Value) -> Iterator[_Value]:
+    """What is written otherwise: 45 pence are 0.45 pounds, and 40 % more are 1.4 times as much."""
+    if value.unit == _PERCENT:
+        yield _Value(100 - value.number, _PERCENT)
+        yield from (_Value(start + sign * value.number / 100, _COUNT) for start, sign in ((0, 1), (1, 1), (1, -1)))
+    elif value.unit in _UNMEASURED:
+        yield from (_Value(value.number / 100, coin) for coin in _MONEY)
+    elif value.unit in _MONEY:
+        yield _Value(value.number * 100, _COUNT)
+
+
+def _of_two(one: _Value, other: _Value) -> Iterator[_Value]:
+    """Sum, difference, mean and ratio of like values, product and quotient of unlike ones."""
+    a, b = one.number, _like(one, other)
+    if b is not None:
+        yield from (_Value(each, one.unit or other.unit) for each in (a + b, abs(a - b), (a + b) / 2))
+        if a and b and one.unit and other.unit:
+            yield from (_Value(each, _COUNT) for each in (a / b, b / a))
+    if b is None or not {one.unit, other.unit}.isdisjoint(_UNMEASURED):
+        yield from _products(one, other)
+
+
+def _products(one: _Value, other: _Value) -> Iterator[_Value]:
+    """Product and quotient in the unit of either; in the one that there is, where the other value is a count."""
+    a, b = one.number, other.number
+    if not {a, b} & {0, 1}:
+        units = {one.unit, other.unit} - _UNMEASURED or {one.unit, other.unit}
+        yield from (_Value(each, unit) for unit in units for each in (a * b, a / b, b / a))
+
+
+def _shares(one: _Value, other: _Value) -> Iterator[_Value]:
+    """What percentage one is of the other, or how much it grew or fell; and a percentage of another value."""
+    a, b = one.number, _like(one, other)
+    if b and a and (one.unit is None) == (other.unit is None) and _PERCENT not in {one.unit, other.unit}:
+        low, high = sorted((a, b))
+        yield from (
+            _Value(100 * each, _PERCENT) for each in (low / high, high / low, (high - low) / low, 1 - low / high)
+        )
+    if _PERCENT in {one.unit, other.unit} and one.unit != other.unit:
+        share, whole = (one, other) if one.unit == _PERCENT else (other, one)
+        parts = (share.number, 100 - share.number, 100 + share.number)
+        yield from (_Value(whole.number * part / 100, whole.unit) for part in parts)
+
+
+def _like(one: _Value, other: _Value) -> float | None:
+    """The other number in the unit of the one; None if they measure different things. One without a unit may be any."""
+    if one.unit and other.unit:
+        like = one.unit.dimension == other.unit.dimension
+        return other.number * other.unit.factor / one.unit.factor if like else None
+    return other.number
+
+
+def _spans(moments: Sequence[Moment]) -> Iterator[_Value]:
+    """The years, days and times between every two of the moments; the last day may count."""
+    for one, other in combinations(moments, 2):
+        if one.year and other.year:
+            yield _Value(abs(one.year - other.year), _YEAR)
+        days, times = _days_between(one, other), (_second(one), _second(other))
+        if days is not None:
+            yield from (_Value(days, _DAY), _Value(days + 1, _DAY))
+        if times[0] is not None and times[1] is not None:
+            yield _Value(abs(times[0] - times[1]), _SECOND)
+
+
+def _days_between(one: Moment, other: Moment) -> int | None:
+    """None where one of them names no day that there is; a year that is missing is the other's."""
+    if one.month and one.day and other.month and other.day:
+        with suppress(ValueError):
+            year = one.year or other.year or _SOME_YEAR
+            first = date(year, one.month, one.day)
+            return abs((first - date(other.year or year, other.month, other.day)).days)
+    return None
+
+
+def _second(moment: Moment) -> int | None:
+    return None if moment.hour is None else moment.hour * 3600 + (moment.minute or 0) * 60
+
+
+def _is_apart(moment: Moment, other: Moment, lengths: set[tuple[str, float]]) -> bool:
+    """Whether one of these lengths of time lies between the two."""
+    mine, theirs, days = _second(moment), _second(other), _days_between(moment, other)
+    if mine is not None and theirs is not None:
+        gap = mine - theirs
+        return any(kind == "time" and 0 in ((gap - size) % _A_DAY, (gap + size) % _A_DAY) for kind, size in lengths)
+    if days is not None and ("time", days * _A_DAY) in lengths:
+        return True
+    years = (moment.year or 0) - (other.year or 0)
+    months = (moment.month or 0) - (other.month or 0) if moment.month else 0
+    return bool(moment.year) == bool(other.year) and ("months", abs(12 * years + months)) in lengths
+
+
+def _is_soon(moment: Moment, other: Moment, weekdays: set[int | None]) -> bool:
+    """True for the date of "this Thursday" where a date of that week is known, and for the weekday of a known date."""
+    dated, day = (other, moment.weekday) if moment.weekday else (moment, None)
+    if not (dated.month and dated.day and (dated.year or other.year)):
+        return False
+    with suppress(ValueError):
+        falls_on = date(dated.year or other.year or _SOME_YEAR, dated.month, dated.day).isoweekday()
+        if day:
+            return falls_on == day
+        days = _days_between(moment, other)
+        return days is not None and days <= _SOON and falls_on in weekdays
+    return False
+
+
+def _is_within(moment: Moment, low: Moment, high: Moment) -> bool:
+    """Whether it lies between the two, past midnight or the end of the year too."""
+    for place in (_second, _day_of_year):
+        at, first, last = place(moment), place(low), place(high)
+        if at is not None and first is not None and last is not None:
+            return first < at < last if first <= last else at > first or at < last
+    return False
+
+
+def _day_of_year(moment: Moment) -> int | None:
+    return moment.month * 31 + moment.day if moment.month and moment.day else None
+
+
+def _is_count(quantity: Quantity, evidence: Evidence) -> bool:
+    """True for a small whole number that counts a list or a series of a cited source."""
+    value = quantity.readings[0]
+    if quantity.unit or not (1 < value <= _MOST_COUNTED and value.is_integer()):
+        return False
+    listed = [len(_LIST_MARK.findall(cited.passage.text)) for cited in evidence.cited]
+    listed += [len(_ROW.findall(cited.passage.text)) - 2 for cited in evidence.cited]  # without its head and its rule
+    series = (_SERIES.split(hit.text) for hit in evidence.hits[:_NEAR])
+    return value in listed or any(sum(1 for part in parts if part.strip()) == value for parts in series)
