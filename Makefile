@@ -5,7 +5,7 @@
 # audit the locked packages against known vulnerabilities (asks the network)
 # chaos kills, freezes, outages: what is promised, in one table (five minutes; ARGS="--seed N --only NAME")
 # bench ratios, measured in one run                      lock   renew the hash-locked requirements
-# bench-peers Orion beside a minimal Bolt bot and Agno
+# bench-peers Orion beside a minimal Bolt bot, Agno and the Chat SDK
 # docs  writes docs/configuration.md from the code
 # Each target makes and keeps its own .venv, hash-locked.
 
@@ -94,10 +94,12 @@ chaos: .venv/.dev
 bench: .venv/.dev
 	@$(PY) -m bot bench $(ARGS)
 
-# Agno is installed from its registry, by whoever wants to compare: nothing of Orion needs it.
+# The peers are installed from their registries, by whoever wants to compare: nothing of Orion needs them.
 bench-peers: .venv/.dev
 	@test -d bench/peers/.venv-agno || { $(PYTHON) -m venv bench/peers/.venv-agno && \
 	  bench/peers/.venv-agno/bin/pip install -q 'agno[slack,os,openai]==3.1.10' aiohttp; }
+	@test -d bench/peers/node_modules || ! command -v npm >/dev/null || npm install --silent --no-save --no-package-lock \
+	  --prefix bench/peers chat@4.41.1 @chat-adapter/slack@4.41.1 @chat-adapter/state-memory@4.41.0
 	@$(PY) -m bench.peers.compare $(ARGS)
 
 # Needs uv. Hashes yes, addresses no: the files name no registry.

@@ -225,12 +225,9 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         )  # fmt: skip
         yield Orion(
             redis=redis, engine=engine, mailbox=mailbox, turns=turns, observers=observers, records=observers.records,
-            app=app, socket=front,
-            catching_up=catching_up,
-            circuits=team_bots.circuits, installing=slack.installing,
-            token=None if settings.many_workspaces else TokenCheck(slack.client),
-            pausing=stores.pausing,
-            syncing=_syncing(settings, corpus, engine, observers),
+            app=app, socket=front, catching_up=catching_up, pausing=stores.pausing,
+            circuits=team_bots.circuits, syncing=_syncing(settings, corpus, engine, observers),
+            installing=slack.installing, token=None if settings.many_workspaces else TokenCheck(slack.client),
         )  # fmt: skip
 
 

@@ -1,12 +1,13 @@
 """Orion beside other bots over the same local Slack API and model server, asked in turns: `make bench-peers`.
 
-Each peer runs from its own registry's package in an environment of its own under `bench/peers/.venv-NAME`.
+Each peer runs from its own registry's package: Agno in `.venv-agno` beside this, the Chat SDK in `node_modules`.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import shutil
 import sys
 import tempfile
 from contextlib import AsyncExitStack
@@ -41,8 +42,12 @@ async def main(rounds: int, alone: int, burst: int) -> None:
 def commands() -> dict[str, tuple[str, ...]]:
     """Every bot that is installed here."""
     found = {"orion": (sys.executable, "-m", "bot", "serve"), "bolt": (sys.executable, str(HERE / "bolt_bot.py"))}
-    agno = HERE / ".venv-agno" / "bin" / "python"
-    return {**found, "agno": (str(agno), str(HERE / "agno_bot.py"))} if agno.exists() else found
+    agno, node = HERE / ".venv-agno" / "bin" / "python", shutil.which("node")
+    if agno.exists():
+        found["agno"] = (str(agno), str(HERE / "agno_bot.py"))
+    if node and (HERE / "node_modules" / "chat").exists():
+        found["chat-sdk"] = (node, str(HERE / "chat_bot.mjs"))
+    return found
 
 
 def show(bots: dict[str, RunningBot]) -> None:

@@ -19,7 +19,7 @@ ROOM = {
     "hand_off_confirm": 300,
     **dict.fromkeys(("trust_title", "trust_close"), 24),
 }
-BUILT = re.compile(r"command_\w+|file_\w+|trust_by_\w+|wrong_\w+")
+BUILT = re.compile(r"budget_(user|channel|workspace)|command_\w+|file_\w+|trust_by_\w+|was_\w+|wrong_\w+")
 """Keys whose second half is a value of the program."""
 
 
