@@ -12,6 +12,7 @@ import json
 from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime
 from functools import cache
+from html import unescape
 from importlib.resources import files
 from itertools import chain, count
 from typing import Final, TypedDict
@@ -145,7 +146,7 @@ def _numbered(source: Source) -> str:
 
 
 def _barred(text: str) -> str:
-    return "\n".join(f"| {line}" for line in text.splitlines())
+    return "\n".join(f"| {line}" for line in unescape(text).splitlines())
 
 
 def fenced(parts: Sequence[Part], seed: str) -> str:

@@ -102,6 +102,9 @@ def _results(quantity: Quantity, evidence: Evidence, near: list[Passage]) -> Ite
     yield from _spans([moment for passage in times for moment in passage.moments][:_MOST_TIMES])
     for cited in evidence.cited:
         yield from (span for pair in _ranges(cited.passage, cited.passage.moments) for span in _spans(pair))
+    # "3h30" is read as a time of the day; in a question it may be how long something took.
+    lengths = [_second(moment) for passage in evidence.told for moment in passage.moments]
+    yield from (_Value(length, _SECOND) for length in lengths if length)
     # Counts of the claim itself are not reckoned with where a count is asked for: "6–7, 6–3" would excuse each other.
     mine = [_value(q) for q in evidence.claim.quantities if q is not quantity and (quantity.unit or q.unit)]
     theirs = [_value(other) for passage in near for other in passage.quantities if not other.weak]

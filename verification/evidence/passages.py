@@ -204,7 +204,9 @@ def _cuts(text: str, start: int, line: str, language: str) -> list[int]:
     end = start + len(line)
     for piece in _pieces(line, language):
         position += len(piece)
-        if position < end and not is_broken(text, cuts[-1], position):
+        # "Der 5. Werktag" is far more common in German than a sentence that ends in a small number.
+        is_ordinal = language == "de" and _DAY_ENDS.search(text, max(cuts[-1], position - 5), position)
+        if position < end and not is_ordinal and not is_broken(text, cuts[-1], position):
             cuts.append(position)
     cuts.append(end)
     return cuts

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from html import unescape
+from itertools import chain
 from pathlib import Path, PurePath
 from typing import Final, Literal
 
@@ -78,6 +79,8 @@ _STATED_DATE: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """What a document says of its own age, in seven languages; ``rest`` begins with the date."""
+_HEAD_PARTS: Final = re.compile(r"[.;|·•–—][ \t]+")
+_HEAD_CHARS: Final = 600
 _HEADING: Final = re.compile(r"^#{1,2}[ \t]+(?P<text>.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
 _RST_TITLE: Final = re.compile(r"^(?P<text>\S[^\n]{0,200})\n(?P<line>[=\-~^*#])(?P=line){2,}[ \t]*$", re.MULTILINE)
 _TITLE_WITHIN: Final = 4_000
@@ -291,7 +294,9 @@ def _stated_date(text: str) -> str:
 
     "03/04/2026" may be two dates and counts as none.
     """
-    for found in _STATED_DATE.finditer(text):
+    # At the top several facts may share a line: "Owner: Sales. Last updated: 2024-01-10".
+    head = _HEAD_PARTS.sub("\n", text[:_HEAD_CHARS])
+    for found in chain(_STATED_DATE.finditer(head), _STATED_DATE.finditer(text)):
         read = {(m.year, m.month, m.day or 1) for m in moments(found["rest"].rstrip("*_ ")) if m.start == 0 and m.month}
         if len(read) == 1:
             year, month, day = read.pop()

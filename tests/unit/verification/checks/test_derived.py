@@ -224,3 +224,12 @@ def test_f1_times_far_from_the_claim_make_no_span() -> None:
     mills = " ".join(f"The mill grinds {grain}." for grain in ("rye", "oats", "spelt", "wheat", "barley"))
     source = f"The desk opens at 08:00. {mills} Lunch is at 12:00."
     assert errors(source, "The mill grinds for 4 hours")
+
+
+@pytest.mark.parametrize(
+    ("text", "fails"), [("322 € : 3,5 h × 92 € = 322 € [1].", False), ("414 € : 4,5 h × 92 € = 414 € [1].", True)]
+)
+def test_f1_how_long_the_question_says_something_took_may_be_written_in_hours(text: str, fails: bool) -> None:  # noqa: FBT001 - a parameter
+    price = Source(id=1, title="Tarifs", text="L'heure de main-d'œuvre coûte 92 €.")
+    draft = Draft(text=text, question="3h30 de réparation, on facture quoi ?", sources=(price,))
+    assert bool(check(draft).errors) is fails
