@@ -13,7 +13,7 @@ from bot.cli.output import JsonOption, LocalOption, prefix_of, print_json, print
 from bot.errors import WrongUse
 
 if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
-    from bot.cli.forget import Forgotten
+    from bot.cli.forget import Forgetting
     from bot.queue.dead_letters import DeadLetter, DeadLetters, Fate
 
 app = typer.Typer()
@@ -69,7 +69,7 @@ def forget(
     raise typer.Exit(1 if found.running else 0)
 
 
-def _show_forgotten(found: Forgotten, langfuse_user: str) -> None:
+def _show_forgotten(found: Forgetting, langfuse_user: str) -> None:
     counts = {kind: n for kind, n in found.counts.items() if n}
     for kind, n in counts.items():
         print_text(f"{n:>6}  {kind}")

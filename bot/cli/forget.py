@@ -11,6 +11,7 @@ import hashlib
 import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
@@ -31,8 +32,6 @@ log = structlog.get_logger()
 
 Wanted = Callable[[Incoming | None, str], bool]
 """Whether a stored message (None: it cannot be read) of this thread is meant."""
-PATIENCE_S: Final = 30.0
-"""How long a running turn is waited for: longer than the lease of a worker that died."""
 AGAIN_S: Final = 0.1
 _PERMALINK: Final = re.compile(
     r"https?://[^/\s]+/archives/(?P<channel>[A-Z0-9]+)/p(?P<s>\d{10})(?P<us>\d{6})(?P<q>\?\S*)?"
@@ -56,14 +55,6 @@ _BAD_THREAD: Final = (
 _BAD_USER: Final = "--user must be a Slack user id, such as U024BE7LH (profile, ⋮, Copy member ID)."
 
 
-@dataclass(slots=True, kw_only=True)
-class Forgotten:
-    """What went, by kind, and threads whose turn did not end in time: another run takes care of those."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    running: list[str] = field(default_factory=list)
-
-
 class Key(NamedTuple):
     """One of Orion's keys in Redis: ``kind`` of thing, and what it is about."""
 
@@ -77,60 +68,56 @@ def langfuse_user(user: str) -> str:
     return hashlib.sha256(user.encode()).hexdigest()
 
 
-async def forget(redis: Redis, *, user: str, thread: str, prefix: str) -> Forgotten:
+async def forget(redis: Redis, *, user: str, thread: str, prefix: str) -> Forgetting:
     """Forget the person ``user``, else the ``thread``. Raises ``WrongUse`` and ``RedisError``."""
     if user and not _USER.fullmatch(user):
         raise WrongUse(_BAD_USER)
-    mailbox = Mailbox(redis, prefix=prefix)
-    try:
+    async with aclosing(Mailbox(redis, prefix=prefix)) as mailbox:
         forgetting = Forgetting(redis, mailbox, prefix=prefix)
-        return await (forgetting.person(user) if user else forgetting.thread(thread))
-    finally:
-        await mailbox.aclose()
+        await (forgetting.person(user) if user else forgetting.thread(thread))
+    return forgetting
 
 
+@dataclass(slots=True)
 class Forgetting:
-    """Over one Redis; ``prefix`` is Orion's there. Every method raises ``RedisError``."""
+    """What went, by kind, and threads whose turn did not end in time: another run takes care of those.
 
-    def __init__(
-        self, redis: Redis, mailbox: Mailbox, *, prefix: str = "orion", patience_s: float = PATIENCE_S
-    ) -> None:
-        self._redis = redis
-        self._mailbox = mailbox
-        self._prefix = prefix
-        self._patience_s = patience_s
-        self._drop = script(redis, "forget")
-        self._served = Served(redis, prefix=prefix)
-        self._direct = DirectChats(redis, prefix=prefix)
+    Over one Redis, where Orion's keys have this ``prefix``. Every method raises ``RedisError``.
+    """
 
-    async def person(self, user: str) -> Forgotten:
+    redis: Redis
+    mailbox: Mailbox
+    prefix: str = "orion"
+    patience_s: float = 30.0
+    """How long a running turn is waited for: longer than the lease of a worker that died."""
+    counts: Counter[str] = field(default_factory=Counter)
+    running: list[str] = field(default_factory=list)
+
+    async def person(self, user: str) -> None:
         """What is kept of a person: their questions, what was said to them, what they pressed, what they spent."""
         # The borders keep U12 from being found in U123.
-        found, named = Forgotten(), re.compile(rf"(?<![A-Z0-9]){re.escape(user)}(?![A-Z0-9])")
-        await self._messages(found, lambda incoming, _: incoming is not None and incoming.user == user)
+        named = re.compile(rf"(?<![A-Z0-9]){re.escape(user)}(?![A-Z0-9])")
+        await self._messages(lambda incoming, _: incoming is not None and incoming.user == user)
         chats: set[str] = set()
         async for key in self._keys():
             if key.kind in _TEXTS and named.search(await self._text(key)):
                 if key.kind == "state" and ":D" in key.about:
                     chats.add(key.about)
-                await self._forget(key, found)
+                await self._forget(key)
             elif key.kind in {"person", "told"} and user in key.about.split(":"):
-                await self._forget(key, found)
+                await self._forget(key)
             elif key.kind in _FEEDBACK:
-                found.counts["feedback"] += int(await self._redis.hdel(key.name, user))
+                self.counts["feedback"] += int(await self.redis.hdel(key.name, user))
             elif key.kind == "tokens":
-                found.counts["days of spending"] += int(await self._redis.hdel(key.name, f"user:{user}"))
+                self.counts["days of spending"] += int(await self.redis.hdel(key.name, f"user:{user}"))
         for chat in chats:
-            await self._thread(chat, found, whole_chat=True)
-        return found
+            await self._thread(chat, whole_chat=True)
 
-    async def thread(self, reference: str) -> Forgotten:
+    async def thread(self, reference: str) -> None:
         """What is kept of a thread, named by ``team:channel:ts`` or by a message's link. Raises ``WrongUse``."""
-        found = Forgotten()
         for thread in await self._named(reference):
-            await self._messages(found, lambda _, place, wanted=thread: place == wanted)  # type: ignore[misc]  # bound now
-            await self._thread(thread, found)
-        return found
+            await self._messages(lambda _, place, wanted=thread: place == wanted)  # type: ignore[misc]  # bound now
+            await self._thread(thread)
 
     async def _named(self, reference: str) -> list[str]:
         if _THREAD.fullmatch(reference):
@@ -145,67 +132,68 @@ class Forgetting:
         known = {":".join(key.about.split(":")[:3]) async for key in self._keys() if key.kind in {*_KINDS, "mb"}}
         return sorted(thread for thread in known if thread.endswith(ends))
 
-    async def _messages(self, found: Forgotten, wanted: Wanted) -> None:
+    async def _messages(self, wanted: Wanted) -> None:
         """Questions that wait, run or were given up."""
         async for key in self._keys():
             if key.kind == "mb":
-                entries: list[str] = [str(entry) for entry in await self._redis.lrange(key.name, 0, -1)]
+                entries = [str(entry) for entry in await self.redis.lrange(key.name, 0, -1)]
                 for entry in reversed(entries):  # the one in hand last: none of the others shall be begun
                     if wanted(_read(entry), key.about):
-                        await self._drop_letter(key, entry, found)
+                        await self._drop_letter(key, entry)
             elif key.kind == "dead":
-                rows: Any = await self._redis.xrange(key.name)
+                rows: Any = await self.redis.xrange(key.name)
                 for entry_id, fields in rows:
                     if wanted(_read(fields["entry"]), fields["thread"]):
-                        found.counts["dead letters"] += int(await self._redis.xdel(key.name, entry_id))
+                        self.counts["dead letters"] += int(await self.redis.xdel(key.name, entry_id))
 
-    async def _drop_letter(self, key: Key, entry: str, found: Forgotten) -> None:
+    async def _drop_letter(self, key: Key, entry: str) -> None:
         """Take a message out; one that is being worked on is cancelled, and its end waited for."""
-        tag, cancelled = key.name.partition("}")[0] + "}", False
+        drop, tag, cancelled = script(self.redis, "forget"), key.name.partition("}")[0] + "}", False
         try:
-            async with asyncio.timeout(self._patience_s):
-                while (gone := int(await self._drop(keys=[tag], args=[key.about, entry]))) < 0:
+            async with asyncio.timeout(self.patience_s):
+                while (gone := int(await drop(keys=[tag], args=[key.about, entry]))) < 0:
                     wish = Cancellation(thread=key.about, reason=DELETED, message_id=split_entry(entry)[0])
-                    await self._mailbox.cancel(wish)
+                    await self.mailbox.cancel(wish)
                     cancelled = True
                     await asyncio.sleep(AGAIN_S)
         except TimeoutError:
             log.warning("turn_still_running", thread=key.about)
-            found.running.append(key.about)
+            self.running.append(key.about)
         else:
             ended = cancelled and not gone  # its worker took it out
-            found.counts["turns cancelled" if ended else "questions"] += 1 if ended else gone
+            self.counts["turns cancelled" if ended else "questions"] += 1 if ended else gone
 
-    async def _thread(self, thread: str, found: Forgotten, *, whole_chat: bool = False) -> None:
+    async def _thread(self, thread: str, *, whole_chat: bool = False) -> None:
         """All that stands under the thread's own name; ``whole_chat``: and of the direct chat that it stands in."""
         team, channel, ts = thread.split(":", 2)
         place = ThreadKey(team=team, channel=channel, thread_ts=ts)
-        await self._direct.forget(place, chat=whole_chat)
-        found.counts["notes about threads"] += int(await self._redis.zrem(self._served.key, thread))
+        served = Served(self.redis, prefix=self.prefix)
+        await DirectChats(self.redis, prefix=self.prefix).forget(place, chat=whole_chat)
+        self.counts["notes about threads"] += int(await self.redis.zrem(served.key, thread))
         if whole_chat:
-            await self._served.forget(replace(place, thread_ts=channel))
+            await served.forget(replace(place, thread_ts=channel))
         async for key in self._keys():
             own = key.kind in _KINDS and (key.about == thread or key.about.startswith(f"{thread}:"))
             if own or (key.kind == "turn" and f'"thread":"{thread}"' in await self._text(key)):
-                await self._forget(key, found)
+                await self._forget(key)
             elif whole_chat and key.kind == "pace" and key.about.endswith(f":{channel}"):
-                await self._redis.delete(key.name)
+                await self.redis.delete(key.name)
 
-    async def _forget(self, key: Key, found: Forgotten) -> None:
-        found.counts[_KINDS[key.kind]] += int(await self._redis.delete(key.name))
+    async def _forget(self, key: Key) -> None:
+        self.counts[_KINDS[key.kind]] += int(await self.redis.delete(key.name))
         if key.kind == "turn":  # and what people pressed and said about its answer
             for kind in _FEEDBACK:
-                found.counts["feedback"] += int(await self._redis.delete(f"{self._prefix}:{kind}:{key.about}"))
+                self.counts["feedback"] += int(await self.redis.delete(f"{self.prefix}:{kind}:{key.about}"))
 
     async def _text(self, key: Key) -> str:
-        stored = await (self._redis.hget(key.name, "state") if key.kind == "state" else self._redis.get(key.name))
+        stored = await (self.redis.hget(key.name, "state") if key.kind == "state" else self.redis.get(key.name))
         return unpacked(str(stored or ""))
 
     async def _keys(self) -> AsyncIterator[Key]:
         """Every key of this Orion; ``{prefix:shard}`` and ``prefix`` alike begin one."""
-        for pattern in (f"{self._prefix}:*", f"{{{self._prefix}:*"):
-            async for name in self._redis.scan_iter(match=pattern, count=500):
-                rest = name.partition("}:")[2] if name.startswith("{") else name.removeprefix(f"{self._prefix}:")
+        for pattern in (f"{self.prefix}:*", f"{{{self.prefix}:*"):
+            async for name in self.redis.scan_iter(match=pattern, count=500):
+                rest = name.partition("}:")[2] if name.startswith("{") else name.removeprefix(f"{self.prefix}:")
                 kind, _, about = rest.partition(":")
                 yield Key(name=name, kind=kind, about=about)
 

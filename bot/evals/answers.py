@@ -127,10 +127,10 @@ async def ask_all(settings: Settings, path: Path, docs: Path) -> Run:
                 reply, states[thread] = await _ask(engine, asked, question, states.get(thread, ThreadState()), trace)
                 replies.append(reply)
         items = list(map(_item, replies, turn_ids))
-        about = {"model": engine.model.name, "file": path.name}
-        pushed = await push(
-            tracer, Experiment(dataset=path.stem, run=name, items=items, shares=_shares(replies), about=about)
-        )
+        about, figures = {"model": engine.model.name, "file": path.name}, scored(replies)
+        shares = {shown: figures[shown] for shown in ("answered_share", "refused_share", "p50_ms", "p95_ms")}
+        shares["as_expected_share"] = share(_right(replies), len(replies))
+        pushed = await push(tracer, Experiment(dataset=path.stem, run=name, items=items, shares=shares, about=about))
     finally:
         await tracer.aclose(deadline_s=1.0)
     return Run(file=path.name, model=engine.model.name, began=began, replies=tuple(replies), pushed=pushed)
@@ -165,24 +165,12 @@ async def _ask(
 
 def _item(reply: Replied, turn_id: str) -> Item:
     """The question as Langfuse shows it, with the trace of its turn, which holds each model call."""
-    asked = reply.asked
-    facts = {
-        "outcome": reply.outcome,
-        "attempts": reply.attempts,
-        "failed_rules": list(reply.failed_rules),
-        "ms": round(reply.ms),
-        "trace": trace_id_of(turn_id),
-    }
+    asked, names = reply.asked, ("outcome", "attempts", "failed_rules")
+    facts = {name: getattr(reply, name) for name in names} | {"ms": round(reply.ms), "trace": trace_id_of(turn_id)}
     return Item(
         id=asked.id, question=asked.question, expect=asked.expect, answer=reply.text,
         as_expected=reply.as_expected, kind=asked.kind, facts=facts,
     )  # fmt: skip
-
-
-def _shares(replies: Sequence[Replied]) -> dict[str, float]:
-    figures = scored(replies)
-    shares = {"as_expected_share": share(_right(replies), len(replies))}
-    return shares | {name: figures[name] for name in ("answered_share", "refused_share", "p50_ms", "p95_ms")}
 
 
 def scored(replies: Sequence[Replied]) -> dict[str, Any]:

@@ -104,23 +104,17 @@ def _by_attempt(replies: Sequence[Replied]) -> str:
 
 
 def _rules(replies: Sequence[Replied]) -> str:
-    counts = Counter(rule for reply in replies for rule in reply.failed_rules)
-    most = max(counts.values(), default=1)
-    found = sorted(counts.items(), key=lambda found: (-found[1], found[0]))
-    rows = [_row(rule, count / most, [count]) for rule, count in found]
+    found = Counter(sorted(rule for reply in replies for rule in reply.failed_rules)).most_common()
+    rows = [_row(rule, count / found[0][1], [count]) for rule, count in found]
     note = "Each rule once a draft; a draft that failed was written anew." if rows else "No draft failed a rule."
     return _chart("Rules that failed a draft", rows, note=note)
 
 
 def _latency(replies: Sequence[Replied]) -> str:
-    spans = list(pairwise(_EDGES_MS))
-    counts = [sum(1 for reply in replies if low <= reply.ms < high) for low, high in spans]
-    most = max(1, *counts)
-    rows = [
-        _row(f"{_time(low)} – {_time(high)}", count / most, [count])
-        for (low, high), count in zip(spans, counts, strict=True)
-        if count
-    ]
+    spans = tuple(pairwise(_EDGES_MS))
+    counts = Counter(next(span for span in spans if span[0] <= reply.ms < span[1]) for reply in replies)
+    most = max(counts.values(), default=1)
+    rows = [_row(f"{_time(low)} – {_time(high)}", n / most, [n]) for (low, high), n in sorted(counts.items())]
     return _chart("Time a question took", rows)
 
 

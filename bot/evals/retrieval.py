@@ -52,9 +52,7 @@ def evaluate_retrieval(path: Path, *, database: str = "", semantic: str = "") ->
     ``KnowledgeAwayError`` where the database cannot be used.
     """
     collection = checked(TypeAdapter(Collection), read_json(path), str(path))
-    asked = {
-        number: text for number, text in collection.queries.items() if any(collection.qrels.get(number, {}).values())
-    }
+    asked = {name: text for name, text in collection.queries.items() if any(collection.qrels.get(name, {}).values())}
     with tempfile.TemporaryDirectory(prefix="orion-eval-") as folder, _index(Path(folder), database) as index:
         if semantic:
             try:
@@ -81,26 +79,26 @@ def evaluate_retrieval(path: Path, *, database: str = "", semantic: str = "") ->
     }
 
 
-def ndcg(ranking: Sequence[str], gains: Gains, depth: int = DEPTH) -> float:
-    """Discounted gain of the first ``depth`` documents, as a share of the best possible one."""
-    ideal = _discounted(sorted(gains.values(), reverse=True)[:depth])
-    return _discounted([gains.get(document, 0.0) for document in ranking[:depth]]) / ideal if ideal else 0.0
+def ndcg(ranking: Sequence[str], gains: Gains) -> float:
+    """Discounted gain of the first ten documents, as a share of the best possible one."""
+    found = [gains.get(document, 0.0) for document in ranking[:DEPTH]]
+    got, ideal = (
+        sum(gain / math.log2(rank + 1) for rank, gain in enumerate(each, start=1))
+        for each in (found, sorted(gains.values(), reverse=True)[:DEPTH])
+    )
+    return got / ideal if ideal else 0.0
 
 
-def _discounted(gains: Sequence[float]) -> float:
-    return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, start=1))
-
-
-def reciprocal_rank(ranking: Sequence[str], gains: Gains, depth: int = DEPTH) -> float:
-    """1 / rank of the first relevant document within ``depth``, else 0."""
-    found = (1 / rank for rank, document in enumerate(ranking[:depth], start=1) if gains.get(document, 0.0) > 0)
+def reciprocal_rank(ranking: Sequence[str], gains: Gains) -> float:
+    """1 / rank of the first relevant document of the first ten, else 0."""
+    found = (1 / rank for rank, document in enumerate(ranking[:DEPTH], start=1) if gains.get(document, 0.0) > 0)
     return next(found, 0.0)
 
 
-def recall(ranking: Sequence[str], gains: Gains, depth: int = RECALL_DEPTH) -> float:
-    """The share of the relevant documents that stands within ``depth``."""
+def recall(ranking: Sequence[str], gains: Gains) -> float:
+    """The share of the relevant documents that stands among the first five."""
     relevant = {document for document, gain in gains.items() if gain > 0}
-    return len(relevant.intersection(ranking[:depth])) / len(relevant) if relevant else 0.0
+    return len(relevant.intersection(ranking[:RECALL_DEPTH])) / len(relevant) if relevant else 0.0
 
 
 def _searched(
@@ -120,8 +118,7 @@ def _searched(
     index.index([folder / "docs"])
     if index.meaning:
         index.meaning.make()
-    rankings: dict[str, tuple[str, ...]] = {}
-    times: list[float] = []
+    rankings, times = {}, []
     for query_id, query in asked.items():
         began = time.perf_counter()
         passages = index.search(query, limit=PASSAGES)

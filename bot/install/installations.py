@@ -58,31 +58,22 @@ class Seal:
     def __init__(self, keys: Sequence[str]) -> None:
         """Raises ``BadKey``."""
         try:
-            fernets = [Fernet(key) for key in keys]
-            self._all = MultiFernet(fernets)
+            self._keys = MultiFernet([Fernet(key) for key in keys])
+            self._first = MultiFernet([Fernet(keys[0])])
         except ValueError:
             message = "each key must be 32 bytes in url-safe base64"
             raise BadKey(message) from None
-        self._first = fernets[0]
 
     def close(self, text: str) -> str:
         """The text, encrypted and signed."""
-        return self._first.encrypt(text.encode()).decode()
+        return self._keys.encrypt(text.encode()).decode()
 
-    def open(self, sealed: str) -> str | None:
-        """The text; None when no key opens it or it was changed."""
-        return _opened(self._all, sealed)
-
-    def fresh(self, sealed: str) -> bool:
-        """Whether the first key sealed it."""
-        return _opened(self._first, sealed) is not None
-
-
-def _opened(fernet: Fernet | MultiFernet, sealed: str) -> str | None:
-    try:
-        return fernet.decrypt(sealed).decode()
-    except InvalidToken:
-        return None
+    def open(self, sealed: str, *, first: bool = False) -> str | None:
+        """The text; None when no key (``first``: the first one) opens it or it was changed."""
+        try:
+            return (self._first if first else self._keys).decrypt(sealed).decode()
+        except InvalidToken:
+            return None
 
 
 class Installations:
@@ -116,7 +107,8 @@ class Installations:
         if found is None or found.team != team:  # a copy of another workspace's entry is none of ours
             _log.error("installation_unreadable", team=team)
             return None
-        return found if self._seal.fresh(found.sealed) else await self.replace(found, found) or await self.find(team)
+        fresh = self._seal.open(found.sealed, first=True) is not None
+        return found if fresh else await self.replace(found, found) or await self.find(team)
 
     async def save(self, installation: Installation) -> None:
         """A workspace installed Orion, or did so again: this counts from now on."""

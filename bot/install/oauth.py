@@ -47,15 +47,15 @@ _HEADERS: Final = {
     "Referrer-Policy": "no-referrer",  # the address of this page holds the code
     "X-Content-Type-Options": "nosniff",
 }
-_DONE: Final = "Orion is installed. Mention it in a channel, or write to it directly. You can close this page."
+_DONE: Final = (200, "Orion is installed. Mention it in a channel, or write to it directly. You can close this page.")
 _AGAIN: Final = f"Start again at {INSTALL_PATH}."
-_STALE: Final = f"This installation was begun in another browser, was finished already, or is too old. {_AGAIN}"
-_CANCELLED: Final = f"Nothing was installed: the request was cancelled in Slack. {_AGAIN}"
-_REFUSED: Final = f"Nothing was installed: Slack did not accept the request. {_AGAIN}"
-_AWAY: Final = f"Nothing was installed: Slack or Orion's store did not answer. Wait a minute. {_AGAIN}"
-_ORG_WIDE: Final = "Nothing was installed: Orion is installed per workspace, not for a whole organisation."
-_NOT_ALLOWED: Final = "Nothing was installed: this Orion does not serve that workspace. Ask whoever runs it."
-_BUSY: Final = "Too many installations were begun just now. Wait a minute and try again."
+_STALE: Final = (400, f"This installation was begun in another browser, was finished already, or is too old. {_AGAIN}")
+_CANCELLED: Final = (400, f"Nothing was installed: the request was cancelled in Slack. {_AGAIN}")
+_REFUSED: Final = (400, f"Nothing was installed: Slack did not accept the request. {_AGAIN}")
+_AWAY: Final = (503, f"Nothing was installed: Slack or Orion's store did not answer. Wait a minute. {_AGAIN}")
+_ORG_WIDE: Final = (400, "Nothing was installed: Orion is installed per workspace, not for a whole organisation.")
+_NOT_ALLOWED: Final = (403, "Nothing was installed: this Orion does not serve that workspace. Ask whoever runs it.")
+_BUSY: Final = (429, "Too many installations were begun just now. Wait a minute and try again.")
 
 
 class OAuthCalls:
@@ -78,12 +78,8 @@ class OAuthCalls:
         """The same installation with a new token; the refresh token is used up. Raises ``DeliveryFailed``."""
         reply = await self._access(grant_type="refresh_token", refresh_token=held.refresh_token)
         new = _granted(reply, team=held.team)
-        return replace(
-            held,
-            bot_token=new.bot_token,
-            refresh_token=new.refresh_token or held.refresh_token,
-            expires_at=new.expires_at,
-        )
+        refresh_token = new.refresh_token or held.refresh_token
+        return replace(held, bot_token=new.bot_token, refresh_token=refresh_token, expires_at=new.expires_at)
 
     async def revoke(self, token: str) -> None:
         """Give a token back. Raises ``DeliveryFailed``."""
@@ -167,9 +163,9 @@ class InstallPages:
         try:
             state = await self.states.begin()
         except RedisError:
-            return _page(_AWAY, 503)
+            return _page(*_AWAY)
         if state is None:
-            return _page(_BUSY, 429)
+            return _page(*_BUSY)
         scopes = (*BOT_SCOPES, SEARCH_SCOPE) if request.query.get("search") == "1" else BOT_SCOPES
         consent = AuthorizeUrlGenerator(
             client_id=self.calls.client_id, scopes=scopes, authorization_url=consent_url(self.calls.client.base_url)
@@ -181,33 +177,32 @@ class InstallPages:
     async def finish(self, request: web.Request) -> web.StreamResponse:
         """Take what the browser brings back from Slack."""
         try:
-            text, status = await self._finish(request.query, request.cookies.get(COOKIE, ""))
+            shown = await self._finish(request.query, request.cookies.get(COOKIE, ""))
         except DeliveryFailed as failure:
             _log.warning("install_failed", reason=failure.reason)
-            text, status = (_REFUSED, 400) if failure.refused else (_AWAY, 503)
-            if failure.reason == _ORG_WIDE_REASON:
-                text = _ORG_WIDE
+            refused = _ORG_WIDE if failure.reason == _ORG_WIDE_REASON else _REFUSED
+            shown = refused if failure.refused else _AWAY
         except RedisError as error:
             _log.warning("install_failed", reason=type(error).__name__)
-            text, status = _AWAY, 503
-        response = _page(text, status)
+            shown = _AWAY
+        response = _page(*shown)
         _bind(response, request, "", 0)
         return response
 
-    async def _finish(self, query: Mapping[str, str], cookie: str) -> tuple[str, int]:
+    async def _finish(self, query: Mapping[str, str], cookie: str) -> tuple[int, str]:
         if not await self.states.finish(query.get("state", ""), cookie):
-            return _STALE, 400
+            return _STALE
         if "error" in query or not query.get("code"):
-            return _CANCELLED, 400
+            return _CANCELLED
         found = await self.calls.exchange(query["code"])
         if self.teams and found.team not in self.teams:
             # The token exists by now: a workspace that is not served must not be left with one that works.
             await self.calls.revoke(found.bot_token)
             _log.warning("install_not_allowed", team=found.team)
-            return _NOT_ALLOWED, 403
+            return _NOT_ALLOWED
         await self.installations.save(found)
         _log.info("workspace_installed", team=found.team, rotates=bool(found.expires_at))
-        return _DONE, 200
+        return _DONE
 
 
 def consent_url(api_url: str) -> str:
@@ -223,5 +218,5 @@ def _bind(response: web.StreamResponse, request: web.Request, state: str, second
     )
 
 
-def _page(text: str, status: int) -> web.Response:
+def _page(status: int, text: str) -> web.Response:
     return web.Response(text=f"{text}\n", status=status, headers=_HEADERS, content_type="text/plain", charset="utf-8")

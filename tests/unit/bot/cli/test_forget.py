@@ -49,6 +49,14 @@ async def everything(redis: Redis) -> str:
     return "\n".join(parts)
 
 
+async def forgotten(
+    redis: Redis, mailbox: Mailbox, *, user: str = "", thread: str = "", patience_s: float = 30
+) -> Forgetting:
+    forgetting = Forgetting(redis, mailbox, patience_s=patience_s)
+    await (forgetting.person(user) if user else forgetting.thread(thread))
+    return forgetting
+
+
 async def judge(setting: Setting, channel: str, ts: str, user: str) -> None:
     feedback = next(b for m in setting.workspace.messages(channel, None) + setting.workspace.messages(channel, ts)
                     for b in m.get("blocks", []) if b["type"] == "actions")  # fmt: skip
@@ -76,8 +84,7 @@ async def test_a12_a_person_is_forgotten_and_others_are_not(
             spender = Incoming(kind="question", thread=place, user=user, ts="1", addressed="mention")
             async with purse.counting("t", spender):
                 purse.used("t", 5)
-        forgetting = Forgetting(redis_client, setting.orion.mailbox)
-        found = await forgetting.person(VISITOR)
+        found = await forgotten(redis_client, setting.orion.mailbox, user=VISITOR)
         assert found.counts.pop("feedback") >= 1
         assert dict(+found.counts) == {
             "conversations": 2,
@@ -90,7 +97,7 @@ async def test_a12_a_person_is_forgotten_and_others_are_not(
         assert VISITOR not in left
         assert DIRECT not in left
         assert OTHER in left
-        again = await forgetting.person(VISITOR)
+        again = await forgotten(redis_client, setting.orion.mailbox, user=VISITOR)
         assert (+again.counts, again.running) == ({}, [])
         later = setting.ask("What does error FH-3001 mean?", thread=mine, user=OTHER)
         await setting.answer_to(later, thread=mine)
@@ -117,7 +124,7 @@ async def test_a12_a_thread_is_forgotten_by_its_key_or_by_a_link(
             "link": link.format(ts.replace(".", "")),
             "reply": link.format(answer["ts"].replace(".", "")) + f"?thread_ts={ts}&cid={CHANNEL}",
         }
-        found = await Forgetting(redis_client, setting.orion.mailbox).thread(references[form])
+        found = await forgotten(redis_client, setting.orion.mailbox, thread=references[form])
         assert found.counts["conversations"] == found.counts["turn records"] == found.counts["feedback"] == 1
         left = await everything(redis_client)
         assert ts not in left
@@ -135,7 +142,7 @@ async def test_a12_a_running_turn_is_cancelled_first_and_writes_nothing_back(
             setting.ask("And what of FH-2002?", thread=ts)
             behind = setting.ask(f"{MENTION} What does FH-2002 mean?", thread=ts)
             await wait_until(lambda: waiting(setting, 3), "both wait behind")
-            found = await Forgetting(redis_client, setting.orion.mailbox).person(VISITOR)
+            found = await forgotten(redis_client, setting.orion.mailbox, user=VISITOR)
             assert found.running == []
             assert (found.counts["questions"], found.counts["turns cancelled"]) == (2, 1)
             assert VISITOR not in await everything(redis_client)
@@ -159,8 +166,7 @@ async def test_a12_letters_go_from_every_place_of_a_mailbox_and_the_rest_keeps_i
     for number, user in enumerate(("U1", "U2", "U1", "U2", "U1")):
         await mailbox.enqueue(str(place), incoming(user, f"{number}.0", place), event_ids=[f"e{number}"])
     await mailbox.enqueue(str(place), "garbage", event_ids=["g"])
-    forgetting = Forgetting(redis_client, mailbox)
-    found = await forgetting.person("U1")
+    found = await forgotten(redis_client, mailbox, user="U1")
     assert found.counts["questions"] == 3
     heads = []
     for _ in range(3):
@@ -171,7 +177,7 @@ async def test_a12_letters_go_from_every_place_of_a_mailbox_and_the_rest_keeps_i
         else:
             await mailbox.done(claimed, "dead" if len(heads) > 1 else "ok", reason="no end")
     assert [Incoming.from_json(body).ts for body in heads[:2]] == ["1.0", "3.0"]
-    gone = await forgetting.thread("T1:C1:1.0")
+    gone = await forgotten(redis_client, mailbox, thread="T1:C1:1.0")
     assert gone.counts["dead letters"] == 2
     assert await mailbox.claim("w", 5) == []
     assert not [key async for key in redis_client.scan_iter() if "1.0" in key and ":seen:" not in key]
@@ -186,8 +192,7 @@ async def test_a12_a_worker_that_hangs_is_named_and_one_that_died_is_not_waited_
         await mailbox.enqueue(str(place), incoming("U1", "1.0", place), event_ids=["e"])
         await mailbox.enqueue(str(place), incoming("U2", "2.0", place), event_ids=["f"])
         await mailbox.claim("w", 1)
-        forgetting = Forgetting(redis_client, mailbox, patience_s=0.6)
-        found = await forgetting.person("U1")
+        found = await forgotten(redis_client, mailbox, user="U1", patience_s=0.6)
         assert (found.running, found.counts["questions"]) == (running_still, 0 if running_still else 1)
         assert len(await mailbox.claim("w", 1)) == (0 if running_still else 1)
         await mailbox.aclose()
@@ -197,7 +202,7 @@ async def test_a12_what_is_known_of_an_account_goes_too(redis_client: Redis) -> 
     for key in ("orion:person:T1:U1", "orion:told:T1:U1:guest", "orion:told:T1:U11:guest"):
         await redis_client.set(key, "{}")
     mailbox = Mailbox(redis_client)
-    assert (await Forgetting(redis_client, mailbox).person("U1")).counts["notes about the person"] == 2
+    assert (await forgotten(redis_client, mailbox, user="U1")).counts["notes about the person"] == 2
     assert await redis_client.dbsize() == 1
     await mailbox.aclose()
 
@@ -206,5 +211,5 @@ async def test_a12_what_is_known_of_an_account_goes_too(redis_client: Redis) -> 
 async def test_a12_a_reference_that_is_none_is_refused_with_its_form(redis_client: Redis, reference: str) -> None:
     mailbox = Mailbox(redis_client)
     with pytest.raises(WrongUse, match="--thread must be"):
-        await Forgetting(redis_client, mailbox).thread(reference)
+        await forgotten(redis_client, mailbox, thread=reference)
     await mailbox.aclose()
