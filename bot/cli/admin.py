@@ -1,20 +1,25 @@
-"""`orion pause`, `resume`, `forget` and `dead-letters`, as an admin types them. No person's words are ever printed."""
+"""What an admin asks of an Orion: `pause`, `resume`, `forget`, `dead-letters`, `stats` and `dashboards`."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from bot.cli.output import JsonOption, LocalOption, prefix_of, print_json, print_text, with_redis
+from bot.cli import output
 from bot.errors import WrongUse
 
 if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
+    from redis.asyncio import Redis
+
     from bot.cli.forget import Forgetting
     from bot.queue.dead_letters import DeadLetter, DeadLetters, Fate
+    from observability.stats import Summary
+    from observability.stats_table import By, Prices
 
 app = typer.Typer()
 
@@ -28,30 +33,32 @@ _TRACES = ", and the traces in Langfuse (under the user id {user}, delete them t
 
 @app.command()
 def pause(
-    reason: Annotated[str, typer.Option(help="Shown to people who ask meanwhile.")] = "", local: LocalOption = None
+    reason: Annotated[str, typer.Option(help="Shown to people who ask meanwhile.")] = "",
+    local: output.LocalOption = None,
 ) -> None:
     """Answer nobody until `orion resume`. Questions are taken and kept, people are told so."""
     from bot.stores.pause import Pausing
 
-    with_redis(lambda redis: Pausing(redis, prefix=prefix_of(local)).pause(reason))
-    print_text("Paused. Running turns end; new questions are kept until `orion resume`.")
+    output.with_redis(lambda redis: Pausing(redis, prefix=output.prefix_of(local)).pause(reason))
+    output.print_text("Paused. Running turns end; new questions are kept until `orion resume`.")
 
 
 @app.command()
-def resume(local: LocalOption = None) -> None:
+def resume(local: output.LocalOption = None) -> None:
     """Go on after `orion pause`: what waited is answered, thread by thread in order."""
     from bot.stores.pause import Pausing
 
-    was_paused = with_redis(lambda redis: Pausing(redis, prefix=prefix_of(local)).resume())
-    print_text("Orion goes on; what waited is answered within seconds." if was_paused else "Orion was not paused.")
+    was_paused = output.with_redis(lambda redis: Pausing(redis, prefix=output.prefix_of(local)).resume())
+    goes_on = "Orion goes on; what waited is answered within seconds."
+    output.print_text(goes_on if was_paused else "Orion was not paused.")
 
 
 @app.command()
 def forget(
     user: Annotated[str, typer.Option(metavar="U…", help="A person's Slack id.")] = "",
     thread: Annotated[str, typer.Option(metavar="LINK", help="A message's link, or team:channel:ts.")] = "",
-    local: LocalOption = None,
-    as_json: JsonOption = False,
+    local: output.LocalOption = None,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Delete what Orion keeps of a person or of a thread."""
     from bot.cli import forget as forgetting
@@ -59,11 +66,12 @@ def forget(
     if bool(user) == bool(thread):
         message = "Name either a person or a thread: orion forget --user U024BE7LH, or orion forget --thread LINK."
         raise WrongUse(message)
-    found = with_redis(lambda redis: forgetting.forget(redis, user=user, thread=thread, prefix=prefix_of(local)))
+    prefix = output.prefix_of(local)
+    found = output.with_redis(lambda redis: forgetting.forget(redis, user=user, thread=thread, prefix=prefix))
     langfuse_user = forgetting.langfuse_user(user) if user else ""
     if as_json:
         shown = {"deleted": {kind: n for kind, n in found.counts.items() if n}, "still_running": found.running}
-        print_json(shown | ({"langfuse_user": langfuse_user} if user else {}))
+        output.print_json(shown | ({"langfuse_user": langfuse_user} if user else {}))
     else:
         _show_forgotten(found, langfuse_user)
     raise typer.Exit(1 if found.running else 0)
@@ -72,12 +80,12 @@ def forget(
 def _show_forgotten(found: Forgetting, langfuse_user: str) -> None:
     counts = {kind: n for kind, n in found.counts.items() if n}
     for kind, n in counts.items():
-        print_text(f"{n:>6}  {kind}")
-    print_text("Forgotten." if counts else "There was nothing (any more).")
+        output.print_text(f"{n:>6}  {kind}")
+    output.print_text("Forgotten." if counts else "There was nothing (any more).")
     for place in found.running:
-        print_text(f"A turn still runs in {place}. Run the same command again in a minute.")
+        output.print_text(f"A turn still runs in {place}. Run the same command again in a minute.")
     traces = _TRACES.format(user=langfuse_user) if langfuse_user else " and traces in Langfuse"
-    print_text(_NOT_OURS.format(traces=traces))
+    output.print_text(_NOT_OURS.format(traces=traces))
 
 
 @app.command("dead-letters")
@@ -86,39 +94,41 @@ def dead_letters(  # noqa: PLR0913, PLR0917 - the options of the command
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID…", help="As the list shows them.")] = None,
     every: Annotated[bool, typer.Option("--all", help="Every one that is there now.")] = False,
     limit: Annotated[int, typer.Option(min=1, help="How many to list, the newest first.")] = 100,
-    local: LocalOption = None,
-    as_json: JsonOption = False,
+    local: output.LocalOption = None,
+    as_json: output.JsonOption = False,
 ) -> None:
     """Messages that were given up: list them, put them once more at the end of their threads, or forget them."""
     from bot.queue.dead_letters import DeadLetters
 
+    prefix = output.prefix_of(local)
     if action == "list":
-        letters = with_redis(lambda redis: DeadLetters(redis, prefix=prefix_of(local)).newest(limit))
+        letters = output.with_redis(lambda redis: DeadLetters(redis, prefix=prefix).newest(limit))
         shown = list(map(_letter_json, letters))
-        print_json(shown) if as_json else _show_letters(shown)
+        output.print_json(shown) if as_json else _show_letters(shown)
         return
     if action not in DONE or bool(ids) == every:
         message = "Say what to do with which: orion dead-letters retry ID…, drop ID…, or either with --all."
         raise WrongUse(message)
     fate = cast("Fate", action)
-    decided = with_redis(lambda redis: _decided(DeadLetters(redis, prefix=prefix_of(local)), ids or [], fate))
+    decided = output.with_redis(lambda redis: _decided(DeadLetters(redis, prefix=prefix), ids or [], fate))
     if as_json:
-        print_json([{"id": entry_id, "found": found} for entry_id, found in decided.items()])
+        output.print_json([{"id": entry_id, "found": found} for entry_id, found in decided.items()])
     else:
         for entry_id, found in decided.items():
-            print_text(f"{entry_id} {DONE[action] if found else 'is not there (any more): nothing was changed'}.")
+            became = DONE[action] if found else "is not there (any more): nothing was changed"
+            output.print_text(f"{entry_id} {became}.")
         if not decided:
-            print_text("No dead letters.")
+            output.print_text("No dead letters.")
     raise typer.Exit(0 if all(decided.values()) else EXIT_NOT_FOUND)
 
 
 def _show_letters(letters: Sequence[dict[str, Any]]) -> None:
     for letter in letters:
         tried = "1 try" if letter["tries"] == 1 else f"{letter['tries']} tries"
-        age, length = timedelta(seconds=letter["age_s"]), letter["length"]
-        print_text(f"{letter['id']}  {letter['thread']}  {letter['reason']} ({tried}, {age} ago, {length} characters)")
+        about = f"{tried}, {timedelta(seconds=letter['age_s'])} ago, {letter['length']} characters"
+        output.print_text(f"{letter['id']}  {letter['thread']}  {letter['reason']} ({about})")
     if not letters:
-        print_text("No dead letters.")
+        output.print_text("No dead letters.")
 
 
 def _letter_json(letter: DeadLetter) -> dict[str, Any]:
@@ -140,3 +150,117 @@ async def _decided(letters: DeadLetters, ids: Sequence[str], fate: Fate) -> dict
 
     named = ids or [letter.entry_id for letter in reversed(await letters.newest(DEAD_KEPT))]
     return {entry_id: await letters.decide(entry_id, fate) for entry_id in dict.fromkeys(named)}
+
+
+@app.command()
+def stats(  # noqa: PLR0913, PLR0917 - the options of the command
+    days: Annotated[int, typer.Option(min=1, max=400, help="How many days back.")] = 14,
+    local: output.LocalOption = None,
+    by: Annotated[str, typer.Option(help="'day', 'channel', 'rule' or 'model'.")] = "day",
+    prices: Annotated[
+        Path | None, typer.Option(help="TOML file of prices by model. Default: prices.toml in ORION_HOME.")
+    ] = None,
+    as_json: output.JsonOption = False,
+    unanswered: Annotated[bool, typer.Option("--unanswered", help="List refused questions, by topic.")] = False,
+    disliked: Annotated[bool, typer.Option("--disliked", help="List verified answers that people disliked.")] = False,
+) -> None:
+    """Pass rate, attempts, reasons, latency, tokens and cost of the last days."""
+    from observability.stats_table import cost, stats_table
+
+    if unanswered or disliked:
+        turns = output.with_redis(lambda redis: _turns(redis, local, disliked=disliked))
+        _print_turns(turns, disliked=disliked, as_json=as_json)
+        return
+    if by not in {"day", "channel", "rule", "model"}:
+        message = f"--by must be 'day', 'channel', 'rule' or 'model', not '{by}'."
+        raise WrongUse(message)
+    known = _prices(prices)
+    port, summary, others = output.with_redis(lambda redis: _read(redis, days, local))
+    if as_json:
+        output.print_json({"of": _name(port), **summary.to_json(), "cost": cost(summary, known)})
+        return
+    output.print_table(stats_table(summary, cast("By", by), of=_name(port), prices=known))
+    for other in others:
+        output.note(f"The {_name(other)} has figures of its own: orion stats --local {other}", "dim")
+
+
+def _prices(named: Path | None) -> Prices:
+    """The prices in the file that was named, else in that of the home; none where there is none."""
+    from bot.settings import load_settings
+    from observability.stats_table import read_prices
+
+    path = named or load_settings().home / "prices.toml"
+    try:
+        return read_prices(path) if named or path.exists() else {}
+    except (OSError, ValueError) as error:
+        message = f"{path} cannot be read as prices: {error}."
+        raise WrongUse(message) from None
+
+
+@app.command()
+def dashboards() -> None:
+    """Make the dashboard of Orion's figures in Langfuse; what is there already stays as it is."""
+    from observability.langfuse.dashboards import NAME, DashboardsError, make_dashboard
+
+    settings = output.configured()
+    public, secret = settings.langfuse_public_key, settings.langfuse_secret_key.get_secret_value()
+    if not (public and secret):
+        message = "Set LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY (and LANGFUSE_HOST for your own server) first."
+        raise WrongUse(message)
+    try:
+        made = make_dashboard(public_key=public, secret_key=secret, host=settings.langfuse_host)
+    except DashboardsError as error:
+        output.note(str(error), "red")
+        raise typer.Exit(output.EXIT_FAILED) from None
+    for title in made.added:
+        output.print_text(f"added  {title}")
+    output.print_text(f"The dashboard {NAME} has {len(made.added) + len(made.kept)} charts: {made.url}")
+
+
+async def _read(redis: Redis, days: int, port: int | None) -> tuple[int | None, Summary, list[int]]:
+    """Whose figures are shown (what serves Slack, else a local workspace), the figures, and who else has some."""
+    from observability.stats import Stats
+
+    summary = await Stats(redis, prefix=output.prefix_of(port)).read(days)
+    if summary.turns or port is not None:
+        return port, summary, []
+    found = {
+        other: await Stats(redis, prefix=output.prefix_of(other)).read(days)
+        for other in await output.local_ports(redis)
+    }
+    having = [other for other, figures in found.items() if figures.turns]
+    return (having[0], found[having[0]], having[1:]) if having else (port, summary, [])
+
+
+async def _turns(redis: Redis, port: int | None, *, disliked: bool) -> list[dict[str, Any]]:
+    """The records of the latest turns that were refused or disliked, of the first Orion that has any."""
+    from bot.stores.turn_records import MOST_LISTED, TurnRecords
+
+    for one in [port] if port is not None else [None, *await output.local_ports(redis)]:
+        records = TurnRecords(redis, prefix=output.prefix_of(one))
+        if found := await (records.disliked(MOST_LISTED) if disliked else records.latest("refused", MOST_LISTED)):
+            return found
+    return []
+
+
+def _print_turns(turns: list[dict[str, Any]], *, disliked: bool, as_json: bool) -> None:
+    """The turns by the document that came nearest to each, the topic with most of them first."""
+    topics: dict[str, list[dict[str, Any]]] = {}
+    for turn in turns:
+        titles = (source["title"] for source in turn.get("sources", ()) if source.get("title"))
+        topics.setdefault(next(titles, "No document near"), []).append(turn)
+    ordered = sorted(topics.items(), key=lambda topic: -len(topic[1]))
+    if as_json:
+        output.print_json({topic: [turn["question"] for turn in found] for topic, found in ordered})
+        return
+    if not turns:
+        output.print_text("Nobody disliked a verified answer." if disliked else "Every question was answered.")
+    for topic, found in ordered:
+        output.print_text(f"{topic}: {len(found)}")
+        for turn in found:
+            said = "; ".join(filter(None, (complaint["said"] for complaint in turn.get("complaints", ()))))
+            output.print_text(f"  {' '.join(turn['question'].split())}" + (f" — {said}" if said else ""))
+
+
+def _name(port: int | None) -> str:
+    return "workspaces served" if port is None else f"local workspace on port {port}"

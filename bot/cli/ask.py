@@ -40,10 +40,7 @@ Show = Callable[[dict[str, Any]], None]
 async def ask(
     settings: Settings, question: str, *, docs: Sequence[Path] | None, thread: str, show: Show | None = None
 ) -> dict[str, Any]:
-    """One question, answered; the result has the fields of the outside contract.
-
-    ``show`` has it first: before its trace is sent, which may take two seconds.
-    """
+    """One question, answered, in the contract's fields. ``show`` has it before its trace is sent, up to two seconds."""
     started, recorder, turn_id = time.monotonic(), Recorder(), uuid4().hex
     place = ThreadKey(team="terminal", channel="terminal", thread_ts=thread or "once")
     asked = Question(thread=place, user=TERMINAL_USER, text=question, ts=f"{time.time():.6f}")

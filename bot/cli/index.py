@@ -174,11 +174,8 @@ def _source(source: SourceFigures) -> Mapping[str, Any]:
     return {
         "kind": source.kind,
         "where": source.where,
-        "documents": held.documents,
-        "passages": held.passages,
+        **{name: getattr(held, name) for name in ("documents", "passages", "oldest", "newest")},
         "bytes": state.size,
-        "oldest": held.oldest,
-        "newest": held.newest,
         "synced_at": _iso(state.synced),
         "tried_at": _iso(state.tried),
         "seconds": state.seconds,

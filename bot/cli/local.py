@@ -1,7 +1,4 @@
-"""`orion local`: the page first, then the Orion behind it.
-
-What answers takes seconds to import, so nothing here imports it before the page is open.
-"""
+"""`orion local`: the page first, then the Orion behind it, which nothing here imports before the page is open."""
 
 from __future__ import annotations
 
@@ -63,10 +60,7 @@ class LocalOrion:
 
 
 async def local(settings: Settings, *, port: int | None, docs: Sequence[Path] | None, browser: bool) -> None:
-    """`orion local`: the local workspace and an Orion in it, the real app over the real protocol.
-
-    ``port`` None is the usual one, or a free one where another workspace has that.
-    """
+    """`orion local`: the local workspace and an Orion in it. ``port`` None: the usual one, or if taken a free one."""
     folders = tuple(docs or settings.docs or (HANDBOOK,))
     require_folders(folders)
     examples = EXAMPLES if folders == (HANDBOOK,) else ()

@@ -92,10 +92,7 @@ class FaultyModel:
 async def live(
     settings: Settings, workspace: LocalWorkspace, inside: LocalOrion, folders: Sequence[Path], stopping: Stopping
 ) -> None:
-    """Reads the documents and answers until ``stopping``.
-
-    It is an Orion for this workspace alone: another one over the same Redis must not take its questions.
-    """
+    """Answers until ``stopping``, for this workspace alone: another one over the same Redis has its own questions."""
     own = _installable(settings_for(settings, workspace), workspace)
     port = urlsplit(workspace.url).port or 0
     examples = workspace.workspace.setup.examples

@@ -21,7 +21,6 @@ from bot.cli import output
 from bot.cli.admin import app as admin_app
 from bot.cli.evaluate import app as eval_app
 from bot.cli.index import app as index_app
-from bot.cli.stats import app as figures_app
 from bot.errors import WrongUse
 
 if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
@@ -37,7 +36,6 @@ app = typer.Typer(
 app.add_typer(eval_app, name="eval")
 app.add_typer(admin_app)
 app.add_typer(index_app)
-app.add_typer(figures_app)
 
 EXIT_WRONG_USE = 2
 EXIT_OTHER = 3

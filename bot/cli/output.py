@@ -131,10 +131,7 @@ def run(work: Coroutine[Any, Any, Result]) -> Result:
 
 
 def _ends() -> dict[type[Exception], tuple[Callable[[Any], str], int]]:
-    """What can end a command, what is said of it, and the exit code.
-
-    Python looks here only where something was raised: the imports take a fifth of a second.
-    """
+    """What can end a command, what is said, the exit code. Only then: these imports take a fifth of a second."""
     from redis.exceptions import RedisError
 
     from agent.knowledge.types import KnowledgeAwayError

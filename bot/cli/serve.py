@@ -1,7 +1,4 @@
-"""The long-running commands: `orion serve` and `worker`.
-
-They start although Slack, Redis or the model is away. The first signal drains, a second one ends at once.
-"""
+"""`orion serve` and `worker`: they start although Slack, Redis or the model is away, and drain at a signal."""
 
 from __future__ import annotations
 
@@ -32,10 +29,7 @@ _REFUSED = "Slack refused SLACK_BOT_TOKEN: {reason}. Reinstall the app and copy 
 
 
 async def serve(settings: Settings, *, host: str, concurrency: int, mode: str = "") -> None:
-    """`orion serve`: takes events in this ``mode``, and works on them unless ``concurrency`` is 0.
-
-    Without a mode it is `orion worker`, which works on stored questions only.
-    """
+    """Take events in this ``mode`` and work on them unless ``concurrency`` is 0; without a mode, work only."""
     _require(settings, mode)
     with heeding_signals() as stopping:
         async with AsyncExitStack() as stack:

@@ -1,7 +1,4 @@
-"""SIGTERM and SIGINT.
-
-The first one ends the start or drains, the second ends at once. No other module handles signals.
-"""
+"""SIGTERM and SIGINT, heeded here alone: the first one ends the start or drains, the second ends at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checks of `orion doctor`: Slack, Redis, documents, models (H4). Tools have checks of their own."""
+"""The checks of `orion doctor`: Slack, Redis, documents, models (H4)."""
 
 from __future__ import annotations
 
@@ -281,7 +281,11 @@ async def context(settings: Settings, within_s: float) -> Found:
         return ""
     try:
         async with asyncio.timeout(within_s), open_model(settings) as opened:
-            taken = await _taken(opened) if isinstance(opened, OpenAIModel) else CONTEXT_NEEDED
+            if not isinstance(opened, OpenAIModel):
+                return ""
+            # By the server's own list, else tried out.
+            listed = await opened.context_listed()
+            taken = listed if listed is not None else await opened.context_tried(CONTEXT_NEEDED)
     except TimeoutError:
         return ""
     except ModelError as error:
@@ -290,12 +294,6 @@ async def context(settings: Settings, within_s: float) -> Found:
         detail = f"{settings.model_name} reads {taken:,} tokens of a prompt" if taken else "long prompts are refused"
         return Wrong(detail, _CONTEXT)
     return ""
-
-
-async def _taken(opened: OpenAIModel) -> int:
-    """Tokens of a prompt that the server takes, as far as Orion needs them: by its own list, else tried out."""
-    listed = await opened.context_listed()
-    return listed if listed is not None else await opened.context_tried(CONTEXT_NEEDED)
 
 
 async def write_model(settings: Settings, within_s: float) -> Found:

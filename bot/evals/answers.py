@@ -56,10 +56,7 @@ Result = Literal["answered", "refused", "wrong", "error"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replied:
-    """What became of one question.
-
-    ``sources`` are what the answer cites; ``failed_rules`` the rules that failed a draft, each once an attempt.
-    """
+    """What became of one question. ``failed_rules`` are those that failed a draft, each once an attempt."""
 
     asked: LabelledQuestion
     outcome: OutcomeName

@@ -1,7 +1,4 @@
-"""`orion bench`: what Orion costs beside something known, as ratios within one run.
-
-Absolute figures depend on the machine and on what else it does; whatever is compared runs in turns.
-"""
+"""`orion bench`: what Orion costs beside something known, in turns, as ratios: absolute figures are the machine's."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Sets two reports of `orion eval … --json` side by side: what got better and what got worse, by figure, kind and row.
-
-A row that was right and is wrong now counts as worse; times are shown but decide nothing.
-"""
+"""Sets two reports of `orion eval … --json` side by side: what got better or worse, by figure, kind and row."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.errors import WrongUse
-from verification.types import Claim, Verdict
+from verification.types import Verdict
 
 
 def read_text(file: str) -> str:
@@ -70,10 +70,9 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
         "chunks": list(verdict.chunks),
         "repairs": [asdict(repair) for repair in verdict.repairs],
         "violations": [asdict(violation) for violation in verdict.violations],
-        "claims": [_claim_json(claim) for claim in verdict.claims],
+        "claims": [
+            {"cited": list(claim.cited)}
+            | {name: getattr(claim, name) for name in ("text", "start", "end", "supported", "settled_by")}
+            for claim in verdict.claims
+        ],
     }
-
-
-def _claim_json(claim: Claim) -> dict[str, Any]:
-    fields = ("text", "start", "end", "supported", "settled_by")
-    return {"cited": list(claim.cited), **{name: getattr(claim, name) for name in fields}}

@@ -30,10 +30,7 @@ class Turn(NamedTuple):
 
 
 async def read_rows(redis: Redis, *, prefix: str, outcomes: Collection[str], bad_only: bool) -> list[dict[str, Any]]:
-    """A row for each turn that ended in one of ``outcomes`` (none: however it ended), and for what led to it.
-
-    In order of time, each conversation's together. Raises ``RedisError``.
-    """
+    """The turns that ended so (no ``outcomes``: in any way) and what led to them, by conversation, in order of time."""
     conversations: dict[str, list[Turn]] = {}
     # Records carry no time; each is kept equally long, so what is left of that gives their order.
     for turn in sorted([turn async for turn in _turns(redis, prefix)], key=lambda turn: turn.left_ms):

@@ -1,7 +1,4 @@
-"""Measures the grounding rules on labelled rows of source, claim and label.
-
-The threshold for each file is fitted on the other files. Rows of one group count once.
-"""
+"""Measures the grounding rules on labelled rows; the threshold for each file is fitted on the other files."""
 
 from __future__ import annotations
 
@@ -59,7 +56,9 @@ def evaluate(paths: Sequence[Path], predictions: Path | None) -> list[dict[str, 
         threshold = fitted(others)
         figures = {"threshold": threshold, "fitted_on": len(others)}
         reports.append({"file": path.name, "rows": len(files[index]), **_scored(groups[index], threshold), **figures})
-        lines += [_prediction(judged, threshold) for judged in files[index]]
+        for row, score, rules in files[index]:
+            line = {"id": row.id, "score": score, "supported": score >= threshold, "rules": rules}
+            lines.append(json.dumps(line, ensure_ascii=False) + "\n")
     if predictions is not None:
         predictions.write_text("".join(lines), encoding="utf-8")
     return reports
@@ -110,9 +109,3 @@ def _scored(groups: Sequence[_Group], threshold: float) -> dict[str, Any]:
         "recall": share(right, len(groups) - supported),
         "false_alarms": share(len(accused) - right, supported),
     }
-
-
-def _prediction(judged: Judged, threshold: float) -> str:
-    supported = judged.score >= threshold
-    line = {"id": judged.row.id, "score": judged.score, "supported": supported, "rules": list(judged.rules)}
-    return json.dumps(line, ensure_ascii=False) + "\n"

@@ -1,7 +1,4 @@
-"""The HTML report on a run of labelled questions: one file without a script (G5).
-
-The same run gives the same bytes.
-"""
+"""The HTML report on a run of labelled questions (G5): one file without a script; the same run, the same bytes."""
 
 from __future__ import annotations
 
@@ -63,9 +60,9 @@ def shown(text: str) -> str:
 
 def _totals(replies: Sequence[Replied]) -> str:
     counts = Counter(reply.result for reply in replies)
-    answerable = sum(1 for reply in replies if reply.asked.expect is not None)
+    answerable = sum(reply.asked.expect is not None for reply in replies)
     judged = [reply for reply in replies if reply.judged]
-    passed = sum(1 for reply in judged if reply.outcome == "answered")
+    passed = sum(reply.outcome == "answered" for reply in judged)
     times = [reply.ms for reply in replies]
     tiles = (
         ("Answered as expected", *_of(counts["answered"], answerable)),
@@ -155,17 +152,15 @@ def _question(reply: Replied) -> str:
 
 def _answer(text: str) -> str:
     whole = f'<div class="text" dir="auto">{shown(text)}</div>'
-    if len(text) <= _LONG:
-        return whole
-    return f'<details><summary dir="auto">{shown(" ".join(text[:_LONG].split()))}…</summary>{whole}</details>'
+    folded = f'<details><summary dir="auto">{shown(" ".join(text[:_LONG].split()))}…</summary>{whole}</details>'
+    return folded if len(text) > _LONG else whole
 
 
 def _document(source: Source) -> str:
     """Its number and title; a link only where it leads to the web."""
     name = shown(f"[{source.id}] {source.title}")
-    if source.url.startswith(("https://", "http://")):
-        return f'<a rel="noreferrer" href="{shown(source.url)}">{name}</a>'
-    return name
+    is_web = source.url.startswith(("https://", "http://"))
+    return f'<a rel="noreferrer" href="{shown(source.url)}">{name}</a>' if is_web else name
 
 
 def _lines(entries: Iterable[str]) -> str:

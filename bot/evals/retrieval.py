@@ -104,10 +104,7 @@ def recall(ranking: Sequence[str], gains: Gains) -> float:
 def _searched(
     collection: Collection, asked: Mapping[str, str], folder: Path, index: KnowledgeIndex
 ) -> tuple[dict[str, tuple[str, ...]], list[float]]:
-    """The ranked document ids of each query, and the milliseconds that each search took.
-
-    Documents are written to files first: the measurement goes through the readers as documents do.
-    """
+    """Each query's ranked document ids, and each search's milliseconds. Documents go through the readers as usual."""
     (folder / "docs").mkdir()
     names: dict[str, str] = {}
     for number, (identity, page) in enumerate(collection.docs.items()):

@@ -1,7 +1,4 @@
-"""Labelled rows, one JSON object a line, and the numbers that reports make of them.
-
-What is wrong with a file is said with its line and field (``WrongUse``).
-"""
+"""Labelled rows, one JSON object a line, and the numbers that reports make of them."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ class States:
         return bool(begun) and hmac.compare_digest(self.key(state), self.key(cookie))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class InstallPages:
     """The two pages. Empty ``teams`` allow every workspace. The browser's half of a state is its cookie."""
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import structlog
 from redis.asyncio import Redis
@@ -40,6 +40,15 @@ RENEW_BEFORE_S: Final = 2 * 3600.0
 LEAST_LEFT_S: Final = 60.0
 # A Slack that is away is away for minutes; each try costs one call.
 AGAIN_S: Final = 30.0
+_KEYS: Final = (
+    "ORION_ENCRYPTION_KEYS {what}. It encrypts the tokens of installed workspaces; make a key with: "
+    "python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'. "
+    "To change keys, put the new one first and keep the old ones behind it, with commas between."
+)
+_TEAMS: Final = (
+    "ORION_ALLOW_TEAMS is not set: anybody could install this Orion and read its documents. "
+    "Name the workspaces that may (T0123ABC,T0456DEF), or set it to * to let every workspace install it."
+)
 _log = structlog.get_logger()
 
 DeliveryOf = Callable[[str], Awaitable[Delivery]]
@@ -121,10 +130,7 @@ class InstalledWorkspaces:
     _team_bots: dict[str, TeamBot] = field(default_factory=dict)
 
     async def of(self, team: str) -> TeamBot:
-        """The team's bot, with the token that stands in Redis right now.
-
-        Raises ``DeliveryFailed``: ``not_installed``, or the token ran out and cannot be renewed.
-        """
+        """The team's bot, with its token in Redis. Raises ``DeliveryFailed``: ``not_installed``, or not renewable."""
         found = await self.installations.find(team) if team else None
         if found is None:
             # What served a workspace that is gone must not live on with its token.
@@ -184,20 +190,7 @@ def heed_uninstalling(app: AsyncApp, installations: Installations) -> None:
     app.event("tokens_revoked")(revoked)
 
 
-_KEYS: Final = (
-    "ORION_ENCRYPTION_KEYS {what}. It encrypts the tokens of installed workspaces; make a key with: "
-    "python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'. "
-    "To change keys, put the new one first and keep the old ones behind it, with commas between."
-)
-_TEAMS: Final = (
-    "ORION_ALLOW_TEAMS is not set: anybody could install this Orion and read its documents. "
-    "Name the workspaces that may (T0123ABC,T0456DEF), or set it to * to let every workspace install it."
-)
-_log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Slack:
+class Slack(NamedTuple):
     """The workspaces, and a client without a place of its own for what is common to all."""
 
     client: AsyncWebClient
@@ -218,7 +211,7 @@ async def open_slack(
             async def of(_team: str) -> TeamBot:
                 return only
 
-            yield Slack(client=client, workspaces=Workspaces(of))
+            yield Slack(client, Workspaces(of))
         return
     teams = teams_of(settings)
     installations = Installations(redis, seal_of(settings), prefix=prefix)
@@ -226,13 +219,9 @@ async def open_slack(
     secret = settings.slack_client_secret.get_secret_value()
     async with open_client("", api_url=settings.slack_api_url) as client:
         calls = OAuthCalls(client, client_id=settings.slack_client_id, client_secret=secret)
-        yield Slack(
-            client=client,
-            workspaces=Workspaces(InstalledWorkspaces(installations, calls, client, open_team_bot).of),
-            installing=InstallPages(
-                calls=calls, states=States(redis, prefix=prefix), installations=installations, teams=teams
-            ),
-        )
+        of_installed = InstalledWorkspaces(installations, calls, client, open_team_bot).of
+        pages = InstallPages(calls, States(redis, prefix=prefix), installations, teams)
+        yield Slack(client, Workspaces(of_installed), pages)
 
 
 def teams_of(settings: Settings) -> frozenset[str]:

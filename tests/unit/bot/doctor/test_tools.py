@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.doctor.checks import Check
-from bot.doctor.tools import tool_lines
+from bot.doctor.doctor import tool_lines
 from bot.settings import Settings
 from tests.support import bad_mcp_server
 from tests.support.mcp_server import over_http
