@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-TERMINAL_USER = "terminal"
 NO_DOCUMENTS = "name folders: orion ask … --docs DIR, ORION_DOCS, or orion index DIR"
 TRACED_WITHIN_S = 2.0
 """A person waits for the prompt: what a dead Langfuse did not take by then is dropped."""
@@ -43,7 +42,7 @@ async def ask(
     """One question, answered, in the contract's fields. ``show`` has it before its trace is sent, up to two seconds."""
     started, recorder, turn_id = time.monotonic(), Recorder(), uuid4().hex
     place = ThreadKey(team="terminal", channel="terminal", thread_ts=thread or "once")
-    asked = Question(thread=place, user=TERMINAL_USER, text=question, ts=f"{time.time():.6f}")
+    asked = Question(thread=place, user="terminal", text=question, ts=f"{time.time():.6f}")
     # A question without a thread is a session of its own.
     session = str(place) if thread else f"{place}:{turn_id}"
     with structlog.contextvars.bound_contextvars(thread=str(place), turn_id=turn_id):

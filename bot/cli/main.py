@@ -1,8 +1,4 @@
-"""Every `orion` command: options and their checks.
-
-Each command imports what it needs: `orion verify` must not pay for Slack, a model and traces. Wrong use ends with exit
-code 2 and a sentence, never with a stack trace.
-"""
+"""Every `orion` command. Each imports what it needs; wrong use ends with exit code 2 and a sentence."""
 
 from __future__ import annotations
 
@@ -34,8 +30,8 @@ app = typer.Typer(
     help="Answers in Slack from your team's documents, and posts nothing it has not verified.",
 )
 app.add_typer(eval_app, name="eval")
-app.add_typer(admin_app)
 app.add_typer(index_app)
+app.add_typer(admin_app)
 
 EXIT_WRONG_USE = 2
 EXIT_OTHER = 3

@@ -34,10 +34,7 @@ class Stopping:
 
 @contextmanager
 def heeding_signals() -> Iterator[Stopping]:
-    """Heed signals inside the block, which is the whole of the current task's work.
-
-    A start that was ended leaves the block as if it were done. Raises ``EndedAtOnce`` after a second signal.
-    """
+    """Heed signals inside the block, the whole of this task's work. Raises ``EndedAtOnce`` after a second signal."""
     whole = asyncio.current_task()
     if whole is None:
         message = "signals are heeded inside a task"

@@ -36,9 +36,8 @@ from verification.types import Source
 # What a label cannot foresee: where the model cites, and what it makes bold.
 _CITATION = re.compile(r"\s?\[\d+(?:\s*[,;–-]\s*\d+)*\]")
 _MARKS = re.compile(r"[*_`~\u200b]")
+# In Langfuse an environment of its own keeps these traces and scores apart from those of people's questions.
 _USER = "eval"
-ENVIRONMENT = "eval"
-"""Langfuse keeps these traces and scores apart from those of people's questions."""
 
 
 class LabelledQuestion(Row):
@@ -109,7 +108,7 @@ async def ask_all(settings: Settings, path: Path, docs: Path) -> Run:
     questions, corpus, began = list(read_rows(path, LabelledQuestion)), corpus_of(settings, [docs]), datetime.now(UTC)
     name = f"{path.stem} {began.isoformat(timespec='milliseconds')}"
     turn_ids = [f"{name} {number}" for number in range(len(questions))]
-    tracer = open_tracer(settings, ENVIRONMENT)
+    tracer = open_tracer(settings, _USER)
     replies: list[Replied] = []
     states: dict[str, ThreadState] = {}
     try:

@@ -50,18 +50,14 @@ _MENTION: Final = (  # the whole way of an easy mention: event in, answer out
 
 
 class Sizes(NamedTuple):
-    """``alone`` questions one after the other and ``burst`` at once are asked of each bot in every round.
-
-    Orion is asked ``waiting`` more while the model is slow. Texts to verify grow up to ``kilobytes``; a streamed answer
-    has so many ``chunks``.
-    """
+    """How much is measured."""
 
     rounds: int = 7
-    alone: int = 30
-    burst: int = 300
-    waiting: int = 100
-    kilobytes: int = 1000
-    chunks: int = 500
+    alone: int = 30  # questions to each bot in every round, one after the other
+    burst: int = 300  # and at once
+    waiting: int = 100  # questions to Orion while the model is slow
+    kilobytes: int = 1000  # the longest text that is verified
+    chunks: int = 500  # of a streamed answer
 
 
 QUICK: Final = Sizes(rounds=1, alone=2, burst=3, waiting=3, kilobytes=10, chunks=40)
@@ -85,21 +81,22 @@ class Row(NamedTuple):
 
 def bench(sizes: Sizes) -> list[Row]:
     """Every figure; smaller sizes give a quicker, rougher look."""
-    rounds, waiting = sizes.rounds, sizes.waiting
-    ours, theirs = asyncio.run(compared(rounds, sizes.alone, sizes.burst, waiting))
-    streams = asyncio.run(_per_chunk(rounds, sizes.chunks))
+    ours, theirs = asyncio.run(compared(sizes.rounds, sizes.alone, sizes.burst, sizes.waiting))
+    streams = asyncio.run(_per_chunk(sizes.rounds, sizes.chunks))
     return [
         *(Row(name, ours[key], unit, *((BOLT, theirs[key]) if key in theirs else ())) for key, name, unit in _MENTION),
         *(Row(f"Processor time a streamed chunk, {how}", x, "µs", AIOHTTP, raw) for how, (x, raw) in streams.items()),
         Row("Round a tool call, median", asyncio.run(_tool_call_ms()), "ms"),
-        *_verification(rounds),
+        *_verification(sizes.rounds),
         *_growth(sizes.kilobytes),
     ]
 
 
 def _verification(rounds: int) -> list[Row]:
     """One answer of 2,000 characters with eight sources of 2,000, other texts in every round."""
-    convert = _converter()
+    convert: Callable[[str], object] | None = None
+    with suppress(ImportError):  # a well-known converter, where the benchmark's extra is installed
+        convert = importlib.import_module(CONVERTER).slackify_markdown
     spent: dict[str, list[float]] = {}
     for number in range(rounds * 4 + 2):
         draft = turn(number)
@@ -133,14 +130,6 @@ def _ms(work: Callable[[], object]) -> float:
     began = time.thread_time()
     work()
     return (time.thread_time() - began) * 1000
-
-
-def _converter() -> Callable[[str], object] | None:
-    """A well-known converter, where the benchmark's extra is installed."""
-    with suppress(ImportError):
-        convert: Callable[[str], object] = importlib.import_module(CONVERTER).slackify_markdown
-        return convert
-    return None
 
 
 def bench_json(rows: Sequence[Row]) -> list[dict[str, Any]]:
@@ -179,15 +168,12 @@ class FoundTool:
 
 
 async def _per_chunk(rounds: int, chunks: int) -> dict[str, tuple[float, float]]:
-    """Microseconds a chunk of a streamed draft, in a whole turn of ours and in aiohttp with the same decoder.
-
-    The server runs in a thread of its own; only the thread that reads is timed. The cost of the same text in one chunk
-    is taken off: what is left grows with the chunks.
-    """
+    """Microseconds a chunk of a streamed draft, in a whole turn and in aiohttp with the same decoder."""
     spent: dict[tuple[Read, str], list[float]] = {}
     ways = {"in one piece": (1, 0.0), "many to a read": (chunks, 0.0), "one to a read": (chunks, 0.001)}
     for _ in range(rounds + 1):
         for how, (pieces, pause_s) in ways.items():
+            # The server runs in a thread of its own; only the thread that reads is timed.
             server = InstantModel(f"{_FACT} [1].", chunks=pieces, pause_s=pause_s)
             with start_blocking_portal() as portal, portal.wrap_async_context_manager(server.open()) as url:
                 for read in (_turn, _raw):
@@ -196,6 +182,7 @@ async def _per_chunk(rounds: int, chunks: int) -> dict[str, tuple[float, float]]
                     spent.setdefault((read, how), []).append(time.thread_time() - began)
 
     def of(read: Read, how: str) -> float:
+        # The cost of the same text in one chunk is taken off: what is left grows with the chunks.
         whole = zip(spent[read, how][1:], spent[read, "in one piece"][1:], strict=True)  # the first call connects
         return statistics.median((many - one) / chunks * 1e6 for many, one in whole)
 

@@ -45,10 +45,7 @@ _USAGE: Final = {"prompt_tokens": 900, "completion_tokens": 20, "total_tokens": 
 
 
 class InstantModel:
-    """A chat-completions server: it decides to respond, writes ``text`` and agrees, after ``thinks_s`` seconds.
-
-    A stream has ``chunks`` chunks before its text, all written at once, or ``pause_s`` seconds apart.
-    """
+    """A chat-completions server: it decides to respond, agrees, and writes ``text`` behind so many ``chunks``."""
 
     def __init__(self, text: str = ANSWER, *, chunks: int = 10, pause_s: float = 0.0) -> None:
         self.thinks_s = 0.0
@@ -103,10 +100,7 @@ def _event(chunk: Mapping[str, Any]) -> bytes:
 
 @dataclass(slots=True)
 class RunningBot:
-    """A bot at work in a workspace of its own. ``answered`` is when each question's answer came, by its ``ts``.
-
-    ``warm`` is how many questions and calls of Slack there had been before anything counted.
-    """
+    """A bot in a workspace of its own. ``warm``: questions asked and calls of Slack before anything counted."""
 
     pid: int
     workspace: LocalWorkspace
@@ -175,10 +169,7 @@ def used(pid: int) -> tuple[float, float]:
 async def started(
     command: Sequence[str], environment: Mapping[str, str], folder: Path, *, events: str = ""
 ) -> AsyncIterator[RunningBot]:
-    """The bot that ``command`` starts, connected to a workspace of its own and warm.
-
-    ``events`` is the path where it takes events over HTTP, on the port that ``PORT`` names; without it, Socket Mode.
-    """
+    """The bot that ``command`` starts, connected and warm. ``events``: its path over HTTP; without it, Socket Mode."""
     workspace = LocalWorkspace(strictness=LENIENT)
     for number in range(CHANNELS):
         place = Channel(id=f"C{number:04}", name=f"channel-{number}", members={VISITOR, BOT_USER})

@@ -1,8 +1,4 @@
-"""What `orion verify` and the evaluations read and write: texts, JSON, verdicts.
-
-What is wrong with a file is said in a sentence (``WrongUse``). `orion verify FILE` needs no more than this, so it loads
-nothing that takes time.
-"""
+"""What `orion verify` and the evaluations read and write; `orion verify FILE` needs no more, so it loads fast."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Writes questions that people really asked to a file, to be labelled for `orion eval answers` (G5).
-
-One row a turn of the last 30 days. The rows hold people's words, but no name of a person or channel.
-"""
+"""Writes what people asked in the last 30 days, without any person's or channel's name, to a file to label (G5)."""
 
 from __future__ import annotations
 

@@ -43,10 +43,7 @@ class _Group(NamedTuple):
 
 
 def evaluate(paths: Sequence[Path], predictions: Path | None) -> list[dict[str, Any]]:
-    """One report per file, in order; ``predictions`` gets ``{id, score, supported, rules}`` a line.
-
-    Raises ``WrongUse`` for a line that is no row, ``OSError`` for predictions that cannot be written.
-    """
+    """One report per file, in order; ``predictions`` gets a line a row. Raises ``WrongUse`` and ``OSError``."""
     files = [[_judge(row) for row in read_rows(path, Pair)] for path in paths]
     groups = [_grouped(judged) for judged in files]
     reports, lines = [], []

@@ -46,11 +46,7 @@ class Collection(Given):
 
 
 def evaluate_retrieval(path: Path, *, database: str = "", semantic: str = "") -> dict[str, Any]:
-    """The report on one file, over SQLite or a PostgreSQL's own passing schema; ``semantic`` is a model, or nothing.
-
-    Raises ``WrongUse`` where the file is not of the form that the contract names or the model is not there,
-    ``KnowledgeAwayError`` where the database cannot be used.
-    """
+    """The report on one file. Raises ``WrongUse`` for file or the model, ``KnowledgeAwayError`` for a database."""
     collection = checked(TypeAdapter(Collection), read_json(path), str(path))
     asked = {name: text for name, text in collection.queries.items() if any(collection.qrels.get(name, {}).values())}
     with tempfile.TemporaryDirectory(prefix="orion-eval-") as folder, _index(Path(folder), database) as index:

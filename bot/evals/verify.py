@@ -81,10 +81,7 @@ async def verdict_on(draft: Draft, judge: Judge | None = None) -> Verdict:
 
 
 async def verify_stream(rows: Path, out: Path, options: Draft, judge: Judge | None = None) -> str:
-    """One object a line in, one a line out, in the same order; memory does not grow with the rows.
-
-    Gives a sentence about the rows that got no verdict, with the first few of them; empty where each got one.
-    """
+    """A verdict a line, in order; memory does not grow. Returns a sentence about rows that got none, or nothing."""
     if same_file(rows, out):
         msg = f"{out} is read and cannot be written at the same time. Name another file for the verdicts."
         raise WrongUse(msg)

@@ -122,11 +122,7 @@ class Installations:
         return replace(installation, sealed=sealed) if swapped else None
 
     async def delete(self, team: str, *, as_of: float | None = None) -> bool:
-        """Forget a workspace's tokens; those of an installation made after ``as_of`` stay. Returns whether any went.
-
-        An uninstalling that Slack tells twice, or late, must not end the installation that came after it. What no key
-        opens goes as well.
-        """
+        """Forget a workspace's tokens, unless it installed Orion anew after ``as_of``: Slack may tell twice or late."""
         found = await self.find(team)
         # Slack's event times are whole seconds: one more lets an event of the same second count.
         if found is not None and as_of is not None and found.installed_at > as_of + 1:

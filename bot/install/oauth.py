@@ -167,9 +167,9 @@ class InstallPages:
         if state is None:
             return _page(*_BUSY)
         scopes = (*BOT_SCOPES, SEARCH_SCOPE) if request.query.get("search") == "1" else BOT_SCOPES
-        consent = AuthorizeUrlGenerator(
-            client_id=self.calls.client_id, scopes=scopes, authorization_url=consent_url(self.calls.client.base_url)
-        )
+        # Slack's page for consent stands beside its Web API.
+        url = f"{self.calls.client.base_url.rstrip('/').removesuffix('/api')}/oauth/v2/authorize"
+        consent = AuthorizeUrlGenerator(client_id=self.calls.client_id, scopes=scopes, authorization_url=url)
         response = web.Response(status=302, headers={**_HEADERS, "Location": consent.generate(state)})
         _bind(response, request, state, STATE_S)
         return response
@@ -203,11 +203,6 @@ class InstallPages:
         await self.installations.save(found)
         _log.info("workspace_installed", team=found.team, rotates=bool(found.expires_at))
         return _DONE
-
-
-def consent_url(api_url: str) -> str:
-    """Slack's page for consent, beside the Web API at ``api_url``."""
-    return f"{api_url.rstrip('/').removesuffix('/api')}/oauth/v2/authorize"
 
 
 def _bind(response: web.StreamResponse, request: web.Request, state: str, seconds: int) -> None:

@@ -52,7 +52,6 @@ _TEAMS: Final = (
 _log = structlog.get_logger()
 
 DeliveryOf = Callable[[str], Awaitable[Delivery]]
-LanguageOf = Callable[[str, str], Awaitable[str | None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +60,7 @@ class TeamBot:
 
     workspace: Workspace
     delivery: Delivery
-    language_of: LanguageOf
+    language_of: Callable[[str, str], Awaitable[str | None]]
     handle: Handle
     tell_dead: OnDead
 
