@@ -53,7 +53,9 @@ class Consent:
             return f'<p><a class="btn" href="{html.escape(address)}">{html.escape(label)}</a></p>'
 
         wanted = "".join(f"<li><code>{html.escape(one)}</code></li>" for one in query.get("scope", "").split(","))
-        allow = [link(f"Allow in {one.setup.name}", one.setup.team) for one in self.workspace.all]
+        # Those that have it come last: the first link is what most people take.
+        offered = sorted(self.workspace.all, key=lambda one: one.installed)
+        allow = [link(f"Allow {'again ' * one.installed}in {one.setup.name}", one.setup.team) for one in offered]
         return (
             f"<h1>Orion asks to be installed</h1><p>It would be allowed to use:</p><ul>{wanted}</ul>"
             f"{''.join(allow)}{link('Cancel', '')}"

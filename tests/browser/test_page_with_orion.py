@@ -65,7 +65,8 @@ async def test_h2_a_second_workspace_installs_orion_and_keeps_what_was_said(tmp_
             await page.get_by_role("link", name="Add a workspace").click()
         consent = await installing.value
         await expect(consent.get_by_role("listitem").first).to_have_text("app_mentions:read")
-        await consent.get_by_role("link", name="Allow in Second workspace").click()
+        await expect(consent.get_by_role("link").nth(1)).to_have_text("Allow again in Local workspace")
+        await consent.get_by_role("link").first.click()
         await expect(consent.locator("body")).to_contain_text("Orion is installed")
         await page.get_by_role("link", name="Second workspace").click()
         await page.wait_for_selector("body[data-ready]")

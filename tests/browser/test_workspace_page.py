@@ -1,104 +1,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
-from playwright.async_api import Browser, Page, async_playwright, expect
+from playwright.async_api import Browser, expect
 
-from bot.local import LENIENT, DocsFolder, LocalWorkspace
-from bot.local.model.roster import Json
-from tests.support.browser import ARGUMENTS, browser_path
-from tests.support.local_echo import CHAT, HELP, MENTION, YOU, EchoApp, call, echoing, running
+from tests.support.local_echo import CHAT, HELP, MENTION, YOU, call
+from tests.support.staged_page import staged
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
-
-RECORD: Json = {
-    "turn_id": "turn-1",
-    "outcome": "answered",
-    "verified": True,
-    "question": "How long does it take?",
-    "model": "scripted",
-    "attempts": [
-        {
-            "attempt": 1,
-            "draft": "It takes **12 minutes** [1].",
-            "passed": False,
-            "ms": 7.3,
-            "repairs": [{"kind": "bold", "count": 1}],
-            "violations": [
-                {
-                    "rule": "claim_supported",
-                    "severity": "error",
-                    "words": "12 minutes",
-                    "detail": "Source 1 says 4 minutes.",
-                    "remedy": "Use the number of the source.",
-                }
-            ],
-        },
-        {"attempt": 2, "draft": "It takes 4 minutes [1].", "passed": True, "ms": 5.0, "repairs": [], "violations": []},
-    ],
-    "timings_ms": {"search": 12.5, "write": 1240.0},
-    "sources": [{"id": 1, "title": "Fail-over", "url": "/docs/guide.md#steps", "updated_at": "2026-09-01"}],
-    "usage": {"model_calls": 3, "prompt_tokens": 2412, "completion_tokens": 188},
-}
-
-
-@dataclass(kw_only=True)
-class Stage:
-    """A workspace with the echo app in it, and a page that looks at it."""
-
-    workspace: LocalWorkspace
-    echo: EchoApp
-    page: Page
-    requests: list[str] = field(default_factory=list)
-    errors: list[str] = field(default_factory=list)
-
-    async def open(self, path: str = "") -> Page:
-        await self.page.goto(self.workspace.url + path)
-        await self.page.wait_for_selector("body[data-ready]")
-        return self.page
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    """The Chromium of this machine; without one there is nothing to show."""
-    path = browser_path()
-    async with async_playwright() as playwright:
-        launched = await playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
-        yield launched
-        await launched.close()
-
-
-async def record_of(turn_id: str) -> Json | None:
-    return RECORD if turn_id == "turn-1" else None
-
-
-@asynccontextmanager
-async def staged(
-    browser: Browser, docs: Path | None = None, *, width: int = 1280, scheme: str = "light"
-) -> AsyncIterator[Stage]:
-    folder = DocsFolder(roots=(docs,)) if docs else None
-    workspace = LocalWorkspace(
-        folder, record_of, examples=["How long does it take?", "Who decides?"], strictness=LENIENT
-    )
-    async with running(workspace), echoing(workspace) as echo:
-        dark = scheme == "dark"
-        context = await browser.new_context(
-            viewport={"width": width, "height": 800}, color_scheme="dark" if dark else "light"
-        )
-        stage = Stage(workspace=workspace, echo=echo, page=await context.new_page())
-        stage.page.set_default_timeout(10_000)
-        stage.page.on("request", lambda request: stage.requests.append(request.url))
-        stage.page.on("pageerror", lambda error: stage.errors.append(str(error)))
-        yield stage
-        await context.close()
-        assert stage.errors == []
-        assert [url for url in stage.requests if not re.match(rf"(http|ws)://{workspace.url[7:]}/", url)] == []
 
 
 async def test_h1_a_mention_is_offered_sent_and_answered_in_its_thread(browser: Browser) -> None:

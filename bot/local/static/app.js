@@ -1,15 +1,14 @@
 // The workspace page: what is open, what is known, and how both become what is seen.
 import { confirmed, renderBlock } from "./blocks.js";
 import { Composer } from "./composer.js";
-import { announce, avatar, byId, day, el, toast } from "./dom.js";
+import { announce, avatar, byId, day, el, FOCUSABLE, refill, seen, tell, toast } from "./dom.js";
 import { renderRecord } from "./inspector.js";
-import { follows, renderMessage, renderStatus, spoken } from "./messages.js";
+import { follows, renderMessage, renderStatus, spoken, turnSteps } from "./messages.js";
 import { forgetViews, openView, viewClosed, watchModal } from "./modal.js";
 import { act, get, Live } from "./net.js";
 import { drawFaults, drawTeams, drawWho, watchTry } from "./try.js";
 
 const ROTATE_MS = 2600;
-const FOCUSABLE = "a[href], button, summary";
 const state = {
   boot: null, channel: "", tab: "messages", thread: "", inspecting: "",
   messages: new Map(), loaded: new Set(), unread: new Map(), statuses: new Map(), sessions: new Map(), told: new Map(), turn: 0,
@@ -60,43 +59,56 @@ function threadMessages(channel, ts) {
 
 const byTs = (a, b) => Number(a.ts) - Number(b.ts);
 
-function statusesOf(channel, thread) {
-  return [...state.statuses.values()].filter((one) => one.channel === channel && (thread === undefined || one.thread_ts === thread));
+function statusOf(channel, thread) {
+  const key = threadKey(channel, thread);
+  const status = state.statuses.get(key);
+  return status && { ...status, running: state.sessions.get(key) === "processing" };
 }
 
 function statusNode(status, open) {
-  const loading = status.loading_messages;
-  const text = loading.length ? loading[state.turn % loading.length] : "";
-  const session = state.sessions.get(threadKey(status.channel, status.thread_ts));
-  const stop = session === "processing" ? () => attempt(act("stop", { channel: status.channel, thread_ts: status.thread_ts })) : null;
-  return renderStatus({ ...status, text }, member(state.boot.bot).name, { stop, open });
+  const { channel, thread_ts: thread } = status;
+  const question = threadMessages(channel, thread).filter((one) => !one.is_bot).at(-1);
+  const stop = status.running ? () => attempt(act("stop", { channel, thread_ts: thread })) : null;
+  return renderStatus(status, member(state.boot.bot).name, { stop, open, asked: question ? spoken(question) : "", turn: state.turn });
+}
+
+const parts = (node) => [node, ...node.querySelectorAll(FOCUSABLE)];
+
+// The old node while it says the same or is being edited; else a new one, with the focus where it was in the old.
+function renewed(old, signature, make) {
+  if (old && (old.dataset.signature === signature || old.dataset.editing)) return old;
+  const fresh = make();
+  fresh.dataset.signature = signature;
+  const focused = document.activeElement;
+  const at = old?.contains(focused) ? parts(old).indexOf(focused) : -1;
+  const now = parts(fresh)[at];
+  if (at >= 0) queueMicrotask(() => (now?.className === focused.className ? now : fresh).focus());
+  return fresh;
 }
 
 function fill(box, messages, { inThread, empty }) {
   const stick = box.scrollHeight - box.scrollTop - box.clientHeight < 80;
+  const held = box.contains(document.activeElement);
   const old = new Map([...box.querySelectorAll(":scope > .message")].map((node) => [node.dataset.ts, node]));
   const nodes = [];
   let before = null;
   for (const message of messages) {
     if (!before || day(before.ts) !== day(message.ts)) if (!inThread) nodes.push(el("div", { class: "day" }, day(message.ts)));
     const compact = follows(message, inThread && before === messages[0] ? null : before);
-    const status = inThread ? [] : statusesOf(message.channel, message.ts);
-    const signature = JSON.stringify([message, compact, status, state.turn * Boolean(status.length)]);
-    let node = old.get(message.ts);
-    if (!node || (node.dataset.signature !== signature && !node.dataset.editing)) {
-      const within = node?.contains(document.activeElement) ? [node, ...node.querySelectorAll(FOCUSABLE)].indexOf(document.activeElement) : -1;
-      const fresh = renderMessage(message, { compact, inThread, actions });
-      fresh.dataset.signature = signature;
-      if (!isDirect(channelOf(message.channel)) || message.reply_count) for (const one of status) fresh.children[1].append(statusNode(one, () => showThread(message.ts, true)));
-      if (within >= 0) queueMicrotask(() => [fresh, ...fresh.querySelectorAll(FOCUSABLE)][within]?.focus());
-      node = fresh;
-    }
-    nodes.push(node);
+    const status = inThread ? null : statusOf(message.channel, message.ts);
+    nodes.push(renewed(old.get(message.ts), JSON.stringify([message, compact, status]), () => {
+      const node = renderMessage(message, { compact, inThread, actions });
+      if (status) node.children[1].append(statusNode(status, () => showThread(message.ts, true)));
+      return node;
+    }));
     if (inThread && message === messages[0] && message.reply_count) nodes.push(el("div", { class: "reply-rule" }, message.reply_count === 1 ? "1 reply" : `${message.reply_count} replies`));
     before = message;
   }
+  const status = inThread && statusOf(state.channel, state.thread);
+  if (status) nodes.push(renewed(box.querySelector(":scope > .status"), JSON.stringify(status), () => statusNode(status)));
   place(box, nodes.length ? nodes : [empty].filter(Boolean));
-  return stick;
+  if (held) queueMicrotask(() => box.contains(document.activeElement) || (inThread ? threadComposer : mainComposer).input.focus());
+  if (stick) box.scrollTop = box.scrollHeight;
 }
 
 // Puts nodes in order without moving those that stay: a node that is moved loses focus and selection.
@@ -131,21 +143,11 @@ function welcome(channel) {
 
 function drawTimeline() {
   const channel = channelOf(state.channel);
-  const box = byId("timeline");
-  const direct = isDirect(channel);
-  const messages = timeline(channel.id);
-  const stick = fill(box, messages, { inThread: false, empty: state.loaded.has(channel.id) ? welcome(channel) : null });
-  const loose = statusesOf(channel.id).filter((one) => direct && !known(channel.id).get(one.thread_ts)?.reply_count && !known(channel.id).get(one.thread_ts)?.thread_ts);
-  box.append(...loose.map((one) => statusNode(one)));
-  if (stick) box.scrollTop = box.scrollHeight;
+  fill(byId("timeline"), timeline(channel.id), { inThread: false, empty: state.loaded.has(channel.id) ? welcome(channel) : null });
 }
 
 function drawThread() {
-  if (!state.thread) return;
-  const box = byId("thread");
-  const stick = fill(box, threadMessages(state.channel, state.thread), { inThread: true });
-  box.append(...statusesOf(state.channel, state.thread).map((one) => statusNode(one)));
-  if (stick) box.scrollTop = box.scrollHeight;
+  if (state.thread) fill(byId("thread"), threadMessages(state.channel, state.thread), { inThread: true });
 }
 
 function drawSidebar() {
@@ -158,10 +160,8 @@ function drawSidebar() {
       sign, el("span", { class: "label" }, channel.name), unread && isDirect(channel) ? el("span", { class: "badge" }, String(unread)) : null, unread ? el("span", { class: "visually-hidden" }, " unread") : null,
     ));
   };
-  const focused = document.activeElement?.dataset?.channel;
-  byId("channel-list").replaceChildren(...state.boot.channels.filter((one) => !isDirect(one)).map(item));
-  byId("direct-list").replaceChildren(...state.boot.channels.filter(isDirect).map(item));
-  if (focused) document.querySelector(`[data-channel="${focused}"]`)?.focus();
+  refill(byId("channel-list"), ...state.boot.channels.filter((one) => !isDirect(one)).map(item));
+  refill(byId("direct-list"), ...state.boot.channels.filter(isDirect).map(item));
 }
 
 function drawHead() {
@@ -187,7 +187,7 @@ function drawHome() {
   const home = state.boot.home;
   const click = (element, block) => act("click", { view_id: home.id, action_id: element.action_id, block_id: block.block_id });
   const inner = home ? home.blocks.map((block) => renderBlock(block, click)) : [el("p", { class: "empty" }, "Orion has not set up this page yet.")];
-  byId("home").replaceChildren(el("div", { class: "inner" }, ...inner));
+  refill(byId("home"), el("div", { class: "inner" }, ...inner));
   for (const head of byId("home").querySelectorAll("[aria-level]")) head.setAttribute("aria-level", "2");
 }
 
@@ -245,6 +245,7 @@ async function showThread(ts, focus) {
   drawThread();
   toLast(byId("thread"));
   if (focus) threadComposer.input.focus();
+  else if (!seen(byId("main"))) byId("pane-title").focus(); // the pane covers where the focus was
 }
 
 // To the end, but not past the beginning of the last message: an answer is read from its first line.
@@ -333,6 +334,7 @@ function startEdit(message) {
   const row = el("div", { class: "edit-row" }, el("button", { type: "button", class: "btn", onclick: leave }, "Cancel"), el("button", { type: "button", class: "btn primary", onclick: save }, "Save"));
   node.querySelector(".body").replaceChildren(box, row);
   box.focus();
+  node.scrollIntoView({ block: "nearest" });
 }
 
 // Slack's text form back into what a person typed.
@@ -364,7 +366,8 @@ function onMessage(update) {
   openFirst(message, parent, fresh);
   if (fresh && foreign && channel === state.channel && state.tab === "home") byId("tab-messages").dataset.news = " (new)";
   if (fresh && foreign && channel !== state.channel) state.unread.set(channel, (state.unread.get(channel) ?? 0) + 1);
-  if ((fresh || before.streaming) && !message.streaming && foreign && channel === state.channel) announce(spoken(message).slice(0, 400));
+  const news = fresh || before.streaming || spoken(before) !== spoken(message);
+  if (news && !message.streaming && foreign && channel === state.channel) announce(spoken(message));
 }
 
 // A newcomer's first answer opens by itself.
@@ -434,13 +437,13 @@ function onConnection(connected) {
 function drawNotice() {
   const text = state.online ? state.boot.notice : "Reconnecting to the workspace…";
   byId("connection").hidden = !text;
-  byId("connection").textContent = text;
+  tell("connection", text);
 }
 
 function drawPresence() {
   const there = state.online && state.boot?.connected;
   byId("presence").className = `presence${there ? "" : " off"}`;
-  byId("presence").textContent = there ? "Orion is online" : state.online ? "Orion is offline" : "Offline";
+  tell("presence", there ? "Orion is online" : state.online ? "Orion is offline" : "Offline");
 }
 
 const live = new Live({ onUpdate, onReset: () => start(), onState: onConnection });
@@ -469,17 +472,22 @@ function candidates(sign) {
 const mainComposer = new Composer(byId("channel-composer-slot"), { id: "channel-composer", label: "Message", candidates, send: (text, files) => send(text, "", files), upload, editLast: () => editLast(false) });
 const threadComposer = new Composer(byId("thread-composer-slot"), { id: "thread-composer", label: "Reply…", candidates, send: (text, files) => send(text, state.thread, files), upload, editLast: () => editLast(true) });
 
+function drawer(open) {
+  byId("sidebar").classList.toggle("shown", open);
+  byId("scrim").hidden = !open;
+  byId("main").inert = byId("pane").inert = open;
+  byId("open-sidebar").setAttribute("aria-expanded", String(open));
+}
+
 function hideSidebar() {
-  byId("sidebar").classList.remove("shown");
-  byId("scrim").hidden = true;
-  byId("open-sidebar").setAttribute("aria-expanded", "false");
+  const within = byId("sidebar").matches(".shown:focus-within");
+  drawer(false);
+  if (within) byId("open-sidebar").focus();
 }
 
 function showSidebar() {
-  byId("sidebar").classList.add("shown");
-  byId("scrim").hidden = false;
-  byId("open-sidebar").setAttribute("aria-expanded", "true");
-  byId("sidebar").querySelector("[aria-current]")?.focus();
+  drawer(true);
+  byId("sidebar").querySelector("[data-channel][aria-current]").focus();
 }
 
 function toggleTheme() {
@@ -491,7 +499,8 @@ function toggleTheme() {
 }
 
 function onKey(event) {
-  if (event.key === "Escape" && !byId("modal").open) {
+  if (document.querySelector("dialog[open]")) return; // its keys are its own
+  if (event.key === "Escape") {
     if (byId("sidebar").classList.contains("shown")) hideSidebar();
     else if (state.inspecting) backFromInspector();
     else if (state.thread) closePane();
@@ -499,6 +508,7 @@ function onKey(event) {
   }
   const step = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 }[event.key];
   const box = event.target.closest?.("#timeline, #thread");
+  if (event.key === "Enter" && event.target.matches("#timeline > .message")) showThread(event.target.dataset.ts, true);
   if (!step || !box || event.target.closest("textarea, input")) return;
   const rows = [...box.querySelectorAll(":scope > .message")];
   const at = rows.indexOf(event.target.closest(".message"));
@@ -532,9 +542,8 @@ function watch() {
     if (channelOf(wanted.channel)) go(wanted.channel, { thread: wanted.thread, tab: wanted.tab });
   });
   setInterval(() => {
-    if (![...state.statuses.values()].some((one) => one.loading_messages.length > 1)) return;
     state.turn += 1;
-    draw();
+    turnSteps(state.turn);
   }, ROTATE_MS);
 }
 

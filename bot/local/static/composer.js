@@ -1,5 +1,5 @@
 // The message box: Enter sends, Shift+Enter breaks the line, @ offers people, # offers channels.
-import { avatar, el } from "./dom.js";
+import { announce, avatar, el } from "./dom.js";
 
 let serial = 0;
 
@@ -58,6 +58,7 @@ export class Composer {
     for (const file of this.picker.files) {
       try {
         this.files.push({ id: await this.upload(file), name: file.name });
+        announce(`${file.name} is attached`);
       } catch (failure) {
         dispatchEvent(new CustomEvent("failure", { detail: failure }));
       }
@@ -80,8 +81,7 @@ export class Composer {
   async submit() {
     const text = this.input.value.trim();
     const files = this.files;
-    if (!(text || files.length) || this.sending) return;
-    this.sending = true;
+    if (!(text || files.length)) return;
     this.input.value = "";
     this.files = [];
     this.showFiles();
@@ -89,13 +89,11 @@ export class Composer {
     try {
       await this.send(text, files.map((one) => one.id));
     } catch (failure) {
-      this.input.value = text;
-      this.files = files;
+      this.input.value = [text, this.input.value].filter(Boolean).join("\n"); // with what was written meanwhile
+      this.files = [...files, ...this.files];
       this.showFiles();
       this.changed();
       throw failure;
-    } finally {
-      this.sending = false;
     }
   }
 

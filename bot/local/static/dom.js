@@ -51,6 +51,22 @@ export function day(ts) {
   return date.toLocaleDateString([], { weekday: "long", day: "numeric", month: "long" });
 }
 
+export const FOCUSABLE = "a[href], button, summary, input, select";
+
+export const seen = (node) => node.checkVisibility({ visibilityProperty: true });
+
+// Other children for a box; the focus stays at its place among them.
+export function refill(box, ...nodes) {
+  const at = [...box.querySelectorAll(FOCUSABLE)].indexOf(document.activeElement);
+  box.replaceChildren(...nodes);
+  if (at >= 0) box.querySelectorAll(FOCUSABLE)[at]?.focus();
+}
+
+// A live region tells whatever is written into it, the same words too.
+export function tell(id, text) {
+  if (byId(id).textContent !== text) byId(id).textContent = text;
+}
+
 export function toast(text) {
   const shown = el("div", { class: "toast" }, text);
   byId("toasts").append(shown);

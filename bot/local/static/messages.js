@@ -20,11 +20,20 @@ function body(message, actions) {
   } else {
     node.append(el("div", { class: "rich", html: message.html }));
   }
+  nameCitations(node);
   if (message.turn_id) addInspect(node, message, actions);
   for (const one of node.querySelectorAll(".mention")) if (one.dataset.id === actions.me) one.classList.add("me");
   if (message.edited) node.append(el("span", { class: "edited" }, "(edited)"));
   for (const file of message.files) node.append(el("div", { class: "file" }, file.name, el("span", { class: "time" }, `${Math.ceil(file.size / 1024)} KB`)));
   return node;
+}
+
+// A list of links that are all called "[1]" tells nobody where they lead: the line below the answer has the titles.
+function nameCitations(node) {
+  const links = [...node.querySelectorAll("a")];
+  const isNumber = (link) => /^\[\d+\]$/.test(link.textContent);
+  const titles = new Map(links.filter((link) => !isNumber(link)).map((link) => [link.href, link.textContent]));
+  for (const link of links.filter(isNumber)) if (titles.has(link.href)) link.setAttribute("aria-label", `${link.textContent} ${titles.get(link.href)}`);
 }
 
 // Beside the answer's last buttons, or on a line of its own.
@@ -69,10 +78,12 @@ function tools(message, actions, inThread) {
   return el("div", { class: "tools", role: "group", "aria-label": "Message actions" }, ...buttons);
 }
 
-// What a screen reader says of a message: its text, not its markup.
+// What a screen reader says of a message: all that is read in it, without its buttons and the steps that led there.
 export function spoken(message) {
-  const html = message.html || message.blocks.map((block) => block.html ?? "").join(" ");
-  return `${message.name}: ${el("div", { html }).textContent}`;
+  const said = el("div", {}, ...(message.blocks.length ? message.blocks.map((block) => renderBlock(block)) : [el("div", { html: message.html })]));
+  for (const one of said.querySelectorAll("button, .btn, .plan")) one.remove();
+  for (const one of said.querySelectorAll("div, p, pre, li, th, td, br, summary, .block-context > *")) one.after(" ");
+  return `${message.name}: ${said.textContent.replace(/\s+/g, " ").trim()}`;
 }
 
 export function renderMessage(message, { compact, inThread, actions }) {
@@ -80,19 +91,33 @@ export function renderMessage(message, { compact, inThread, actions }) {
   const classes = ["message", compact && "follows", message.ephemeral && "private"].filter(Boolean).join(" ");
   const time = el("time", { class: "time", datetime: when(message.ts).toISOString(), title: when(message.ts).toLocaleString() }, clock(message.ts));
   const head = el("div", { class: "head" }, el("span", { class: "author" }, message.name), message.is_bot && el("span", { class: "app-badge" }, "APP"), time);
+  const said = body(message, actions);
+  said.id = `${inThread ? "reply" : "message"}-${message.ts}`;
   const content = el(
     "div", {},
     message.ephemeral && el("div", { class: "only-you" }, "Only visible to you"),
-    head, body(message, actions), under(message, actions, inThread),
+    head, said, under(message, actions, inThread),
   );
-  return el("div", { class: classes, "data-ts": message.ts, tabindex: "-1", role: "article", "aria-label": `${message.name}, ${clock(message.ts)}` }, avatar(member), content, tools(message, actions, inThread));
+  return el(
+    "div", { class: classes, "data-ts": message.ts, tabindex: "-1", role: "article", "aria-label": `${message.name}, ${clock(message.ts)}`, "aria-describedby": said.id },
+    avatar(member), content, tools(message, actions, inThread),
+  );
 }
 
-export function renderStatus(status, name, { stop, open }) {
+export function turnSteps(turn, within = document) {
+  for (const one of within.querySelectorAll(".status-step")) {
+    const steps = JSON.parse(one.dataset.steps);
+    one.textContent = steps[turn % steps.length];
+  }
+}
+
+export function renderStatus(status, name, { stop, open, asked, turn }) {
   const node = el("div", { class: "status", "data-thread": status.thread_ts }, el("span", { class: "dots", "aria-hidden": "true" }, el("i"), el("i"), el("i")));
   node.append(el("span", { class: "status-text" }, `${name} ${status.status}`));
-  if (status.text && status.text !== status.status) node.append(el("span", { class: "status-step" }, status.text));
+  const steps = status.loading_messages.filter((one) => one !== status.status);
+  if (steps.length) node.append(el("span", { class: "status-step", "data-steps": JSON.stringify(steps) }));
+  turnSteps(turn, node);
   if (open) node.append(el("button", { type: "button", class: "btn small", onclick: open }, "View thread"));
-  if (stop) node.append(el("button", { type: "button", class: "btn small", onclick: stop }, "Stop"));
+  if (stop) node.append(el("button", { type: "button", class: "btn small", "aria-label": `Stop answering ${asked}`, onclick: stop }, "Stop"));
   return node;
 }

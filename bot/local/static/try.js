@@ -1,5 +1,5 @@
 // What a visitor tries out: being somebody else, making something fail, a tour of five steps.
-import { byId, el, toast } from "./dom.js";
+import { byId, el, refill, seen, toast } from "./dom.js";
 import { act, as } from "./net.js";
 
 const STEPS = [
@@ -22,7 +22,7 @@ export function drawWho(boot) {
 // The workspaces that have Orion; another one installs it as any Slack workspace does.
 export function drawTeams(boot) {
   byId("teams").hidden = boot.teams.length < 2;
-  byId("teams").replaceChildren(...boot.teams.map((one) => el("li", {}, el("a", { class: "nav-item", href: one.url, "aria-current": one.name === boot.team ? "true" : null }, one.name))));
+  refill(byId("teams"), ...boot.teams.map((one) => el("li", {}, el("a", { class: "nav-item", href: one.url, "aria-current": one.name === boot.team ? "true" : null }, one.name))));
   byId("install").hidden = !boot.install || boot.teams.length > 1;
   byId("install").href = boot.install;
 }
@@ -31,7 +31,7 @@ export function drawFaults(faults) {
   const nodes = faults.map((one) => (one.once
     ? el("button", { type: "button", class: "ghost", title: one.tells, onclick: () => turn(one, true) }, one.label)
     : el("label", { class: "choice", title: one.tells }, el("input", { type: "checkbox", checked: one.on ? "checked" : null, onchange: (event) => turn(one, event.target.checked) }), el("span", {}, one.label))));
-  byId("faults").replaceChildren(...nodes);
+  refill(byId("faults"), ...nodes);
 }
 
 async function turn(fault, on) {
@@ -48,7 +48,10 @@ function show(step) {
   const box = byId("tour");
   box.hidden = step >= STEPS.length;
   localStorage.setItem("tour", String(step));
-  if (box.hidden) return;
+  if (box.hidden) {
+    ["tour-start", "channel-composer", "place-name"].map(byId).find(seen)?.focus();
+    return;
+  }
   const [title, text] = STEPS[step];
   const last = step === STEPS.length - 1;
   box.replaceChildren(
@@ -64,5 +67,13 @@ export function watchTry(restart) {
     sessionStorage.setItem("user", as.user);
     restart();
   });
-  byId("tour-start").addEventListener("click", () => show(0));
+  byId("tour-start").addEventListener("click", () => {
+    byId("scrim").click(); // on a narrow screen the drawer covers what the tour is about
+    show(0);
+  });
+  byId("tour").addEventListener("keydown", (event) => {
+    if (event.key !== "Escape") return;
+    event.stopPropagation();
+    show(STEPS.length);
+  });
 }
