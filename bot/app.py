@@ -335,7 +335,8 @@ class _TeamBots:
         found = await home_figures(
             self.engine.index, self.observers, user, language=language, admin=admin, examples=examples
         )
-        return replace(found, paused=await self.stores.pausing.now() is not None)
+        paused = await self.stores.pausing.now() is not None
+        return replace(found, paused=paused, quotes=self.engine.model.quotes_only)
 
 
 def _turns_per_workspace(settings: Settings, concurrency: int) -> int:

@@ -54,18 +54,18 @@ class ExtractiveModel:
         offered = {spec.name for spec in context.tools}
         called = {result.tool for result in context.results}
         if small_talk(question) or from_own_words(question):
-            return Decision(action=Respond(), usage=Usage(model_calls=1))
+            return Decision(action=Respond(), usage=Usage())
         listing = asks_for_documents(question) and LIST_DOCUMENTS in offered
         tool = LIST_DOCUMENTS if listing else SEARCH
         if tool not in offered - called:
-            return Decision(action=Respond(), usage=Usage(model_calls=1))
+            return Decision(action=Respond(), usage=Usage())
         arguments = {} if listing else {"query": search_query(question, context.history)}
         calls = ToolCalls(calls=(ToolCall(call_id=f"quoting-{tool}", tool=tool, input=arguments),))
-        return Decision(action=calls, usage=Usage(model_calls=1))
+        return Decision(action=calls, usage=Usage())
 
     def write(self, context: WriteContext) -> WriteStream:
         """The answer as a stream of small pieces."""
-        return WriteStream(pieces=_pieces(context, self._weighed), usage=Usage(model_calls=1))
+        return WriteStream(pieces=_pieces(context, self._weighed), usage=Usage())
 
     def _weighed(self, text: str) -> Mapping[str, float]:
         try:

@@ -55,9 +55,17 @@ def _reply(words: Sequence[str], language: str) -> str:
         return line("hello", language)
     said = set(words)
     kinds = [(said & _listed(language, kind), name) for kind, name in _REPLIES]
+    if said & _listed(language, "greeting"):  # "Hi, how are you?" has no word of a subject
+        said -= listed_words("function_words").get(language, frozenset())
     if said <= _listed(language, "filler").union(*(found for found, _ in kinds)):
         return next((line(name, language) for found, name in kinds if found), "")
     return ""
+
+
+def asks_about_orion(message: str) -> bool:
+    """Whether a message asks for nothing but what Orion is and can do."""
+    words = " ".join(_words(message))
+    return any(words in table["about"] for table in _tables().values())
 
 
 def asks_for_documents(message: str) -> bool:

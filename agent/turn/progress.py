@@ -119,8 +119,9 @@ class Progress:
         self.sources.append(replace(source, id=len(self.sources) + 1))
 
     def ended(self, end: ModelEnd) -> None:
-        """A model call ended: count what it cost, a call at least, and tell whoever listens."""
-        end = replace(end, usage=replace(end.usage, model_calls=max(1, end.usage.model_calls)))
+        """A model call ended: count what it cost, a call at least (none without a model), and tell whoever listens."""
+        least = 0 if self.model.quotes_only else 1
+        end = replace(end, usage=replace(end.usage, model_calls=max(least, end.usage.model_calls)))
         self.used += end.usage
         self.emit(end)
 

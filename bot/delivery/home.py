@@ -27,8 +27,8 @@ class HomeFigures:
     """What App Home shows; ``stats`` are of the last ``days`` days.
 
     ``documents`` are the newest of ``total`` that its reader may see; ``size`` is in bytes, 0 where nobody counted;
-    ``synced`` in seconds since 1970. ``questions`` are some that the documents answer. ``disliked`` and ``failures``
-    are turn records with ``at``, for admins only: None for everybody else.
+    ``synced`` in seconds since 1970. ``questions`` are some that the documents answer. ``quotes``: no model
+    writes. ``disliked`` and ``failures`` are turn records with ``at``, for admins only: None for everybody else.
     """
 
     documents: Sequence[Document] = ()
@@ -39,6 +39,7 @@ class HomeFigures:
     stats: Summary = field(default_factory=Summary)
     days: int = 14
     paused: bool = False
+    quotes: bool = False
     disliked: Sequence[Mapping[str, Any]] | None = None
     failures: Sequence[Mapping[str, Any]] | None = None
 
@@ -92,7 +93,8 @@ def _success(figures: HomeFigures, language: str | None) -> list[str]:
         counts = {name: f"{getattr(stats, name):,}" for name in ("answered", "partial", "failed", "refused")}
         lines = [say("home_counts", language, days=str(figures.days), **counts)]
     if stats.pass_rate is not None:
-        lines.insert(0, say("home_rate", language, rate=f"{stats.pass_rate:.1%}"))
+        rate = say("home_rate", language, rate=f"{stats.pass_rate:.1%}")
+        lines.insert(0, say("quoted_mark", language) if figures.quotes else rate)
     if wrong := stats.verifier:
         accepts = {"passed": f"{wrong.false_accepts:,}", "should_fail": f"{wrong.should_fail:,}"}
         rejects = {"stopped": f"{wrong.false_rejects:,}", "should_pass": f"{wrong.should_pass:,}"}

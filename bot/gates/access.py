@@ -25,7 +25,9 @@ _TOLD: Final = _OF_CHANNELS | {"user_refused", "guest", "external_person", "unkn
 
 
 async def admitted(job: Job, at: GateServices) -> Ending | None:
-    """Whether this person may ask here; else they are told why not, once a day and where only they see it.
+    """Whether this person may ask here; else they are told why not, where only they see it.
+
+    That is once a day, in a direct chat once a thread.
 
     A Slack that does not say who somebody is makes the message wait.
     """
@@ -83,6 +85,8 @@ async def _turn_away(job: Job, at: GateServices, refusal: str) -> None:
     incoming, thread_modes = job.incoming, at.stores.thread_modes
     log.info("person_turned_away", reason=refusal, kind=incoming.kind)
     subject = f"{refusal}:{incoming.thread.channel}" if refusal in _OF_CHANNELS else refusal
+    if incoming.thread.channel.startswith("D"):  # to whoever writes to Orion alone, silence looks like a failure
+        subject = f"{refusal}:{incoming.thread.thread_ts}"
     spoken_to = incoming.addressed != "follow_up" and not incoming.through_app
     if spoken_to:  # whoever did not speak to Orion is not spoken to
         await at.whisper_once(incoming, refusal if refusal in _TOLD else "unknown_person", subject)

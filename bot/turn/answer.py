@@ -14,6 +14,7 @@ from typing import Any, Final
 import structlog
 
 from agent.outcome import Cancelled, outcome_name
+from agent.quoting.small_talk import asks_about_orion
 from agent.texts.catalogue import help_text, own_words, say
 from agent.thread.conversation import AttachedFile, Question, ThreadKey
 from agent.thread.state import ThreadState, before_latest, retold, unsaid, with_posted
@@ -271,13 +272,16 @@ class Answering:
         answer_key = job.answer_key(may_exist=waited or job.may_be_answered)
         status = WorkingStatus(self._delivery, job.place, answer_key, self._pace(job), first, _title(job))
         async with status.shown():
-            job = replace(job, context=await said_before_in_chat(job.incoming, self._stores))
+            quotes = self._engine.model.quotes_only
+            # Who only quotes would show what it found for the thread before once more.
+            context = () if quotes else await said_before_in_chat(job.incoming, self._stores)
+            job = replace(job, context=context)
             earlier = await with_earlier(job, state, self._delivery.reader)
             job = replace(job, read=earlier.read)
             files = await self._lookups.files(job.incoming, earlier)
             brought = any(not (file.opening or file.trouble == "unseen") for file in files)
             text = job.incoming.text or (say("file_summarise", await self._spoken(job)) if brought else "")
-            if not text:
+            if not text or (quotes and not files and job.incoming.kind != "edit" and asks_about_orion(text)):
                 await status.hold()
                 await self._say(job, help_text(await self._spoken(job)))
                 return OK

@@ -162,17 +162,20 @@ class TurnObserver:
         log.info("turn_outcome", outcome=name, attempts=len(self.recorder.attempts), **self.recorder.timings_ms)
 
     def _lasted(self) -> float:
-        """Seconds since the turn began, noted as its time so far."""
+        """Seconds since the turn began; noted as its time so far with those that the question lay in its mailbox."""
         seconds = time.monotonic() - self.started
-        self.recorder.timings["total"] = seconds * 1000
+        self.recorder.timings["total"] = seconds * 1000 + self.recorder.timings.get("queued", 0.0)
         return seconds
 
     def _figures(self, outcome: TurnOutcome, seconds: float) -> TurnFigures:
         errors = [[v["rule"] for v in a["violations"] if v["severity"] == "error"] for a in self.recorder.attempts]
         answer = None if isinstance(outcome, Cancelled) else outcome.answer
         channel = self.question.thread.channel
+        name = outcome_name(outcome)
+        if name == "answered" and answer and not answer.sources:
+            name = "unsourced"  # a greeting, say: there was nothing to verify
         return TurnFigures(
-            outcome=outcome_name(outcome),
+            outcome=name,
             reason=reason_of(outcome),
             errors=tuple(len(rules) for rules in errors),
             failed_rules=tuple(rule for rules in errors for rule in dict.fromkeys(rules)),

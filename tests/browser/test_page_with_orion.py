@@ -97,6 +97,11 @@ async def test_h1_mention_follow_up_and_source_at_the_page(tmp_path: Path, redis
         answer = page.locator("#thread .message").nth(1)
         await expect(answer.locator(".body")).to_contain_text("600 requests a minute")
         await expect(answer).to_contain_text("Quoted from your documents")
+        await answer.get_by_role("button", name="Inspect").click()
+        inspector = page.locator("#inspector")
+        await expect(inspector.locator(".verdict")).to_have_text("AnsweredQuoted")
+        await expect(inspector).to_contain_text("none: passages are quoted")
+        await page.keyboard.press("Escape")
 
         await ask(page, "#thread-composer", "And what does error FH-3001 mean?")
         second = page.locator("#thread .message").nth(3)

@@ -24,7 +24,7 @@ function attempt(one, last) {
   if (one.repairs?.length) inside.append(el("div", { class: "chips", "aria-label": "Repairs" }, ...one.repairs.map((repair) => el("span", { class: "chip" }, `repaired ${plain(repair.kind)}${repair.count > 1 ? ` × ${repair.count}` : ""}`))));
   inside.append(...(one.violations ?? []).map(violation));
   if (!one.repairs?.length && !one.violations?.length) inside.append(el("div", { class: "muted" }, "Nothing to repair, nothing to object to."));
-  if (one.draft) inside.append(el("details", { open: !one.passed || !last }, el("summary", {}, "Draft as the model wrote it"), el("div", { class: "draft" }, one.draft)));
+  if (one.draft) inside.append(el("details", { open: !one.passed || !last }, el("summary", {}, "Draft as it was written"), el("div", { class: "draft" }, one.draft)));
   return el(
     "section", { class: "attempt", "aria-label": `Attempt ${one.attempt}` },
     el("header", {}, `Attempt ${one.attempt}`, el("span", { class: `pill ${one.passed ? "ok" : "bad"}` }, one.passed ? "passed" : "failed"), el("span", { class: "ms" }, one.ms === undefined ? "" : ms(one.ms))),
@@ -58,6 +58,15 @@ function usage(values, model) {
   return list;
 }
 
+// The same order as in "Why trust this?": one claim that nobody read a second time decides.
+function checked(record) {
+  const checkers = new Set((record.claims ?? []).map((claim) => claim.settled_by));
+  if (!record.verified) return ["", "Not verified"];
+  if (checkers.has("nobody")) return ["warn", "Checked by rules only"];
+  if (!record.sources?.length) return ["", "No claims"];
+  return ["ok", record.usage?.model_calls ? "Verified" : "Quoted"];
+}
+
 function attemptsTitle(count) {
   if (count === 0) return "No draft";
   return count === 1 ? "1 attempt" : `${count} attempts`;
@@ -65,8 +74,9 @@ function attemptsTitle(count) {
 
 export function renderRecord(record) {
   const [tone, outcome] = OUTCOMES[record.outcome] ?? ["", plain(record.outcome ?? "unknown")];
+  const [mark, verdict] = checked(record);
   const parts = [
-    el("div", { class: "verdict" }, el("span", { class: `pill ${tone}` }, outcome), el("span", { class: `pill ${record.verified ? "ok" : ""}` }, record.verified ? "Verified" : "Not verified")),
+    el("div", { class: "verdict" }, el("span", { class: `pill ${tone}` }, outcome), el("span", { class: `pill ${mark}` }, verdict)),
     record.question && el("p", { class: "question" }, record.question),
     el("h3", {}, attemptsTitle(record.attempts?.length ?? 0)),
     !record.attempts?.length && el("p", { class: "muted" }, "This turn ended before an answer was drafted."),
@@ -74,6 +84,6 @@ export function renderRecord(record) {
     el("h3", {}, "Time"), timings(record.timings_ms),
   ];
   if (record.sources?.length) parts.push(el("h3", {}, "Sources"), el("ol", { class: "sources" }, ...record.sources.map(source)));
-  parts.push(el("h3", {}, "Usage"), usage(record.usage, record.model));
+  parts.push(el("h3", {}, "Usage"), usage(record.usage, record.usage?.model_calls ? record.model : "none: passages are quoted"));
   return parts.filter(Boolean);
 }

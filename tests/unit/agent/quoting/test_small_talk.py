@@ -12,6 +12,7 @@ from agent.thread.conversation import Message
     ("message", "reply"),
     [
         ("Hi there!", line("hello", "en")),
+        ("Good morning, and how is it with you all?", line("hello", "en")),
         ("Guten Morgen zusammen", line("hello", "de")),
         ("¡Muchas gracias!", line("welcome", "es")),
         ("ありがとうございます", line("welcome", "ja")),
@@ -29,7 +30,8 @@ def test_b_small_talk_gets_a_reply_that_claims_nothing(message: str, reply: str)
 
 
 @pytest.mark.parametrize(
-    "message", ["Thanks, and where is the fire exit?", "Is it good?", "the answer", "not that", "?", ""]
+    "message",
+    ["Thanks, and where is it?", "Hello, where is the fire exit?", "Is it good?", "the answer", "not that", "?", ""],
 )
 def test_b_a_message_that_says_more_is_a_question(message: str) -> None:
     assert small_talk(message) == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -57,6 +58,12 @@ def test_a10_home_shows_documents_questions_and_honest_figures() -> None:
         ("orion_try_1", "How many?"),
         ("orion_try_2", "x" * 100),
     ]
+
+
+def test_a10_without_a_model_home_says_quoted_and_not_verified() -> None:
+    text = seen(replace(FIGURES, quotes=True))
+    assert "❝ Quoted from your documents\nLast 14 days: 40 answered" in text
+    assert "verified in full" not in text
 
 
 def test_a10_an_empty_home_is_honest() -> None:

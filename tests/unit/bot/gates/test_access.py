@@ -80,6 +80,20 @@ async def test_a12_guests_and_strangers_are_told_once_and_never_answered(tmp_pat
             assert answers(setting.workspace, ts, asked[0] if ts == aside else ts) == []
 
 
+async def test_a12_a_guest_who_writes_directly_is_told_in_each_thread(redis_client: Redis) -> None:
+    async with gates(redis_client) as at:
+        roster = at.slack.server.workspace.roster
+        roster.members[GUEST] = Member(id=GUEST, name="Guest", is_restricted=True)
+        roster.channels[DIRECT].members.add(GUEST)
+        threads = [ThreadKey(team=TEAM_ID, channel=DIRECT, thread_ts=ts) for ts in ("1.0", "2.0", "2.0")]
+        for ts, thread in enumerate(threads, 1):
+            claimed, lease = await at.store(thread=thread, ts=f"{ts}.0", addressed="direct", user=GUEST)
+            assert await at.flow.handle(claimed, lease) == OK
+            await at.mailbox.done(claimed, OK.verb)
+        assert [one["text"] for one in at.slack.server.ephemerals(DIRECT)] == [say("guest", None)] * 2
+        assert at.through == []
+
+
 async def test_a12_a_whisper_about_a_channel_message_stands_in_the_channel(tmp_path: Path, redis_url: str) -> None:
     """Slack shows a message to one person in a thread only where the thread has a reply already."""
     async with orion(tmp_path, redis_url) as setting:

@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from agent.texts.catalogue import SUGGESTED_PROMPTS, help_text
 from tests.integration.test_end_to_end import DRAFTS, LIMIT, with_server
 from tests.integration.test_interruptions import done
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
-from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, shown
+from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, shown
 from tests.support.waiting import wait_until
 
 ANSWERS = [says(DRAFTS["good"])] * 3
@@ -67,6 +68,21 @@ async def test_a1_a_new_thread_in_a_direct_chat_knows_the_exchange_before_and_ke
         )
         assert len(server.requests) > before
         assert not any("pastries" in json.dumps(body, default=str) for body in server.requests[before:])
+
+
+async def test_a1_without_a_model_a_new_thread_repeats_nothing_and_only_answers_from_documents_count(
+    tmp_path: Path, redis_url: str
+) -> None:
+    async with running(settings_in(tmp_path, redis_url)) as setting:
+        said = []
+        for text in (LIMIT, "Is anybody there?", "Hello", SUGGESTED_PROMPTS[0]["message"]):
+            said.append(shown(await setting.answer_to(setting.ask(text, channel=DIRECT), channel=DIRECT)))
+            await settled(setting)
+        assert ["600 requests" in text for text in said] == [True, False, False, False]
+        assert help_text(None) in said[-1], "who asks what Orion can do is told"
+        stats = await setting.orion.observers.stats.read(1)
+        assert stats.group("outcome") == {"answered": 1, "refused": 1, "unsourced": 1}
+        assert (stats.pass_rate, stats["usage:model_calls"]) == (1.0, 0)
 
 
 @pytest.mark.parametrize("remembered", [False, True])

@@ -8,6 +8,7 @@ from pydantic import SecretStr
 from redis.asyncio import Redis
 
 from agent.budget import ModelCall, Usage
+from agent.outcome import Cancelled
 from agent.thread.conversation import Question, ThreadKey
 from agent.turn.events import ModelEnd, ModelStart
 from bot.documents.open import corpus_of
@@ -40,3 +41,14 @@ async def test_g2_a_trace_shows_what_the_model_was_shown_and_what_it_said(tmp_pa
         assert (write["input"], write["output"], write["model.name"]) == ([MESSAGE], "120 [1]", "m")
         page = all_.metrics.render()[0].decode()
         assert 'orion_model_calls_total{error="",phase="write"} 1.0' in page
+
+
+async def test_g2_the_total_holds_the_time_in_the_mailbox(tmp_path: Path, redis_client: Redis) -> None:
+    settings = settings_in(tmp_path, "")
+    async with open_engine(settings, corpus_of(settings)) as engine, open_observers(settings, redis_client) as all_:
+        with all_.turn(QUESTION, "t1", engine) as listen:
+            listen.waited(3.0)
+            await listen.decided(Cancelled())
+        record = await all_.records.load("t1")
+    assert record is not None
+    assert record["timings_ms"]["total"] >= record["timings_ms"]["queued"] == 3_000.0
