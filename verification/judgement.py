@@ -69,15 +69,16 @@ def judged(verdict: Verdict, said: Mapping[ClaimKey, Judgement | None], sources:
 
 def only_unconfirmed(verdict: Verdict) -> bool:
     """Whether nothing but the judge's silence stands against the answer: that is cut out, not written again."""
-    return bool(verdict.errors) and all(_is_unconfirmed(error) for error in verdict.errors)
+    return bool(verdict.errors) and all(is_unconfirmed(error) for error in verdict.errors)
 
 
 def without_unconfirmed(verdict: Verdict) -> Verdict:
     """The verdict as the model is told it: what could not be confirmed is no fault that it could mend."""
-    return replace(verdict, violations=tuple(each for each in verdict.violations if not _is_unconfirmed(each)))
+    return replace(verdict, violations=tuple(each for each in verdict.violations if not is_unconfirmed(each)))
 
 
-def _is_unconfirmed(found: Violation) -> bool:
+def is_unconfirmed(found: Violation) -> bool:
+    """Whether the judge said nothing of use about a claim, rather than something against it."""
     return found.rule == "claim_supported" and found.detail == UNCONFIRMED
 
 

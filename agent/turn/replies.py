@@ -12,6 +12,7 @@ from agent.outcome import Failed, OutOfBudget, Refused, TurnOutcome
 from agent.texts.catalogue import say
 from agent.turn.numbering import Order, order_of, renumbered
 from agent.turn.progress import Progress
+from verification.judgement import is_unconfirmed
 from verification.markup.chunks import split
 from verification.rules.injection import title_to_show
 from verification.text.language import detect
@@ -76,7 +77,10 @@ def refused(progress: Progress, reason: str) -> Refused:
 def failed_verification(progress: Progress, verdict: Verdict, *, attempts: int) -> Answer:
     """What could not be verified and why, in plain words; never the draft itself."""
     language = _language(progress)
-    reasons = dict.fromkeys(_REASONS.get(violation.rule, "reason_form") for violation in verdict.errors)
+    reasons = dict.fromkeys(
+        "reason_unchecked" if is_unconfirmed(violation) else _REASONS.get(violation.rule, "reason_form")
+        for violation in verdict.errors
+    )
     why = [f"• {say(reason, language)}" for reason in reasons]
     answer = _message(progress, "not_verified", why)
     return replace(answer, attempts=attempts, violations=verdict.violations)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypedDict, Unpack
 
 from agent.budget import Budget
@@ -76,6 +76,8 @@ class Engine:
     ) -> tuple[TurnOutcome, ThreadState]:
         """One turn with this engine's parts. ``more`` are tools of this question, ``stage`` is where it may be seen."""
         own = for_viewers(self.tools, viewers_of(question))
+        # A server that was away is probed by one call. Of two, the refused decision would stop the draft that probes.
+        early = self.policy.early_draft and not self.breaker.is_open
         return await run_turn(
             question,
             state,
@@ -83,7 +85,7 @@ class Engine:
             tools={**self.served(), **own, **{tool.spec.name: tool for tool in more}},
             budget=self.budget,
             emit=emit,
-            policy=self.policy,
+            policy=replace(self.policy, early_draft=early),
             save=save,
             judge=self.judge,
             stage=stage,

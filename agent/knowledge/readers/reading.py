@@ -70,16 +70,17 @@ _HTML: Final = ConversionOptions(
 )
 _FRONT_MATTER: Final = re.compile(r"\A---[ \t]*\n(?P<fields>(?:.*\n){0,60}?)---[ \t]*(?:\n|\Z)")
 _FIELD: Final = re.compile(r"^(?P<name>[A-Za-z_-]+):[ \t]*(?P<value>.*?)[ \t]*$", re.MULTILINE)
-_STATED_DATE: Final = re.compile(
-    r"^[\W_]{0,4}(?:(?:last[ _-])?(?:updated|modified|reviewed|changed)(?:[ \t]+on)?|as of|stand|version vom"
+_SAYS_DATE: Final = (
+    r"[\W_]{0,4}(?:(?:last[ _-])?(?:updated|modified|reviewed|changed)(?:[ \t]+on)?|as of|stand|version vom"
     r"|(?:zuletzt )?(?:aktualisiert|geändert|überarbeitet)(?: am)?|(?:dernière )?mise? à jour(?: le)?"
     r"|dernière modification|(?:última )?(?:actualización|modificación)|actualizado(?: el)?"
     r"|(?:terakhir )?diperbarui(?: pada)?|pembaruan terakhir|(?:最終)?更新日?|最后更新|更新日期|更新时间|更新于)"
-    r"[*_]{0,2}[ \t]*[:：]?[*_]{0,2}[ \t]*(?P<rest>[^\n]{4,40})",
-    re.IGNORECASE | re.MULTILINE,
+    r"[*_]{0,2}[ \t]*[:：|]?[*_]{0,2}[ \t]*(?P<rest>[^\n]{4,40})"
 )
 """What a document says of its own age, in seven languages; ``rest`` begins with the date."""
-_HEAD_PARTS: Final = re.compile(r"[.;|·•–—][ \t]+")
+_STATED_DATE: Final = re.compile("^" + _SAYS_DATE, re.IGNORECASE | re.MULTILINE)
+_HEAD_DATE: Final = re.compile(r"(?:^|(?<=[.;|·•–—][ \t]))" + _SAYS_DATE, re.IGNORECASE | re.MULTILINE)
+"""At the top several facts may share a line: "Owner: Sales. Last updated: 2024-01-10"."""
 _HEAD_CHARS: Final = 600
 _HEADING: Final = re.compile(r"^#{1,2}[ \t]+(?P<text>.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
 _RST_TITLE: Final = re.compile(r"^(?P<text>\S[^\n]{0,200})\n(?P<line>[=\-~^*#])(?P=line){2,}[ \t]*$", re.MULTILINE)
@@ -294,9 +295,7 @@ def _stated_date(text: str) -> str:
 
     "03/04/2026" may be two dates and counts as none.
     """
-    # At the top several facts may share a line: "Owner: Sales. Last updated: 2024-01-10".
-    head = _HEAD_PARTS.sub("\n", text[:_HEAD_CHARS])
-    for found in chain(_STATED_DATE.finditer(head), _STATED_DATE.finditer(text)):
+    for found in chain(_HEAD_DATE.finditer(text, 0, _HEAD_CHARS), _STATED_DATE.finditer(text)):
         read = {(m.year, m.month, m.day or 1) for m in moments(found["rest"].rstrip("*_ ")) if m.start == 0 and m.month}
         if len(read) == 1:
             year, month, day = read.pop()

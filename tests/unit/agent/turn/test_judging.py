@@ -177,6 +177,13 @@ async def test_f5_a_judge_that_fails_is_no_pass_and_its_claim_is_cut_out_not_rew
     assert [error.detail for error in event.verdict.errors] == [UNCONFIRMED]
 
 
+async def test_f5_people_are_told_that_the_check_failed_not_that_the_answer_was_wrong() -> None:
+    told = await turn([answers(DOUBTFUL)], [FAILURES["nonsense"]])
+    assert isinstance(told.outcome, Failed)
+    assert "I couldn't have part of it checked" in told.outcome.answer.text
+    assert "isn't in the documents" not in told.outcome.answer.text
+
+
 async def test_f5_a_server_that_drops_the_claims_from_a_prompt_confirms_none_and_is_told_in_the_log() -> None:
     long = replace(LIMITS, text=LIMITS.text + "\nNobody has ever needed more than that in any month." * 500)
     with capture_logs() as logs:

@@ -14,7 +14,7 @@ from agent.knowledge.index.postgres import PostgresIndex
 from agent.knowledge.sources.git import GitSource
 from agent.knowledge.types import IndexReport, KnowledgeAwayError
 from agent.model.openai import OpenAIModel
-from agent.model.protocol import PASSING
+from agent.model.protocol import PASSING, DecideContext, Decision
 from agent.outcome import Answered, Failed
 from agent.quoting.model import ExtractiveModel
 from agent.thread.conversation import Question, ThreadKey
@@ -23,6 +23,7 @@ from bot.documents.open import corpus_of, open_index
 from bot.errors import WrongUse
 from bot.settings import Settings
 from bot.turn.engine import open_engine, open_model
+from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_command import LIMITS, QUESTION
 from tests.support.orion_running import settings_in
 from tests.support.paths import ROOT
@@ -42,6 +43,35 @@ async def test_engine_answers_from_its_documents(tmp_path: Path) -> None:
         outcome, _ = await engine.run(question, ThreadState(), emit=lambda _: None)
     assert isinstance(outcome, Answered)
     assert outcome.answer.sources[0].url.startswith("https://wiki.example/limits.md")
+
+
+class Hesitant(OpenAIModel):
+    """Its draft is asked for before its decision, as where something stands in front of the model."""
+
+    async def decide(self, context: DecideContext) -> Decision:
+        await asyncio.sleep(0.05)
+        return await super().decide(context)
+
+
+async def test_h3_a_model_that_is_back_is_asked_by_one_call_first(tmp_path: Path) -> None:
+    """A draft beside the decision would take the one call that may find out, and stop with the refused decision."""
+    question = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text=QUESTION, ts="1")
+    draft = says("<answer>Each API key may make 600 requests a minute [1].</answer>")
+    async with ScriptedOpenAI(decisions=(RESPOND,), drafts=(draft,)) as server:
+        settings = settings_in(
+            tmp_path, "", docs=(docs_in(tmp_path / "docs"),), openai_base_url=server.url, model="m", judge=False
+        )
+        async with open_engine(settings, corpus_of(settings)) as engine:
+            engine.breaker.first_pause_s = 0.001
+            for _ in range(engine.breaker.failures):
+                engine.breaker.failed()
+            await asyncio.sleep(0.01)
+            assert engine.breaker.is_open
+            model = Hesitant(base_url=server.url, api_key="none", model="m", breaker=engine.breaker)
+            outcome, _ = await replace(engine, model=model).run(question, ThreadState(), emit=lambda _: None)
+            await model.aclose()
+        assert server.phases() == ["decide", "write"]
+    assert isinstance(outcome, Answered)
 
 
 async def test_settings_reach_policy_and_budget(tmp_path: Path) -> None:

@@ -227,6 +227,8 @@ def test_d2_a_file_that_is_being_written_waits_until_it_rests(tmp_path: Path) ->
         ("_Last modified 2026-02-03_", "2026-02-03"),
         ("Last updated: January 5, 2026", "2026-01-05"),
         ("Owner: Sales. Last updated: 2026-01-05", "2026-01-05"),
+        ("Verantwortlich: J. Stand: 5. November 2026.", "2026-11-05"),
+        ("| Owner | Sales |\n| Last updated | 5 January 2026 |", "2026-01-05"),
         ("**Stand:** 3. März 2026", "2026-03-03"),
         ("Stand: März 2026", "2026-03-01"),
         ("Zuletzt geändert am 03.04.2026", "2026-04-03"),
