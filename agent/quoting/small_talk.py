@@ -62,10 +62,10 @@ def _reply(words: Sequence[str], language: str) -> str:
     return ""
 
 
-def asks_about_orion(message: str) -> bool:
-    """Whether a message asks for nothing but what Orion is and can do."""
+def asks_about_orion(message: str) -> str:
+    """The language of a message that asks for nothing but what Orion is and can do; empty for any other."""
     words = " ".join(_words(message))
-    return any(words in table["about"] for table in _tables().values())
+    return next((language for language, table in _tables().items() if words in table["about"]), "")
 
 
 def asks_for_documents(message: str) -> bool:

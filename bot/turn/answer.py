@@ -281,9 +281,10 @@ class Answering:
             files = await self._lookups.files(job.incoming, earlier)
             brought = any(not (file.opening or file.trouble == "unseen") for file in files)
             text = job.incoming.text or (say("file_summarise", await self._spoken(job)) if brought else "")
-            if not text or (quotes and not files and job.incoming.kind != "edit" and asks_about_orion(text)):
+            about = asks_about_orion(text) if quotes and not files and job.incoming.kind != "edit" else ""
+            if about or not text:
                 await status.hold()
-                await self._say(job, help_text(await self._spoken(job)))
+                await self._say(job, help_text(about or await self._spoken(job)))
                 return OK
             question = replace(job.incoming.question(), text=text, files=files)
             history = (*job.context, *earlier.state.history)

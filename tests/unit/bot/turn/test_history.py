@@ -80,6 +80,8 @@ async def test_a1_without_a_model_a_new_thread_repeats_nothing_and_only_answers_
             await settled(setting)
         assert ["600 requests" in text for text in said] == [True, False, False, False]
         assert help_text(None) in said[-1], "who asks what Orion can do is told"
+        german = await setting.answer_to(setting.ask("Wer bist du?", channel=DIRECT), channel=DIRECT)
+        assert help_text("de") in shown(german), "in the language of the message"
         stats = await setting.orion.observers.stats.read(1)
         assert stats.group("outcome") == {"answered": 1, "refused": 1, "unsourced": 1}
         assert (stats.pass_rate, stats["usage:model_calls"]) == (1.0, 0)
