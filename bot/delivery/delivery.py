@@ -6,6 +6,7 @@ each call. Only an ``Answer``'s own text is posted.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
@@ -33,6 +34,7 @@ _GONE: Final = frozenset({"message_not_found", "thread_not_found"})
 _CANNOT_UPDATE: Final = _GONE | {"edit_window_closed", "cant_update_message", "msg_too_long", "block_mismatch"}
 _LONGEST_UPDATE: Final = 3_900  # chat.update takes 4,000 characters of text, chat.postMessage ten times as many
 _CUT_TOKEN: Final = re.compile(r"(?:<[^<>]*|&\w{0,4})$")
+_GREETED_LATER: Final = 3
 _QUIET: Final = {"unfurl_links": False, "unfurl_media": False}
 _log = structlog.get_logger()
 
@@ -200,8 +202,21 @@ class Delivery:
         await self._calls.once("chat.postEphemeral", {**_address(place), "user": user, "text": text})
 
     async def greet(self, user: str, text: str) -> tuple[str, str]:
-        """Says something of Orion's own in a person's direct chat. Returns the chat's id and the message's ts."""
-        reply = await self._calls.once("chat.postMessage", {"channel": user, "text": text, **_QUIET})
+        """Says something of Orion's own in a person's direct chat. Returns the chat's id and the message's ts.
+
+        Where Slack's limits stand against it, it is said a little later: nobody sees that a press came to nothing.
+        """
+        said = {"channel": user, "text": text, **_QUIET}
+        for _ in range(_GREETED_LATER):
+            try:
+                reply = await self._calls.once("chat.postMessage", said)
+                break
+            except DeliveryFailed as failure:
+                if not failure.limited:
+                    raise
+                await asyncio.sleep(min(failure.again_s or 1.0, 5.0))
+        else:
+            reply = await self._calls.once("chat.postMessage", said)
         return str(reply.get("channel", "")), str(reply.get("ts", ""))
 
     async def open_modal(self, trigger_id: str, view: Block) -> None:

@@ -337,6 +337,7 @@ async def test_a10_a_question_on_app_home_is_asked_in_the_direct_chat(opened: Op
         server = running.slack.server
         server.open_home(tab="home")
         home = await server.wait_for(lambda: server.workspace.views.homes.get("U0YOU"))
+        server.faults.rate_limit("chat.postMessage")  # said once the limit allows it
         await server.click_view(home["id"], "orion_try_1")
         (asked,) = await running.heard()
         assert (asked.text, asked.user, asked.addressed, asked.thread.channel) == ("How many?", "U0YOU", "direct", CHAT)
