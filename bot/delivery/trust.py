@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from itertools import chain, groupby
@@ -27,6 +28,8 @@ _WHY: Final = {
     "cites_sources": "reason_citation",
     "citation_resolves": "reason_citation",
 }
+_HEADING: Final = re.compile(r"^#{1,6}(?= )", re.MULTILINE)
+_ROW: Final = re.compile(r"^\|(.*)\|$", re.MULTILINE)
 _QUOTING: Final = frozenset({"", ExtractiveModel.name})
 """Models that write nothing; a language model may also say no more than its sources, and is named all the same."""
 _CHECKERS: Final = frozenset({"quotation", "rule", "judge"})
@@ -76,10 +79,10 @@ def _headline(record: Mapping[str, Any], claims: Sequence[Mapping[str, Any]], la
 
 def _claim(claim: Mapping[str, Any]) -> Iterable[Block]:
     """The claim, and the passage with the words marked that both have. A quotation stands in its passage once."""
-    text = cut(plain(string(claim, "text")), _LONGEST_CLAIM)
+    text = cut(_read(plain(string(claim, "text"))).strip(), _LONGEST_CLAIM)
     if not text:
         return
-    passage, marks = string(claim, "passage")[:_LONGEST_PASSAGE], claim.get("marks")
+    passage, marks = _read(string(claim, "passage")[:_LONGEST_PASSAGE]), claim.get("marks")
     unmarked = passage.replace("`", "")
     elements: list[Block] = []
     if text in unmarked:
@@ -90,6 +93,12 @@ def _claim(claim: Mapping[str, Any]) -> Iterable[Block]:
     if passage:
         elements.append({"type": "rich_text_quote", "elements": _words(_parts(passage, marks))})
     yield {"type": "rich_text", "elements": elements}
+
+
+def _read(passage: str) -> str:
+    """The passage without the signs of headings and table rows; as long as before, for the marks count characters."""
+    passage = _HEADING.sub(lambda found: " " * len(found[0]), passage)
+    return _ROW.sub(lambda found: f" {found[1].replace('|', '·')} ", passage)
 
 
 def _checked(claim: Mapping[str, Any], lines: Mapping[int, str], language: str | None) -> str:

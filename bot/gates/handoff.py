@@ -104,15 +104,17 @@ async def tell_failed(job: Job, at: GateServices, language: str | None = None) -
 async def _hand_off(request: HumanRequest) -> None:
     job, at, incoming = request.job, request.at, request.incoming
     name = f"handed:{incoming.text}"
+    place = await _place(request)
     if await at.stores.mailbox.marked(job.claimed.thread, name) is None:
-        place = await _place(request)
         reply = await _find(request, place) or await _post(request, place)
         await at.stores.mailbox.mark(job.claimed, name, string(reply, "ts") or "asked", ttl_s=KEPT_S)
         log.info("handed_off", answered_turn=incoming.text)
     with suppress(DeliveryFailed):  # people were asked: a button that cannot be changed is no reason to say no
         await _change_button(request)
     with suppress(DeliveryFailed):
-        await at.delivery.thank(incoming.thread, incoming.user, say("handed_off", request.language))
+        await at.delivery.thank(
+            incoming.thread, incoming.user, say("handed_off", request.language, where=_called(request, place))
+        )
 
 
 async def _place(request: HumanRequest) -> ThreadKey:
@@ -126,6 +128,11 @@ async def _place(request: HumanRequest) -> ThreadKey:
             at.channels[channel] = await channel_named(at.calls, channel[1:])
         channel = at.channels[channel]
     return ThreadKey(team=thread.team, channel=channel, thread_ts=channel)
+
+
+def _called(request: HumanRequest, place: ThreadKey) -> str:
+    """The user group or the channel, as a mention."""
+    return f"<!subteam^{request.at.handoff}>" if request.group else f"<#{place.channel}>"
 
 
 async def _messages(request: HumanRequest, place: ThreadKey, **bounds: Any) -> Sequence[Mapping[str, Any]]:
@@ -169,7 +176,7 @@ async def _content(request: HumanRequest, place: ThreadKey) -> tuple[list[Block]
     incoming, language = request.incoming, request.language
     head = say("hand_off_head", language, who=f"<@{incoming.user}>")
     if request.group:
-        head = f"<!subteam^{request.at.handoff}> {head}"
+        head = f"{_called(request, place)} {head}"
     asked = _CUT_ENTITY.sub("", escape(string(request.record, "question"))[:_LONGEST_QUESTION])
     blocks = [section(head)]
     if asked:

@@ -47,6 +47,10 @@ _HEADERS: Final = {
     "Referrer-Policy": "no-referrer",  # the address of this page holds the code
     "X-Content-Type-Options": "nosniff",
 }
+_HTML: Final = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Installing Orion</title><h1>Installing Orion</h1><p>{}</p></html>
+"""
 _DONE: Final = (200, "Orion is installed. Mention it in a channel, or write to it directly. You can close this page.")
 _AGAIN: Final = f"Start again at {INSTALL_PATH}."
 _STALE: Final = (400, f"This installation was begun in another browser, was finished already, or is too old. {_AGAIN}")
@@ -214,4 +218,4 @@ def _bind(response: web.StreamResponse, request: web.Request, state: str, second
 
 
 def _page(status: int, text: str) -> web.Response:
-    return web.Response(text=f"{text}\n", status=status, headers=_HEADERS, content_type="text/plain", charset="utf-8")
+    return web.Response(text=_HTML.format(text), status=status, headers=_HEADERS, content_type="text/html")

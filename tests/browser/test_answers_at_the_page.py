@@ -115,6 +115,7 @@ async def test_a7_a9_the_first_answer_opens_by_itself_with_one_line_and_one_row(
         await ask(page, LIMIT)
         answer = page.locator("#thread .message").nth(1)
         await expect(answer).to_contain_text("600 requests a minute")
+        await expect(answer.get_by_role("link", name="[1]", exact=True)).to_have_count(0)
         await expect(answer.locator(".block-actions")).to_have_count(1)
         await expect(answer.locator(".block-actions button")).to_have_text(
             ["Helpful", "Not helpful", "Why trust this?", "Inspect"]

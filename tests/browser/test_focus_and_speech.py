@@ -57,10 +57,12 @@ async def test_h1_each_message_link_and_stop_button_says_which_one_it_is(browser
     async with staged(browser) as stage:
         first = stage.workspace.post("U0RELEASE", HELP, "How long are backups kept?")
         source = "https://docs.example/backups#kept"
-        post(stage, f"For 35 days <{source}|[1]>.", f"[1] <{source}|Backups › Kept>, today")
+        post(stage, f"For 35 days <{source}|[1]>.", f"<{source}|[1] Backups › Kept> · today")
         page = await stage.open("/#/C0HELP")
         shown(stage, first)
-        await expect(page.get_by_role("link", name="[1] Backups › Kept")).to_be_visible()
+        await expect(page.get_by_role("link", name="[1] Backups › Kept", exact=True)).to_have_text(
+            ["[1]", "[1] Backups › Kept"]
+        )
         await expect(page.get_by_role("button", name="How long are backups kept?")).to_have_text("Stop")
         question = page.locator("#timeline .message").first
         await expect(question).to_have_accessible_description(re.compile(r"^How long are backups kept\?"))

@@ -67,7 +67,13 @@ async def record_of(turn_id: str) -> Json | None:
 
 @asynccontextmanager
 async def staged(
-    browser: Browser, docs: Path | None = None, *, width: int = 1280, height: int = 800, scheme: str = "light"
+    browser: Browser,
+    docs: Path | None = None,
+    *,
+    width: int = 1280,
+    height: int = 800,
+    scheme: str = "light",
+    touch: bool = False,
 ) -> AsyncIterator[Stage]:
     folder = DocsFolder(roots=(docs,)) if docs else None
     workspace = LocalWorkspace(
@@ -76,7 +82,10 @@ async def staged(
     async with running(workspace), echoing(workspace) as echo:
         dark = scheme == "dark"
         context = await browser.new_context(
-            viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
+            viewport={"width": width, "height": height},
+            color_scheme="dark" if dark else "light",
+            has_touch=touch,
+            is_mobile=touch,
         )
         stage = Stage(workspace=workspace, echo=echo, page=await context.new_page())
         stage.page.set_default_timeout(10_000)

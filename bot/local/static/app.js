@@ -108,7 +108,8 @@ function fill(box, messages, { inThread, empty }) {
   if (status) nodes.push(renewed(box.querySelector(":scope > .status"), JSON.stringify(status), () => statusNode(status)));
   place(box, nodes.length ? nodes : [empty].filter(Boolean));
   if (held) queueMicrotask(() => box.contains(document.activeElement) || (inThread ? threadComposer : mainComposer).input.focus());
-  if (stick) box.scrollTop = box.scrollHeight;
+  if (stick && messages.length && !old.has(messages.at(-1).ts)) toLast(box);
+  else if (stick) box.scrollTop = box.scrollHeight;
 }
 
 // Puts nodes in order without moving those that stay: a node that is moved loses focus and selection.
@@ -208,44 +209,49 @@ async function load(channel, thread) {
   if (!thread) state.loaded.add(channel);
 }
 
+// Each place is a step of the browser's history, so that its Back button leads to the place before.
 function remember() {
   const thread = state.thread ? `/${state.thread}` : "";
-  history.replaceState(null, "", `/#/${state.channel}${thread}${state.tab === "home" ? "?home" : ""}`);
+  const view = state.inspecting || (state.tab === "home" ? "home" : "");
+  const hash = `#/${state.channel}${thread}${view && `?${view}`}`;
+  if (document.body.dataset.ready && location.hash !== hash) history.pushState(null, "", `/${hash}`);
+  else history.replaceState(null, "", `/${hash}`);
 }
 
-async function go(channel, { thread = "", tab = "messages", focus = true } = {}) {
+async function go(channel, { thread = "", inspecting = "", tab = "messages", focus = true } = {}) {
   const changed = state.channel !== channel;
   Object.assign(state, { channel, tab, thread: "", inspecting: "" });
   state.unread.delete(channel);
   hideSidebar();
-  closePane();
+  drawPane();
   drawHead();
   if (changed) byId("timeline").replaceChildren();
   draw();
-  remember();
+  if (!thread && !inspecting) remember();
   if (isDirect(channelOf(channel)) && channelOf(channel).user === state.boot.bot) attempt(act("open_home", { tab }));
   if (tab === "home") drawHome();
   await attempt(load(channel));
   if (state.channel !== channel) return;
   draw();
   byId("timeline").scrollTop = byId("timeline").scrollHeight;
-  if (thread) await showThread(thread, false);
-  else if (focus && tab === "messages") mainComposer.input.focus();
+  if (thread) await showThread(thread, false, !inspecting);
+  if (inspecting) inspect(known(channel).get(inspecting) ?? { ts: inspecting });
+  else if (!thread && focus && tab === "messages") mainComposer.input.focus();
 }
 
-async function showThread(ts, focus) {
+async function showThread(ts, focus, last = true) {
   const root = known(state.channel).get(ts);
   state.thread = root?.thread_ts || ts;
   state.inspecting = "";
   drawPane();
-  remember();
+  if (last) remember();
   byId("thread").replaceChildren();
   drawThread();
   await attempt(load(state.channel, state.thread));
   drawThread();
   toLast(byId("thread"));
   if (focus) threadComposer.input.focus();
-  else if (!seen(byId("main"))) byId("pane-title").focus(); // the pane covers where the focus was
+  else if (!seen(byId("main")) || document.activeElement === document.body) byId("pane-title").focus(); // else it is nowhere
 }
 
 // To the end, but not past the beginning of the last message: an answer is read from its first line.
@@ -288,6 +294,7 @@ function backFromInspector() {
     return;
   }
   drawPane();
+  remember();
   drawThread();
   document.querySelector(`#thread [data-ts="${ts}"] .inspect`)?.focus();
 }
@@ -295,6 +302,7 @@ function backFromInspector() {
 async function inspect(message) {
   state.inspecting = message.ts;
   drawPane();
+  remember();
   const box = byId("inspector");
   box.replaceChildren(el("p", { class: "empty" }, "Loading…"));
   byId("pane-title").focus();
@@ -539,7 +547,7 @@ function watch() {
   watchTry(() => start({ focus: false }).catch((failure) => toast(failure.message)));
   addEventListener("hashchange", () => {
     const wanted = target();
-    if (channelOf(wanted.channel)) go(wanted.channel, { thread: wanted.thread, tab: wanted.tab });
+    if (channelOf(wanted.channel)) go(wanted.channel, wanted);
   });
   setInterval(() => {
     state.turn += 1;
@@ -554,8 +562,8 @@ function target() {
     const thread = new URLSearchParams(location.search).get("thread_ts");
     return { channel: permalink[1], thread: thread ?? "", message: `${permalink[2]}.${permalink[3]}` };
   }
-  const found = /^#\/([A-Z0-9]+)(?:\/([\d.]+))?(\?home)?$/.exec(location.hash);
-  return { channel: found?.[1] ?? "", thread: found?.[2] ?? "", tab: found?.[3] ? "home" : "messages" };
+  const [, channel = "", thread = "", view = ""] = /^#\/([A-Z0-9]+)(?:\/([\d.]+))?(?:\?(home|[\d.]+))?$/.exec(location.hash) ?? [];
+  return { channel, thread, tab: view === "home" ? "home" : "messages", inspecting: view === "home" ? "" : view };
 }
 
 async function start({ focus = true } = {}) {
@@ -574,7 +582,7 @@ async function start({ focus = true } = {}) {
   live.start(state.boot.run, state.boot.seq);
   const wanted = target();
   const first = state.boot.channels.find((one) => one.user === state.boot.bot) ?? state.boot.channels[0];
-  await go(channelOf(wanted.channel) ? wanted.channel : first.id, { thread: wanted.thread, tab: wanted.tab, focus });
+  await go(channelOf(wanted.channel) ? wanted.channel : first.id, { ...wanted, focus });
   const cited = wanted.message && document.querySelector(`[data-ts="${wanted.message}"]`);
   cited?.classList.add("flash");
   cited?.scrollIntoView({ block: "center" });

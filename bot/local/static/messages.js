@@ -31,9 +31,10 @@ function body(message, actions) {
 // A list of links that are all called "[1]" tells nobody where they lead: the line below the answer has the titles.
 function nameCitations(node) {
   const links = [...node.querySelectorAll("a")];
-  const isNumber = (link) => /^\[\d+\]$/.test(link.textContent);
-  const titles = new Map(links.filter((link) => !isNumber(link)).map((link) => [link.href, link.textContent]));
-  for (const link of links.filter(isNumber)) if (titles.has(link.href)) link.setAttribute("aria-label", `${link.textContent} ${titles.get(link.href)}`);
+  for (const link of links) {
+    const source = links.find((one) => one.href === link.href && one.textContent.startsWith(`${link.textContent} `));
+    if (source) link.setAttribute("aria-label", source.textContent);
+  }
 }
 
 // Beside the answer's last buttons, or on a line of its own.

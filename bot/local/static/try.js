@@ -3,7 +3,7 @@ import { byId, el, refill, seen, toast } from "./dom.js";
 import { act, as } from "./net.js";
 
 const STEPS = [
-  ["Ask", "Press one of the questions, or write your own. Orion answers from the documents only."],
+  ["Ask", "Write a question, or press one that is offered. Orion answers from the documents only."],
   ["Open the source", "Every statement has a number. Press it: the document opens at the very passage."],
   ["Why trust this?", "Under each answer you can see every statement beside the words that bear it out."],
   ["Ask in a channel", "Open #help and write @Orion with a question. In the thread, go on without the mention."],

@@ -88,6 +88,13 @@ def test_a9_a_quotation_stands_there_once_and_marked_only_where_the_passage_says
     assert not any("extractive" in text for text in texts(view["blocks"]))
 
 
+def test_a9_a_passage_is_read_without_the_signs_of_headings_and_rows() -> None:
+    row = {**CLAIM, "passage": "# Logs\n| Audit logs | 400 days |", "marks": [[9, 19], [22, 30]]}
+    quote = trust_modal({**RECORD, "claims": [row]}, TODAY)["blocks"][1]["elements"][1]
+    assert [each["text"] for each in quote["elements"] if "style" in each] == ["Audit logs", "400 days"]
+    assert "".join(texts(quote)).split() == ["Logs", "Audit", "logs", "·", "400", "days"]
+
+
 def test_a9_what_was_left_out_is_told_with_the_reason_but_no_secret() -> None:
     told = texts(trust_modal({**RECORD, "outcome": "partial"}, TODAY)["blocks"])
     at = told.index("*Left out of the answer*")

@@ -78,7 +78,7 @@ async def test_a13_people_in_the_channel_are_asked_once_with_question_sources_an
         thread_mode = now(setting, answer)
         assert (thread_mode["text"], thread_mode["metadata"]) == (answer["text"], answer["metadata"])
         assert [b["type"] for b in thread_mode["blocks"]] == [b["type"] for b in answer["blocks"]]
-        assert (VISITOR, say("handed_off", None)) in whispers(setting)
+        assert (VISITOR, say("handed_off", None, where=f"<#{HELPERS}>")) in whispers(setting)
 
 
 async def test_a13_a_user_group_is_called_into_the_thread_and_into_no_direct_chat(
