@@ -97,8 +97,11 @@ async def _second(stack: AsyncExitStack, first: LocalWorkspace) -> None:
 
 def settings_for(settings: Settings, workspace: LocalWorkspace) -> Settings:
     """The settings of an Orion that lives in this local workspace."""
+    # Whoever tries Orion out changes a page and asks again; web sites are not asked every minute.
+    soon = not settings.web_docs and "sync_minutes" not in settings.model_fields_set
     return settings.model_copy(
         update={
+            "sync_minutes": 1.0 if soon else settings.sync_minutes,
             "slack_bot_token": SecretStr(workspace.bot_token),
             "slack_app_token": SecretStr(workspace.app_token),
             "slack_signing_secret": SecretStr(workspace.signing_secret),

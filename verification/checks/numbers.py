@@ -26,12 +26,16 @@ def number_findings(evidence: Evidence) -> Iterator[Finding]:
     """One finding for each number of the claim that the cited sources do not bear out."""
     mine = evidence.claim.quantities[:MOST]
     known = [quantity for quantity in mine if not quantity.weak and _is_known(quantity, evidence)]
+    miscalculated = tuple(wrong_results(evidence))
+    told = {finding.start for finding in miscalculated}
     for quantity in mine:
+        if quantity.start in told:  # what a source has instead is no help beside a calculation that is wrong
+            continue
         converted = quantity.unit and any(matches(quantity, other) for other in known if other.unit)  # "23 lb (10 kg)"
         misplaced = quantity in known and _instead(quantity, evidence, SAME_SENTENCE)
         if not quantity.weak and (misplaced or not (quantity in known or converted)):
             yield _finding(quantity, evidence)
-    yield from wrong_results(evidence)
+    yield from miscalculated
 
 
 def _is_known(quantity: Quantity, evidence: Evidence) -> bool:

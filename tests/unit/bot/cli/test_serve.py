@@ -487,3 +487,16 @@ async def test_h2_serve_takes_signed_events_over_http(
         await workspace.wait_for(lambda: answers(workspace, ts, ts), 20)
         ask_to_end()
         await served
+
+
+async def test_h1_a_changed_page_counts_soon_where_orion_is_tried_out(tmp_path: Path) -> None:
+    workspace = LocalWorkspace()
+    await workspace.start()
+    try:
+        plain, asked, sites = (
+            settings_for(settings_in(tmp_path, "", **more), workspace).sync_minutes
+            for more in ({}, {"sync_minutes": 7.0}, {"web_docs": frozenset({"https://a.example/"})})
+        )
+    finally:
+        await workspace.stop()
+    assert (plain, asked, sites) == (1.0, 7.0, 60.0)

@@ -338,3 +338,10 @@ def test_f9_working_days_are_no_weeks() -> None:
     source = "Der Antrag ist mindestens fünf Arbeitstage vorher bei der Führungskraft zu stellen."
     assert found(source, "Der Antrag ist mindestens fünf Tage vorher zu stellen") == []
     assert found(source, "Der Antrag ist mindestens fünf Wochen vorher zu stellen") != []
+
+
+def test_f3_of_a_wrong_calculation_only_the_calculation_is_told() -> None:
+    day, stay = (Source(id=n, title="", text=text) for n, text in ((1, "A day costs €75."), (2, "14 days at most.")))
+    asked, text = "What do three days cost?", "Three days cost 3 × €75 = €235 [1][2]."
+    verdict = check(Draft(text=text, question=asked, sources=(day, stay)))
+    assert [(each.severity, each.detail) for each in verdict.violations] == [("error", "3 × €75 is 225")]
