@@ -129,12 +129,17 @@ class CatchingUp:
             await self._listened(now)
             return
         lock = self.redis.lock(f"{self.prefix}:catching_up", timeout=LOCK_S, blocking=False)
-        with suppress(LockError):  # another replica is at it
-            async with lock:
-                away_s = await self._away_s(now)
-                if away_s >= AWAY_S:
-                    await self._catch_up(now, away_s)
-                    await self._listened(now)
+        if not await lock.acquire():  # another replica is at it
+            return
+        try:
+            away_s = await self._away_s(now)
+            if away_s >= AWAY_S:
+                await self._catch_up(now, away_s)
+                await self._listened(now)
+        finally:
+            # Only here: around the whole a lock that ran out would hide a Slack that is away, or our cancellation.
+            with suppress(LockError):
+                await lock.release()
 
     async def _away_s(self, now: float) -> float:
         """How long nobody listened; 0 where nobody ever did."""

@@ -106,7 +106,7 @@ def signed(secret: str, headers: Mapping[str, str], body: bytes) -> bool:
     """Whether Slack signed exactly these bytes, and within the last five minutes."""
     try:
         return SignatureVerifier(secret).is_valid_request(body, headers)
-    except (ValueError, TypeError):  # a form that Slack never sends: no number, no UTF-8
+    except (ValueError, TypeError, OverflowError):  # a form that Slack never sends: no number or one too long, no UTF-8
         return False
 
 

@@ -5,6 +5,7 @@ The absence is a heartbeat that lies back in Redis and messages whose time lies 
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -238,6 +239,33 @@ async def test_h3_who_does_not_listen_says_nothing_and_who_looks_is_alone(redis_
     async with redis_client.lock("orion:catching_up", timeout=9):
         await second.beat()
     assert await redis_client.get(second.heartbeat_key) == "1.0"
+
+
+async def test_h3_a_lock_that_ran_out_hides_neither_a_slack_that_is_away_nor_the_end(redis_client: Redis) -> None:
+    await Served(redis_client).note(PLACE)
+    asked = asyncio.Event()
+
+    async def slow(_team: str) -> Delivery:
+        await redis_client.delete("orion:catching_up")
+        asked.set()
+        await asyncio.sleep(60)
+        raise AssertionError
+
+    async def away(_team: str) -> Delivery:
+        await redis_client.delete("orion:catching_up")
+        reason = "http_503"
+        raise DeliveryFailed(reason, permanent=False)
+
+    catching_up = CatchingUp(redis_client, listening=yes, take=nothing, delivery_of=away)
+    await redis_client.set(catching_up.heartbeat_key, time.time() - AWAY_S)
+    with pytest.raises(DeliveryFailed):
+        await catching_up.beat()
+    catching_up.delivery_of = slow
+    async with asyncio.TaskGroup() as group:
+        beat = group.create_task(catching_up.beat())
+        await asked.wait()
+        beat.cancel()
+    assert beat.cancelled()
 
 
 async def test_h3_the_list_of_served_places_is_bounded_and_ends(redis_client: Redis) -> None:

@@ -145,6 +145,7 @@ async def test_i1_url_verification_answers_the_challenge() -> None:
         {"X-Slack-Request-Timestamp": "1e9"},
         {"X-Slack-Request-Timestamp": ""},
         {"X-Slack-Request-Timestamp": "9" * 40},
+        {"X-Slack-Request-Timestamp": "9" * 400},
         {"X-Slack-Request-Timestamp": "-5"},
     ],
 )
