@@ -27,6 +27,12 @@ async def test_h1_what_is_tapped_stays_where_it_is_and_back_leads_one_step_back(
         before = await height(replies)
         await page.locator("#timeline .message").last.focus()
         assert await height(replies) == before
+        message = page.locator("#timeline .message").nth(-2)
+        box = await message.bounding_box()
+        assert box is not None
+        await page.touchscreen.tap(box["x"] + box["width"] - 40, box["y"] + 12)  # where its tools appear
+        await expect(message.get_by_role("button", name="Delete")).to_be_visible()
+        await expect(page.get_by_role("dialog")).to_have_count(0)
         await replies.tap()
         await expect(page.locator("#thread .message")).to_have_count(2)
         await page.go_back()

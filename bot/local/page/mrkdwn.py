@@ -82,15 +82,22 @@ def _code(code: str) -> str:
 
 
 def _flowing(text: str, names: Mapping[str, str]) -> str:
-    """Text outside fences: quoted lines in a quote, the rest line by line."""
+    """Text outside fences: quoted lines in a quote, items in a list, the rest line by line."""
     shown: list[str] = []
-    for quoted, lines in groupby(text.split("\n") if text else [], key=lambda line: bool(_QUOTE.match(line))):
-        if quoted:
+    for kind, lines in groupby(text.split("\n") if text else [], key=_kind):
+        if kind == "quote":
             inside = "<br>".join(_inline(_QUOTE.sub("", line), names) for line in lines)
             shown.append(f"<blockquote>{inside}</blockquote>")
         else:
-            shown.extend(_line(line, names) for line in lines)
+            inside = "".join(_line(line, names) for line in lines)
+            shown.append(f'<div role="list">{inside}</div>' if kind == "list" else inside)
     return "".join(shown)
+
+
+def _kind(line: str) -> str:
+    if _QUOTE.match(line):
+        return "quote"
+    return "list" if _BULLET.match(line) else "text"
 
 
 def _line(line: str, names: Mapping[str, str]) -> str:
@@ -102,7 +109,8 @@ def _line(line: str, names: Mapping[str, str]) -> str:
     depth = min(len(bullet.group(1)) // 2, 3)
     rest = _inline(line[bullet.end() :], names)
     sign = html.escape(bullet.group(2))
-    return f'<div class="line item depth{depth}"><span class="sign">{sign} </span><span>{rest}</span></div>'
+    item = f'<span class="sign">{sign} </span><span>{rest}</span>'
+    return f'<div class="line item depth{depth}" role="listitem">{item}</div>'
 
 
 def _inline(text: str, names: Mapping[str, str]) -> str:

@@ -86,8 +86,9 @@ def test_h1_fences_quotes_bullets_and_gaps() -> None:
     assert "<pre><code>*raw* https://a.example</code></pre>" in html
     assert "<blockquote>quoted<br>more</blockquote>" in html
     assert '<div class="gap"></div>' in html
-    assert '<div class="line item depth0"><span class="sign">• </span><span>one</span></div>' in html
-    assert '<div class="line item depth1"><span class="sign">◦ </span><span>two</span></div>' in html
+    assert '<div role="list"><div class="line item depth0" role="listitem"><span class="sign">• </span>' in html
+    assert 'role="listitem"><span class="sign">◦ </span><span>two</span></div>' in html
+    assert "line item depth1" in html
     assert '<span class="sign">1. </span>' in html
 
 
