@@ -32,6 +32,7 @@ _HEADING: Final = re.compile(r"^#{1,6}(?= )", re.MULTILINE)
 _ROW: Final = re.compile(r"^\|(.*)\|$", re.MULTILINE)
 _QUOTING: Final = frozenset({"", ExtractiveModel.name})
 """Models that write nothing; a language model may also say no more than its sources, and is named all the same."""
+_CITATION: Final = re.compile(r"\s?\[\d+\]")
 _CHECKERS: Final = frozenset({"quotation", "rule", "judge"})
 
 
@@ -134,17 +135,22 @@ def _left_out(record: Mapping[str, Any], language: str | None) -> Iterable[Block
     """What was written and not posted, struck through, and why; nothing that broke a rule of safety."""
     if string(record, "outcome") != "partial":
         return
-    posted, found = string(record, "answer"), {}
+    posted, found = _bare(string(record, "answer")), {}
     objected = [one for attempt in objects(record, "attempts") for one in objects(attempt, "objected")]
     unsafe = {string(one, "text") for one in objected if string(one, "rule") not in _WHY}
     for sentence in objected:
         words = " ".join(string(sentence, "text").split())
-        if words and words not in posted and string(sentence, "text") not in unsafe:
+        if words and _bare(words) not in posted and string(sentence, "text") not in unsafe:
             found[cut(words, _LONGEST_CLAIM)] = say(_WHY[string(sentence, "rule")], language)
     if found:
         yield section(f"*{say('trust_left_out', language)}*")
         items = [_struck(words, why) for words, why in list(found.items())[:_MOST_LEFT_OUT]]
         yield {"type": "rich_text", "elements": [{"type": "rich_text_list", "style": "bullet", "elements": items}]}
+
+
+def _bare(text: str) -> str:
+    """The words alone: what was set right since may cite another source."""
+    return " ".join(_CITATION.sub("", plain(text)).split())
 
 
 def _struck(words: str, why: str) -> Block:

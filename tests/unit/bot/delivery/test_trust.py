@@ -102,6 +102,14 @@ def test_a9_what_was_left_out_is_told_with_the_reason_but_no_secret() -> None:
     assert not any("sk-12345" in text for text in told)
 
 
+def test_a9_what_another_draft_set_right_is_not_told_as_left_out() -> None:
+    mended = {"objected": [{"rule": "claim_supported", "text": "A key may send *600* requests [3]."}]}
+    record = {**RECORD, "outcome": "partial", "attempts": [mended, DRAFT]}
+    told = texts(trust_modal(record, TODAY)["blocks"])
+    assert "It costs 5 euros." in told
+    assert not any("[3]" in text for text in told)
+
+
 @pytest.mark.parametrize(
     ("change", "start"),
     [
