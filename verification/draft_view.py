@@ -9,10 +9,9 @@ from typing import Final
 from verification.types import Claim, Draft, Repair, RuleName, Violation
 
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
-# Control characters, and what cannot be seen inside a word or a number: it makes 15 of what reads as 1 and 5.
-_UNWANTED: Final = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]|(?<=[A-Za-z0-9])[\u00ad\u200b\u2060\ufeff]+(?=[A-Za-z0-9])"
-)
+_CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+# What cannot be seen inside a word or a number makes 15 of what reads as 1 and 5.
+_PARTING: Final = re.compile("(?<=[A-Za-z0-9])[\u00ad\u200b\u2060\ufeff]+(?=[A-Za-z0-9])")
 _LAYOUT: Final = str.maketrans("\n\t\r", "   ")
 _MAX_WORDS: Final = 200
 
@@ -43,5 +42,8 @@ def sendable(text: str) -> tuple[str, tuple[Repair, ...]]:
     if text.translate(_LAYOUT).isprintable():  # most texts: this is fast to tell
         return text, ()
     whole, replaced = _SURROGATE.subn("\ufffd", text)
-    clean, removed = _UNWANTED.subn("", whole)
-    return clean, (Repair(kind="control", count=replaced + removed),) if replaced + removed else ()
+    # One after the other: a control character may stand between a letter and what is hidden.
+    bare, removed = _CONTROL.subn("", whole)
+    clean, parting = _PARTING.subn("", bare)
+    count = replaced + removed + parting
+    return clean, (Repair(kind="control", count=count),) if count else ()

@@ -10,7 +10,7 @@ from verification.evidence.passages import analyse
 from verification.text.words import terms
 
 _LONGEST: Final = 420  # characters of a passage that is shown: some five lines in a dialog
-_CITED: Final = re.compile(r"\s*\[\d{1,12}\]")
+_CITED: Final = re.compile(r"(?<!\s)\s*\[\d{1,12}\]")
 
 Span = tuple[int, int]
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from verification.evidence.passages import is_broken
 
-_CITED: Final = re.compile(r"\s*\[\d{1,12}(?:\s*[,;–-]\s*\d{1,12})*\]")
+_CITED: Final = re.compile(r"(?<!\s)\s*\[\d{1,12}(?:\s*[,;–-]\s*\d{1,12})*\]")
 _BEFORE: Final = re.compile(r"(?:\A|\n|[.!?][\"”’)]?\s+|[。！？]\s*)(?:[ \t]*(?:[-*•+–]|\d{1,3}[.)])[ \t]+)?\Z")
 _BEHIND: Final = re.compile(r"\s*(?:\Z|\n(?![ \t]*[a-zà-ÿ])|[。！]|[.!](?=\s+[^\sa-zà-ÿ]|\s*\Z))")
 _LINK: Final = re.compile(r"(?:[^\W\d_]+ ?){0,3}\((https?://[^\s()]+)\)")

@@ -22,7 +22,7 @@ TOKEN = re.compile(
 QUOTE = re.compile(r"[ \t]*(?=>)(?:>[ \t]?)+")
 _RUN = re.compile(r"`{3,}|~{3,}")
 _PREFIX = re.compile(r"[ \t]*+((?:>[ \t]?+)*+)[ \t]*+((?:[-*+•]|\d{1,9}[.)])[ \t]++)?+")
-_CLOSER = re.compile(r"(`{3,}|~{3,})[ \t]*$", re.MULTILINE)
+_CLOSER = re.compile(r"(`{3,}|~{3,})[ \t\r]*$", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z][\w+#.-]{0,20}")
 _NOT_QUOTED = re.compile(r"^(?![ \t]*>)", re.MULTILINE)
 _TRIES = 4

@@ -7,10 +7,12 @@ machinery that leaked into an answer, and a text longer than Slack takes.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 
 from verification.markup.blocks import survey
-from verification.markup.edits import Fault, applied
+from verification.markup.edits import Edit, Fault, applied
 from verification.markup.html_tags import LEAKED
 from verification.markup.mrkdwn import cleaning
 from verification.markup.scanner import segments
@@ -34,9 +36,10 @@ _WORDS_SHOWN = 200
 def violations(text: str, dialect: Dialect = "mrkdwn", *, limit: int = 3000) -> tuple[Violation, ...]:
     """What is wrong in form, in order of place. ``limit`` is for one chunk, in characters; 0 means no limit."""
     edits, faults = cleaning(text)
-    # Blanks make up for what goes, so that each fault stands at its place.
-    clean = applied(text, [edit._replace(text=edit.text.rjust(edit.end - edit.start)) for edit in edits])
-    found = [each for each in (*faults, *survey(clean, dialect).faults, *_leaks(clean)) if each.kind not in _POLISH]
+    clean, origin = applied(text, edits), _origin(edits)
+    moved = (*survey(clean, dialect).faults, *_leaks(clean))
+    faults += [Fault(each.kind, origin(each.start), origin(each.end)) for each in moved]
+    found = [each for each in faults if each.kind not in _POLISH]
     if limit and len(text) > limit:
         found.append(Fault("length", limit, len(text)))
     found.sort(key=lambda fault: (fault.start, fault.end))
@@ -54,6 +57,13 @@ def _violation(text: str, fault: Fault) -> Violation:
         detail=f"{fault.kind}: {what}",
         remedy=remedy,
     )
+
+
+def _origin(edits: Sequence[Edit]) -> Callable[[int], int]:
+    """From a place in the cleaned text to the same place in the text as it came."""
+    shifts = [0, *accumulate(edit.end - edit.start - len(edit.text) for edit in edits)]
+    starts = [edit.end - shift for edit, shift in zip(edits, shifts[1:], strict=True)]
+    return lambda place: place + shifts[bisect_right(starts, place)]
 
 
 def leaked_tags(text: str) -> tuple[Violation, ...]:

@@ -219,6 +219,24 @@ def test_f1_line_ends_and_tabs_stay() -> None:
     assert sendable("a\n\tb\r\n") == ("a\n\tb\r\n", ())
 
 
+@pytest.mark.parametrize("hidden", ["\x01\u200b", "\u200b\x01", "\x01\u200b\x01\ufeff"])
+def test_f1_a_control_character_does_not_shield_a_hidden_letter(hidden: str) -> None:
+    assert sendable(f"1{hidden}5")[0] == "15"
+
+
+def test_f11_windows_line_ends_are_no_fault_without_repair() -> None:
+    text = "```\r\nrefund --days 14\r\n```\r\nRefunds take 14 days [1].\r\n"
+    for written in (text, text.replace("\r\n", "\n")):
+        verdict = check(Draft(text=written, question=QUESTION, sources=SOURCES, repair=False))
+        assert not {"mrkdwn", "cites_sources"} & set(rules_of(verdict))
+
+
+def test_f5_a_gap_before_a_citation_takes_linear_time() -> None:
+    begun = time.process_time()
+    check(Draft(text=f"Refunds take{chr(160) * 60_000} [1].", question=QUESTION, sources=SOURCES))
+    assert time.process_time() - begun < 2
+
+
 @pytest.mark.parametrize(
     "unit",
     [

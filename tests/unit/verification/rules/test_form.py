@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -73,6 +75,11 @@ def test_f1_places_are_exact_after_windows_line_ends_and_control_characters() ->
     assert set(found) == {"control", "bold", "quote"}
     assert found["bold"].words == "**three**"
     assert found["quote"].words == "> four"
+
+
+def test_f1_windows_line_ends_round_code_are_no_fault() -> None:
+    for dialect in get_args(Dialect):
+        assert not violations("one\r\n\r\n```\r\nx = 1\r\n```\r\n\r\ntwo\r\n", dialect)
 
 
 def test_f1_too_long_for_a_block_is_reported_once() -> None:
