@@ -44,7 +44,9 @@ async def test_h1_what_is_tapped_stays_where_it_is_and_back_leads_one_step_back(
 
 async def test_h1_back_from_the_inspector_leads_to_its_thread(browser: Browser) -> None:
     async with staged(browser, width=375) as stage:
-        stage.workspace.post(YOU, HELP, "<@U0ORION> hello")
+        root = stage.workspace.post(YOU, HELP, "<@U0ORION> hello")
+        # An answer that comes later would open by itself, in place of the button.
+        await stage.workspace.wait_for(lambda: stage.workspace.messages(HELP, root)[1:])
         page = await stage.open("/#/C0HELP")
         await page.get_by_role("button", name="1 reply").click()
         await page.locator("#thread").get_by_role("button", name="Inspect").click()

@@ -412,6 +412,7 @@ async def test_a1_mute_holds_across_workers_and_restarts_until_a_mention(tmp_pat
         await wait_until(lambda: idle(setting), "the word is heard")
         async with restarted(settings, setting):
             ignored = setting.ask("What does error FH-2002 mean?", thread=root, user="U0ONCALL")
+            await wait_until(lambda: idle(setting), "it was taken in before the mention that ends the silence")
             again = setting.ask(f"{MENTION} What does error FH-3001 mean?", thread=root, user="U0ONCALL")
             await setting.answer_to(again, thread=root)
             follow_up = setting.ask("What does error FH-2002 mean?", thread=root)
