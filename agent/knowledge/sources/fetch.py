@@ -124,7 +124,7 @@ class Fetcher:
         reply = self._follow(url, limit_of, {name: value for name, value in asked.items() if value}, self._admitted)
         if reply.status in {HTTPStatus.OK, HTTPStatus.NOT_MODIFIED}:
             return reply
-        raise _answered(reply.status, passing=not _is_final(reply.status))
+        raise _answered(reply.status, passing=_may_pass(reply.status))
 
     def _follow(
         self, url: str, limit_of: LimitOf, headers: Mapping[str, str], admitted: Callable[[httpx2.URL], None]
@@ -189,7 +189,7 @@ class Fetcher:
     def _rules(self, origin: str) -> Protego:
         """None is permission; a server in trouble may have forbidden everything."""
         reply = self._follow(f"{origin}/robots.txt", lambda _: _ROBOTS_BYTES, {}, lambda _: None)
-        if reply.status != HTTPStatus.OK and not _is_final(reply.status):
+        if reply.status != HTTPStatus.OK and (reply.status < HTTPStatus.BAD_REQUEST or _may_pass(reply.status)):
             raise _answered(reply.status, passing=True)
         return Protego.parse(reply.body.decode("utf-8", "replace"))
 
@@ -259,9 +259,9 @@ def _origin(place: httpx2.URL) -> str:
     return f"{place.scheme}://{place.netloc.decode('ascii')}"
 
 
-def _is_final(status: int) -> bool:
-    """Whether asking again would bring the same."""
-    return HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR and status not in _COME_BACK
+def _may_pass(status: int) -> bool:
+    """Whether asking again may bring something else."""
+    return status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _COME_BACK
 
 
 def _answered(status: int, *, passing: bool) -> ReadError:

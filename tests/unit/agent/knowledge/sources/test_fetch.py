@@ -92,6 +92,19 @@ def test_i4_no_redirect_leads_from_a_protected_connection_to_an_open_one(secure:
         guest.get(f"https://{NAME}:{secure.port}/", limit_of=any_form)
 
 
+@pytest.mark.parametrize(("status", "passing"), [(204, False), (300, False), (404, False), (429, True), (503, True)])
+def test_d2_only_what_may_pass_lets_an_old_text_stand(
+    secure: LocalSite, certificate: Path, status: int, *, passing: bool
+) -> None:
+    secure.pages["/"] = Reply(status=status)
+    with (
+        fetcher(NAME, tls=ssl.create_default_context(cafile=str(certificate))) as guest,
+        pytest.raises(ReadError) as failed,
+    ):
+        guest.get(f"https://{NAME}:{secure.port}/", limit_of=any_form)
+    assert failed.value.passing is passing
+
+
 @given(st.binary(max_size=3_000), st.integers(1, 200), st.sampled_from(["", "gzip", "deflate", "identity"]))
 def test_d2_where_a_body_is_cut_does_not_show(body: bytes, size: int, encoding: str) -> None:
     window = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}.get(encoding)
