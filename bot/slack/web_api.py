@@ -34,6 +34,7 @@ LIMITED: Final = frozenset({"ratelimited", "rate_limited", "http_429"})
 # Slack's own trouble: the same call may succeed later. Every other error is final.
 _PASSING: Final = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout"})
 _SERVER_ERROR: Final = 500
+_NOT_SLACK: Final = "http_200"
 _TOO_MANY: Final = 429
 _LONGEST_PAUSE_S: Final = 20.0
 AT_ONCE: Final = 20
@@ -246,6 +247,8 @@ async def heard(call: Awaitable[AsyncSlackResponse], within_s: float) -> AsyncSl
             return await call
     except SlackApiError as error:
         failure = _told(error)
+    except AttributeError:  # the SDK trips over a 200 whose body is no JSON object: not Slack answers there
+        failure = DeliveryFailed(_NOT_SLACK, permanent=True, doubt=True)
     except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
         connected = not isinstance(error, aiohttp.ClientConnectorError)
         failure = DeliveryFailed(type(error).__name__, permanent=False, doubt=connected)

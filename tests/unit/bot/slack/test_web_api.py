@@ -173,6 +173,9 @@ async def answering(body: str, status: int, content_type: str) -> AsyncIterator[
         ("upstream gone", 503, "text/plain", "http_503", False),
         ("{not json", 500, "application/json", "http_500", False),
         ("<html>proxy</html>", 200, "text/html", "http_200", True),
+        ("sign in first", 200, "text/plain", "http_200", True),
+        ("[1]", 200, "application/json", "http_200", True),
+        ("upstream is away", 503, "text/plain", "http_503", False),
         ('{"ok": false}', 200, "application/json", "http_200", True),
     ],
 )
