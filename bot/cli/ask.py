@@ -18,6 +18,7 @@ from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import StateNotSaved, ThreadState
 from agent.turn.events import Emit, TurnEvent
 from agent.turn.progress import keep_in_memory
+from bot.cli.output import FOUND_NONE, note
 from bot.documents.open import corpus_of, known_documents
 from bot.documents.vectors import make_vectors
 from bot.settings import Settings
@@ -29,7 +30,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-NO_DOCUMENTS = "name folders: orion ask … --docs DIR, ORION_DOCS, or orion index DIR"
+NO_DOCUMENTS = (
+    "There are no documents to answer from. Name folders: orion ask … --docs DIR, ORION_DOCS, or orion index DIR."
+)
 TRACED_WITHIN_S = 2.0
 """A person waits for the prompt: what a dead Langfuse did not take by then is dropped."""
 
@@ -62,12 +65,12 @@ async def ask(
                 except StateNotSaved as error:  # the answer stands all the same
                     log.warning("conversation_not_kept", error_type=type(error).__name__)
                 documents = await known_documents(engine.index)
-                if isinstance(outcome, Refused) and not documents:
-                    log.error("no_documents", remedy=NO_DOCUMENTS)  # nothing else at a terminal tells a miss from this
             recorder.timings["total"] = (time.monotonic() - started) * 1000
             result = _result(outcome, recorder, documents)
             if show:
                 show(result)
+            if isinstance(outcome, Refused) and not documents:
+                note(FOUND_NONE if docs else NO_DOCUMENTS, "yellow")  # nothing else tells a miss from this
     return result
 
 

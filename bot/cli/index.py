@@ -29,6 +29,10 @@ _NONE = (
     "No documents yet. Name folders: orion index DIR, or set ORION_DOCS, ORION_GIT_DOCS, ORION_WEB_DOCS or "
     "ORION_SLACK_EXPORTS."
 )
+_NO_WORKSPACE = (
+    "No local workspace has run on port {port}: {home} holds no documents of one.{known} `make run` starts one and "
+    "says its port."
+)
 _INTERRUPTED = (
     "Ended early; documents looked at: {seen:,}. What was read is in the index, and nothing has left it yet. "
     "`orion index` goes on from there."
@@ -100,6 +104,8 @@ async def _index(settings: Settings, corpus: Corpus, folders: Sequence[Path]) ->
         f"{report.added} added, {report.changed} changed, {report.removed} removed, {report.unchanged} unchanged.\n"
         f"The index holds {held} document{'' if held == 1 else 's'}, exactly those of {', '.join(named)}."
     )
+    if not held:
+        output.note(output.FOUND_NONE, "yellow")
     if every:
         output.print_text(f"{having} of {every} passages can be found by meaning.")
     for path, reason in report.failed:
@@ -160,6 +166,10 @@ async def _docs(settings: Settings, local: int | None) -> tuple[tuple[Document, 
     from bot.documents.open import corpus_of, local_corpus, open_index
 
     corpus = corpus_of(settings) if local is None else local_corpus(settings, local)
+    if local is not None and not corpus.index_path.exists():
+        ports = sorted(int(file.stem.rpartition("-")[2]) for file in settings.home.glob("knowledge-local-*.sqlite3"))
+        known = f" One has on {', '.join(map(str, ports))}." if ports else ""
+        raise WrongUse(_NO_WORKSPACE.format(port=local, home=settings.home, known=known))
     async with open_index(corpus, wait_s=0.0) as (opened, _):
         return opened.documents(), figures_of(opened, corpus.names)
 

@@ -1,4 +1,4 @@
-"""The Orion that lives in the local workspace, and what a visitor may make it suffer: a slow model, a killed worker."""
+"""The Orion that lives in the local workspace, and what a visitor may make it suffer: a slow model, a lost turn."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from agent.model.protocol import DecideContext, Decision, Generated, Model, Writ
 from agent.texts.catalogue import SUGGESTED_PROMPTS
 from bot.app import open_orion
 from bot.cli.local import LocalOrion, settings_for
-from bot.cli.output import prefix_of
+from bot.cli.output import prefix_of, print_text
 from bot.cli.serve import run_until_stopped
 from bot.cli.signals import Stopping
 from bot.documents.open import local_corpus
@@ -29,6 +29,7 @@ from bot.local.model.faults import Switch
 from bot.local.model.roster import ADMIN, BOT_ID, BOT_USER
 from bot.local.server import LocalWorkspace
 from bot.queue.queue import Mailbox
+from bot.queue.worker import DRAIN_S
 from bot.servers.http import page_routes
 from bot.settings import Settings
 
@@ -40,21 +41,22 @@ SLOW_S: Final = 10.0
 LEASE_S: Final = 5.0
 """Shorter than in production: a visitor who killed the worker waits so long for the next one."""
 _TOLD_S: Final = 8.0
-_WILL_KILL: Final = "The worker dies in the middle of the next answer. Another one finishes it."
-_KILLED: Final = "The worker was killed in the middle of an answer. In a few seconds another one takes over."
-_TAKEN_OVER: Final = "Another worker has taken over and finishes the answer. Nothing is lost, nothing is said twice."
+_WILL_KILL: Final = "The next answer breaks off in the middle, as if its worker had died. It is taken up again."
+_KILLED: Final = "The answer broke off, as if its worker had died. In a few seconds it is taken up again."
+_TAKEN_OVER: Final = "The answer has been taken up again. Nothing is lost, nothing is said twice."
+_ENDING: Final = "Orion finishes what it is answering, in {seconds:.0f} s at most. Ctrl-C again ends it now."
 
 
 @dataclass(slots=True, kw_only=True)
 class FaultyModel:
-    """Another model, ``seconds`` later at each decision; ``kill`` ends the worker in the middle of the next turn."""
+    """Another model, ``seconds`` later at each decision; ``kill`` loses the next turn, as with its worker."""
 
     model: Model
     tell: Callable[[str], None]
     seconds: float = 0.0
     kill: Callable[[], None] | None = None
     killed: str = ""
-    """The message whose worker was killed."""
+    """The message whose turn was lost."""
 
     @property
     def name(self) -> str:
@@ -117,6 +119,12 @@ async def live(
             routes += orion.installing.routes()
         inside.pages = {route.path: route.handler for route in routes}
         workspace.workspace.switches.all |= _switches(faulty[0], orion.turns.lose)
+
+        def tell_ending() -> None:
+            if orion.turns.in_flight:
+                print_text(_ENDING.format(seconds=DRAIN_S))
+
+        stopping.tell = tell_ending
         await run_until_stopped(orion, stopping, work=True)
 
 
@@ -154,5 +162,5 @@ def _switches(model: FaultyModel, kill: Callable[[], None]) -> dict[str, Switch]
 
     return {
         "slow_model": Switch(label="Slow model", tells="The model takes ten seconds to think.", turn=slow),
-        "kill_worker": Switch(label="Kill the worker", tells=_WILL_KILL, turn=kill_next, once=True),
+        "kill_worker": Switch(label="Break off an answer", tells=_WILL_KILL, turn=kill_next, once=True),
     }

@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # what only annotations name is not worth the time to import 
 
 Result = TypeVar("Result")
 SERVED = "orion"
+FOUND_NONE = "No document lies there: Orion reads Markdown, HTML, PDF, Word, text and code. Name another folder."
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130
 _FIGURES = re.compile(r"orion-local-(\d{1,5}):stats:.*")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,17 +18,20 @@ class EndedAtOnce(Exception):  # noqa: N818 - it names what happened
 
 @dataclass(slots=True, kw_only=True)
 class Stopping:
-    """``asked`` is set by the first signal. Whoever runs until then says so with ``running``."""
+    """``asked`` is set by the first signal. Who runs until then sets ``running`` and is told by ``tell``."""
 
     whole: asyncio.Task[Any]
     asked: asyncio.Event = field(default_factory=asyncio.Event)
     running: bool = False
+    tell: Callable[[], None] = lambda: None
 
     def heard(self) -> None:
         """One signal came."""
         # Before it runs there is nothing to drain, and who asks twice does not want to wait: both end at once.
         if self.asked.is_set() or not self.running:
             self.whole.cancel()
+        else:
+            self.tell()
         self.asked.set()
 
 

@@ -323,8 +323,12 @@ async def _answers(settings: Settings, within_s: float) -> Found:
         if error.kind != "TokenLimitError":  # a model that reasons first may use up so few: it answers all the same
             return Wrong(f"{settings.model_name}: {error.detail}", " ".join(error.hints))
     except TimeoutError:
-        detail = f"{settings.model_name} did not answer within {within_s:.0f} s"
-        return Wrong(detail, "Check OPENAI_BASE_URL and that its server is up.")
+        return Wrong(
+            f"{settings.model_name} did not answer within {within_s:.0f} s",
+            "Check OPENAI_BASE_URL and that its server is up. One that loads its model first may answer at the next "
+            f"try. If it is slow, a question still has {settings.model_timeout_s:.0f} s for each call of the model: "
+            "raise ORION_MODEL_TIMEOUT_S if it needs more.",
+        )
     return f"{settings.model_name} answers"
 
 

@@ -85,8 +85,9 @@ def test_g1_a_configured_secret_is_in_no_log_line(terminal: Terminal) -> None:
 
 def test_g1_what_is_logged_of_a_question_names_its_turn(terminal: Terminal) -> None:
     """The id is that of its trace, where there is one."""
-    done = terminal.orion("ask", QUESTION)
-    (line,) = [json.loads(text) for text in done.err.splitlines() if "no_documents" in text]
+    terminal.set(ORION_DEBUG="1")
+    done = terminal.orion("ask", QUESTION, "--docs", "docs")
+    line = next(json.loads(text) for text in done.err.splitlines() if QUESTION in text)
     assert (line["thread"], len(line["turn_id"])) == ("terminal:terminal:once", 32)
 
 
@@ -94,7 +95,11 @@ def test_ask_without_any_document_says_where_to_name_some(terminal: Terminal) ->
     done = terminal.orion("ask", QUESTION)
     assert done.code == 3
     assert "ORION_DOCS" in done.err
-    assert "ORION_DOCS" not in terminal.orion("ask", "Who was Napoleon?", "--docs", "docs").err
+    assert terminal.orion("ask", "Who was Napoleon?", "--docs", "docs").err == ""
+    (terminal.folder / "empty").mkdir()
+    assert "Name another folder." in terminal.orion("ask", QUESTION, "--docs", "empty").err
+    indexed = terminal.orion("index", "empty")
+    assert (indexed.code, "Name another folder." in indexed.err) == (0, True)
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:9/v1"])

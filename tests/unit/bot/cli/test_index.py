@@ -95,6 +95,10 @@ def test_d2_what_a_local_workspace_knows_is_listed_by_its_port(terminal: Termina
     known = terminal.orion("docs", "--local", "8765", "--json").json
     assert [(one["id"], one["url"]) for one in known["documents"]] == [("o.md", "http://127.0.0.1:8765/docs/o.md")]
     assert "limits.md" in terminal.orion("docs").out
+    wrong = terminal.orion("docs", "--local", "9999")
+    assert (wrong.code, wrong.out) == (2, "")
+    assert wrong.err.startswith("No local workspace has run on port 9999: ")
+    assert "One has on 8765." in wrong.err
 
 
 def test_d2_who_interrupts_is_told_what_is_there(capsys: pytest.CaptureFixture[str]) -> None:

@@ -409,7 +409,7 @@ async def test_h1_local_opens_the_page_and_ends_when_asked(
     assert events(log)[-1] == "orion_stopped"
 
 
-async def test_h3_a_visitor_kills_the_worker_and_another_one_answers(
+async def test_h3_a_visitor_breaks_an_answer_off_and_it_is_taken_up_again(
     tmp_path: Path, redis_url: str, log: list[EventDict], opened: Opened
 ) -> None:
     async with (
@@ -422,8 +422,25 @@ async def test_h3_a_visitor_kills_the_worker_and_another_one_answers(
             assert "kill_worker" in [one["name"] for one in (await reply.json())["faults"] if not one["on"]]
         await _asks_and_is_answered(url)
         assert "turn_lost" in events(log)
-        assert await _told(client, f"{url}/ui/boot", "Another worker has taken over")
+        assert await _told(client, f"{url}/ui/boot", "has been taken up again")
         ask_to_end()
+        await running
+
+
+async def test_h3_who_ends_the_workspace_while_it_answers_is_told_at_once_how_long_that_takes(
+    tmp_path: Path, redis_url: str, log: list[EventDict], opened: Opened, capsys: pytest.CaptureFixture[str]
+) -> None:
+    opening = local(settings_in(tmp_path, redis_url), port=0, docs=None, browser=True)
+    async with started(_at_once(opening)) as running, aiohttp.ClientSession() as client:
+        await wait_until(lambda: "orion_started" in events(log), "Orion is in the workspace", 60)
+        url = opened.urls[0]
+        await client.post(f"{url}/ui/fault", json={"name": "slow_model", "on": True})
+        await client.post(f"{url}/ui/post", json={"channel": CHANNEL, "text": f"@Orion {LIMIT}"})
+        await wait_until(lambda: _told(client, f"{url}/metrics", "orion_turns_running 1.0"), "it is answering")
+        ask_to_end(signal.SIGINT)
+        await wait_until(lambda: "orion_stopping" in events(log), "it drains")
+        assert "in 25 s at most. Ctrl-C again ends it now." in capsys.readouterr().out
+        ask_to_end(signal.SIGINT)
         await running
 
 

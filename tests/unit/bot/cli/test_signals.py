@@ -29,9 +29,11 @@ async def test_first_signal_ends_a_start(number: signal.Signals) -> None:
 
 async def test_first_signal_asks_what_runs_to_end() -> None:
     with heeding_signals() as stopping:
-        stopping.running = True
+        stopping.running, told = True, list[str]()
+        stopping.tell = lambda: told.append("ending")
         os.kill(os.getpid(), signal.SIGTERM)
         await stopping.asked.wait()
+        assert told == ["ending"]
 
 
 async def test_second_signal_ends_at_once() -> None:

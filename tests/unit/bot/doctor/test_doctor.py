@@ -227,6 +227,7 @@ async def test_h4_nobody_answers_and_doctor_still_ends(tmp_path: Path) -> None:
         found = await checks(settings, within_s=1)
     assert [(check.name, check.ok) for check in found.values() if check.ok] == []
     assert "did not answer within 1 s" in found["Model"].detail
+    assert "has 90 s for each call of the model: raise ORION_MODEL_TIMEOUT_S" in found["Model"].remedy
 
 
 async def test_h4_a_model_server_that_talks_nonsense_is_told_as_that(tmp_path: Path) -> None:
