@@ -33,21 +33,6 @@ def _set_status(call: Call) -> Json:
     return {}
 
 
-@methods("assistant.threads.setTitle", "assistant:write")
-def _set_title(call: Call) -> Json:
-    _rename(call)
-    return {}
-
-
-def _rename(call: Call) -> bool:
-    """Gives the session of a thread its title. False where there is no session."""
-    call.required("title")
-    title, session = _title(call), call.workspace.threads.sessions.get(_thread(call))
-    if session:
-        session.title = title
-    return session is not None
-
-
 @methods("assistant.threads.setSuggestedPrompts", "assistant:write")
 def _set_prompts(call: Call) -> Json:
     channel = call.own_channel("channel_id")
@@ -84,8 +69,11 @@ def _set_session(call: Call) -> Json:
 
 @methods("agents.sessions.rename", "chat:write", "assistant:write")
 def _rename_session(call: Call) -> Json:
-    if not _rename(call):
+    call.required("title")
+    title, session = _title(call), call.workspace.threads.sessions.get(_thread(call))
+    if session is None:
         raise ApiError(error="session_not_found")
+    session.title = title
     return {}
 
 
@@ -100,25 +88,6 @@ def _view(call: Call) -> Json:
 def _open_view(call: Call) -> Json:
     views = call.workspace.views
     return {"view": views.show(views.exchange(call.required("trigger_id")), _view(call))}
-
-
-@methods("views.push")
-def _push_view(call: Call) -> Json:
-    """On top of the modal that is on screen."""
-    views = call.workspace.views
-    user = views.exchange(call.required("trigger_id"))
-    parents = [view_id for view_id, one in views.open.items() if one.user == user]
-    if not parents:
-        raise ApiError(error="not_found")
-    return {"view": views.show(user, _view(call), parent=parents[-1])}
-
-
-@methods("views.update")
-def _update_view(call: Call) -> Json:
-    view_id, external_id = call.text("view_id"), call.text("external_id")
-    if not view_id and not external_id:
-        raise invalid(["missing required field: view_id"])
-    return {"view": call.workspace.views.update(view_id, external_id, _view(call), call.text("hash"))}
 
 
 @methods("views.publish")

@@ -1,4 +1,4 @@
-"""``conversations.*``, ``reactions.*`` and real-time search: reading what was said, with cursors, and marking it."""
+"""``conversations.*`` and real-time search: reading what was said, with cursors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from bot.local.workspace import SEARCH_SCOPE, Workspace
 
 HISTORY: Final = ("channels:history", "groups:history", "im:history", "mpim:history")
 LISTING: Final = ("channels:read", "groups:read", "im:read", "mpim:read")
-OPENING: Final = ("channels:manage", "groups:write", "im:write", "mpim:write")
 _KINDS: Final = {"public_channel": "channel", "private_channel": "group", "im": "im", "mpim": "mpim"}
 
 # Slack's own limit for a page of results.
@@ -80,47 +79,6 @@ def _list(call: Call) -> Json:
     listed = [one for one in seen if one.kind in kinds and not (exclude and one.is_archived)]
     found, following = call.page(listed, 100)
     return {"channels": [one.payload() for one in found], "response_metadata": {"next_cursor": following}}
-
-
-@methods("conversations.members", *LISTING)
-def _members(call: Call) -> Json:
-    found, following = call.page(sorted(call.channel().members), 100)
-    return {"members": found, "response_metadata": {"next_cursor": following}}
-
-
-@methods("conversations.open", *OPENING)
-def _open(call: Call) -> Json:
-    """The direct chat with one user."""
-    if "channel" in call:
-        channel = call.channel()
-    else:
-        users = [user for user in call.required("users").split(",") if user]
-        if len(users) != 1:
-            raise ApiError(error="too_many_users")
-        channel = call.workspace.roster.direct_chat(call.workspace.roster.member(users[0]).id)
-    shown = channel.payload() if call.flag("return_im") else {"id": channel.id}
-    return {"channel": shown, "already_open": True, "no_op": True}
-
-
-@methods("reactions.add", "reactions:write")
-def _add_reaction(call: Call) -> Json:
-    return _react(call, refusal="already_reacted", when=True)
-
-
-@methods("reactions.remove", "reactions:write")
-def _remove_reaction(call: Call) -> Json:
-    return _react(call, refusal="no_reaction", when=False)
-
-
-def _react(call: Call, *, refusal: str, when: bool) -> Json:
-    """Adds or takes back the app's reaction. Raises ``ApiError``: ``refusal`` ``when`` it has reacted, or has not."""
-    message, name = call.message("timestamp"), call.required("name").strip(":")
-    if not name.translate(str.maketrans("", "", "_-+:")).isalnum():
-        raise ApiError(error="invalid_name")
-    if (BOT_USER in message.reactions.get(name, [])) is when:
-        raise ApiError(refusal)
-    call.workspace.react(message, BOT_USER, name)
-    return {}
 
 
 @methods("assistant.search.context", SEARCH_SCOPE)

@@ -1,21 +1,12 @@
-"""``auth.*``, ``apps.*``, ``team.*``, ``users.*``, ``files.*``: who is who, and what they shared."""
+"""``auth.*``, ``apps.*``, ``users.*``, ``usergroups.*``, ``files.*``: who is who, and what they shared."""
 
 from __future__ import annotations
 
 from bot.local.api.call import Call, Methods
-from bot.local.events.payloads import DOMAIN
 from bot.local.model.errors import ApiError
-from bot.local.model.roster import APP_ID, BOT_ID, BOT_USER, CREATED, TEAM_ID, Json, Member
+from bot.local.model.roster import APP_ID, BOT_ID, BOT_USER, TEAM_ID, Json
 
 methods = Methods()
-
-
-@methods("api.test")
-def _api_test(call: Call) -> Json:
-    """Echoes its arguments, or fails with the error it is asked for."""
-    if error := call.text("error"):
-        raise ApiError(error)
-    return {"args": {key: value for key, value in call.values.items() if key != "token"}}
 
 
 @methods("auth.test")
@@ -38,33 +29,13 @@ def _open_connection(call: Call) -> Json:
     return {"url": f"ws://{host}/link/?ticket={call.workspace.sockets.new_ticket()}&app_id={APP_ID}"}
 
 
-@methods("team.info", "team:read")
-def _team_info(call: Call) -> Json:
-    setup, url = call.workspace.setup, f"{call.workspace.url}/"
-    return {"team": {"id": setup.team, "name": setup.name, "domain": DOMAIN, "url": url, "email_domain": ""}}
-
-
-def _described(call: Call, member: Member) -> Json:
-    """The user object: of this workspace, unless the member comes from elsewhere."""
-    home = {"team_id": call.workspace.setup.team} if member.team == TEAM_ID else {}
-    return member.payload() | home
-
-
 @methods("users.info", "users:read")
 def _user_info(call: Call) -> Json:
     member = call.workspace.roster.member(call.required("user"))
+    # Its own workspace's id, unless the member comes from elsewhere.
+    home = {"team_id": call.workspace.setup.team} if member.team == TEAM_ID else {}
     locale = {"locale": member.locale} if call.flag("include_locale") else {}
-    return {"user": _described(call, member) | locale}
-
-
-@methods("users.list", "users:read")
-def _user_list(call: Call) -> Json:
-    found, following = call.page(list(call.workspace.roster.members.values()), 1_000)
-    return {
-        "members": [_described(call, member) for member in found],
-        "cache_ts": CREATED,
-        "response_metadata": {"next_cursor": following},
-    }
+    return {"user": member.payload() | home | locale}
 
 
 @methods("usergroups.list", "usergroups:read")

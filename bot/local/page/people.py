@@ -166,7 +166,7 @@ class People:
         if action == "errors":
             return dict(answer.get("errors", {}))
         if action == "update":
-            views.update(view_id, "", answer["view"], "")
+            views.update(view_id, answer["view"])
         elif action == "push":
             views.show(user, answer["view"], parent=view_id)
         else:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from bot.local import Strictness
+from bot.local.model.errors import ApiError
 from bot.local.page.people import People
 from bot.local.workspace import Setup, Workspace
 from tests.support.local_echo import CHAT, HELP, YOU, call, idle, modal, refused
@@ -90,8 +91,7 @@ def test_a6_sessions_have_four_states_and_a_title() -> None:
     where = {"channel_id": HELP, "thread_ts": ts}
     assert refused(workspace, "agents.sessions.rename", **where, title="early") == "session_not_found"
     call(workspace, "agents.sessions.setStatus", **where, status="processing", title="Question")
-    call(workspace, "agents.sessions.rename", **where, title="Better")
-    call(workspace, "assistant.threads.setTitle", **where, title="Best")
+    call(workspace, "agents.sessions.rename", **where, title="Best")
     session = workspace.threads.sessions[(HELP, ts)]
     assert (session.status, session.title) == ("processing", "Best")
     assert refused(workspace, "agents.sessions.setStatus", **where, status="odd") == "invalid_arguments"
@@ -134,23 +134,16 @@ def test_a9_a_modal_opens_by_a_trigger_once_and_in_time() -> None:
     assert refused(late, "views.open", trigger_id=late.views.new_trigger(YOU), view=modal()) == "expired_trigger_id"
 
 
-def test_a9_modals_are_pushed_updated_and_closed_as_a_stack() -> None:
-    workspace = idle()
-    views = workspace.views
-    assert refused(workspace, "views.push", trigger_id=views.new_trigger(YOU), view=modal()) == "not_found"
-    first = call(workspace, "views.open", trigger_id=views.new_trigger(YOU), view=modal() | {"external_id": "x1"})[
-        "view"
-    ]
-    second = call(workspace, "views.push", trigger_id=views.new_trigger(YOU), view=modal("Second"))["view"]
+def test_a9_modals_are_closed_as_a_stack() -> None:
+    views = idle().views
+    first = views.show(YOU, modal())
+    second = views.show(YOU, modal("Second"), parent=first["id"])
     assert (second["root_view_id"], second["previous_view_id"]) == (first["id"], first["id"])
-    changed = call(workspace, "views.update", external_id="x1", view=modal("New"), hash=first["hash"])["view"]
-    assert (changed["id"], changed["title"]["text"]) == (first["id"], "New")
-    assert refused(workspace, "views.update", view_id=first["id"], view=modal(), hash="old") == "hash_conflict"
-    assert refused(workspace, "views.update", view_id="V404", view=modal()) == "not_found"
-    assert refused(workspace, "views.update", view=modal()) == "invalid_arguments"
     views.close(second["id"], whole_stack=True)
     views.close("V404")
     assert not views.open
+    with pytest.raises(ApiError, match="not_found"):
+        views.update(first["id"], modal())
 
 
 def test_a10_the_home_is_published_per_user_and_guarded_by_its_hash() -> None:

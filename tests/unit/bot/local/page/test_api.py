@@ -63,7 +63,7 @@ async def test_i1_another_site_cannot_drive_the_page() -> None:
         for path in ("/", "/docs/a.md", "/static/app.js"):
             async with session.get(workspace.url + path, headers={"Host": "evil.example"}) as answer:
                 assert answer.status == 403
-        async with session.post(f"{workspace.api_url}api.test", headers={"Host": "slack.local"}) as answer:
+        async with session.post(f"{workspace.api_url}auth.test", headers={"Host": "slack.local"}) as answer:
             assert answer.status == 200
         assert workspace.messages(HELP) == []
         assert (await act(session, workspace, "post", message, Origin=workspace.url))[0] == 200
