@@ -7,10 +7,12 @@ import importlib
 import random
 import statistics
 import time
+import tomllib
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from itertools import chain, cycle
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import aiohttp
@@ -215,31 +217,7 @@ async def _raw(url: str) -> None:
             reader.feed(chunk)
 
 
-_WORDS: Final = {
-    "system": ("billing ledger", "search cluster", "payment gateway", "mail relay", "image store", "event queue"),
-    "owner": ("Platform", "Data", "Finance", "Support", "Security", "Network", "Storage", "Mobile", "Legal"),
-    "verb": ("restarts", "drains", "reloads", "rotates", "archives", "verifies", "migrates", "compacts"),
-    "things": ("expired sessions", "stale indexes", "old certificates", "failed uploads", "cold partitions"),
-    "weekday": ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday"),
-    "month": ("January", "February", "March", "April", "June", "July", "August", "September", "October"),
-}
-_FACTS: Final = (  # as a source has it, and in other words
-    ("The {system} {verb} {things} every {n} minutes", "Every {n} minutes the {system} {verb} {things}"),
-    ("The {owner} team owns the {system} of `{host}`", "The {system} of `{host}` belongs to the {owner} team"),
-    (
-        "At most {n} percent of the {things} may be lost when the {system} of `{host}` stops",
-        "When the {system} of `{host}` stops, no more than {n} % of the {things} may be lost",
-    ),
-    (
-        "The {system} was moved to `{host}` on {day} {month} {year}",
-        "On {day} {month} {year} the {system} was moved to `{host}`",
-    ),
-    (
-        "On {weekday} at {hour}:30 the {system} {verb} {things} for the {owner} team of `{host}`",
-        "On {weekday}, from {hour}:30, the {system} {verb} {things} for the {owner} team of `{host}`",
-    ),
-)
-_FILLER: Final = "If the {things} grow faster than usual, the person on call of `{host}` tells the {owner} channel."
+_TEXTS: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 _PAGES: Final = 8
 _PAGE_LENGTH: Final = 2000
 _FACT_LENGTH: Final = 110
@@ -254,7 +232,7 @@ def turn(number: int, *, length: int = 2000, reworded: bool = False) -> Draft:
     """
     chance = random.Random(number)  # noqa: S311 - the same texts in every run
     each = min(1 + length // (_FACT_LENGTH * _PAGES), _PAGE_LENGTH // 200)
-    pages = [[_filled(chance, *chance.choice(_FACTS)) for _ in range(each)] for _ in range(_PAGES)]
+    pages = [[_filled(chance, *chance.choice(_TEXTS["facts"])) for _ in range(each)] for _ in range(_PAGES)]
     told = (
         f"{page[at][reworded]} [{n}]" for at in cycle(range(each)) for n, page in enumerate(pages, start=1)
     )  # an endless round of every source's facts
@@ -269,7 +247,7 @@ def turn(number: int, *, length: int = 2000, reworded: bool = False) -> Draft:
 
 def _source(number: int, facts: Sequence[Sequence[str]], chance: random.Random) -> Source:
     """A page that holds the facts between other sentences."""
-    fillers = [_filled(chance, _FILLER)[0] for _ in range(len(facts) + _PAGE_LENGTH // 60)]
+    fillers = [_filled(chance, _TEXTS["filler"])[0] for _ in range(len(facts) + _PAGE_LENGTH // 60)]
     pairs = chain.from_iterable(zip((f"{fact}." for fact, _ in facts), fillers, strict=False))
     text = "\n\n".join([*pairs, *fillers[len(facts) :]])[:_PAGE_LENGTH]
     (title,) = _filled(chance, "Handbook of the {system}")
@@ -278,7 +256,7 @@ def _source(number: int, facts: Sequence[Sequence[str]], chance: random.Random) 
 
 def _filled(chance: random.Random, *templates: str) -> tuple[str, ...]:
     """The templates, all with the same values."""
-    picked = {name: chance.choice(words) for name, words in _WORDS.items()}
+    picked = {name: chance.choice(words) for name, words in _TEXTS["words"].items()}
     host = f"{chance.choice('abcdefgh')}{chance.randrange(10_000)}-{chance.randrange(1_000)}"
     numbers = {"n": chance.randrange(2, 95), "day": chance.randrange(1, 28), "year": chance.randrange(1990, 2026)}
     hour = chance.randrange(10, 19)
