@@ -36,7 +36,6 @@ from bot.events.admin_commands import AdminChat
 from bot.events.catch_up import CatchingUp, Served
 from bot.events.enqueue import Enqueuer
 from bot.events.home import home_figures
-from bot.events.interactions import Complaint, Feedback
 from bot.events.listeners import Services, register
 from bot.gates.flow import Flow
 from bot.gates.handoff import offers_human
@@ -201,10 +200,10 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         stack.push_async_callback(mailbox.aclose)
         stores = stores_over(redis, mailbox, _limits(settings), prefix=prefix)
         observers.tokens_used = stores.budgets.used
+        access = Access(**{name: getattr(settings, name) for name in Access.__slots__})  # settings of the same names
         team_bots = _TeamBots(
-            redis=redis, engine=engine, observers=observers, access=_access(settings), stores=stores,
-            prompts=prompts, prefix=prefix, settings=settings, timeouts=timeouts,
-            circuits=[engine.breaker],
+            redis=redis, engine=engine, observers=observers, access=access, stores=stores,
+            prompts=prompts, prefix=prefix, settings=settings, timeouts=timeouts, circuits=[engine.breaker],
         )  # fmt: skip
         slack = await stack.enter_async_context(open_slack(settings, redis, team_bots.open, prefix=prefix))
         workspaces = slack.workspaces
@@ -216,7 +215,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         if slack.installing is not None:
             heed_uninstalling(app, slack.installing.installations)
         tasks = await stack.enter_async_context(beside())
-        listeners = register(app, team_bots.services(settings.admins, workspaces, turns.cancel), tasks)
+        listeners = register(app, team_bots.services(workspaces, turns.cancel), tasks)
         app_token = settings.slack_app_token.get_secret_value()
         front = SocketFront(app, app_token, first_pause_s=timeouts.socket_pause_s) if socket else None
         catching_up = CatchingUp(
@@ -298,14 +297,13 @@ class _TeamBots:
             tell_dead=flow.tell_dead,
         )
 
-    def services(self, admins: frozenset[str], workspaces: Workspaces, cancel: Cancel) -> Services:
+    def services(self, workspaces: Workspaces, cancel: Cancel) -> Services:
         """What the listeners of all workspaces hand things to."""
-        stores = self.stores
-        served = Served(self.redis, prefix=self.prefix)
-        enqueuer = Enqueuer(stores, cancel, self.access, served)
+        stores, observers = self.stores, self.observers
+        enqueuer = Enqueuer(stores, cancel, self.access, Served(self.redis, prefix=self.prefix))
         admin_chat = AdminChat(
             enqueuer.receive,
-            admins=admins,
+            admins=self.settings.admins,
             pausing=stores.pausing,
             cancellations=stores.cancellations,
             delivery_of=workspaces.delivery_of,
@@ -314,20 +312,16 @@ class _TeamBots:
             access=self.access,
             thread_modes=stores.thread_modes,
             store=admin_chat.receive,
-            feedback=self._judged,
-            record=self.observers.records.load,
-            complaint=self._complained,
+            feedback=lambda found: observers.feedback(found.turn_id, found.user, good=found.good),
+            record=observers.records.load,
+            complaint=lambda found: observers.complaint(
+                found.turn_id, found.user, reasons=found.reasons, said=found.said
+            ),
             figures=self._figures,
             delivery_of=workspaces.delivery_of,
             language_of=workspaces.language_of,
-            count=self.observers.slack_event,
+            count=observers.slack_event,
         )
-
-    async def _judged(self, found: Feedback) -> None:
-        await self.observers.feedback(found.turn_id, found.user, good=found.good)
-
-    async def _complained(self, found: Complaint) -> None:
-        await self.observers.complaint(found.turn_id, found.user, reasons=found.reasons, said=found.said)
 
     async def _figures(self, user: str, language: str | None) -> HomeFigures:
         examples = () if self.prompts is SUGGESTED_PROMPTS else [prompt["message"] for prompt in self.prompts]
@@ -347,18 +341,6 @@ def _turns_per_workspace(settings: Settings, concurrency: int) -> int:
 async def _always() -> bool:
     """Over HTTP events can always arrive."""
     return True
-
-
-def _access(settings: Settings) -> Access:
-    return Access(
-        allow_users=settings.allow_users,
-        deny_users=settings.deny_users,
-        allow_channels=settings.allow_channels,
-        deny_channels=settings.deny_channels,
-        allow_bots=settings.allow_bots,
-        allow_external=settings.allow_external,
-        allow_guests=settings.allow_guests,
-    )
 
 
 def _limits(settings: Settings) -> Limits:

@@ -103,10 +103,6 @@ Switch = Annotated[bool, BeforeValidator(_switch)]
 Amount = Annotated[int, BeforeValidator(_amount)]
 
 
-class SettingsError(WrongUse):
-    """Settings that cannot be used; the text names each variable and how to mend it."""
-
-
 def _env(name: str, default: Any, **limits: Any) -> Any:
     return Field(default, validation_alias=AliasChoices(name), **limits)
 
@@ -223,10 +219,10 @@ class Settings(BaseSettings):
 
 
 def load_settings(**overrides: Any) -> Settings:
-    """The settings in force. ``overrides`` are fields that a command's options set. Raises ``SettingsError``."""
+    """The settings in force. ``overrides`` are fields that a command's options set. Raises ``WrongUse``."""
     settings, faults = read_settings()
     if faults:
-        raise SettingsError(refusal(faults))
+        raise WrongUse(refusal(faults))
     return settings.model_copy(update={name: value for name, value in overrides.items() if value is not None})
 
 
@@ -251,7 +247,7 @@ def read_settings() -> tuple[Settings, dict[str, str]]:
     try:
         return Settings(**options), faults
     except ValidationError as error:  # without the file, what the environment holds was not looked at yet
-        raise SettingsError(refusal(faults | _faults(error))) from None
+        raise WrongUse(refusal(faults | _faults(error))) from None
 
 
 def unread_lines() -> list[int]:
@@ -320,9 +316,9 @@ def require_folders(folders: Iterable[Path]) -> None:
 
 
 def check_addresses(settings: Settings) -> Settings:
-    """The same settings. Raises ``SettingsError`` naming each variable that is no web address."""
+    """The same settings. Raises ``WrongUse`` naming each variable that is no web address."""
     if wrong := wrong_addresses(settings):
-        raise SettingsError(refusal(wrong))
+        raise WrongUse(refusal(wrong))
     return settings
 
 

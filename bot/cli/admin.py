@@ -135,10 +135,8 @@ def _letter_json(letter: DeadLetter) -> dict[str, Any]:
     """What an operator may see of a letter. ``length`` counts the characters of what the person wrote."""
     from bot.slack.message import Incoming
 
-    try:
-        length = len(Incoming.from_json(letter.body).text)
-    except ValueError:
-        length = len(letter.body)
+    incoming = Incoming.in_body(letter.body)
+    length = len(incoming.text if incoming else letter.body)
     names = {"id": letter.entry_id, "thread": letter.thread, "message_id": letter.id}
     age_s = max(0, round(time.time() - letter.died_at))
     return {**names, "reason": letter.reason, "tries": letter.tries, "age_s": age_s, "length": length}

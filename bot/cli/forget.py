@@ -138,12 +138,12 @@ class Forgetting:
             if key.kind == "mb":
                 entries = [str(entry) for entry in await self.redis.lrange(key.name, 0, -1)]
                 for entry in reversed(entries):  # the one in hand last: none of the others shall be begun
-                    if wanted(_read(entry), key.about):
+                    if wanted(Incoming.in_body(split_entry(entry)[2]), key.about):
                         await self._drop_letter(key, entry)
             elif key.kind == "dead":
                 rows: Any = await self.redis.xrange(key.name)
                 for entry_id, fields in rows:
-                    if wanted(_read(fields["entry"]), fields["thread"]):
+                    if wanted(Incoming.in_body(split_entry(fields["entry"])[2]), fields["thread"]):
                         self.counts["dead letters"] += int(await self.redis.xdel(key.name, entry_id))
 
     async def _drop_letter(self, key: Key, entry: str) -> None:
@@ -196,11 +196,3 @@ class Forgetting:
                 rest = name.partition("}:")[2] if name.startswith("{") else name.removeprefix(f"{self.prefix}:")
                 kind, _, about = rest.partition(":")
                 yield Key(name=name, kind=kind, about=about)
-
-
-def _read(entry: str) -> Incoming | None:
-    """A stored message; None where it cannot be read."""
-    try:
-        return Incoming.from_json(split_entry(entry)[2])
-    except ValueError:
-        return None

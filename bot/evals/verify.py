@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple
+from typing import IO, Any, Final
 
 import structlog
 from pydantic import Field, TypeAdapter
@@ -50,13 +50,6 @@ class LabelledText(Row, TextRow):
 
     passes: bool
     kind: Text = ""
-
-
-class Ruling(NamedTuple):
-    """A labelled text and the verdict on it."""
-
-    row: LabelledText
-    verdict: Verdict
 
 
 _TEXT_ROW: Final = TypeAdapter(TextRow)
@@ -134,12 +127,12 @@ async def evaluate_verifier(paths: Sequence[Path], judge: Judge | None = None) -
     reports, options = [], Draft(text="")
     for path in paths:
         rows = read_rows(path, LabelledText)
-        report = scored([Ruling(row, await verdict_on(row.draft(options), judge)) for row in rows])
+        report = scored([(row, await verdict_on(row.draft(options), judge)) for row in rows])
         reports.append({"file": path.name, **report})
     return reports
 
 
-def scored(rulings: Sequence[Ruling]) -> dict[str, Any]:
+def scored(rulings: Sequence[tuple[LabelledText, Verdict]]) -> dict[str, Any]:
     """False accepts and false rejects, counted, as shares of what should fail and what should pass, and by kind."""
     accepted = [row for row, verdict in rulings if verdict.passed and not row.passes]
     rejected = [(row, verdict) for row, verdict in rulings if row.passes and not verdict.passed]
@@ -157,6 +150,6 @@ def scored(rulings: Sequence[Ruling]) -> dict[str, Any]:
         "rejected": [{"id": row.id, "rules": sorted({e.rule for e in verdict.errors})} for row, verdict in rejected],
         "kinds": {
             kind: {"rows": len(each)} | {name: sum(row.kind == kind for row in found) for name, found in wrong.items()}
-            for kind, each in by_kind(rulings, lambda ruling: ruling.row.kind).items()
+            for kind, each in by_kind(rulings, lambda ruling: ruling[0].kind).items()
         },
     }

@@ -100,8 +100,6 @@ class Call:
         channel = self.channel(name)
         if BOT_USER not in channel.members:
             raise ApiError(error="not_in_channel")
-        if channel.is_archived:
-            raise ApiError(error="is_archived")
         return channel
 
     def message(self) -> Message:

@@ -10,7 +10,7 @@ from typing import Final
 
 from aiohttp import web
 
-from bot.local.api import assistant, chat, conversations, streams, team
+from bot.local.api import assistant, chat, reading, streams
 from bot.local.api.call import Call, Methods, read_values
 from bot.local.consent import EXCHANGE, Consent
 from bot.local.model.errors import ApiError
@@ -18,7 +18,7 @@ from bot.local.model.faults import ApiCall, Fault
 from bot.local.model.roster import Json
 from bot.local.workspace import Workspace
 
-METHODS: Final = Methods(chat.methods | streams.methods | conversations.methods | team.methods | assistant.methods)
+METHODS: Final = Methods(chat.methods | streams.methods | reading.methods | assistant.methods)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,7 +36,6 @@ class Member:
     is_admin: bool = False
     is_restricted: bool = False
     is_ultra_restricted: bool = False
-    deleted: bool = False
     team: str = TEAM_ID
     locale: str = "en-US"
 
@@ -48,7 +47,7 @@ class Member:
     def payload(self) -> Json:
         """The user object of ``users.info``."""
         spellings = ("real_name", "display_name", "real_name_normalized", "display_name_normalized")
-        flags = ("deleted", "is_admin", "is_restricted", "is_ultra_restricted", "is_bot")
+        flags = ("is_admin", "is_restricted", "is_ultra_restricted", "is_bot")
         app = {"api_app_id": APP_ID, "bot_id": BOT_ID} if self.is_bot else {}
         profile = {"title": self.title, "team": self.team, **dict.fromkeys(spellings, self.name), **app}
         return {
@@ -61,7 +60,7 @@ class Member:
             "tz_offset": 0,
             "profile": profile,
             **{name: getattr(self, name) for name in flags},
-            **dict.fromkeys(("is_owner", "is_primary_owner", "is_app_user"), False),
+            **dict.fromkeys(("deleted", "is_owner", "is_primary_owner", "is_app_user"), False),
             **({"is_stranger": True} if self.team != TEAM_ID else {}),
             "updated": CREATED,
         }
@@ -77,11 +76,10 @@ class Channel:
     topic: str = ""
     members: set[str] = field(default_factory=set)
     is_ext_shared: bool = False
-    is_archived: bool = False
 
     def payload(self) -> Json:
         """The conversation object of ``conversations.info``, as the bot sees it."""
-        shared = {"id": self.id, "created": CREATED, "is_archived": self.is_archived, "is_org_shared": False}
+        shared = {"id": self.id, "created": CREATED, "is_archived": False, "is_org_shared": False}
         if self.kind == "im":
             others = sorted(self.members - {BOT_USER})
             return {**shared, "is_im": True, "user": others[0] if others else BOT_USER, "is_user_deleted": False}

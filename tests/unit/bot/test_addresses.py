@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.settings import SettingsError, check_addresses, is_web_address
+from bot.errors import WrongUse
+from bot.settings import check_addresses, is_web_address
 from tests.support.orion_running import settings_in
 
 
@@ -25,7 +26,7 @@ def test_what_is_none(text: str) -> None:
 
 def test_every_wrong_one_is_named_and_no_password_shown(tmp_path: Path) -> None:
     settings = settings_in(tmp_path, "", openai_base_url="me:hunter2@host", slack_api_url="slack")
-    with pytest.raises(SettingsError, match=r"OPENAI_BASE_URL(.|\n)*SLACK_API_URL") as refused:
+    with pytest.raises(WrongUse, match=r"OPENAI_BASE_URL(.|\n)*SLACK_API_URL") as refused:
         check_addresses(settings)
     assert "hunter2" not in str(refused.value)
 
@@ -33,7 +34,7 @@ def test_every_wrong_one_is_named_and_no_password_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["docs_url", "git_url", "git_docs_url", "slack_exports_url"])
 def test_a7_what_links_are_made_of_must_make_links(tmp_path: Path, name: str) -> None:
     variable = f"ORION_{name.upper()}"
-    with pytest.raises(SettingsError, match=f"{variable} is no web address; one looks like https://"):
+    with pytest.raises(WrongUse, match=f"{variable} is no web address; one looks like https://"):
         check_addresses(settings_in(tmp_path, "", **{name: "wiki.example.com/handbook"}))
     settings = settings_in(tmp_path, "", **{name: "https://git.example/{repository}/{commit}"})
     assert check_addresses(settings) is settings

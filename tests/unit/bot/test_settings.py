@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.settings import SettingsError, load_settings, read_settings, unknown_names, unread_lines
+from bot.errors import WrongUse
+from bot.settings import load_settings, read_settings, unknown_names, unread_lines
 from tests.support.orion_command import variables
 
 
@@ -76,7 +77,7 @@ def test_wrong_value_names_the_variable_in_plain_words(
     name: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(name, value)
-    with pytest.raises(SettingsError) as refused:
+    with pytest.raises(WrongUse) as refused:
         load_settings()
     assert f"  {said}" in str(refused.value)
     assert "Value error" not in str(refused.value)
@@ -99,7 +100,7 @@ def test_h4_a_dotenv_that_is_no_text_leaves_the_environment(tmp_path: Path, monk
     assert unread_lines() == []
     assert unknown_names() == {}
     monkeypatch.setenv("ORION_PORT", "abc")
-    with pytest.raises(SettingsError, match=r"(?s)\.env is no text.*ORION_PORT must be a whole number"):
+    with pytest.raises(WrongUse, match=r"(?s)\.env is no text.*ORION_PORT must be a whole number"):
         read_settings()
 
 

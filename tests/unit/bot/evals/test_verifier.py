@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.errors import WrongUse
-from bot.evals.verify import LabelledText, Ruling, evaluate_verifier, scored
+from bot.evals.verify import LabelledText, evaluate_verifier, scored
 from tests.support.paths import ROOT
 from verification.types import Verdict, Violation
 
@@ -34,10 +34,10 @@ turned sentence, an invention in plain words) is the judge's part, and counted b
 SOURCES = [{"id": 1, "title": "Backups", "text": "Backups are kept for 30 days."}]
 
 
-def ruling(identity: str, *, passes: bool, passed: bool, kind: str = "") -> Ruling:
+def ruling(identity: str, *, passes: bool, passed: bool, kind: str = "") -> tuple[LabelledText, Verdict]:
     violations = () if passed else (Violation(rule="mrkdwn", severity="error"),)
     row = LabelledText(id=identity, text="x", passes=passes, kind=kind)
-    return Ruling(row, Verdict(passed=passed, text="x", violations=violations))
+    return row, Verdict(passed=passed, text="x", violations=violations)
 
 
 def test_f8_wrong_passes_and_wrong_fails_are_counted_by_kind() -> None:

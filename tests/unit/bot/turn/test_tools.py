@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bot.errors import WrongUse
-from bot.settings import Settings, SettingsError, load_settings
+from bot.settings import Settings, load_settings
 from bot.turn.tools import RESERVED, mcp_servers, open_toolbox
 from tests.support.orion_running import settings_in
 
@@ -88,5 +88,5 @@ def test_settings_are_read_from_the_environment(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setenv("ORION_MCP_CONFIG", "~/mcp.json")
     assert load_settings().mcp_config == Path.home() / "mcp.json"
     monkeypatch.setenv("ORION_SEARXNG_URL", "localhost:8888")
-    with pytest.raises(SettingsError, match=r"ORION_SEARXNG_URL must be an address such as"):
+    with pytest.raises(WrongUse, match=r"ORION_SEARXNG_URL must be an address such as"):
         load_settings()

@@ -1,4 +1,4 @@
-"""``conversations.*`` and real-time search: reading what was said, with cursors."""
+"""Everything that an app reads: who is who, what was said in which channel, what was shared, what a search finds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from bot.local.api.call import MOST, Call, Methods
 from bot.local.model.errors import ApiError
 from bot.local.model.messages import Message
-from bot.local.model.roster import BOT_USER, Json
+from bot.local.model.roster import APP_ID, BOT_ID, BOT_USER, TEAM_ID, Json
 from bot.local.workspace import SEARCH_SCOPE, Workspace
 
 HISTORY: Final = ("channels:history", "groups:history", "im:history", "mpim:history")
@@ -74,10 +74,9 @@ def _list(call: Call) -> Json:
     wanted = call.text("types", "public_channel").replace(" ", "").split(",")
     if not set(wanted) <= set(_KINDS):
         raise ApiError(error="invalid_types")
-    kinds, exclude = {_KINDS[one] for one in wanted}, call.flag("exclude_archived")
+    kinds = {_KINDS[one] for one in wanted}
     seen = [one for one in call.workspace.roster.channels.values() if one.kind == "channel" or BOT_USER in one.members]
-    listed = [one for one in seen if one.kind in kinds and not (exclude and one.is_archived)]
-    found, following = call.page(listed, 100)
+    found, following = call.page([one for one in seen if one.kind in kinds], 100)
     return {"channels": [one.payload() for one in found], "response_metadata": {"next_cursor": following}}
 
 
@@ -112,3 +111,47 @@ def _result(workspace: Workspace, message: Message) -> Json:
         "is_author_bot": bool(message.bot_id),
         "permalink": workspace.permalink(message),
     }
+
+
+@methods("auth.test")
+def _auth_test(call: Call) -> Json:
+    setup = call.workspace.setup
+    return {
+        "url": f"{call.workspace.url}/",
+        "team": setup.name,
+        "user": call.workspace.roster.members[BOT_USER].handle,
+        "team_id": setup.team,
+        "user_id": BOT_USER,
+        "bot_id": BOT_ID,
+        "is_enterprise_install": False,
+    }
+
+
+@methods("apps.connections.open")
+def _open_connection(call: Call) -> Json:
+    host = call.workspace.url.removeprefix("http://")
+    return {"url": f"ws://{host}/link/?ticket={call.workspace.sockets.new_ticket()}&app_id={APP_ID}"}
+
+
+@methods("users.info", "users:read")
+def _user_info(call: Call) -> Json:
+    member = call.workspace.roster.member(call.required("user"))
+    # Its own workspace's id, unless the member comes from elsewhere.
+    home = {"team_id": call.workspace.setup.team} if member.team == TEAM_ID else {}
+    locale = {"locale": member.locale} if call.flag("include_locale") else {}
+    return {"user": member.payload() | home | locale}
+
+
+@methods("usergroups.list", "usergroups:read")
+def _user_groups(call: Call) -> Json:
+    shared = {"team_id": TEAM_ID, "is_usergroup": True}
+    groups = call.workspace.roster.groups
+    return {"usergroups": [{"id": key, "name": name, "handle": name, **shared} for key, name in groups.items()]}
+
+
+@methods("files.info", "files:read")
+def _file_info(call: Call) -> Json:
+    stored = call.workspace.files.get(call.required("file"))
+    if stored is None:
+        raise ApiError(error="file_not_found")
+    return {"file": stored.payload, "comments": [], "response_metadata": {"next_cursor": ""}}
