@@ -15,18 +15,15 @@ from typing import Final, TypeVar
 from verification.claims.claims import claims as claims_of
 from verification.draft_view import Reading, sendable
 from verification.evidence.score import SUPPORTED
-from verification.grounding.examine import Grounds, grounds
-from verification.grounding.ground import ground
-from verification.grounding.recite import recite
+from verification.grounding import Grounds, ground, grounds, recite
 from verification.markup import chunks, mrkdwn
 from verification.markup.link_targets import KnownLinks, show_as_code
 from verification.markup.scanner import prose
 from verification.rules import form
 from verification.rules.citations import citation_resolves, cites_sources, normalise
-from verification.rules.coherence import coherent
 from verification.rules.injection import no_injection
 from verification.rules.mentions import no_broadcast
-from verification.rules.relevance import addresses_question, minimum_length, not_empty
+from verification.rules.relevance import addresses_question, coherent, minimum_length, not_empty
 from verification.rules.secrets import no_secrets
 from verification.types import Claim, Draft, Repair, RuleName, Source, Verdict, Violation
 

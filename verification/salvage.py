@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from verification.check import check
-from verification.markup.outline import Unit, outline
+from verification.markup.lines import Unit, outline
 from verification.text.lexicon import compiled
 from verification.types import Claim, Draft, Verdict
 

@@ -9,8 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from bot.evals.rows import Row, Text, read_rows, share
 from verification.evidence.score import SUPPORTED
-from verification.grounding.examine import grounds
-from verification.grounding.ground import ground
+from verification.grounding import ground, grounds
 from verification.types import Claim, Draft, Source
 
 _STEPS = 200

@@ -36,8 +36,7 @@ from bot.stores.turn_records import Recorder, TurnRecords
 from bot.turn.engine import Engine
 from bot.turn.status import WorkingStatus
 from observability.langfuse.connection import Tracer
-from observability.langfuse.tracing import TurnTrace
-from observability.langfuse.types import Attempt, Generation, Issue
+from observability.langfuse.tracing import Attempt, Generation, Issue, TurnTrace
 from observability.metrics import Metrics
 from observability.stats import Stats, TurnFigures
 

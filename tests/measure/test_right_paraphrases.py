@@ -6,8 +6,7 @@ A paraphrase fails if ``ground`` finds an error in it; a suspicion is allowed: i
 from __future__ import annotations
 
 from verification.claims.claims import claims
-from verification.grounding.examine import grounds
-from verification.grounding.ground import ground
+from verification.grounding import ground, grounds
 from verification.types import Draft, Source
 
 PARAPHRASES: tuple[tuple[str, str], ...] = (

@@ -19,8 +19,7 @@ from verification.text.lexicon import all_words, compiled
 from verification.values.amounts import is_result, same_kind
 from verification.values.dates import Moment
 from verification.values.numbers import ORDINALS, RANGE, Quantity
-from verification.values.rates import is_span, seconds
-from verification.values.units import CURRENCIES, UNITS, Unit
+from verification.values.units import CURRENCIES, UNITS, Unit, is_span, seconds
 
 _NEAR = 4  # sentences: with more, any small number follows from something
 _MOST, _MOST_TIMES = 16, 24  # values: every two of them are tried

@@ -111,13 +111,9 @@ def wrong_results(evidence: Evidence) -> Iterator[Finding]:
         said = equation.said
         if said and equation.is_clear and not equation.is_right:
             first, last = equation.operands[0], equation.operands[-1]
-            yield Finding(
-                kind="number",
-                start=said.start,
-                end=said.end,
-                detail=f"{text[first.start : last.end]} is {equation.values()[0]:g}",
-                remedy="Calculate anew, or leave the calculation out.",
-            )
+            detail = f"{text[first.start : last.end]} is {equation.values()[0]:g}"
+            remedy = "Calculate anew, or leave the calculation out."
+            yield Finding(kind="number", span=(said.start, said.end), detail=detail, remedy=remedy)
 
 
 def equations(passage: Passage) -> Iterator[Equation]:

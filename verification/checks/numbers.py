@@ -13,8 +13,7 @@ from verification.evidence.evidence import MOST, SAME_SENTENCE, Certainty, Evide
 from verification.evidence.passages import Passage
 from verification.values.amounts import matches, same_kind
 from verification.values.numbers import ORDINALS, Quantity
-from verification.values.rates import rate_end
-from verification.values.units import UNITS
+from verification.values.units import UNITS, rate_end
 
 _COUNTED = 5  # "the two", "three ways": the source lists what is counted and names no number
 _SPEAKS_OF_IT = 0.5  # below it the next draft would copy the number of something else
@@ -27,7 +26,7 @@ def number_findings(evidence: Evidence) -> Iterator[Finding]:
     mine = evidence.claim.quantities[:MOST]
     known = [quantity for quantity in mine if not quantity.weak and _is_known(quantity, evidence)]
     miscalculated = tuple(wrong_results(evidence))
-    told = {finding.start for finding in miscalculated}
+    told = {finding.span[0] for finding in miscalculated}
     for quantity in mine:
         if quantity.start in told:  # what a source has instead is no help beside a calculation that is wrong
             continue

@@ -13,12 +13,19 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import islice, pairwise, takewhile
 
-from verification.claims.headlines import digits, is_sentence, label_end, opens_with_sentence, own_digits
 from verification.claims.sharing import LISTED, Kind, Sentence, at_the_edges, shared, union
-from verification.claims.small_talk import is_bare_answer, is_interjection, states_nothing
-from verification.evidence.code_lines import pieces
+from verification.claims.small_talk import (
+    digits,
+    is_bare_answer,
+    is_interjection,
+    is_sentence,
+    label_end,
+    opens_with_sentence,
+    own_digits,
+    states_nothing,
+)
 from verification.evidence.passages import readable, sentence_spans
-from verification.markup.lines import CITATION, TextLine, ends_in_colon, lines
+from verification.markup.lines import CITATION, TextLine, ends_in_colon, lines, pieces
 from verification.markup.lines import Kind as LineKind
 from verification.types import Claim
 

@@ -1,7 +1,8 @@
 """Sentences that state nothing: greetings, questions, offers, announcements, admissions of not knowing.
 
 What stands behind a greeting, a colon or a "but" is looked at by itself. In doubt a sentence states something: a claim
-taken for small talk would escape the check.
+taken for small talk would escape the check. So headings, introductions, questions and offers are asked for a number of
+their own, or a whole sentence.
 """
 
 from __future__ import annotations
@@ -33,6 +34,14 @@ _TURN = (
 )
 _ADVICE = r"(?:so |therefore |maybe |perhaps )*(?:{advice})(?:\w+ )?(?:{advised})\w*"
 _ONLY_ANSWER = r"\W*(?:(?:{yes_or_no})\W*)+"
+_FINITE = r"\b(?:{finite})\b|{finite_unparted}"
+_TOPIC = r"\W*(?:{topics})\b|.*\S\s(?:you|we|that|who|which)\s"
+_CLAUSES = re.compile(r",\s+(?:and|so|und|et|y|dan)\s|;\s|[.。；]\s?")
+_NO_FACT = re.compile(r"<[^<>\n]*>|https?://\S+|\[[\d\s,;–-]+\]|:[a-z0-9_+-]{2,30}:")
+_LABEL = re.compile(r"^\W*(?:[^\W\d_]+\s)?\d{1,2}\b(?=\s*[.):–—-]|[\s*_]*$)[\s.):–—*_-]*")
+_COUNTED = r"\b\d{1,2}\s+(?:[^\W\d_]+\s){0,2}(?:{counted})\b|\d{1,2}\s?(?:つ|点|件|步|条|個|个)"
+_DIGITS = re.compile(r"\d+")
+_ANNOUNCED = r"[*_~\s]*(?:{announced})\s?[*_~]*[:：][*_~\s]*"
 
 
 def states_nothing(sentence: str) -> bool:
@@ -90,3 +99,43 @@ def is_interjection(sentence: str) -> bool:
     if len(words) == 2 and is_bare_answer(words[0]):  # noqa: PLR2004  # "Yes, allowed."
         return states_nothing(sentence)
     return len(words) <= 2 and all(word.isascii() or len(word) <= 3 for word in words)  # noqa: PLR2004  # two words
+
+
+def label_end(heading: str) -> int:
+    """Where the label at the head of a heading ends: ``Step 2:``, ``1.``; 0 without one."""
+    match = _LABEL.match(heading)
+    return match.end() if match else 0
+
+
+def announcement_end(sentence: str) -> int:
+    """Where a label ends that only announces what follows ("Short answer:"); 0 without one."""
+    match = compiled(_ANNOUNCED).match(sentence)
+    return match.end() if match else 0
+
+
+def digits(text: str) -> frozenset[str]:
+    """The groups of digits in a text, those of links and citations left out."""
+    return frozenset(_DIGITS.findall(_NO_FACT.sub(" ", text)))
+
+
+def own_digits(text: str) -> frozenset[str]:
+    """The groups of digits that state something: not those of a label ("Step 2") or a mere count ("3 documents")."""
+    if not _DIGITS.search(text):
+        return frozenset()
+    return frozenset(_DIGITS.findall(compiled(_COUNTED).sub(" ", _LABEL.sub("", _NO_FACT.sub(" ", text)))))
+
+
+def is_sentence(heading: str) -> bool:
+    """True if a heading says something, as "Keys never expire" does and "How keys expire" does not."""
+    bare = heading[label_end(heading) :]
+    return (
+        bool(compiled(_FINITE).search(bare))
+        and not compiled(_TOPIC).match(bare)
+        and not bare.rstrip("*_~ ").endswith(("?", "？"))
+    )
+
+
+def opens_with_sentence(introduction: str) -> bool:
+    """True if an introduction says something before it introduces: "Refunds are free, and these are the rules:"."""
+    first, *rest = _CLAUSES.split(introduction, maxsplit=1)
+    return bool(rest and rest[0].strip()) and is_sentence(first)

@@ -27,15 +27,14 @@ Certainty = Literal["certain", "unfounded", "doubtful"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing about a claim that its sources do not bear out. Offsets are those of the claim's own text.
+    """One thing about a claim that its sources do not bear out. ``span`` is that of its words in the claim's own text.
 
     ``certain``: something else stands in its place. ``unfounded``: it stands nowhere and follows from nothing; a judge,
     where there is one, may know better. ``doubtful``: it may be meant otherwise, or follow from what stands there.
     """
 
     kind: Kind
-    start: int
-    end: int
+    span: tuple[int, int]
     detail: str
     remedy: str
     certainty: Certainty = "certain"
@@ -193,7 +192,7 @@ class Evidence:
         detail = f"{words} does not stand in {self.sources_named()}"
         shown = ", show how it follows from what it cites" if certainty == "doubtful" else ""
         remedy = f"Drop {words}{shown}, or cite the source that states it."
-        return Finding(kind=kind, start=span[0], end=span[1], detail=detail, remedy=remedy, certainty=certainty)
+        return Finding(kind=kind, span=span, detail=detail, remedy=remedy, certainty=certainty)
 
     def instead(
         self, kind: Kind, span: tuple[int, int], hit: Hit, said: str, certainty: Certainty = "certain"
@@ -202,4 +201,4 @@ class Evidence:
         words = self.claim.text[slice(*span)].strip()
         detail = f"source [{hit.source.id}] says {said}, not {words}"
         remedy = f"Replace {words} by {said} as source [{hit.source.id}] has it, or drop the sentence."
-        return Finding(kind=kind, start=span[0], end=span[1], detail=detail, remedy=remedy, certainty=certainty)
+        return Finding(kind=kind, span=span, detail=detail, remedy=remedy, certainty=certainty)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from verification.markup import emphasis, links
 from verification.markup import html_tags as tags
-from verification.markup.brackets import Brackets, Place
 from verification.markup.edits import ZERO_WIDTH, Page
+from verification.markup.links import Brackets, Place
 from verification.markup.scanner import TOKEN, CodeSpans
 
 _SPECIAL = re.compile(r"[`<&\\\]\[]|>+|\*+|__+|~~+|://")

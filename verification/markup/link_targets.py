@@ -18,7 +18,7 @@ from propcache.api import cached_property
 
 from verification.markup.edits import Edit, applied, blanked
 from verification.markup.scanner import prose
-from verification.text.windows import around
+from verification.text.words import around
 from verification.types import Draft, Repair
 
 Standing = Literal["resolves", "as_code", "unknown"]

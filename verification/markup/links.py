@@ -1,14 +1,18 @@
-"""Markdown's link syntax: destinations, definitions, footnotes, and the Slack token that each becomes.
+"""Markdown's links, images, definitions and footnotes, from their brackets, and the Slack token that each becomes.
 
-A destination that Slack cannot open stays readable as code behind its label.
+A destination that Slack cannot open stays readable as code behind its label. ``[n]`` citations, ``name[i](x)`` and
+prose in brackets are no links. Open brackets are remembered up to a bound, so any nesting stays linear.
 """
 
 from __future__ import annotations
 
 import html
 import re
+from collections import deque
+from collections.abc import Callable
 from typing import NamedTuple
 
+from verification.markup.edits import Page
 from verification.markup.scanner import SCHEMES
 
 _FLAT = r"(?:[^\s()<>\\]|\\[^\s])"
@@ -28,6 +32,15 @@ DEFINITION = re.compile(
 FOOTNOTE = re.compile(r"\[(\^)(\w[\w.-]{0,40})\](:?)")
 _UNSAFE = {" ": "%20", "|": "%7C", "<": "%3C", ">": "%3E", "`": "%60", "\\": "%5C", "\t": "%20"}
 _UNSAFE_CHARS = re.compile(r"[ |<>`\\\t]")
+_REFERENCE = re.compile(r"\[([^\]\[\n]{0,200})\]")
+_CITED = re.compile(r"\d{1,3}(?:\s*,\s*\d{1,3})*")
+_IMAGE = re.compile(r"(?<!(?<!\\)\\)!\Z")  # a backslash before it makes the sign a mere sign
+_TARGET_SIGN = re.compile(r"[:/.#]")
+_LINE_END_OR_PIPE = re.compile(r"[ \t]*\n[ \t]*|\|")
+_RAW_ANGLE_OR_AMPERSAND = re.compile(r"[<>]|&(?!(?:amp|lt|gt);)")
+_ESCAPES = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
+_LABEL_LIMIT = 2000  # letters: what is longer in brackets is no label, and noise stays linear
+_PIPE = "\u2223"
 
 
 class Destination(NamedTuple):
@@ -70,3 +83,120 @@ def safe(url: str) -> str:
 def key(label: str) -> str:
     """A reference's name as definitions are looked up: case and inner white space do not count."""
     return " ".join(label.split()).casefold()
+
+
+class Place(NamedTuple):
+    """An open bracket (or ``<a>``): where it starts, where its label starts, and how many runs stood before it."""
+
+    start: int
+    label: int
+    runs: int
+    image: bool = False
+    url: str = ""
+
+
+class Brackets:
+    """The open brackets of a stretch. ``settle`` pairs the emphasis inside a label before the label is closed."""
+
+    def __init__(self, page: Page, start: int, end: int, settle: Callable[[int], None]) -> None:
+        self._page, self._text = page, page.text
+        self._start, self._end, self._settle = start, end, settle
+        self._open: deque[Place] = deque(maxlen=64)
+        self.codes: list[tuple[int, int]] = []
+        self.last_token = -1
+
+    def open(self, start: int, runs: int) -> int:
+        """A ``[``: perhaps a footnote's mark, perhaps the start of a label. Returns where to read on."""
+        note = FOOTNOTE.match(self._text, start, self._end) if self._text.startswith("[^", start) else None
+        if note and (note[2].isdigit() or note[2] in self._page.footnotes):
+            self._page.replace("footnote", note.start(1), note.end(1), "")
+            return note.end(2) + 1
+        image = bool(_IMAGE.search(self._text, max(self._start, start - 3), start))
+        self._open.append(Place(start - image, start + 1, runs, image))
+        return start + 1
+
+    def close(self, close: int) -> int:
+        """A ``]``: perhaps the end of a link's label. Returns where to read on."""
+        end = close + 1
+        if not self._open:
+            return end
+        place = self._open.pop()
+        if close - place.label > _LABEL_LIMIT:
+            return end
+        follows = self._text[end] if end < self._end else ""
+        if follows == "(" and (found := destination(self._text, end, self._end)):
+            return self._destination(place, close, found)
+        return self._reference(place, close) if self._page.references else end
+
+    def _destination(self, place: Place, close: int, found: Destination) -> int:
+        """``[label](…)``: a link, an image, or words after a bracket."""
+        before = self._text[place.start - 1] if place.start > self._start else " "
+        if (before.isalnum() or before in "_)]") and not place.image and not _TARGET_SIGN.search(found.url):
+            return close + 1
+        if found.words:
+            return self._words(place, close)
+        if not self._page.is_mrkdwn and not place.image and self.last_token < place.start:
+            self.last_token = place.start
+            return found.end
+        self.link(place, (close, found.end), found.url)
+        return found.end
+
+    def _words(self, place: Place, close: int) -> int:
+        """``[label](some words)`` is no link, but looks like one: the brackets go, the words stay."""
+        if not self._page.is_mrkdwn:
+            return close + 1
+        self._page.fault("link", place.start, close + 1)
+        keep = bool(_CITED.fullmatch(self._text, place.label, close))
+        self._page.edit(place.start, place.label, "[" if keep else "")
+        self._page.edit(close, close + 1, "] " if keep else " ")
+        return close + 1
+
+    def _reference(self, place: Place, close: int) -> int:
+        """``[label][id]``, ``[label][]`` and ``[label]`` where a definition has the name."""
+        label = self._text[place.label : close]
+        name, end = key(label), close + 1
+        if _CITED.fullmatch(label):
+            return end
+        if second := _REFERENCE.match(self._text, end, self._end):
+            name = key(second[1]) or name
+            end = second.end()
+        url = self._page.references.get(name)
+        if url is None:
+            return close + 1
+        self._page.used.add(name)
+        self.link(place, (close, end), url)
+        return end
+
+    def link(self, place: Place, tail: tuple[int, int], url: str) -> None:
+        """Turn a label and its destination into a link; ``tail`` is the stretch from the label's end on."""
+        self._settle(place.runs)
+        nested = self.last_token >= place.label
+        self.last_token = place.start
+        self._page.fault("image" if place.image else "link", place.start, tail[1])
+        if is_address(url):
+            url = f"mailto:{url}"
+        head, foot = self._shape(self._text[place.label : tail[0]], url, nested=nested)
+        self._page.edit(place.start, place.label, head)
+        self._page.edit(tail[0], tail[1], foot)
+        if head.startswith("<"):
+            self._clean_label(place.label, tail[0])
+
+    def _shape(self, label: str, url: str, *, nested: bool) -> tuple[str, str]:
+        """What stands before and after the label."""
+        if not is_absolute(url):
+            shown = url if "`" in url else f"`{url}`"
+            return "", "" if not url or url.startswith("#") else f" ({shown})"
+        url = safe(url)
+        if nested or not label.strip():
+            return "", (" " if nested else "") + f"<{url}>"
+        if not self._page.is_mrkdwn:
+            return "[", f"]({url})"
+        return (f"<{url}|[", "]>") if _CITED.fullmatch(label) else (f"<{url}|", ">")
+
+    def _clean_label(self, start: int, end: int) -> None:
+        """Inside a token a label has no line ends, no second pipe and no raw angle brackets, even in code."""
+        for match in _LINE_END_OR_PIPE.finditer(self._text, start, end):
+            self._page.edit(match.start(), match.end(), _PIPE if match[0] == "|" else " ")
+        while self.codes and self.codes[-1][0] >= start:
+            for match in _RAW_ANGLE_OR_AMPERSAND.finditer(self._text, *self.codes.pop()):
+                self._page.edit(match.start(), match.end(), _ESCAPES[match[0]])

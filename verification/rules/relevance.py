@@ -1,22 +1,34 @@
-"""Whether there is an answer at all, and one to the question: emptiness, length, shared content words.
+"""Whether there is an answer at all, one to the question, and a coherent one. All but emptiness only warns.
 
-Inflections count, and so do synonyms that the titles and headings of the cited sources offer.
+A question is addressed by shared content words: inflections count, and so do synonyms that the titles and headings of
+the cited sources offer.
 """
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from collections.abc import Iterator
 from typing import Final
 
 from verification.draft_view import Reading
 from verification.rules.citations import cited_sources
 from verification.text.language import detect
+from verification.text.lexicon import compiled, values
 from verification.text.words import content_stems
-from verification.types import Source, Violation
+from verification.types import Claim, Source, Violation
 
 _ENOUGH: Final = 50
 _VISIBLE: Final = re.compile("[^\\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\ufffc]")
 _HEADING: Final = re.compile(r"^\s{0,3}#{1,6}\s+(.{1,200})$|^\*{1,2}([^*\n]{1,120})\*{1,2}$", re.MULTILINE)
+_WORD: Final = re.compile(r"[^\W_]+")
+_NUMBER: Final = re.compile(r"(?<![\w.,-])([$€£¥]?)([0-9][0-9.,]{0,20}|[0-9])(?=(\s?(?:%|[^\W\d_]+))?)")
+_CITED: Final = re.compile(r"\[[0-9][0-9, –-]{0,40}\]")
+_LEAST_LETTERS: Final = 20
+# In small letters: "Vitamin A" ends in a name.
+_OPEN_END: Final = r"(?-i:(?:[,(\[{–—]|\s-|\b(?:{open_ends}))$|(?:[、，（「『]|(?:{open_ends_unparted}))$)"
+_PRONOUN: Final = r"(?:{pronouns})\b|{pronouns_unparted}"
+_LANGUAGE_NAMED: Final = r"\b(?:{language_names})\b|{language_names_unparted}"
 
 
 def not_empty(reading: Reading) -> tuple[Violation, ...]:
@@ -55,3 +67,84 @@ def addresses_question(reading: Reading) -> tuple[Violation, ...]:
 def _names(source: Source) -> str:
     """A source's title and its headings."""
     return " ".join([source.title, *(m[1] or m[2] for m in _HEADING.finditer(source.text))])
+
+
+def coherent(reading: Reading) -> tuple[Violation, ...]:
+    """Warnings for repeated sentences, a broken-off end, contradicting numbers and another language."""
+    told = [(claim, _CITED.sub("", claim.text)) for claim in reading.claims]
+    return (
+        *_repeated(reading, told),
+        *_broken_off(reading),
+        *_contradictions(reading, told),
+        *_other_language(reading),
+    )
+
+
+Told = list[tuple[Claim, str]]
+"""The claims, each with its words without citations."""
+
+
+def _repeated(reading: Reading, told: Told) -> Iterator[Violation]:
+    """Sentences that say word for word what an earlier one said."""
+    seen: set[str] = set()
+    for claim, text in told:
+        words = " ".join(_WORD.findall(text.casefold()))
+        if len(words) < _LEAST_LETTERS:
+            continue
+        if words in seen:
+            detail = "This sentence has been said before."
+            yield reading.warning("coherent", (claim.start, claim.end), detail, "Say it once.")
+        seen.add(words)
+
+
+def _broken_off(reading: Reading) -> Iterator[Violation]:
+    """A last line that ends on a word or a sign after which something must follow."""
+    if not reading.prose.strip() or reading.text.rstrip().endswith("`"):
+        return
+    last = reading.prose.rstrip().rsplit("\n", 1)[-1]
+    plain = _CITED.sub("", last).rstrip().rstrip("*_~").rstrip()
+    if compiled(_OPEN_END).search(plain[-_LEAST_LETTERS:]) and len(plain) > 1:
+        end = len(reading.prose.rstrip())
+        span = (end - len(last), end)
+        yield reading.warning("coherent", span, "The answer breaks off here.", "Finish the sentence, or end before it.")
+
+
+def _contradictions(reading: Reading, told: Told) -> Iterator[Violation]:
+    """Two sentences of the same words whose one figure differs."""
+    said: dict[str, set[str]] = defaultdict(set)
+    for claim, text in told:
+        subject, figure = _figure(text)
+        if not figure:
+            continue
+        if said[subject] - {figure}:
+            other = min(said[subject] - {figure})
+            detail = f"The same is said with {other} before and with {figure} here."
+            remedy = "Say which figure holds, or name both sources and that they differ."
+            yield reading.warning("coherent", (claim.start, claim.end), detail, remedy)
+        said[subject].add(figure)
+
+
+def _figure(text: str) -> tuple[str, str]:
+    """The other words and the last figure, empty unless that figure counts something (unit, percent, money)."""
+    last = None
+    for match in _NUMBER.finditer(text):
+        last = match
+    if last is None or not (last[1] or last[3]):
+        return "", ""
+    subject = " ".join(_WORD.findall(f"{text[: last.start()]} # {text[last.end() :]}".casefold()))
+    enough = len(subject) >= _LEAST_LETTERS / 2 and not compiled(_PRONOUN).match(subject)
+    return (subject, last[0].rstrip(".,")) if enough else ("", "")
+
+
+def _other_language(reading: Reading) -> Iterator[Violation]:
+    """An answer in another language than the question, unless the question speaks of languages."""
+    question = reading.draft.question
+    asked = detect(question)
+    if reading.draft.own_words or asked is None or compiled(_LANGUAGE_NAMED).search(question):
+        return
+    given = detect(reading.prose)
+    if given is not None and given != asked:
+        names = values("name")
+        detail = f"The question is in {names[asked]}, the answer in {names[given]}."
+        remedy = f"Answer in {names[asked]}."
+        yield reading.warning("coherent", (0, len(reading.text)), detail, remedy)

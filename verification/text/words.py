@@ -15,6 +15,7 @@ from verification.text.lexicon import all_words, words
 
 _ALGORITHMS = {"en": "english", "de": "german", "fr": "french", "es": "spanish", "id": "indonesian"}
 _TOKEN = re.compile(r"[^\W_]+(?:[’'][^\W\d_]+)?")
+_SPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _CJK = re.compile("[\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 _SUBJECT_CJK = re.compile("[\u3400-\u9fff\uf900-\ufaff々]+|[\u30a1-\u30ff]+")
 _MOST_KEPT = 50_000  # words: some megabytes
@@ -157,3 +158,29 @@ def content_stems(text: str, language: str | None = None) -> frozenset[str]:
     written = [term.word for term in terms(bare, told)]
     found = frozenset(stem for name in ([told] if told else _ALGORITHMS) for stem in stem_list(written, name))
     return frozenset(stem for stem in found if not all_words("function_letters").issuperset(stem))
+
+
+def around(text: str, trigger: re.Pattern[str]) -> Iterator[tuple[int, int]]:
+    """The stretches between blanks or line ends that hold what ``trigger`` finds; with a back-tick, to a line end."""
+    position = 0
+    while match := trigger.search(text, position):
+        at = match.start()
+        start = max(text.rfind(" ", position, at) + 1, text.rfind("\n", position, at) + 1, position)
+        line_end = _find(text, "\n", at)
+        end = _find(text, " ", at, line_end)
+        if text.find("`", start, end) >= 0:
+            end = line_end
+        yield start, end
+        position = max(end, match.end())
+
+
+def _find(text: str, mark: str, start: int, end: int | None = None) -> int:
+    """Where the mark stands first, else the end."""
+    last = len(text) if end is None else end
+    at = text.find(mark, start, last)
+    return last if at < 0 else at
+
+
+def is_spaced(text: str) -> bool:
+    """Whether words can be told by their letters alone: not so in Chinese and Japanese."""
+    return text.isascii() or not _SPACED.search(text)

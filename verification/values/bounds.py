@@ -7,7 +7,7 @@ from functools import cache
 from typing import Literal
 
 from verification.text.lexicon import values
-from verification.text.windows import is_spaced
+from verification.text.words import is_spaced
 
 Bound = Literal["", ">=", "<=", ">", "<", "~"]
 

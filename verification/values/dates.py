@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from verification.text.lexicon import all_words, values
-from verification.text.windows import is_spaced
+from verification.text.words import is_spaced
 
 
 def _numbered(key: str) -> dict[str, int]:

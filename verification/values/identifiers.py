@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from verification.text.windows import around
-from verification.text.words import normalised
+from verification.text.words import around, normalised
 
 Kind = Literal["url", "code", "email", "flag", "version", "path", "name", "code_number", "address"]
 

@@ -117,19 +117,15 @@ _WITHIN = re.compile(r"\bwithin\s$", re.IGNORECASE)
 _A_UNIT = re.compile(r"an? (?P<unit>second|minute|hour|day|week|month|quarter|year)\b(?!['’])", re.IGNORECASE)
 
 
-def a_unit_within(text: str, start: int) -> tuple[float, Unit, int] | None:
-    """One unit, as in "within an hour", where the article counts."""
-    match = _A_UNIT.match(text, start)
-    unit = (
-        UNITS.get(match["unit"].casefold()) if match and _WITHIN.search(text, start - len("within "), start) else None
-    )
-    return (1.0, unit, match.end()) if match and unit else None
+def a_unit(text: str, start: int) -> tuple[float, Unit, int] | None:
+    """How much of a unit begins at ``start`` without a number, which unit, and where the words end.
 
-
-def part_of_a_unit(text: str, start: int) -> tuple[float, Unit, int] | None:
-    """The share, its unit and where the words end, if such a part begins at ``start``."""
-    match = compiled(_PART).match(text, start)
+    A part of one ("half an hour"), or one within which something happens ("within an hour"): there the article counts.
+    """
+    match, share = compiled(_PART).match(text, start), 0.5
+    if match and match["part"].casefold() == "quarter":
+        share = 0.25
+    elif match is None and _WITHIN.search(text, start - len("within "), start):
+        match, share = _A_UNIT.match(text, start), 1.0
     unit = UNITS.get(match["unit"].casefold()) if match else None
-    if match is None or unit is None:
-        return None
-    return 0.25 if match["part"].casefold() == "quarter" else 0.5, unit, match.end()
+    return (share, unit, match.end()) if match and unit else None

@@ -12,24 +12,32 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from verification.text.lexicon import words
-from verification.text.windows import is_spaced
+from verification.text.words import is_spaced
 from verification.values.bounds import Bound, bound
 from verification.values.number_words import (
     CJK_NUMERAL,
     COUNTING,
     ONES,
-    a_unit_within,
+    a_unit,
     fractions,
     is_number_word,
     opening_words,
-    part_of_a_unit,
     read,
     read_cjk,
     weak_words,
 )
-from verification.values.powers import raised, raised_unit
-from verification.values.rates import is_span, period, period_before
-from verification.values.units import CURRENCIES, GLUED_SCALES, SCALES, UNITS, Unit
+from verification.values.units import (
+    CURRENCIES,
+    GLUED_SCALES,
+    SCALES,
+    UNITS,
+    Unit,
+    is_span,
+    period,
+    period_before,
+    raised,
+    raised_unit,
+)
 
 _TOKEN = re.compile(r"\d+|[^\W\d_]+(?:-[^\W\d_]+)*")
 _NUMERAL = re.compile(
@@ -117,7 +125,7 @@ def _at(text: str, token: re.Match[str], language: str) -> Quantity | None:
     word = token.group()
     if word[0].isdigit():
         return _digits(text, token.start())
-    if part := part_of_a_unit(text, token.start()) or a_unit_within(text, token.start()):
+    if part := a_unit(text, token.start()):
         value, unit, end = part
         of = bound(text, token.start(), end)
         return Quantity(start=token.start(), end=end, readings=(value,), unit=unit, bound=of, worded=True)
@@ -140,14 +148,10 @@ def _in_words(text: str, token: re.Match[str], language: str) -> Quantity | None
     if head in weak_words():
         span = (token.start(), token.start() + len(head))
         quantity = _quantity(text, span, (weak_words()[head],), worded=True)
-        return quantity._replace(weak=not (quantity.unit and (head in COUNTING or _is_deadline(head, quantity))))
+        is_deadline = quantity.bound == "<=" and head in ONES  # "within one hour": there the one is a number
+        counts = quantity.unit and (head in COUNTING or (is_deadline and is_span(quantity.unit)))
+        return quantity._replace(weak=not counts)
     return None
-
-
-def _is_deadline(head: str, quantity: Quantity) -> bool:
-    """True for "within one hour": there the one is a number."""
-    spans = quantity.unit is not None and is_span(quantity.unit)
-    return spans and quantity.bound == "<=" and head in ONES
 
 
 def _in_any_language(text: str, token: re.Match[str]) -> Quantity | None:

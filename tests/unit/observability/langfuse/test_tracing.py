@@ -15,8 +15,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from observability.langfuse.connection import Tracer, trace_id_of
-from observability.langfuse.tracing import TurnTrace
-from observability.langfuse.types import Attempt, Generation, Issue
+from observability.langfuse.tracing import Attempt, Generation, Issue, TurnTrace
 from tests.support.langfuse_receiver import LangfuseReceiver
 
 KEYS = itertools.count()

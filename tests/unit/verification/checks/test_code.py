@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verification.check import check
-from verification.checks.code import fillings
+from verification.checks.identifiers import fillings
 from verification.claims.claims import claims
-from verification.evidence.code_lines import is_code, pieces
+from verification.markup.lines import is_code, pieces
 from verification.types import Draft, Source
 
 PAGE = (

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from verification.claims.claims import claims
-from verification.grounding.examine import grounds
-from verification.grounding.ground import ground
+from verification.grounding import ground, grounds
 from verification.types import Draft, Source, Violation
 
 SOURCE = "Requests go to Marta Weiss in Lisbon. The team in Los Angeles uses Kestrel for builds."

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from verification.checks.quotes import quotations
+from verification.checks.wording import quotations
 from verification.claims.claims import claims
-from verification.grounding.examine import grounds
-from verification.grounding.ground import ground
+from verification.grounding import ground, grounds
 from verification.types import Draft, Source, Violation
 
 SOURCE = "The manual says they're never to open the valve before the lamp is green, whatever the pressure is."

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from verification.claims.claims import claims
-from verification.grounding.examine import grounds
-from verification.grounding.ground import ground
+from verification.grounding import ground, grounds
 from verification.types import Draft, Source, Violation
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from verification.claims.headlines import (
+from verification.claims.small_talk import (
     announcement_end,
     digits,
     is_sentence,

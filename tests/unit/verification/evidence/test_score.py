@@ -19,7 +19,7 @@ def evidence(claim: str) -> Evidence:
 
 
 def suspicion(kind: Kind) -> Finding:
-    return Finding(kind=kind, certainty="certain", start=0, end=1, detail="", remedy="")
+    return Finding(kind=kind, certainty="certain", span=(0, 1), detail="", remedy="")
 
 
 def test_f1_what_the_source_says_scores_high_and_what_it_never_says_nothing() -> None:

@@ -7,8 +7,7 @@ import time
 import pytest
 
 from verification.claims.claims import claims
-from verification.grounding.examine import grounds
-from verification.grounding.ground import ground
+from verification.grounding import ground, grounds
 from verification.types import Claim, Draft, Source, Violation
 
 BACKUPS = Source(

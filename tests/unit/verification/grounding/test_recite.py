@@ -6,9 +6,7 @@ import pytest
 
 from verification.check import check
 from verification.claims.claims import claims
-from verification.grounding.examine import grounds
-from verification.grounding.ground import ground
-from verification.grounding.recite import recite
+from verification.grounding import ground, grounds, recite
 from verification.types import Draft, Repair, Source
 
 SOURCES = (

@@ -1,11 +1,11 @@
-"""verification/markup/outline.py: the units of a text."""
+"""verification/markup/lines.py: the units of a text."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verification.markup.outline import outline
+from verification.markup.lines import outline
 
 
 def shape(text: str) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""verification/text/windows.py: what is passed over could not have held what is looked for."""
+"""verification/text/words.py, `around`: what is passed over could not have held what is looked for."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from verification.markup import link_targets as targets
 from verification.rules import injection
 from verification.text.lexicon import compiled
-from verification.text.windows import around
+from verification.text.words import around
 from verification.values import identifiers
 
 PIECES = (

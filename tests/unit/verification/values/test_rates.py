@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from verification.values.rates import period, period_before, rate_end
-from verification.values.units import UNITS
+from verification.values.units import UNITS, period, period_before, rate_end
 
 
 def test_f9_an_amount_may_be_one_for_each_span_of_time() -> None:

@@ -1,1 +1,0 @@
-"""Whether every claim stands in what it cites."""
