@@ -112,7 +112,7 @@ def _message(progress: Progress, phrase: str, lines: Iterable[str] = ()) -> Answ
     parts = [say(phrase, language), *lines]
     if near:
         parts += ["", say("nearest", language), *(f"• {_link(source)}" for source in near)]
-    parts += ["", say("try_rephrase", language)]
+    parts += ["", say("try_keyless" if progress.model.quotes_only else "try_rephrase", language)]
     text = "\n".join(parts)
     return Answer(text=text, chunks=(text,), sources=near)
 

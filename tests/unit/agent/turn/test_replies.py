@@ -5,6 +5,7 @@ from __future__ import annotations
 from agent.budget import Budget
 from agent.model.prompts import NOT_FOUND
 from agent.outcome import Failed, Refused
+from agent.quoting.model import ExtractiveModel
 from agent.thread.state import ThreadState
 from agent.turn.loop import run_turn
 from tests.support.fakes import Listener, PassageTool, ScriptedModel, question
@@ -62,3 +63,17 @@ async def test_i2_nothing_of_a_document_but_its_escaped_title_is_shown() -> None
 async def test_i3_what_people_said_in_the_thread_is_not_named_as_a_document() -> None:
     answer = await refused(page("Earlier", origin="thread"), page("Office", "Coffee is free."))
     assert lines(answer) == [f"• <{HOST}/office|Office>"]
+
+
+async def test_f4_a_refusal_without_a_model_says_that_there_is_none() -> None:
+    outcome, _ = await run_turn(
+        question("Quantos pedidos posso enviar por minuto?"),
+        ThreadState(),
+        model=ExtractiveModel(),
+        tools={"search": PassageTool(page("Office"))},
+        budget=Budget(),
+        emit=Listener(),
+    )
+    assert isinstance(outcome, Refused)
+    assert "No language model is connected" in outcome.answer.text
+    assert "No language model" not in (await refused(page("Office"))).text
