@@ -18,7 +18,7 @@ from verification.claims.small_talk import announcement_end
 from verification.evidence.evidence import Cited, Evidence, Finding
 from verification.evidence.passages import Passage, analyse
 from verification.evidence.score import SUPPORTED, score
-from verification.evidence.verbatim import is_quoted, is_recited
+from verification.evidence.verbatim import is_quoted, is_recited, is_row_read_out, unwrapped
 from verification.markup.link_targets import normal
 from verification.rules.citations import Citation, citations
 from verification.rules.injection import orders_in, without_orders
@@ -71,9 +71,15 @@ class Grounds:
         return not claim.code and is_recited(claim.text, texts, lambda url: normal(url) in self.urls)
 
     def quotes(self, evidence: Evidence) -> bool:
-        """Whether a sentence of a cited source has the claim's words; all of them, where a judge could tell more."""
-        told = [hit.text for hit in evidence.hits]
-        return is_quoted(evidence.claim.text, told, whole=self.judged)
+        """Whether a sentence of a cited source has the claim's words (all of them, where a judge could tell more).
+
+        Or whether it stands there over the end of a line, or as the row of a table.
+        """
+        claim, told = evidence.claim.text, [hit.text for hit in evidence.hits]
+        if is_quoted(claim, told, whole=self.judged):
+            return True
+        texts = [source.passage.text for source in evidence.cited]
+        return is_recited(claim, map(unwrapped, texts)) or is_row_read_out(claim, texts)
 
     def evidence(self, claim: Passage, numbers: Iterable[int]) -> Evidence:
         """The claim with the sources it is to be checked against."""

@@ -1,4 +1,4 @@
-"""Tells whether a claim is a quotation: word for word a sentence of a source, or the row of a table made of such.
+"""Tells whether a claim is a quotation: word for word a sentence of a source, a row of a table, or one made of such.
 
 In doubt it is none, and the claim is looked at closely.
 """
@@ -6,7 +6,9 @@ In doubt it is none, and the claim is looked at closely.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from html import unescape
+from itertools import chain, pairwise, zip_longest
 from typing import Final
 
 from verification.evidence.passages import is_broken
@@ -19,6 +21,9 @@ _PARTED: Final = frozenset({". ", "! "})
 _MARKS: Final = " \t*_~"
 _END_MARKS: Final = f"{_MARKS}.。"
 _UNIT: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff]|[^\\W_\u3040-\u30ff\u3400-\u9fff]+")
+_BAR: Final = re.compile(r"(?<!\\)\|")
+_RULE: Final = re.compile(r"[ \t:|-]*-[ \t:|-]*")
+_WRAPPED: Final = re.compile(r"(?<=[^\n]{60})\n(?![\s#|>*+•–-]|\d{1,3}[.)]\s)")
 _LEAST: Final = 8
 _LOOK_BACK: Final = 24
 _TRIES: Final = 4
@@ -42,6 +47,34 @@ def is_quoted(claim: str, sentences: Iterable[str], *, whole: bool) -> bool:
     if not words.strip() or "?" in claim or "？" in claim:
         return False
     return any(words == said if whole else words in said for said in map(_units, sentences))
+
+
+def unwrapped(text: str) -> str:
+    """The text with long lines joined to those they go on in, as a page of paper breaks them."""
+    return _WRAPPED.sub(" ", text)
+
+
+def is_row_read_out(claim: str, texts: Iterable[str]) -> bool:
+    """Whether the claim is a row of a table, each cell behind the name of its column; marks and letter case aside."""
+    words = _units(unescape(_CITED.sub("", claim)))
+    return ":" in claim and any(words == row for text in texts if "|" in text for row in _rows_read_out(text))
+
+
+def _rows_read_out(text: str) -> Iterator[str]:
+    names: list[str] = []
+    for above, line in pairwise(text.splitlines()):
+        if "|" not in line:
+            names = []
+        elif _RULE.fullmatch(line):
+            names = _cells(above)
+        elif names:
+            cells = _cells(line)
+            pairs = zip_longest(names[: len(cells)], cells, fillvalue="")
+            yield _units(" ".join(chain.from_iterable((name, cell) for name, cell in pairs if cell)))
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in _BAR.split(line.strip().removeprefix("|").removesuffix("|"))]
 
 
 def _units(text: str) -> str:

@@ -97,3 +97,37 @@ def test_f1_what_the_source_says_is_supported_in_full() -> None:
     assert verdict.passed
     assert {claim.supported for claim in verdict.claims} == {"yes"}
     assert sum(claim.score == 1.0 for claim in verdict.claims) > 10
+
+
+PLANS = """The plans:
+
+| Plan | Requests per minute | Price | Notes |
+| :--- | ---: | --- | --- |
+| Team | 600 | 20 € | has a *seat* |
+| R&D | 60 | | |
+
+Keys are made for one service and one environment, and expire after
+90 days. Ask the platform team.
+"""
+
+
+def test_f1_a_row_read_out_and_a_sentence_over_two_lines_are_quotations() -> None:
+    def settled(*claims: str) -> list[str]:
+        text = "\n".join(f"- {claim} [1]" for claim in claims)
+        source = Source(id=1, title="Plans", url="", text=PLANS)
+        return [claim.settled_by for claim in check(Draft(text=text, sources=(source,), judged=True)).claims]
+
+    assert set(
+        settled(
+            "Plan: Team; Requests per minute: 600; Price: 20 €; Notes: has a seat",
+            "*Plan: R&amp;D; Requests per minute: 60*",
+            "Keys are made for one service and one environment, and expire after 90 days.",
+        )
+    ) == {"quotation"}
+    others = (
+        "Plan: Team; Requests per minute: 60",
+        "Plan: Team; Requests per minute: 600; Price: 20 €",
+        "Plan: R&amp;D; Price: 60",
+        "Keys are made for one service and one environment.",
+    )
+    assert "quotation" not in settled(*others)
