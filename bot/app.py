@@ -70,8 +70,7 @@ from bot.turn.queue_position import Queueing
 
 log = structlog.get_logger()
 Answer = TypeVar("Answer")
-PATIENCE_S = 2.0
-"""How long a page waits for Redis."""
+PATIENCE_S = 2.0  # how long a page waits for Redis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,8 +16,7 @@ from typing import Final
 
 from bot.evals.bench_bots import HERE, InstantModel, RunningBot, orion, started
 
-EVENTS: Final = {"agno": "/slack/events"}
-"""Peers that take events over HTTP, and where."""
+EVENTS: Final = {"agno": "/slack/events"}  # peers that take events over HTTP, and where
 
 
 async def main(rounds: int, alone: int, burst: int) -> None:

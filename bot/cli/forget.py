@@ -88,8 +88,7 @@ class Forgetting:
     redis: Redis
     mailbox: Mailbox
     prefix: str = "orion"
-    patience_s: float = 30.0
-    """How long a running turn is waited for: longer than the lease of a worker that died."""
+    patience_s: float = 30.0  # how long a running turn is waited for: longer than the lease of a worker that died
     counts: Counter[str] = field(default_factory=Counter)
     running: list[str] = field(default_factory=list)
 

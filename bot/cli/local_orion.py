@@ -38,8 +38,7 @@ HELPERS: Final = "#help"
 _KEY: Final = base64.urlsafe_b64encode(hashlib.sha256(b"local workspace").digest()).decode()
 """Nothing secret is kept with it: the tokens are those of a workspace that only this machine has."""
 SLOW_S: Final = 10.0
-LEASE_S: Final = 5.0
-"""Shorter than in production: a visitor who killed the worker waits so long for the next one."""
+LEASE_S: Final = 5.0  # shorter than in production: a visitor who killed the worker waits so long for the next one
 _TOLD_S: Final = 8.0
 _WILL_KILL: Final = "The next answer breaks off in the middle, as if its worker had died. It is taken up again."
 _KILLED: Final = "The answer broke off, as if its worker had died. In a few seconds it is taken up again."
@@ -55,8 +54,7 @@ class FaultyModel:
     tell: Callable[[str], None]
     seconds: float = 0.0
     kill: Callable[[], None] | None = None
-    killed: str = ""
-    """The message whose turn was lost."""
+    killed: str = ""  # the message whose turn was lost
 
     @property
     def name(self) -> str:

@@ -53,10 +53,8 @@ class Wrong(NamedTuple):
     remedy: str
 
 
-Found = str | Wrong
-"""How a thing stands; an empty text where there is nothing to say."""
-Look = Callable[[Settings, float], Awaitable[Found]]
-"""Looks at one thing for at most so many seconds."""
+Found = str | Wrong  # how a thing stands; an empty text where there is nothing to say
+Look = Callable[[Settings, float], Awaitable[Found]]  # looks at one thing for at most so many seconds
 
 
 class CheckLine(NamedTuple):
@@ -80,8 +78,7 @@ class CheckLine(NamedTuple):
 ANSWER_TOKENS: Final = 16
 CONTEXT_NEEDED: Final = 10_000
 """Tokens: instructions and tools, 6,000 of sources, the conversation, and room for an answer."""
-NAMED: Final = 5
-"""So many of what is wrong are named."""
+NAMED: Final = 5  # so many of what is wrong are named
 SLACK_AWAY: Final = "Check the network, the proxy and SLACK_API_URL."
 _UPDATE: Final = "Update the app from `orion manifest` and reinstall it."
 _CONTEXT: Final = (

@@ -20,8 +20,7 @@ from bot.errors import WrongUse
 from bot.settings import Settings, unknown_names, unread_lines
 from bot.turn.tools import RESERVED, mcp_servers
 
-ANSWERS_WITHIN_S = 12.0
-"""Enough for a model that has to be loaded first, short enough to be waited for."""
+ANSWERS_WITHIN_S = 12.0  # enough for a model that has to be loaded first, short enough to be waited for
 _SLACK: Final = frozenset({"SLACK_API_URL"})
 _MODEL: Final = frozenset({"OPENAI_BASE_URL"})
 

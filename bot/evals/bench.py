@@ -33,8 +33,7 @@ from verification.check import check
 from verification.markup.mrkdwn import repair
 from verification.types import Draft, Source
 
-_OTHERS: Final = 100_000
-"""From this number on the texts are none of those that other figures are of."""
+_OTHERS: Final = 100_000  # from this number on the texts are none of those that other figures are of
 BOLT: Final = "minimal Bolt bot"
 CONVERTER: Final = "slackify_markdown"
 AIOHTTP: Final = "aiohttp, same decoder"
@@ -62,8 +61,7 @@ class Sizes(NamedTuple):
     chunks: int = 500  # of a streamed answer
 
 
-QUICK: Final = Sizes(rounds=1, alone=2, burst=3, waiting=3, kilobytes=10, chunks=40)
-"""For a look that takes seconds."""
+QUICK: Final = Sizes(rounds=1, alone=2, burst=3, waiting=3, kilobytes=10, chunks=40)  # for a look that takes seconds
 
 
 class Row(NamedTuple):
@@ -220,8 +218,7 @@ async def _raw(url: str) -> None:
 _TEXTS: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 _PAGES: Final = 8
 _PAGE_LENGTH: Final = 2000
-_FACT_LENGTH: Final = 110
-"""Characters of one fact with its mark and its citation, about."""
+_FACT_LENGTH: Final = 110  # characters of one fact with its mark and its citation, about
 
 
 def turn(number: int, *, length: int = 2000, reworded: bool = False) -> Draft:

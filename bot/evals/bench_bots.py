@@ -29,15 +29,12 @@ from bot.local.model.roster import BOT_USER, VISITOR, Channel
 from bot.local.server import LocalWorkspace
 from bot.redis.embedded import connect
 
-HERE: Final = Path(__file__).parents[2] / "bench" / "peers"
-"""Where the other bots are, in the repository."""
-CHANNELS: Final = 500
-"""Questions go round these: Slack takes one post a second in each."""
+HERE: Final = Path(__file__).parents[2] / "bench" / "peers"  # where the other bots are, in the repository
+CHANNELS: Final = 500  # questions go round these: Slack takes one post a second in each
 PAGE: Final = "# Limits\n\nEach API key may make 600 requests a minute.\n"
 ANSWER: Final = "Each API key may make 600 requests a minute [1]."
 QUESTION: Final = f"<@{BOT_USER}> How many requests may an API key make a minute?"
-WARMING: Final = 30
-"""Questions asked of each bot before anything counts."""
+WARMING: Final = 30  # questions asked of each bot before anything counts
 THINKS_S: Final = 3.0
 STARTS_WITHIN_S: Final = 120.0
 ANSWERS_WITHIN_S: Final = 600.0

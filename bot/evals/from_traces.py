@@ -14,8 +14,7 @@ from bot.errors import WrongUse
 from bot.stores.turn_records import TurnRecords
 
 OUTCOMES = ("answered", "partial", "unsourced", "asked", "refused", "failed", "out_of_budget")
-BEFORE_MOST: Final = 5
-"""Turns before a chosen one that come along, where not all are chosen."""
+BEFORE_MOST: Final = 5  # turns before a chosen one that come along, where not all are chosen
 
 
 class Turn(NamedTuple):

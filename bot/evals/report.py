@@ -30,8 +30,7 @@ _HERE: Final = Path(__file__).parent
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _COLUMNS: Final = ("Question", "Result", "Answer", "Documents", "Expected", "Time")
 _EDGES_MS: Final = (0, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, math.inf)
-_LONG: Final = 220
-"""Characters of an answer that stand there unfolded."""
+_LONG: Final = 220  # characters of an answer that stand there unfolded
 
 
 def report_page(run: Run) -> str:

@@ -22,8 +22,7 @@ from bot.evals.files import read_json
 from bot.evals.rows import Given, Text, checked, percentile
 
 DEPTH = 10
-PASSAGES = 2 * DEPTH
-"""A search gives passages; so many hold ten documents nearly always."""
+PASSAGES = 2 * DEPTH  # a search gives passages; so many hold ten documents nearly always
 # As the benchmarks do that these figures are compared with.
 RECALL_DEPTH = 5
 

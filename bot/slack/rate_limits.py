@@ -24,8 +24,7 @@ log = structlog.get_logger()
 Keeps = Literal["", "fresh", "looked_for"]
 """Whether a call that has to wait keeps a place, and whether it is one that nobody can have made before."""
 
-ASK_S: Final = 1.0
-"""How long Redis is asked for; without its word a call goes out and Slack decides."""
+ASK_S: Final = 1.0  # how long Redis is asked for; without its word a call goes out and Slack decides
 
 
 class Pace(NamedTuple):

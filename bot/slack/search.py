@@ -25,8 +25,7 @@ from verification.types import Source
 METHOD: Final = "assistant.search.context"
 SEARCH_S: Final = 10.0
 ASK_S: Final = 3.0
-KNOWN_S: Final = 3600.0
-"""Seconds for which it is remembered whether the workspace grants it."""
+KNOWN_S: Final = 3600.0  # seconds for which it is remembered whether the workspace grants it
 _NOT_GRANTED: Final = frozenset(
     ("missing_scope", "access_denied", "unknown_method", "not_allowed_token_type", "team_access_not_granted")
 )

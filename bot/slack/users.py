@@ -20,8 +20,7 @@ from bot.slack.web_api import DeliveryFailed, SlackCalls
 from verification.text.language import detect
 
 KEPT_S: Final = 3_600
-TOLD_S: Final = 86_400
-"""What only one person sees is gone when their window is: the next day it may be said again."""
+TOLD_S: Final = 86_400  # what only one person sees is gone when their window is: the next day it may be said again
 # Slack answers so about people of another organisation that we share no channel with any more.
 _NOT_OURS: Final = frozenset({"user_not_found", "user_not_visible", "users_not_found"})
 _GONE: Final = "channel_not_found"

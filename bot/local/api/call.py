@@ -18,8 +18,7 @@ from bot.local.workspace import Workspace
 
 Item = TypeVar("Item")
 
-MOST: Final = 1_000
-"""Items on one page at most, whatever ``limit`` says."""
+MOST: Final = 1_000  # items on one page at most, whatever ``limit`` says
 
 
 class Call:

@@ -34,11 +34,9 @@ class Deliveries:
     faults: Faults
     strictness: Strictness
     changed: Callable[[], None]
-    may_go: asyncio.Event = field(default_factory=asyncio.Event)
-    """While it is not set, events are kept back."""
+    may_go: asyncio.Event = field(default_factory=asyncio.Event)  # while it is not set, events are kept back
     log: list[Delivery] = field(default_factory=list)
-    group: asyncio.TaskGroup | None = None
-    """Runs the deliveries; without one, events are recorded only."""
+    group: asyncio.TaskGroup | None = None  # runs the deliveries; without one, events are recorded only
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def stop(self) -> None:

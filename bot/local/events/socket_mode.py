@@ -36,8 +36,7 @@ class SocketMode:
         self._turn = 0
         self.connections: dict[web.WebSocketResponse, dict[str, asyncio.Future[Json | None]]] = {}
         """Open connections, each with the acks that it still owes by envelope id."""
-        self.opened = 0
-        """Connections opened so far, closed ones included."""
+        self.opened = 0  # connections opened so far, closed ones included
 
     def new_ticket(self) -> str:
         """A secret that opens one connection once, as part of the URL that ``apps.connections.open`` returns."""

@@ -15,8 +15,7 @@ from bot.local.model.roster import Json
 
 SESSION_STATES: Final = ("active", "processing", "suspended", "closed")
 
-ThreadId = tuple[str, str]
-"""Channel id and ``thread_ts``."""
+ThreadId = tuple[str, str]  # channel id and ``thread_ts``
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,8 +20,7 @@ TABLE_COLUMNS: Final = 20
 TABLE_TEXT: Final = 10_000
 ELEMENTS: Final = {"context": 10, "actions": 25, "context_actions": 5}
 
-Faults = Iterator[tuple[str, str]]
-"""What is wrong, each with the JSON pointer of its place."""
+Faults = Iterator[tuple[str, str]]  # what is wrong, each with the JSON pointer of its place
 
 
 def too_long(value: object, limit: int, at: str) -> Faults:

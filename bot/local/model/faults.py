@@ -44,10 +44,8 @@ class Faults:
 
     _by_method: dict[str, deque[Fault]] = field(default_factory=dict)
     _released: asyncio.Event = field(default_factory=asyncio.Event)
-    drop_events: int = 0
-    """How many of the next events are lost before they are first sent (Slack then re-sends them)."""
-    duplicate_events: int = 0
-    """How many of the next events are sent twice with the same event id."""
+    drop_events: int = 0  # how many of the next events are lost before they are first sent (Slack then re-sends them)
+    duplicate_events: int = 0  # how many of the next events are sent twice with the same event id
     missing: set[str] = field(default_factory=set)
     """Methods that this workspace does not have, as an older or another Slack-compatible server."""
 
@@ -73,8 +71,7 @@ class Faults:
     """Leaves the next calls without an answer until ``release`` or the end of the workspace."""
     hold = partialmethod(_add, Fault(kind="hold"))
     """Does what the next calls ask only after ``release``: also when the caller has gone by then."""
-    reset = partialmethod(_add, Fault(kind="reset"))
-    """Closes the connection of the next calls before anything happened."""
+    reset = partialmethod(_add, Fault(kind="reset"))  # closes the connection of the next calls before anything happened
     lose_response = partialmethod(_add, Fault(kind="lost_response"))
     """Does what the next calls ask, then closes the connection without an answer."""
 

@@ -13,8 +13,7 @@ from bot.local.model.block_limits import block_faults, text_length
 from bot.local.model.errors import ApiError, invalid
 from bot.local.model.roster import Json
 
-TEXT_KEPT: Final = 40_000
-"""Longer texts are cut, with the warning ``message_truncated``."""
+TEXT_KEPT: Final = 40_000  # longer texts are cut, with the warning ``message_truncated``
 UPDATE_TEXT: Final = 4_000
 """Texts without blocks in ``chat.update``: undocumented, reported from the field as ``msg_too_long``."""
 MARKDOWN: Final = 12_000
@@ -22,8 +21,7 @@ BLOCKS_TEXT: Final = 13_200
 """All text of a message's blocks: undocumented, measured by others (``msg_blocks_too_long``)."""
 MESSAGE_BLOCKS: Final = 50
 VIEW_BLOCKS: Final = 100
-METADATA_BYTES: Final = 16_000
-"""Undocumented; answers ``metadata_too_large`` beyond."""
+METADATA_BYTES: Final = 16_000  # undocumented; answers ``metadata_too_large`` beyond
 
 
 _TIERS: Final = {
@@ -42,8 +40,7 @@ class Strictness:
     """The rates and times in force. Rates as (calls, per seconds), times in seconds."""
 
     rates: bool = True
-    post_burst: int = 5
-    """Posts to one channel before the rate of one a second holds; Slack says only "short bursts"."""
+    post_burst: int = 5  # posts to one channel before the rate of one a second holds; Slack says only "short bursts"
     post_per_second: float = 1.0
     method_rates: dict[str, tuple[int, float]] = field(
         default_factory=lambda: {method: (calls, 60.0) for calls, methods in _TIERS.items() for method in methods}
@@ -55,8 +52,7 @@ class Strictness:
     retry_delays: tuple[float, ...] = (0.0, 60.0, 300.0)
 
 
-LENIENT = Strictness(rates=False)
-"""Slack's sizes and names, but no call rates: for tests that ask quickly."""
+LENIENT = Strictness(rates=False)  # Slack's sizes and names, but no call rates: for tests that ask quickly
 
 
 def check_blocks(blocks: list[Json]) -> None:

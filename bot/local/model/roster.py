@@ -18,8 +18,7 @@ BOT_ID: Final = "B0ORION"
 BOT_USER: Final = "U0ORION"
 VISITOR: Final = "U0YOU"
 ADMIN: Final = "U0ADMIN"
-CREATED: Final = 1_735_689_600
-"""Unix seconds at which the workspace claims to have been made (2025-01-01)."""
+CREATED: Final = 1_735_689_600  # unix seconds at which the workspace claims to have been made (2025-01-01)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
