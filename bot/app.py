@@ -107,7 +107,7 @@ class Orion:
 
     async def metrics(self) -> bytes:
         """The page for Prometheus; the queue's depth and what the index holds are asked for when the page is."""
-        metrics, unknown = self.observers.metrics, math.nan
+        metrics, unknown = self.observers.metrics, math.nan  # a queue that nobody could look at is not empty
         depth = await _soon(self.mailbox.depth())
         metrics.queue(messages=depth.messages if depth else unknown, dead=depth.dead if depth else unknown)
         known = await _soon(knowledge_figures(self.engine.index))

@@ -119,7 +119,7 @@ class Settings(BaseSettings):
     slack_client_id: str = _env("SLACK_CLIENT_ID", "")
     slack_client_secret: SecretStr = _env("SLACK_CLIENT_SECRET", SecretStr(""))
     encryption_keys: SecretStr = _env("ORION_ENCRYPTION_KEYS", SecretStr(""))
-    allow_teams: Names = _env("ORION_ALLOW_TEAMS", frozenset())
+    allow_teams: Names = _env("ORION_ALLOW_TEAMS", frozenset())  # empty: nobody installs it; * says everybody
     openai_api_key: SecretStr = _env("OPENAI_API_KEY", SecretStr(""))
     openai_base_url: str = _env("OPENAI_BASE_URL", "")
     model: str = _env("ORION_MODEL", "")
@@ -128,6 +128,7 @@ class Settings(BaseSettings):
     judge_model: str = _env("ORION_JUDGE_MODEL", "")
     effort: Effort = _env("ORION_EFFORT", "")
     write_effort: Effort = _env("ORION_WRITE_EFFORT", "")
+    # A cold server on a processor needs more than 60 s to its first byte.
     model_timeout_s: float = _env("ORION_MODEL_TIMEOUT_S", 90.0, ge=1)
     turn_timeout_s: float = _env("ORION_TURN_TIMEOUT_S", 180.0, ge=5)
     redis_url: SecretStr = _env("REDIS_URL", SecretStr(""))
@@ -155,11 +156,11 @@ class Settings(BaseSettings):
     home: Path = _env("ORION_HOME", Path(".orion"))
     port: int = _env("ORION_PORT", 3000, ge=0, le=65535)
     turns_per_workspace: int = _env("ORION_TURNS_PER_WORKSPACE", 0, ge=0)
-    max_attempts: int = _env("ORION_MAX_ATTEMPTS", 3, ge=1, le=3)
+    max_attempts: int = _env("ORION_MAX_ATTEMPTS", 3, ge=1, le=3)  # the first retry wins most, a third hardly anything
     source_tokens: int = _env("ORION_SOURCE_TOKENS", 6_000, ge=500, le=100_000)
     general: Literal["label", "refuse"] = _env("ORION_GENERAL", "label")
     link_hosts: Annotated[Names, AfterValidator(_hosts)] = _env("ORION_LINK_HOSTS", frozenset())
-    streams: Switch = _env("ORION_STREAMS", default=False)
+    streams: Switch = _env("ORION_STREAMS", default=False)  # previews of links cannot be switched off in a stream (I2)
     trace_content: Switch = _env("ORION_TRACE_CONTENT", default=True)
     allow_users: Names = _env("ORION_ALLOW_USERS", frozenset())
     deny_users: Names = _env("ORION_DENY_USERS", frozenset())
@@ -290,7 +291,7 @@ def _faults(error: ValidationError) -> dict[str, str]:
     for item in error.errors():
         name = str(item["loc"][0])
         said = _FAULTS[item["type"]].format(**item.get("ctx", {})) if item["type"] in _FAULTS else item["msg"]
-        secret = any(word in name for word in ("TOKEN", "SECRET", "KEY", "REDIS"))
+        secret = any(word in name for word in ("TOKEN", "SECRET", "KEY", "REDIS"))  # REDIS_URL has a password in it
         faults[name] = said if secret else f"{said}, not {item['input']!r}"
     return faults
 
@@ -327,7 +328,7 @@ def wrong_addresses(settings: Settings) -> dict[str, str]:
     wrong = {}
     for name, example in _ADDRESSES.items():
         value = getattr(settings, name)
-        used = value and (name != "langfuse_host" or settings.langfuse_public_key)
+        used = value and (name != "langfuse_host" or settings.langfuse_public_key)  # without a key it is never called
         if used and not is_web_address(value):
             wrong[_alias(Settings.model_fields[name])] = f"is no web address; one looks like {example}"
     return wrong

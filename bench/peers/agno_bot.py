@@ -24,7 +24,7 @@ slack = Slack(
     agent=agent,
     token=os.environ["SLACK_BOT_TOKEN"],
     signing_secret=os.environ["SLACK_SIGNING_SECRET"],
-    streaming=False,
+    streaming=False,  # posted whole, as the others post
 )
 app = AgentOS(agents=[agent], interfaces=[slack], telemetry=False).get_app()
 

@@ -220,6 +220,7 @@ async def _read(redis: Redis, days: int, port: int | None) -> tuple[int | None, 
     from observability.stats import Stats
 
     summary = await Stats(redis, prefix=output.prefix_of(port)).read(days)
+    # Figures of the wrong Orion harm nobody, so this command alone looks on (decision 15).
     if summary.turns or port is not None:
         return port, summary, []
     found = {

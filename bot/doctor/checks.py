@@ -155,7 +155,7 @@ async def handoff(settings: Settings, within_s: float) -> Found:
         return ""
     try:
         async with open_client(token, api_url=settings.slack_api_url) as client, asyncio.timeout(within_s):
-            wrong = await reach(SlackCalls(client, patience_s=0), settings.handoff)
+            wrong = await reach(SlackCalls(client, patience_s=0), settings.handoff)  # a person waits: no second try
     except DeliveryFailed as failure:
         return Wrong(f"Slack does not tell: {failure.reason}", _UPDATE if failure.permanent else SLACK_AWAY)
     except TimeoutError:
@@ -253,6 +253,7 @@ async def vectors(settings: Settings, _: float) -> Found:
     if not settings.semantic:
         return ""
     try:
+        # Knowledge reads the documents; here they are only counted.
         corpus = replace(corpus_of(settings), roots=(), sources=())
         async with open_index(corpus) as (index, _report):
             having, every = await asyncio.to_thread(index.meaning.counts) if index.meaning else (0, 0)

@@ -113,7 +113,7 @@ async def ask_all(settings: Settings, path: Path, docs: Path) -> Run:
     states: dict[str, ThreadState] = {}
     try:
         async with open_engine(settings, corpus) as engine:
-            await make_vectors(engine.meaning)
+            await make_vectors(engine.meaning)  # or the first questions would be asked without search by meaning
             for asked, turn_id in zip(questions, turn_ids, strict=True):
                 # Rows of one thread go on with each other; a row alone begins anew.
                 thread = asked.thread or f"only {asked.id}"
@@ -126,9 +126,10 @@ async def ask_all(settings: Settings, path: Path, docs: Path) -> Run:
         about, figures = {"model": engine.model.name, "file": path.name}, scored(replies)
         shares = {shown: figures[shown] for shown in ("answered_share", "refused_share", "p50_ms", "p95_ms")}
         shares["as_expected_share"] = share(_right(replies), len(replies))
+        # Only now: no figure waits for Langfuse (decision 16).
         pushed = await push(tracer, Experiment(dataset=path.stem, run=name, items=items, shares=shares, about=about))
     finally:
-        await tracer.aclose(deadline_s=1.0)
+        await tracer.aclose(deadline_s=1.0)  # a Langfuse that hangs must not hold the report back
     return Run(file=path.name, model=engine.model.name, began=began, replies=tuple(replies), pushed=pushed)
 
 

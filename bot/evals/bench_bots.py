@@ -167,7 +167,7 @@ async def started(
     command: Sequence[str], environment: Mapping[str, str], folder: Path, *, events: str = ""
 ) -> AsyncIterator[RunningBot]:
     """The bot that ``command`` starts, connected and warm. ``events``: its path over HTTP; without it, Socket Mode."""
-    workspace = LocalWorkspace(strictness=LENIENT)
+    workspace = LocalWorkspace(strictness=LENIENT)  # or Slack's rates would be all that is measured
     for number in range(CHANNELS):
         place = Channel(id=f"C{number:04}", name=f"channel-{number}", members={VISITOR, BOT_USER})
         workspace.workspace.roster.channels[place.id] = place
@@ -181,7 +181,7 @@ async def started(
             "SLACK_APP_TOKEN": workspace.app_token,
             "SLACK_SIGNING_SECRET": workspace.signing_secret,
             "SLACK_API_URL": workspace.api_url,
-            "PATH": os.defpath,
+            "PATH": os.defpath,  # nothing else of ours: a key in the environment would make it another bot
             "HOME": str(folder),
             **environment,
         }
@@ -251,6 +251,7 @@ async def compared(rounds: int, alone: int, burst: int, waiting: int) -> tuple[d
             await other.round(alone, burst)
         kept = ((await redis.info("memory"))["used_memory"] - before) / (one.asked - asked) / 1000
         model.thinks_s = THINKS_S
+        # Fifty are under way at any moment.
         added = [(seconds - THINKS_S) * 1000 for seconds in await one.ask(waiting, apart_s=THINKS_S / 50)]
         more = {"added_p50_ms": percentile(added, 0.5), "added_p95_ms": percentile(added, 0.95), "redis_kb": kept}
         return one.figures() | more, other.figures()

@@ -23,6 +23,7 @@ _LESS_IS_BETTER: Final = frozenset({
 })
 # fmt: on
 _TIMES: Final = frozenset({"p50_ms", "p95_ms"})
+# Where these differ, other questions were asked.
 _SIZES: Final = ("rows", "groups", "should_answer", "should_refuse", "should_pass", "should_fail", "docs", "queries")
 _ROWS_THAT_WENT_WRONG: Final = ("not_as_expected", "accepted", "rejected")
 

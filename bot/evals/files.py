@@ -24,7 +24,7 @@ def read_text(file: str) -> str:
         message = f"{name} is not text: byte {data.index(0)} is 0. Name a text file in UTF-8."
         raise WrongUse(message)
     try:
-        return data.decode("utf-8-sig")
+        return data.decode("utf-8-sig")  # editors on Windows put a mark in front
     except UnicodeDecodeError as error:
         message = (
             f"{name} is not text in UTF-8: byte {error.start} fits nowhere. Save it as UTF-8, or name a text file."

@@ -67,6 +67,7 @@ async def _turns(redis: Redis, prefix: str) -> AsyncIterator[Turn]:
 def write_rows(rows: Iterable[dict[str, Any]], out: Path) -> None:
     """One row a line. Raises ``WrongUse`` where the file is there already."""
     try:
+        # Never over a file that may hold somebody's labels.
         with out.open("x", encoding="utf-8", errors="replace") as lines:
             lines.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     except FileExistsError:

@@ -128,7 +128,7 @@ def _index(folder: Path, database: str) -> Iterator[KnowledgeIndex]:
         return
     from agent.knowledge.index.postgres import PostgresIndex  # noqa: PLC0415 - only where a database is named
 
-    with PostgresIndex(database, schema=f"orion_eval_{uuid4().hex[:12]}") as shared:
+    with PostgresIndex(database, schema=f"orion_eval_{uuid4().hex[:12]}") as shared:  # the index in use stays as it is
         try:
             yield shared
         finally:

@@ -68,7 +68,7 @@ async def verdict_on(draft: Draft, judge: Judge | None = None) -> Verdict:
         opinion = await judge.judge(context)
     except ModelError as failure:
         log.warning("judge_failed", error_type=failure.kind, reason=failure.detail)
-        opinion = Opinion()
+        opinion = Opinion()  # nothing is confirmed by a judge that did not answer: what is open fails
     said = {key_of(claim): opinion.judgements.get(number) for number, claim in enumerate(claims, 1)}
     return judged(verdict, said, draft.sources)
 

@@ -19,8 +19,8 @@ from bot.slack.web_api import DeliveryFailed, LeaseCheck, SlackCalls, no_lease
 
 SESSION_METHOD: Final = "agents.sessions.setStatus"
 RENAME_METHOD: Final = "agents.sessions.rename"
-STATUS_METHOD: Final = "assistant.threads.setStatus"
-LONGEST_TITLE: Final = 200
+STATUS_METHOD: Final = "assistant.threads.setStatus"  # Slack plans to retire it in February 2027 (decision 18)
+LONGEST_TITLE: Final = 200  # Slack's limit
 _MISSING_S: Final = 3_600.0
 # What Slack says where the app is no agent, or a compatible server knows no sessions; anything else is of one thread.
 _MISSING: Final = frozenset(

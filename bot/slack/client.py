@@ -24,7 +24,7 @@ from bot.slack.web_api import DeliveryFailed, SlackCalls
 from observability.loopback import proxy_for
 
 SLACK_API_URL: Final = "https://slack.com/api/"
-_CALL_TIMEOUT_S: Final = 20.0
+_CALL_TIMEOUT_S: Final = 20.0  # for calls without a bound of their own; ``SlackCalls`` ends an attempt after 15 s
 _MOST_CONNECTIONS: Final = 1_000  # of all workspaces; each has at most ``bot.slack.web_api.AT_ONCE``
 
 Authorize = Callable[[str | None], Awaitable[AuthorizeResult | None]]
@@ -59,6 +59,7 @@ async def open_client(token: str, *, api_url: str = SLACK_API_URL) -> AsyncItera
     """A Web API client with a session of its own; ``api_url`` may name another Slack-compatible server."""
     connector = aiohttp.TCPConnector(limit=_MOST_CONNECTIONS)
     timeout = aiohttp.ClientTimeout(total=_CALL_TIMEOUT_S)
+    # Without one the SDK opens a new session, and connection, for each call.
     async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
         yield _client(token, api_url, session)
 
@@ -135,8 +136,8 @@ def build_app(client: AsyncWebClient, authorize: Authorize) -> AsyncApp:
         logger=library_logger(),
         signing_secret="",
         authorize=authorized,  # type: ignore[arg-type]  # None is understood, though the annotation does not say so
-        process_before_response=True,
+        process_before_response=True,  # else Bolt acknowledges first, and a process that dies loses the event
         request_verification_enabled=False,
         ignoring_self_events_enabled=False,
-        attaching_conversation_kwargs_enabled=False,
+        attaching_conversation_kwargs_enabled=False,  # no listener uses what Bolt would attach
     )

@@ -25,12 +25,12 @@ from bot.slack.payload import mapping, objects, string
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from observability.loopback import proxy_for
 
-MOST_FILES: Final = 5
+MOST_FILES: Final = 5  # these four bound what one message costs (I4)
 MOST_BYTES: Final = 10_000_000
 FETCH_S: Final = 15.0
 READ_S: Final = 15.0
 _MOST_HOPS: Final = 3
-_SLACK_HOSTS: Final = ("slack.com", "slack-gov.com", "slack-files.com")
+_SLACK_HOSTS: Final = ("slack.com", "slack-gov.com", "slack-files.com")  # the second one is GovSlack's
 _OK: Final = 200
 _REDIRECTS: Final = range(300, 400)
 _TEXTUAL: Final = frozenset(
@@ -138,6 +138,7 @@ class Attachments:
             raise Unfetched(trouble="away") from None
         try:
             async with asyncio.timeout(READ_S):
+                # A PDF would hold up every other turn.
                 document = await asyncio.to_thread(parse_document, name, data, changed=time.time())
         except (ReadError, TimeoutError):
             raise Unfetched(trouble="unreadable") from None
@@ -205,7 +206,7 @@ def _name(shared: Mapping[str, Any]) -> str:
 
 def _readable_name(known: Mapping[str, Any]) -> str:
     """The name to read it by: what is text by kind is read as text, whatever its suffix. Raises ``Unfetched``."""
-    if string(known, "mode") in {"tombstone", "hidden_by_limit"}:
+    if string(known, "mode") in {"tombstone", "hidden_by_limit"}:  # deleted, or older than a free workspace keeps
         raise Unfetched(trouble="away")
     name, kind = _name(known), string(known, "mimetype")
     if any(name.lower().endswith(suffix) for suffix in SUFFIXES):

@@ -18,7 +18,7 @@ from bot.slack.web_api import DeliveryFailed, SlackCalls, Urgency
 ANSWER_EVENT: Final = "orion_answer"
 WORKING_EVENT: Final = "orion_working"
 NOTICE_EVENT: Final = "orion_notice"
-_STEPS: Final = frozenset({"plan", "task_card"})
+_STEPS: Final = frozenset({"plan", "task_card"})  # the blocks that Slack makes of a stream's task chunks
 HAND_OFF_EVENT: Final = "orion_hand_off"
 _PAGE: Final = 200
 _MOST_PAGES: Final = 20
@@ -107,6 +107,7 @@ class ThreadReader:
         own = await self.own()
         ends = {"oldest": after, "latest": before, "inclusive": True}
         bounds = {name: end for name, end in ends.items() if end != ""}
+        # A question can be answered without its thread: readings leave room for posts under Slack's limits.
         read = {string(one, "ts"): one for one in await self._read(place, bounds, limit, "spare")}
         said = [
             _said(message, own, direct=is_direct(place))
@@ -131,6 +132,7 @@ class ThreadReader:
 
         Of a direct chat the latest page or two, of a thread its first message as well.
         """
+        # By its metadata Orion knows its own posts.
         bounds = {"oldest": oldest, "inclusive": True, "include_all_metadata": True}
         return await self._read(place, bounds, enough, urgency)
 
@@ -142,11 +144,12 @@ class ThreadReader:
         """
         own = await self.own()
         try:
+            # Once a storm of readings kept decided answers waiting: this look keeps its place.
             messages = await self.since(place, question_ts, "must", enough=_PAGE * _MOST_PAGES)
         except DeliveryFailed as failure:
             if failure.reason != "missing_scope":
                 raise
-            _log.warning("delivery_cannot_look", reason=failure.reason)
+            _log.warning("delivery_cannot_look", reason=failure.reason)  # an older manifest must not silence Orion
             return ()
         return tuple(one for one in _as_posted(messages, own, question_ts, streamed) if not one.about)
 

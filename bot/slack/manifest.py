@@ -26,7 +26,7 @@ def manifest(*, url: str = "", slack_search: bool = False) -> dict[str, Any]:
 
     ``slack_search`` also asks for Slack's real-time search over public channels.
     """
-    made = deepcopy(_MANIFEST)
+    made = deepcopy(_MANIFEST)  # who asks next gets the file's again
     made["features"]["agent_view"]["suggested_prompts"] = [dict(prompt) for prompt in SUGGESTED_PROMPTS]
     if slack_search:
         made["oauth_config"]["scopes"]["bot"] = sorted((*BOT_SCOPES, SEARCH_SCOPE))

@@ -34,6 +34,7 @@ class Pace(NamedTuple):
     burst: int
 
 
+# Slack's tiers 2, 3 and 4, which its page on each method names.
 _CALLS_A_MINUTE: Final = {
     20: ("chat.startStream", "chat.stopStream", "conversations.list", "usergroups.list"),
     50: (
@@ -42,9 +43,10 @@ _CALLS_A_MINUTE: Final = {
     ),
     100: ("chat.appendStream", "chat.postEphemeral", "users.info", "files.info", "views.open", "views.publish"),
 }
-_UNKNOWN: Final = Pace(interval_ms=0, burst=1)
+_UNKNOWN: Final = Pace(interval_ms=0, burst=1)  # only Slack's refusals slow such a method down
 # Half of what a minute allows may go out at once.
 PACES: Final[Mapping[str, Pace]] = {
+    # One a second a channel; of "short bursts" Slack tells no figure.
     "chat.postMessage": Pace(interval_ms=1_000, burst=3),
     **{name: Pace(60_000 // calls, calls // 2) for calls, names in _CALLS_A_MINUTE.items() for name in names},
 }
@@ -77,6 +79,7 @@ class RateLimits:
         leaves half of what may go out at once to others.
         """
         pace = PACES.get(method, _UNKNOWN)
+        # Looks and readings at the pace of answers once left 83 of 130 questions of a storm unanswered.
         burst = max(1, pace.burst // 2) if spare else pace.burst
         caller = f"{keeps}:{call_id(arguments)}" if keeps else ""
         wait_s = await self._ask(method, arguments, pace.interval_ms, burst, round(patience_s * 1000), caller, 0)

@@ -22,7 +22,7 @@ from bot.slack.tokens import try_token
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from verification.types import Source
 
-METHOD: Final = "assistant.search.context"
+METHOD: Final = "assistant.search.context"  # the SDK has no method for it (3.47)
 SEARCH_S: Final = 10.0
 ASK_S: Final = 3.0
 KNOWN_S: Final = 3600.0  # seconds for which it is remembered whether the workspace grants it
@@ -53,16 +53,16 @@ class SlackSearching:
         async with self._asking:  # whoever comes meanwhile waits for the one call
             if self.clock() >= self._known_until:
                 tried = await try_token(self.client.auth_test(), ASK_S)
-                for_s = KNOWN_S if tried.state == "accepted" else 60.0
+                for_s = KNOWN_S if tried.state == "accepted" else 60.0  # a Slack that is away is asked again sooner
                 self._granted, self._known_until = SEARCH_SCOPE in tried.scopes, self.clock() + for_s
         return self._granted
 
     async def _find(self, incoming: Incoming, query: str, limit: int) -> Sequence[Source]:
         body = {
             "query": query,
-            "action_token": incoming.action_token,
+            "action_token": incoming.action_token,  # a bot may search only with the token of an event
             "content_types": ["messages"],
-            "channel_types": ["public_channel"],
+            "channel_types": ["public_channel"],  # nothing of a private place is carried elsewhere (I3)
             "limit": limit,
         }
         try:
@@ -77,6 +77,7 @@ class SlackSearching:
 
 
 def _is_evidence(message: Mapping[str, Any], incoming: Incoming) -> bool:
+    # The question itself proves nothing, and bots repeat each other.
     here = (string(message, "channel_id"), string(message, "message_ts")) == (incoming.thread.channel, incoming.ts)
     linked = string(message, "permalink").startswith(("https://", "http://"))
     return linked and not here and not message.get("is_author_bot") and bool(string(message, "content").strip())

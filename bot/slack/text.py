@@ -23,6 +23,7 @@ def plain_text(text: str, own_user: str = "") -> str:
     Mentions of others stay ``<@U…>``: that is how an answer may name them again.
     """
     spoken = _TOKEN.sub(lambda token: _plain_token(token, own_user), text)
+    # & comes last, or "&amp;lt;" would be decoded twice.
     for entity, character in (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")):
         spoken = spoken.replace(entity, character)
     return spoken.strip()[:_LONGEST_TEXT]

@@ -32,7 +32,7 @@ async def try_token(call: Awaitable[AsyncSlackResponse], within_s: float = ANSWE
     try:
         reply = await heard(call, within_s)
     except DeliveryFailed as failure:
-        if failure.reason.startswith("http_"):
+        if failure.reason.startswith("http_"):  # Slack names its errors; a bare status is somebody else's
             return Tried(state="unreachable", reason="what answers there is not Slack")
         return Tried(state="refused" if failure.refused else "unreachable", reason=failure.reason)
     granted = str(reply.headers.get("x-oauth-scopes", "")).split(",")

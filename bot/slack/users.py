@@ -19,6 +19,7 @@ from bot.slack.payload import mapping, string
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from verification.text.language import detect
 
+# Who becomes a guest is answered for an hour more: the price of not asking each time (decision 5).
 KEPT_S: Final = 3_600
 TOLD_S: Final = 86_400  # what only one person sees is gone when their window is: the next day it may be said again
 # Slack answers so about people of another organisation that we share no channel with any more.
@@ -99,11 +100,12 @@ class People(KnownPeople):
             if known := await self.known(team, user):
                 return known
             try:
+                # Slack leaves the locale out unless it is asked for.
                 reply = await self._calls.read("users.info", user=user, include_locale="true")
             except DeliveryFailed as failure:
                 if failure.reason not in _NOT_OURS:
                     raise
-                found = Person(external=True)
+                found = Person(external=True)  # whom Slack does not know as ours counts as somebody else's
             else:
                 found = read_person(mapping(reply, "user"), team)
             await self.redis.set(self.person_key(team, user), json.dumps(asdict(found)), ex=KEPT_S)
@@ -140,6 +142,7 @@ def read_person(user: Mapping[str, Any], team: str) -> Person:
     home, teams = string(user, "team_id"), mapping(user, "enterprise_user").get("teams")
     ours = home in {"", team} or (isinstance(teams, list) and team in teams)
     return Person(
+        # Guests of several channels, and of a single one.
         guest=bool(user.get("is_restricted") or user.get("is_ultra_restricted")),
         external=bool(user.get("is_stranger")) or not ours,
         bot=bool(user.get("is_bot")),

@@ -30,14 +30,15 @@ LeaseCheck = Callable[[], None]
 OnMaybePosted = Callable[[], Awaitable[object]]
 Urgency = Literal["must", "asked", "spare"]
 
+# The last one is a 429 without a word of Slack's, as a proxy gives it.
 LIMITED: Final = frozenset({"ratelimited", "rate_limited", "http_429"})
 # Slack's own trouble: the same call may succeed later. Every other error is final.
 _PASSING: Final = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout"})
 _SERVER_ERROR: Final = 500
-_NOT_SLACK: Final = "http_200"
+_NOT_SLACK: Final = "http_200"  # a proxy's page or list: Slack's own replies are objects
 _TOO_MANY: Final = 429
 _LONGEST_PAUSE_S: Final = 20.0
-AT_ONCE: Final = 20
+AT_ONCE: Final = 20  # so fifty slow workspaces fit into the thousand connections of ``bot.slack.client``
 _log = structlog.get_logger()
 
 
@@ -92,7 +93,7 @@ class SlackCalls:
     on_trouble: Callable[[str, str], None] = lambda _method, _reason: None
     breaker: CircuitBreaker = field(default_factory=partial(CircuitBreaker, "slack"))
     limits: RateLimits | None = None
-    turn_s: float = 2.0
+    turn_s: float = 2.0  # longer, and the job goes back to its mailbox with a place kept for it
     at_once: int = AT_ONCE
     _places: asyncio.Semaphore = field(init=False)
 
@@ -143,12 +144,13 @@ class SlackCalls:
         """Whether this very call waits for its first turn under the limits: nobody made it. Raises ``RedisError``."""
         return self.limits is not None and await self.limits.keeps(method, body)
 
+    # A trigger of Slack's lives three seconds, hence the 2.5.
     async def once(self, method: str, body: Mapping[str, Any], *, timeout_s: float = 2.5) -> Reply:
         """Calls once, without patience: for what is stale a moment later (a status, a modal's trigger)."""
         await self._take_turn(method, body, patience_s=0.5)
         try:
             async with asyncio.timeout(timeout_s):
-                await self._places.acquire()
+                await self._places.acquire()  # not behind calls that hang: a status waited as long as those did
         except TimeoutError as exc:
             raise DeliveryFailed(type(exc).__name__, permanent=False) from None
         try:
@@ -209,6 +211,7 @@ class SlackCalls:
                 in_doubt = in_doubt or failure.doubt  # what a later attempt hears says nothing of an earlier one
             await asyncio.sleep(wait)
             pause = min(pause * 2, _LONGEST_PAUSE_S) * random.uniform(0.8, 1.2)  # noqa: S311 - spreads retries only
+            # Slack has no key that would make a repeated post harmless.
             if in_doubt and look is not None and (done := await look()) is not None:
                 return done
 
@@ -220,7 +223,7 @@ class SlackCalls:
         try:
             reply = await self._attempt(method, self.client.api_call(method, json=dict(body)), self.attempt_s)
         except asyncio.CancelledError:
-            self.breaker.abandoned()
+            self.breaker.abandoned()  # a turn that was stopped says nothing of Slack
             raise
         except DeliveryFailed as failure:
             if failure.permanent or failure.limited:
@@ -250,7 +253,7 @@ async def heard(call: Awaitable[AsyncSlackResponse], within_s: float) -> AsyncSl
     except AttributeError:  # the SDK trips over a 200 whose body is no JSON object: not Slack answers there
         failure = DeliveryFailed(_NOT_SLACK, permanent=True, doubt=True)
     except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
-        connected = not isinstance(error, aiohttp.ClientConnectorError)
+        connected = not isinstance(error, aiohttp.ClientConnectorError)  # what never reached Slack was not carried out
         failure = DeliveryFailed(type(error).__name__, permanent=False, doubt=connected)
     raise failure
 
@@ -264,4 +267,5 @@ def _told(error: SlackApiError) -> DeliveryFailed:
         asked = retry_after_s(response.headers, now=time.time())
         reason = reason if reason in LIMITED else "ratelimited"
         return DeliveryFailed(reason, permanent=False, again_s=1.0 if asked is None else asked)
+    # A server error may come after the work was done.
     return DeliveryFailed(reason, permanent=status < _SERVER_ERROR and reason not in _PASSING, doubt=True)

@@ -9,7 +9,7 @@ from bot.local.model.agent_threads import SESSION_STATES, ThreadId
 from bot.local.model.errors import ApiError, invalid
 from bot.local.model.roster import Json
 
-MOST_PROMPTS: Final = 4
+MOST_PROMPTS: Final = 4  # these three as Slack's pages on the methods name them
 MOST_LOADING_MESSAGES: Final = 10
 SESSION_TITLE: Final = 200
 
@@ -62,6 +62,7 @@ def _set_session(call: Call) -> Json:
     thread = call.thread(channel)
     call.workspace.threads.set_session((channel.id, thread), status, title)
     answer: Json = {"session": {"channel_id": channel.id, "thread_ts": thread, "status": status}}
+    # Without that event nobody would hear the Stop button.
     if "agent_session_stopped" not in call.workspace.setup.subscriptions:
         answer["warning"] = "missing_agent_session_stopped_event_subscription"
     return answer

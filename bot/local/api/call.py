@@ -112,7 +112,7 @@ class Call:
 
 
 def _cursor(position: int) -> str:
-    return base64.b64encode(f"next:{position}".encode()).decode()
+    return base64.b64encode(f"next:{position}".encode()).decode()  # opaque, so that no app counts with it
 
 
 Answer = Callable[[Call], Json]

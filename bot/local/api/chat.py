@@ -40,7 +40,7 @@ def read_content(call: Call) -> Content:
         content["blocks"] = call.objects("blocks", error="invalid_blocks_format")
     if markdown := call.text("markdown_text"):
         if content.get("text") or content.get("blocks"):
-            raise ApiError(error="markdown_text_conflict")
+            raise ApiError(error="markdown_text_conflict")  # not checked against a live Slack
         check_markdown(markdown)
         content["text"], content["blocks"] = markdown, [{"type": "markdown", "text": markdown}]
     check_blocks(content.get("blocks", []))
@@ -102,7 +102,7 @@ def _update(call: Call) -> Json:
     if message.bot_id != BOT_ID:
         raise ApiError(error="cant_update_message")
     if message.streaming and call.workspace.log.now() < message.stream_ends:
-        raise ApiError(error="streaming_state_conflict")
+        raise ApiError(error="streaming_state_conflict")  # likewise not checked
     content = read_content(call)
     blocks = content.get("blocks", message.blocks)
     if content.keys() <= {"metadata"} or (is_empty(content) and not blocks):

@@ -62,10 +62,10 @@ class WebApi:
             return self.consent.exchange(request.headers.get("Authorization", ""), asked.text("code"))
         if method not in METHODS or method in workspace.faults.missing:
             raise ApiError(error="unknown_method", extra={"req_method": method})
-        _authorize(workspace, method, _bearer(request) or asked.text("token"))
+        _authorize(workspace, method, _bearer(request) or asked.text("token"))  # Slack takes a token as an argument too
         workspace.rates.charge(method, asked.text("channel"))
         answer = METHODS[method].answer(asked)
-        if fault and fault.kind == "lost_response":
+        if fault and fault.kind == "lost_response":  # only now: the effect stays, as with a real cut
             raise _Cut
         return answer
 

@@ -92,6 +92,7 @@ def _grow_tasks(message: Message, chunk: Json) -> None:
 @methods("chat.startStream", SCOPE)
 def _start(call: Call) -> Json:
     channel, workspace = call.own_channel(), call.workspace
+    # A stream in a channel must say whom it answers. These two names were not checked against a live Slack.
     if channel.kind != "im":
         for name in ("recipient_team_id", "recipient_user_id"):
             if name not in call:

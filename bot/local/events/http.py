@@ -17,6 +17,7 @@ from bot.local.model.roster import Json
 
 def sign(secret: str, timestamp: str, body: bytes) -> str:
     """The value of ``X-Slack-Signature`` for a body sent at ``timestamp`` (unix seconds)."""
+    # Slack's signature, version 0.
     digest = hmac.new(secret.encode(), f"v0:{timestamp}:".encode() + body, hashlib.sha256)
     return f"v0={digest.hexdigest()}"
 
@@ -60,6 +61,7 @@ class HttpEvents:
         if answer.status in range(200, 300):
             return json_object(text)
         why = "too_many_redirects" if answer.status in range(300, 400) else "http_error"
+        # An app may forbid Slack to send it again.
         raise NotAcknowledged(why, final=answer.headers.get("X-Slack-No-Retry") == "1")
 
     async def close(self) -> None:

@@ -57,6 +57,7 @@ def message_event(shown: Json, channel: Channel) -> Json:
 
 def mention_event(shown: Json, channel: Channel) -> Json:
     """The ``app_mention`` twin: the same message without channel type, files and subtype."""
+    # Slack often tells of the files in the message event alone (decision 8).
     left_out = ("files", "subtype", "reply_count", "reply_users", "reply_users_count", "latest_reply")
     kept = {key: value for key, value in shown.items() if key not in left_out}
     return {**kept, "type": "app_mention", "channel": channel.id, "event_ts": shown["ts"]}
@@ -86,4 +87,5 @@ def _rich_element(part: str) -> Json:
 
 def unescape(text: str) -> str:
     """Slack's three entities back into characters, and no other."""
+    # & comes last, or "&amp;lt;" would be decoded twice.
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")

@@ -17,7 +17,7 @@ BUTTON_VALUE: Final = 2_000
 BUTTON_URL: Final = 3_000
 TABLE_ROWS: Final = 100
 TABLE_COLUMNS: Final = 20
-TABLE_TEXT: Final = 10_000
+TABLE_TEXT: Final = 10_000  # of all cells in a message together
 ELEMENTS: Final = {"context": 10, "actions": 25, "context_actions": 5}
 
 Faults = Iterator[tuple[str, str]]  # what is wrong, each with the JSON pointer of its place

@@ -67,13 +67,14 @@ class Faults:
     def _add(self, fault: Fault, method: str, *, times: int = 1) -> None:
         self._by_method.setdefault(method, deque()).extend([fault] * times)
 
+    # Leaves the next calls without an answer until ``release`` or the end of the workspace.
     hang = partialmethod(_add, Fault(kind="hang"))
-    """Leaves the next calls without an answer until ``release`` or the end of the workspace."""
+    # Does what the next calls ask only after ``release``: also when the caller has gone by then.
     hold = partialmethod(_add, Fault(kind="hold"))
-    """Does what the next calls ask only after ``release``: also when the caller has gone by then."""
-    reset = partialmethod(_add, Fault(kind="reset"))  # closes the connection of the next calls before anything happened
+    # Closes the connection of the next calls before anything happened.
+    reset = partialmethod(_add, Fault(kind="reset"))
+    # Does what the next calls ask, then closes the connection without an answer.
     lose_response = partialmethod(_add, Fault(kind="lost_response"))
-    """Does what the next calls ask, then closes the connection without an answer."""
 
     def release(self) -> None:
         """Lets every hanging or held call go on."""

@@ -24,7 +24,7 @@ class Feed:
 
     run: str = field(default_factory=lambda: secrets.token_hex(6))
     seq: int = 0
-    _kept: deque[Json] = field(default_factory=lambda: deque(maxlen=5_000))
+    _kept: deque[Json] = field(default_factory=lambda: deque(maxlen=5_000))  # whoever was away for longer starts over
     _watchers: set[asyncio.Queue[Json | None]] = field(default_factory=set)
     _wakers: set[asyncio.Event] = field(default_factory=set)
 

@@ -16,10 +16,10 @@ from bot.local.model.roster import Json
 TEXT_KEPT: Final = 40_000  # longer texts are cut, with the warning ``message_truncated``
 UPDATE_TEXT: Final = 4_000
 """Texts without blocks in ``chat.update``: undocumented, reported from the field as ``msg_too_long``."""
-MARKDOWN: Final = 12_000
+MARKDOWN: Final = 12_000  # of all ``markdown`` blocks of a payload together (Slack's page on that block)
 BLOCKS_TEXT: Final = 13_200
 """All text of a message's blocks: undocumented, measured by others (``msg_blocks_too_long``)."""
-MESSAGE_BLOCKS: Final = 50
+MESSAGE_BLOCKS: Final = 50  # Slack's page on blocks: 50 in a message, 100 in a modal or App Home
 VIEW_BLOCKS: Final = 100
 METADATA_BYTES: Final = 16_000  # undocumented; answers ``metadata_too_large`` beyond
 
@@ -45,11 +45,11 @@ class Strictness:
     method_rates: dict[str, tuple[int, float]] = field(
         default_factory=lambda: {method: (calls, 60.0) for calls, methods in _TIERS.items() for method in methods}
     )
-    stream_seconds: float = 300.0
-    status_seconds: float = 120.0
-    trigger_seconds: float = 3.0
-    ack_seconds: float = 3.0
-    retry_delays: tuple[float, ...] = (0.0, 60.0, 300.0)
+    stream_seconds: float = 300.0  # undocumented: seen by many (python-slack-sdk #1859)
+    status_seconds: float = 120.0  # Slack's page on ``assistant.threads.setStatus``
+    trigger_seconds: float = 3.0  # as Slack's page on modals says
+    ack_seconds: float = 3.0  # Slack's page on the Events API, as for the retries
+    retry_delays: tuple[float, ...] = (0.0, 60.0, 300.0)  # at once, a minute and five minutes later
 
 
 LENIENT = Strictness(rates=False)  # Slack's sizes and names, but no call rates: for tests that ask quickly

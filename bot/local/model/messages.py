@@ -47,6 +47,7 @@ class Message:
         """The message object as Slack's API shows it, without what only its thread knows."""
         shown: Json = {"type": "message", "user": self.user, "text": self.text, "ts": self.ts, "team": TEAM_ID}
         if self.bot_id:
+            # Another app has another id: Orion must not take its posts for its own.
             app = APP_ID if self.bot_id == BOT_ID else f"A{self.bot_id[1:]}"
             profile = {"id": self.bot_id, "app_id": app, "name": self.bot_name, "deleted": False, "team_id": TEAM_ID}
             shown |= {"bot_id": self.bot_id, "app_id": app, "bot_profile": profile}
