@@ -77,9 +77,9 @@ check: .venv/.dev
 	@.venv/bin/lint-imports
 	@.venv/bin/deptry .
 
+# Formats also what has a fault that only a person can mend, and fails all the same.
 fix: .venv/.dev
-	@$(PY) -m ruff check --fix .
-	@$(PY) -m ruff format .
+	@$(PY) -m ruff check --fix .; left=$$?; $(PY) -m ruff format . && exit $$left
 
 docs: .venv/.dev
 	@$(PY) -m tests.support.configuration_page

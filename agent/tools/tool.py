@@ -31,7 +31,10 @@ Event = TypeVar("Event")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """What a tool brought. ``sources`` carry ``id=0``: the turn numbers them. ``hints`` say what to try next.
+    """What a tool brought. ``sources`` carry ``id=0``: ``Progress.add_source`` numbers them, and withholds by audience.
+
+    Only ``sources`` are held to an audience: the model reads ``content``, ``error`` and ``hints`` (what to try next)
+    whoever asks. A result that is not ``ok`` may bring sources too.
 
     The wall fills in ``call_id``, ``tool`` and ``input``, what the tool was called with. ``usage`` is what a tool spent
     on a model that it asked itself, ``call`` what it asked.
@@ -54,6 +57,7 @@ class ToolFailed(Exception):  # noqa: N818 - an outcome that tools expect
 
     hints: tuple[str, ...] = ()
 
+    # Raised as ToolFailed(why="…"): ruff (EM101) forbids a literal as an exception's first positional argument.
     def __init__(self, why: str, *hints: str) -> None:
         super().__init__(why)
         self.hints = hints or self.hints

@@ -18,7 +18,7 @@ import structlog
 
 from agent.model.prompts import NOT_FOUND
 from agent.tasks import beside
-from agent.turn.numbering import order_of, renumbered
+from agent.turn.renumbering import order_of, renumbered
 from agent.turn.rules import checked
 from verification.incremental import Shown, complete, let_through
 from verification.judgement import only_unconfirmed

@@ -170,7 +170,7 @@ def _acceptable(progress: Progress, action: Action) -> tuple[Action | None, str]
     verdict = checked(question)
     if verdict.passed:
         return replace(action, question=verdict.text), ""
-    return None, "; ".join(violation.remedy for violation in verdict.errors)
+    return None, "; ".join(f"{each.detail.rstrip('.')}: {each.remedy}" for each in verdict.errors)
 
 
 def _decide_context(progress: Progress, complaint: str) -> DecideContext:

@@ -10,8 +10,8 @@ from typing import Literal, TypeVar
 from agent.model.protocol import ModelError, ModelErrorKind
 from agent.outcome import Failed, OutOfBudget, Refused, TurnOutcome
 from agent.texts.catalogue import say
-from agent.turn.numbering import Order, order_of, renumbered
 from agent.turn.progress import Progress
+from agent.turn.renumbering import Order, order_of, renumbered
 from verification.judgement import is_unconfirmed
 from verification.markup.chunks import split
 from verification.rules.injection import title_to_show

@@ -218,7 +218,10 @@ async def test_b1_question_back_with_a_broadcast_is_refused_and_fed_back() -> No
     model = ScriptedModel([GOOD], decisions=decisions)
     outcome = await Story(model).ask()
     assert isinstance(outcome, Answered)
-    assert model.decided[1].complaint
+    assert model.decided[1].complaint == (
+        "This would notify people whom the question did not name: "
+        "Leave the mention out: name the role or the channel in words."
+    )
 
 
 async def test_b1_malformed_control_output_is_fed_back_once_then_counts_as_failed_step() -> None:

@@ -1,7 +1,7 @@
-"""Citations numbered from 1 in the order in which an answer first names them.
+"""Gives an answer's citations new numbers for its readers: from 1, in the order in which it first names them.
 
-The model cites by the number a source had in its prompt. A growing answer keeps its numbers: those of a beginning are
-those of the whole.
+The model cites by the number that ``Progress.add_source`` gave a source. A growing answer keeps its numbers: those of
+a beginning are those of the whole.
 """
 
 from __future__ import annotations

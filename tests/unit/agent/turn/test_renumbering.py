@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.turn.numbering import order_of, renumbered
+from agent.turn.renumbering import order_of, renumbered
 from verification.rules.citations import citations
 from verification.types import Source
 
