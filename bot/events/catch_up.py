@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import structlog
 from redis.asyncio import Redis
+from redis.asyncio.client import Pipeline
 from redis.exceptions import LockError, RedisError
 
 from agent.thread.conversation import ThreadKey
@@ -51,14 +52,11 @@ class Served:
         """Where they stand."""
         return f"{self.prefix}:served"
 
-    async def note(self, thread: ThreadKey, ts: str = "") -> None:
-        """The message ``ts`` asks Orion something here: one that opens a thread in a direct chat stands in the chat.
-
-        Raises ``RedisError``.
-        """
+    def note(self, pipe: Pipeline, thread: ThreadKey, ts: str = "") -> None:
+        """The message ``ts`` asks Orion something here: one that opens a thread in a direct chat stands in the chat."""
         if thread.channel.startswith("D") and thread.thread_ts == ts:
             thread = replace(thread, thread_ts=thread.channel)
-        await self.redis.zadd(self.key, {str(thread): self.clock()})
+        pipe.zadd(self.key, {str(thread): self.clock()})
 
     async def tidy(self) -> None:
         """Keep the latest, for thirty days."""

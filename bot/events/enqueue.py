@@ -48,10 +48,14 @@ class Enqueuer:
             thread, incoming.to_json(), event_ids=keys, said=said,
             hold_s=self._hold_s(incoming), fuller=incoming.addressed == "mention" and incoming.files != "unknown",
         )  # fmt: skip
-        await self.stores.direct_chats.note(incoming.thread, incoming.ts)
-        if self.served is not None:  # also when Slack repeats it: the first time may have ended before this line
-            await self.served.note(incoming.thread, incoming.ts)
-        return bool(new)
+        # Also when Slack repeats it: the first time may have ended before this line.
+        async with self.stores.redis.pipeline(transaction=False) as pipe:
+            self.stores.direct_chats.note(pipe, incoming.thread, incoming.ts)
+            self.stores.thread_modes.note(pipe, incoming, new=new)
+            if self.served is not None:
+                self.served.note(pipe, incoming.thread, incoming.ts)
+            await pipe.execute()
+        return new
 
     def _hold_s(self, incoming: Incoming) -> float:
         """Only where both events of a mention are known to come: else Slack would be asked as late as never."""

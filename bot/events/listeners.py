@@ -29,7 +29,7 @@ from bot.events import interactions as clicks
 from bot.events.parse import read, settle
 from bot.redis.url import plain_cause
 from bot.slack.manifest import ASK_SHORTCUT
-from bot.slack.message import Access, Addressed, Ignored, Incoming, Kind, Own, Refused
+from bot.slack.message import Access, Ignored, Incoming, Own, Refused
 from bot.slack.payload import mapping, string
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.thread_mode import ThreadModes
@@ -38,12 +38,6 @@ from verification.text.language import detect
 _ANY = re.compile(".*")
 _ASKED_S = 1.0
 """Slack waits three seconds for an ack, and a modal's trigger lives no longer."""
-# What addresses Orion: an edit only where it mentions, for one in a muted direct chat unmutes nothing.
-_ENGAGING: Mapping[Addressed, tuple[Kind, ...]] = {
-    "mention": ("question", "help", "edit", "unmute"),
-    "direct": ("question", "help", "unmute"),
-    "follow_up": ("unmute",),
-}
 # No fault in what one click shows may end the process that takes everybody's questions.
 _FAULTS = (RedisError, LookupError, TypeError, ValueError, AttributeError, OSError)
 _log = structlog.get_logger()
@@ -121,7 +115,6 @@ class Listeners:
             self.services.count(found.reason)
             return
         new = await self.services.store(found)
-        await self._note(found, new=new)
         if not new:
             # A mention in a channel comes as two events: this is no news.
             _log.debug("event_known_already", thread=str(found.thread), kind=found.kind)
@@ -130,19 +123,6 @@ class Listeners:
         self.services.count(found.refused or found.kind)
         about = {"thread": str(found.thread), "ts": found.ts, "kind": found.kind, "addressed": found.addressed}
         _log.info("event_stored", **about, text_length=len(found.text))
-
-    async def _note(self, incoming: Incoming, *, new: bool) -> None:
-        """The thread's new mode, noted after the message is stored: a repeated event must be read as the first.
-
-        The second event of one mention may come after a "mute": it changes nothing that is known.
-        """
-        modes = self.services.thread_modes
-        if incoming.refused:
-            return
-        if incoming.kind == "mute":
-            await modes.mute(incoming.thread)
-        elif incoming.kind in _ENGAGING[incoming.addressed]:
-            await (modes.engage(incoming.thread) if new else modes.confirm(incoming.thread))
 
     async def feedback_given(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
         """A feedback button: stored and acknowledged. Then "helpful" is thanked, "not helpful" asked what was wrong."""
@@ -193,17 +173,14 @@ class Listeners:
 
     async def shortcut_used(self, body: Body, ack: AsyncAck) -> None:
         """The shortcut under a message: that message is a question, stored like any other."""
-        if stored := await self._store(clicks.read_shortcut(body), "shortcut"):
-            await self.services.thread_modes.engage(stored.thread)
+        await self._store(clicks.read_shortcut(body), "shortcut")
         await ack()
 
-    async def _store(self, found: Incoming | None, what: str) -> Incoming | None:
+    async def _store(self, found: Incoming | None, what: str) -> None:
         """Store what somebody pressed, unless access forbids it."""
-        if found is None or self.services.access.refusal(found.user, found.thread.channel):
-            return None
-        await self.services.store(found)
-        self.services.count(what)
-        return found
+        if found and not self.services.access.refusal(found.user, found.thread.channel):
+            await self.services.store(found)
+            self.services.count(what)
 
     async def try_pressed(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
         """App Home's buttons: a question is repeated in the direct chat and answered there, else Orion says hello."""

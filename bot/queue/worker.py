@@ -194,10 +194,12 @@ class Turns:
         while not self._stopping.is_set():
             heed_cancellation()
             try:
-                await self._claim_some(turns)
+                more = await self._claim_some(turns)
                 if pause_s > OUTAGE_FIRST_S:
                     LOG.info("redis_back")
                 pause_s = OUTAGE_FIRST_S
+                if not more:
+                    await self._mailbox.wait(IDLE_S)
             except RedisError as error:
                 kind, cause = type(error).__name__, plain_cause(error)
                 LOG.warning("redis_unavailable", error_type=kind, cause=cause, again_in_s=pause_s)
@@ -206,19 +208,20 @@ class Turns:
                         await self._stopping.wait()
                 pause_s = min(pause_s * 2, OUTAGE_MAX_S)
 
-    async def _claim_some(self, turns: asyncio.TaskGroup) -> None:
+    async def _claim_some(self, turns: asyncio.TaskGroup) -> bool:
+        """Whether there may be more to claim right now."""
         free = self._concurrency - len(self._running)
         if free <= 0:
             await self._something_changes()
-            return
+            return True
         busy = await self._busy()
         if self._stopping.is_set():
-            return
-        claimed = await self._mailbox.claim(self.worker, min(free, CLAIMED_WHEN_BUSY if busy else CLAIMED_AT_ONCE))
+            return True
+        most = min(free, CLAIMED_WHEN_BUSY if busy else CLAIMED_AT_ONCE)
+        claimed = await self._mailbox.claim(self.worker, most)
         for message in claimed:
             self._start(message, turns)
-        if not claimed:
-            await self._mailbox.wait(IDLE_S)
+        return len(claimed) == most
 
     async def _busy(self) -> bool:
         """Wait until the turns that run leave the processor some time; whether they did not for a while.

@@ -24,12 +24,12 @@ from typing import Any, BinaryIO, Literal
 
 import structlog
 from redis.asyncio import BlockingConnectionPool, ConnectionPool, Redis
-from redis.asyncio.connection import UnixDomainSocketConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
+from bot.redis.connection import SocketConnection
 from bot.redis.url import PATIENT, WAITING
 
 LOG = structlog.get_logger()
@@ -200,7 +200,7 @@ class EmbeddedServer:
         return " | ".join(tail)
 
 
-class RevivingConnection(UnixDomainSocketConnection):
+class RevivingConnection(SocketConnection):
     """A connection to the embedded server that starts it again where nobody listens any more."""
 
     def __init__(self, *, server: EmbeddedServer, path: str, **settings: Any) -> None:

@@ -20,6 +20,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from bot.redis.cluster import Cluster
+from bot.redis.connection import TcpConnection
 
 CLUSTER, SENTINEL = "+cluster", "+sentinel"
 REDIS_PORT, SENTINEL_PORT = 6379, 26379
@@ -75,7 +76,9 @@ async def client_of(url: str) -> AsyncIterator[Redis]:
         async with _watched(parts) as client:
             yield client
     else:
-        async with Redis.from_pool(BlockingConnectionPool.from_url(url, **PATIENT, **WAITING)) as client:
+        # What the URL says of the connection (TLS, a socket) counts before this.
+        settings = {"connection_class": TcpConnection, **PATIENT, **WAITING}
+        async with Redis.from_pool(BlockingConnectionPool.from_url(url, **settings)) as client:
             yield client
 
 

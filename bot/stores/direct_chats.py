@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from redis.asyncio import Redis
+from redis.asyncio.client import Pipeline
 
 from agent.thread.conversation import ThreadKey
 
@@ -27,15 +28,13 @@ class DirectChats:
         """Where the threads of this one's chat stand."""
         return f"{self._prefix}:direct:{thread.team}:{thread.channel}"
 
-    async def note(self, thread: ThreadKey, ts: str) -> None:
+    def note(self, pipe: Pipeline, thread: ThreadKey, ts: str) -> None:
         """The message ``ts`` was said in this thread; only direct chats are kept."""
         if thread.channel.startswith("D"):
             key = self.key(thread)
-            async with self._redis.pipeline(transaction=False) as pipe:
-                pipe.zadd(key, {thread.thread_ts: float(ts)})
-                pipe.zremrangebyscore(key, 0, float(ts) - KEPT_S)
-                pipe.expire(key, KEPT_S)
-                await pipe.execute()
+            pipe.zadd(key, {thread.thread_ts: float(ts)})
+            pipe.zremrangebyscore(key, 0, float(ts) - KEPT_S)
+            pipe.expire(key, KEPT_S)
 
     async def before(self, thread: ThreadKey, ts: str) -> ThreadKey | None:
         """Where ``ts`` opens this thread: the one in which something was said last, less than half an hour before."""

@@ -7,16 +7,23 @@ been lost with an earlier Redis ("lost"): then only Slack can tell (A2).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from redis.asyncio import Redis
+from redis.asyncio.client import Pipeline
 
 from agent.thread.conversation import ThreadKey
-from bot.slack.message import ThreadMode
+from bot.slack.message import Addressed, Incoming, Kind, ThreadMode
 
 KEPT_S = 30 * 86_400
 STRANGER_S = 3_600
 AT_S = 86_400
+# What addresses Orion: an edit only where it mentions, for one in a muted direct chat unmutes nothing.
+_ENGAGING: Mapping[Addressed, tuple[Kind, ...]] = {
+    "mention": ("question", "help", "edit", "unmute"),
+    "direct": ("question", "help", "unmute"),
+    "follow_up": ("unmute",),
+}
 _THREAD_MODES: tuple[ThreadMode, ...] = ("unknown", "engaged", "muted")
 
 
@@ -48,6 +55,22 @@ class ThreadModes:
         if stored:
             return "muted" if stored == "muted" else "engaged"
         return "lost" if not stranger and _began(thread) < float(since) else "unknown"
+
+    def note(self, pipe: Pipeline, incoming: Incoming, *, new: bool) -> None:
+        """What a stored message makes of its thread; noted after that, for a repeated event must be read as the first.
+
+        The second event of one mention may come after a "mute": it changes nothing that is known.
+        """
+        if incoming.refused:
+            return
+        key = self.key(incoming.thread)
+        if incoming.kind == "mute":
+            pipe.set(key, "muted", ex=KEPT_S)
+        elif incoming.kind in _ENGAGING[incoming.addressed]:
+            if not self._remembers:
+                pipe.set(self.since_key(), self._clock(), nx=True)
+                self._remembers = True
+            pipe.set(key, "engaged", nx=not new, ex=KEPT_S)
 
     async def engage(self, thread: ThreadKey) -> None:
         """Orion was addressed here. The first time of all is when this Redis began to remember."""

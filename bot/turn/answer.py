@@ -318,9 +318,8 @@ class Answering:
                 return OK
             decided = Entry(outcome=outcome_name(outcome), answer=outcome.answer, state=job.kept(after))
             entry = await self._write_down(job, decided)
-            await observer.decided(outcome)
-            await live_view.hold()
-            with observer.timed("deliver"):
+            async with observer.delivering(outcome):
+                await live_view.hold()
                 known = entry is not decided or job.may_be_answered
                 try:
                     entry = await self._deliver(job, entry, may_exist=known, live_view=live_view)

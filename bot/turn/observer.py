@@ -15,6 +15,7 @@ from redis.exceptions import RedisError
 from agent.budget import ModelCall, Usage
 from agent.model.prompts import prompts_version
 from agent.outcome import Cancelled, Failed, Refused, TurnOutcome, outcome_name
+from agent.tasks import beside
 from agent.thread.conversation import Question
 from agent.turn.events import (
     Done,
@@ -137,9 +138,17 @@ class TurnObserver:
         finally:
             self.recorder.timings[name] = (time.monotonic() - began) * 1000
 
-    async def decided(self, outcome: TurnOutcome) -> None:
-        """The outcome stands; its record must be there before people can ask for it."""
+    @asynccontextmanager
+    async def delivering(self, outcome: TurnOutcome) -> AsyncIterator[None]:
+        """The outcome stands: its record is kept beside its delivery, for people may ask for it right after."""
         self._lasted()
+        async with beside() as tasks:
+            keeping = tasks.create_task(self._keep(outcome))
+            with self.timed("deliver"):
+                yield
+            await keeping
+
+    async def _keep(self, outcome: TurnOutcome) -> None:
         record = self.recorder.record(self.question, outcome, turn_id=self.turn_id, model=self.engine.model.name)
         try:
             await self.observers.records.save(record)

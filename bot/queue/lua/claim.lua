@@ -80,4 +80,6 @@ repeat
     if #claimed < limit and serve(team) then served = true end
   end
 until not served
+-- Nothing is left that this bell was rung for: after a burst each stroke would cost a look at an empty queue.
+if #claimed < limit then redis.call('DEL', p .. ':bell') end
 return claimed

@@ -185,6 +185,12 @@ class Nowhere:
         raise self.failure
 
 
+async def served_at(redis: Redis, place: ThreadKey) -> None:
+    async with redis.pipeline() as pipe:
+        Served(redis).note(pipe, place)
+        await pipe.execute()
+
+
 async def yes() -> bool:
     return True
 
@@ -211,7 +217,7 @@ PLACE = ThreadKey(team=TEAM_ID, channel=CHANNEL, thread_ts="1700000000.000100")
 async def test_h3_a_place_that_is_gone_is_forgotten_and_a_slack_that_is_away_puts_it_off(
     reason: str, *, permanent: bool, kept: bool, caught_up: bool, redis_client: Redis
 ) -> None:
-    await Served(redis_client).note(PLACE)
+    await served_at(redis_client, PLACE)
     nowhere = Nowhere(DeliveryFailed(reason, permanent=permanent))
     catching_up = CatchingUp(redis_client, listening=yes, take=nothing, delivery_of=nowhere)
     away = time.time() - AWAY_S
@@ -242,7 +248,7 @@ async def test_h3_who_does_not_listen_says_nothing_and_who_looks_is_alone(redis_
 
 
 async def test_h3_a_lock_that_ran_out_hides_neither_a_slack_that_is_away_nor_the_end(redis_client: Redis) -> None:
-    await Served(redis_client).note(PLACE)
+    await served_at(redis_client, PLACE)
     asked = asyncio.Event()
 
     async def slow(_team: str) -> Delivery:
@@ -272,7 +278,9 @@ async def test_h3_the_list_of_served_places_is_bounded_and_ends(redis_client: Re
     clock = Clock()
     served = Served(redis_client, clock=clock)
     await redis_client.zadd(served.key, {f"T:C:{n}": clock() - n for n in range(1, PLACES_KEPT + 50)})
-    await served.note(PLACE)
+    async with redis_client.pipeline() as pipe:
+        served.note(pipe, PLACE)
+        await pipe.execute()
     await served.tidy()
     assert await redis_client.zcard(served.key) == PLACES_KEPT
     assert (await served.latest(2))[0] == PLACE

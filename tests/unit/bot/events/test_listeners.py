@@ -76,6 +76,7 @@ class Ledger:
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     raises: Exception = field(default_factory=ConnectionError)
     known: set[str] = field(default_factory=set)
+    redis: Redis | None = None
 
     async def store(self, incoming: Incoming) -> bool:
         self.tries += 1
@@ -86,6 +87,10 @@ class Ledger:
         if new := self.known.isdisjoint(incoming.event_ids):
             self.messages.append(incoming)
         self.known.update(incoming.event_ids)
+        if self.redis is not None:
+            async with self.redis.pipeline() as pipe:
+                ThreadModes(self.redis).note(pipe, incoming, new=new)
+                await pipe.execute()
         return new
 
     async def keep(self, feedback: Feedback) -> None:
@@ -171,7 +176,7 @@ def opened(request: pytest.FixtureRequest, redis_client: Redis) -> Opened:
     @asynccontextmanager
     async def running(access: Access | None = None, *, gate: bool = True) -> AsyncIterator[Running]:
         async with local_slack(strictness=PROMPT) as slack, beside() as tasks:
-            ledger = Ledger()
+            ledger = Ledger(redis=redis_client)
             if gate:
                 ledger.gate.set()
             app = build_app(slack.client, slack.workspace.authorize)

@@ -312,7 +312,10 @@ async def test_the_bell_wakes_a_waiting_worker_and_never_piles_up(redis_client: 
     before = now()
     await mailbox.wait(30)
     assert now() - before < 10
-    await redis_client.delete(wakeup)
+    assert len(await mailbox.claim("w", 150)) == 150
+    assert await redis_client.llen(wakeup) == 63, "the other workers have something to do"
+    assert len(await mailbox.claim("w", 150)) == 50
+    assert await redis_client.llen(wakeup) == 0, "after a burst nobody is woken for nothing"
     await mailbox.wait(0.01)  # nothing to hear: returns all the same
 
 

@@ -15,9 +15,11 @@ def thread(seconds: int, channel: str = "D1") -> ThreadKey:
 async def test_a1_the_thread_before_is_the_one_last_used_within_half_an_hour(redis_client: Redis) -> None:
     chats = DirectChats(redis_client)
     first, second, channel = thread(0), thread(60), thread(0, "C1")
-    for said in (first, second, channel):
-        await chats.note(said, said.thread_ts)
-    await chats.note(first, thread(90).thread_ts)  # somebody went on in the first one
+    async with redis_client.pipeline() as pipe:
+        for said in (first, second, channel):
+            chats.note(pipe, said, said.thread_ts)
+        chats.note(pipe, first, thread(90).thread_ts)  # somebody went on in the first one
+        await pipe.execute()
 
     async def before(seconds: int, channel: str = "D1") -> ThreadKey | None:
         opened = thread(seconds, channel)
