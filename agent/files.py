@@ -23,12 +23,10 @@ from verification.text.language import detect
 from verification.text.words import content_stems
 from verification.types import Source
 
-WHOLE_CHARS: Final = 8_000
-"""A file up to this length is one source, word for word."""
+WHOLE_CHARS: Final = 8_000  # a file up to this length is one source, word for word
 MOST_PARTS: Final = 6
 """Of a longer file this many parts are sources: always less than the whole, so that saying so is true."""
-MOST_CHARS: Final = 400_000
-"""What comes after this much of a file is not looked at."""
+MOST_CHARS: Final = 400_000  # what comes after this much of a file is not looked at
 ORIGIN: Final = "file"
 
 _MARKDOWN: Final = re.compile(r"\.(?:md|markdown|html?)$", re.IGNORECASE)

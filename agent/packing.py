@@ -7,8 +7,7 @@ import zlib
 from typing import Final
 
 _MARK: Final = "z1:"
-_WORTH_IT: Final = 400
-"""Characters below which the compressed text is hardly shorter."""
+_WORTH_IT: Final = 400  # characters below which the compressed text is hardly shorter
 # What most records have in common need not be told by each. Whoever changes this gives it another mark.
 _COMMON: Final = (
     b'"cached_tokens":0,"reasoning_tokens":0,"estimated":false,"tokens":"repairs":[],"violations":[],"objected":[]}]'

@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-PATH: Final = " › "
-"""What stands between the headings of a path."""
-FETCHED: Final = "fetched:"
-"""What the names of notes about single documents begin with; the rest is the document's key."""
+PATH: Final = " › "  # what stands between the headings of a path
+FETCHED: Final = "fetched:"  # what the names of notes about single documents begin with; the rest is the document's key
 
 
 class KnowledgeAwayError(Exception):

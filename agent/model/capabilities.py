@@ -21,12 +21,12 @@ ABOUT_TOOLS: Final = re.compile(r"tool|function", re.IGNORECASE)
 
 # What may be said instead, in this order. An option without another value is left out.
 _INSTEAD: Final[Mapping[str, tuple[str, ...]]] = {
-    "reasoning_effort": (LOWEST_EFFORT, "minimal", "low"),
-    "tool_choice": ("auto",),
+    "reasoning_effort": (LOWEST_EFFORT, "minimal", "low"),  # gpt-5.6 takes tools with "none" alone
+    "tool_choice": ("auto",),  # some servers that reason refuse "required"
 }
 # Options that can be done without; servers that refuse one of the first three may not name it.
 _UNNAMED: Final = ("reasoning_effort", "stream_options", "response_format")
-_OPTIONS: Final = (*_UNNAMED, "temperature", "max_tokens", "tool_choice")
+_OPTIONS: Final = (*_UNNAMED, "temperature", "max_tokens", "tool_choice")  # gpt-5 refuses a temperature
 _ABOUT_EFFORT: Final = re.compile(r"reasoning|thinking|effort", re.IGNORECASE)
 _ABOUT_A_VALUE: Final = re.compile(r"\bvalues?\b|should be|must be|one of", re.IGNORECASE)
 _ANY: Final = ""
@@ -59,7 +59,7 @@ class Learned:
             if option in body and (value := self._value(option, body)) is not None:
                 kept[option] = value
         if "max_tokens" in body and "max_tokens" not in kept:
-            kept["max_completion_tokens"] = body["max_tokens"]
+            kept["max_completion_tokens"] = body["max_tokens"]  # the newer name, which OpenAI's reasoning models want
         return kept
 
     def after(self, refusal: str, body: Body) -> Learned | None:

@@ -18,9 +18,9 @@ from agent.actions import ToolCall
 from agent.budget import Usage
 from agent.model.protocol import ModelError, Piece
 
-CHARACTERS_PER_TOKEN = 4
-MAX_EVENT = 1 << 20
-MOST_TRIES = 64
+CHARACTERS_PER_TOKEN = 4  # of English text on average
+MAX_EVENT = 1 << 20  # an event without an end must not take all memory
+MOST_TRIES = 64  # so that a text full of braces costs little
 _DECODER = json.JSONDecoder()
 
 
@@ -99,7 +99,7 @@ class StreamedReply:
         delta = _mapping(choice.get("delta"))
         _refuse(choice, delta)
         self._finish = _text(choice.get("finish_reason")) or self._finish
-        reasoning = _text(delta.get("reasoning_content")) or _text(delta.get("reasoning"))
+        reasoning = _text(delta.get("reasoning_content")) or _text(delta.get("reasoning"))  # two names for it
         content = _text(delta.get("content"))
         self.characters += len(reasoning) + len(content)
         if reasoning:
@@ -160,11 +160,10 @@ def _object(data: bytes) -> Mapping[str, Any]:
 
 
 def _json(data: bytes) -> object:
-    """The fast reader refuses half a surrogate pair, which some servers send; the other one does not."""
     try:
         return orjson.loads(data)
     except orjson.JSONDecodeError:
-        return json.loads(data)
+        return json.loads(data)  # reads half a surrogate pair, which some servers send and the fast one refuses
 
 
 def json_objects(text: str, decoder: json.JSONDecoder = _DECODER) -> Iterator[dict[str, Any]]:
@@ -264,6 +263,6 @@ class EventStream:
             self._data, self._size = [], 0
             return
         field, _, value = line.partition(b":")
-        if field in {b"data", b"error"}:
-            self._data.append(value.removeprefix(b" "))
+        if field in {b"data", b"error"}:  # comments, ids and names of events carry no text
+            self._data.append(value.removeprefix(b" "))  # of server-sent events: one space belongs to the colon
             self._size += len(value)

@@ -17,8 +17,7 @@ import structlog
 
 log = structlog.get_logger()
 
-WHILE_PROBED_S: Final = 1.0
-"""How long to wait while somebody else's call finds out whether the far end is back."""
+WHILE_PROBED_S: Final = 1.0  # how long to wait while somebody else's call finds out whether the far end is back
 
 
 @dataclass(slots=True, eq=False)
@@ -85,6 +84,7 @@ def retry_after_s(headers: Mapping[str, str], *, now: float) -> float | None:
     """Seconds to wait by these headers, None where they do not say. ``now`` is in seconds since 1970."""
     told = {name.lower(): value.strip() for name, value in headers.items()}
     value = told.get("retry-after", "")
+    # Milliseconds are OpenAI's own; seconds and a date are what RFC 9110 has.
     said = (_number(told.get("retry-after-ms", "")) / 1000, _number(value), _date(value) - now)
     seconds = next(filter(math.isfinite, said), None)
     return None if seconds is None else min(max(seconds, 0.0), LONGEST_S)

@@ -108,7 +108,7 @@ def _read_control(call: ToolCall, plan: tuple[PlannedStep, ...]) -> Action:
             return AskUser(question=_string(call, "question"), key=_string(call, "key"), plan=plan)
         case "finish_step":
             step = call.input.get("step")
-            if not isinstance(step, int) or isinstance(step, bool) or step < 1:
+            if not isinstance(step, int) or isinstance(step, bool) or step < 1:  # JSON's true is a number to Python
                 raise ControlError(fault="'finish_step' needs 'step', a number of the plan counted from 1.")
             return FinishStep(step=step, result=_string(call, "result"), plan=plan)
         case _:

@@ -27,10 +27,9 @@ from agent.model.protocol import (
 )
 
 WRITE_TEMPERATURE, JUDGE_TEMPERATURE = 0.3, 0.0
-WRITE_EFFORT: Final = "low"
+WRITE_EFFORT: Final = "low"  # untold, models before gpt-5.1 reason at medium
 JUDGE_EFFORT: Final = "low"
-_FILLING: Final = "the cat and the dog sat on the mat "
-"""Words that are one token each, whatever the model."""
+_FILLING: Final = "the cat and the dog sat on the mat "  # words that are one token each, whatever the model
 JUDGE_TIMEOUTS: Final = Timeouts(reply=30.0, retries=1)
 """A judge that is late leaves its claims unconfirmed; it must not use up the time of the whole turn."""
 
@@ -173,7 +172,6 @@ class OpenAIModel:
         return action
 
     def _call(self, body: Body) -> ModelCall:
-        """The request as it is sent, for traces."""
         sent = self._server.learned(body["model"]).fitted(body)
         messages, tools = tuple(sent.pop("messages")), tuple(sent.pop("tools", ()))
         return ModelCall(model=sent.pop("model"), messages=messages, tools=tools, parameters=sent)

@@ -36,10 +36,8 @@ LONGEST_LABEL: Final = 300
 DECIDE_MESSAGES: Final = 40
 DECIDE_MESSAGE: Final = 1_000
 WRITE_MESSAGE: Final = 4_000
-DECIDE_RESULT: Final = 2_000
-"""Characters of a result that a decision sees, where it brought no sources."""
-FEW_CALLS: Final = 3
-"""From here on a decision is told that it should come to an end."""
+DECIDE_RESULT: Final = 2_000  # characters of a result that a decision sees, where it brought no sources
+FEW_CALLS: Final = 3  # from here on a decision is told that it should come to an end
 _PRIVATE: Final = ("system", "decide_json", "think", "feedback", "feedback_rest")
 # Seconds since 1970 that a message of Slack can have; a terminal numbers its questions otherwise.
 _EARLIEST: Final = 1_000_000_000
@@ -54,8 +52,7 @@ class ChatMessage(TypedDict):
     content: str
 
 
-Part = tuple[str, str]
-"""A block of outside text: the label it is fenced with, and the text."""
+Part = tuple[str, str]  # a block of outside text: the label it is fenced with, and the text
 
 
 @cache
@@ -80,7 +77,7 @@ def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessa
     """The messages of one decision. ``as_json`` adds the JSON forms and the tools for a server without tool calling."""
     today = today_of(context.question)
     parts = [
-        *_source_parts(context.sources, today),
+        *_source_parts(context.sources, today),  # whole here too: the next call begins with the same (decision 33)
         *_result_parts(context.results, context.left_out, DECIDE_RESULT),
         *_conversation(context, _talk(context.history[-DECIDE_MESSAGES:], DECIDE_MESSAGE)),
         *_plan_parts(context.plan),
@@ -114,6 +111,7 @@ def write_messages(context: WriteContext, *, reasons: bool = False) -> list[Chat
     data = fenced(parts, _seed(context.question))
     messages = _chat(_instructions(), f"{data}\n\n{_dated(today)}\n\n{task} {form}")
     if context.feedback:
+        # Appended, so that a provider's cache serves all that stands before it (decision 33).
         messages.append({"role": "assistant", "content": f"<answer>\n{context.previous_draft}\n</answer>"})
         again = prompt_text("feedback_rest" if context.kept else "feedback")
         messages.append({"role": "user", "content": again + "\n\n" + context.feedback})
@@ -146,6 +144,7 @@ def _numbered(source: Source) -> str:
 
 
 def _barred(text: str) -> str:
+    # Stored texts hold `&gt;` where people, and so the judge, read >.
     return "\n".join(f"| {line}" for line in unescape(text).splitlines())
 
 
@@ -184,7 +183,6 @@ def _source_parts(sources: Iterable[Source], today: date) -> Iterable[Part]:
 
 
 def _updated(at: str, today: date) -> str:
-    """How old a source is, as far as that is known."""
     if not at:
         return ""
     try:
@@ -231,6 +229,7 @@ def _repeats(line: str, source: Source) -> bool:
 def _talk(history: Sequence[Message], longest: int) -> str:
     lines = []
     for message in history:
+        # A model copies what it sees: mrkdwn, and numbers of other turns.
         said = as_markdown(message.text) if message.role == "assistant" else message.text
         name = "Orion" if message.role == "assistant" else message.user or "person"
         lines.append(f"{name}: {_clip(said, longest)}")
@@ -245,8 +244,7 @@ def _conversation(context: TurnContext, talk: str) -> list[Part]:
 
 
 def _plan_parts(plan: Plan | None) -> Iterable[Part]:
-    """Its words come from a person or from a model that had just read documents: data like any other (I2)."""
-    if plan and plan.steps:
+    if plan and plan.steps:  # its words are a person's or a model's: data like any other (I2)
         steps = "\n".join(f"{n}. [{step.status}] {step.description}" for n, step in enumerate(plan.steps, 1))
         yield "the plan", steps
 
@@ -258,8 +256,7 @@ def _left(context: DecideContext) -> Iterable[str]:
         yield f"Little is left: {max(calls, 0)} model calls, {max(tools, 0)} tool calls. Respond with what there is."
 
 
-def _one_line(text: str) -> str:
-    """A title stands inside a marker line, so it must stay on it and may not close it."""
+def _one_line(text: str) -> str:  # a title must stay on its marker line, and may not close it
     return " ".join(text.replace("]", ")").replace("[", "(").split())[:LONGEST_LABEL]
 
 

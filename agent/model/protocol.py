@@ -129,8 +129,7 @@ class Generated:
     call: ModelCall = field(default_factory=ModelCall)
 
 
-Piece = tuple[Literal["content", "reasoning"], str]
-"""A piece of a stream, and which channel it came on."""
+Piece = tuple[Literal["content", "reasoning"], str]  # a piece of a stream, and which channel it came on
 
 
 @dataclass(slots=True)

@@ -16,6 +16,7 @@ Kind = Literal["thinking", "answer", "untagged"]
 # The longest tag, attributes included. What is longer is text.
 MAX_TAG = 128
 
+# Nothing here gives back what it took (`*+`, `++`): no text can make it try without end.
 _ATTRIBUTE = r"""\s++[A-Za-z_:][\w:.-]*+(?:\s*+=\s*+(?:"[^"<>]*+"|'[^'<>]*+'|[^\s"'<>=]++))"""
 _TAG = re.compile(rf"<\s*+(/?)\s*+(thinking|think|answer)(?:{_ATTRIBUTE})*+\s*+>", re.IGNORECASE)
 

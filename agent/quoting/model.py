@@ -33,8 +33,7 @@ from agent.thread.requests import from_own_words
 from agent.tools.builtin.knowledge import LIST_DOCUMENTS, LIST_TITLE, SEARCH
 from verification.text.language import detect
 
-_PIECE: Final = 24
-"""Characters that arrive at once: small, so that what reads the stream is used as with a server."""
+_PIECE: Final = 24  # characters that arrive at once: small, so that what reads the stream is used as with a server
 _COMPARED: Final = 90
 _LEAST_COMPARED: Final = 12
 

@@ -31,7 +31,6 @@ def beginning(source: Source, units: Sequence[QuotableUnit], language: str | Non
 
 
 def _title(unit: QuotableUnit) -> str:
-    """The source's title, and the headings above the passage that it does not name."""
     title = unit.source.title
     return " › ".join((title, *(part for part in unit.context.split(" › ") if part and part not in title.split(" › "))))
 
@@ -57,8 +56,7 @@ def _passage(opening: str, units: Sequence[QuotableUnit], best: QuotableUnit | N
     return "\n".join(lines)
 
 
-def _is_one(text: str) -> bool:
-    """Of several sentences the last is ended too: only behind a full stop a number speaks for them all."""
+def _is_one(text: str) -> bool:  # only behind a full stop a number speaks for several sentences
     return len(sentence_spans(text, None)) <= 1
 
 

@@ -19,16 +19,13 @@ from verification.text.lexicon import words as listed_words
 
 Line = Literal["quoted", "also", "hello", "welcome", "unclear"]
 
-_EMOJI: Final = re.compile(r":[\w+'-]{1,60}:(?::skin-tone-\d:)?")
-"""As Slack writes every emoji."""
+_EMOJI: Final = re.compile(r":[\w+'-]{1,60}:(?::skin-tone-\d:)?")  # as Slack writes every emoji
 _PICTURE: Final = re.compile(r"[\u2190-\u2bff\U0001f000-\U0001faff]")
 _WORD: Final = re.compile(r"[^\W_]+")
 _MARKUP: Final = re.compile(r"[\[\]<>*_`|#]+")
 _REPLIES: Final[tuple[tuple[str, Line], ...]] = (("thanks", "welcome"), ("greeting", "hello"), ("reaction", "unclear"))
-_LONGEST: Final = 12
-"""Words of a message that may be small talk."""
-FEW: Final = 2
-"""A message with more words of a subject stands on its own."""
+_LONGEST: Final = 12  # words of a message that may be small talk
+FEW: Final = 2  # a message with more words of a subject stands on its own
 
 
 def line(name: Line, language: str | None, *, title: str = "") -> str:

@@ -118,7 +118,6 @@ class _Reader:
             self.head, self.cells = self.head or self.cells, None
 
     def _paragraph(self, content: str) -> None:
-        """Sentences, fields, and lines that stand as headings."""
         lines = content.split("\n")
         longest = max(map(len, lines))
         held: list[str] = []
@@ -138,12 +137,11 @@ class _Reader:
         self._sentences(held)
 
     def _sentences(self, lines: Sequence[str]) -> None:
-        """None ends inside code."""
         text = _one_line("\n".join(lines))
         begin: int | None = None
         for start, end in sentence_spans(text, self.language):
             begin = start if begin is None else begin
-            if text.count("`", begin, end) % 2 == 0 or end == len(text):
+            if text.count("`", begin, end) % 2 == 0 or end == len(text):  # no sentence ends inside code
                 self._add(text[begin:end], "sentence")
                 begin = None
 
@@ -162,8 +160,7 @@ class _Reader:
 
 
 def _one_line(text: str) -> str:
-    """Running text without its line breaks; scripts without spaces get none."""
-    return " ".join(_CJK_EDGE.sub("", text).split())
+    return " ".join(_CJK_EDGE.sub("", text).split())  # scripts without spaces get none at a line's end
 
 
 def _is_label(line: str, following: str, longest: int) -> bool:

@@ -11,8 +11,7 @@ from agent.actions import PlannedStep
 StepStatus = Literal["open", "done", "failed", "skipped"]
 
 MAX_STEPS = 12
-INPUT_MOST = 500
-"""Characters of a step's input that are kept."""
+INPUT_MOST = 500  # characters of a step's input that are kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,8 +28,7 @@ _PLAY = re.compile(
     r"(?:[\w']+\s){0,3}?(?:limerick|haiku|poem|rhyme|joke|gedicht|witz|reim|poème|blague|poema|chiste|puisi|pantun)\b",
     re.IGNORECASE,
 )
-_LEAST_MATERIAL = 3
-"""Words that must follow: `summarise: on-call` still asks for a document."""
+_LEAST_MATERIAL = 3  # words that must follow: `summarise: on-call` still asks for a document
 
 
 def from_own_words(question: str) -> bool:

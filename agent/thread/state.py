@@ -17,8 +17,7 @@ from agent.thread.plan import Plan, close
 from verification.types import Source
 
 SCHEMA = 1
-HISTORY_KEPT = 40
-"""Messages kept in a state: twenty turns. Phase two sees the last five, the rest serves follow-ups."""
+HISTORY_KEPT = 40  # messages kept in a state: twenty turns. Phase two sees the last five, the rest serves follow-ups.
 SOURCES_KEPT = 8
 POSTED_KEPT = 20
 _OF_A_MISSION: Final = ("mission", "todolist_id", "plan", "pending_question", "found")
@@ -153,7 +152,6 @@ def retold(state: ThreadState, ts: str, text: str) -> ThreadState:
 
 
 def _reworded(state: ThreadState, old: str, new: str) -> ThreadState:
-    """Whatever was made of the one text made of the other."""
     answers = {key: new if answer == old else answer for key, answer in state.answers.items()}
     plan = state.plan
     if plan is not None:

@@ -115,7 +115,6 @@ def _stage(progress: Progress) -> LiveAnswer | None:
 
 
 def _unfound(progress: Progress, reason: str) -> TurnOutcome:
-    """No answer in the documents, unless they could not be searched."""
     return failed_knowledge(progress) if _away(progress) else refused(progress, reason)
 
 
@@ -143,7 +142,6 @@ async def _write(progress: Progress, number: int, best: Attempt | None) -> str:
 
 
 async def _read(progress: Progress, number: int, best: Attempt | None, showing: LiveAnswer | None) -> DraftReader:
-    """A draft read to its end, or until it is lost. Its usage is counted also when the stream breaks or is stopped."""
     stream = await _begun(progress, number, best)
     reader = DraftReader()
     error = ""
@@ -164,7 +162,7 @@ async def _read(progress: Progress, number: int, best: Attempt | None, showing: 
     finally:
         _tell(progress, reader.close(), number)
         end = ModelEnd(phase="write", output=reader.draft, usage=stream.usage, error=error, attempt=number)
-        progress.ended(replace(end, call=stream.call))
+        progress.ended(replace(end, call=stream.call))  # counted also when the stream broke or was stopped
     if error:
         raise ModelError(kind="TokenLimitError", detail=f"a draft of more than {LONGEST_DRAFT} characters")
     if reader.fallback:

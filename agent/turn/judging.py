@@ -22,8 +22,7 @@ from verification.types import Claim, Draft, Verdict
 
 log = structlog.get_logger()
 
-CUTS_MOST = 2
-"""What a cut leaves may need the judge again; after the second cut every sentence left has been before it."""
+CUTS_MOST = 2  # what a cut leaves may need the judge again; after the second cut every sentence left has been before it
 
 
 async def examined(progress: Progress, draft: Draft, verdict: Verdict, number: int, *, whole: bool = False) -> Verdict:
@@ -66,11 +65,10 @@ def forget_unconfirmed(progress: Progress) -> None:
 
 
 async def _ask(progress: Progress, judge: Judge, draft: Draft, verdict: Verdict, number: int) -> None:
-    """Ask about the claims that the judge has not seen; where it cannot be asked, nobody confirms them."""
     opinions, loop = progress.judge_said.opinions, asyncio.get_running_loop()
     claims = _unseen(progress, verdict)
     waiting = [opinions.setdefault(key_of(claim), loop.create_future()) for claim in claims]
-    opinion = Opinion()
+    opinion = Opinion()  # where the judge cannot be asked, nobody confirms a claim
     try:
         context = JudgeContext(
             question=draft.question,

@@ -31,8 +31,7 @@ LONGEST = 8_000
 """Characters of a draft that may be shown early: every block is checked together with all that stands before it."""
 
 _BEGINS: Final = re.compile(r"\n[ \t]*\n\s*\S")
-_GAP: Final = 200
-"""Characters of white space that are remembered: a model may get stuck in an endless gap."""
+_GAP: Final = 200  # characters of white space that are remembered: a model may get stuck in an endless gap
 _MAY_COME: Final[frozenset[RuleName]] = frozenset({"not_empty", "cites_sources"})
 """Rules that what follows may still satisfy: "Yes." is cited by the sentence behind it, code by the words under it."""
 
@@ -132,7 +131,6 @@ class LiveAnswer:
                     return
 
     async def _leaves(self, texts: tuple[str, ...], shown: Shown) -> bool:
-        """Show a block that was judged; False where no other one may follow it."""
         verdict = shown.verdict
         if not (self._stopped or verdict.passed or only_unconfirmed(verdict)):
             self.failed = shown.draft
@@ -190,7 +188,6 @@ class LiveAnswer:
         return block.strip() in self._earlier
 
     async def _take(self, block: str) -> None:
-        """Let a block pass the rules, with what was held back before it."""
         blocks = [*self._held, block]
         piece = "".join(blocks)
         if len(self._so_far) + len(piece) > LONGEST:

@@ -18,8 +18,7 @@ from verification.types import Source
 _LINKED: Final = re.compile(r"\[\\\[(\d{1,9})\\\]\]\(")
 _IN_CELL: Final = re.compile(r"\[(\d{1,9})\]")
 
-Order = Mapping[int, int]
-"""What number each cited source gets, by its id."""
+Order = Mapping[int, int]  # what number each cited source gets, by its id
 
 
 def order_of(text: str, sources: Iterable[Source]) -> Order:

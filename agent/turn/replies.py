@@ -64,7 +64,6 @@ def shown(progress: Progress, verdict: Verdict, *, attempts: int, label: Label |
 
 
 def _moved(found: Found, text: str, order: Order) -> Found:
-    """The same words, where they stand once the citations before them have their new numbers."""
     start, end = (len(renumbered(text[:place], order)) for place in (found.start, found.end))
     return replace(found, start=start, end=end)
 

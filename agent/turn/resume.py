@@ -20,8 +20,7 @@ from verification.types import Source
 SOURCES_KEPT: Final = 16
 CHARS_KEPT: Final = 48_000
 RESULTS_KEPT: Final = 5
-FRESH_S: Final = 3_600
-"""Seconds for which a document found before the question counts as what it says."""
+FRESH_S: Final = 3_600  # seconds for which a document found before the question counts as what it says
 
 
 def found_by(progress: Progress) -> Found:
@@ -50,10 +49,9 @@ def take_up(progress: Progress) -> None:
 
 
 def _latest(sources: list[Source]) -> tuple[Source, ...]:
-    """The last ones that fit, in their order: what was looked for on purpose comes after the first search."""
     kept: list[Source] = []
     room = CHARS_KEPT
-    for source in reversed(sources):
+    for source in reversed(sources):  # what was looked for on purpose comes after the first search
         if source.origin in {ORIGIN, "thread"}:
             continue
         room -= len(source.text)

@@ -16,8 +16,7 @@ from agent.knowledge.semantic.extra import SemanticUnavailableError, give_meanin
 from agent.knowledge.types import IndexReport, PutOff, Source, due_at
 from bot.errors import WrongUse
 
-SYNC: Final = "lock"
-"""The lock of whoever brings an index up to date; beside SQLite it is the end of a file's name."""
+SYNC: Final = "lock"  # the lock of whoever brings an index up to date; beside SQLite it is the end of a file's name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

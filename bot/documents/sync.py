@@ -25,8 +25,7 @@ Result = Literal["synced", "elsewhere", "failed"]
 _SPREAD: Final = 0.1
 """By this share of the interval at most a run comes later, so that machines started together do not ask together."""
 _SOON_S: Final = 3.0
-_AGAIN_S: Final = 60.0
-"""A run that did nothing is not repeated sooner."""
+_AGAIN_S: Final = 60.0  # a run that did nothing is not repeated sooner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +50,6 @@ class Syncing:
                 await asyncio.sleep(min(self.every_s, self.again_s))
 
     async def _wait_s(self) -> float:
-        """Seconds until a source is due, and a little at random."""
         try:
             states = await asyncio.to_thread(self.index.states)
         except KnowledgeAwayError:
@@ -60,8 +58,8 @@ class Syncing:
         return max(0.0, due - time.time()) + random.uniform(0, min(_SOON_S, _SPREAD * self.every_s))  # noqa: S311 - spreads load, guards nothing
 
     async def _sync(self) -> Result:
-        """One run in a process of its own."""
         began = time.monotonic()
+        # No thread: parsing would take the turns' time, and a thread cannot be ended (decision 13).
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "bot.documents.sync_process"),
             stdin=asyncio.subprocess.PIPE,

@@ -59,8 +59,7 @@ def carry_out(order: Order) -> int:
     return ELSEWHERE if report is None else 0
 
 
-def _end_with_parent() -> None:
-    """Standard input ends when the process that holds its other end does."""
+def _end_with_parent() -> None:  # standard input ends with the process that holds its other end
     # Past Python's own buffer, whose lock would be held to the end.
     os.read(sys.stdin.fileno(), 1)
     os._exit(FAILED)

@@ -65,6 +65,5 @@ async def _keep_making(
 
 
 def _not_urgent() -> None:
-    """On Linux urgency belongs to a thread; elsewhere it would slow down the answers as well."""
-    if sys.platform == "linux":
+    if sys.platform == "linux":  # elsewhere urgency is the process's: answers would be slower too
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _LEAST_URGENT)

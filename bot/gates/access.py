@@ -15,10 +15,8 @@ from bot.turn.job import Job, asks, gate_wait_s
 
 log = structlog.get_logger()
 
-TOLD_AFTER_S: Final = 20.0
-"""How long a person waits for Slack's word on them before they are told that they do."""
-KNOWN_WITHIN_S: Final = 6 * 3600.0
-"""How long Slack's word on a person is waited for at all."""
+TOLD_AFTER_S: Final = 20.0  # how long a person waits for Slack's word on them before they are told that they do
+KNOWN_WITHIN_S: Final = 6 * 3600.0  # how long Slack's word on a person is waited for at all
 _OF_CHANNELS: Final = frozenset({"channel_refused", "external_channel", "unknown_channel"})
 _TOLD: Final = _OF_CHANNELS | {"user_refused", "guest", "external_person", "unknown_person"}
 """Refusals with a text of their own."""
@@ -92,7 +90,7 @@ async def _turn_away(job: Job, at: GateServices, refusal: str) -> None:
         await at.whisper_once(incoming, refusal if refusal in _TOLD else "unknown_person", subject)
     if incoming.refused or incoming.thread.channel.startswith("D") or incoming.kind == "stop":
         return
-    if incoming.addressed == "mention" and not job.facts.state.history:
+    if incoming.addressed == "mention" and not job.facts.state.history:  # nobody who may has spoken to Orion here
         await thread_modes.disengage(incoming.thread)
     elif incoming.kind == "mute":
         await thread_modes.engage(incoming.thread)

@@ -32,7 +32,7 @@ async def allowed(job: Job, at: GateServices) -> Ending | None:
         if facts.pause is not None:
             log.info("question_waits", because="paused", message_id=job.claimed.id)
             await _tell_paused(job, at, facts.pause)
-            return later(gate_wait_s(job.claimed))
+            return later(gate_wait_s(job.claimed))  # given back, not left unclaimed: deletions go on (decision 5)
         if facts.used_up is None or facts.outbox:
             return None
         log.info("budget_used_up", holder=facts.used_up)

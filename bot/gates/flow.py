@@ -24,6 +24,7 @@ from bot.stores.facts import read_facts
 from bot.turn.duplicates import PendingCheck, pending_check_in, settle
 from bot.turn.job import Job, asks, turn_id_of
 
+# A stop is obeyed only behind the gate that looks who somebody is (decision 11).
 GATES: Final[Sequence[Gate]] = (proven, admitted, stop_obeyed, not_beside, allowed, handed_off)
 
 NEWER_AGAIN_S: Final = 5.0

@@ -33,13 +33,12 @@ from verification.types import Source
 
 log = structlog.get_logger()
 
-PATIENCE_S: Final = 3_600.0
-"""How long a Slack that is away is waited for before the person is told."""
+PATIENCE_S: Final = 3_600.0  # how long a Slack that is away is waited for before the person is told
 AGAIN_S: Final = 15.0
 KEPT_S: Final = 30 * 86_400
 _LONGEST_QUESTION: Final = 2_500
 _PAGE: Final = 200
-_CUT_ENTITY: Final = re.compile(r"&\w{0,4}$")
+_CUT_ENTITY: Final = re.compile(r"&\w{0,4}$")  # half an entity at the cut would be shown as it stands
 
 
 def offers_human(handoff: str, place: ThreadKey) -> bool:
@@ -131,7 +130,6 @@ async def _place(request: HumanRequest) -> ThreadKey:
 
 
 def _called(request: HumanRequest, place: ThreadKey) -> str:
-    """The user group or the channel, as a mention."""
     return f"<!subteam^{request.at.handoff}>" if request.group else f"<#{place.channel}>"
 
 
@@ -158,6 +156,7 @@ async def _find(request: HumanRequest, place: ThreadKey) -> Reply | None:
 async def _post(request: HumanRequest, place: ThreadKey) -> Reply:
     blocks, text = await _content(request, place)
     metadata = {"event_type": HAND_OFF_EVENT, "event_payload": {"turn_id": request.incoming.text}}
+    # A preview would ask for an address that a document chose, without a click (I2).
     quiet = {"unfurl_links": False, "unfurl_media": False}
     body: dict[str, Any] = {"channel": place.channel, "text": text, "blocks": blocks, "metadata": metadata, **quiet}
     if not is_direct(place):
@@ -242,7 +241,6 @@ async def reach(calls: SlackCalls, handoff: str) -> tuple[str, str] | None:
 
 
 def _sources(request: HumanRequest) -> Sequence[str]:
-    """The nearest sources as lines, each a link of the source's own."""
     found = [
         Source(id=number, title=string(s, "title"), url=string(s, "url"), updated_at=string(s, "updated_at"))
         for number, s in enumerate(objects(request.record, "sources"), 1)
@@ -251,7 +249,6 @@ def _sources(request: HumanRequest) -> Sequence[str]:
 
 
 def _asked(block: Mapping[str, Any], text: str) -> Block:
-    """The block, its button for people saying that they were asked."""
     button = {"type": "button", "action_id": HAND_OFF_ACTION, "text": {"type": "plain_text", "text": text}}
     elements = [
         {**button, "value": string(e, "value")} if string(e, "action_id") == HAND_OFF_ACTION else e

@@ -34,7 +34,7 @@ async def obey(incoming: Incoming, stores: Stores, cancel: Cancel) -> bool:
     """Take back all that was asked in the thread before; whether there was anything. Raises ``RedisError``."""
     thread, mailbox = str(incoming.thread), stores.mailbox
     await stores.cancellations.stop(incoming)
-    stored = await mailbox.stored(thread)
+    stored = await mailbox.stored(thread)  # noted first: that holds for one whose worker died, too
     if not any(_taken_back(one, incoming) for one in stored):
         return False
     if _taken_back(stored[0], incoming):
@@ -97,7 +97,6 @@ async def stop_obeyed(job: Job, at: GateServices) -> Ending | None:
 
 
 async def _let_be(job: Job, at: GateServices) -> bool:
-    """Whether Orion waited for an answer here: it does so no longer, and says so."""
     stores, incoming = at.stores, job.incoming
     state = job.facts.state
     if state.pending_question is None or await stores.mailbox.stored(str(incoming.thread)):

@@ -16,8 +16,7 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from redis.asyncio import Redis
 from redis.asyncio.lock import Lock
 
-LOCK_S: Final = 60.0
-"""How long a refresh may take before another process may try; a call to Slack ends long before."""
+LOCK_S: Final = 60.0  # how long a refresh may take before another process may try; a call to Slack ends long before
 _log = structlog.get_logger()
 
 # KEYS installation  ARGV what stood there ('' nothing), what shall stand -> 1 written | 0 something else stands there
@@ -59,7 +58,7 @@ class Seal:
         """Raises ``BadKey``."""
         try:
             self._keys = MultiFernet([Fernet(key) for key in keys])
-            self._first = MultiFernet([Fernet(keys[0])])
+            self._first = MultiFernet([Fernet(keys[0])])  # tells what an older key sealed
         except ValueError:
             message = "each key must be 32 bytes in url-safe base64"
             raise BadKey(message) from None

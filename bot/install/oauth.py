@@ -99,7 +99,7 @@ async def _heard(call: Awaitable[AsyncSlackResponse]) -> Mapping[str, Any]:
 
 def _granted(reply: Mapping[str, Any], *, team: str = "") -> Installation:
     """What ``oauth.v2.access`` granted. Raises ``DeliveryFailed`` when it is not a bot's token for one workspace."""
-    if reply.get("is_enterprise_install"):
+    if reply.get("is_enterprise_install"):  # its token would open every workspace of the organisation
         raise DeliveryFailed(_ORG_WIDE_REASON, permanent=True)
     seconds = reply.get("expires_in")
     found = Installation(

@@ -34,8 +34,7 @@ from bot.slack.payload import mapping, string
 from bot.slack.web_api import DeliveryFailed
 
 NOT_INSTALLED: Final = "not_installed"
-RENEW_BEFORE_S: Final = 2 * 3600.0
-"""A token that ends within this time is renewed: Slack's live for twelve hours."""
+RENEW_BEFORE_S: Final = 2 * 3600.0  # a token that ends within this time is renewed: Slack's live for twelve hours
 # With less left the token could run out before the answer is posted.
 LEAST_LEFT_S: Final = 60.0
 # A Slack that is away is away for minutes; each try costs one call.

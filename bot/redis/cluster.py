@@ -29,8 +29,6 @@ def as_outage() -> Iterator[None]:
 
 
 def _guarded(method: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Coroutine[Any, Any, Any]]:
-    """The method, failing with ``RedisError`` only."""
-
     async def call(*args: Any, **options: Any) -> Any:
         with as_outage():
             return await method(*args, **options)

@@ -152,8 +152,9 @@ class EmbeddedServer:
         binary = find_server()
         socket = self._new_socket()
         command = [str(binary), "--daemonize", "yes", "--port", "0", "--save", "", "--maxmemory-policy", "noeviction"]
-        command += ["--unixsocket", str(socket), "--unixsocketperm", "700"]
+        command += ["--unixsocket", str(socket), "--unixsocketperm", "700"]  # a file that is this user's alone, no port
         command += ["--dir", str(self._directory), "--logfile", str(self._log)]
+        # With `everysec` up to a second of acknowledged questions can be lost.
         command += ["--appendonly", "yes", "--appendfsync", "always"]
         started = subprocess.run(  # noqa: S603 (a server found by us, arguments of our own, no shell)
             command, pass_fds=[lock], stdin=subprocess.DEVNULL, capture_output=True, check=False, timeout=START_S
@@ -164,22 +165,19 @@ class EmbeddedServer:
         LOG.info("embedded_redis_started", binary=binary.name, socket=str(socket))
 
     def _new_socket(self) -> Path:
-        """Where the server shall listen: beside its files, or in a temporary place where that path is too long."""
         socket = self._socket()
-        if socket is None or not socket.parent.is_dir():
+        if socket is None or not socket.parent.is_dir():  # beside the files the path may be too long for the kernel
             socket = Path(tempfile.mkdtemp(prefix="orion-")) / "redis.sock"
             self._record.write_text(str(socket))
         return socket
 
     def _socket(self) -> Path | None:
-        """Where a server of this home listens, if there is one."""
         beside = self._directory / "redis.sock"
         if len(os.fsencode(beside)) <= SOCKET_PATH_BYTES:
             return beside
         return Path(self._record.read_text()) if self._record.exists() else None
 
-    async def _shut_down(self, socket: Path) -> None:
-        """End the server and wait until it is gone, so that the next one finds its files at rest."""
+    async def _shut_down(self, socket: Path) -> None:  # the next one has to find its files at rest
         async with Redis(unix_socket_path=str(socket), retry=Retry(NoBackoff(), 0)) as client:
             with suppress(RedisError):
                 await client.shutdown(nosave=True)

@@ -43,6 +43,7 @@ class Replication:
         if not await self._has_replicas(shard):
             return
         mark = f"{shard}:replicated"
+        # One replica, no majority: each ack would take longer, and Slack waits three seconds (decision 6).
         set_it, wait = ("SET", mark, "1", "EX", MARK_TTL_S), ("WAIT", 1, self._within_ms)
         if await self._on_one_connection(mark, set_it, wait) > 0:
             return
@@ -70,11 +71,10 @@ class Replication:
         return int(info.get("connected_slaves", 0))
 
     async def _on_one_connection(self, key: str, *commands: tuple[str | int, ...]) -> int:
-        """The answer to the last of these commands: ``WAIT`` counts what its own connection wrote."""
         client = self._redis
         if not isinstance(client, Cluster):
             async with client.pipeline(transaction=False) as pipe:
                 for command in commands:
                     pipe.execute_command(*command)
                 return int((await pipe.execute())[-1])
-        return int((await client.on_one_connection(key, *commands))[-1])
+        return int((await client.on_one_connection(key, *commands))[-1])  # WAIT counts what its own connection wrote

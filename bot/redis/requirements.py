@@ -22,6 +22,7 @@ async def too_old(redis: Redis) -> str:
 
     Raises ``RedisError`` where the server cannot be asked.
     """
+    # Both came with 6.2; Ubuntu 22.04 and Debian 11 ship 6.0.
     for command, probe in {"GETEX": redis.getex, "GETDEL": redis.getdel}.items():
         try:
             await probe(_PROBE)

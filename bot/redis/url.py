@@ -84,7 +84,6 @@ async def client_of(url: str) -> AsyncIterator[Redis]:
 
 @asynccontextmanager
 async def _watched(parts: SplitResult) -> AsyncIterator[Redis]:
-    """A client of the primary that the Sentinels name, whoever that is by then."""
     service, _, database = parts.path.strip("/").partition("/")
     if not service:
         message = "the service's name is missing"

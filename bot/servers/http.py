@@ -119,7 +119,7 @@ async def _slack_events(intake: SlackEndpoint, request: web.Request) -> web.Resp
         return web.Response(status=408)
     if not signed(intake.signing_secret, request.headers, body):
         _log.warning("slack_signature_refused", body_length=len(body))
-        return web.Response(status=401)
+        return web.Response(status=401)  # Bolt itself would log signature and body of what it refuses
     try:
         asked = AsyncBoltRequest(body=body.decode(), headers=dict(request.headers))
         trouble = "" if _sound(asked.body) else "shape"
@@ -132,8 +132,7 @@ async def _slack_events(intake: SlackEndpoint, request: web.Request) -> web.Resp
     return await to_aiohttp_response(await intake.app.async_dispatch(asked))
 
 
-def _sound(payload: Mapping[str, Any]) -> bool:
-    """Whether an event has the one field that everything else hangs on, over which Bolt would trip later."""
+def _sound(payload: Mapping[str, Any]) -> bool:  # over a missing type Bolt would trip later
     if "event" not in payload and payload.get("type") != "event_callback":
         return True
     return bool(string(payload, "event", "type")) and isinstance(payload.get("type"), str)

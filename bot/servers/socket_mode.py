@@ -87,7 +87,6 @@ class PacedClient(SocketModeClient):
         await send_async_response(client, request, await run_async_bolt_app(self._front.app, request), began)
 
     async def _hear(self, message: aiohttp.WSMessage) -> None:
-        """Slack's own words about the socket."""
         try:
             said = json.loads(message.data)
         except (TypeError, ValueError):

@@ -22,8 +22,7 @@ from bot.stores.thread_mode import ThreadModes
 
 log = structlog.get_logger()
 NO_LIMITS = Limits()
-TOKEN_KEPT_S = 600
-"""Slack takes a token for searching for some minutes only."""
+TOKEN_KEPT_S = 600  # Slack takes a token for searching for some minutes only
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

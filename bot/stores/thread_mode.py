@@ -15,8 +15,8 @@ from redis.asyncio.client import Pipeline
 from agent.thread.conversation import ThreadKey
 from bot.slack.message import Addressed, Incoming, Kind, ThreadMode
 
-KEPT_S = 30 * 86_400
-STRANGER_S = 3_600
+KEPT_S = 30 * 86_400  # as long as the thread's state
+STRANGER_S = 3_600  # a look is one of some fifty readings a minute that Slack allows (Tier 3)
 AT_S = 86_400
 # What addresses Orion: an edit only where it mentions, for one in a muted direct chat unmutes nothing.
 _ENGAGING: Mapping[Addressed, tuple[Kind, ...]] = {

@@ -19,10 +19,8 @@ from verification.types import Answer, Claim, Repair, Verdict, Violation
 if TYPE_CHECKING:  # `orion ask` records a turn and has no Redis: its client takes a tenth of a second to import
     from redis.asyncio import Redis
 
-KEPT_S = 30 * 86_400
-"""As long as a thread is remembered."""
-MOST_LISTED = 200
-"""Turns on a list for admins."""
+KEPT_S = 30 * 86_400  # as long as a thread is remembered
+MOST_LISTED = 200  # turns on a list for admins
 _LISTS = {"failed": "failed", "out_of_budget": "failed", "refused": "refused"}
 
 
@@ -163,7 +161,7 @@ class TurnRecords:
     async def save(self, record: dict[str, Any]) -> None:
         """Keep a record as long as its thread is remembered."""
         text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
-        await self._redis.set(self.key(record["turn_id"]), packed(text), ex=KEPT_S)
+        await self._redis.set(self.key(record["turn_id"]), packed(text), ex=KEPT_S)  # packed it is half as long
         if kind := _LISTS.get(record.get("outcome", "")):
             await self._note(kind, record["turn_id"])
 
@@ -187,8 +185,7 @@ class TurnRecords:
                 kept.append({**record, "complaints": [json.loads(words) for words in said]})
         return kept
 
-    async def _said(self, kind: str, record: Mapping[str, Any]) -> list[str]:
-        """What people said of an answer, one value a person."""
+    async def _said(self, kind: str, record: Mapping[str, Any]) -> list[str]:  # by person: the last word of each counts
         values: Any = self._redis.hvals(f"{self._prefix}:{kind}:{record['turn_id']}")
         return list(map(str, await values))
 
@@ -199,8 +196,7 @@ class TurnRecords:
             pipe.expire(key, KEPT_S)
             await pipe.execute()
 
-    async def _note(self, kind: str, turn_id: str) -> None:
-        """Put a turn on a list for admins: ids and times only."""
+    async def _note(self, kind: str, turn_id: str) -> None:  # ids and times only: what was said stays in the record
         key = f"{self._prefix}:latest:{kind}"
         async with self._redis.pipeline(transaction=True) as pipe:
             pipe.zadd(key, {turn_id: time.time()})

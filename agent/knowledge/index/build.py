@@ -33,8 +33,7 @@ from agent.knowledge.types import (
 
 log = structlog.get_logger()
 
-MOST_FAILURES: Final = 100
-"""So many of a source are kept by name; of the others only how many there are."""
+MOST_FAILURES: Final = 100  # so many of a source are kept by name; of the others only how many there are
 _BATCH_DOCUMENTS: Final = 64
 _BATCH_CHARS: Final = 2_000_000
 
@@ -82,7 +81,6 @@ class IndexRun:
             tables.put_states(self._session, {source.key: None})
 
     def _go_over(self, name: str, part: str, found: Iterable[Readable]) -> None:
-        """One source, and what is to be known of it afterwards."""
         began, failed_before = time.time(), len(self._ground.failed)
         self._read = self._size = 0
         for file in found:
@@ -96,8 +94,7 @@ class IndexRun:
         told = replace(state, tried=ended, part=part, failures=len(failed), failed=tuple(failed[:MOST_FAILURES]))
         tables.put_states(self._session, {name: told})
 
-    def _take(self, file: Readable) -> None:
-        """Read one file and store it if its content, or what is said about it, is not what the index has."""
+    def _take(self, file: Readable) -> None:  # what did not change is not parsed again
         if self._progress:
             self._progress(file.id)
         try:
@@ -131,7 +128,7 @@ class IndexRun:
     def _write_batch(self) -> None:
         if self._batch:
             tables.replace(self._session, self._batch)
-        tables.put_notes(self._session, self._ground.noted)
+        tables.put_notes(self._session, self._ground.noted)  # after the documents: a killed run reads them again
         self._batch.clear()
         self._ground.noted.clear()
         self._chars = 0

@@ -9,8 +9,7 @@ from agent.knowledge.types import Document, Passage
 from agent.thread.audience import Viewers, may_see
 
 _WIDER: Final = 4
-_MOST: Final = 2_000
-"""Passages looked through at most for one search: behind so many withheld ones nothing relevant is left."""
+_MOST: Final = 2_000  # passages looked through: behind so many withheld ones nothing relevant is left
 
 
 class SeenBy:

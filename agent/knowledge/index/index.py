@@ -17,13 +17,10 @@ from agent.knowledge.search.index_terms import words_of
 from agent.knowledge.search.postings import best, rarities
 from agent.knowledge.types import Document, Holding, IndexReport, Passage, PutOff, Source, SourceState
 
-Ranked = tuple[int, float]
-"""The number of a passage, and a score that grows with relevance."""
+Ranked = tuple[int, float]  # the number of a passage, and a score that grows with relevance
 
-COMPARED: Final = 80
-"""How many passages of each ranking are compared at least: the best by both is often not among the first by one."""
-_AGAIN_S: Final = 0.05
-"""Between two tries for a lock. A database could wait by itself, but only as long as its statements may take."""
+COMPARED: Final = 80  # of each ranking at least: the best by both is often not among the first by one
+_AGAIN_S: Final = 0.05  # between tries for a lock: a database itself waits as long as a statement may take
 
 
 class Meaning(Protocol):

@@ -23,8 +23,7 @@ _SCHEMA: Final = SCHEMA.format(
     word='text COLLATE "C"',
     postings="WITH (fillfactor = 60); ALTER TABLE postings ALTER COLUMN data SET STORAGE EXTERNAL",
 )
-_STATEMENT_MS: Final = 15_000
-"""Less than a turn gives any tool, so that a database that hangs is told as what it is."""
+_STATEMENT_MS: Final = 15_000  # less than a turn gives any tool, so that a database that hangs is told as what it is
 _OPTIONS: Final[dict[str, Any]] = {
     "autocommit": True,
     "connect_timeout": 5,
@@ -106,7 +105,6 @@ class PostgresIndex(KnowledgeIndex):
             return session
 
     def _opened(self, stack: ExitStack) -> _Session:
-        """A connection that ``stack`` closes."""
         session = _Session(psycopg.connect(self._url, **_OPTIONS))
         stack.callback(session.close)
         session.connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self._schema)))
@@ -116,11 +114,10 @@ class PostgresIndex(KnowledgeIndex):
 
     @contextmanager
     def _telling(self) -> Iterator[None]:
-        """The driver's text may hold the address and more: only the kind of failure goes on."""
         try:
             yield
         except _AWAY as error:
-            raise KnowledgeAwayError(type(error).__name__) from None
+            raise KnowledgeAwayError(type(error).__name__) from None  # the driver's text may hold the address
 
     @contextmanager
     def _building(self) -> Iterator[_Session]:
@@ -128,12 +125,12 @@ class PostgresIndex(KnowledgeIndex):
         with self._telling(), ExitStack() as stack:
             session = self._opened(stack)
             self._prepare(session)
+            # A lock in Redis would expire under a frozen builder, which would write on (decision 9).
             session.execute("SELECT pg_advisory_lock(hashtext('orion knowledge'), hashtext(?))", (self._schema,))
             yield session
 
     @contextmanager
     def _lock(self, name: str) -> Iterator[Callable[[], bool]]:
-        """A lock of one session of the database."""
         values = (f"orion {name}", self._schema)
         with self.session() as session:
 

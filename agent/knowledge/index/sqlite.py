@@ -20,14 +20,11 @@ from agent.knowledge.types import KnowledgeAwayError
 log = structlog.get_logger()
 
 _SCHEMA: Final = SCHEMA.format(key="INTEGER PRIMARY KEY", bytes="BLOB", word="text", postings="WITHOUT ROWID")
-_WAIT_S: Final = 30.0
-"""For another process's batch to be written: seconds on a busy disk."""
+_WAIT_S: Final = 30.0  # for another process's batch to be written: seconds on a busy disk
 _AGAIN_S: Final = 0.02
 
 
 class _Session(sqlite3.Connection):
-    """A ``Session``."""
-
     @contextmanager
     def transaction(self) -> Iterator[None]:
         self.execute("BEGIN IMMEDIATE")
@@ -79,11 +76,10 @@ class SqliteIndex(KnowledgeIndex):
 
     @contextmanager
     def _telling(self) -> Iterator[None]:
-        """Raises ``KnowledgeAwayError`` where another version of Orion has made the tables anew beneath this one."""
         try:
             yield
         except sqlite3.OperationalError:
-            with closing(self._connect()) as session:
+            with closing(self._connect()) as session:  # another version may have made the tables anew
                 if _is_current(session):
                     raise
             message = "made anew by another version"
@@ -96,7 +92,6 @@ class SqliteIndex(KnowledgeIndex):
 
     @contextmanager
     def _lock(self, name: str) -> Iterator[Callable[[], bool]]:
-        """A lock on a file beside the index."""
         with Path(f"{self.path}.{name}").open("ab") as file:
 
             def take() -> bool:
@@ -110,16 +105,14 @@ class SqliteIndex(KnowledgeIndex):
 
 
 def _is_current(session: Session) -> bool:
-    """Whether the tables are of this version."""
     return bool(session.execute("PRAGMA user_version").fetchone()[0] == VERSION)
 
 
 def _write_ahead(session: Session) -> None:
-    """Readers that never wait. Two processes that do this at once: SQLite refuses one, whatever its time-out is."""
     deadline = time.monotonic() + _WAIT_S
     while True:
         try:
-            session.execute("PRAGMA journal_mode = WAL")
+            session.execute("PRAGMA journal_mode = WAL")  # of two at once SQLite refuses one, whatever its time-out is
         except sqlite3.OperationalError as error:
             # The lower byte is the primary code; the others tell one kind of "busy" from another.
             if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
@@ -129,8 +122,7 @@ def _write_ahead(session: Session) -> None:
             return
 
 
-def _set_aside(path: Path) -> None:
-    """The index is made of the documents and can be made again; whatever stands here instead is not deleted."""
+def _set_aside(path: Path) -> None:  # not deleted: whatever stands here may be something else
     for suffix in ("", "-wal", "-shm"):
         file = Path(f"{path}{suffix}")
         if file.exists():

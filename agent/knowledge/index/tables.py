@@ -17,12 +17,10 @@ from agent.knowledge.search.index_terms import impacts
 from agent.knowledge.search.postings import BLOCK, Changes, Found, change, no_changes, revised
 from agent.knowledge.types import Readable, SourceState
 
-VERSION: Final = 10
-"""Grows with the tables and with anything that changes what the same bytes become."""
-MOST_PASSAGES: Final = 1 << 20
-"""Of one document: the lower 20 bits of a passage's number count in its document, the others are the document's."""
+VERSION: Final = 10  # grows with the tables and with anything that changes what the same bytes become
+MOST_PASSAGES: Final = 1 << 20  # of a document, whose number stands in a passage's above the lower 20 bits
+# Made anew by another version. `vectors` stays: it is kept by text, and costs much to make.
 NAMES: Final = ("documents", "settings", "passages", "passage_vectors", "postings", "totals")
-"""The tables that another version makes anew. ``vectors`` stays: it is kept by text, and costs much to make."""
 SCHEMA: Final = """
 CREATE TABLE documents (
   number {key}, key text NOT NULL UNIQUE, id text NOT NULL, title text NOT NULL, updated_at text NOT NULL,
@@ -47,10 +45,8 @@ INSERT INTO totals VALUES (0, 1)
 A document's number is the place of its first passage; ``totals.place`` is the next one, and never goes back. Postings
 are ordered by block first: a build writes into the last one, whose words then lie together.
 """
-_AT_ONCE: Final = 400
-"""Values in one statement; an older SQLite takes no more than 999."""
-_STATE: Final = "source:"
-"""What the names of the sources' states begin with among the settings."""
+_AT_ONCE: Final = 400  # values in one statement; an older SQLite takes no more than 999
+_STATE: Final = "source:"  # what the names of the sources' states begin with among the settings
 _PUT_SETTING: Final = "INSERT INTO settings VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 _REVISE: Final = "INSERT INTO postings VALUES {} ON CONFLICT (block, word) DO UPDATE SET data = excluded.data"
 _OF_KEYS: Final = "SELECT number, title FROM documents WHERE key IN ({})"
@@ -60,8 +56,7 @@ _DOCUMENTS_AT: Final = """
 SELECT column1, (SELECT max(number) FROM documents WHERE number <= column1) FROM (VALUES {}) AS places
 """
 
-Parsed = tuple[Readable, str, ReadDocument, tuple[Chunk, ...]]
-"""A document ready to be stored, with its digest."""
+Parsed = tuple[Readable, str, ReadDocument, tuple[Chunk, ...]]  # a document ready to be stored, with its digest
 
 
 class Session(Protocol):

@@ -18,8 +18,7 @@ from markdown_it.token import Token
 from agent.knowledge.readers.reading import Form, Part, ReadDocument
 from agent.knowledge.types import PATH
 
-CHUNK_CHARS: Final = 1_200
-"""About two hundred words: small enough to be about one thing, large enough to be ranked by its words."""
+CHUNK_CHARS: Final = 1_200  # some 200 words: few enough to be about one thing, enough to be ranked by
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+|\n")
 _UNSEEN: Final = re.compile(r"\s*<(?:!--|script|style)", re.IGNORECASE)
 _ITEM: Final = re.compile(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
@@ -81,7 +80,6 @@ def _paragraphs(lines: Sequence[str]) -> list[tuple[int, int, str]]:
 
 
 def _sections(tokens: Sequence[Token]) -> Iterator[_Section]:
-    """Top-level blocks, gathered under their headings."""
     trail: dict[int, str] = {}
     seen: Counter[str] = Counter()
     anchor = ""

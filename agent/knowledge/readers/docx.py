@@ -23,10 +23,8 @@ from agent.knowledge.types import ReadError
 
 MAX_ENTRIES: Final = 5_000
 MAX_UNPACKED: Final = 200_000_000
-MAX_XML: Final = 60_000_000
-"""Bytes of one XML part: it is parsed whole, into several times its size."""
-_LOCKED: Final = b"\xd0\xcf\x11\xe0"
-"""What an encrypted document begins with: its package lies inside a container of the older kind."""
+MAX_XML: Final = 60_000_000  # bytes of one XML part: it is parsed whole, into several times its size
+_LOCKED: Final = b"\xd0\xcf\x11\xe0"  # an encrypted package lies inside a container of the older kind
 _ENCRYPTED_ENTRY: Final = 0x1
 _DEEPEST_HEADING: Final = 6
 _HEADING: Final = re.compile(r"heading (?P<depth>[1-9])")
@@ -35,8 +33,7 @@ _HEADING: Final = re.compile(r"heading (?P<depth>[1-9])")
 def docx_markdown(data: bytes) -> tuple[str, str]:
     """The title of the properties (or nothing) and the text as Markdown."""
     if data.startswith(_LOCKED):
-        msg = "is locked with a password, or of the form before 2007 (.doc)"
-        raise ReadError(msg)
+        raise ReadError(reason="is locked with a password, or of the form before 2007 (.doc)")
     with damaged("Word document", OpcError):
         _bearable(data)
         document = Document(io.BytesIO(data))
@@ -44,12 +41,10 @@ def docx_markdown(data: bytes) -> tuple[str, str]:
 
 
 def _bearable(data: bytes) -> None:
-    """Refuse what would unpack to too much. An entry never yields more bytes than the package says it has."""
-    with zipfile.ZipFile(io.BytesIO(data)) as package:
+    with zipfile.ZipFile(io.BytesIO(data)) as package:  # no entry yields more bytes than it is said to have
         entries = package.infolist()
     if any(entry.flag_bits & _ENCRYPTED_ENTRY for entry in entries):
-        msg = "is locked with a password"
-        raise ReadError(msg)
+        raise ReadError(reason="is locked with a password")
     largest = max((entry.file_size for entry in entries if entry.filename.endswith((".xml", ".rels"))), default=0)
     unpacked = sum(entry.file_size for entry in entries)
     if len(entries) > MAX_ENTRIES or unpacked > MAX_UNPACKED or largest > MAX_XML:

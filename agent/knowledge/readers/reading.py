@@ -30,6 +30,7 @@ from verification.values.dates import moments
 
 Form = Literal["markdown", "text"]
 
+# What is read. Data and settings (JSON, YAML, TOML, INI …) are not: they hold secrets more often than answers.
 SUFFIXES: Final[dict[str, Form]] = {
     ".md": "markdown",
     ".markdown": "markdown",
@@ -38,25 +39,23 @@ SUFFIXES: Final[dict[str, Form]] = {
     ".docx": "markdown",
     **dict.fromkeys((".pdf", ".txt", ".text", ".rst", ".adoc", ".org", ".log", ".csv", ".tsv", ".tex"), "text"),
 }
-"""What is read. Data and settings (JSON, YAML, TOML, INI …) are not: they hold secrets more often than answers."""
+# Programs: text whose title is the file's name.
 CODE: Final = frozenset(
     {".py", ".pyi", ".js", ".mjs", ".ts", ".jsx", ".tsx", ".go", ".java", ".kt", ".rb", ".rs", ".c", ".h", ".cc"}
     | {".cpp", ".hpp", ".cs", ".php", ".swift", ".scala", ".sh", ".sql", ".proto", ".lua", ".r", ".ex", ".exs", ".vue"}
 )
-"""Programs: text whose title is the file's name."""
 SUFFIXES.update(dict.fromkeys(CODE, "text"))
 MAX_BYTES: Final = 10_000_000
-MAX_PDF_BYTES: Final = 50_000_000
-"""Of a PDF or a Word document: most of it are pictures."""
+MAX_PDF_BYTES: Final = 50_000_000  # of a PDF or a Word document: most of it are pictures
 PACKED: Final = frozenset({".pdf", ".docx"})
 MAX_PAGES: Final = 2_000
 _TRIES: Final = 3
+# What parsers of packed forms were seen to raise, or plainly can, on damaged input.
 _PARSER_ERRORS: Final[tuple[type[Exception], ...]] = (
     *(ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError),
     *(struct.error, zipfile.BadZipFile, zlib.error),
     SyntaxError,  # lxml's own error for XML is one
 )
-"""What parsers of packed forms were seen to raise, or plainly can, on damaged input."""
 
 _HTML: Final = ConversionOptions(
     extract_metadata=False,
@@ -70,6 +69,7 @@ _HTML: Final = ConversionOptions(
 )
 _FRONT_MATTER: Final = re.compile(r"\A---[ \t]*\n(?P<fields>(?:.*\n){0,60}?)---[ \t]*(?:\n|\Z)")
 _FIELD: Final = re.compile(r"^(?P<name>[A-Za-z_-]+):[ \t]*(?P<value>.*?)[ \t]*$", re.MULTILINE)
+# What a document says of its own age, in seven languages; `rest` begins with the date.
 _SAYS_DATE: Final = (
     r"[\W_]{0,4}(?:(?:last[ _-])?(?:updated|modified|reviewed|changed)(?:[ \t]+on)?|as of|stand|version vom"
     r"|(?:zuletzt )?(?:aktualisiert|geändert|überarbeitet)(?: am)?|(?:dernière )?mise? à jour(?: le)?"
@@ -77,7 +77,6 @@ _SAYS_DATE: Final = (
     r"|(?:terakhir )?diperbarui(?: pada)?|pembaruan terakhir|(?:最終)?更新日?|最后更新|更新日期|更新时间|更新于)"
     r"[*_]{0,2}[ \t]*[:：|]?[*_]{0,2}[ \t]*(?P<rest>[^\n]{4,40})"
 )
-"""What a document says of its own age, in seven languages; ``rest`` begins with the date."""
 _STATED_DATE: Final = re.compile("^" + _SAYS_DATE, re.IGNORECASE | re.MULTILINE)
 _HEAD_DATE: Final = re.compile(r"(?:^|(?<=[.;|·•–—][ \t]))" + _SAYS_DATE, re.IGNORECASE | re.MULTILINE)
 """At the top several facts may share a line: "Owner: Sales. Last updated: 2024-01-10"."""
@@ -90,8 +89,7 @@ _HTML_CHARSET: Final = re.compile(rb"<meta[^>]{0,200}?charset=[\"']?\s*([A-Za-z0
 _TAG_MARKS: Final = re.compile(r"[*_`]+|\[([^\]]*)\]\([^)]*\)")
 _BOMS: Final = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _CONTROL: Final = {n: None for n in range(32) if n not in {9, 10}} | {127: None}
-_FOREIGN_SHARE: Final = 0.15
-"""Western text has few letters beyond ASCII; more than this share means another, unknown encoding."""
+_FOREIGN_SHARE: Final = 0.15  # Western text has fewer letters beyond ASCII: it is in another encoding then
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,8 +123,7 @@ def damaged(what: str, *own: type[Exception]) -> Iterator[None]:
     try:
         yield
     except expected as error:
-        msg = f"is a damaged {what}"
-        raise ReadError(msg) from error
+        raise ReadError(reason=f"is a damaged {what}") from error
 
 
 def most_bytes(suffix: str) -> int:
@@ -138,8 +135,7 @@ def check_size(path: PurePath, size: int) -> None:
     """Raises ``ReadError`` where so many bytes are more than are read."""
     limit = most_bytes(path.suffix)
     if size > limit:
-        msg = f"is too big ({size // 1_000_000} MB; the limit is {limit // 1_000_000} MB)"
-        raise ReadError(msg)
+        raise ReadError(reason=f"is too big ({size // 1_000_000} MB; the limit is {limit // 1_000_000} MB)")
 
 
 def read_bytes(path: Path) -> tuple[bytes, float]:
@@ -151,18 +147,15 @@ def read_bytes(path: Path) -> tuple[bytes, float]:
         for _ in range(_TRIES):
             before = path.stat()
             if not stat.S_ISREG(before.st_mode):
-                msg = "is not a regular file"
-                raise ReadError(msg)
+                raise ReadError(reason="is not a regular file")
             check_size(path, before.st_size)
             with path.open("rb") as file:
-                data, after = file.read(before.st_size + 1), os.fstat(file.fileno())
+                data, after = file.read(before.st_size + 1), os.fstat(file.fileno())  # one more tells a file that grew
             if (before.st_mtime_ns, before.st_size, before.st_ino) == (after.st_mtime_ns, after.st_size, after.st_ino):
                 return data, before.st_mtime
     except OSError as error:
-        msg = f"cannot be opened ({error.strerror or type(error).__name__})"
-        raise ReadError(msg) from error
-    msg = "is being written; it is read when it rests"
-    raise ReadError(msg, passing=True)
+        raise ReadError(reason=f"cannot be opened ({error.strerror or type(error).__name__})") from error
+    raise ReadError(reason="is being written; it is read when it rests", passing=True)
 
 
 def digest_of(data: bytes) -> str:
@@ -175,11 +168,9 @@ def parse_document(name: str, data: bytes, *, changed: float) -> ReadDocument:
     suffix = Path(name).suffix.lower()
     form = SUFFIXES.get(suffix)
     if form is None:
-        msg = f"has a form that is not read ({suffix or 'no suffix'})"
-        raise ReadError(msg)
+        raise ReadError(reason=f"has a form that is not read ({suffix or 'no suffix'})")
     if not data.strip():
-        msg = "is empty"
-        raise ReadError(msg)
+        raise ReadError(reason="is empty")
     fields: dict[str, str] = {}
     if suffix == ".pdf":
         title, parts = _pdf(data)
@@ -224,8 +215,7 @@ def _markdown_of(page: str) -> str:
     try:
         return _clean(convert(page, _HTML).content or "")
     except (ConversionError, ValueError) as error:
-        msg = "is HTML that cannot be taken apart"
-        raise ReadError(msg) from error
+        raise ReadError(reason="is HTML that cannot be taken apart") from error
 
 
 def _pdf(data: bytes) -> tuple[str, tuple[Part, ...]]:
@@ -236,11 +226,9 @@ def _pdf(data: bytes) -> tuple[str, tuple[Part, ...]]:
     with damaged("PDF", PyPdfError):
         reader = PdfReader(io.BytesIO(data))
         if reader.is_encrypted and not reader.decrypt(""):
-            msg = "is locked with a password"
-            raise ReadError(msg)
+            raise ReadError(reason="is locked with a password")
         if len(reader.pages) > MAX_PAGES:
-            msg = f"has more than {MAX_PAGES} pages"
-            raise ReadError(msg)
+            raise ReadError(reason=f"has more than {MAX_PAGES} pages")
         title = reader.metadata.title if reader.metadata else None
         pages = [page.extract_text() for page in reader.pages]
     parts: list[Part] = []
@@ -257,26 +245,22 @@ def _decode(data: bytes, *, html: bool) -> str:
     """UTF-8; else what a mark or the page itself declares; else Windows Western where that is likely."""
     encoding = next((encoding for mark, encoding in _BOMS if data.startswith(mark)), "")
     if not encoding and b"\0" in data[:65_536]:
-        msg = "is binary, whatever its name says"
-        raise ReadError(msg)
+        raise ReadError(reason="is binary, whatever its name says")
     try:
         return _clean(data.decode(encoding or "utf-8"))
     except UnicodeDecodeError as error:
         declared = _HTML_CHARSET.search(data[:4_096]) if html and not encoding else None
         foreign = sum(byte > 127 for byte in data) > _FOREIGN_SHARE * len(data)  # noqa: PLR2004 - the end of ASCII
         if not encoding and not declared and foreign:
-            msg = f"is not UTF-8 (byte {error.start}); save it as UTF-8"
-            raise ReadError(msg) from error
+            raise ReadError(reason=f"is not UTF-8 (byte {error.start}); save it as UTF-8") from error
     encoding = encoding or (declared[1].decode("ascii") if declared else "cp1252")
     try:
         return _clean(data.decode(encoding))
     except (UnicodeDecodeError, LookupError) as error:
-        msg = f"is not readable as {encoding}; save it as UTF-8"
-        raise ReadError(msg) from error
+        raise ReadError(reason=f"is not readable as {encoding}; save it as UTF-8") from error
 
 
 def _clean(text: str) -> str:
-    """Plain line ends, no control characters, no lone surrogates."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n").translate(_CONTROL)
     return text.encode("utf-8", "replace").decode("utf-8")
 

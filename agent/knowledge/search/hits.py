@@ -14,14 +14,10 @@ from typing import Final
 
 from agent.knowledge.types import Passage, titled
 
-MERGED_CHARS: Final = 1_200
-"""A section shorter than this takes in its neighbours under the same heading."""
-PAGE_CHARS: Final = 3_000
-"""A page up to this length comes whole; a section grows no further."""
-REACH: Final = 8
-"""Passages before and behind a hit that are looked at."""
-_BYTES_A_TOKEN: Final = 4
-"""What models make of English text on average; of other scripts a token has fewer letters, but as many bytes."""
+MERGED_CHARS: Final = 1_200  # a section shorter than this takes in its neighbours under the same heading
+PAGE_CHARS: Final = 3_000  # a page up to this length comes whole; a section grows no further
+REACH: Final = 8  # passages before and behind a hit that are looked at
+_BYTES_A_TOKEN: Final = 4  # of English on average; other scripts have fewer letters in a token, but as many bytes
 _ASKED: Final = re.compile(
     r"\b(?:latest|newest|most recent(?:ly)?|recent(?:ly)?|current(?:ly)?|up to date|as of (?:now|today)|nowadays"
     r"|these days|(?:right|valid|in force) now"
@@ -31,8 +27,7 @@ _ASKED: Final = re.compile(
     r"|最新|現在|いま|今の|最近|目前|当前|现在|如今",
     re.IGNORECASE,
 )
-_SMOOTH: Final = 10
-"""The constant of reciprocal rank fusion; small, since there are few ranks."""
+_SMOOTH: Final = 10  # the constant of reciprocal rank fusion; small, since there are few ranks
 
 Read = Callable[[str, int, int], Sequence[Passage]]
 """The passages of a document from one number to another, both included, as far as there are any."""
@@ -139,6 +134,7 @@ def _extend(
         for place, beside in ((high + 1, high), (low - 1, low)):
             if not (0 <= place < len(near) and _adjoin(near[place], near[beside]) and belongs(near[place])):
                 continue
+            # Without it a model took the table of the section above for missing.
             first, last = _section(near, place, depth) if depth else (place, place)
             wider = (min(low, first), max(high, last))
             size = sum(len(each.text) for each in near[wider[0] : wider[1] + 1])
@@ -150,7 +146,6 @@ def _extend(
 
 
 def _section(near: Sequence[Passage], place: int, depth: int) -> tuple[int, int]:
-    """The first and the last passage of the section of this depth that the one at ``place`` stands in."""
     path = near[place].path[:depth]
     before = takewhile(lambda at: near[at].path[:depth] == path, range(place, -1, -1))
     behind = takewhile(lambda at: near[at].path[:depth] == path, range(place, len(near)))
@@ -158,5 +153,4 @@ def _section(near: Sequence[Passage], place: int, depth: int) -> tuple[int, int]
 
 
 def _adjoin(one: Passage, other: Passage) -> bool:
-    """Whether two passages stand side by side on one page."""
     return abs(one.number - other.number) == 1 and one.page == other.page

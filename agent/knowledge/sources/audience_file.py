@@ -38,7 +38,6 @@ class Audiences:
         return found
 
     def _read(self, file: Path) -> str | None:
-        """What the file says; None where there is none."""
         try:
             with file.open("rb") as stream:
                 data = stream.read(_MOST_BYTES)

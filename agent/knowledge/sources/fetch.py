@@ -25,9 +25,8 @@ from agent.knowledge.types import ReadError
 
 USER_AGENT: Final = f"Orion/{version('orion')} (reads documents for a team's assistant)"
 _ROBOT: Final = "Orion"
-_ROBOTS_BYTES: Final = 512_000
-_HOPS: Final = 6
-"""The page and five redirects, as many as robots.txt allows for itself (RFC 9309)."""
+_ROBOTS_BYTES: Final = 512_000  # RFC 9309: at least 500 KiB of it are read
+_HOPS: Final = 6  # the page and five redirects, as many as robots.txt allows for itself (RFC 9309)
 _MOVED: Final = frozenset({301, 302, 303, 307, 308})
 _FOR_GOOD: Final = frozenset({301, 308})
 _COME_BACK: Final = frozenset({408, 425, 429})
@@ -129,7 +128,6 @@ class Fetcher:
     def _follow(
         self, url: str, limit_of: LimitOf, headers: Mapping[str, str], admitted: Callable[[httpx2.URL], None]
     ) -> Reply:
-        """The reply at the end of all redirects."""
         place = self._placed(url)
         for _ in range(_HOPS):
             admitted(place)
@@ -138,8 +136,7 @@ class Fetcher:
             if reply.status not in _MOVED or not target:
                 return reply
             place = self._placed(target, base=place, passing=reply.status not in _FOR_GOOD)
-        msg = f"redirects in a circle, or more than {_HOPS - 1} times"
-        raise ReadError(msg, passing=True)
+        raise ReadError(reason=f"redirects in a circle, or more than {_HOPS - 1} times", passing=True)
 
     def _placed(self, url: str, *, base: httpx2.URL | None = None, passing: bool = False) -> httpx2.URL:
         """The address, taken apart, if it is one to go to; ``base`` redirected to it."""
@@ -164,8 +161,7 @@ class Fetcher:
         origin = _origin(place)
         robots = self._robots(origin)
         if not robots.can_fetch(str(place), _ROBOT):
-            msg = "is not to be read by programs (robots.txt)"
-            raise ReadError(msg)
+            raise ReadError(reason="is not to be read by programs (robots.txt)")
         pause = max(robots.crawl_delay(_ROBOT) or 0.0, self._manners.pause_s)
         if pause > self._manners.longest_pause_s:
             msg = f"asks for {pause:.0f} s between two pages; at most {self._manners.longest_pause_s:.0f} s are waited"
@@ -175,7 +171,6 @@ class Fetcher:
         server.asked_at = time.monotonic()
 
     def _robots(self, origin: str) -> Protego:
-        """The rules of this server, read once a run."""
         server = self._servers[origin]
         if server.robots is None:
             try:
@@ -187,27 +182,23 @@ class Fetcher:
         return server.robots
 
     def _rules(self, origin: str) -> Protego:
-        """None is permission; a server in trouble may have forbidden everything."""
         reply = self._follow(f"{origin}/robots.txt", lambda _: _ROBOTS_BYTES, {}, lambda _: None)
         if reply.status != HTTPStatus.OK and (reply.status < HTTPStatus.BAD_REQUEST or _may_pass(reply.status)):
-            raise _answered(reply.status, passing=True)
+            raise _answered(reply.status, passing=True)  # RFC 9309: in trouble (5xx) it may forbid all
         return Protego.parse(reply.body.decode("utf-8", "replace"))
 
     def _exchange(self, place: httpx2.URL, limit_of: LimitOf, headers: Mapping[str, str]) -> Reply:
-        """One request. Raises ``ReadError``."""
         server, now = self._servers[_origin(place)], time.monotonic()
         if server.silent >= self._manners.failures:
             msg = f"was not asked for: its server failed {self._manners.failures} times in a row"
             raise ReadError(msg, passing=True)
         if now > self._ends:
-            msg = "was not reached in the time of one run; the next goes on there"
-            raise ReadError(msg, passing=True)
+            raise ReadError(reason="was not reached in the time of one run; the next goes on there", passing=True)
         self._network.deadline = now + self._manners.page_s
         try:
             reply = self._asked(place, limit_of, headers)
         except AddressRefusedError as error:
-            msg = "leads into a private network (ORION_WEB_DOCS_HOSTS can allow its host)"
-            raise ReadError(msg) from error
+            raise ReadError(reason="leads into a private network (ORION_WEB_DOCS_HOSTS can allow its host)") from error
         except (httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.ProtocolError) as error:
             server.silent += 1
             late = isinstance(error, httpcore2.TimeoutException)
@@ -236,22 +227,18 @@ def unpacked(parts: Iterable[bytes], encoding: str, limit: int) -> bytes:
     """The whole body, at most ``limit`` bytes of it after unpacking. Raises ``ReadError``."""
     encoding = encoding.strip().lower()
     if encoding not in _PACKED | {"", "identity"}:
-        msg = "is packed in a way that was not asked for"
-        raise ReadError(msg)
+        raise ReadError(reason="is packed in a way that was not asked for")
     unpack = zlib.decompressobj(zlib.MAX_WBITS | 32) if encoding in _PACKED else None
     body = bytearray()
     try:
         for part in parts:
             body += unpack.decompress(part, limit + 1 - len(body)) if unpack else part
             if len(body) > limit:
-                msg = f"is too big (the limit is {limit / 1e6:g} MB)"
-                raise ReadError(msg)
+                raise ReadError(reason=f"is too big (the limit is {limit / 1e6:g} MB)")
     except zlib.error as error:
-        msg = "is packed in a broken way"
-        raise ReadError(msg, passing=True) from error
+        raise ReadError(reason="is packed in a broken way", passing=True) from error
     if unpack and not unpack.eof:
-        msg = "broke off"
-        raise ReadError(msg, passing=True)
+        raise ReadError(reason="broke off", passing=True)
     return bytes(body)
 
 
@@ -260,7 +247,6 @@ def _origin(place: httpx2.URL) -> str:
 
 
 def _may_pass(status: int) -> bool:
-    """Whether asking again may bring something else."""
     return status >= HTTPStatus.INTERNAL_SERVER_ERROR or status in _COME_BACK
 
 

@@ -42,10 +42,8 @@ ENVIRONMENT: Final = {
     "GIT_NO_REPLACE_OBJECTS": "1",
 }
 
-Blob = tuple[str, int]
-"""The name of an object, and its size in bytes."""
-Pipes = tuple[IO[bytes], IO[bytes]]
-"""Into a running ``cat-file --batch``, and out of it."""
+Blob = tuple[str, int]  # the name of an object, and its size in bytes
+Pipes = tuple[IO[bytes], IO[bytes]]  # into a running `cat-file --batch`, and out of it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,13 +119,11 @@ class GitSource:
         return filled.replace("{path}", quote(path)) if "{path}" in filled else f"{filled.rstrip('/')}/{quote(path)}"
 
     def _entries(self) -> dict[str, Blob]:
-        """Every regular file of the tree, by path."""
         command = self._git("ls-tree", "-r", "-z", "--long", "--full-tree", "--end-of-options", self.ref)
         try:
             done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, timeout=_WAIT_S, check=True)  # noqa: S603 - git by its path, with arguments of our own
         except (OSError, subprocess.SubprocessError) as error:
-            msg = "is no Git repository, or has no such branch, tag or commit"
-            raise ReadError(msg) from error
+            raise ReadError(reason="is no Git repository, or has no such branch, tag or commit") from error
         found: dict[str, Blob] = {}
         for line in filter(None, done.stdout.decode("utf-8", "surrogateescape").split("\0")):
             about, _, path = line.partition("\t")
@@ -137,7 +133,6 @@ class GitSource:
         return found
 
     def _changed(self, paths: set[str]) -> dict[str, float]:
-        """When each of these was last changed; the history is read no further than it has to be."""
         found: dict[str, float] = {}
         shown = ("--format=@%ct", "--name-only", "--no-renames", "-m", "--first-parent")
         with self._process("log", *shown, "--end-of-options", self.ref) as process:
@@ -149,7 +144,7 @@ class GitSource:
                 elif line in paths:
                     found.setdefault(line, at)
                 if len(found) == len(paths):
-                    break
+                    break  # the history is read no further than it has to be
             process.kill()
         return found
 
@@ -172,8 +167,7 @@ class GitSource:
     def _git(self, *command: str) -> list[str]:
         program = which("git")
         if program is None:
-            msg = "cannot be read: Git is not installed where Orion runs"
-            raise ReadError(msg)
+            raise ReadError(reason="cannot be read: Git is not installed where Orion runs")
         folder = str(self.repository.resolve())
         return [program, *SAFE, "-c", f"safe.directory={folder}", "-C", folder, *command]
 

@@ -17,12 +17,10 @@ from typing import Any, Final
 import httpcore2
 
 Address = IPv4Address | IPv6Address
-Resolve = Callable[[str, int], Iterable[str]]
-"""The addresses of a name and port. Raises ``OSError``."""
+Resolve = Callable[[str, int], Iterable[str]]  # the addresses of a name and port. Raises `OSError`.
 
 _LONGEST_STEP_S: Final = 60.0
-_TRANSLATED: Final = IPv6Network("64:ff9b::/96")
-"""What a gateway to IPv4 (NAT64) makes of an IPv4 address: its last 32 bits."""
+_TRANSLATED: Final = IPv6Network("64:ff9b::/96")  # NAT64 (RFC 6052): the last 32 bits are an IPv4 address
 
 
 class AddressRefusedError(Exception):
@@ -68,8 +66,7 @@ class CheckedNetwork(httpcore2.NetworkBackend):
     """Connections of one thread. ``private_hosts`` are names (or addresses) that may lie in a private network."""
 
     def __init__(self, private_hosts: Iterable[str] = (), resolve: Resolve = resolved) -> None:
-        self.deadline = float("inf")
-        """When everything ends, in seconds of ``time.monotonic``."""
+        self.deadline = float("inf")  # when everything ends, in seconds of `time.monotonic`
         self._private_hosts = frozenset(host.lower() for host in private_hosts)
         self._resolve = resolve
         self._inner = httpcore2.SyncBackend()
@@ -110,8 +107,6 @@ class CheckedNetwork(httpcore2.NetworkBackend):
 
 
 class _Bounded(httpcore2.NetworkStream):
-    """A connection each of whose steps asks how long it may take."""
-
     def __init__(self, stream: httpcore2.NetworkStream, left: Callable[[float | None], float]) -> None:
         self._stream = stream
         self._left = left

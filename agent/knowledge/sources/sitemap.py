@@ -11,9 +11,8 @@ from xml.etree import ElementTree as ET
 from agent.knowledge.sources.fetch import unpacked
 from agent.knowledge.types import ReadError
 
-MOST_BYTES: Final = 50_000_000
-"""Of one sitemap, unpacked: what the protocol allows."""
-_ADDRESS_CHARS: Final = 2_048
+MOST_BYTES: Final = 50_000_000  # of one sitemap, unpacked: what the protocol allows
+_ADDRESS_CHARS: Final = 2_048  # what the protocol allows
 _DEEPEST: Final = 20
 _GZIP: Final = b"\x1f\x8b"
 _ROOTS: Final = (b"<urlset", b"<sitemapindex")
@@ -41,16 +40,13 @@ def read_sitemap(data: bytes, *, most: int) -> Sitemap:
     """At most ``most`` pages and as many further sitemaps. Raises ``ReadError``."""
     text = unpacked([data], "gzip", MOST_BYTES) if data.startswith(_GZIP) else data
     if b"<!DOCTYPE" in text.replace(b"\0", b""):  # of two-byte characters half are zero
-        msg = "has a document type of its own, which no sitemap needs"
-        raise ReadError(msg)
+        raise ReadError(reason="has a document type of its own, which no sitemap needs")
     try:
         return _read(text, most)
     except ET.ParseError as error:
-        msg = f"is damaged XML (line {error.position[0]})"
-        raise ReadError(msg) from error
+        raise ReadError(reason=f"is damaged XML (line {error.position[0]})") from error
     except (ValueError, LookupError) as error:  # expat knows Unicode, and one-byte encodings through Python
-        msg = "is in an encoding that is not read"
-        raise ReadError(msg) from error
+        raise ReadError(reason="is in an encoding that is not read") from error
 
 
 def _read(text: bytes, most: int) -> Sitemap:
@@ -60,8 +56,7 @@ def _read(text: bytes, most: int) -> Sitemap:
         if event == "start":
             path.append(element)
             if f"<{_name(path[0])}".encode() not in _ROOTS or len(path) > _DEEPEST:
-                msg = "is XML, but no sitemap"
-                raise ReadError(msg)
+                raise ReadError(reason="is XML, but no sitemap")
             continue
         path.pop()
         if len(path) == 1:
@@ -71,7 +66,6 @@ def _read(text: bytes, most: int) -> Sitemap:
 
 
 def _take(entry: ET.Element, found: Sitemap, most: int) -> None:
-    """One page, or one further sitemap."""
     said = {_name(child): (child.text or "").strip() for child in entry}
     address = said.get("loc", "")
     if not 0 < len(address) <= _ADDRESS_CHARS:
@@ -85,7 +79,6 @@ def _take(entry: ET.Element, found: Sitemap, most: int) -> None:
 
 
 def _name(element: ET.Element) -> str:
-    """Its name, whatever its namespace."""
     return element.tag.rpartition("}")[2]
 
 

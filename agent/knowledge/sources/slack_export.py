@@ -87,20 +87,16 @@ def _document(channel: str, key: str, messages: Sequence[Message], people: Mappi
 
 
 def _listed(file: Path) -> list[dict[str, Any]]:
-    """The objects of one list. Raises ``ReadError``."""
     try:
         if file.stat().st_size > _MOST_BYTES:
-            msg = "is too big"
-            raise ReadError(msg)
+            raise ReadError(reason="is too big")
         found = orjson.loads(file.read_bytes())
     except (OSError, ValueError) as error:
-        msg = f"({file.name}) cannot be read"
-        raise ReadError(msg) from error
+        raise ReadError(reason=f"({file.name}) cannot be read") from error
     return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
 
 
 def _people(file: Path) -> dict[str, str]:
-    """What people are called, by id."""
     names: dict[str, str] = {}
     for person in _listed(file) if file.exists() else ():
         profile = person.get("profile")
@@ -128,7 +124,6 @@ def _messages(folder: Path, ground: Ground) -> Iterator[Message]:
 
 
 def _threads(messages: Iterator[Message]) -> dict[str, list[Message]]:
-    """Messages by their thread's ``ts``, or by day where they have none."""
     found: defaultdict[str, dict[str, Message]] = defaultdict(dict)
     for message in messages:
         thread = str(message.get("thread_ts") or "")
@@ -141,8 +136,6 @@ def _when(message: Message) -> str:
 
 
 def _plain(text: str, people: Mapping[str, str]) -> str:
-    """Slack's marks as people read them."""
-
     def shown(found: re.Match[str]) -> str:
         kind, what, label = found["kind"], found["what"], found["label"] or ""
         if kind == "@":

@@ -25,8 +25,7 @@ from agent.thread.audience import PUBLIC
 
 MOST_PAGES: Final = 1_000
 _MOST_MAPS: Final = 500
-_NAMED: Final = 10
-"""So many left-out addresses are named; of the others only how many there are."""
+_NAMED: Final = 10  # so many left-out addresses are named; of the others only how many there are
 _HTML: Final = ".html"
 _FORMS: Final = {
     "text/html": _HTML,
@@ -86,8 +85,6 @@ class _Memory:
 
 
 class _Visit:
-    """One run over one site."""
-
     def __init__(self, source: WebSource, fetcher: Fetcher, ground: Ground) -> None:
         self._source = source
         self._fetcher = fetcher
@@ -114,7 +111,6 @@ class _Visit:
         self._name_what_was_left(len(done))
 
     def _read_maps(self) -> None:
-        """All sitemaps that wait, and those that they name."""
         read: set[str] = set()
         while self._maps and len(read) < _MOST_MAPS:
             url = self._maps.pop(0)
@@ -132,7 +128,6 @@ class _Visit:
             self._maps.clear()
 
     def _take_map(self, body: bytes) -> None:
-        """Raises ``ReadError``."""
         found = read_sitemap(body, most=self._source.most)
         self._more = self._more or found.more
         self._maps += filter(self._ours, found.maps)

@@ -21,12 +21,10 @@ from agent.tools.tool import Tool, ToolFailed, ToolResult, ToolSpec, takes
 from verification.types import Source
 
 FILE_READ: Final = "file_read"
-TEXT_MOST: Final = 14_000
-"""Characters given to the model at once."""
+TEXT_MOST: Final = 14_000  # characters given to the model at once
 BYTES_MOST: Final = TEXT_MOST * 4
 LISTED_MOST: Final = 200
-SCANNED_MOST: Final = 16 << 30
-"""Bytes passed over on the way to a line, at most."""
+SCANNED_MOST: Final = 16 << 30  # bytes passed over on the way to a line, at most
 _BLOCK: Final = 1 << 20
 _UTF16: Final = (b"\xff\xfe", b"\xfe\xff")
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

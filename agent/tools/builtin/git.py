@@ -22,15 +22,13 @@ GIT_LOG: Final = "git_log"
 GIT_SHOW: Final = "git_show"
 LISTED: Final = 20
 LISTED_MOST: Final = 200
-SEPARATE_SOURCES: Final = 12
-"""A longer list is shared out over so many sources: a turn numbers only so many."""
-OUTPUT_MOST: Final = 400_000
-"""Bytes read of git's output; what goes beyond is cut and said so."""
-SHOWN_MOST: Final = 15_000
-"""Characters of one commit's changes."""
+SEPARATE_SOURCES: Final = 12  # a longer list is shared out over so many sources: a turn numbers only so many
+OUTPUT_MOST: Final = 400_000  # bytes read of git's output; what goes beyond is cut and said so
+SHOWN_MOST: Final = 15_000  # characters of one commit's changes
 
 # No leading dash, no colon (``commit:path``), no white space; ``HEAD~3``, ``v1.2..v1.3``, ``feature/x@{1}`` pass.
 _REF: Final = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9._/~^@{}+#-]{0,199}")
+# Git itself takes any word for a date, and what it does not know for now.
 _WHEN: Final = re.compile(
     r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?(?:Z|[+-]\d{2}:?\d{2})?)?"
     r"|yesterday|midnight|\d{1,4} (?:minute|hour|day|week|month|year)s?(?: ago)?",
@@ -193,7 +191,6 @@ def _chosen(repositories: Sequence[Repository], arguments: Mapping[str, Any]) ->
 
 
 def _filters(arguments: Mapping[str, Any]) -> Iterator[str]:
-    """Each value joined to its option, so that it can be nothing else."""
     for name in ("since", "until"):
         if value := arguments.get(name, "").strip():
             if not _WHEN.fullmatch(value):
@@ -201,7 +198,7 @@ def _filters(arguments: Mapping[str, Any]) -> Iterator[str]:
             yield f"--{name}={value}"
     for name, option in (("author", "author"), ("words", "grep")):
         if value := arguments.get(name, ""):
-            yield f"--{option}={_plain(value)}"
+            yield f"--{option}={_plain(value)}"  # joined to its option a value can be nothing else
     yield from ("--regexp-ignore-case", "--fixed-strings")
 
 
@@ -227,6 +224,7 @@ async def _git(repository: Repository, command: str, options: list[str], ref: st
     if program is None:
         raise GitFailed(why="Git is not installed where Orion runs.")
     safe = (*SAFE, "-c", f"safe.directory={repository.folder}", "-C", str(repository.folder))
+    # A ref or a path that looks like an option is none.
     asked = ["--end-of-options", ref, "--", *filter(None, [path])] if ref else []
     try:
         process = await asyncio.create_subprocess_exec(
@@ -251,8 +249,7 @@ async def _git(repository: Repository, command: str, options: list[str], ref: st
     return output[:OUTPUT_MOST].decode("utf-8", "replace"), len(output) > OUTPUT_MOST
 
 
-def _commits(output: str) -> Iterator[Commit]:
-    """Commits of ``_FORMAT``; the last one, if it was cut off, is left out."""
+def _commits(output: str) -> Iterator[Commit]:  # the last one, if it was cut off, is left out
     fields = output.split("\0")
     for start in range(0, len(fields) - _FIELDS + 1, _FIELDS):
         commit, at, subject, line, text = fields[start : start + _FIELDS]

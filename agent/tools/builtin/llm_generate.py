@@ -25,8 +25,7 @@ NAME: Final = "llm_generate"
 LARGE_CONTEXT: Final = 2_000
 MAX_TOKENS: Final = 500
 TEMPERATURE: Final = 0.7
-LONGEST_S: Final = 25.0
-"""Seconds: less than a turn gives any tool, so that a model that hangs is told as what it is."""
+LONGEST_S: Final = 25.0  # seconds: less than a turn gives any tool, so that a model that hangs is told as what it is
 
 
 class LlmGenerate:

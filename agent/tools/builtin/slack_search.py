@@ -62,7 +62,7 @@ def found_message(text: str, permalink: str, *, author: str, channel: str, at: s
 
 def permalinks_only(sources: Iterable[Source]) -> tuple[Source, ...]:
     """The sources as a thread may keep them: of what Slack's search found, the link alone."""
-    kept = map(without_slack_text, sources)
+    kept = map(without_slack_text, sources)  # Slack lets nobody store what its search found
     return tuple(replace(one, title="A message in Slack") if one.origin == ORIGIN else one for one in kept)
 
 

@@ -23,11 +23,10 @@ if TYPE_CHECKING:
 WEB_SEARCH: Final = "web_search"
 FOUND: Final = 5
 FOUND_MOST: Final = 10
-TIMEOUT_S: Final = 12.0
-"""Seconds until the server has to go on with its reply."""
+TIMEOUT_S: Final = 12.0  # seconds until the server has to go on with its reply
 REPLY_MOST: Final = 2_000_000
 TEXT_MOST: Final = 2_000
-_FORBIDDEN: Final = 403
+_FORBIDDEN: Final = 403  # what SearXNG answers where its settings do not list JSON
 _OK: Final = 200
 _NO_JSON: Final = "The search engine does not give JSON."
 _ALLOW_JSON: Final = "An admin can allow it: `search: formats: [html, json]` in SearXNG's settings.yml."

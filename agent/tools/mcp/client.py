@@ -32,9 +32,8 @@ from verification.types import Source
 
 PAGES_MOST: Final = 20
 TOOLS_MOST: Final = 64
-NONSENSE_MOST: Final = 50
-"""Lines that are no message: some servers print. More of them is no conversation."""
-REPLY_MOST: Final = 8_000_000
+NONSENSE_MOST: Final = 50  # lines that are no message: some servers print. More of them is no conversation.
+REPLY_MOST: Final = 8_000_000  # over HTTP the SDK reads a reply whole, however long it is
 _OTHER_INPUT: Final = "Call it again with other input, or go on without it."
 _CALLERS_END: Final = (anyio.ClosedResourceError, anyio.BrokenResourceError)
 log = structlog.get_logger()
@@ -248,8 +247,6 @@ async def _bounded(reply: httpx2.Response) -> None:
 
 
 class _Bounded(httpx2.AsyncByteStream):
-    """A reply's bytes, up to ``REPLY_MOST``."""
-
     def __init__(self, stream: Any) -> None:
         self._stream = stream
 

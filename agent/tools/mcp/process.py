@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Final
 
-LINE_MOST: Final = 4_000_000
+LINE_MOST: Final = 4_000_000  # the SDK's reader has no limit: a line without an end would take all memory
 UNASKED_MOST: Final = 16_000_000
 GRACE_S: Final = 1.0
 
@@ -59,10 +59,9 @@ class ChildServer:
         await self._drained()
 
     async def _drained(self) -> None:
-        """Until it ended. A full pipe must not keep it from ending."""
         out = self._process.stdout
         while out is not None and not out.at_eof():
-            await out.read(1 << 16)
+            await out.read(1 << 16)  # a full pipe must not keep it from ending
         await self._process.wait()
 
     def _signal(self, which: signal.Signals | None) -> None:
@@ -80,13 +79,13 @@ async def started(
     process = await asyncio.create_subprocess_exec(
         command,
         *args,
-        env=env,
+        env=env,  # nothing of Orion's own, which holds tokens (I4)
         cwd=cwd or None,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
         limit=LINE_MOST,
-        start_new_session=True,
+        start_new_session=True,  # ended with all that it started
     )
     server = ChildServer(process)
     try:

@@ -20,8 +20,8 @@ SCHEMA_MOST: Final = 20_000
 DESCRIPTION_MOST: Final = 400
 LINE_MOST: Final = 1_000
 _READ_MOST: Final = 4_000
-_NAME_MOST: Final = 64
-_UNUSABLE: Final = re.compile(r"[^A-Za-z0-9_-]")
+_NAME_MOST: Final = 64  # what OpenAI takes as a function's name
+_UNUSABLE: Final = re.compile(r"[^A-Za-z0-9_-]")  # likewise
 _SPOKEN: Final = frozenset({"description", "title", "$comment"})
 
 
