@@ -19,6 +19,7 @@ from bot.stores.stores import Stores
 log = structlog.get_logger()
 
 DELETED: Final = "deleted"
+EDITED: Final = "edited"
 TWIN_S: Final = 0.2
 """How long a mention of which the event does not tell the files waits for the ``message`` event beside it."""
 
@@ -48,6 +49,8 @@ class Enqueuer:
             thread, incoming.to_json(), event_ids=keys, said=said,
             hold_s=self._hold_s(incoming), fuller=incoming.addressed == "mention" and incoming.files != "unknown",
         )  # fmt: skip
+        if new and incoming.kind == "edit":
+            await self._overtake(incoming)
         # Also when Slack repeats it: the first time may have ended before this line.
         async with self.stores.redis.pipeline(transaction=False) as pipe:
             self.stores.direct_chats.note(pipe, incoming.thread, incoming.ts)
@@ -65,6 +68,16 @@ class Enqueuer:
         if incoming.addressed == "mention":
             self._twins.add(place)
         return 0.0
+
+    async def _overtake(self, incoming: Incoming) -> None:
+        """The turn over the words before an edit is cancelled, unless something was asked after them."""
+        thread = str(incoming.thread)
+        stored = await self.stores.mailbox.stored(thread)
+        running = turn_at_head(stored)
+        asked = (Incoming.in_body(one.body) for one in stored)
+        alone = all(one and one.ts == incoming.ts for one in asked)
+        if running and alone and running[1].edited_ts != incoming.edited_ts:
+            await self.cancel(Cancellation(thread=thread, reason=EDITED, message_id=running[0]))
 
     async def _withdraw(self, incoming: Incoming) -> None:
         """The deleted question's turn, or its edit's, is cancelled; the event is stored too, to take the answer along.

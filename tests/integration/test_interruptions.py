@@ -27,6 +27,7 @@ from tests.support.openai_server import RESPOND, ScriptedOpenAI, fails, says
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, posts, running, settings_in, shown
 from tests.support.waiting import wait_until
 
+ANSWERING = ("chat.postMessage", "chat.update")
 Worker = Callable[..., AbstractAsyncContextManager[Setting]]
 
 
@@ -61,11 +62,12 @@ async def test_a3_an_edit_while_the_turn_runs_is_answered_in_place(tmp_path: Pat
         ts = setting.ask(f"{MENTION} {LIMIT}")
         await server.wait_for_requests(2)
         setting.workspace.edit(CHANNEL, ts, f"{MENTION} How many requests per minute may one key make?")
-        gate.set()
         await server.wait_for_requests(4)
-        await wait_until(lambda: quiet(setting), "both are done")
+        await wait_until(lambda: quiet(setting), "both are done, though the first draft never ended")
         (answer,) = answers(setting.workspace, ts, ts)
         assert "600 requests" in shown(answer)
+        assert [call.method for call in setting.workspace.calls if call.method in ANSWERING] == ["chat.postMessage"]
+        gate.set()
 
 
 async def test_a3_an_edit_of_an_older_question_changes_no_answer(tmp_path: Path, redis_url: str) -> None:
@@ -167,12 +169,13 @@ async def test_a3_an_edit_that_arrives_at_another_process_is_answered_in_place(t
         worker("second") as second,
     ):
         ts = front.ask(f"{MENTION} {LIMIT}")
+        await wait_until(lambda: first.orion.turns.listening.is_set() and second.orion.turns.listening.is_set(), "ears")
         await server.wait_for_requests(2)
         front.workspace.edit(CHANNEL, ts, f"{MENTION} How many requests per minute may one key make?")
-        gate.set()
         await server.wait_for_requests(4)
-        await wait_until(lambda: done(front, first, second), "both turns are over")
+        await wait_until(lambda: done(front, first, second), "both turns are over, though the first draft never ended")
         assert ["600 requests" in text for text in shown_in(front, ts)] == [True]
+        gate.set()
 
 
 @pytest.mark.parametrize("edited", [False, True], ids=["the-question-runs", "its-edit-runs"])

@@ -321,6 +321,17 @@ async def test_a3_a8_an_edit_and_a_deletion_find_a_streamed_answer(tmp_path: Pat
         await wait_until(lambda: not at.own(ts), "the answer is gone")
 
 
+async def test_a3_an_edit_meanwhile_takes_the_place_of_the_answer_that_grows(tmp_path: Path, redis_url: str) -> None:
+    gate = asyncio.Event()
+    async with stage(tmp_path, redis_url, draft(FIRST, "Bur", gate=gate), draft(THIRD), gate=gate) as at:
+        ts = at.ask()
+        first = await at.seen(ts, "600 requests")
+        at.setting.workspace.edit(CHANNEL, ts, f"{MENTION} {LIMIT} On the partner plan?")
+        await at.seen(ts, "3,000")  # the gate is never opened: the first draft was stopped
+        message = await at.answered(ts)
+        assert (message["ts"], "600 requests" in body(message)) == (first["ts"], False)
+
+
 async def test_a2_a_thread_that_is_read_again_holds_the_streamed_answer(tmp_path: Path, redis_url: str) -> None:
     async with stage(tmp_path, redis_url, draft(FIRST, SECOND)) as at:
         ts = at.ask()
