@@ -26,18 +26,7 @@ from verification.feedback import retry_text
 from verification.judgement import Judgement, judged, open_claims
 from verification.markup.mrkdwn import repair
 from verification.salvage import LeftOut, salvage
-from verification.types import (
-    Answer,
-    Claim,
-    Dialect,
-    Draft,
-    Repair,
-    RuleName,
-    Severity,
-    Source,
-    Verdict,
-    Violation,
-)
+from verification.types import Answer, Claim, Dialect, Draft, Repair, RuleName, Severity, Source, Verdict, Violation
 
 __all__ = [
     "Answer",

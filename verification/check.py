@@ -13,7 +13,6 @@ from functools import partial
 from typing import Final, TypeVar
 
 from verification.claims.claims import claims as claims_of
-from verification.draft_view import Reading, sendable
 from verification.evidence.score import SUPPORTED
 from verification.grounding import Grounds, ground, grounds, recite
 from verification.markup import chunks, mrkdwn
@@ -25,16 +24,21 @@ from verification.rules.injection import no_injection
 from verification.rules.mentions import no_broadcast
 from verification.rules.relevance import addresses_question, coherent, minimum_length, not_empty
 from verification.rules.secrets import no_secrets
-from verification.types import Claim, Draft, Repair, RuleName, Source, Verdict, Violation
+from verification.types import Claim, Draft, Reading, Repair, RuleName, Source, Verdict, Violation
 
 T = TypeVar("T")
 
 _STEP: Final = re.compile(r"[ \t]*\d{1,3}[.)][ \t]")
 _NO_WORDS: Final = re.compile(r"\[\d{1,12}\]|[*_|\s]+")
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")  # UTF-8 has none (RFC 3629): no request could carry them
+_CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+# What cannot be seen inside a word or a number makes 15 of what reads as 1 and 5.
+_PARTING: Final = re.compile("(?<=[A-Za-z0-9])[\u00ad\u200b\u2060\ufeff]+(?=[A-Za-z0-9])")
+_LAYOUT: Final = str.maketrans("\n\t\r", "   ")
 _CRASHED: Final = "The check itself failed on this text."
 
+# Slack's documentation: 3,000 characters for a section block's text, 12,000 for all Markdown of one message.
 CHUNK_LIMITS: Final = {"mrkdwn": 3000, "markdown": 12_000}
-"""Characters of one chunk: a section block's text, or all Markdown of one message."""
 
 Found = tuple[Violation, ...]
 OnCrash = Callable[[RuleName, Exception], None]
@@ -137,6 +141,18 @@ def _worth(verdict: Verdict) -> tuple[bool, bool, int, int, int]:
     return verdict.passed, not hopeless, -len(verdict.errors), standing, -len(verdict.violations)
 
 
+def sendable(text: str) -> tuple[str, tuple[Repair, ...]]:
+    """The text without what no message can carry: lone surrogates become U+FFFD, control and hidden letters go."""
+    if text.translate(_LAYOUT).isprintable():  # most texts: this is fast to tell
+        return text, ()
+    whole, replaced = _SURROGATE.subn("\ufffd", text)
+    # One after the other: a control character may stand between a letter and what is hidden.
+    bare, removed = _CONTROL.subn("", whole)
+    clean, parting = _PARTING.subn("", bare)
+    count = replaced + removed + parting
+    return clean, (Repair(kind="control", count=count),) if count else ()
+
+
 def _sendable(draft: Draft) -> tuple[Draft, tuple[Repair, ...]]:
     """The draft with only such letters as can be sent and encoded, and what had to go from its text."""
     text, removed = sendable(draft.text)
@@ -146,10 +162,8 @@ def _sendable(draft: Draft) -> tuple[Draft, tuple[Repair, ...]]:
 
 
 def _sendable_source(source: Source) -> Source:
-    clean = [sendable(text)[0] for text in (source.title, source.url, source.text)]
-    if clean == [source.title, source.url, source.text]:
-        return source
-    return replace(source, title=clean[0], url=clean[1], text=clean[2])
+    title, url, text = (sendable(part)[0] for part in (source.title, source.url, source.text))
+    return replace(source, title=title, url=url, text=text)
 
 
 def _prepared(draft: Draft, wall: _Wall) -> tuple[str, tuple[Repair, ...]]:
@@ -186,8 +200,7 @@ def _read(draft: Draft, text: str, wall: _Wall) -> Reading:
 def _judged(draft: Draft, text: str, wall: _Wall) -> tuple[Reading, Found, tuple[Repair, ...]]:
     """What the rules look at, and what the sources say; a wrong citation is set right where that verifies better."""
     reading = _read(draft, text, wall)
-    # Text of one's own words and general answers are exempt.
-    exempt = draft.own_words or draft.unsourced or not draft.sources
+    exempt = draft.own_words or draft.unsourced or not draft.sources  # they go out under a label that says so
     offered = None if exempt else wall.around("claim_supported", lambda: grounds(draft, text))
     if offered is None:
         return reading, (), ()
@@ -200,7 +213,7 @@ def _judged(draft: Draft, text: str, wall: _Wall) -> tuple[Reading, Found, tuple
     moved, repairs = wall.around("claim_supported", lambda: recite(offered, text, doubtful)) or (text, ())
     if repairs:
         other, left = _grounded(offered, _read(draft, moved, wall), wall)
-        if _doubts(other, left) < _doubts(reading, found):
+        if _doubts(other, left) < _doubts(reading, found):  # else moves led to pages with the same numbers
             return other, left, repairs
     return reading, found, ()
 
@@ -229,6 +242,7 @@ def _grounded(offered: Grounds, reading: Reading, wall: _Wall) -> tuple[Reading,
 
 def _with_its_place(claim: Claim, text: str) -> Claim:
     """A numbered step also says when it comes: that it is quoted does not settle that, a judge does."""
+    # Of 66 errors planted by a third hand both that passed had exchanged two quoted steps.
     line = text[text.rfind("\n", 0, claim.start) + 1 : claim.end]
     if claim.settled_by != "quotation" or not _STEP.match(line):
         return claim

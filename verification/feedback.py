@@ -22,6 +22,7 @@ def retry_text(verdict: Verdict, sources: tuple[Source, ...]) -> str:
     errors, warnings = (_merged(verdict, severity) for severity in ("error", "warning"))
     if not errors:
         return ""
+    # Warnings are not counted: "1 problem to mend" stood before a list of three points.
     lines = [f"The last draft was not sent: {len(errors)} problem{'s' if len(errors) > 1 else ''} to mend."]
     lines += [f"{number}. {_point(found, verdict, sources)}" for number, found in enumerate(errors[:_MOST], start=1)]
     if len(errors) > _MOST:

@@ -60,11 +60,6 @@ class Grounds:
         lead = announcement_end(claim.text)
         return analyse(" " * lead + claim.text[lead:], language or next((passage.language for passage in cited), None))
 
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """The sources' texts."""
-        return tuple(source.passage.text for source in self.sources.values())
-
     def recites(self, claim: Claim, numbers: Iterable[int]) -> bool:
         """Whether one of these sources has the claim word for word as a sentence of its own."""
         texts = [self.sources[number].passage.text for number in numbers]
@@ -110,9 +105,10 @@ class Grounds:
 
 def grounds(draft: Draft, text: str) -> Grounds:
     """What a draft offers to check ``text``, its answer, against."""
-    calculated = right_results(analyse(text))
+    calculated = right_results(analyse(text))  # known to its other sentences too: a sum may stand in a list below
     return Grounds(
         sources={
+            # What a source orders the assistant is no evidence.
             source.id: Cited(id=source.id, passage=analyse(without_orders(source_text(source), orders)))
             for source, orders in zip(draft.sources, orders_in(draft.sources), strict=True)
         },
@@ -156,8 +152,8 @@ def _checked(grounds: Grounds, claim: Claim) -> tuple[Claim, list[Violation]]:
     if not claim.code and grounds.recites(claim, cited):
         return _quotation(claim), []
     evidence = grounds.evidence(grounds.read(claim), cited)
-    check = code_findings(evidence, grounds.texts, grounds.urls) if claim.code else grounds.against(evidence)
-    findings = tuple(check)
+    texts = (source.passage.text for source in grounds.sources.values())
+    findings = tuple(code_findings(evidence, texts, grounds.urls) if claim.code else grounds.against(evidence))
     elsewhere: tuple[int, ...] = ()
     # Words tell nothing across languages; a source in the claim's own that says it all is worth a doubt.
     if not (findings or claim.code or evidence.same_language) and (

@@ -19,7 +19,7 @@ from verification.types import Draft, Verdict
 
 _GAP: Final = re.compile(r"\n[ \t]*(?:\n[ \t]*)*\n(?=[^\n])")
 _TICKS: Final = re.compile(r"`{3,}|^[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(~{3,})", re.MULTILINE)
-_MAYBE_ITEM: Final = re.compile(r"[-*+•◦▪▫‣▸☐☑]|\d{1,9}[.)]?")
+_MAYBE_ITEM: Final = re.compile(r"[-*+•◦▪▫‣▸☐☑]|\d{1,9}[.)]?")  # a marker whose blank has not arrived yet
 _TITLE: Final = re.compile(r" {0,3}#{1,6}(?:\s.*)?|(?:\*{1,2}|__)[^*\n]{1,200}(?:\*{1,2}|__):?\s*")
 
 _OF_THE_WHOLE: Final = frozenset({"cites_sources", "claim_supported"})
@@ -72,14 +72,10 @@ def _cuts(text: str) -> Iterator[int]:
         piece, start = text[start : gap.start()], gap.end()
         fence = _open_fence(piece, fence)
         is_list = is_list or any(ITEM.match(line) for line in piece.split("\n"))
-        if piece.strip() and not fence and not _goes_on(piece, _line_at(text, start), is_list=is_list):
+        line = text[start : text.find("\n", start) + 1 or len(text)]  # with its end, if that is known yet
+        if piece.strip() and not fence and not _goes_on(piece, line, is_list=is_list):
             yield start
             is_list = False
-
-
-def _line_at(text: str, start: int) -> str:
-    """The line that begins there, with its end if that is known yet."""
-    return text[start : text.find("\n", start) + 1 or len(text)]
 
 
 def _goes_on(piece: str, line: str, *, is_list: bool) -> bool:
@@ -98,6 +94,6 @@ def _open_fence(piece: str, fence: str) -> str:
         ticks = match[1] or match[0]
         if not fence:
             fence = ticks
-        elif ticks[0] == fence[0] and len(ticks) >= len(fence):
+        elif ticks[0] == fence[0] and len(ticks) >= len(fence):  # CommonMark: closed by as many, or more
             fence = ""
     return fence

@@ -33,6 +33,7 @@ class Judgement:
 
 def source_lines(source: Source) -> tuple[str, ...]:
     """The lines of a source as a judge sees them, by their numbers; empty ones are left out."""
+    # A page's date may be what bears a claim out, so it stands where a line can be named.
     dated = f", updated {source.updated_at}" if source.updated_at else ""
     return (" ".join(f"{source.title}{dated}".split()), *filter(str.strip, source.text.splitlines()))
 
@@ -113,6 +114,5 @@ def _is_sound(said: Judgement, lengths: Mapping[int, int]) -> bool:
 
 
 def _violation(claim: Claim, detail: str, remedy: str) -> Violation:
-    place = {"start": claim.start, "end": claim.end}
-    words = claim.text[:_LONGEST]
-    return Violation(rule="claim_supported", severity="error", **place, words=words, detail=detail, remedy=remedy)
+    found = Violation(rule="claim_supported", severity="error", start=claim.start, end=claim.end)
+    return replace(found, words=claim.text[:_LONGEST], detail=detail, remedy=remedy)

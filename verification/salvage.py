@@ -55,15 +55,16 @@ def _without(draft: Draft, verdict: Verdict, left_out: LeftOut | None) -> str:
     """The text without the units in which the errors lie; empty where an error has no place in the text."""
     text, errors = verdict.text, verdict.errors
     if any(error.end <= error.start for error in errors):
-        return ""
+        return ""  # such as a crash of a rule: no part of the text is known to be right
     units = outline(text)
     fallen = {at for at, unit in enumerate(units) if any(e.start < unit.end and unit.start < e.end for e in errors)}
     grown: set[int] = set()
-    while fallen != grown:
+    while fallen != grown:  # what falls may take more with it
         grown = set(fallen)
         fallen |= (
             _children(units, fallen) | _leaning(text, units, fallen) | _lists(units, fallen) | _bare(units, fallen)
         )
+        # Steps that went silently were renumbered: a reader could not see that one was missing.
         fallen |= set() if left_out else _gapped(units, fallen)
     places = _places(units, fallen)
     known = {source.id for source in draft.sources}
@@ -118,24 +119,11 @@ def _children(units: tuple[Unit, ...], fallen: set[int]) -> set[int]:
 
 def _leaning(text: str, units: tuple[Unit, ...], fallen: set[int]) -> set[int]:
     """The sentences that point back to a fallen one, and the bare yes or no that stands before one."""
-    found: set[int] = set()
-    for at in fallen:
-        unit, after, before = units[at], at + 1, at - 1
-        if unit.kind != "sentence":
-            continue
-        if (
-            after < len(units)
-            and units[after].block == unit.block
-            and compiled(_LEANING).match(_words(text, units[after]))
-        ):
-            found.add(after)
-        if (
-            before >= 0
-            and units[before].kind == "sentence"
-            and compiled(_VERDICT_WORD).fullmatch(_words(text, units[before]))
-        ):
-            found.add(before)
-    return found
+    sentences = [at for at in fallen if units[at].kind == "sentence"]
+    behind = {at + 1 for at in sentences if at + 1 < len(units) and units[at + 1].block == units[at].block}
+    before = {at - 1 for at in sentences if at and units[at - 1].kind == "sentence"}
+    leaning = {at for at in behind if compiled(_LEANING).match(_words(text, units[at]))}
+    return leaning | {at for at in before if compiled(_VERDICT_WORD).fullmatch(_words(text, units[at]))}
 
 
 def _words(text: str, unit: Unit) -> str:

@@ -5,8 +5,10 @@ Offsets are character positions in ``Verdict.text`` (after repair), half open.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+
+_MAX_WORDS: Final = 200
 
 Dialect = Literal["mrkdwn", "markdown"]
 Severity = Literal["error", "warning"]
@@ -115,6 +117,30 @@ class Claim:
     settled_by: Literal["quotation", "rule", "judge", "nobody"] = "nobody"
     score: float = 1.0
     code: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What every rule gets to see of a draft: its text after repair, the chunks Slack would get, the prose, the claims.
+
+    Code is blanked out of ``prose``, so that offsets stay.
+    """
+
+    draft: Draft
+    text: str
+    chunks: tuple[str, ...]
+    prose: str
+    claims: tuple[Claim, ...]
+
+    def violation(self, rule: RuleName, span: tuple[int, int], detail: str, remedy: str) -> Violation:
+        """An error of ``rule`` at ``span`` of the text; the words are cut to 200 characters."""
+        start, end = span
+        words = self.text[start : min(end, start + _MAX_WORDS)]
+        return Violation(rule=rule, severity="error", start=start, end=end, words=words, detail=detail, remedy=remedy)
+
+    def warning(self, rule: RuleName, span: tuple[int, int], detail: str, remedy: str) -> Violation:
+        """Like ``violation``, as a warning."""
+        return replace(self.violation(rule, span, detail, remedy), severity="warning")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

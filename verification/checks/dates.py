@@ -40,6 +40,7 @@ def _is_known(moment: Moment, evidence: Evidence) -> bool:
     if moment.hour is None and evidence.is_written_near(moment.start, moment.end):
         return True
     passages = evidence.passages
+    # A year in Chinese numerals is read as a number.
     if moment.is_year and any(moment.year in q.readings for passage in passages for q in passage.quantities):
         return True
     # A date without its year is this date only if the year stands somewhere near.

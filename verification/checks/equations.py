@@ -14,6 +14,7 @@ from verification.evidence.passages import Passage
 from verification.values.amounts import is_result
 from verification.values.numbers import Quantity
 
+# A colon divides only between blanks: "10:30" and "Price: 5" were read as divisions.
 _SIGN = re.compile(
     r"(?P<unit>[^\d.;!?\n]{0,24}?)(?P<sign>[×*·⋅+−–÷/=≈-]|(?<=\s):(?=\s)|\b(?:x|times|plus|minus|mal|fois|por|kali)\b)"
     r"(?P<open>[\s(]*)[$€£¥₹]?\s*"
@@ -31,8 +32,8 @@ _STEPS: dict[str, Callable[[float, float], float]] = {
     "+": operator.add,
     "-": operator.sub,
 }
+# Numbers that nobody cites: both of two, days of a week, months of a year, and the like.
 _CONSTANTS = frozenset({2, 7, 12, 24, 52, 60, 100, 365, 1000})
-"""Numbers that nobody cites: both of two, days of a week, months of a year, and the like."""
 
 
 class Equation(NamedTuple):
@@ -100,6 +101,7 @@ def is_reckoned_with(quantity: Quantity, claim: Passage, *, alone: bool) -> bool
 
 def right_results(answer: Passage) -> str:
     """What the right calculations of an answer come to, as written: its other sentences may say so without them."""
+    # A sum written out in a list failed in the sentence above that states its result.
     said = (each.said for each in equations(answer) if each.said and each.is_right)
     return "; ".join(answer.text[result.start : result.end] for result in said)
 

@@ -19,6 +19,7 @@ _CODE_DIGITS = 3  # E4012 is a code, COVID-19 a name
 # How a known address or file is called with an everyday command is for the writer to say, and for a judge to see.
 _EVERYDAY = re.compile(r"curl|wget|http|bash|python3?|cat|cd|ls|grep|echo|export|-[A-Za-z]")
 _MACHINE_WORD = re.compile(r".*[\d_./=:-].*|--?\w.*")
+# Names of the code itself may be anything; what it reaches, where it writes and what it destroys must be the source's.
 _ADDRESS = re.compile(
     r"(?P<url>https?://[^\s<>|\"'`)\]}]+|(?<![\w.@/-])(?:[a-z0-9-]{1,63}\.){1,8}(?:com|org|net|io|dev|example|sh|xyz|ru)"
     r"(?:/[^\s\"'`)]*)?(?![\w(]))"
@@ -28,6 +29,7 @@ _ADDRESS = re.compile(
     r"|--force)(?![\w-]))",
     re.IGNORECASE,
 )
+# Placeholders, hosts that RFC 2606 keeps for examples, and this machine stand for something else.
 _FREE = re.compile(r"[<{\[$].*|.*(?:path/to|your[-_/]|/your|example\.(?:com|org|net)|localhost|127\.0\.0\.1).*|\.{3}|…")
 _NUMBER = re.compile(r"(?<![\w.])\d{2,}(?![\w.])")
 _TOKEN = re.compile(rf"{_NUMBER.pattern}|[^\W\d_][\w.-]{{2,}}")
@@ -221,6 +223,7 @@ def _commands(text: str) -> tuple[re.Pattern[str], ...]:
         command = " ".join((match[1] or match[2]).strip("$ ").split())
         parts = _FILLABLE.split(command)
         if 1 < len(parts) <= _SHOWN * 3 and re.search(r"\w", parts[0]):
+            # A flag never fills a placeholder: it would change what the command does.
             found.append(re.compile(r"((?!-)[\w.@:/-]{1,80})".join(map(re.escape, parts))))
         if len(found) >= _MOST_COMMANDS:
             break

@@ -50,7 +50,7 @@ def quotations(text: str) -> Iterator[tuple[int, int, str]]:
 
 def quote_findings(evidence: Evidence) -> Iterator[Finding]:
     """One finding for each quotation whose words are not the source's; a translated one cannot be compared."""
-    if not _OPENING.search(evidence.claim.text) or not evidence.same_language:
+    if not _OPENING.search(evidence.claim.text) or not evidence.same_language:  # a translation is never word by word
         return
     found = list(islice(quotations(evidence.claim.text), MOST))
     passages = [*(cited.passage for cited in evidence.cited), *evidence.known] if found else []

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import islice, pairwise, takewhile
 
-from verification.claims.sharing import LISTED, Kind, Sentence, at_the_edges, shared, union
+from verification.claims.sharing import LISTED, LONGEST_SECTION, Kind, Sentence, at_the_edges, shared, union
 from verification.claims.small_talk import (
     digits,
     is_bare_answer,
@@ -42,7 +42,6 @@ _LATE = re.compile(r"(?:\[[\d\s,;–-]+\]\s*)+")
 _SPACE = re.compile(r"\s")
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 _LONGEST_RANGE = 31  # numbers
-_LONGEST_SECTION = 60
 _TITLES: frozenset[Kind] = frozenset({"heading", "head"})
 _INTRODUCING: frozenset[Kind] = frozenset({"intro", "lead"})
 _APART: frozenset[Kind | None] = frozenset({"heading", "head", "row"})
@@ -59,6 +58,7 @@ def claims(text: str, known: str = "", *, judged: bool = False) -> tuple[Claim, 
     """
     plain = readable(text)
     lined = [*lines(plain)]
+    # Else the same answer passed or failed with the order of its sentences (docs/decisions/0034).
     sentences = shared([sentence for place in _places(plain, lined) for sentence in _sentences(plain, *place)])
     if judged:
         sentences = at_the_edges(sentences, plain)
@@ -79,8 +79,9 @@ def claims(text: str, known: str = "", *, judged: bool = False) -> tuple[Claim, 
 def _round(sentences: list[Sentence], start: int, end: int) -> tuple[int, ...]:
     """What the text round a code block cites: right before it, right behind it, in its section, or anywhere."""
     place = bisect_left(sentences, start, key=lambda sentence: sentence.start)
-    behind = sentences[place : place + _LONGEST_SECTION]
-    before = sentences[max(0, place - _LONGEST_SECTION) : place]
+    behind = sentences[place : place + LONGEST_SECTION]
+    before = sentences[max(0, place - LONGEST_SECTION) : place]
+    # "Source: [2]" right below the block is meant for it, more than what stands above.
     following = next((sentence for sentence in behind if sentence.start >= end), None)
     if following and following.cited and following.kind != "heading" and not following.states:
         return following.cited
@@ -104,6 +105,7 @@ def cited_ids(text: str) -> tuple[int, ...]:
         for part in match[1].replace(";", ",").split(","):
             first, _, last = _SPACE.sub("", part).replace("–", "-").partition("-")
             span = range(int(first), int(last or first) + 1)
+            # [1-900000] is no range that anybody means, and would fill the memory.
             found.update(dict.fromkeys(span if len(span) <= _LONGEST_RANGE else (int(first), int(last))))
     return tuple(found)
 

@@ -13,7 +13,7 @@ others, in a row or the head of a table."""
 
 LISTED: frozenset[Kind] = frozenset({"item", "lead", "row", "head"})
 _NO_GROUP = -1
-_LONGEST_SECTION = 60  # sentences: a longer section would make this quadratic
+LONGEST_SECTION = 60  # sentences: a longer section would make this quadratic
 _VALUE = re.compile(r"[\d`\"“”„«»「」『』]|://")
 
 
@@ -106,7 +106,7 @@ def _listed(block: Sequence[Sentence], before: Sequence[Sentence], after: Sequen
 def _below(block: Sequence[Sentence], index: int) -> Iterator[Sentence]:
     """The rows below a head, or the items that are set in deeper than this one, up to the next one that is not."""
     first = block[index]
-    for each in block[index + 1 : index + 1 + _LONGEST_SECTION]:
+    for each in block[index + 1 : index + 1 + LONGEST_SECTION]:
         if first.kind == "lead" and each.indent <= first.indent and each.group != first.group:
             return
         yield each
@@ -122,4 +122,4 @@ def _introduce(blocks: list[list[Sentence]]) -> None:
             section = []
         elif below and (below[0].kind in LISTED or block[-1].kind == "intro"):
             blocks[index] = [_citing(each, union(below)) for each in block]
-        section = [*blocks[index][:_LONGEST_SECTION], *section][:_LONGEST_SECTION]
+        section = [*blocks[index][:LONGEST_SECTION], *section][:LONGEST_SECTION]

@@ -52,7 +52,7 @@ def states_nothing(sentence: str) -> bool:
     if _QUESTION.search(plain):
         return not compiled(_TELLS).search(plain)
     head, *rest = (part.strip(_EDGE) for part in compiled(_TURN).split(plain))
-    if _is_empty_talk(head):
+    if _is_empty_talk(head):  # a courtesy must carry no fact past the check: what follows is asked for itself
         return all(compiled(_ADVICE).match(part) or states_nothing(part) for part in rest)
     greeted = _greeted(plain)
     return greeted > 0 and _is_only_polite(plain, plain[greeted:])

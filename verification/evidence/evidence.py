@@ -123,22 +123,17 @@ class Evidence:
         return len(mine & self.stems) / len(mine) if mine else 1.0
 
     @cached_property
-    def held(self) -> tuple[dict[int, int], ...]:
-        """For each cited source how many of the claim's stems its sentences hold."""
-        return tuple([cited.passage.holding(self.claim.stems) for cited in self.cited])
-
-    @cached_property
     def hits(self) -> tuple[Hit, ...]:
         """The sentences that share most words with the claim, best first, at most ``NEAREST`` of them."""
         mine = self.claim.stems
-        shared = [(-count, place, index) for place, held in enumerate(self.held) for index, count in held.items()]
-        shared.sort()
+        held = [cited.passage.holding(mine) for cited in self.cited]
+        shared = sorted((-count, place, index) for place, counts in enumerate(held) for index, count in counts.items())
         return tuple([Hit(self.cited[place], index, -count / len(mine)) for count, place, index in shared[:NEAREST]])
 
     @property
     def says_the_same(self) -> bool:
         """Whether the nearest sentence says nearly the same as the claim, so that its values can be compared."""
-        return self.same_language and self.best is not None and self.best.share >= SAME_SENTENCE
+        return self.same_language and bool(self.hits) and self.hits[0].share >= SAME_SENTENCE
 
     def near(self) -> Iterator[Passage]:
         """The sentences nearest to the claim: what stands there need not be looked for in all of the source."""
@@ -164,11 +159,6 @@ class Evidence:
         """All that is known: the cited sources, the question, the thread."""
         return (*(cited.passage for cited in self.cited), *self.known)
 
-    @cached_property
-    def best(self) -> Hit | None:
-        """The sentence that speaks most clearly of the claim's subject."""
-        return self.hits[0] if self.hits else None
-
     def denies(self, place: int) -> bool:
         """Whether the claim's sentence that has this place denies something: that need not stand in any source."""
         known = words("negations").get(self.claim.language or "en", frozenset())
@@ -190,6 +180,7 @@ class Evidence:
         """The finding that the words at ``span`` of the claim do not stand in what it cites."""
         words = self.claim.text[slice(*span)].strip()
         detail = f"{words} does not stand in {self.sources_named()}"
+        # A doubtful one may be right: whoever can show how it follows need not drop it.
         shown = ", show how it follows from what it cites" if certainty == "doubtful" else ""
         remedy = f"Drop {words}{shown}, or cite the source that states it."
         return Finding(kind=kind, span=span, detail=detail, remedy=remedy, certainty=certainty)

@@ -22,6 +22,7 @@ from verification.values.identifiers import Identifier, identifiers, within
 from verification.values.numbers import Quantity, quantities
 
 _UNCODABLE = re.compile("[\ud800-\udfff\x00]")
+# Letter for letter, not by Unicode's NFKC: that changes lengths, and spans refer to the text as it came.
 _FULLWIDTH = {code: code - 0xFEE0 for code in range(0xFF10, 0xFF1A)} | {0xFF05: 0x25, 0xFF1A: 0x3A}
 _FULLWIDTH_SIGN = re.compile("[\uff05\uff10-\uff1a]")
 _CITATION = re.compile(r"\[\d{1,12}(?:\s*[,;–-]\s*\d{1,12})*\]")
@@ -40,6 +41,8 @@ _NEXT_WORD = re.compile(r"\s*([^\W\d_]+)")
 @dataclass(frozen=True, kw_only=True)
 class Passage:
     """A text to be read; each thing in it is looked for once, when it is first asked for. No slots: it is kept."""
+
+    # Most claims are settled by their words alone: what nobody asks for costs nothing.
 
     text: str
     told: str | None = None
@@ -74,18 +77,10 @@ class Passage:
         """The stems of each sentence."""
         return stem_sets(self.sentence_words, self.language)
 
-    @cached_property
-    def _read(self) -> dict[int, Passage]:
-        """The sentences that somebody asked for, by their index."""
-        return {}
-
     def sentence(self, index: int) -> Passage:
         """One sentence read by itself."""
-        found = self._read.get(index)
-        if found is None:
-            start, end = self.spans[index]
-            found = self._read[index] = analyse(self.text[start:end], self.language)
-        return found
+        start, end = self.spans[index]
+        return analyse(self.text[start:end], self.language)
 
     @cached_property
     def _places(self) -> Mapping[str, Sequence[int]]:
@@ -158,7 +153,17 @@ class Passage:
 
     @cached_property
     def _apart(self) -> tuple[tuple[Identifier, ...], tuple[Moment, ...]]:
-        return _apart(identifiers(self.text), moments(self.text), len(self.text))
+        """Identifiers and dates apart: 2003.06.11 is a date and no version, a date inside a URL is the URL's."""
+        named, when = identifiers(self.text), moments(self.text)
+        if not (named and when):
+            return named, when
+        dates = {moment.start for moment in when}
+        kept = tuple(i for i in named if not (i.kind == "version" and i.start in dates))
+        taken = bytearray(len(self.text))
+        for identifier in kept:
+            if identifier.kind != "code":
+                taken[identifier.start : identifier.end] = b"\x01" * (identifier.end - identifier.start)
+        return kept, tuple(moment for moment in when if not any(taken[moment.start : moment.end]))
 
     def window(self, index: int) -> frozenset[str]:
         """The stems of the sentence at ``index`` and of those right behind it."""
@@ -246,21 +251,6 @@ def analyse(text: str, language: str | None = None) -> Passage:
     if "[" in text:
         text = _CITATION.sub(lambda match: " " * len(match.group()), text)
     return Passage(text=text, told=language)
-
-
-def _apart(
-    named: tuple[Identifier, ...], when: tuple[Moment, ...], length: int
-) -> tuple[tuple[Identifier, ...], tuple[Moment, ...]]:
-    """Identifiers and dates apart: 2003.06.11 is a date and no version, a date inside a URL is the URL's."""
-    if not (named and when):
-        return named, when
-    dates = {moment.start for moment in when}
-    kept = tuple(i for i in named if not (i.kind == "version" and i.start in dates))
-    taken = bytearray(length)
-    for identifier in kept:
-        if identifier.kind != "code":
-            taken[identifier.start : identifier.end] = b"\x01" * (identifier.end - identifier.start)
-    return kept, tuple(moment for moment in when if not any(taken[moment.start : moment.end]))
 
 
 def prefixes(stems: Iterable[str]) -> frozenset[str]:

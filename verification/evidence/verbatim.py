@@ -26,7 +26,7 @@ _RULE: Final = re.compile(r"[ \t:|-]*-[ \t:|-]*")
 _WRAPPED: Final = re.compile(r"(?<=[^\n]{60})\n(?![\s#|>*+•–-]|\d{1,3}[.)]\s)")
 _LEAST: Final = 8
 _LOOK_BACK: Final = 24
-_TRIES: Final = 4
+_TRIES: Final = 4  # a hostile source may repeat the words without end, and the look must stay linear
 
 
 def is_recited(claim: str, texts: Iterable[str], is_source: Callable[[str], bool] = lambda _url: False) -> bool:
@@ -113,7 +113,7 @@ def _begins(text: str, at: int) -> bool:
         match = _BEFORE.search(lead)
         if match is None or (match.start() == 0 and at > _LOOK_BACK):
             return False
-        # A line may go on from the one before.
+        # A line may go on from the one before: its beginning is then no sentence's.
         if text[at].islower() and match[0].startswith("\n"):
             return False
     # A date or an abbreviation ends no sentence.

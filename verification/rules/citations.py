@@ -12,11 +12,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from verification.draft_view import Reading
 from verification.markup.edits import Edit, applied, blanked
 from verification.markup.link_targets import KnownLinks, Link, Standing, links, normal
 from verification.markup.scanner import prose
-from verification.types import Draft, Repair, Source, Violation
+from verification.types import Draft, Reading, Repair, Source, Violation
 
 _WORD: Final = r"(?:sources?|src|refs?|references?|quellen?|fuentes?|sumber)"
 _NUMBER: Final = rf"(?:{_WORD}\s{{1,3}})?\^?#?[0-9]{{1,400}}"

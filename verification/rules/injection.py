@@ -13,11 +13,10 @@ from functools import cache, lru_cache
 from itertools import chain, islice
 from typing import Final
 
-from verification.draft_view import Reading
 from verification.markup.link_targets import links, normal
 from verification.rules.deobfuscation import may_be_disguised, readings
 from verification.text.lexicon import UNPARTED, all_words, compiled, folded_as_matched, words
-from verification.types import Source, Violation
+from verification.types import Reading, Source, Violation
 
 _STRONG: Final = (
     r"\b(?:{forget})\b[^.!?\n]{0,40}?"

@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from verification.draft_view import Reading
 from verification.markup.scanner import prose
-from verification.types import Violation
+from verification.types import Reading, Violation
 
 _TOKEN: Final = re.compile(
     r"<!(?:(?:here|channel|everyone)(?:\|[^<>\n]{0,80})?|subteam\^[^<>\n]{0,120})>|<@([A-Z0-9]{2,32}|[uw][a-z0-9]{7,31})(?:\|[^<>\n]{0,80})?>"

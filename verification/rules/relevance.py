@@ -11,12 +11,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Final
 
-from verification.draft_view import Reading
 from verification.rules.citations import cited_sources
 from verification.text.language import detect
 from verification.text.lexicon import compiled, values
 from verification.text.words import content_stems
-from verification.types import Claim, Source, Violation
+from verification.types import Claim, Reading, Source, Violation
 
 _ENOUGH: Final = 50
 _VISIBLE: Final = re.compile("[^\\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\ufffc]")

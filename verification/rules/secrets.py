@@ -12,9 +12,8 @@ from functools import cache, lru_cache
 from itertools import groupby
 from typing import Final
 
-from verification.draft_view import Reading
 from verification.text.lexicon import beside, folded_as_matched
-from verification.types import Violation
+from verification.types import Reading, Violation
 
 _CALLED: Final = (
     r"(?:pass(?:word|wd|phrase|code)|passwort|kennwort|pwd|mot de passe|contraseña|kata sandi|密码|密碼|パスワード)"

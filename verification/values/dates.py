@@ -62,6 +62,7 @@ _YEAR_DIGITS, _SHORT_YEAR_DIGITS = 4, 2
 _PIVOT = 70  # 69 is 2069, 70 is 1970
 _TH = r"(?:st|nd|rd|th|er|º|\.)?"
 
+# ISO 8601, with a blank in the place of its T as RFC 3339 has it, and with the signs that people put between.
 _ISO = re.compile(
     rf"(?P<year>{_YEAR})(?P<sep>[-/.])(?P<month>1[0-2]|0?[1-9])(?:(?P=sep)(?P<day>{_DAY}))?(?![\d/-]|\.\d)"
     r"(?:[T ](?P<hour>[01]\d|2[0-3]):(?P<minute>[0-5]\d)(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
@@ -313,17 +314,12 @@ def agrees(claim: Moment, known: Moment) -> bool:
     if claim.hour is not None and claim.month is None:
         return _same_time(claim, known)
     if claim.is_year:
-        return _same_year(claim, known)
+        same_decade = claim.decade and (known.year or 0) // 10 == (claim.year or 0) // 10
+        return known.year is not None and (known.year == claim.year or same_decade)
     parts = ((claim.month, known.month), (claim.day, known.day))
     same_date = all(mine is None or mine == theirs for mine, theirs in parts)
     same_year = claim.year is None or known.year is None or claim.year == known.year
     return same_date and same_year and (claim.hour is None or _same_time(claim, known))
-
-
-def _same_year(claim: Moment, known: Moment) -> bool:
-    if known.year is None or claim.year is None:
-        return False
-    return known.year == claim.year or (claim.decade and known.year // 10 == claim.year // 10)
 
 
 def _same_time(claim: Moment, known: Moment) -> bool:

@@ -14,6 +14,7 @@ from verification.text.words import around, normalised
 
 Kind = Literal["url", "code", "email", "flag", "version", "path", "name", "code_number", "address"]
 
+# As many letters as a mail address (RFC 5321: 64 before the @) or a label of a host (RFC 1035: 63) may have.
 _IDENTIFIER = re.compile(
     r"""
       (?P<url>https?://[^\s<>|"'`（）。、，]+)
@@ -85,7 +86,7 @@ def _found(text: str, begin: int, stop: int) -> Iterator[Identifier]:
         kind: Kind = match.lastgroup  # type: ignore[assignment]  # every alternative is one of the kinds
         written = match.group()
         start = match.start()
-        if kind == "version" and _THOUSANDS.fullmatch(written):
+        if kind == "version" and _THOUSANDS.fullmatch(written):  # 1.234.567 as German and Spanish write it
             continue
         kept = _trimmed(written) if kind in {"url", "path"} else written
         yield Identifier(kind=kind, text=kept, start=start, end=start + len(kept))

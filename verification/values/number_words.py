@@ -18,6 +18,7 @@ _ID_NUMBERS = "nol satu dua tiga empat lima enam tujuh delapan sembilan sepuluh 
 _ID_ONES = {word: value for value, word in enumerate(_ID_NUMBERS.split())}
 _ID_SCALES = {"puluh": 10, "ratus": 100, "ribu": 1_000, "juta": 1_000_000, "miliar": 1_000_000_000}
 _ONE_OF = "se"  # sepuluh is satu puluh
+# "zweiundzwanzig" is one word, and no list holds them all.
 _GERMAN_COMPOUND = re.compile(
     r"(?:(?:ein|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|sech|sieb|zwan|und|zig|ßig|hundert|"
     r"tausend)){2,}"
@@ -70,7 +71,7 @@ def is_number_word(word: str, language: str) -> bool:
 @lru_cache(maxsize=4096)
 def read(run: str, language: str) -> float | None:
     """The value of a run of number words (case-folded, single spaces), or None if it makes no number."""
-    if language == "id":
+    if language == "id":  # which text2num does not know
         return _indonesian(run.split())
     try:
         return float(text2num(run, language))

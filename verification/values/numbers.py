@@ -40,6 +40,7 @@ from verification.values.units import (
 )
 
 _TOKEN = re.compile(r"\d+|[^\W\d_]+(?:-[^\W\d_]+)*")
+# The separators of CLDR's locales: 1'200 in Switzerland, 1 200 with a narrow blank in French, 12,34,567 in India.
 _NUMERAL = re.compile(
     r"(?P<grouped>\d{1,3}(?P<sep>[.,'’\u00a0\u202f ])\d{3}(?:(?P=sep)\d{3})*(?:(?!(?P=sep))[.,]\d+)?)(?!\d)"
     r"|(?P<indian>\d{1,2}(?:,\d{2})+,\d{3})(?!\d)"

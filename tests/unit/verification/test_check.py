@@ -10,8 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from verification.check import RULES, better, check
-from verification.draft_view import sendable
+from verification.check import RULES, better, check, sendable
 from verification.salvage import salvage
 from verification.types import Claim, Dialect, Draft, RuleName, Source, Verdict, Violation
 
