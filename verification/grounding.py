@@ -60,17 +60,13 @@ class Grounds:
         lead = announcement_end(claim.text)
         return analyse(" " * lead + claim.text[lead:], language or next((passage.language for passage in cited), None))
 
-    def recites(self, claim: Claim, numbers: Iterable[int]) -> bool:
-        """Whether one of these sources has the claim word for word as a sentence of its own."""
-        texts = [self.sources[number].passage.text for number in numbers]
-        return not claim.code and is_recited(claim.text, texts, lambda url: normal(url) in self.urls)
-
     def quotes(self, evidence: Evidence) -> bool:
         """Whether a sentence of a cited source has the claim's words (all of them, where a judge could tell more).
 
         Or whether it stands there over the end of a line, or as the row of a table.
         """
         claim, told = evidence.claim.text, [hit.text for hit in evidence.hits]
+        # A shortened sentence may have lost a condition: a judge could tell (docs/decisions/0031).
         if is_quoted(claim, told, whole=self.judged):
             return True
         texts = [source.passage.text for source in evidence.cited]
@@ -97,7 +93,7 @@ class Grounds:
 
     def _bears_out(self, claim: Passage, number: int) -> bool:
         evidence = self.evidence(claim, (number,))
-        if not evidence.same_language or evidence.recall < _BORNE_OUT:
+        if not evidence.same_language or len(claim.stems & evidence.stems) < _BORNE_OUT * len(claim.stems):
             return False
         spoken_against = any(True for _ in self.against(evidence))  # the first finding is enough
         return not spoken_against and score(evidence, ()) >= SUPPORTED
@@ -149,25 +145,24 @@ def _checked(grounds: Grounds, claim: Claim) -> tuple[Claim, list[Violation]]:
     cited = grounds.real(claim.cited)
     if not cited:  # it stays open: that it cites nothing that exists is for other rules to fail
         return replace(claim, score=0.0), []
-    if not claim.code and grounds.recites(claim, cited):
+    texts = [grounds.sources[number].passage.text for number in cited]
+    if not claim.code and is_recited(claim.text, texts, lambda url: normal(url) in grounds.urls):
         return _quotation(claim), []
     evidence = grounds.evidence(grounds.read(claim), cited)
-    texts = (source.passage.text for source in grounds.sources.values())
-    findings = tuple(code_findings(evidence, texts, grounds.urls) if claim.code else grounds.against(evidence))
-    elsewhere: tuple[int, ...] = ()
-    # Words tell nothing across languages; a source in the claim's own that says it all is worth a doubt.
-    if not (findings or claim.code or evidence.same_language) and (
-        elsewhere := grounds.bearing_out(evidence.claim, cited)
-    ):
-        findings = (evidence.nowhere("overlap", (0, len(claim.text)), "doubtful"),)
+    everything = (source.passage.text for source in grounds.sources.values())
+    findings = tuple(code_findings(evidence, everything, grounds.urls) if claim.code else grounds.against(evidence))
     refuted = any(finding.is_error(judged=grounds.judged) for finding in findings)
+    # Words tell nothing across languages; a source in the claim's own that says it all is worth a doubt.
+    foreign = not findings and not evidence.same_language
+    elsewhere = grounds.bearing_out(evidence.claim, cited) if (refuted or foreign) and not claim.code else ()
+    if foreign and elsewhere:
+        findings = (evidence.nowhere("overlap", (0, len(claim.text)), "doubtful"),)
     claim = replace(claim, score=1.0 if claim.code else score(evidence, findings, refuted=refuted))
     if refuted:
         claim = replace(claim, supported="no", settled_by="rule")
+    # A shortened sentence may have lost a condition: where a judge can tell, only a whole one is a quotation (0031).
     elif not findings and (evidence.has_lines if claim.code else grounds.quotes(evidence)):
         claim = _quotation(claim)
-    if refuted and not claim.code:
-        elsewhere = grounds.bearing_out(evidence.claim, cited)
     return claim, [_violation(grounds, claim, finding, elsewhere) for finding in findings]
 
 

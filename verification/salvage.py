@@ -104,7 +104,6 @@ def _said(whole: str, claims: tuple[Claim, ...], unit: Unit, left_out: LeftOut) 
 
 
 def _children(units: tuple[Unit, ...], fallen: set[int]) -> set[int]:
-    """The deeper items under a fallen item."""
     found: set[int] = set()
     under = -1
     for at, unit in enumerate(units):

@@ -44,7 +44,9 @@ def _is_known(moment: Moment, evidence: Evidence) -> bool:
     if moment.is_year and any(moment.year in q.readings for passage in passages for q in passage.quantities):
         return True
     # A date without its year is this date only if the year stands somewhere near.
-    year_is_named = moment.year is None or any(moment.year in passage.years for passage in passages)
+    year_is_named = moment.year is None or any(
+        moment.year == other.year for passage in passages for other in passage.moments
+    )
     return any(
         agrees(moment, other) and (year_is_named or other.year is not None)
         for passage in passages

@@ -228,7 +228,6 @@ def _second(moment: Moment) -> int | None:
 
 
 def _is_apart(moment: Moment, other: Moment, lengths: set[tuple[str, float]]) -> bool:
-    """Whether one of these lengths of time lies between the two."""
     mine, theirs, days = _second(moment), _second(other), _days_between(moment, other)
     if mine is not None and theirs is not None:
         gap = mine - theirs

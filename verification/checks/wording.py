@@ -99,7 +99,6 @@ def _altered(evidence: Evidence, words: str) -> tuple[int, str] | None:
 
 
 def _whole_words(text: str, start: int, end: int) -> str:
-    """``text[start:end]`` widened to whole words."""
     while start > 0 and not text[start - 1].isspace():
         start -= 1
     while end < len(text) and not text[end].isspace():

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from propcache.api import cached_property
 
 from verification.evidence.passages import Passage, joined
-from verification.text.lexicon import words
+from verification.text.lexicon import denies
 from verification.text.words import Term, normalised, terms
 from verification.values.identifiers import stands_in
 
@@ -117,12 +117,6 @@ class Evidence:
         return joined([cited.passage.prefixes for cited in self.cited])
 
     @cached_property
-    def recall(self) -> float:
-        """The share of the claim's stems that stand anywhere in the cited sources; 1 for a claim without any."""
-        mine = self.claim.stems
-        return len(mine & self.stems) / len(mine) if mine else 1.0
-
-    @cached_property
     def hits(self) -> tuple[Hit, ...]:
         """The sentences that share most words with the claim, best first, at most ``NEAREST`` of them."""
         mine = self.claim.stems
@@ -161,10 +155,9 @@ class Evidence:
 
     def denies(self, place: int) -> bool:
         """Whether the claim's sentence that has this place denies something: that need not stand in any source."""
-        known = words("negations").get(self.claim.language or "en", frozenset())
         sentences = zip(self.claim.spans, self.claim.sentence_words, strict=True)
         said = (word for (start, end), inside in sentences if start <= place < end for word in inside)
-        return any(word in known or word.endswith(("'t", "’t")) for word in said)
+        return any(denies(word, self.claim.language) for word in said)
 
     @property
     def told(self) -> tuple[Passage, ...]:

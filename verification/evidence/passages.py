@@ -6,8 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, compress, pairwise
@@ -16,7 +15,7 @@ import sentencex  # type: ignore[import-untyped]  # ships no types
 from propcache.api import cached_property
 
 from verification.text.language import detect
-from verification.text.words import Term, capital_stems, normalised, stem_sets, terms, word_lists
+from verification.text.words import Term, normalised, stem_sets, terms, word_lists
 from verification.values.dates import MONTHS, Moment, moments
 from verification.values.identifiers import Identifier, identifiers, within
 from verification.values.numbers import Quantity, quantities
@@ -26,8 +25,7 @@ _UNCODABLE = re.compile("[\ud800-\udfff\x00]")
 _FULLWIDTH = {code: code - 0xFEE0 for code in range(0xFF10, 0xFF1A)} | {0xFF05: 0x25, 0xFF1A: 0x3A}
 _FULLWIDTH_SIGN = re.compile("[\uff05\uff10-\uff1a]")
 _CITATION = re.compile(r"\[\d{1,12}(?:\s*[,;–-]\s*\d{1,12})*\]")
-PREFIX, WINDOW = 5, 3
-_FEW = 100  # sentences: up to here counting in each is faster than an index
+PREFIX = 5
 _STRETCH = 2_000  # letters: the splitter takes quadratic time in some lines
 # Nothing but words and signs that end no sentence, and at most one mark that does, at the end.
 _UNPARTED = re.compile(r"[\w ,()\[\]*•`/'\"=+@#$%&|<>{}~^\\–-]*+[.!?]?")
@@ -82,26 +80,10 @@ class Passage:
         start, end = self.spans[index]
         return analyse(self.text[start:end], self.language)
 
-    @cached_property
-    def _places(self) -> Mapping[str, Sequence[int]]:
-        """For each stem the sentences that hold it, as indexes in order."""
-        found: defaultdict[str, list[int]] = defaultdict(list)
-        for index, stems in enumerate(self.sentence_stems):
-            for stem in stems:
-                found[stem].append(index)
-        return found
-
     def holding(self, stems: frozenset[str]) -> dict[int, int]:
         """How many of the stems each sentence holds, by its index; sentences that hold none are left out."""
-        if len(self.sentence_stems) <= _FEW:  # an index would cost more than it saves
-            shared = list(map(len, map(stems.__and__, self.sentence_stems)))
-            return dict(compress(enumerate(shared), shared))
-        counts: dict[int, int] = {}
-        places = self._places
-        for stem in stems & places.keys():
-            for index in places[stem]:
-                counts[index] = counts.get(index, 0) + 1
-        return counts
+        shared = list(map(len, map(stems.__and__, self.sentence_stems)))
+        return dict(compress(enumerate(shared), shared))
 
     @cached_property
     def stems(self) -> frozenset[str]:
@@ -121,7 +103,7 @@ class Passage:
     @cached_property
     def capitals(self) -> frozenset[str]:
         """The stems of the words with a capital."""
-        return capital_stems(self.text, self.language)
+        return frozenset(term.stem for term in self.terms if term.capital and term.stem)
 
     @cached_property
     def initials(self) -> str:
@@ -135,11 +117,6 @@ class Passage:
         for found in self.identifiers:  # a number in code counts, but not that of a path in it
             taken += within(self.text, found) if found.kind == "code" else [(found.start, found.end)]
         return quantities(self.text, self.language, taken)
-
-    @cached_property
-    def years(self) -> frozenset[int]:
-        """The years that its dates name."""
-        return frozenset(moment.year for moment in self.moments if moment.year)
 
     @property
     def moments(self) -> tuple[Moment, ...]:
@@ -164,10 +141,6 @@ class Passage:
             if identifier.kind != "code":
                 taken[identifier.start : identifier.end] = b"\x01" * (identifier.end - identifier.start)
         return kept, tuple(moment for moment in when if not any(taken[moment.start : moment.end]))
-
-    def window(self, index: int) -> frozenset[str]:
-        """The stems of the sentence at ``index`` and of those right behind it."""
-        return joined(self.sentence_stems[index : index + WINDOW])
 
 
 def joined(sets: Sequence[frozenset[str]]) -> frozenset[str]:

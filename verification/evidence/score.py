@@ -9,13 +9,14 @@ import math
 from collections.abc import Iterable, Iterator
 
 from verification.evidence.evidence import Evidence, Finding, Hit
-from verification.evidence.passages import PREFIX, WINDOW, prefixes
+from verification.evidence.passages import PREFIX, joined, prefixes
 
 SUPPORTED = 0.43
 """The score from which a claim counts as supported when nothing better was fitted (balanced accuracy, no judge)."""
 
 _ACROSS_LANGUAGES = 0.75  # words tell nothing there: neither supported for sure nor in doubt
 _LIKE = 0.8  # what a word counts that only begins like one of the source
+_WINDOW = 3  # sentences that stand in one place
 _CLOSELY = 2  # sentences round which the words are looked for in one place
 _CLOSE_READING, _SHORT_SOURCE = 0.35, 20
 _PER_NAME, _MOST_NAMES = 0.15, 2
@@ -78,5 +79,6 @@ def _share(stems: frozenset[str], known: frozenset[str], alike: frozenset[str]) 
 
 def _round(hit: Hit) -> Iterator[frozenset[str]]:
     """The stems of each few neighbouring sentences that the sentence is one of."""
-    first = max(0, hit.place - WINDOW + 1)
-    return (hit.source.passage.window(index) for index in range(first, hit.place + 1))
+    stems = hit.source.passage.sentence_stems
+    first = max(0, hit.place - _WINDOW + 1)
+    return (joined(stems[index : index + _WINDOW]) for index in range(first, hit.place + 1))

@@ -204,7 +204,6 @@ class Layout:
         return True
 
     def _unquote(self, line: Line) -> None:
-        """Take the quote marks away, if there are any."""
         if line.body > line.start:
             self.page.fault("quote", line.start, line.end)
             self.page.edit(line.start, line.body, "")
@@ -291,7 +290,7 @@ class Layout:
         first, last = self.lines[index], self.lines[index + len(rows) - 1]
         aligns = tables.aligns(rows.pop(1)) if headed else ""
         cells = [[self._cell(cell) for cell in tables.cells(row)] for row in rows]
-        drawn = tables.drawn(tables.Table(cells, aligns, headed))
+        drawn = tables.drawn(cells, aligns, headed=headed)
         if first.body > first.start:
             self.page.fault("quote", first.start, last.end)
         self.page.replace("table", first.start, last.end, f"```\n{drawn}\n```")
@@ -312,7 +311,6 @@ class Layout:
         return (rows, headed) if headed or tables.is_row(rows[0]) else ([], False)
 
     def _cell(self, text: str) -> str:
-        """A cell as plain text."""
         if not text or (text.isalnum() and text.isascii()):
             return text
         page = Page(text, "mrkdwn")
@@ -322,7 +320,6 @@ class Layout:
         return tables.flat(applied(text, page.edits))
 
     def _fence(self, fence: Fence) -> None:
-        """A fence in Slack's form."""
         form = _mended(self.text, fence, self.page.dialect)
         if form != self.text[fence.start : fence.end]:
             if fence.quoted:

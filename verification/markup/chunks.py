@@ -13,15 +13,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from verification.markup import links, tables
-from verification.markup.edits import Edit, applied
+from verification.markup.edits import ESCAPES, UNESCAPED, Edit, applied
 from verification.markup.link_targets import links as links_in
 from verification.markup.scanner import fences, segments
 from verification.types import Dialect, Source
 
 _MARKDOWN_LINK = re.compile(r"!?\[(?:[^\[\]\n\\]|\\.){0,600}+\]\([^\s()]*+(?:\([^\s()]*+\)[^\s()]*+)*+\)")
 _LINK_OR_CITATION = re.compile(rf"{_MARKDOWN_LINK.pattern}|(?<!\\)\[(\d{{1,9}}(?: ?, ?\d{{1,9}})*)\](?!\()")
-_UNESCAPED = re.compile(r"[<>]|&(?!(?:amp|lt|gt);)")
-_ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _ESCAPE = re.compile(r"&(?:amp|lt|gt);")
 _ATOM = re.compile(r"https?://[^\s<>|]+|&(?:amp|lt|gt);|\[\d[\d, ]{0,60}\]")
 _PARAGRAPH = re.compile(r"\n[ \t]*(?:\n[ \t]*)*\n")
@@ -80,7 +78,7 @@ def render(text: str, sources: tuple[Source, ...], dialect: Dialect) -> str:
             part = _LINK_OR_CITATION.sub(lambda match: _cited(match, urls, dialect), part) if urls else part
             part = applied(part, _bare_urls(part)) if dialect == "mrkdwn" else part
         elif segment.kind != "token" and dialect == "mrkdwn":
-            part = _UNESCAPED.sub(lambda match: _ESCAPES[match[0]], part)
+            part = UNESCAPED.sub(lambda match: ESCAPES[match[0]], part)
         pieces.append(part)
     return "".join(pieces)
 

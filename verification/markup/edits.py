@@ -13,6 +13,9 @@ from typing import NamedTuple
 from verification.types import Dialect
 
 ZERO_WIDTH = "\u200b"
+# The three that Slack's documentation tells to escape, and no others: more would be shown as they are written.
+ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+UNESCAPED = re.compile(r"[<>]|&(?!(?:amp|lt|gt);)")
 _TAG_NAME = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)")
 
 

@@ -21,18 +21,11 @@ ENTITY = re.compile(r"&(?:#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6})|([A-Za-z][A-Za-z
 ESCAPED = re.compile(r"&(?:amp|lt|gt);")
 _ATTRIBUTE = re.compile(r"\b(href|src|alt)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
 EMPHASIS: dict[str, str] = _TAGS["emphasis"]
-CODE, ALONE, _BLOCKS, _HEADINGS, _SILENT = (
+CODE, ALONE, BLOCKS, HEADINGS, _SILENT = (
     frozenset(_TAGS[kind].split()) for kind in ("code", "alone", "blocks", "headings", "silent")
 )
-_BREAKS: dict[str, str] = {**_TAGS["breaks"], **dict.fromkeys(_HEADINGS, "\n# ")}
-HTML = CODE | _BLOCKS | _SILENT | {*EMPHASIS, *_BREAKS, "a", "img"}
-
-
-def plain_form(name: str, *, closing: bool) -> str:
-    """What stands in the place of a tag that has no mark of its own in Slack."""
-    if name in _BLOCKS or (closing and name in _HEADINGS):
-        return "\n"
-    return "" if closing else _BREAKS.get(name, "")
+BREAKS: dict[str, str] = {**_TAGS["breaks"], **dict.fromkeys(HEADINGS, "\n# ")}
+HTML = CODE | BLOCKS | _SILENT | {*EMPHASIS, *BREAKS, "a", "img"}
 
 
 def attributes(text: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from verification.markup import emphasis, links
 from verification.markup import html_tags as tags
-from verification.markup.edits import ZERO_WIDTH, Page
+from verification.markup.edits import ESCAPES, ZERO_WIDTH, Page
 from verification.markup.links import Brackets, Place
 from verification.markup.scanner import TOKEN, CodeSpans
 
@@ -24,7 +24,6 @@ _CODE_TAG = re.compile(r"<(code|kbd|tt|samp)(?:\s[^<>]*)?>([^`\n]{1,400}?)</\1>"
 _LITERAL_BRACKETS = re.compile(r"\\\[([^\[\]\n\\]{0,300})\\\]")
 _WINDOWS_PATH = re.compile(r"\b[A-Za-z]:\\\S*$")
 _UNSAFE_IN_LABEL = re.compile(r"[<>|\[\]\n]")
-_ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _MARKUP = frozenset("*_~`#[]|\\-+")
 _GRAVE = "\uff40"
 _FENCE = 3  # ticks
@@ -167,7 +166,8 @@ class Inline:
         """What stands in the place of a tag; a line end only where there is none already."""
         if name in tags.EMPHASIS:
             return {"b": "**", "i": "*", "s": "~~"}[tags.EMPHASIS[name]]
-        form = tags.plain_form(name, closing=closing)
+        parts = name in tags.BLOCKS or (closing and name in tags.HEADINGS)
+        form = "\n" if parts else "" if closing else tags.BREAKS.get(name, "")
         if form == "\n" and name != "br":
             before = self.text[match.start() - 1 : match.start()]
             after = self.text[match.end() : match.end() + 1]
@@ -219,7 +219,7 @@ class Inline:
         char = tags.character(entity) if entity else ""
         if entity and char:
             guard = ZERO_WIDTH if char in _MARKUP else ""
-            self.page.replace("entity", start, entity.end(), guard + _ESCAPES.get(char, char) + guard)
+            self.page.replace("entity", start, entity.end(), guard + ESCAPES.get(char, char) + guard)
             return entity.end()
         self.page.replace("bare", start, start + 1, "&amp;")
         return start + 1
@@ -230,8 +230,8 @@ class Inline:
         char = self.text[start + 1 : min(start + 2, self.end)]
         if not self.mrkdwn or char in {"", "\\"}:
             return min(start + 2, self.end)
-        if char in _ESCAPES:
-            self.page.replace("backslash", start, start + 2, _ESCAPES[char])
+        if char in ESCAPES:
+            self.page.replace("backslash", start, start + 2, ESCAPES[char])
             return start + 2
         if char in "*_~`":
             return self._literal_mark(start, char)
@@ -280,14 +280,6 @@ class Inline:
         tail = rest[0].rstrip("_~.,;:!?)'") if rest else "://"
         return match.start() + max(3, len(tail))
 
-    def open_bracket(self, match: re.Match[str]) -> int:
-        """A ``[``."""
-        return self.brackets.open(match.start(), len(self.runs))
-
-    def close_bracket(self, match: re.Match[str]) -> int:
-        """A ``]``."""
-        return self.brackets.close(match.start())
-
 
 _HANDLERS: dict[str, Callable[[Inline, re.Match[str]], int]] = {
     "`": Inline.code,
@@ -299,6 +291,6 @@ _HANDLERS: dict[str, Callable[[Inline, re.Match[str]], int]] = {
     "_": Inline.mark,
     "~": Inline.mark,
     ":": Inline.url,
-    "[": Inline.open_bracket,
-    "]": Inline.close_bracket,
+    "[": lambda inline, match: inline.brackets.open(match.start(), len(inline.runs)),
+    "]": lambda inline, match: inline.brackets.close(match.start()),
 }

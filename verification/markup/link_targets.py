@@ -48,6 +48,7 @@ _IN_BARE: Final = re.compile(r"[/Ww](?:(?<=/)|[Ww]{2}\.)")
 _TRAILING: Final = ".,;:!?'*_~。，、；：！？」』】）"
 _PAIRS: Final = {")": "(", "]": "[", "}": "{"}
 _ENTITIES: Final = (("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"))
+_HOST_AND_PATH: Final = re.compile(r"([^/?#]*)(/?)(.*)", re.DOTALL)
 _DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
 
 
@@ -160,16 +161,11 @@ def normal(target: str) -> str:
     if "://" not in plain and (plain.casefold().startswith("www.") or _BARE.fullmatch(plain)):
         plain = f"https://{plain}"
     scheme, slashes, rest = plain.partition("://")
-    host, slash, path = _split_host(rest) if slashes else ("", "", plain)
+    host, slash, path = _HOST_AND_PATH.findall(rest)[0] if slashes else ("", "", plain)
+    # RFC 3986, 6.2: the case of scheme and host and a default port make no other address.
     host = host.casefold().removesuffix(_DEFAULT_PORTS.get(scheme.casefold(), "\0"))
     secure = "https" if scheme.casefold() == "http" else scheme.casefold()
     return f"{secure}://{host}{slash}{unquote(path)}".rstrip("/") if slashes else unquote(plain)
-
-
-def _split_host(rest: str) -> tuple[str, str, str]:
-    cut = min((i for i in (rest.find(c) for c in "/?#") if i >= 0), default=len(rest))
-    host, tail = rest[:cut], rest[cut:]
-    return (host, "/", tail[1:]) if tail.startswith("/") else (host, "", tail)
 
 
 def _host(key: str) -> str:

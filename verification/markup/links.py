@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from verification.markup.edits import Page
+from verification.markup.edits import ESCAPES, UNESCAPED, Page
 from verification.markup.scanner import SCHEMES
 
 _FLAT = r"(?:[^\s()<>\\]|\\[^\s])"
@@ -37,8 +37,6 @@ _CITED = re.compile(r"\d{1,3}(?:\s*,\s*\d{1,3})*")
 _IMAGE = re.compile(r"(?<!(?<!\\)\\)!\Z")  # a backslash before it makes the sign a mere sign
 _TARGET_SIGN = re.compile(r"[:/.#]")
 _LINE_END_OR_PIPE = re.compile(r"[ \t]*\n[ \t]*|\|")
-_RAW_ANGLE_OR_AMPERSAND = re.compile(r"[<>]|&(?!(?:amp|lt|gt);)")
-_ESCAPES = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 _LABEL_LIMIT = 2000  # letters: what is longer in brackets is no label, and noise stays linear
 _PIPE = "\u2223"
 
@@ -68,11 +66,6 @@ def cleaned(url: str) -> str:
 def is_absolute(url: str) -> bool:
     """Whether Slack can open it."""
     return bool(_ABSOLUTE.fullmatch(url.replace(" ", "%20")))
-
-
-def is_address(text: str) -> bool:
-    """Whether it is a bare mail address."""
-    return bool(_ADDRESS.fullmatch(text))
 
 
 def safe(url: str) -> str:
@@ -173,7 +166,7 @@ class Brackets:
         nested = self.last_token >= place.label
         self.last_token = place.start
         self._page.fault("image" if place.image else "link", place.start, tail[1])
-        if is_address(url):
+        if _ADDRESS.fullmatch(url):
             url = f"mailto:{url}"
         head, foot = self._shape(self._text[place.label : tail[0]], url, nested=nested)
         self._page.edit(place.start, place.label, head)
@@ -198,5 +191,5 @@ class Brackets:
         for match in _LINE_END_OR_PIPE.finditer(self._text, start, end):
             self._page.edit(match.start(), match.end(), _PIPE if match[0] == "|" else " ")
         while self.codes and self.codes[-1][0] >= start:
-            for match in _RAW_ANGLE_OR_AMPERSAND.finditer(self._text, *self.codes.pop()):
-                self._page.edit(match.start(), match.end(), _ESCAPES[match[0]])
+            for match in UNESCAPED.finditer(self._text, *self.codes.pop()):
+                self._page.edit(match.start(), match.end(), ESCAPES[match[0]])

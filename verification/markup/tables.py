@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import html
 import re
-from typing import NamedTuple
 
 from verification.markup.scanner import segments
 
@@ -17,14 +16,6 @@ _PIPE = re.compile(r"\\?\|")
 _DRAWN_RULE = re.compile(r"-+(?:-\+-+)+|-{3,}")
 _MARKS = re.compile(r"(?<![\w*_~])([*_~])(?=[^\s*_~])([^\n]*?)(?<=[^\s*_~])\1(?![\w*_~])")
 _TOKEN = re.compile(r"<([^<>|\n]+)(?:\|([^<>\n]*))?>")
-
-
-class Table(NamedTuple):
-    """Rows of a table in Markdown. ``aligns`` has ``<``, ``>`` or ``^`` for each column; ``headed``: row 0 is one."""
-
-    rows: list[list[str]]
-    aligns: str
-    headed: bool
 
 
 def is_delimiter(line: str) -> bool:
@@ -85,18 +76,19 @@ def width(text: str) -> int:
     return columns if columns >= 0 else len(text)
 
 
-def drawn(table: Table) -> str:
-    """The table as aligned lines without a fence round them."""
-    rows = [[cell.replace("\n", " ").replace("```", "``\u200b`") for cell in row] for row in table.rows]
+def drawn(table: list[list[str]], aligns: str, *, headed: bool) -> str:
+    """The rows as aligned lines without a fence; ``aligns`` has ``<``, ``>`` or ``^`` a column, row 0 may be a head."""
+    # Three ticks would end the block in Slack.
+    rows = [[cell.replace("\n", " ").replace("```", "``\u200b`") for cell in row] for row in table]
     widths = [1] * max(map(len, rows))
     for row in rows:
         for column, cell in enumerate(row):
             widths[column] = max(widths[column], min(width(cell), _WIDEST))
     if len(widths) == 1:
         widths[0] = max(widths[0], 3)
-    marks = table.aligns.ljust(len(widths), "<")
+    marks = aligns.ljust(len(widths), "<")
     lines = [" | ".join(map(_padded, row, widths, marks)).rstrip() for row in rows]
-    if table.headed:
+    if headed:
         lines.insert(1, "-+-".join("-" * size for size in widths))
     return "\n".join(lines)
 

@@ -10,7 +10,7 @@ import binascii
 import html
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
@@ -122,12 +122,4 @@ def _spelled(text: str) -> Iterator[str]:
         yield text.translate(_LEET)
 
 
-_DECODERS: Final[tuple[Callable[[str], Iterator[str]], ...]] = (
-    _unfolded,
-    _tagged,
-    _turned,
-    _unescaped,
-    _closed_up,
-    _decoded,
-    _spelled,
-)
+_DECODERS: Final = (_unfolded, _tagged, _turned, _unescaped, _closed_up, _decoded, _spelled)

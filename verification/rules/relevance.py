@@ -64,7 +64,6 @@ def addresses_question(reading: Reading) -> tuple[Violation, ...]:
 
 
 def _names(source: Source) -> str:
-    """A source's title and its headings."""
     return " ".join([source.title, *(m[1] or m[2] for m in _HEADING.finditer(source.text))])
 
 

@@ -71,7 +71,6 @@ def _told(text: str, *, sure: bool) -> str | None:
 
 
 def _count(run: re.Pattern[str], sample: str) -> int:
-    """How many letters the runs have in all."""
     return sum(map(len, run.findall(sample)))
 
 

@@ -49,6 +49,11 @@ def all_words(key: str) -> frozenset[str]:
     return frozenset[str]().union(*words(key).values())
 
 
+def denies(word: str, language: str | None) -> bool:
+    """Whether a word (case-folded) says that something is not so; of an unknown language as in English."""
+    return word in words("negations").get(language or "en", ()) or word.endswith(("'t", "’t"))
+
+
 @cache
 def compiled(pattern: str) -> re.Pattern[str]:
     """The pattern with each ``{key}`` replaced by what the languages hold under it; letter case does not count.

@@ -18,6 +18,7 @@ _TOKEN = re.compile(r"[^\W_]+(?:[’'][^\W\d_]+)?")
 _SPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _CJK = re.compile("[\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 _SUBJECT_CJK = re.compile("[\u3400-\u9fff\uf900-\ufaff々]+|[\u30a1-\u30ff]+")
+_LINKS = re.compile(r"https?://\S+|<[@#!][^<>\n]*>")
 _MOST_KEPT = 50_000  # words: some megabytes
 _EVEN = str.maketrans("’‘“”„«»\u00a0\u2010\u2011\u2012\u2013\u2014\u2212", '\'\'""""" ------')
 
@@ -72,11 +73,6 @@ def stem_sets(lists: Iterable[list[str]], language: str | None) -> list[frozense
 def stem_list(words: Iterable[str], language: str | None) -> list[str]:
     """The stems of case-folded words in order; none empty."""
     return list(filter(None, map(_stems(language).__getitem__, words)))
-
-
-def written(text: str) -> list[str]:
-    """The words as they are written, in order."""
-    return _TOKEN.findall(text)
 
 
 def _folded(text: str) -> Iterator[str]:
@@ -136,19 +132,6 @@ def normalised(text: str) -> str:
     """Case, typographic quotes, dashes and runs of white space evened out, for looking a string up."""
     even = text if text.isascii() else text.translate(_EVEN)
     return " ".join(even.casefold().split())
-
-
-def capital_stems(text: str, language: str | None) -> frozenset[str]:
-    """The stems of the words that begin with a capital."""
-    known = _stems(language)
-    return frozenset(
-        found
-        for word in written(text)
-        if word[0].isupper() and (word.isascii() or not _CJK.search(word)) and (found := known[word])
-    )
-
-
-_LINKS = re.compile(r"https?://\S+|<[@#!][^<>\n]*>")
 
 
 def content_stems(text: str, language: str | None = None) -> frozenset[str]:

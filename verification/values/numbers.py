@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from verification.text.lexicon import words
 from verification.text.words import is_spaced
-from verification.values.bounds import Bound, bound
 from verification.values.number_words import (
     CJK_NUMERAL,
     COUNTING,
@@ -31,7 +30,9 @@ from verification.values.units import (
     GLUED_SCALES,
     SCALES,
     UNITS,
+    Bound,
     Unit,
+    bound,
     is_span,
     period,
     period_before,
@@ -214,34 +215,27 @@ def _currency_before(text: str, start: int) -> Unit | None:
     return UNITS[(match[1] or match[2]).casefold()] if match else None
 
 
-class _Tail(NamedTuple):
-    """What follows a numeral: its scale, its unit or noun, and where the unit ends."""
-
-    factor: float
-    unit: Unit | None
-    noun: str
-    end: int
-
-
 def _quantity(
     text: str, span: tuple[int, int], readings: tuple[float, ...], *, unit: Unit | None = None, worded: bool = False
 ) -> Quantity:
     start, end = span
-    tail = _tail(text, end) if unit is None or unit.dimension in CURRENCIES else _Tail(1.0, None, "", end)
+    measured = unit is not None and unit.dimension not in CURRENCIES
+    factor, named, noun, end = (1.0, None, "", end) if measured else _tail(text, end)
     return Quantity(
         start=start,
-        end=tail.end,
-        readings=tuple(reading * tail.factor for reading in readings) if tail.factor != 1 else readings,
-        unit=unit or tail.unit,
-        noun=tail.noun,
-        bound=bound(text, start, tail.end),
+        end=end,
+        readings=tuple(reading * factor for reading in readings) if factor != 1 else readings,
+        unit=unit or named,
+        noun=noun,
+        bound=bound(text, start, end),
         worded=worded,
-        scaled=tail.factor != 1,
-        period=period(text, tail.end) or period_before(text, start),
+        scaled=factor != 1,
+        period=period(text, end) or period_before(text, start),
     )
 
 
-def _tail(text: str, end: int) -> _Tail:
+def _tail(text: str, end: int) -> tuple[float, Unit | None, str, int]:
+    """What follows a numeral: its scale, its unit or noun, and where the unit ends."""
     match = _AFTER.match(text, end)
     factor, end = _scale(match, end) if match else (1.0, end)
     if factor != 1:
@@ -249,7 +243,7 @@ def _tail(text: str, end: int) -> _Tail:
         behind = link.end() if link else end
         match = _AFTER.match(text, behind - 1 if link and text[behind - 1] == " " else behind)
     if match is None:
-        return _Tail(factor, None, "", end)
+        return factor, None, "", end
     word = match["word"].rstrip(".")
     unit, length = _unit(text, match, word)
     if unit is None and (later := _LATER_UNIT.match(text, match.end())) and word.casefold() not in _BINDING:
@@ -258,7 +252,7 @@ def _tail(text: str, end: int) -> _Tail:
         length = later.end() - match.start("word")
     noun = "" if unit else word.casefold()
     unit, end = raised_unit(text, match.start("word") + length, unit) if unit else (unit, end)
-    return _Tail(factor, unit, noun, end)
+    return factor, unit, noun, end
 
 
 def _scale(match: re.Match[str], end: int) -> tuple[float, int]:
@@ -379,11 +373,6 @@ def _joined(text: str, found: list[Quantity]) -> list[Quantity]:
     return joined
 
 
-def _is_ordinal_before(text: str, quantity: Quantity, following: Quantity) -> bool:
-    behind = quantity.end + len(quantity.noun)
-    return quantity.noun in ORDINALS and bool(RANGE.fullmatch(text, behind, following.start))
-
-
 def _shared_units(text: str, found: list[Quantity]) -> Iterator[Quantity]:
     """In "3 to 5 days" the first number has the second's unit, in "1,200 euros and 5 days a year" its time."""
     for index, quantity in enumerate(found):
@@ -391,7 +380,12 @@ def _shared_units(text: str, found: list[Quantity]) -> Iterator[Quantity]:
         bare = quantity.unit is None and following is not None and following.unit is not None
         if bare and following and RANGE.fullmatch(text, quantity.end, following.start):
             yield quantity._replace(unit=following.unit, noun="", period=quantity.period or following.period)
-        elif following and following.century and _is_ordinal_before(text, quantity, following):
+        elif (  # "the 17th and 21st centuries"
+            following
+            and following.century
+            and quantity.noun in ORDINALS
+            and RANGE.fullmatch(text, quantity.end + len(quantity.noun), following.start)
+        ):
             yield quantity._replace(noun="century", century=True)
         elif following and not quantity.period and _AND.fullmatch(text, quantity.end, following.start):
             yield quantity._replace(period=following.period)

@@ -1,4 +1,6 @@
-"""Units of measure, their powers, and the span of time that makes a rate. The words are data in ``units.toml``.
+"""What stands beside a number: its unit, a power, a bound ("at least"), and the span of time that makes it a rate.
+
+The words are data, in ``units.toml`` and in the languages' files.
 
 ``UNITS`` maps a written unit (case-folded) to its dimension and its factor to that dimension's basic unit, ``SCALES`` a
 scale word to its factor.
@@ -7,9 +9,13 @@ scale word to its factor.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from functools import cache
+from typing import Literal, NamedTuple
 
-from verification.text.lexicon import beside, compiled
+from verification.text.lexicon import beside, compiled, values
+from verification.text.words import is_spaced
+
+Bound = Literal["", ">=", "<=", ">", "<", "~"]
 
 
 class Unit(NamedTuple):
@@ -58,6 +64,21 @@ _PERIODS: dict[str, str] = {word: unit for unit, words in _DATA["periods"].items
 _ADVERB_BEFORE = re.compile(rf"\b({_ADVERB})\s$", re.IGNORECASE)
 _LEAD = 13  # the longest of them, the blank behind it, and the sign before it
 _MONTH = 30.4375 * 86_400  # seconds: a twelfth of a year with its leap days
+
+_MARKS = "*_~(,.;:"
+_AFTER: tuple[tuple[Bound, str], ...] = (
+    (">=", r"or (?:more|longer|above|over)|and (?:more|above)|oder mehr|ou plus|o más|atau lebih|以上|\+"),
+    ("<=", r"or (?:less|fewer|below|under)|oder weniger|ou moins|o menos|atau kurang|以下|以内|以內|まで"),
+    (">", r"を超え"),
+    ("<", r"未満"),
+)
+_AFTER_PATTERN = re.compile(
+    r"\s?(?:[^\W\d_]{1,12}\s?)?(?:" + "|".join(rf"(?P<a{i}>{words})" for i, (_, words) in enumerate(_AFTER)) + r")",
+    re.IGNORECASE,
+)
+_ARTICLES = frozenset({"the", "a", "an", "der", "die", "das", "den", "les", "los", "las", "des", "total"})
+_LONGEST_PHRASE = 4
+_REACH = 24
 
 
 def raised(text: str, end: int, readings: tuple[float, ...]) -> tuple[tuple[float, ...], int]:
@@ -109,3 +130,35 @@ def rate_end(text: str, end: int) -> int:
     """Where the words for that span of time end; ``end`` without any."""
     match = compiled(_RATE).match(text, end)
     return match.end() if match else end
+
+
+@cache
+def _phrases() -> dict[str, Bound]:
+    """What stands before a number and bounds it; the longer of two first: "不超过" is not "超过"."""
+    found = {
+        phrase: sign
+        for bounds in values("bounds").values()
+        for sign, listed in bounds.items()
+        for phrase in listed.replace("’", "'").split("|")
+    }
+    return dict(sorted(found.items(), key=lambda pair: -len(pair[0])))
+
+
+def bound(text: str, start: int, end: int) -> Bound:
+    """The bound that the words beside ``text[start:end]`` (a number with its unit) put on it."""
+    behind = _AFTER_PATTERN.match(text, end)
+    after: Bound = _AFTER[int(behind.lastgroup[1:])][0] if behind and behind.lastgroup else ""
+    return _before(text[max(0, start - _REACH) : start]) or after
+
+
+def _before(lead: str) -> Bound:
+    words = lead.rstrip("$€£¥ (").casefold().replace("’", "'").split()
+    if words and words[-1] in _ARTICLES:
+        words.pop()
+    for length in range(min(_LONGEST_PHRASE, len(words)), 0, -1):
+        sign = _phrases().get(" ".join(words[-length:]).strip(_MARKS))
+        if sign:
+            return sign
+    if words and not is_spaced(words[-1]):
+        return next((sign for phrase, sign in _phrases().items() if words[-1].endswith(phrase)), "")
+    return ""

@@ -25,7 +25,6 @@ def suspicion(kind: Kind) -> Finding:
 def test_f1_what_the_source_says_scores_high_and_what_it_never_says_nothing() -> None:
     assert score(evidence("Backups are kept for thirty days in the cellar of the old library."), ()) > 0.8
     assert score(evidence("Ferdinand Oyelaran paints wonderful giraffes."), ()) == 0.0
-    assert [evidence(claim).recall for claim in ("It is so.", "Backups paint.", "Backups!")] == [1.0, 0.5, 1.0]
 
 
 @pytest.mark.parametrize("claim", ["I keep backups for thirty days.", "Are backups kept for thirty days?"])

@@ -8,7 +8,6 @@ import pytest
 
 from verification.markup.mrkdwn import repair
 from verification.markup.tables import (
-    Table,
     aligns,
     cells,
     drawn,
@@ -22,19 +21,19 @@ from verification.markup.tables import (
 
 
 def test_f2_columns_line_up_with_wide_characters() -> None:
-    text = drawn(Table([["漢字", "n"], ["a", "10"]], "<>", headed=True))
+    text = drawn([["漢字", "n"], ["a", "10"]], "<>", headed=True)
     assert text == "漢字 |  n\n-----+---\na    | 10"
     assert {width(line) for line in text.split("\n")} == {9}
 
 
 def test_f2_alignments_and_ragged_rows() -> None:
-    text = drawn(Table([["left", "mid", "right"], ["a", "b"], ["c", "d", "e", "f"]], "<^>", headed=True))
+    text = drawn([["left", "mid", "right"], ["a", "b"], ["c", "d", "e", "f"]], "<^>", headed=True)
     assert text.split("\n") == ["left | mid | right", "-----+-----+-------+--", "a    |  b", "c    |  d  |     e | f"]
 
 
 def test_f2_a_drawn_table_is_known_again() -> None:
     for rows in ([["a", "b"], ["1", "2"]], [["only"], ["x"]], [["x"], ["y"]]):
-        text = drawn(Table(rows, "", headed=True))
+        text = drawn(rows, "", headed=True)
         assert is_drawn(text)
         assert drawn_rows(text) == rows
     assert not is_drawn("a | b\nc | d")
