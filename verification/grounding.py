@@ -160,7 +160,6 @@ def _checked(grounds: Grounds, claim: Claim) -> tuple[Claim, list[Violation]]:
     claim = replace(claim, score=1.0 if claim.code else score(evidence, findings, refuted=refuted))
     if refuted:
         claim = replace(claim, supported="no", settled_by="rule")
-    # A shortened sentence may have lost a condition: where a judge can tell, only a whole one is a quotation (0031).
     elif not findings and (evidence.has_lines if claim.code else grounds.quotes(evidence)):
         claim = _quotation(claim)
     return claim, [_violation(grounds, claim, finding, elsewhere) for finding in findings]
