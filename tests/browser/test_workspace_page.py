@@ -61,6 +61,9 @@ async def test_a8_feedback_is_pressed_and_thanked_privately(browser: Browser) ->
         await expect(vote).to_have_attribute("aria-pressed", "true")
         await expect(page.locator(".message.private")).to_contain_text("Only visible to you")
         assert stage.echo.bodies[0]["actions"][0]["value"] == "up"
+        await page.reload()
+        await expect(vote).to_have_attribute("aria-pressed", "true")
+        await expect(page.get_by_role("button", name="Not helpful")).to_have_attribute("aria-pressed", "false")
 
 
 async def test_a9_a_modal_opens_keeps_its_errors_and_closes_with_escape(browser: Browser) -> None:

@@ -9,11 +9,13 @@ import io
 import re
 import zipfile
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Final
+from typing import Any, Final
 
 from docx import Document
 from docx.document import Document as Opened
+from docx.opc.constants import RELATIONSHIP_TYPE
 from docx.opc.exceptions import OpcError
 from docx.table import Table
 from docx.text.paragraph import Paragraph
@@ -28,6 +30,11 @@ _LOCKED: Final = b"\xd0\xcf\x11\xe0"  # an encrypted package lies inside a conta
 _ENCRYPTED_ENTRY: Final = 0x1
 _DEEPEST_HEADING: Final = 6
 _HEADING: Final = re.compile(r"heading (?P<depth>[1-9])")
+_LIST_OF: Final = "./w:num[@w:numId='{num}']/w:abstractNumId/@w:val"
+_LEVEL_OF: Final = "./w:abstractNum[@w:abstractNumId='{list}']/w:lvl[@w:ilvl='{level}']/{what}/@w:val"
+_AGAIN_OF: Final = "./w:num[@w:numId='{num}']/w:lvlOverride[@w:ilvl='{level}']/w:startOverride/@w:val"
+_INDENT: Final = "    "
+_DEEPEST_LEVEL: Final = 8
 
 
 def docx_markdown(data: bytes) -> tuple[str, str]:
@@ -54,25 +61,85 @@ def _bearable(data: bytes) -> None:
 
 def _blocks(document: Opened) -> Iterator[str]:
     """Paragraphs and tables; the items of a list that stand together are one."""
-    for is_list, together in groupby(document.iter_inner_content(), key=lambda block: bool(_marker(block))):
-        texts = [_table(block) if isinstance(block, Table) else _paragraph(block) for block in together]
-        yield from filter(None, ["\n".join(texts)] if is_list else texts)
+    numbers = _Numbers(numbering=_numbering(document))
+    blocks = zip(document.iter_inner_content(), document.element.body.inner_content_elements, strict=True)
+    read = ((block, "" if isinstance(block, Table) else numbers.marker(block, element)) for block, element in blocks)
+    for is_list, together in groupby(read, key=lambda pair: bool(pair[1])):
+        if is_list:
+            yield "\n".join(
+                _items([(marker, _line(block.text)) for block, marker in together if isinstance(block, Paragraph)])
+            )
+        else:
+            yield from filter(None, (_table(b) if isinstance(b, Table) else _paragraph(b) for b, _ in together))
+
+
+def _items(items: list[tuple[str, str]]) -> Iterator[str]:
+    """Lines of a list, none deeper than one step below the line above it."""
+    depth = -1
+    for marker, text in items:
+        depth = min(marker.count(_INDENT), depth + 1)
+        yield f"{_INDENT * depth}{marker.strip()} {text}"
 
 
 def _paragraph(paragraph: Paragraph) -> str:
     text, style = paragraph.text.strip(), _style(paragraph)
-    if marker := _marker(paragraph):
-        return marker + _line(text)
     heading = _HEADING.fullmatch(style)
     depth = min(int(heading["depth"]), _DEEPEST_HEADING) if heading else int(style == "title")
     return f"{'#' * depth} {_line(text)}" if depth and text else text
 
 
-def _marker(block: Paragraph | Table) -> str:
-    """What a list item begins with; nothing for anything else."""
-    if isinstance(block, Table) or not block.text.strip() or not _style(block).startswith("list"):
-        return ""
-    return "1. " if "number" in _style(block) else "- "
+@dataclass(slots=True, kw_only=True)
+class _Numbers:
+    """Counts the items of numbered lists as Word does: a list goes on behind other text, deeper levels begin anew."""
+
+    numbering: Any
+    counts: dict[tuple[str, int], int] = field(default_factory=dict)
+    begun: set[tuple[int, int]] = field(default_factory=set)
+
+    def marker(self, paragraph: Paragraph, element: Any) -> str:
+        """What a list item begins with, indented; nothing for anything else."""
+        style = _style(paragraph)
+        if style == "title" or _HEADING.fullmatch(style):
+            return ""
+        num, level = _listed(element) or (_listed(paragraph.style.element) if paragraph.style else None) or (None, 0)
+        if not paragraph.text.strip() or num == 0 or (num is None and not style.startswith("list")):
+            return ""
+        key = self._key(num, level) if num else ("", level)
+        form = self._value(_LEVEL_OF, "", list=key[0], level=level, what="w:numFmt")
+        if form == "bullet" or (not form and "number" not in style):
+            return f"{_INDENT * level}-"
+        return f"{_INDENT * level}{self._next(num, key)}."
+
+    def _key(self, num: int, level: int) -> tuple[str, int]:
+        return str(int(self._value(_LIST_OF, f"-{num}", num=num))), level
+
+    def _next(self, num: int | None, key: tuple[str, int]) -> int:
+        listed, level = key
+        again = int(self._value(_AGAIN_OF, "0", num=num, level=level)) if num else 0
+        if again and num and (num, level) not in self.begun:
+            self.begun.add((num, level))
+            self.counts[key] = again - 1
+        first = int(self._value(_LEVEL_OF, "1", list=listed, level=level, what="w:start"))
+        self.counts[key] = self.counts.get(key, first - 1) + 1
+        for deeper in [one for one in self.counts if one[0] == listed and one[1] > level]:
+            del self.counts[deeper]
+        return self.counts[key]
+
+    def _value(self, path: str, default: str, **names: object) -> str:
+        found = [] if self.numbering is None else self.numbering.xpath(path.format(**names))
+        return str(found[0]) if found else default
+
+
+def _numbering(document: Opened) -> Any:
+    """What the package says of its lists; None where it says nothing."""
+    related = {rel.reltype: rel for rel in document.part.rels.values()}
+    return related[RELATIONSHIP_TYPE.NUMBERING].target_part.element if RELATIONSHIP_TYPE.NUMBERING in related else None
+
+
+def _listed(element: Any) -> tuple[int, int] | None:
+    """The number of a paragraph's list (0: of none) and how deep it stands there."""
+    lists, levels = (element.xpath(f"./w:pPr/w:numPr/w:{name}/@w:val") for name in ("numId", "ilvl"))
+    return (int(lists[0]), min(max(0, int(levels[0])), _DEEPEST_LEVEL) if levels else 0) if lists else None
 
 
 def _style(paragraph: Paragraph) -> str:

@@ -47,15 +47,17 @@ function button(element, block, click, extra = "") {
   return node;
 }
 
-function feedback(element, block, click) {
+// A pressed side stays pressed for its person, as in Slack; the message itself says nothing of it.
+function feedback(element, block, click, vote) {
   const group = el("div", { class: "block-actions", role: "group", "aria-label": "Feedback" });
   for (const [side, kind] of [["positive_button", "up"], ["negative_button", "down"]]) {
     const given = element[side];
     if (!given) continue;
-    const node = el("button", { type: "button", class: `btn vote ${kind}`, "aria-pressed": "false" }, thumb(kind), given.text);
+    const node = el("button", { type: "button", class: `btn vote ${kind}`, "aria-pressed": String(vote?.given() === kind) }, thumb(kind), given.text);
     node.addEventListener("click", () =>
       press(node, async () => {
         await click({ ...element, value: given.value }, block);
+        vote?.give(kind);
         for (const other of group.children) other.setAttribute("aria-pressed", String(other === node));
       }),
     );
@@ -64,9 +66,9 @@ function feedback(element, block, click) {
   return group;
 }
 
-function element(given, block, click) {
+function element(given, block, click, vote) {
   if (given.type === "text") return rich(given.html, "span");
-  if (given.type === "feedback_buttons") return feedback(given, block, click);
+  if (given.type === "feedback_buttons") return feedback(given, block, click, vote);
   if (given.type === "button") return button(given, block, click);
   if (given.type === "icon_button") return button(given, block, click, " small");
   return el("span", { class: "muted" }, given.text || given.type);
@@ -109,7 +111,7 @@ function withTables(node) {
   return node;
 }
 
-export function renderBlock(block, click) {
+export function renderBlock(block, click, vote) {
   switch (block.type) {
     case "header":
       return el("div", { class: "block block-header", role: "heading", "aria-level": "3", html: block.html });
@@ -124,7 +126,7 @@ export function renderBlock(block, click) {
       return el("div", { class: "block block-context" }, ...block.elements.map((one) => element(one, block, click)));
     case "actions":
     case "context_actions":
-      return el("div", { class: "block block-actions" }, ...block.elements.map((one) => element(one, block, click)));
+      return el("div", { class: "block block-actions" }, ...block.elements.map((one) => element(one, block, click, vote)));
     case "table":
       return tableBlock(block);
     case "input":

@@ -59,6 +59,23 @@ def test_d2_the_form_of_a_word_document_is_kept(tmp_path: Path) -> None:
     )
 
 
+def test_d2_a_numbered_list_counts_as_word_shows_it() -> None:
+    document = Document()
+    for text, style in (("Open", "List Number"), ("Close", "List Number"), ("Then:", None), ("Leave", "List Number")):
+        document.add_paragraph(text, style=style)
+    lists = document.part.numbering_part.element
+    of_style = document.styles["List Number"].element.xpath("./w:pPr/w:numPr/w:numId/@w:val")[0]
+    again = lists.add_num(lists.num_having_numId(int(of_style)).abstractNumId.val)
+    again.add_lvlOverride(0).add_startOverride(1)
+    for text, level in (("Ring", 0), ("twice", 1), ("Wait", 0)):
+        listed = document.add_paragraph(text, style="List Paragraph")._p.get_or_add_pPr().get_or_add_numPr()
+        listed.get_or_add_numId().val, listed.get_or_add_ilvl().val = again.numId, level
+    stream = io.BytesIO()
+    document.save(stream)
+    _, text = docx_markdown(stream.getvalue())
+    assert text == "1. Open\n2. Close\n\nThen:\n\n3. Leave\n1. Ring\n    - twice\n2. Wait\n"
+
+
 def test_d2_a_package_that_unpacks_to_too_much_is_refused_unread() -> None:
     bomb = repacked({"word/media/1.bin": bytes(201_000_000)})
     assert len(bomb) < 2_000_000
