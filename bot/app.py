@@ -49,12 +49,11 @@ from bot.redis.requirements import EVICTS_REMEDY, eviction_policy, too_old
 from bot.servers.http import Pages
 from bot.servers.socket_mode import SocketFront
 from bot.settings import Settings
-from bot.slack.client import Workspace, build_app
+from bot.slack.client import TokenCheck, Workspace, build_app
 from bot.slack.files import Attachments
 from bot.slack.message import Access
 from bot.slack.rate_limits import RateLimits
 from bot.slack.search import SlackSearching
-from bot.slack.tokens import TokenCheck
 from bot.slack.users import People
 from bot.slack.web_api import SlackCalls
 from bot.stores.budgets import Limits
@@ -230,7 +229,6 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
 
 
 def _syncing(settings: Settings, corpus: Corpus, engine: Engine, observers: Observers) -> Syncing | None:
-    """The background sync, unless it is off or there is nothing to bring up to date."""
     if not (settings.sync_minutes and corpus.names):
         return None
     return Syncing(

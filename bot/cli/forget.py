@@ -30,8 +30,7 @@ from bot.stores.direct_chats import DirectChats
 
 log = structlog.get_logger()
 
-Wanted = Callable[[Incoming | None, str], bool]
-"""Whether a stored message (None: it cannot be read) of this thread is meant."""
+Wanted = Callable[[Incoming | None, str], bool]  # whether a message (None: unreadable) of this thread is meant
 AGAIN_S: Final = 0.1
 _PERMALINK: Final = re.compile(
     r"https?://[^/\s]+/archives/(?P<channel>[A-Z0-9]+)/p(?P<s>\d{10})(?P<us>\d{6})(?P<q>\?\S*)?"

@@ -38,8 +38,7 @@ EXIT_OTHER = 3
 LARGEST_PORT = 65535
 # With the rule and its severity in front the words fit a line of 80 columns.
 LONGEST_WORDS = 60
-OBJECTS_OF_A_START = 100_000
-"""New objects between two collections: imports make many and leave hardly any garbage, a fifth of a start's time."""
+OBJECTS_OF_A_START = 100_000  # between two collections: imports make many and leave hardly any garbage
 
 DocsOption = Annotated[list[Path] | None, typer.Option("--docs", help="Folder of documents; may be given again.")]
 PortOption = Annotated[int | None, typer.Option("--port", min=0, max=LARGEST_PORT, help="Default: ORION_PORT, 3000.")]

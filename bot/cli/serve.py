@@ -17,13 +17,11 @@ from bot.errors import WrongUse
 from bot.servers.http import SlackEndpoint, build
 from bot.servers.http import serve as serve_pages
 from bot.settings import Settings
-from bot.slack.client import open_client
-from bot.slack.tokens import try_token
+from bot.slack.client import open_client, try_token
 
 log = structlog.get_logger()
 
-OBJECTS_OF_A_QUESTION = 10_000
-"""New objects between two collections while Orion serves: about as many as one question needs."""
+OBJECTS_OF_A_QUESTION = 10_000  # between two collections while Orion serves: about as many as one question needs
 _MISSING = "Not set: {what}. Put it into the environment or a .env file; `orion doctor` checks the rest."
 _REFUSED = "Slack refused SLACK_BOT_TOKEN: {reason}. Reinstall the app and copy its bot token (xoxb-…)."
 

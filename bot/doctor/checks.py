@@ -27,9 +27,8 @@ from bot.redis.embedded import EmbeddedRedisError
 from bot.redis.requirements import EVICTS, EVICTS_REMEDY, eviction_policy, too_old
 from bot.redis.url import plain_cause
 from bot.settings import Settings
-from bot.slack.client import open_client
+from bot.slack.client import Tried, open_client, try_token
 from bot.slack.manifest import BOT_SCOPES, SEARCH_SCOPE
-from bot.slack.tokens import Tried, try_token
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from bot.stores.pause import Pausing
 from bot.turn.engine import open_model
@@ -76,8 +75,7 @@ class CheckLine(NamedTuple):
 
 # Enough for a word; more would only be paid for.
 ANSWER_TOKENS: Final = 16
-CONTEXT_NEEDED: Final = 10_000
-"""Tokens: instructions and tools, 6,000 of sources, the conversation, and room for an answer."""
+CONTEXT_NEEDED: Final = 10_000  # tokens: instructions, tools, 6,000 of sources, the conversation, room for an answer
 NAMED: Final = 5  # so many of what is wrong are named
 SLACK_AWAY: Final = "Check the network, the proxy and SLACK_API_URL."
 _UPDATE: Final = "Update the app from `orion manifest` and reinstall it."
@@ -107,7 +105,6 @@ async def bot_token(settings: Settings, within_s: float) -> Found:
 
 
 async def _installed(settings: Settings, within_s: float) -> Found:
-    """The workspaces that installed Orion, and what each has granted."""
     try:
         teams_of(settings)
         seal = seal_of(settings)

@@ -190,7 +190,6 @@ async def _per_chunk(rounds: int, chunks: int) -> dict[str, tuple[float, float]]
 
 
 async def _tool_call_ms() -> float:
-    """Milliseconds round a tool that needs no time itself."""
     call, tools = ToolCall(call_id="b", tool="search", input={"query": "limits"}), {"search": FoundTool()}
     spent = []
     for _ in range(200):
@@ -243,7 +242,6 @@ def turn(number: int, *, length: int = 2000, reworded: bool = False) -> Draft:
 
 
 def _source(number: int, facts: Sequence[Sequence[str]], chance: random.Random) -> Source:
-    """A page that holds the facts between other sentences."""
     fillers = [_filled(chance, _TEXTS["filler"])[0] for _ in range(len(facts) + _PAGE_LENGTH // 60)]
     pairs = chain.from_iterable(zip((f"{fact}." for fact, _ in facts), fillers, strict=False))
     text = "\n\n".join([*pairs, *fillers[len(facts) :]])[:_PAGE_LENGTH]
@@ -252,7 +250,6 @@ def _source(number: int, facts: Sequence[Sequence[str]], chance: random.Random) 
 
 
 def _filled(chance: random.Random, *templates: str) -> tuple[str, ...]:
-    """The templates, all with the same values."""
     picked = {name: chance.choice(words) for name, words in _TEXTS["words"].items()}
     host = f"{chance.choice('abcdefgh')}{chance.randrange(10_000)}-{chance.randrange(1_000)}"
     numbers = {"n": chance.randrange(2, 95), "day": chance.randrange(1, 28), "year": chance.randrange(1990, 2026)}

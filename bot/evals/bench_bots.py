@@ -200,7 +200,6 @@ async def started(
 
 
 async def _connected(workspace: LocalWorkspace, events: str, port: int) -> None:
-    """Until events reach the bot."""
     if not events:
         await workspace.wait_for(lambda: workspace.connections > 0, STARTS_WITHIN_S)
         return

@@ -104,7 +104,6 @@ def _number(value: object) -> float:
 
 
 def _wrong(report: Report) -> dict[str, str]:
-    """The rows that went wrong, by id, with what became of them."""
     found: dict[str, str] = {}
     for name in _ROWS_THAT_WENT_WRONG:
         for row in report.get(name) or ():

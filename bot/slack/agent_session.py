@@ -85,7 +85,6 @@ class AgentSessions:
             await self.calls.write(SESSION_METHOD, active, lease_check=lease_check)
 
     def _known(self) -> bool:
-        """Whether the workspace may have sessions."""
         return time.monotonic() >= self._not_before
 
     def _failed(self, failure: DeliveryFailed) -> None:

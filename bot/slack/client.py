@@ -1,4 +1,4 @@
-"""The Bolt app and its connections, from plain values: one HTTP session, no hidden retries.
+"""The Bolt app, its connections and tokens, from plain values: one HTTP session, no hidden retries.
 
 Bolt's own check answers 200 when Slack is away, which would lose the event: an event that cannot be authorised is not
 acknowledged here. The libraries' log lines quote whole payloads and are silenced.
@@ -8,27 +8,30 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+import math
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final, Literal
 
 import aiohttp
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.slack.message import Own
-from bot.slack.payload import string
-from bot.slack.web_api import DeliveryFailed, SlackCalls
+from bot.slack.payload import mapping, string
+from bot.slack.web_api import DeliveryFailed, SlackCalls, heard
 from observability.loopback import proxy_for
 
 SLACK_API_URL: Final = "https://slack.com/api/"
+ANSWERS_WITHIN_S: Final = 5.0
 _CALL_TIMEOUT_S: Final = 20.0  # for calls without a bound of their own; ``SlackCalls`` ends an attempt after 15 s
 _MOST_CONNECTIONS: Final = 1_000  # of all workspaces; each has at most ``bot.slack.web_api.AT_ONCE``
 
-Authorize = Callable[[str | None], Awaitable[AuthorizeResult | None]]
-"""Who Orion is in a team. None for one that is not served: its events are acknowledged and ignored."""
+Authorize = Callable[[str | None], Awaitable[AuthorizeResult | None]]  # None: not served, events are ignored
 
 
 class NotAuthorized(Exception):  # noqa: N818 - a state of the workspace, not a bug
@@ -74,6 +77,52 @@ def _client(token: str | None, api_url: str, session: aiohttp.ClientSession | No
     client = AsyncWebClient(token=token, base_url=api_url, session=session, logger=library_logger(), retry_handlers=[])
     client.proxy = proxy_for(api_url)  # the SDK's own choice knows neither loopback nor NO_PROXY
     return client
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """What came of it. ``reason`` is Slack's own word for a refusal, or the kind of trouble on the way."""
+
+    state: Literal["accepted", "refused", "unreachable"]
+    reason: str = ""
+    reply: Mapping[str, Any] = field(default_factory=dict)
+    scopes: frozenset[str] = frozenset()
+
+
+async def try_token(call: Awaitable[AsyncSlackResponse], within_s: float = ANSWERS_WITHIN_S) -> Tried:
+    """What Slack says to a harmless ``call``: ``auth_test``, or for an app token ``apps_connections_open``."""
+    try:
+        reply = await heard(call, within_s)
+    except DeliveryFailed as failure:
+        if failure.reason.startswith("http_"):  # Slack names its errors; a bare status is somebody else's
+            return Tried(state="unreachable", reason="what answers there is not Slack")
+        return Tried(state="refused" if failure.refused else "unreachable", reason=failure.reason)
+    granted = str(reply.headers.get("x-oauth-scopes", "")).split(",")
+    scopes = frozenset(scope.strip() for scope in granted) - {""}
+    return Tried(state="accepted", reply=mapping(reply.data), scopes=scopes)
+
+
+@dataclass(slots=True)
+class TokenCheck:
+    """Whether Slack still takes the bot token, asked at most once in ``every_s`` seconds.
+
+    A Slack that is away says nothing about the token.
+    """
+
+    client: AsyncWebClient
+    every_s: float = 60.0
+    within_s: float = 2.0
+    _asked: float = -math.inf
+    _accepted: bool = True
+
+    async def accepted(self) -> bool:
+        """False once Slack refused it: it was revoked, or the app removed."""
+        now = time.monotonic()
+        if now - self._asked >= self.every_s:
+            self._asked = now
+            state = (await try_token(self.client.auth_test(), self.within_s)).state
+            self._accepted = state == "accepted" or (state == "unreachable" and self._accepted)
+        return self._accepted
 
 
 @dataclass(slots=True, eq=False)

@@ -157,7 +157,6 @@ class Attachments:
         raise Unfetched(trouble="not_allowed")
 
     async def _get(self, url: str, known: Mapping[str, Any]) -> bytes | str:
-        """The file's bytes, or where Slack points to."""
         session = self.client.session
         if session is None:
             raise Unfetched(trouble="away")
@@ -196,7 +195,6 @@ def _is_slack(host: str | None) -> bool:
 
 
 def _tells_where(shared: Mapping[str, Any]) -> bool:
-    """Whether an event told enough of a file to read it, or to ask for it by its id."""
     return bool(string(shared, "url_private") or string(shared, "file_access") == "check_file_info")
 
 

@@ -231,7 +231,6 @@ def _one_posted(message: Mapping[str, Any], question_ts: str, streamed: str | No
 
 
 def _growing(message: Mapping[str, Any], streamed: str) -> Posted | None:
-    """A stream that was not ended."""
     ts, blank = string(message, "ts"), not any(message.get(part) for part in ("text", "blocks", "attachments", "files"))
     if ts != streamed and not blank and string(message, "streaming_state") != "in_progress":
         return None

@@ -12,13 +12,11 @@ from agent.texts.catalogue import SUGGESTED_PROMPTS
 
 EVENTS_PATH: Final = "/slack/events"
 REDIRECT_PATH: Final = "/slack/oauth_redirect"
-SEARCH_SCOPE: Final = "search:read.public"
-"""Asked for only by who wants it: it opens every public channel to a question."""
+SEARCH_SCOPE: Final = "search:read.public"  # asked for only by who wants it: it opens every public channel
 _MANIFEST: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 BOT_SCOPES: Final[tuple[str, ...]] = tuple(_MANIFEST["oauth_config"]["scopes"]["bot"])
 ASK_SHORTCUT: Final[Mapping[str, str]] = _MANIFEST["features"]["shortcuts"][0]
-INSTALL_EVENTS: Final = ("app_uninstalled", "tokens_revoked")
-"""What a workspace that installed Orion over HTTP tells when it takes its tokens back."""
+INSTALL_EVENTS: Final = ("app_uninstalled", "tokens_revoked")  # a workspace takes its tokens back
 
 
 def manifest(*, url: str = "", slack_search: bool = False) -> dict[str, Any]:

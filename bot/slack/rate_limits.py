@@ -21,8 +21,7 @@ from redis.exceptions import RedisError
 
 log = structlog.get_logger()
 
-Keeps = Literal["", "fresh", "looked_for"]
-"""Whether a call that has to wait keeps a place, and whether it is one that nobody can have made before."""
+Keeps = Literal["", "fresh", "looked_for"]  # whether a call that waits keeps a place, and surely is a new one
 
 ASK_S: Final = 1.0  # how long Redis is asked for; without its word a call goes out and Slack decides
 

@@ -56,7 +56,6 @@ def is_shared_message(attachment: Mapping[str, Any]) -> bool:
 
 
 def _shared(attachment: Mapping[str, Any]) -> str:
-    """A shared message behind the name of its author."""
     blocks = (b for one in objects(attachment, "message_blocks") for b in objects(one, "message", "blocks"))
     in_blocks = "\n".join(part for block in blocks for part in _of_block(block) if part)
     text = string(attachment, "text") or in_blocks or string(attachment, "fallback")

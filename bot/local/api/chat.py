@@ -70,7 +70,6 @@ def bot_message(workspace: Workspace, channel: Channel, thread_ts: str, content:
 
 
 def _drafted(call: Call, channel: Channel) -> Message:
-    """The message that a posting method asks for, not kept yet."""
     content = read_content(call)
     if is_empty(content):
         raise ApiError(error="no_text")

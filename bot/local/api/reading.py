@@ -24,7 +24,6 @@ methods = Methods()
 
 
 def _in_window(message: Message, call: Call) -> bool:
-    """Whether a message lies between ``oldest`` and ``latest`` (ends count only with ``inclusive``)."""
     ts = float(message.ts)
     try:
         oldest, latest = float(call.text("oldest") or 0), float(call.text("latest") or "inf")
@@ -70,7 +69,6 @@ def _info(call: Call) -> Json:
 
 @methods("conversations.list", *LISTING)
 def _list(call: Call) -> Json:
-    """The channels of the wanted types that the app can see."""
     wanted = call.text("types", "public_channel").replace(" ", "").split(",")
     if not set(wanted) <= set(_KINDS):
         raise ApiError(error="invalid_types")

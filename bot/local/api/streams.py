@@ -22,7 +22,6 @@ methods = Methods()
 
 
 def _read_chunks(call: Call) -> list[Json]:
-    """What a call adds: its ``chunks``, or its ``markdown_text`` as one chunk."""
     chunks = call.objects("chunks", error="invalid_chunks")
     if markdown := call.text("markdown_text"):
         if chunks:
@@ -72,7 +71,6 @@ def _grow_text(message: Message, text: str) -> None:
 
 
 def _plan(message: Message) -> Json:
-    """The plan block of a stream, made when there is none."""
     if all(block["type"] != "plan" for block in message.blocks):
         message.blocks.insert(0, {"type": "plan", "title": "", "tasks": []})
     return next(block for block in message.blocks if block["type"] == "plan")
@@ -111,7 +109,6 @@ def _start(call: Call) -> Json:
 
 
 def _streaming(call: Call) -> Message:
-    """The stream a call is about."""
     message = call.message()
     if message.bot_id != BOT_ID:
         raise ApiError(error="message_not_owned_by_app")

@@ -42,11 +42,9 @@ class AgentThreads:
     feed: Feed
     status_seconds: float
     statuses: dict[ThreadId, Status] = field(default_factory=dict)
-    status_log: list[tuple[ThreadId, str]] = field(default_factory=list)
-    """Every status ever set, in order, for tests that want to have seen one."""
+    status_log: list[tuple[ThreadId, str]] = field(default_factory=list)  # all ever set, for tests
     sessions: dict[ThreadId, Session] = field(default_factory=dict)
-    prompts: dict[str, Json] = field(default_factory=dict)
-    """Suggested prompts by direct chat: ``{title, prompts: [{title, message}]}``."""
+    prompts: dict[str, Json] = field(default_factory=dict)  # suggested ones and their title, by direct chat
 
     def set_status(self, thread: ThreadId, text: str, loading_messages: list[str]) -> None:
         """Shows a status, or takes it away when ``text`` is empty."""

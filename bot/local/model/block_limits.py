@@ -35,7 +35,6 @@ def _too_many(items: Sized, limit: int, at: str) -> Faults:
 
 
 def _text_object(value: object, limit: int, at: str, *, plain: bool = False) -> Faults:
-    """Faults of a text object; ``plain`` refuses mrkdwn."""
     if not isinstance(value, dict):
         yield "must provide an object", at
         return
@@ -75,7 +74,6 @@ def _elements(block: Json, at: str) -> Faults:
 
 
 def _element(element: Json, at: str) -> Faults:
-    """Faults of an interactive element: ids, button texts, values and links."""
     yield from too_long(element.get("action_id"), ID_TEXT, f"{at}/action_id")
     kind = element.get("type")
     if kind == "feedback_buttons":

@@ -46,8 +46,7 @@ class Faults:
     _released: asyncio.Event = field(default_factory=asyncio.Event)
     drop_events: int = 0  # how many of the next events are lost before they are first sent (Slack then re-sends them)
     duplicate_events: int = 0  # how many of the next events are sent twice with the same event id
-    missing: set[str] = field(default_factory=set)
-    """Methods that this workspace does not have, as an older or another Slack-compatible server."""
+    missing: set[str] = field(default_factory=set)  # methods that an older or another server lacks
 
     def fail(
         self, method: str, error: str = "internal_error", *, times: int = 1, status: int = 200, retry_after: int = 0

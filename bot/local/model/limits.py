@@ -14,11 +14,9 @@ from bot.local.model.errors import ApiError, invalid
 from bot.local.model.roster import Json
 
 TEXT_KEPT: Final = 40_000  # longer texts are cut, with the warning ``message_truncated``
-UPDATE_TEXT: Final = 4_000
-"""Texts without blocks in ``chat.update``: undocumented, reported from the field as ``msg_too_long``."""
+UPDATE_TEXT: Final = 4_000  # without blocks in ``chat.update``: undocumented, reported as ``msg_too_long``
 MARKDOWN: Final = 12_000  # of all ``markdown`` blocks of a payload together (Slack's page on that block)
-BLOCKS_TEXT: Final = 13_200
-"""All text of a message's blocks: undocumented, measured by others (``msg_blocks_too_long``)."""
+BLOCKS_TEXT: Final = 13_200  # all text of blocks: undocumented, measured by others (``msg_blocks_too_long``)
 MESSAGE_BLOCKS: Final = 50  # Slack's page on blocks: 50 in a message, 100 in a modal or App Home
 VIEW_BLOCKS: Final = 100
 METADATA_BYTES: Final = 16_000  # undocumented; answers ``metadata_too_large`` beyond
@@ -101,7 +99,6 @@ class RateLimiter:
             self._take(method, calls, calls / seconds)
 
     def _take(self, key: str, burst: int, per_second: float) -> None:
-        """A token bucket of ``burst`` tokens that fills at ``per_second``."""
         now = self.clock()
         tokens, since = self._tokens.get(key, (burst, now))
         tokens = min(burst, tokens + (now - since) * per_second)

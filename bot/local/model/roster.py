@@ -109,8 +109,7 @@ class Roster:
     def __init__(self, members: Iterable[Member], channels: Iterable[Channel]) -> None:
         self.members = {member.id: member for member in members}
         self.channels = {channel.id: channel for channel in channels}
-        self.groups = {"S0HELPERS": "helpers"}
-        """Handles by id of people who are mentioned together, as ``<!subteam^S…>``."""
+        self.groups = {"S0HELPERS": "helpers"}  # handles of people who are mentioned together, by id
 
     def member(self, user: str) -> Member:
         """A member of the team. Raises ``ApiError``: ``user_not_found``."""

@@ -7,8 +7,7 @@ import logging
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.slack.client import NotAuthorized, build_app, library_logger, open_client
-from bot.slack.tokens import TokenCheck
+from bot.slack.client import NotAuthorized, TokenCheck, build_app, library_logger, open_client
 from bot.slack.web_api import DeliveryFailed
 from observability.loopback import proxy_for
 from tests.support.local_slack import local_slack
