@@ -32,12 +32,13 @@ log = structlog.get_logger()
 
 Wanted = Callable[[Incoming | None, str], bool]  # whether a message (None: unreadable) of this thread is meant
 AGAIN_S: Final = 0.1
+# A link of Slack's has the ts without its point.
 _PERMALINK: Final = re.compile(
     r"https?://[^/\s]+/archives/(?P<channel>[A-Z0-9]+)/p(?P<s>\d{10})(?P<us>\d{6})(?P<q>\?\S*)?"
 )
 _ROOT: Final = re.compile(r"[?&]thread_ts=(?P<ts>\d{10}\.\d{6})")
 _THREAD: Final = re.compile(r"[A-Z0-9]+:[A-Z0-9]+:[A-Z0-9.]+")
-_USER: Final = re.compile(r"[UWB][A-Z0-9]{2,}")
+_USER: Final = re.compile(r"[UWB][A-Z0-9]{2,}")  # people (W… on Enterprise Grid) and bots
 _KINDS: Final[Mapping[str, str]] = {
     "state": "conversations",
     "mark": "marks and answers waiting to be posted",
@@ -64,7 +65,7 @@ class Key(NamedTuple):
 
 def langfuse_user(user: str) -> str:
     """The id under which a person's traces stand in Langfuse."""
-    return hashlib.sha256(user.encode()).hexdigest()
+    return hashlib.sha256(user.encode()).hexdigest()  # as ``observability.langfuse.tracing`` writes it
 
 
 async def forget(redis: Redis, *, user: str, thread: str, prefix: str) -> Forgetting:
@@ -99,7 +100,7 @@ class Forgetting:
         chats: set[str] = set()
         async for key in self._keys():
             if key.kind in _TEXTS and named.search(await self._text(key)):
-                if key.kind == "state" and ":D" in key.about:
+                if key.kind == "state" and ":D" in key.about:  # a direct chat's id begins with D
                     chats.add(key.about)
                 await self._forget(key)
             elif key.kind in {"person", "told"} and user in key.about.split(":"):
@@ -175,7 +176,7 @@ class Forgetting:
             if own or (key.kind == "turn" and f'"thread":"{thread}"' in await self._text(key)):
                 await self._forget(key)
             elif whole_chat and key.kind == "pace" and key.about.endswith(f":{channel}"):
-                await self.redis.delete(key.name)
+                await self.redis.delete(key.name)  # how fast a person wrote is about them, too
 
     async def _forget(self, key: Key) -> None:
         self.counts[_KINDS[key.kind]] += int(await self.redis.delete(key.name))

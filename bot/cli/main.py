@@ -228,6 +228,7 @@ def manifest(
     from bot.settings import is_web_address
     from bot.slack.manifest import manifest as app_manifest
 
+    # Slack sends events over TLS only.
     if url and not (is_web_address(url) and url.startswith("https://")):
         message = f"--url must be the address that Slack reaches, such as https://orion.example.com, not {url!r}."
         raise WrongUse(message)

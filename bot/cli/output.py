@@ -28,7 +28,7 @@ Result = TypeVar("Result")
 SERVED = "orion"
 FOUND_NONE = "No document lies there: Orion reads Markdown, HTML, PDF, Word, text and code. Name another folder."
 EXIT_FAILED = 1
-EXIT_INTERRUPTED = 130
+EXIT_INTERRUPTED = 130  # 128 and the number of SIGINT, as shells report it
 _FIGURES = re.compile(r"orion-local-(\d{1,5}):stats:.*")
 
 LocalOption = Annotated[
@@ -43,7 +43,7 @@ JudgeOption = Annotated[bool, typer.Option("--judge", help="Ask the model about 
 
 def prefix_of(port: int | None) -> str:
     """What the keys begin with, of the local workspace on ``port`` or of what serves Slack."""
-    return SERVED if port is None else f"orion-local-{port}"
+    return SERVED if port is None else f"orion-local-{port}"  # trying Orion out touches nothing in use (decision 15)
 
 
 async def local_ports(redis: Redis) -> list[int]:

@@ -272,6 +272,7 @@ async def model(settings: Settings, within_s: float) -> Found:
 
 async def context(settings: Settings, within_s: float) -> Found:
     """Wrong where a server of one's own takes too little: some drop the rest of a longer prompt without a word."""
+    # Ollama, for one, stops at 4,096 tokens unless it is told otherwise.
     if not settings.openai_base_url:
         return ""
     try:

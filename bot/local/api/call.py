@@ -46,7 +46,7 @@ class Call:
 
     def flag(self, name: str) -> bool:
         """Whether the argument says yes."""
-        return self.text(name).lower() in ("1", "true")
+        return self.text(name).lower() in ("1", "true")  # JSON's true is "True" as text
 
     def number(self, name: str, default: int) -> int:
         """The argument as a whole number."""

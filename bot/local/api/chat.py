@@ -5,7 +5,7 @@ Also ``response_url``: the short-lived address that comes with a click, through 
 
 from __future__ import annotations
 
-from typing import Final, TypedDict
+from typing import Final
 
 from aiohttp import web
 
@@ -22,18 +22,9 @@ SCOPE: Final = "chat:write"
 methods = Methods()
 
 
-class Content(TypedDict, total=False):
-    """The judged content of a message: the parts that a call gives, named as in ``Message``."""
-
-    text: str
-    blocks: list[Json]
-    attachments: list[Json]
-    metadata: Json
-
-
-def read_content(call: Call) -> Content:
-    """The content arguments that all posting methods share, judged as Slack judges them."""
-    content: Content = {}
+def read_content(call: Call) -> Json:
+    """The content that a posting method is given, judged as Slack judges it; its parts are named as in ``Message``."""
+    content: Json = {}
     if "text" in call:
         content["text"] = call.text("text")[:TEXT_KEPT]
     if "blocks" in call:
@@ -51,12 +42,12 @@ def read_content(call: Call) -> Content:
     return content
 
 
-def is_empty(content: Content) -> bool:
+def is_empty(content: Json) -> bool:
     """Whether there is nothing to show."""
     return not (content.get("text", "").strip() or content.get("blocks") or content.get("attachments"))
 
 
-def bot_message(workspace: Workspace, channel: Channel, thread_ts: str, content: Content) -> Message:
+def bot_message(workspace: Workspace, channel: Channel, thread_ts: str, content: Json) -> Message:
     """A message by the app, not kept yet."""
     return Message(
         channel=channel.id,

@@ -71,7 +71,7 @@ class Deliveries:
 
     async def _deliver(self, payload: Json, record: Delivery) -> None:
         reason = ""
-        await self.may_go.wait()
+        await self.may_go.wait()  # the page opens seconds before Orion has connected
         for attempt, delay in enumerate((0.0, *self.strictness.retry_delays)):
             await asyncio.sleep(delay)
             record.attempts += 1

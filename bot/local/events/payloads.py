@@ -35,7 +35,7 @@ def envelope(event: Json, channel: Channel | None, token: str, team: str) -> Jso
     event_id = identifier("Ev")
     install = {"user_id": BOT_USER, "is_bot": True, "is_enterprise_install": False}
     return {
-        "token": token,
+        "token": token,  # Slack advises against relying on it, and sends it still
         "team_id": team,
         "context_team_id": team,
         "context_enterprise_id": None,
