@@ -5,22 +5,34 @@ from __future__ import annotations
 import ast
 import json
 import re
+import sys
 import tomllib
 from pathlib import Path
-from typing import Any
+from textwrap import dedent
+from types import ModuleType
+from typing import Any, cast
 
+import pytest
 from typer.main import get_command
 
 from bot.cli.main import app
 from tests.support.configuration_page import PAGE, meanings, page, settings
 from tests.support.orion_command import Terminal, variables
 from tests.support.paths import ROOT
+from verification.check import RULES
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 VARIABLE = re.compile(r"\b(?:ORION|SLACK|OPENAI|REDIS|LANGFUSE)_[A-Z_]*[A-Z]\b")
-EXAMPLES = {"ORION_CSV"}
+EXAMPLES = {"ORION_ROSTERS"}
 """Variables of an example for people who extend Orion."""
+ADDED = {
+    "verification/rules/shouting.py": "tests/unit/verification/rules/test_shouting.py",
+    "agent/tools/builtin/roster.py": "tests/unit/agent/tools/builtin/test_roster.py",
+}
+"""The modules of those examples, each with its tests."""
 COMMAND = re.compile(r"(?:`|\.venv/bin/|\| )orion ([a-z][a-z-]*)(?: (list|retry|drop|[a-z]+(?:-[a-z]+)*)\b)?")
+FILE = re.compile(r"`((?:agent|bot|docs|tests|verification)/[\w./-]+\.\w+)`")
+ID = re.compile(r"def test_((?:[a-i]\d+_)+)")
 LINK = re.compile(r"\]\((?!https?://)([^)#]+)")
 ARROW = re.compile(r"^  ([a-z.]+)(?:\[.*?\])? --> ([a-z.]+)", re.MULTILINE)
 
@@ -100,3 +112,41 @@ def test_the_readmes_example_does_what_it_shows(terminal: Terminal) -> None:
     assert done.code == 1
     assert (done.out + done.err).splitlines() == output.splitlines()
     assert shown[0] in (ROOT / "docs" / "verification.md").read_text(encoding="utf-8")
+
+
+def extended(path: str) -> ModuleType:
+    """The module that docs/extending.md shows behind this path."""
+    page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+    code = dedent(page.partition(f"`{path}`")[2].partition("```python\n")[2].partition("   ```")[0])
+    module = ModuleType(path.removesuffix(".py").replace("/", "."))
+    exec(compile(code, path, "exec"), vars(module))  # noqa: S102 - our own page
+    return module
+
+
+async def test_the_examples_for_people_who_extend_orion_pass_their_own_tests(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    rule, tool = map(extended, ADDED)
+    monkeypatch.setitem(cast("dict[str, Any]", RULES), "no_shouting", rule.no_shouting)
+    monkeypatch.setitem(sys.modules, tool.__name__, tool)
+    of_rule, of_tool = (
+        [test for name, test in vars(extended(path)).items() if name.startswith("test_")] for path in ADDED.values()
+    )
+    for test in of_rule:
+        test()
+    for test in of_tool:
+        (tmp_path / test.__name__).mkdir()
+        await test(tmp_path / test.__name__)
+    assert of_rule
+    assert of_tool
+
+
+def test_people_who_change_orion_find_the_files_and_ids_that_are_named() -> None:
+    contributing, extending = (ROOT / name for name in ("CONTRIBUTING.md", "docs/extending.md"))
+    text = contributing.read_text(encoding="utf-8")
+    named = {*FILE.findall(text), *FILE.findall(extending.read_text(encoding="utf-8"))}
+    made = {*ADDED, *ADDED.values(), "agent/texts/it.toml"}
+    assert {name for name in named - made if not (ROOT / name).exists()} == set()
+    tests = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
+    used = {name.upper() for names in ID.findall(tests) for name in names.split("_") if name}
+    assert used <= set(re.findall(r"\b[A-I]\d+\b", text.partition("## Ids")[2]))
