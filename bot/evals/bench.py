@@ -37,17 +37,8 @@ _OTHERS: Final = 100_000  # from this number on the texts are none of those that
 BOLT: Final = "minimal Bolt bot"
 CONVERTER: Final = "slackify_markdown"
 AIOHTTP: Final = "aiohttp, same decoder"
-_MENTION: Final = (  # the whole way of an easy mention: event in, answer out
-    ("connected_s", "From start to connected", "s"),
-    ("memory_mb", "Memory once connected", "MB"),
-    ("p50_ms", "Answer to a mention, instant model, median", "ms"),
-    ("cpu_ms", "Processor time a mention", "ms"),
-    ("burst_ms", "A burst of mentions, time of each", "ms"),
-    ("slack_calls", "Calls to Slack a mention", ""),
-    ("added_p50_ms", "Added to a model of 3 s, 50 mentions under way, median", "ms"),
-    ("added_p95_ms", "Added to a model of 3 s, 50 mentions under way, 95 in 100", "ms"),
-    ("redis_kb", "Kept in Redis a mention", "kB"),
-)
+# The names of the figures, and the words of the texts that are verified.
+_DATA: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 class Sizes(NamedTuple):
@@ -84,7 +75,10 @@ def bench(sizes: Sizes) -> list[Row]:
     ours, theirs = asyncio.run(compared(sizes.rounds, sizes.alone, sizes.burst, sizes.waiting))
     streams = asyncio.run(_per_chunk(sizes.rounds, sizes.chunks))
     return [
-        *(Row(name, ours[key], unit, *((BOLT, theirs[key]) if key in theirs else ())) for key, name, unit in _MENTION),
+        *(
+            Row(name, ours[key], unit, *((BOLT, theirs[key]) if key in theirs else ()))
+            for key, (name, unit) in _DATA["mention"].items()
+        ),
         *(Row(f"Processor time a streamed chunk, {how}", x, "µs", AIOHTTP, raw) for how, (x, raw) in streams.items()),
         Row("Round a tool call, median", asyncio.run(_tool_call_ms()), "ms"),
         *_verification(sizes.rounds),
@@ -214,7 +208,6 @@ async def _raw(url: str) -> None:
             reader.feed(chunk)
 
 
-_TEXTS: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 _PAGES: Final = 8
 _PAGE_LENGTH: Final = 2000
 _FACT_LENGTH: Final = 110  # characters of one fact with its mark and its citation, about
@@ -228,7 +221,7 @@ def turn(number: int, *, length: int = 2000, reworded: bool = False) -> Draft:
     """
     chance = random.Random(number)  # noqa: S311 - the same texts in every run
     each = min(1 + length // (_FACT_LENGTH * _PAGES), _PAGE_LENGTH // 200)
-    pages = [[_filled(chance, *chance.choice(_TEXTS["facts"])) for _ in range(each)] for _ in range(_PAGES)]
+    pages = [[_filled(chance, *chance.choice(_DATA["facts"])) for _ in range(each)] for _ in range(_PAGES)]
     told = (
         f"{page[at][reworded]} [{n}]" for at in cycle(range(each)) for n, page in enumerate(pages, start=1)
     )  # an endless round of every source's facts
@@ -242,7 +235,7 @@ def turn(number: int, *, length: int = 2000, reworded: bool = False) -> Draft:
 
 
 def _source(number: int, facts: Sequence[Sequence[str]], chance: random.Random) -> Source:
-    fillers = [_filled(chance, _TEXTS["filler"])[0] for _ in range(len(facts) + _PAGE_LENGTH // 60)]
+    fillers = [_filled(chance, _DATA["filler"])[0] for _ in range(len(facts) + _PAGE_LENGTH // 60)]
     pairs = chain.from_iterable(zip((f"{fact}." for fact, _ in facts), fillers, strict=False))
     text = "\n\n".join([*pairs, *fillers[len(facts) :]])[:_PAGE_LENGTH]
     (title,) = _filled(chance, "Handbook of the {system}")
@@ -250,7 +243,7 @@ def _source(number: int, facts: Sequence[Sequence[str]], chance: random.Random) 
 
 
 def _filled(chance: random.Random, *templates: str) -> tuple[str, ...]:
-    picked = {name: chance.choice(words) for name, words in _TEXTS["words"].items()}
+    picked = {name: chance.choice(words) for name, words in _DATA["words"].items()}
     host = f"{chance.choice('abcdefgh')}{chance.randrange(10_000)}-{chance.randrange(1_000)}"
     numbers = {"n": chance.randrange(2, 95), "day": chance.randrange(1, 28), "year": chance.randrange(1990, 2026)}
     hour = chance.randrange(10, 19)

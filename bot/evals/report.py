@@ -24,8 +24,6 @@ RESULTS: Final[Mapping[Result, str]] = {
     "wrong": "✗ wrong",
     "error": "! errors",
 }
-_ORDER: Final[Mapping[Result, int]] = {"error": 0, "wrong": 1, "refused": 2, "answered": 2}
-"""What went wrong stands first: that is what a person opens the page for."""
 _HERE: Final = Path(__file__).parent
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _COLUMNS: Final = ("Question", "Result", "Answer", "Documents", "Expected", "Time")
@@ -48,7 +46,10 @@ def report_page(run: Run) -> str:
         totals=_totals(replies),
         charts="\n".join((_by_kind(replies), _by_attempt(replies), _rules(replies), _latency(replies))),
         heads="".join(f'<th scope="col">{name}</th>' for name in _COLUMNS),
-        questions="\n".join(map(_question, sorted(replies, key=lambda reply: _ORDER[reply.result]))),
+        # What went wrong stands first: that is what a person opens the page for.
+        questions="\n".join(
+            map(_question, sorted(replies, key=lambda one: (one.result != "error", one.result != "wrong")))
+        ),
     )
 
 

@@ -35,13 +35,13 @@ _TIERS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strictness:
-    """The rates and times in force. Rates as (calls, per seconds), times in seconds."""
+    """The rates and times in force, times in seconds."""
 
     rates: bool = True
     post_burst: int = 5  # posts to one channel before the rate of one a second holds; Slack says only "short bursts"
     post_per_second: float = 1.0
-    method_rates: dict[str, tuple[int, float]] = field(
-        default_factory=lambda: {method: (calls, 60.0) for calls, methods in _TIERS.items() for method in methods}
+    calls_a_minute: dict[str, int] = field(
+        default_factory=lambda: {method: calls for calls, methods in _TIERS.items() for method in methods}
     )
     stream_seconds: float = 300.0  # undocumented: seen by many (python-slack-sdk #1859)
     status_seconds: float = 120.0  # Slack's page on ``assistant.threads.setStatus``
@@ -94,9 +94,8 @@ class RateLimiter:
             return
         if method == "chat.postMessage":
             self._take(f"post:{channel}", self.strictness.post_burst, self.strictness.post_per_second)
-        elif rate := self.strictness.method_rates.get(method):
-            calls, seconds = rate
-            self._take(method, calls, calls / seconds)
+        elif calls := self.strictness.calls_a_minute.get(method):
+            self._take(method, calls, calls / 60)
 
     def _take(self, key: str, burst: int, per_second: float) -> None:
         now = self.clock()

@@ -10,7 +10,7 @@ from bot.local.model.limits import Strictness
 from tests.support.orion_running import CHANNEL, MENTION, running, settings_in, shown
 
 QUESTION = f"{MENTION} How many requests per minute may one API key send?"
-ONE_A_MINUTE = Strictness(method_rates={"conversations.replies": (1, 60.0)})
+ONE_A_MINUTE = Strictness(calls_a_minute={"conversations.replies": 1})
 
 
 async def test_a2_one_reading_a_minute_keeps_nobody_waiting_and_the_answer_says_what_it_did_not_see(

@@ -145,7 +145,7 @@ def test_a7_text_length_adds_up_every_text(texts: list[str]) -> None:
 
 def test_h3_rates_fill_up_again_with_time() -> None:
     now = [0.0]
-    limiter = RateLimiter(Strictness(post_burst=1, method_rates={"chat.stopStream": (2, 60.0)}), lambda: now[0])
+    limiter = RateLimiter(Strictness(post_burst=1, calls_a_minute={"chat.stopStream": 2}), lambda: now[0])
     limiter.charge("chat.postMessage", "C1")
     with pytest.raises(ApiError) as caught:
         limiter.charge("chat.postMessage", "C1")
