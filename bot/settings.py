@@ -312,8 +312,7 @@ def require_folders(folders: Iterable[Path]) -> None:
     """Raises ``WrongUse`` for a folder of documents that is not there."""
     for folder in folders:
         if not folder.is_dir():
-            message = f"{folder} is no folder. Name an existing folder of documents."
-            raise WrongUse(message)
+            raise WrongUse(why=f"{folder} is no folder. Name an existing folder of documents.")
 
 
 def check_addresses(settings: Settings) -> Settings:

@@ -107,8 +107,7 @@ def dead_letters(  # noqa: PLR0913, PLR0917 - the options of the command
         output.print_json(shown) if as_json else _show_letters(shown)
         return
     if action not in DONE or bool(ids) == every:
-        message = "Say what to do with which: orion dead-letters retry ID…, drop ID…, or either with --all."
-        raise WrongUse(message)
+        raise WrongUse(why="Say what to do with which: orion dead-letters retry ID…, drop ID…, or either with --all.")
     fate = cast("Fate", action)
     decided = output.with_redis(lambda redis: _decided(DeadLetters(redis, prefix=prefix), ids or [], fate))
     if as_json:
@@ -170,8 +169,7 @@ def stats(  # noqa: PLR0913, PLR0917 - the options of the command
         _print_turns(turns, disliked=disliked, as_json=as_json)
         return
     if by not in {"day", "channel", "rule", "model"}:
-        message = f"--by must be 'day', 'channel', 'rule' or 'model', not '{by}'."
-        raise WrongUse(message)
+        raise WrongUse(why=f"--by must be 'day', 'channel', 'rule' or 'model', not '{by}'.")
     known = _prices(prices)
     port, summary, others = output.with_redis(lambda redis: _read(redis, days, local))
     if as_json:
@@ -191,8 +189,7 @@ def _prices(named: Path | None) -> Prices:
     try:
         return read_prices(path) if named or path.exists() else {}
     except (OSError, ValueError) as error:
-        message = f"{path} cannot be read as prices: {error}."
-        raise WrongUse(message) from None
+        raise WrongUse(why=f"{path} cannot be read as prices: {error}.") from None
 
 
 @app.command()

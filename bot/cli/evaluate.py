@@ -155,8 +155,7 @@ def from_traces(
     from bot.evals.from_traces import OUTCOMES, read_rows, write_rows
 
     if unknown := next((name for name in outcome or () if name not in OUTCOMES), None):
-        message = f"--outcome must be one of {', '.join(OUTCOMES)}, not '{unknown}'."
-        raise WrongUse(message)
+        raise WrongUse(why=f"--outcome must be one of {', '.join(OUTCOMES)}, not '{unknown}'.")
     found = output.with_redis(
         lambda redis: read_rows(redis, prefix=output.prefix_of(local), outcomes=outcome or (), bad_only=bad)
     )

@@ -55,8 +55,7 @@ def serve(
 ) -> None:
     """Take events from Slack and answer them, in one process (--concurrency 0: only take them)."""
     if mode not in {"socket", "http"}:
-        message = f"--mode must be 'socket' or 'http', not '{mode}'."
-        raise WrongUse(message)
+        raise WrongUse(why=f"--mode must be 'socket' or 'http', not '{mode}'.")
     _serve(port, mode=mode, host=host, concurrency=concurrency)
 
 
@@ -102,8 +101,7 @@ def ask(
     from bot.cli.ask import ask as ask_once
 
     if not question.strip():
-        message = 'The question is empty. Write it in quotes: orion ask "How do I …?"'
-        raise WrongUse(message)
+        raise WrongUse(why='The question is empty. Write it in quotes: orion ask "How do I …?"')
     # A person who watches reads the answer; what a log would tell of its making is for whoever keeps logs.
     settings = output.configured(log="ERROR" if sys.stderr.isatty() else "WARNING")
     with output.terminal().status("Looking it up …", spinner_style="dim") as waiting:
@@ -150,8 +148,7 @@ def verify(  # noqa: PLR0913, PLR0917 - the options of the outside contract
     from verification.types import Draft
 
     if dialect not in {"mrkdwn", "markdown"}:
-        message = f"--dialect must be 'mrkdwn' or 'markdown', not '{dialect}'."
-        raise WrongUse(message)
+        raise WrongUse(why=f"--dialect must be 'mrkdwn' or 'markdown', not '{dialect}'.")
     draft = Draft(text="", question=question, dialect=cast("Dialect", dialect), repair=not no_repair)
     if jsonl:
         if file != "-" or question or sources:

@@ -172,8 +172,7 @@ def with_judge(work: Callable[[Judge | None], Coroutine[Any, Any, Result]], *, w
 
     settings = configured()
     if not settings.uses_server:
-        message = "--judge needs a model. Set OPENAI_API_KEY or OPENAI_BASE_URL, or leave --judge away."
-        raise WrongUse(message)
+        raise WrongUse(why="--judge needs a model. Set OPENAI_API_KEY or OPENAI_BASE_URL, or leave --judge away.")
 
     async def asked() -> Result:
         async with open_judge(

@@ -88,8 +88,7 @@ async def _open_pages(
         bound = await stack.enter_async_context(serve_pages(build(orion.pages, endpoint), host=host, port=port))
     except OSError as error:
         why = "it is taken" if error.errno == errno.EADDRINUSE else os.strerror(error.errno or 0)
-        message = f"Port {port} on {host} cannot be opened ({why}). Choose another with --port."
-        raise WrongUse(message) from None
+        raise WrongUse(why=f"Port {port} on {host} cannot be opened ({why}). Choose another with --port.") from None
     log.info("pages_open", host=host, port=bound)
 
 

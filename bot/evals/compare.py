@@ -60,15 +60,13 @@ def _reports(path: Path) -> Sequence[Report]:
     raw = read_json(path)
     reports = raw if isinstance(raw, list) else [raw]
     if not reports or not all(isinstance(each, Mapping) and "file" in each for each in reports):
-        message = f"{path} is no report: write one with `orion eval answers … --json > {path}`."
-        raise WrongUse(message)
+        raise WrongUse(why=f"{path} is no report: write one with `orion eval answers … --json > {path}`.")
     return reports
 
 
 def _same_measurement(before: Report, after: Report) -> None:
     if (file := str(after["file"])) != str(before["file"]):
-        message = f"One report is about {before['file']} and the other about {file}: nothing can be compared."
-        raise WrongUse(message)
+        raise WrongUse(why=f"One report is about {before['file']} and the other about {file}: nothing can be compared.")
     if _names(before) != _names(after):
         message = f"The reports about {file} are of two kinds: compare answers with answers, verifier with verifier."
         raise WrongUse(message)
@@ -98,8 +96,7 @@ def _changes(of: str, before: Report, after: Report) -> list[dict[str, Any]]:
 
 def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        message = f"A report holds {value!r} in the place of a number."
-        raise WrongUse(message)
+        raise WrongUse(why=f"A report holds {value!r} in the place of a number.")
     return value
 
 

@@ -17,12 +17,10 @@ def read_text(file: str) -> str:
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except OSError as error:
-        message = f"cannot read {file}: {error.strerror}"
-        raise WrongUse(message) from None
+        raise WrongUse(why=f"cannot read {file}: {error.strerror}") from None
     name = "Standard input" if file == "-" else file
     if b"\0" in data:
-        message = f"{name} is not text: byte {data.index(0)} is 0. Name a text file in UTF-8."
-        raise WrongUse(message)
+        raise WrongUse(why=f"{name} is not text: byte {data.index(0)} is 0. Name a text file in UTF-8.")
     try:
         return data.decode("utf-8-sig")  # editors on Windows put a mark in front
     except UnicodeDecodeError as error:

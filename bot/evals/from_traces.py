@@ -71,5 +71,4 @@ def write_rows(rows: Iterable[dict[str, Any]], out: Path) -> None:
         with out.open("x", encoding="utf-8", errors="replace") as lines:
             lines.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     except FileExistsError:
-        message = f"{out} is there already, perhaps with labels. Name another file."
-        raise WrongUse(message) from None
+        raise WrongUse(why=f"{out} is there already, perhaps with labels. Name another file.") from None

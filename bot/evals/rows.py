@@ -87,8 +87,7 @@ def read_rows(path: Path, kind: type[R]) -> Iterator[R]:
                 if line.strip():
                     yield checked(adapter, json_of(line, f"{path}, line {number}"), f"{path}, line {number}")
     except OSError as error:
-        message = f"cannot read {path}: {error.strerror}"
-        raise WrongUse(message) from None
+        raise WrongUse(why=f"cannot read {path}: {error.strerror}") from None
 
 
 def checked(adapter: TypeAdapter[Read], value: Any, place: str) -> Read:
@@ -100,8 +99,7 @@ def checked(adapter: TypeAdapter[Read], value: Any, place: str) -> Read:
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         field = ".".join(map(str, fault["loc"]))
-        message = f"{place}: '{field}': {fault['msg']}" if field else f"{place}: {fault['msg']}"
-        raise WrongUse(message) from None
+        raise WrongUse(why=f"{place}: '{field}': {fault['msg']}" if field else f"{place}: {fault['msg']}") from None
 
 
 def by_kind(found: Iterable[Found], kind_of: Callable[[Found], str]) -> dict[str, list[Found]]:

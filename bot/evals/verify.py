@@ -76,8 +76,7 @@ async def verdict_on(draft: Draft, judge: Judge | None = None) -> Verdict:
 async def verify_stream(rows: Path, out: Path, options: Draft, judge: Judge | None = None) -> str:
     """A verdict a line, in order; memory does not grow. Returns a sentence about rows that got none, or nothing."""
     if same_file(rows, out):
-        msg = f"{out} is read and cannot be written at the same time. Name another file for the verdicts."
-        raise WrongUse(msg)
+        raise WrongUse(why=f"{out} is read and cannot be written at the same time. Name another file for the verdicts.")
     count, failed, faults = 0, 0, ""
     with _open(rows, "rb") as source, _open(out, "wb") as target:
         async for shown in _verdicts(source, options, judge):
@@ -118,8 +117,7 @@ def _open(path: Path, mode: str) -> IO[bytes]:
     try:
         return path.open(mode)
     except OSError as error:
-        msg = f"cannot open {path}: {error.strerror}"
-        raise WrongUse(msg) from None
+        raise WrongUse(why=f"cannot open {path}: {error.strerror}") from None
 
 
 async def evaluate_verifier(paths: Sequence[Path], judge: Judge | None = None) -> list[dict[str, Any]]:

@@ -170,8 +170,7 @@ class SlackCalls:
         wait_s = await self.limits.turn(method, arguments, patience_s=patience_s, keeps=keeps, spare=spare)
         if wait_s > patience_s:
             again_s = wait_s + random.uniform(0.0, 0.25)  # noqa: S311 - spreads retries only
-            reason = "ratelimited"
-            raise DeliveryFailed(reason, permanent=False, again_s=again_s)
+            raise DeliveryFailed(reason="ratelimited", permanent=False, again_s=again_s)
         if wait_s:
             await asyncio.sleep(wait_s)
 
@@ -218,8 +217,7 @@ class SlackCalls:
     async def _guarded(self, method: str, body: Mapping[str, Any]) -> Reply:
         """One attempt, unless Slack is being left alone; the breaker hears how it went."""
         if wait_s := self.breaker.wait_s():
-            reason = "left_alone"
-            raise DeliveryFailed(reason, permanent=False, again_s=wait_s)
+            raise DeliveryFailed(reason="left_alone", permanent=False, again_s=wait_s)
         try:
             reply = await self._attempt(method, self.client.api_call(method, json=dict(body)), self.attempt_s)
         except asyncio.CancelledError:
