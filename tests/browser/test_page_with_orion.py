@@ -68,9 +68,11 @@ async def test_h2_a_second_workspace_installs_orion_and_keeps_what_was_said(tmp_
         await expect(consent.get_by_role("link").nth(1)).to_have_text("Allow again in Local workspace")
         await consent.get_by_role("link").first.click()
         await expect(consent.locator("body")).to_contain_text("Orion is installed")
+        await page.get_by_role("button", name="Switch between light and dark").click()
         await page.get_by_role("link", name="Second workspace").click()
         await page.wait_for_selector("body[data-ready]")
         await expect(page.locator("#team-name")).to_have_text("Second workspace")
+        await expect(page.locator("html")).to_have_attribute("data-theme", "dark")  # it is on another port
         await ask(page, "#channel-composer", "How many requests may one API key send per minute?")
         await expect(page.locator("#thread .message").nth(1)).to_contain_text("600 requests a minute")
         opening.cancel()

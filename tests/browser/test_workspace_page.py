@@ -219,6 +219,9 @@ async def test_h1_it_works_on_a_narrow_screen(browser: Browser) -> None:
         box = await page.locator("#pane").bounding_box()
         assert box is not None
         assert box["width"] == 420
+        await expect(page.get_by_role("main").get_by_role("heading", name="Thread")).to_have_attribute(
+            "aria-level", "1"
+        )
 
 
 async def test_h1_light_and_dark_follow_the_system_and_the_toggle(browser: Browser) -> None:
@@ -233,11 +236,14 @@ async def test_h1_light_and_dark_follow_the_system_and_the_toggle(browser: Brows
 
 
 async def test_h1_a_source_opens_at_the_cited_section(browser: Browser, tmp_path: Path) -> None:
-    (tmp_path / "guide.md").write_text("# Guide\n\nintro\n\n## Steps\n\nfirst\n\nsecond\n\n## After\n\nlast\n")
+    (tmp_path / "guide.md").write_text(
+        "# Guide\n\nintro\n\n## Steps\n\nfirst\n\nsecond\n\n## After\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
+    )
     (tmp_path / "plain.txt").write_text("one\ntwo\nthree\n")
     async with staged(browser, tmp_path) as stage:
         await stage.page.goto(f"{stage.workspace.url}/docs/guide.md#steps")
         await expect(stage.page.locator(".cited")).to_have_text(re.compile(r"^\s*Steps\s*first\s*second\s*$"))
+        await expect(stage.page.get_by_role("region", name="Table")).to_have_attribute("tabindex", "0")
         await stage.page.goto(f"{stage.workspace.url}/docs/plain.txt#L2-L3")
         await expect(stage.page.locator(".cited")).to_have_text("two\nthree\n")
 

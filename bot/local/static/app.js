@@ -9,6 +9,7 @@ import { act, get, Live } from "./net.js";
 import { drawFaults, drawTeams, drawWho, watchTry } from "./try.js";
 
 const ROTATE_MS = 2600;
+const NARROW = matchMedia("(max-width: 1000px)");
 const state = {
   boot: null, channel: "", tab: "messages", thread: "", inspecting: "",
   messages: new Map(), loaded: new Set(), unread: new Map(), statuses: new Map(), sessions: new Map(), told: new Map(), turn: 0,
@@ -30,7 +31,7 @@ const actions = {
   openThread: (ts, focus) => showThread(ts, focus),
   react: (message, name) => attempt(act("react", { channel: message.channel, ts: message.ts, name })),
   remove: async (message) => {
-    const asked = { title: "Delete message", text: "Delete this message? Orion takes back its answer to it, too.", confirm: "Delete", deny: "Keep" };
+    const asked = { title: "Delete message", text: "Delete this message? If Orion answered it, its answer goes too.", confirm: "Delete", deny: "Keep" };
     if (await confirmed(asked)) attempt(act("delete", { channel: message.channel, ts: message.ts }));
   },
   edit: (message) => startEdit(message),
@@ -264,6 +265,8 @@ function toLast(box) {
 function drawPane() {
   const open = Boolean(state.thread || state.inspecting);
   byId("pane").hidden = !open;
+  byId("pane").role = NARROW.matches ? "main" : null; // there it stands in the place of the conversation
+  byId("pane-title").ariaLevel = NARROW.matches ? "1" : null;
   if (!open) return;
   const inspecting = Boolean(state.inspecting);
   byId("pane-title").textContent = inspecting ? "How this answer was made" : "Thread";
@@ -502,7 +505,7 @@ function toggleTheme() {
   const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
   const next = (document.documentElement.dataset.theme ?? system) === "dark" ? "light" : "dark";
   document.documentElement.dataset.theme = next;
-  localStorage.setItem("theme", next);
+  document.cookie = `theme=${next}; path=/; max-age=31536000; samesite=lax`;
   announce(`${next} theme`);
 }
 
@@ -530,6 +533,7 @@ function onKey(event) {
 function watch() {
   addEventListener("keydown", onKey);
   addEventListener("failure", (event) => toast(event.detail.message));
+  NARROW.addEventListener("change", drawPane);
   byId("pane-close").addEventListener("click", () => (state.inspecting ? backFromInspector() : closePane()));
   byId("pane-back").addEventListener("click", backFromInspector);
   byId("open-sidebar").addEventListener("click", showSidebar);

@@ -74,9 +74,12 @@ function element(given, block, click, vote) {
   return el("span", { class: "muted" }, given.text || given.type);
 }
 
+// As Slack says it of an input that may be left empty.
+const labelOf = (block) => `${block.label}${block.optional ? " (optional)" : ""}`;
+
 function choices(block, given) {
   const boxes = given.options.map((one) => el("label", { class: "choice" }, el("input", { type: "checkbox", value: one.value }), el("span", {}, one.text)));
-  return el("fieldset", { class: "field", "data-block": block.block_id, "data-type": given.type, name: given.action_id }, el("legend", { html: block.label }), ...boxes);
+  return el("fieldset", { class: "field", "data-block": block.block_id, "data-type": given.type, name: given.action_id }, el("legend", { html: labelOf(block) }), ...boxes);
 }
 
 function field(block) {
@@ -87,7 +90,7 @@ function field(block) {
   if (given.type === "plain_text_input" && given.multiline) control = el("textarea", { ...attributes, rows: 4 });
   else if (given.options) control = el("select", attributes, ...given.options.map((one) => el("option", { value: one.value }, one.text)));
   else control = el("input", { ...attributes, type: "text" });
-  return el("label", { class: "field", "data-block": block.block_id }, el("span", { html: block.label }), control);
+  return el("label", { class: "field", "data-block": block.block_id }, el("span", { html: labelOf(block) }), control);
 }
 
 function tableBlock(block) {

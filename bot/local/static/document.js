@@ -41,7 +41,12 @@ function mark() {
   frame.scrollIntoView({ block: "start" });
 }
 
-const chosen = localStorage.getItem("theme");
-if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
+// A table or code that is wider than the page scrolls: by keyboard, too.
+for (const node of document.querySelectorAll("main table, main pre:not(.plain)")) {
+  const wrap = document.createElement("div");
+  Object.assign(wrap, { className: "table-wrap", tabIndex: 0, role: "region", ariaLabel: node.matches("pre") ? "Code" : "Table" });
+  node.replaceWith(wrap);
+  wrap.append(node);
+}
 addEventListener("hashchange", mark);
 mark();
