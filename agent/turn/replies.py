@@ -10,6 +10,7 @@ from typing import Literal, TypeVar
 from agent.model.protocol import ModelError, ModelErrorKind
 from agent.outcome import Failed, OutOfBudget, Refused, TurnOutcome
 from agent.texts.catalogue import say
+from agent.tools.builtin.knowledge import LIST_TITLE
 from agent.turn.progress import Progress
 from agent.turn.renumbering import Order, order_of, renumbered
 from verification.judgement import is_unconfirmed
@@ -117,13 +118,13 @@ def _message(progress: Progress, phrase: str, lines: Iterable[str] = ()) -> Answ
 
 
 def _nearest(progress: Progress) -> tuple[Source, ...]:
-    """The best passages, one a document, in the order the search ranked them.
+    """The best passages, one a document, in the order the search ranked them; the list of all documents is none.
 
     They are only named: the sentences nearest in words have, as a rule, nothing to do with what was asked.
     """
     first: dict[str, Source] = {}
     for source in progress.sources:
-        if source.origin != "thread":
+        if source.origin != "thread" and source.title != LIST_TITLE:
             first.setdefault(source.url.partition("#")[0] or source.title.partition(" › ")[0], source)
     return tuple(first.values())[:_MOST_NAMED]
 

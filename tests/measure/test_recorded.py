@@ -1,6 +1,6 @@
 """What a strong model wrote for questions of other hands, replayed through the rules as they are now.
 
-Recorded with ``tests.measure.record`` over twelve sets of documents; whoever played the writer saw only the requests.
+Recorded with ``tests.measure.record`` over fifteen sets of documents; whoever played the writer saw only the requests.
 ``right`` is what people found who saw the documents, or the claims and their sources.
 """
 
@@ -36,7 +36,8 @@ def drafts(*, judged: bool) -> Iterator[tuple[dict[str, Any], Draft]]:
         if row["kind"] != "followup":
             asked, said = [], [RECORDED_ON]
         sources = tuple(
-            Source(id=number, title=pages[page]["title"], text=pages[page]["text"]) for number, page in row["sources"]
+            Source(id=number, **{key: value for key, value in pages[page].items() if key != "n"})
+            for number, page in row["sources"]
         )
         yield (
             row,

@@ -23,10 +23,9 @@ def date_findings(evidence: Evidence) -> Iterator[Finding]:
         # Two readings of 03/04/2021 need one to fit; the two days of "3-5 March" need both.
         ambiguous = len({reading.month for reading in readings}) > 1
         fits = any(_is_known(reading, evidence) for reading in (readings if ambiguous else [moment]))
-        there = _instead(moment, evidence, misplaced=fits)
-        if span not in seen and (there if fits else not _ends_a_season(moment, evidence.claim.text)):
+        if not (fits or span in seen or _ends_a_season(moment, evidence.claim.text)):
             seen.add(span)
-            yield _finding(moment, evidence, there)
+            yield _finding(moment, evidence)
 
 
 def _ends_a_season(moment: Moment, text: str) -> bool:
@@ -54,27 +53,18 @@ def _is_known(moment: Moment, evidence: Evidence) -> bool:
     )
 
 
-def _instead(moment: Moment, evidence: Evidence, *, misplaced: bool) -> tuple[Hit, Moment] | None:
-    """The date of the same kind in the sentences nearest to the claim.
-
-    Of a day or an hour that stands somewhere (``misplaced``), one in the sentence that says nearly all the same.
-    """
+def _instead(moment: Moment, evidence: Evidence) -> tuple[Hit, Moment] | None:
+    """The date of the same kind in the sentences nearest to the claim."""
     claimed = evidence.claim.moments[:MOST]
-    if misplaced and (
-        not evidence.says_the_same
-        or (moment.day is None and moment.hour is None)
-        or any(agrees(mine, other) for mine in claimed for other in evidence.hits[0].passage.moments)
-    ):
-        return None
-    for hit in evidence.hits[: 1 if misplaced else _NEAR]:
+    for hit in evidence.hits[:_NEAR]:
         for other in hit.passage.moments:
             if _kind(other) == _kind(moment) and not any(agrees(mine, other) for mine in claimed):
                 return hit, other
     return None
 
 
-def _finding(moment: Moment, evidence: Evidence, there: tuple[Hit, Moment] | None) -> Finding:
-    span = (moment.start, moment.end)
+def _finding(moment: Moment, evidence: Evidence) -> Finding:
+    span, there = (moment.start, moment.end), _instead(moment, evidence)
     certainty = _certainty(moment, evidence, there)
     if there is None or certainty == "doubtful":
         return evidence.nowhere("date", span, certainty)

@@ -33,7 +33,7 @@ _SECOND, _DAY, _YEAR, _PERCENT, _COUNT = *(UNITS[word] for word in ("second", "d
 _MONEY = tuple(Unit(currency, 1) for currency in sorted(CURRENCIES))
 _UNMEASURED = frozenset({None, _COUNT})
 _A_DAY, _SOME_YEAR = 86_400, 2001  # the year is any that is no leap year
-_SOON = 13  # days from today, or from a date of the source, that "next Thursday" may be
+_A_YEAR = 366  # days
 _End = TypeVar("_End", Quantity, Moment)
 
 
@@ -61,14 +61,13 @@ def is_derivable(quantity: Quantity, evidence: Evidence) -> bool:
 
 
 def is_derivable_moment(moment: Moment, evidence: Evidence) -> bool:
-    """True if the date or time lies in a range, or a known span from another one, or is the day of a named weekday."""
+    """True if it lies in a range or a known span from another date or time, or may be counted from one that is told."""
     near = _near(evidence)
     if any(_is_within(moment, *pair) for passage in near[:1] for pair in _ranges(passage, passage.moments)):
         return True
-    named = {each.weekday for passage in (*near, evidence.claim) for each in passage.moments}
     lengths = _lengths((*near, evidence.claim))
     others = [other for passage in evidence.told for other in passage.moments][:_MOST_TIMES]
-    if any(_is_apart(moment, other, lengths) or _is_soon(moment, other, named) for other in others):
+    if any(_is_apart(moment, other, lengths) or _may_be_counted(moment, other) for other in others):
         return True
     # Of two values of a source only years are reckoned with, for the same day: else a wrong day would come by chance.
     return any(
@@ -239,18 +238,10 @@ def _is_apart(moment: Moment, other: Moment, lengths: set[tuple[str, float]]) ->
     return bool(moment.year) == bool(other.year) and ("months", abs(12 * years + months)) in lengths
 
 
-def _is_soon(moment: Moment, other: Moment, weekdays: set[int | None]) -> bool:
-    """True for the date of "this Thursday" where a date of that week is known, and for the weekday of a known date."""
-    dated, day = (other, moment.weekday) if moment.weekday else (moment, None)
-    if not (dated.month and dated.day and (dated.year or other.year)):
-        return False
-    with suppress(ValueError):
-        falls_on = date(dated.year or other.year or _SOME_YEAR, dated.month, dated.day).isoweekday()
-        if day:
-            return falls_on == day
-        days = _days_between(moment, other)
-        return days is not None and days <= _SOON and falls_on in weekdays
-    return False
+def _may_be_counted(moment: Moment, told: Moment) -> bool:
+    """A day of the week, or a day within a year of one that is told: a calendar tells it, and no source."""
+    days = _days_between(moment, told)
+    return bool(told.day and moment.weekday) or (days is not None and days <= _A_YEAR)
 
 
 def _is_within(moment: Moment, low: Moment, high: Moment) -> bool:

@@ -67,7 +67,8 @@ class Equation(NamedTuple):
 
     def values(self) -> tuple[float, ...]:
         """The result in the unit of the written one: by the usual order of the signs, and from left to right."""
-        percent = _is_percent(self.said)
+        in_points = all(map(_is_percent, self.operands)) and {"*", "/"}.isdisjoint(self.signs)
+        percent = in_points or _is_percent(self.said)  # 60 % − 25 % are 35 percentage points
         factor = self.said.unit.factor if self.said and self.said.unit and self._in_one_unit and not percent else 0
         numbers = [each.amounts()[0] / factor if factor and each.unit else _plain(each) for each in self.operands]
         in_order, terms = numbers[0], [numbers[0]]

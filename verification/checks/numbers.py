@@ -31,8 +31,7 @@ def number_findings(evidence: Evidence) -> Iterator[Finding]:
         if quantity.start in told:  # what a source has instead is no help beside a calculation that is wrong
             continue
         converted = quantity.unit and any(matches(quantity, other) for other in known if other.unit)  # "23 lb (10 kg)"
-        misplaced = quantity in known and _instead(quantity, evidence, SAME_SENTENCE)
-        if not quantity.weak and (misplaced or not (quantity in known or converted)):
+        if not (quantity.weak or quantity in known or converted):
             yield _finding(quantity, evidence)
     yield from miscalculated
 
@@ -104,17 +103,11 @@ def _is_part(quantity: Quantity, passage: Passage) -> bool:
     return not parts.union(hour - _NOON for hour in hours).isdisjoint(quantity.readings)  # "half past eight" is 20:30
 
 
-def _instead(quantity: Quantity, evidence: Evidence, least: float = 0.0) -> tuple[Hit, Quantity] | None:
-    """The number that stands in the place of this one: of the same kind, in the sentences nearest to the claim.
-
-    ``least`` is the share of the claim's words that the sentence has; it may not have this number as well.
-    """
+def _instead(quantity: Quantity, evidence: Evidence) -> tuple[Hit, Quantity] | None:
+    """The number that stands in the place of this one: of the same kind, in the sentences nearest to the claim."""
     claimed = evidence.claim.quantities[:MOST]
-    for hit in evidence.hits[: 1 if least else _NEAR]:
-        theirs = hit.passage.quantities
-        if hit.share < least or (least and any(matches(quantity, other) for other in theirs)):
-            return None
-        for other in theirs:
+    for hit in evidence.hits[:_NEAR]:
+        for other in hit.passage.quantities:
             if same_kind(quantity, other) and not any(matches(mine, other) for mine in claimed):
                 return hit, other
     return None

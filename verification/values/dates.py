@@ -74,7 +74,7 @@ _NUMERIC = re.compile(rf"(?P<a>{_DAY})(?P<sep>[./-])(?P<b>{_DAY})(?P=sep)(?P<yea
 _DOTTED = re.compile(rf"(?P<day>{_DAY})\.\s?(?P<month>1[0-2]|0?[1-9])\.(?!\d)")
 _DAY_MONTH = re.compile(
     rf"(?P<day>{_DAY}){_TH}(?:\s?(?:[-–]|to|bis|und|and|au|et|al|y|sampai)\s?(?P<last>{_DAY}){_TH})?"
-    rf"(?:\s+(?:(?:of|del?)\s+|d[’']\s*)|\s?[-–]\s?|\s+){_SPELLED_MONTH}"
+    rf"(?:\s+(?:(?:(?<=[dht]\s)of|del?)\s+|d[’']\s*)|\s?[-–]\s?|\s+){_SPELLED_MONTH}"
     rf"(?:(?:\s*,?\s+|\s+(?:de|del|of)\s+|[-–])(?P<year>{_YEAR})\b(?!\s?%))?",
     re.IGNORECASE,
 )

@@ -70,15 +70,19 @@ _HTML: Final = ConversionOptions(
 _FRONT_MATTER: Final = re.compile(r"\A---[ \t]*\n(?P<fields>(?:.*\n){0,60}?)---[ \t]*(?:\n|\Z)")
 _FIELD: Final = re.compile(r"^(?P<name>[A-Za-z_-]+):[ \t]*(?P<value>.*?)[ \t]*$", re.MULTILINE)
 # What a document says of its own age, in seven languages; `rest` begins with the date.
-_SAYS_DATE: Final = (
-    r"[\W_]{0,4}(?:(?:last[ _-])?(?:updated|modified|reviewed|changed)(?:[ \t]+on)?|as of|stand|version vom"
+_AGES: Final = (
+    r"(?:last[ _-])?(?:updated|modified|reviewed|changed)(?:[ \t]+on)?|as of|stand"
+    r"|(?:version|versión|fassung) (?:of|vom|du|del?)"
     r"|(?:zuletzt )?(?:aktualisiert|geändert|überarbeitet)(?: am)?|(?:dernière )?mise? à jour(?: le)?"
     r"|dernière modification|(?:última )?(?:actualización|modificación)|actualizado(?: el)?"
-    r"|(?:terakhir )?diperbarui(?: pada)?|pembaruan terakhir|(?:最終)?更新日?|最后更新|更新日期|更新时间|更新于)"
-    r"[*_]{0,2}[ \t]*[:：|]?[*_]{0,2}[ \t]*(?P<rest>[^\n]{4,40})"
+    r"|(?:terakhir )?diperbarui(?: pada)?|pembaruan terakhir|(?:最終)?更新日?|最后更新|更新日期|更新时间|更新于"
 )
-_STATED_DATE: Final = re.compile("^" + _SAYS_DATE, re.IGNORECASE | re.MULTILINE)
-_HEAD_DATE: Final = re.compile(r"(?:^|(?<=[.;|·•–—][ \t]))" + _SAYS_DATE, re.IGNORECASE | re.MULTILINE)
+_DATES: Final = r"(?:date|datum|fecha|tanggal|日付|日期)(?=[*_ ]{0,3}[:：|])"  # as minutes have it, in the head alone
+_REST: Final = r"[*_]{0,2}[ \t]*[:：|]?[*_]{0,2}[ \t]*(?P<rest>[^\n]{4,40})"
+_STATED_DATE: Final = re.compile(rf"^[\W_]{{0,4}}(?:{_AGES}){_REST}", re.IGNORECASE | re.MULTILINE)
+_HEAD_DATE: Final = re.compile(
+    rf"(?:^|(?<=[.;|·•–—][ \t]))[\W_]{{0,4}}(?:{_AGES}|{_DATES}){_REST}", re.IGNORECASE | re.MULTILINE
+)
 """At the top several facts may share a line: "Owner: Sales. Last updated: 2024-01-10"."""
 _HEAD_CHARS: Final = 600
 _HEADING: Final = re.compile(r"^#{1,2}[ \t]+(?P<text>.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
@@ -280,7 +284,9 @@ def _stated_date(text: str) -> str:
     "03/04/2026" may be two dates and counts as none.
     """
     for found in chain(_HEAD_DATE.finditer(text, 0, _HEAD_CHARS), _STATED_DATE.finditer(text)):
-        read = {(m.year, m.month, m.day or 1) for m in moments(found["rest"].rstrip("*_ ")) if m.start == 0 and m.month}
+        told = moments(found["rest"].rstrip("*_ "))
+        begins = told[1].start if told and told[0].weekday and told[1:] else 0  # "Wednesday, 11 November"
+        read = {(m.year, m.month, m.day or 1) for m in told if m.start == begins and m.month}
         if len(read) == 1:
             year, month, day = read.pop()
             written = f"{year}-{month:02}-{day:02}"
