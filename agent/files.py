@@ -19,28 +19,17 @@ from agent.knowledge.readers.reading import Form, Part, ReadDocument
 from agent.outcome import Cancelled, TurnOutcome
 from agent.texts.catalogue import say
 from agent.thread.conversation import AttachedFile, Message, Question
+from agent.thread.requests import points_at_file
 from verification.text.language import detect
 from verification.text.words import content_stems
 from verification.types import Source
 
 WHOLE_CHARS: Final = 8_000  # a file up to this length is one source, word for word
-MOST_PARTS: Final = 6
-"""Of a longer file this many parts are sources: always less than the whole, so that saying so is true."""
+MOST_PARTS: Final = 6  # of a longer file: always less than the whole, so that saying so is true
 MOST_CHARS: Final = 400_000  # what comes after this much of a file is not looked at
 ORIGIN: Final = "file"
 
 _MARKDOWN: Final = re.compile(r"\.(?:md|markdown|html?)$", re.IGNORECASE)
-_POINTS_AT_FILE: Final = re.compile(
-    r"\b(?:summari[sz]e|summary|sum up|tl;?dr|overview|attach(?:ed|ment)|(?:this|the) (?:file|document|snippet|pdf)"
-    r"|what(?:['’]s| is| does| do| did)?(?: in)? (?:this|the|that|these) (?:logs?|traces?|tables?|csv)"
-    r"(?: (?:says?|shows?|contains?|tell|mean|about))?(?=\W*$)"
-    r"|zusammenfass\w*|fass\w*\b.{0,40}\bzusammen|überblick|angehängt\w*|anhang|diese[rsnm]? (?:datei|dokument|log\w*)"
-    r"|résume[rz]?|résumé|ci-joint\w*|pièce jointe|ce (?:fichier|document|journal|log)"
-    r"|resume|resumir|resumen|adjunt\w+|este (?:archivo|documento|registro|log)"
-    r"|ringkas\w*|rangkum\w*|lampiran|terlampir|(?:berkas|dokumen|file|log) ini)\b"
-    r"|要約|まとめて|添付|この(?:ファイル|ログ)|总结|摘要|概括|附件|这(?:个|份)(?:文件|日志)",
-    re.IGNORECASE,
-)
 _ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "`": "'"})
 _LONGEST_NAME: Final = 120
 
@@ -52,7 +41,7 @@ def file_sources(question: Question) -> tuple[Source, ...]:
 
 def asks_for_file(question: Question) -> bool:
     """Whether a question is about an attached file as a whole ("summarise this")."""
-    return any(file.text for file in question.files) and _POINTS_AT_FILE.search(question.text) is not None
+    return any(file.text for file in question.files) and points_at_file(question.text)
 
 
 def with_unread(outcome: TurnOutcome, question: Question, history: tuple[Message, ...] = ()) -> TurnOutcome:

@@ -58,7 +58,7 @@ from bot.slack.users import People
 from bot.slack.web_api import SlackCalls
 from bot.stores.budgets import Limits
 from bot.stores.pause import Pausing
-from bot.stores.stores import Stores, stores_over
+from bot.stores.stores import Stores
 from bot.stores.turn_records import TurnRecords
 from bot.timeouts import TurnTimeouts
 from bot.turn.answer import Answering, WorkspaceLookups
@@ -196,7 +196,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         observers = await stack.enter_async_context(open_observers(settings, redis, prefix=prefix))
         mailbox = mailbox_over(redis, prefix=prefix, per_team=_turns_per_workspace(settings, concurrency))
         stack.push_async_callback(mailbox.aclose)
-        stores = stores_over(redis, mailbox, _limits(settings), prefix=prefix)
+        stores = Stores(redis, mailbox, _limits(settings), prefix=prefix)
         observers.tokens_used = stores.budgets.used
         access = Access(**{name: getattr(settings, name) for name in Access.__slots__})  # settings of the same names
         team_bots = _TeamBots(

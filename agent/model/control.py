@@ -19,8 +19,7 @@ from agent.model.tag_stream import draft_of
 from agent.tools.tool import ToolSpec
 
 MAX_STEPS = 20
-# A decision is small; what is longer is no decision. Bounds the search for JSON in hostile text.
-MAX_TEXT = 65_536
+MAX_TEXT = 65_536  # a decision is small: this bounds the search for JSON in hostile text
 _PLAN_FIELDS = ("description", "tool", "acceptance")
 
 _TEXT = {"type": "string"}

@@ -17,8 +17,7 @@ from verification.types import Claim, Source
 ReplyKind = Literal["answered", "partly", "not_in_sources"]
 """What an answer as a whole does: it gives what was asked, or a part of it, or only says that no source holds it."""
 _LINE: Final = re.compile(r"\s*\[?(\d{1,9})\.(\d{1,9})\]?\s*")
-# A line's number as it was written: as numbers 2.1 and 2.10 would be one.
-_DECODER: Final = json.JSONDecoder(parse_float=str)
+_DECODER: Final = json.JSONDecoder(parse_float=str)  # as numbers the lines 2.1 and 2.10 would be one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,8 +30,7 @@ WRITE_TEMPERATURE, JUDGE_TEMPERATURE = 0.3, 0.0
 WRITE_EFFORT: Final = "low"  # untold, models before gpt-5.1 reason at medium
 JUDGE_EFFORT: Final = "low"
 _FILLING: Final = "the cat and the dog sat on the mat "  # words that are one token each, whatever the model
-JUDGE_TIMEOUTS: Final = Timeouts(reply=30.0, retries=1)
-"""A judge that is late leaves its claims unconfirmed; it must not use up the time of the whole turn."""
+JUDGE_TIMEOUTS: Final = Timeouts(reply=30.0, retries=1)  # one that is late must not use up the time of the turn
 
 
 class OpenAIModel:

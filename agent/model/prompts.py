@@ -26,8 +26,7 @@ from agent.tools.tool import ToolResult
 from verification.judgement import source_lines
 from verification.types import Source
 
-NOT_FOUND: Final = "NOT_IN_SOURCES"
-"""What the model writes when the sources do not hold the answer; prompts/system.md says the same word."""
+NOT_FOUND: Final = "NOT_IN_SOURCES"  # the model's word where the sources hold no answer, as in prompts/system.md
 MESSAGES_SEEN: Final = 5
 RESULTS_SEEN: Final = 5
 PREVIEW: Final = 200

@@ -13,8 +13,7 @@ from typing import Literal
 
 Kind = Literal["thinking", "answer", "untagged"]
 
-# The longest tag, attributes included. What is longer is text.
-MAX_TAG = 128
+MAX_TAG = 128  # the longest tag, attributes included; what is longer is text
 
 # Nothing here gives back what it took (`*+`, `++`): no text can make it try without end.
 _ATTRIBUTE = r"""\s++[A-Za-z_:][\w:.-]*+(?:\s*+=\s*+(?:"[^"<>]*+"|'[^'<>]*+'|[^\s"'<>=]++))"""

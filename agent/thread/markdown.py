@@ -9,8 +9,7 @@ from verification.markup.scanner import Fence, fences, segments
 from verification.markup.tables import drawn_rows, is_drawn
 from verification.rules.citations import citations
 
-_LINKED: Final = re.compile(r" ?\[\d{1,9}\] \(https?://[^\s()]+\)")
-"""A citation as Slack's own text of an answer has it."""
+_LINKED: Final = re.compile(r" ?\[\d{1,9}\] \(https?://[^\s()]+\)")  # as Slack's own text of an answer has a citation
 _IN_CELL: Final = re.compile(r" ?\[\d{1,9}\]")
 _BOLD: Final = re.compile(r"(?<![\w*])\*(?=[^\s*])([^*\n]+?)(?<=[^\s*])\*(?![\w*])")
 _BULLET: Final = re.compile(r"^([ \t\u2003]*)• ", re.MULTILINE)

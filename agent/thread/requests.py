@@ -1,38 +1,53 @@
-"""Whether a question asks to make something from the person's own words (translate this, write a limerick).
-
-Such an answer cannot be verified against sources and is labelled so (F1). A request counts only if its material is in
-the message itself, or if play is asked for: a question about documents must not come through here.
-"""
+"""What a question asks for, told by its words in seven languages; the words are data, in ``requests.toml``."""
 
 from __future__ import annotations
 
 import re
+import tomllib
+from pathlib import Path
+from typing import Final
 
-_WORK_ON = (
-    r"translate|rephrase|reword|rewrite|proofread|shorten|correct|summari[sz]e|polish"  # en
-    r"|übersetze?|formuliere?|korrigiere?|kürze?|fasse"  # de
-    r"|traduis(?:ez)?|reformule[z]?|corrige[zs]?|raccourcis|résume[z]?"  # fr
-    r"|traduce|traduzca|reformula|corrige|acorta|resume"  # es
-    r"|terjemahkan|perbaiki|ringkas|tulis ulang"  # id
-)
-_MATERIAL = re.compile(
-    rf"^\W*(?:please\s+|bitte\s+)?(?:{_WORK_ON})\b[^\n:\"“„«「]{{0,80}}[:\n\"“„«「](?P<rest>.+)",
+_SAID: Final = tomllib.loads(Path(__file__).with_name("requests.toml").read_text(encoding="utf-8"))
+_SIGNS: Final = ("ja", "zh")  # written without spaces: where a word ends cannot be told
+
+
+def _said(kind: str, *, signs: bool = False) -> str:
+    return "|".join(said for language, said in _SAID[kind].items() if (language in _SIGNS) is signs)
+
+
+def _anywhere(kind: str) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{_said(kind)})\b|{_said(kind, signs=True)}", re.IGNORECASE)
+
+
+_NEWEST: Final = _anywhere("newest")
+_FILE: Final = _anywhere("file")
+_MATERIAL: Final = re.compile(
+    rf"^\W*(?:please\s+|bitte\s+)?(?:{_said('work')})\b[^\n:\"“„«「]{{0,80}}[:\n\"“„«「](?P<rest>.+)",
     re.IGNORECASE | re.DOTALL,
 )
-_CJK = re.compile(
-    r"(?:翻訳|訳して|要約|言い換え|翻译|改写|润色|缩写)[^:：\n「『“]{0,40}[:：\n「『“](?P<rest>.+)",
-    re.DOTALL,
+_CJK: Final = re.compile(rf"(?:{_said('work', signs=True)})[^:：\n「『“]{{0,40}}[:：\n「『“](?P<rest>.+)", re.DOTALL)
+_PLAY: Final = re.compile(
+    rf"^\W*(?:please\s+|bitte\s+)?(?:{_said('make')})\w*\s(?:[\w']+\s){{0,3}}?(?:{_said('play')})\b", re.IGNORECASE
 )
-_PLAY = re.compile(
-    r"^\W*(?:please\s+|bitte\s+)?(?:write|compose|make|tell|schreib|erzähl|dichte|écris|raconte|escribe|cuenta|tulis|buat)\w*\s"
-    r"(?:[\w']+\s){0,3}?(?:limerick|haiku|poem|rhyme|joke|gedicht|witz|reim|poème|blague|poema|chiste|puisi|pantun)\b",
-    re.IGNORECASE,
-)
-_LEAST_MATERIAL = 3  # words that must follow: `summarise: on-call` still asks for a document
+_LEAST_MATERIAL: Final = 3  # words that must follow: `summarise: on-call` still asks for a document
+
+
+def asks_for_newest(text: str) -> bool:
+    """Whether a question or a query is for what is valid now, or came last."""
+    return _NEWEST.search(text) is not None
+
+
+def points_at_file(question: str) -> bool:
+    """Whether a question may be about an attached file as a whole ("summarise this")."""
+    return _FILE.search(question) is not None
 
 
 def from_own_words(question: str) -> bool:
-    """Whether the person handed over the words to work on, or asked for play."""
+    """Whether the person handed over the words to work on (translate this), or asked for play (write a limerick).
+
+    Such an answer cannot be verified against sources and is labelled so (F1): a question about documents must not come
+    through here.
+    """
     if _PLAY.search(question):
         return True
     found = _MATERIAL.search(question)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from redis.asyncio import Redis
@@ -20,21 +21,7 @@ from agent.thread.conversation import ThreadKey
 from agent.thread.state import SCHEMA, StateNotSaved, ThreadState, from_json, to_json
 
 TTL_S = 30 * 24 * 3600
-CLUSTER_SHARDS = 16
-
-# KEYS state, fence (or the state again)  ARGV version loaded, new version, state, TTL s, token (or empty), schema
-# -> 1 saved | 0 another version stands there | -1 the fence has another holder, or none any more
-SAVE = """
-if ARGV[5] ~= '' then
-  local time = redis.call('TIME')
-  local token, untl = unpack(redis.call('HMGET', KEYS[2], 'token', 'until'))
-  if token ~= ARGV[5] or tonumber(untl) < time[1] * 1000 + math.floor(time[2] / 1000) then return -1 end
-end
-if (redis.call('HGET', KEYS[1], 'version') or '0') ~= ARGV[1] then return 0 end
-redis.call('HSET', KEYS[1], 'version', ARGV[2], 'state', ARGV[3], 'schema', ARGV[6])
-redis.call('EXPIRE', KEYS[1], ARGV[4])
-return 1
-"""
+CLUSTER_SHARDS = 16  # the same for whoever asks: two workers that disagreed would not see each other's work
 
 
 class StateConflict(StateNotSaved):
@@ -54,10 +41,7 @@ class Fence:
 
 
 def shards_of(redis: Redis) -> int:
-    """How many parts the keys fall into: 1, in a cluster 16, the same for whoever asks.
-
-    It follows from what the Redis is, not from a setting: two workers that disagreed would not see each other's work.
-    """
+    """How many parts the keys fall into: 1, in a cluster 16. It follows from what the Redis is, not from a setting."""
     return CLUSTER_SHARDS if isinstance(redis, RedisCluster) else 1
 
 
@@ -95,12 +79,11 @@ def read_row(row: Sequence[Any]) -> tuple[ThreadState, int]:
 class ThreadStore:
     """Loads and saves states. ``prefix`` and ``shards`` are those of the mailbox. Times in seconds."""
 
-    def __init__(self, redis: Redis, ttl_s: int = TTL_S, *, prefix: str = "orion", shards: int | None = None) -> None:
+    def __init__(self, redis: Redis, *, prefix: str = "orion", shards: int | None = None) -> None:
         self._redis = redis
-        self._ttl_s = ttl_s
         self._prefix = prefix
         self._shards = shards or shards_of(redis)
-        self._save = redis.register_script(SAVE)
+        self._save = redis.register_script(Path(__file__).with_name("save.lua").read_text(encoding="utf-8"))
 
     def key(self, key: ThreadKey) -> str:
         """Where this thread's state lies."""
@@ -116,7 +99,7 @@ class ThreadStore:
     def ask(self, pipe: Any, key: ThreadKey) -> None:
         """Put the two commands of ``load`` into a pipeline; ``read_row`` reads the answer of the first."""
         pipe.hmget(self.key(key), ["version", "state", "schema"])
-        pipe.expire(self.key(key), self._ttl_s)
+        pipe.expire(self.key(key), TTL_S)
 
     async def save(self, key: ThreadKey, state: ThreadState, *, fence: Fence | None = None) -> ThreadState:
         """Write ``state`` over the version it was loaded as; returns it with its new version.
@@ -127,7 +110,7 @@ class ThreadStore:
         # A lone surrogate (half an emoji, from a cut text) has no UTF-8 form: better a question mark than no state.
         text = packed(to_json(saved)).encode("utf-8", "replace")
         keys = [self.key(key), fence.key if fence else self.key(key)]
-        arguments: list[Any] = [state.version, saved.version, text, self._ttl_s, fence.token if fence else "", SCHEMA]
+        arguments: list[Any] = [state.version, saved.version, text, TTL_S, fence.token if fence else "", SCHEMA]
         try:
             answer = await self._save(keys=keys, args=arguments)
         except RedisError as error:

@@ -76,12 +76,6 @@ class ToolSpec:
     takes_s: float = 0.0
 
 
-def takes(*required: str, **properties: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON Schema of an input with these properties and no others."""
-    needed = {"required": [*required]} if required else {}
-    return {"type": "object", "properties": properties, **needed, "additionalProperties": False}
-
-
 class Tool(Protocol):
     """One ability. ``run`` gets input already checked against ``spec.parameters``."""
 

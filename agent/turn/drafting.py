@@ -33,8 +33,7 @@ from verification.types import Draft, Verdict
 
 log = structlog.get_logger()
 
-LONGEST_DRAFT = 60_000
-"""Characters: some five times what Slack takes in one message. A draft that goes on is a model that found no end."""
+LONGEST_DRAFT = 60_000  # characters, five times what Slack takes in a message: a longer one found no end
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +123,6 @@ def _away(progress: Progress) -> bool:
 
 
 async def _write(progress: Progress, number: int, best: Attempt | None) -> str:
-    """One draft, its blocks shown as far as they may be."""
     forget_unconfirmed(progress)
     showing = _stage(progress)
     if showing is None:

@@ -17,8 +17,7 @@ from agent.turn.events import ModelEnd, ModelStart
 from agent.turn.progress import Progress
 
 DISCARDED: Final = "discarded"  # the `error` of a draft that was stopped because the decision needed no answer yet
-_WAITING: Final = 4_096
-"""Pieces that wait for the decision. A server that sends more without an end is slowed down, not stored."""
+_WAITING: Final = 4_096  # pieces: a server that sends more before the decision is slowed down, not stored
 
 
 class EarlyDraft:

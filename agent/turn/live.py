@@ -27,8 +27,7 @@ from verification.types import Draft, RuleName, Verdict
 
 log = structlog.get_logger()
 
-LONGEST = 8_000
-"""Characters of a draft that may be shown early: every block is checked together with all that stands before it."""
+LONGEST = 8_000  # characters shown early: each block is checked together with all that stands before it
 
 _BEGINS: Final = re.compile(r"\n[ \t]*\n\s*\S")
 _GAP: Final = 200  # characters of white space that are remembered: a model may get stuck in an endless gap
@@ -50,8 +49,7 @@ class Stage(Protocol):
         """
 
 
-_Passed = tuple[tuple[str, ...], Shown]
-"""A block that passed the rules, as it was drafted, and the answer up to its end."""
+_Passed = tuple[tuple[str, ...], Shown]  # a block that passed, as it was drafted, and the answer up to its end
 
 
 @dataclass(slots=True, kw_only=True)

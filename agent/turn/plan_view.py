@@ -18,8 +18,7 @@ from verification.markup.link_targets import links
 from verification.markup.mrkdwn import plain
 from verification.types import Draft
 
-TITLE_MOST: Final = 100
-"""Characters of a step that are shown. Slack's own limit is 256, and a status has to fit on a line."""
+TITLE_MOST: Final = 100  # characters shown: Slack's own limit is 256, but a status has to fit on a line
 _READ: Final = 400  # characters of a step that are looked at at all: what is cut off behind them is not shown either
 _TURNING: Final = re.compile("[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 # Nobody says whether Slack decodes entities in a task or a status: signs that need none read the same either way.

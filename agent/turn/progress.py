@@ -30,8 +30,7 @@ if TYPE_CHECKING:  # it needs a Progress itself
 log = structlog.get_logger()
 
 SOURCES_MOST = 24  # more numbered passages than this only dilute the context of phase two
-THREAD_MOST = 16_000
-"""Characters of what people told each other that are a source: the latest. A pasted log must not crowd out the rest."""
+THREAD_MOST = 16_000  # the latest characters of what people said: a pasted log must not crowd out the rest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

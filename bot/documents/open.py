@@ -27,8 +27,7 @@ from bot.settings import Settings, require_folders
 
 log = structlog.get_logger()
 
-SYNC_WAIT_S = 10.0
-"""Seconds to wait for another process that brings the index up to date: more than folders take, less than web sites."""
+SYNC_WAIT_S = 10.0  # for another process that reads the sources: more than folders take, less than web sites
 _GIT_DOCS = re.compile(r"(?P<folder>[^@:]+)(?:@(?P<ref>[^@:]+))?(?::(?P<inside>[^:]*))?")
 
 

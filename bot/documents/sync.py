@@ -22,8 +22,7 @@ log = structlog.get_logger()
 
 Result = Literal["synced", "elsewhere", "failed"]
 
-_SPREAD: Final = 0.1
-"""By this share of the interval at most a run comes later, so that machines started together do not ask together."""
+_SPREAD: Final = 0.1  # of the interval at most, so that machines started together do not ask together
 _SOON_S: Final = 3.0
 _AGAIN_S: Final = 60.0  # a run that did nothing is not repeated sooner
 

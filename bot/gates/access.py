@@ -18,8 +18,7 @@ log = structlog.get_logger()
 TOLD_AFTER_S: Final = 20.0  # how long a person waits for Slack's word on them before they are told that they do
 KNOWN_WITHIN_S: Final = 6 * 3600.0  # how long Slack's word on a person is waited for at all
 _OF_CHANNELS: Final = frozenset({"channel_refused", "external_channel", "unknown_channel"})
-_TOLD: Final = _OF_CHANNELS | {"user_refused", "guest", "external_person", "unknown_person"}
-"""Refusals with a text of their own."""
+_TOLD: Final = _OF_CHANNELS | {"user_refused", "guest", "external_person", "unknown_person"}  # with texts of their own
 
 
 async def admitted(job: Job, at: GateServices) -> Ending | None:

@@ -28,9 +28,9 @@ from bot.turn.job import Job, asks, turn_id_of
 GATES: Final[Sequence[Gate]] = (proven, admitted, stop_obeyed, not_beside, allowed, handed_off)
 
 NEWER_AGAIN_S: Final = 5.0
-NEWER_PATIENCE_S: Final = 15 * 60.0
-"""How long what a newer version wrote is left for it; where none takes it (a deploy that was taken back), it is read as
-far as it can be."""
+NEWER_PATIENCE_S: Final = (
+    15 * 60.0
+)  # where a deploy was taken back nobody else takes it: it is read as far as it can be
 log = structlog.get_logger()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Final
 
 import structlog
@@ -18,14 +19,6 @@ from redis.asyncio.lock import Lock
 
 LOCK_S: Final = 60.0  # how long a refresh may take before another process may try; a call to Slack ends long before
 _log = structlog.get_logger()
-
-# KEYS installation  ARGV what stood there ('' nothing), what shall stand -> 1 written | 0 something else stands there
-# Two replicas may read, renew and write at once: only the one that still finds what it read may write.
-SWAP: Final = """
-if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then return 0 end
-redis.call('SET', KEYS[1], ARGV[2])
-return 1
-"""
 
 
 class BadKey(ValueError):  # noqa: N818 - what is wrong, not that something is
@@ -83,7 +76,7 @@ class Installations:
         self._seal = seal
         self._prefix = prefix
         self._teams_key = f"{prefix}:installs"
-        self._swap = redis.register_script(SWAP)
+        self._swap = redis.register_script(Path(__file__).with_name("swap.lua").read_text(encoding="utf-8"))
 
     def key(self, team: str) -> str:
         """Where a workspace's installation stands. It stays until the workspace uninstalls."""

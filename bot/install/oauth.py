@@ -30,12 +30,9 @@ from observability.loopback import is_loopback
 
 INSTALL_PATH: Final = "/slack/install"
 COOKIE: Final = "orion_install"
-# Slack's own codes live as long.
-STATE_S: Final = 600
-MOST_A_MINUTE: Final = 120
-"""States handed out a minute, to all browsers together: a page that anybody may open must not fill Redis."""
-# Bytes: a state cannot be guessed within its ten minutes, or ever.
-_ENTROPY: Final = 32
+STATE_S: Final = 600  # Slack's own codes live as long
+MOST_A_MINUTE: Final = 120  # states, for all browsers: a page that anybody may open must not fill Redis
+_ENTROPY: Final = 32  # bytes: a state cannot be guessed within its ten minutes, or ever
 _CALL_S: Final = 20.0
 _ORG_WIDE_REASON: Final = "org_wide"
 _INCOMPLETE_REASON: Final = "incomplete_reply"

@@ -35,10 +35,8 @@ from bot.slack.web_api import DeliveryFailed
 
 NOT_INSTALLED: Final = "not_installed"
 RENEW_BEFORE_S: Final = 2 * 3600.0  # a token that ends within this time is renewed: Slack's live for twelve hours
-# With less left the token could run out before the answer is posted.
-LEAST_LEFT_S: Final = 60.0
-# A Slack that is away is away for minutes; each try costs one call.
-AGAIN_S: Final = 30.0
+LEAST_LEFT_S: Final = 60.0  # with less left the token could run out before the answer is posted
+AGAIN_S: Final = 30.0  # a Slack that is away is away for minutes; each try costs one call
 _KEYS: Final = (
     "ORION_ENCRYPTION_KEYS {what}. It encrypts the tokens of installed workspaces; make a key with: "
     "python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'. "

@@ -34,15 +34,12 @@ from bot.redis.url import PATIENT, WAITING
 
 LOG = structlog.get_logger()
 
-# sun_path has 108 bytes on Linux and 104 on macOS, the closing zero byte included.
-SOCKET_PATH_BYTES = 100
-# A disk with less is full in the next moment: the log then names the disk as the cause.
-LITTLE_BYTES = 1_000_000
+SOCKET_PATH_BYTES = 100  # sun_path has 108 bytes on Linux and 104 on macOS, the closing zero byte included
+LITTLE_BYTES = 1_000_000  # a disk with less is full in the next moment: the log then names it as the cause
 # With `appendfsync always` the server ends itself when a write fails: nothing is confirmed that is not on disk.
 DISK_TROUBLE = ("AOF write error", "No space left", "File too large")
 FULL = "cannot write to its disk (full?): no question is taken until it can"
-# Reading a large append-only file takes seconds; while it loads the wait begins anew.
-START_S = 30.0
+START_S = 30.0  # a large append-only file takes seconds to read; while it loads the wait begins anew
 POLL_S = 0.02
 
 

@@ -11,12 +11,9 @@ from redis.exceptions import RedisError, ResponseError
 
 from bot.redis.cluster import Cluster
 
-# Slack waits three seconds for its ack; a healthy replica needs a few milliseconds.
-WITHIN_S = 0.5
-# INFO is not worth a round trip a question; a new replica may be noticed late.
-KNOWN_FOR_S = 10.0
-# Nobody reads the mark: its only use is to be the later write.
-MARK_TTL_S = 60
+WITHIN_S = 0.5  # Slack waits three seconds for its ack; a healthy replica needs a few milliseconds
+KNOWN_FOR_S = 10.0  # INFO is not worth a round trip a question; a new replica may be noticed late
+MARK_TTL_S = 60  # nobody reads the mark: its only use is to be the later write
 
 
 class NotReplicated(RedisError):  # noqa: N818 - it states a fact: the write stands, but on one server only

@@ -24,8 +24,7 @@ from bot.redis.connection import TcpConnection
 
 CLUSTER, SENTINEL = "+cluster", "+sentinel"
 REDIS_PORT, SENTINEL_PORT = 6379, 26379
-# A Sentinel that is gone must not hold up the next one: fail-over waits for it.
-SENTINEL_TIMEOUT_S = 1.0
+SENTINEL_TIMEOUT_S = 1.0  # a Sentinel that is gone must not hold up the next one: fail-over waits for it
 
 # A client as Orion uses it everywhere: answers are ``str``, short hiccups are retried, nothing hangs for long.
 PATIENT: dict[str, Any] = {
@@ -39,8 +38,7 @@ PATIENT: dict[str, Any] = {
 }
 # A burst of events waits for one of these: a connection for each would cost more than the commands, and a file each.
 WAITING: dict[str, Any] = {"max_connections": 64, "timeout": 20}
-# Pools that refuse at once beyond their limit, redis-py's own being 100: a burst must not meet it.
-REFUSING: dict[str, Any] = {"max_connections": 2_000}
+REFUSING: dict[str, Any] = {"max_connections": 2_000}  # redis-py's own 100 are refused in a burst
 # What went wrong, in words for the log and `orion doctor`, by the first word of the reply or by the error's type.
 PLAIN_CAUSES = {
     "AuthenticationError": "Redis refuses the user or password of REDIS_URL",

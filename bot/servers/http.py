@@ -22,8 +22,7 @@ from bot.install.oauth import InstallPages
 from bot.slack.manifest import EVENTS_PATH
 from bot.slack.payload import string
 
-# Slack's own events are far smaller (I1).
-LARGEST_BODY: Final = 1024 * 1024
+LARGEST_BODY: Final = 1024 * 1024  # Slack's own events are far smaller (I1)
 _METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _log = structlog.get_logger()
 

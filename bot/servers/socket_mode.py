@@ -27,10 +27,8 @@ from bot.slack.client import library_logger
 from bot.slack.payload import string
 from observability.loopback import proxy_for
 
-# Long enough to be no burden, short enough that people hardly notice that Slack is back.
-MOST_PAUSE_S: Final = 30.0
-# Of the 25 seconds that a deploy gives: the turns need the rest.
-_CLOSE_S: Final = 2.0
+MOST_PAUSE_S: Final = 30.0  # long enough to be no burden, short enough that people hardly wait once Slack is back
+_CLOSE_S: Final = 2.0  # of the 25 seconds that a deploy gives: the turns need the rest
 log = structlog.get_logger()
 
 

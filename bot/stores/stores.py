@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import structlog
 from redis.asyncio import Redis
 
@@ -25,20 +23,23 @@ NO_LIMITS = Limits()
 TOKEN_KEPT_S = 600  # Slack takes a token for searching for some minutes only
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Stores:
-    """``mailbox``: what waits; ``threads``: what was said; ``thread_modes``: where Orion stands in each thread."""
+    """``mailbox``: what waits; ``threads``: what was said; ``thread_modes``: where Orion stands in each thread.
 
-    redis: Redis
-    prefix: str
-    mailbox: Mailbox
-    threads: ThreadStore
-    thread_modes: ThreadModes
-    cancellations: Cancellations
-    direct_chats: DirectChats
-    pausing: Pausing
-    budgets: Budgets
-    people: KnownPeople
+    ``limits`` are the budgets'.
+    """
+
+    def __init__(self, redis: Redis, mailbox: Mailbox, limits: Limits = NO_LIMITS, *, prefix: str = "orion") -> None:
+        self.redis = redis
+        self.prefix = prefix
+        self.mailbox = mailbox
+        self.threads = ThreadStore(redis, prefix=prefix)
+        self.thread_modes = ThreadModes(redis, prefix=prefix)
+        self.cancellations = Cancellations(redis, prefix=prefix)
+        self.direct_chats = DirectChats(redis, prefix=prefix)
+        self.pausing = Pausing(redis, prefix=prefix)
+        self.budgets = Budgets(redis, limits, prefix=prefix)
+        self.people = KnownPeople(redis, prefix=prefix)
 
     def token_key(self, incoming: Incoming) -> str:
         """Where the token stands by which Slack lets Orion search for this version of a message (D3)."""
@@ -60,19 +61,3 @@ class Stores:
             raise LeaseLost from None
         except StateNotSaved as error:
             log.warning("state_save_failed", thread=str(thread), reason=type(error).__name__)
-
-
-def stores_over(redis: Redis, mailbox: Mailbox, limits: Limits = NO_LIMITS, *, prefix: str = "orion") -> Stores:
-    """The memory round this mailbox. ``limits`` are the budgets'."""
-    return Stores(
-        redis=redis,
-        prefix=prefix,
-        mailbox=mailbox,
-        threads=ThreadStore(redis, prefix=prefix),
-        thread_modes=ThreadModes(redis, prefix=prefix),
-        cancellations=Cancellations(redis, prefix=prefix),
-        direct_chats=DirectChats(redis, prefix=prefix),
-        pausing=Pausing(redis, prefix=prefix),
-        budgets=Budgets(redis, limits, prefix=prefix),
-        people=KnownPeople(redis, prefix=prefix),
-    )

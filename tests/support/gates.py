@@ -17,7 +17,7 @@ from bot.queue.queue import OK, Claimed, Ending, Mailbox
 from bot.slack.message import Access, Incoming
 from bot.slack.users import People
 from bot.stores.budgets import Budgets, Limits
-from bot.stores.stores import NO_LIMITS, stores_over
+from bot.stores.stores import NO_LIMITS, Stores
 from bot.stores.turn_records import TurnRecords
 from bot.turn.job import Job
 from tests.support.local_slack import Slack, local_slack
@@ -83,7 +83,7 @@ async def gates(redis: Redis, access: Access | None = None, limits: Limits = NO_
         mailbox, people = Mailbox(redis), People(slack.calls, redis)
         services = GateServices(
             access=access or Access(),
-            stores=stores_over(redis, mailbox, limits),
+            stores=Stores(redis, mailbox, limits),
             people=people,
             delivery=slack.delivery,
             records=TurnRecords(redis),

@@ -15,6 +15,7 @@ from typing import Any, cast
 import pytest
 from typer.main import get_command
 
+from agent.tools.builtin import specs
 from bot.cli.main import app
 from tests.support.configuration_page import PAGE, meanings, page, settings
 from tests.support.orion_command import Terminal, variables
@@ -114,10 +115,15 @@ def test_the_readmes_example_does_what_it_shows(terminal: Terminal) -> None:
     assert shown[0] in (ROOT / "docs" / "verification.md").read_text(encoding="utf-8")
 
 
+def told(path: str, language: str) -> str:
+    """The text that docs/extending.md shows behind this path."""
+    page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+    return dedent(page.partition(f"`{path}`")[2].partition(f"```{language}\n")[2].partition("   ```")[0])
+
+
 def extended(path: str) -> ModuleType:
     """The module that docs/extending.md shows behind this path."""
-    page = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
-    code = dedent(page.partition(f"`{path}`")[2].partition("```python\n")[2].partition("   ```")[0])
+    code = told(path, "python")
     module = ModuleType(path.removesuffix(".py").replace("/", "."))
     exec(compile(code, path, "exec"), vars(module))  # noqa: S102 - our own page
     return module
@@ -126,6 +132,8 @@ def extended(path: str) -> ModuleType:
 async def test_the_examples_for_people_who_extend_orion_pass_their_own_tests(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    for name, spec in tomllib.loads(told("agent/tools/builtin/specs.toml", "toml")).items():
+        monkeypatch.setitem(specs._SPECS, name, spec)
     rule, tool = map(extended, ADDED)
     monkeypatch.setitem(cast("dict[str, Any]", RULES), "no_shouting", rule.no_shouting)
     monkeypatch.setitem(sys.modules, tool.__name__, tool)

@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 from agent.knowledge.readers.chunking import Chunk
@@ -21,30 +22,7 @@ VERSION: Final = 11  # grows with the tables and with anything that changes what
 MOST_PASSAGES: Final = 1 << 20  # of a document, whose number stands in a passage's above the lower 20 bits
 # Made anew by another version. `vectors` stays: it is kept by text, and costs much to make.
 NAMES: Final = ("documents", "settings", "passages", "passage_vectors", "postings", "totals")
-SCHEMA: Final = """
-CREATE TABLE documents (
-  number {key}, key text NOT NULL UNIQUE, id text NOT NULL, title text NOT NULL, updated_at text NOT NULL,
-  digest text NOT NULL, audience text NOT NULL, source text NOT NULL, url text NOT NULL, place text NOT NULL,
-  chunks integer NOT NULL, text text NOT NULL
-);
-CREATE INDEX documents_by_id ON documents (id);
-CREATE TABLE settings (name text PRIMARY KEY, value text NOT NULL);
-CREATE TABLE passages (
-  number {key}, path text NOT NULL, name text NOT NULL, anchor text NOT NULL, line integer NOT NULL,
-  page integer NOT NULL, text text NOT NULL
-);
-CREATE TABLE passage_vectors (number {key}, digest {bytes} NOT NULL);
-CREATE TABLE IF NOT EXISTS vectors (digest {bytes} PRIMARY KEY, vector {bytes} NOT NULL);
-CREATE TABLE postings (block bigint NOT NULL, word {word} NOT NULL, data {bytes} NOT NULL, PRIMARY KEY (block, word))
-{postings};
-CREATE TABLE totals (passages bigint NOT NULL, place bigint NOT NULL);
-INSERT INTO totals VALUES (0, 1)
-"""
-"""What stands in braces is all that the two databases call differently.
-
-A document's number is the place of its first passage; ``totals.place`` is the next one, and never goes back. Postings
-are ordered by block first: a build writes into the last one, whose words then lie together.
-"""
+SCHEMA: Final = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
 _AT_ONCE: Final = 400  # values in one statement; an older SQLite takes no more than 999
 _STATE: Final = "source:"  # what the names of the sources' states begin with among the settings
 _PUT_SETTING: Final = "INSERT INTO settings VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"

@@ -6,7 +6,6 @@ document has them; a heading that stands above a stretch and in none of its pass
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -18,15 +17,6 @@ MERGED_CHARS: Final = 1_200  # a section shorter than this takes in its neighbou
 PAGE_CHARS: Final = 3_000  # a page up to this length comes whole; a section grows no further
 REACH: Final = 8  # passages before and behind a hit that are looked at
 _BYTES_A_TOKEN: Final = 4  # of English on average; other scripts have fewer letters in a token, but as many bytes
-_ASKED: Final = re.compile(
-    r"\b(?:latest|newest|most recent(?:ly)?|recent(?:ly)?|current(?:ly)?|up to date|as of (?:now|today)|nowadays"
-    r"|these days|(?:right|valid|in force) now"
-    r"|aktuell\w*|neueste\w*|derzeit|zurzeit|jetzt|momentan"
-    r"|actuel\w*|récent\w*|dernière version"
-    r"|actual(?:mente|es)?|reciente\w*|vigente|terbaru|terkini|saat ini|sekarang)\b"
-    r"|最新|現在|いま|今の|最近|目前|当前|现在|如今",
-    re.IGNORECASE,
-)
 _SMOOTH: Final = 10  # the constant of reciprocal rank fusion; small, since there are few ranks
 
 Read = Callable[[str, int, int], Sequence[Passage]]
@@ -66,11 +56,6 @@ class Stretch:
                     yield f"{'#' * depth} {heading}"
             yield passage.text
             before = path
-
-
-def asks_for_newest(text: str) -> bool:
-    """Whether a question or a query is for what is valid now, or came last."""
-    return _ASKED.search(text) is not None
 
 
 def freshest_first(passages: Sequence[Passage]) -> tuple[Passage, ...]:

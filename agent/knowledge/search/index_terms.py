@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Mapping
 from functools import lru_cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Final
 
 import snowballstemmer  # type: ignore[import-untyped]  # ships no types
@@ -39,22 +40,7 @@ _BODY_WORDS: Final = 136
 """Fields of this length count a word as it stands; shorter ones more, up to four times, longer ones less.
 The means of the collection that the ranking was chosen on; fixed, so that a passage stays as it was written."""
 # Words that ask but name no subject.
-_ASKING: Final = frozenset(
-    """
-    long often many much quickly soon fast far big large tell explain describe happen happens happened need needs needed
-    told want wants wanted know find use uses used using way please thanks say says mean means per s t m d re ve ll u 00
-    make makes made making do done go goes going take takes took taken taking get getting give gives gave given
-    put try handle handles handled handling deal deals work works working come comes show let look help have
-    ask asks asked asking contact talk possible able looks ok okay ones
-    whats hows wheres whos whens im ive dont cant doesnt isnt
-    during since via among während innerhalb pendant selama exactly actually properly usually normally really supposed
-    machen macht mache gemacht tun tut gehen geht läuft laufen bekommen bekomme bekommt kriege kriegen brauche braucht
-    oft hoch brauchen nutzen benutzen wollen möchte passiert passieren funktioniert funktionieren erkläre erklären
-    faire fais fait faites utiliser obtenir besoin vouloir veux passe passer marche fonctionne expliquer explique dire
-    hacer hago hace hacemos usar conseguir obtener necesito necesita querer quiero pasa funciona explicar explica decir
-    membuat buat melakukan lakukan menggunakan pakai mendapatkan butuh perlu ingin mau terjadi cara jelaskan ceritakan
-    """.split()  # noqa: SIM905 - words read better as words
-)
+_ASKING: Final = frozenset(Path(__file__).with_name("asking.txt").read_text(encoding="utf-8").split())
 
 
 def tokens(text: str) -> list[str]:

@@ -15,8 +15,7 @@ from typing import Final
 
 BLOCK: Final = 2_048  # places; with larger ones an update wrote twice as much, and no search was faster
 MOST_IMPACT: Final = 255
-_BYTES: Final = 3
-"""Of a posting: two for the place, lowest first as on all machines that Orion runs on, and one for the impact."""
+_BYTES: Final = 3  # of a posting: two for its place, lowest first as on all machines of Orion's, one for its impact
 
 Found = tuple[str, int, bytes]  # a word, a block, and what is stored of the word there
 Changes = defaultdict[int, defaultdict[str, list[tuple[int, int]]]]

@@ -204,7 +204,6 @@ def _fail(error: Exception) -> NoReturn:
 
 
 def _limit(url: str, kind: str) -> int:
-    """How many bytes of a page are read. Raises ``ReadError`` for what is no document."""
     suffix = _suffix(kind, url)
     if kind not in _SITEMAP_KINDS and not suffix:
         raise _unread(kind)
@@ -232,7 +231,6 @@ def _name(url: str, kind: str) -> str:
 
 
 def _path(url: str) -> str:
-    """The path of an address, as people write it."""
     try:
         return unquote(urlsplit(url).path)
     except ValueError:

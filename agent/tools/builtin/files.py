@@ -17,7 +17,8 @@ from pathlib import Path
 from threading import Event
 from typing import IO, Any, Final
 
-from agent.tools.tool import Tool, ToolFailed, ToolResult, ToolSpec, takes
+from agent.tools.builtin.specs import spec_of
+from agent.tools.tool import Tool, ToolFailed, ToolResult
 from verification.types import Source
 
 FILE_READ: Final = "file_read"
@@ -59,21 +60,7 @@ class FileReadTool:
     def __init__(self, roots: Sequence[Path]) -> None:
         self._roots = tuple(root.resolve() for root in roots)
         self._names = ", ".join(root.name for root in self._roots)
-        line = {"type": "integer", "minimum": 1}
-        self.spec = ToolSpec(
-            name=FILE_READ,
-            description=(
-                f"Reads a text file, or lists a folder, below one of these folders: {self._names}. "
-                "Name it as folder/path. Of a long file ask for lines, or for its last lines with tail."
-            ),
-            parameters=takes(
-                "path",
-                path={"type": "string", "minLength": 1, "maxLength": 4000},
-                start_line={**line, "description": "First line wanted, counted from 1."},
-                end_line={**line, "description": "Last line wanted."},
-                tail={**line, "maximum": 5000, "description": "Only so many lines at the end."},
-            ),
-        )
+        self.spec = spec_of(FILE_READ, names=self._names)
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Read; one source with the exact text."""
@@ -145,7 +132,6 @@ def _listing(folder: int) -> Stretch:
 
 
 def _stretch(file: IO[bytes], size: int, arguments: Mapping[str, Any], given_up: Event) -> Stretch:
-    """The asked lines. Raises ``FileRefused``."""
     start = file.read(2)
     file.seek(0)
     if start in _UTF16:  # its line ends are two bytes long: lines are counted in what of it is given at once
@@ -198,7 +184,6 @@ def _tail(file: IO[bytes], size: int, lines: int) -> Stretch:
 
 
 def _text(data: bytes, *, at_start: bool) -> str:
-    """The bytes as text. Raises ``FileRefused`` for what is none."""
     if b"\0" in data:
         raise FileRefused(why="That is a binary file, whatever its name says.")
     encoding = "utf-8-sig" if at_start else "utf-8"

@@ -15,13 +15,14 @@ from shutil import which
 from typing import Any, Final, NamedTuple
 
 from agent.knowledge.sources.git import ENVIRONMENT, SAFE
-from agent.tools.tool import Tool, ToolFailed, ToolResult, ToolSpec, takes
+from agent.tools.builtin.specs import parameter, spec_of
+from agent.tools.tool import Tool, ToolFailed, ToolResult
 from verification.types import Source
 
 GIT_LOG: Final = "git_log"
 GIT_SHOW: Final = "git_show"
-LISTED: Final = 20
-LISTED_MOST: Final = 200
+LISTED: Final = parameter(GIT_LOG, "limit")["default"]
+LISTED_MOST: Final = parameter(GIT_LOG, "limit")["maximum"]
 SEPARATE_SOURCES: Final = 12  # a longer list is shared out over so many sources: a turn numbers only so many
 OUTPUT_MOST: Final = 400_000  # bytes read of git's output; what goes beyond is cut and said so
 SHOWN_MOST: Final = 15_000  # characters of one commit's changes
@@ -38,8 +39,6 @@ _FORMAT: Final = "--format=%H%x00%cI%x00%s%x00%cI %an: %s%x00commit %H%nAuthor: 
 _FIELDS: Final = 5
 # A merge shows what it brought in, and no program of the repository's attributes prepares what is shown.
 _PLAIN_CHANGES: Final = ("--diff-merges=first-parent", "--no-ext-diff", "--no-textconv")
-_REPOSITORY: Final = {"type": "string", "minLength": 1, "maxLength": 200, "description": "Which repository."}
-_COMMIT: Final = {"type": "string", "minLength": 1, "maxLength": 200}
 
 
 class GitFailed(ToolFailed):
@@ -96,25 +95,7 @@ class GitLogTool:
 
     def __init__(self, repositories: Sequence[Repository]) -> None:
         self._repositories = repositories
-        when = {"type": "string", "maxLength": 40, "description": "A date (2026-11-16) or '2 weeks ago'."}
-        words = {"type": "string", "maxLength": 200}
-        self.spec = ToolSpec(
-            name=GIT_LOG,
-            description=(
-                "Lists commits of a Git repository, newest first: author, date and message. "
-                f"The repositories are: {_names(repositories)}. Give since and until for a period."
-            ),
-            parameters=takes(
-                repository=_REPOSITORY,
-                since=when,
-                until=when,
-                author={**words, "description": "Part of the author's name."},
-                words={**words, "description": "Words of the message."},
-                path={**words, "maxLength": 1000, "description": "Only what touched this file or folder."},
-                ref={**_COMMIT, "description": "Branch, tag, commit or range (v1.2..v1.3); default HEAD."},
-                limit={"type": "integer", "minimum": 1, "maximum": LISTED_MOST, "default": LISTED},
-            ),
-        )
+        self.spec = spec_of(GIT_LOG, names=_names(repositories))
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """List; a source a commit, or a source for several where there are many."""
@@ -137,19 +118,7 @@ class GitShowTool:
 
     def __init__(self, repositories: Sequence[Repository]) -> None:
         self._repositories = repositories
-        self.spec = ToolSpec(
-            name=GIT_SHOW,
-            description=(
-                "Shows one commit of a Git repository with its message and changes. "
-                f"The repositories are: {_names(repositories)}. git_log finds commits."
-            ),
-            parameters=takes(
-                "commit",
-                repository=_REPOSITORY,
-                commit={**_COMMIT, "description": "Its id, a tag, a branch, or HEAD~2."},
-                path={"type": "string", "maxLength": 1000, "description": "Only the changes of this file."},
-            ),
-        )
+        self.spec = spec_of(GIT_SHOW, names=_names(repositories))
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Show; one source with the message and the changes."""
@@ -182,7 +151,6 @@ def _names(repositories: Sequence[Repository]) -> str:
 
 
 def _chosen(repositories: Sequence[Repository], arguments: Mapping[str, Any]) -> Repository:
-    """The named repository, or the only one. Raises ``GitFailed``."""
     wanted = arguments.get("repository", repositories[0].name if len(repositories) == 1 else "")
     for repository in repositories:
         if repository.name == wanted:
@@ -264,7 +232,6 @@ def _sources(repository: Repository, commits: Sequence[Commit]) -> Iterator[Sour
 
 
 def _source(repository: Repository, commits: Sequence[Commit]) -> Source:
-    """The source that these commits are together, the newest first."""
     newest = commits[0]
     title = f"{repository.name} {newest.id[:10]}: {newest.subject}"
     if len(commits) > 1:

@@ -14,10 +14,12 @@ from typing import Any, Final, ParamSpec, TypeVar
 import structlog
 
 from agent.knowledge.index.filtered import KnowledgeReader, SeenBy
-from agent.knowledge.search.hits import Stretch, asks_for_newest, freshest_first, grown
+from agent.knowledge.search.hits import Stretch, freshest_first, grown
 from agent.knowledge.types import Document, KnowledgeAwayError, Passage
 from agent.thread.audience import Viewers
-from agent.tools.tool import Tool, ToolFailed, ToolResult, ToolSpec, takes
+from agent.thread.requests import asks_for_newest
+from agent.tools.builtin.specs import parameter, spec_of
+from agent.tools.tool import Tool, ToolFailed, ToolResult
 from verification.types import Source
 
 log = structlog.get_logger()
@@ -33,13 +35,11 @@ _SAY_SO: Final = "Say that the documents cannot be searched just now."
 _UNKNOWN: Final = (
     "There is no document of that name.", "list_documents shows the names.", "search finds passages by their words."
 )  # fmt: skip
-MOST_TEXT: Final = 15_000
-"""Characters of one document, or of the list of them, that a model is given at once: what a turn would cut off of it
-nobody could tell it of."""
+MOST_TEXT: Final = 15_000  # characters at once: a turn would cut off more, and nobody could tell of that
 MOST_LISTED: Final = 400
-MOST_PAGES: Final = 10
-SOURCE_TOKENS: Final = 6_000
-"""What one search brings at most, as far as tokens can be told from bytes; 0: the passages found, as they are."""
+MOST_PAGES: Final = parameter(SEARCH, "page")["maximum"]
+_LIMIT: Final = parameter(SEARCH, "limit")["default"]
+SOURCE_TOKENS: Final = 6_000  # of one search, as far as bytes tell of tokens; 0: the passages found, as they are
 
 
 def knowledge_tools(index: KnowledgeReader, *, source_tokens: int = SOURCE_TOKENS) -> tuple[Tool, ...]:
@@ -57,8 +57,6 @@ def for_viewers(tools: Mapping[str, Tool], viewers: Viewers) -> dict[str, Tool]:
 
 @dataclass(frozen=True)
 class _KnowledgeTool:
-    """Stands over one index."""
-
     index: KnowledgeReader
     source_tokens: int = SOURCE_TOKENS
 
@@ -66,29 +64,11 @@ class _KnowledgeTool:
 class SearchTool(_KnowledgeTool):
     """Ranked passages for words."""
 
-    spec = ToolSpec(
-        name=SEARCH,
-        description=(
-            "Searches the team's documents and returns the best passages. Use the words that the document would use; "
-            "search again with other words when the passages do not answer the question."
-        ),
-        parameters=takes(
-            "query",
-            query={"type": "string", "minLength": 1, "description": "A few words of the subject."},
-            limit={"type": "integer", "minimum": 1, "maximum": 20, "default": 12, "description": "How many."},
-            page={
-                "type": "integer",
-                "minimum": 1,
-                "maximum": MOST_PAGES,
-                "default": 1,
-                "description": "2 brings what comes after the first passages of the same query.",
-            },
-        ),
-    )
+    spec = spec_of(SEARCH)
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Search; one source for each stretch of a document. What there is no room for is named."""
-        limit, page = int(arguments.get("limit", 12)), int(arguments.get("page", 1))
+        limit, page = int(arguments.get("limit", _LIMIT)), int(arguments.get("page", 1))
         hits, is_more = await _ask(self._hits, str(arguments["query"]), limit, page)
         stretches, left_out = await _ask(self._grown, hits)
         lines = [f"{each.title} ({_where(each.hit)})" for each in stretches]
@@ -104,7 +84,6 @@ class SearchTool(_KnowledgeTool):
         )
 
     def _hits(self, query: str, limit: int, page: int) -> tuple[Sequence[Passage], bool]:
-        """One page of what is found, and whether there is more."""
         seen: set[tuple[str, int]] = set()
         new: tuple[Passage, ...] = ()
         # How many are wanted decides how many of one document come: no page is a part of a longer list.
@@ -124,11 +103,7 @@ class SearchTool(_KnowledgeTool):
 class ListDocumentsTool(_KnowledgeTool):
     """What there is."""
 
-    spec = ToolSpec(
-        name=LIST_DOCUMENTS,
-        description="Lists all documents with title, path and date of the last change.",
-        parameters=takes(),
-    )
+    spec = spec_of(LIST_DOCUMENTS)
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:  # noqa: ARG002 - takes none
         """List; one source, whose text is the list."""
@@ -145,11 +120,7 @@ class ListDocumentsTool(_KnowledgeTool):
 class GetDocumentTool(_KnowledgeTool):
     """One document in full."""
 
-    spec = ToolSpec(
-        name=GET_DOCUMENT,
-        description="Reads one whole document. Name it by its path or its title, as list_documents and search show it.",
-        parameters=takes("document", document={"type": "string", "minLength": 1, "description": "Path or title."}),
-    )
+    spec = spec_of(GET_DOCUMENT)
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Read; one source with the text up to ``MOST_TEXT`` characters."""
@@ -184,7 +155,6 @@ def _where(passage: Passage) -> str:
 
 
 def _within_limits(lines: Sequence[str]) -> list[str]:
-    """The first lines, and how many more there are."""
     size = 0
     for number, line in enumerate(lines):
         size += len(line) + 1

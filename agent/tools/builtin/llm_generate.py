@@ -16,53 +16,23 @@ import structlog
 
 from agent.budget import Usage
 from agent.model.protocol import Generated, Model, ModelError
-from agent.tools.tool import ToolFailed, ToolResult, ToolSpec
+from agent.tools.builtin.specs import parameter, spec_of
+from agent.tools.tool import ToolFailed, ToolResult
 from observability.logging import Length
 
 log = structlog.get_logger()
 
 NAME: Final = "llm_generate"
 LARGE_CONTEXT: Final = 2_000
-MAX_TOKENS: Final = 500
-TEMPERATURE: Final = 0.7
+MAX_TOKENS: Final = parameter(NAME, "max_tokens")["default"]
+TEMPERATURE: Final = parameter(NAME, "temperature")["default"]
 LONGEST_S: Final = 25.0  # seconds: less than a turn gives any tool, so that a model that hangs is told as what it is
 
 
 class LlmGenerate:
     """The tool. One instance serves any number of agents at once."""
 
-    spec = ToolSpec(
-        name=NAME,
-        description=(
-            "Generates natural-language text with the configured model from a prompt. Use it for formulating replies, "
-            "summaries, formatting data, translations and creative text."
-        ),
-        parameters={
-            "type": "object",
-            "properties": {
-                "prompt": {"type": "string", "minLength": 1, "description": "What to write."},
-                "context": {
-                    # A string is taken as it stands: models often send one where they mean an object.
-                    "type": ["object", "string"],
-                    "description": "Data to write from, put before the prompt.",
-                },
-                "max_tokens": {
-                    "type": "integer",
-                    "minimum": 1,
-                    "default": MAX_TOKENS,
-                    "description": "The longest text to write, in tokens.",
-                },
-                "temperature": {
-                    "type": "number",
-                    "minimum": 0,
-                    "maximum": 1,
-                    "default": TEMPERATURE,
-                    "description": "0 is factual and steady, 1 is creative.",
-                },
-            },
-            "required": ["prompt"],
-        },
-    )
+    spec = spec_of(NAME)
 
     def __init__(self, model: Model, *, longest_s: float = LONGEST_S) -> None:
         self._model = model

@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from agent.tools.tool import ToolFailed, ToolResult, ToolSpec, takes
+from agent.tools.builtin.specs import parameter, spec_of
+from agent.tools.tool import ToolFailed, ToolResult
 from verification.types import Source
 
 SLACK_SEARCH: Final = "slack_search"
 ORIGIN: Final = f"tool:{SLACK_SEARCH}"
-FOUND: Final = 8
-FOUND_MOST: Final = 20
+FOUND: Final = parameter(SLACK_SEARCH, "limit")["default"]
 TEXT_MOST: Final = 4_000
 
 
@@ -31,18 +31,7 @@ class SlackSearchTool:
     """The tool for one question: ``find`` searches with what that question allows."""
 
     find: Find
-    spec = ToolSpec(
-        name=SLACK_SEARCH,
-        description=(
-            "Searches what people wrote in Slack's public channels. Use it for what was discussed, decided or "
-            "announced there and stands in no document. Ask by a short question or a few words."
-        ),
-        parameters=takes(
-            "query",
-            query={"type": "string", "minLength": 1, "maxLength": 400},
-            limit={"type": "integer", "minimum": 1, "maximum": FOUND_MOST, "default": FOUND},
-        ),
-    )
+    spec = spec_of(SLACK_SEARCH)
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Search; one source a message."""

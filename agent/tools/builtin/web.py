@@ -13,7 +13,8 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from agent.tools.tool import ToolFailed, ToolResult, ToolSpec, takes
+from agent.tools.builtin.specs import parameter, spec_of
+from agent.tools.tool import ToolFailed, ToolResult
 from observability.loopback import is_loopback, trusted_at
 from verification.types import Source
 
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     import httpx2
 
 WEB_SEARCH: Final = "web_search"
-FOUND: Final = 5
-FOUND_MOST: Final = 10
+FOUND: Final = parameter(WEB_SEARCH, "limit")["default"]
+FOUND_MOST: Final = parameter(WEB_SEARCH, "limit")["maximum"]
 TIMEOUT_S: Final = 12.0  # seconds until the server has to go on with its reply
 REPLY_MOST: Final = 2_000_000
 TEXT_MOST: Final = 2_000
@@ -42,18 +43,7 @@ class WebSearchFailed(ToolFailed):
 class WebSearchTool:
     """The tool over one server, by its JSON interface."""
 
-    spec = ToolSpec(
-        name=WEB_SEARCH,
-        description=(
-            "Searches the web and returns pages with title, link and an excerpt. Use it for what the team's own "
-            "documents cannot hold. Never put private words of a person or document into the query."
-        ),
-        parameters=takes(
-            "query",
-            query={"type": "string", "minLength": 1, "maxLength": 400, "description": "A few words."},
-            limit={"type": "integer", "minimum": 1, "maximum": FOUND_MOST, "default": FOUND},
-        ),
-    )
+    spec = spec_of(WEB_SEARCH)
 
     def __init__(self, url: str, client: httpx2.AsyncClient) -> None:
         self._url = url.rstrip("/").removesuffix("/search") + "/search"
@@ -136,7 +126,6 @@ def _line(value: object) -> str:
 
 
 def _date(value: object) -> str:
-    """The day, if it begins with one."""
     try:
         return date.fromisoformat(str(value)[:10]).isoformat()
     except ValueError:

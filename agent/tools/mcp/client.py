@@ -308,7 +308,6 @@ async def _hear(
 
 
 def _texts(result: types.CallToolResult) -> Iterator[str]:
-    """The result's parts as text; pictures and sounds are named."""
     for part in result.content:
         match part:
             case types.TextContent():

@@ -22,7 +22,7 @@ from bot.queue.queue import OK, Cancellation, Mailbox
 from bot.slack.message import Access, Incoming, Kind
 from bot.slack.users import Person
 from bot.stores.facts import read_facts
-from bot.stores.stores import Stores, stores_over
+from bot.stores.stores import Stores
 from tests.integration.test_end_to_end import DRAFTS, LIMIT, with_server
 from tests.support.gates import gates
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
@@ -192,7 +192,7 @@ def test_a12_who_is_let_in_without_asking_slack(
 @pytest.fixture
 async def stores(redis_client: Redis) -> AsyncIterator[Stores]:
     mailbox = Mailbox(redis_client)
-    yield stores_over(redis_client, mailbox)
+    yield Stores(redis_client, mailbox)
     await mailbox.aclose()
 
 

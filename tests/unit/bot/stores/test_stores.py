@@ -11,7 +11,7 @@ from bot.events.enqueue import Enqueuer
 from bot.queue.queue import Mailbox
 from bot.slack.message import Access, Incoming
 from bot.stores.facts import read_facts
-from bot.stores.stores import TOKEN_KEPT_S, Stores, stores_over
+from bot.stores.stores import TOKEN_KEPT_S, Stores
 
 PLACE = ThreadKey(team="T1", channel="C1", thread_ts="1.0")
 
@@ -46,7 +46,7 @@ async def everything(redis: Redis) -> dict[str, str]:
 
 async def test_d3_a_token_is_in_no_mailbox_and_no_dead_letter(redis_client: Redis) -> None:
     mailbox = Mailbox(redis_client)
-    stores = stores_over(redis_client, mailbox)
+    stores = Stores(redis_client, mailbox)
     await Enqueuer(stores, mailbox.cancel, Access()).receive(incoming())
     (claimed,) = await mailbox.claim("w", 1)
     assert await token_of(stores, Incoming.from_json(claimed.body)) == "xact-secret"
@@ -58,7 +58,7 @@ async def test_d3_a_token_is_in_no_mailbox_and_no_dead_letter(redis_client: Redi
 
 
 async def test_d3_each_version_of_a_message_has_its_own(redis_client: Redis) -> None:
-    stores = stores_over(redis_client, Mailbox(redis_client))
+    stores = Stores(redis_client, Mailbox(redis_client))
     await stores.keep_token(incoming())
     assert await token_of(stores, incoming(action_token="", edited_ts="2.0")) == ""
     await stores.keep_token(incoming(action_token=""))

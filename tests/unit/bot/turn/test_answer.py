@@ -38,7 +38,7 @@ from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from bot.stores.cancellations import Cancellations
 from bot.stores.outbox import Entry
-from bot.stores.stores import Stores, stores_over
+from bot.stores.stores import Stores
 from bot.stores.turn_records import TurnRecords
 from bot.turn import duplicates
 from bot.turn.answer import Answering
@@ -179,7 +179,7 @@ async def team_bot(
             budget=Budget(),
             report=IndexReport(),
         )
-        stores = stores_over(redis, mailbox)
+        stores = Stores(redis, mailbox)
         answering = Answering(engine, delivery, stores=stores, observers=observers, lookups=NO_LOOKUPS)
         yield TeamBot(
             slack=slack,

@@ -18,7 +18,7 @@ from bot.queue.lease import Lease
 from bot.queue.queue import Mailbox
 from bot.slack.message import Incoming
 from bot.stores.facts import Facts, read_facts
-from bot.stores.stores import stores_over
+from bot.stores.stores import Stores
 from bot.timeouts import TurnTimeouts
 from bot.turn.job import Job, turn_id_of
 from bot.turn.retry_later import pause_s, rest, waiting_since
@@ -75,7 +75,7 @@ async def test_h3_the_model_is_waited_for_from_its_first_failure_on(redis_client
             ending = await rest(at.mailbox, at.job, status, DOWN, 2.0)
         assert (ending.verb, ending.after_s) == ("giveback", 2.0)
         again = replace(
-            at.job, facts=await read_facts(stores_over(redis_client, at.mailbox), at.job.incoming, at.job.turn_id)
+            at.job, facts=await read_facts(Stores(redis_client, at.mailbox), at.job.incoming, at.job.turn_id)
         )
         assert abs(waiting_since(again) - time.time()) < 60
         long_ago = replace(at.job.claimed, enqueued_at=time.time() - 7_200)

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.knowledge.index.index import KnowledgeIndex
-from agent.knowledge.search.hits import asks_for_newest, freshest_first
+from agent.knowledge.search.hits import freshest_first
 from agent.knowledge.types import Passage
+from agent.thread.requests import asks_for_newest
 from agent.tools.builtin.knowledge import SearchTool
 
 
