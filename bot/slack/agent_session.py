@@ -31,14 +31,13 @@ _log = structlog.get_logger()
 
 @dataclass(slots=True, eq=False)
 class AgentSessions:
-    """The sessions of one workspace. One that has none is asked again after an hour.
-
-    ``end_later`` hears of a session that has to be ended once nothing waits and nobody works there.
-    """
+    """The sessions of one workspace."""
 
     calls: SlackCalls
-    end_later: Callable[[ThreadKey], Awaitable[object]]
-    _not_before: float = 0.0
+    end_later: Callable[
+        [ThreadKey], Awaitable[object]
+    ]  # a session to be ended once nothing waits and nobody works there
+    _not_before: float = 0.0  # a workspace that has none is asked again after an hour
 
     async def begin(self, place: ThreadKey, lease_check: LeaseCheck = no_lease) -> None:
         """Offer the Stop button where no status did. Raises what ``lease_check`` raises."""

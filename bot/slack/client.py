@@ -81,10 +81,10 @@ def _client(token: str | None, api_url: str, session: aiohttp.ClientSession | No
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """What came of it. ``reason`` is Slack's own word for a refusal, or the kind of trouble on the way."""
+    """What came of it."""
 
     state: Literal["accepted", "refused", "unreachable"]
-    reason: str = ""
+    reason: str = ""  # Slack's own word for a refusal, or the kind of trouble on the way
     reply: Mapping[str, Any] = field(default_factory=dict)
     scopes: frozenset[str] = frozenset()
 
@@ -104,13 +104,10 @@ async def try_token(call: Awaitable[AsyncSlackResponse], within_s: float = ANSWE
 
 @dataclass(slots=True)
 class TokenCheck:
-    """Whether Slack still takes the bot token, asked at most once in ``every_s`` seconds.
-
-    A Slack that is away says nothing about the token.
-    """
+    """Whether Slack still takes the bot token. A Slack that is away says nothing about it."""
 
     client: AsyncWebClient
-    every_s: float = 60.0
+    every_s: float = 60.0  # it is asked at most once in so many seconds
     within_s: float = 2.0
     _asked: float = -math.inf
     _accepted: bool = True

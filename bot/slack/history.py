@@ -28,46 +28,34 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posted:
-    """A message of Orion's for a question: an answer's ``part`` (from 1), or a placeholder without an answer yet.
-
-    A placeholder may be a ``stream`` that nobody ended; ``blank`` tells that it shows nothing, ``planned`` that it
-    shows the steps of a plan and nothing else. What has an ``about`` is no answer but a notice, the same for each of
-    its kind.
-    """
+    """A message of Orion's for a question: an answer's ``part`` (from 1), or a placeholder without an answer yet."""
 
     ts: str
     turn_id: str = ""
     part: int = 1
     placeholder: bool = False
-    stream: bool = False
-    blank: bool = False
-    planned: bool = False
-    about: str = ""
+    stream: bool = False  # a placeholder that nobody ended
+    blank: bool = False  # it shows nothing
+    planned: bool = False  # it shows the steps of a plan and nothing else
+    about: str = ""  # where there is one, no answer but a notice, the same for each of its kind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conversation:
-    """What was read of a conversation.
-
-    ``first`` is a thread's first message as Slack has it, ``asked`` the one it was read up to; empty if not seen.
-    """
+    """What was read of a conversation; a message that was not seen is empty."""
 
     messages: tuple[Message, ...]
-    first: Mapping[str, Any]
-    asked: Mapping[str, Any] = field(default_factory=dict)
+    first: Mapping[str, Any]  # the thread's first message as Slack has it
+    asked: Mapping[str, Any] = field(default_factory=dict)  # the one it was read up to
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """Where Orion stands with a question: what it posted, in order of parts, then of time, notices included.
+    """Where Orion stands with a question."""
 
-    ``edited_ts`` is the question's own, empty where it was not edited; ``last_word`` tells whether Orion's message ends
-    the conversation.
-    """
-
-    posted: tuple[Posted, ...]
-    edited_ts: str
-    last_word: bool
+    posted: tuple[Posted, ...]  # in order of parts, then of time, notices included
+    edited_ts: str  # the question's own; empty where it was not edited
+    last_word: bool  # Orion's message ends the conversation
 
 
 def is_direct(place: ThreadKey) -> bool:

@@ -30,20 +30,15 @@ class Own:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Who may ask, and where. An empty allow list allows everybody; a deny list always wins (A12).
-
-    ``allow_bots`` holds user, bot or app ids of other bots that may ask. ``allow_external`` opens channels that are
-    shared with another organisation, and Orion to people of one; ``allow_guests`` opens it to guests of this one. Who
-    is a guest no event tells: whoever answers has to look (``bot.gates.access``).
-    """
+    """Who may ask, and where. An empty allow list allows everybody; a deny list always wins (A12)."""
 
     allow_users: frozenset[str] = frozenset()
     deny_users: frozenset[str] = frozenset()
     allow_channels: frozenset[str] = frozenset()
     deny_channels: frozenset[str] = frozenset()
-    allow_bots: frozenset[str] = frozenset()
-    allow_external: bool = False
-    allow_guests: bool = False
+    allow_bots: frozenset[str] = frozenset()  # user, bot or app ids of other bots
+    allow_external: bool = False  # channels that are shared with another organisation, and people of one
+    allow_guests: bool = False  # no event tells who is one: whoever answers has to look (``bot.gates.access``)
 
     def refusal(self, user: str, channel: str) -> str:
         """Why this person or channel is refused, or an empty text."""
@@ -63,36 +58,27 @@ class Ignored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incoming:
-    """A message to a thread's queue.
-
-    ``text`` is plain: Orion's mention stripped, entities and links decoded; a message that was shared with it follows.
-    ``ts`` is the message it is about; ``edited_ts`` tells versions of it apart; ``event_ts`` orders messages.
-    ``event_ids`` are the keys under which a second delivery of the same thing is known. ``unproven``: nobody remembers
-    whether Orion was addressed in the thread, so Slack must be asked first. ``refused`` says why this person gets no
-    answer. ``vouched``: the event itself said whether its channel is shared. ``files``: the message has files (of a
-    mention no event may tell), ``attached`` is what the event told of them. ``through_app``: posted by an app in the
-    name of ``user``, who may be a person or a bot. ``user_team``: the asker's own workspace, where the event names it.
-    """
+    """A message to a thread's queue."""
 
     kind: Kind
     thread: ThreadKey
     user: str
-    ts: str
+    ts: str  # of the message it is about
     addressed: Addressed
-    text: str = ""
-    edited_ts: str = ""
-    event_ts: str = ""
+    text: str = ""  # plain, without Orion's mention; a message that was shared with it follows
+    edited_ts: str = ""  # tells versions of the message apart
+    event_ts: str = ""  # orders messages
     channel_type: str = ""
     mentioned: frozenset[str] = frozenset()
-    event_ids: tuple[str, ...] = ()
-    unproven: bool = False
-    refused: str = ""
-    vouched: bool = False
-    files: Files = "none"
-    attached: tuple[Mapping[str, Any], ...] = ()
-    through_app: bool = False
+    event_ids: tuple[str, ...] = ()  # the keys under which a second delivery of the same thing is known
+    unproven: bool = False  # nobody remembers whether Orion was addressed in the thread: Slack must be asked first
+    refused: str = ""  # why this person gets no answer
+    vouched: bool = False  # the event itself said whether its channel is shared
+    files: Files = "none"  # of a mention no event may tell
+    attached: tuple[Mapping[str, Any], ...] = ()  # what the event told of the files
+    through_app: bool = False  # posted by an app in the name of ``user``, who may be a person or a bot
     action_token: str = ""
-    user_team: str = ""
+    user_team: str = ""  # the asker's own workspace, where the event names it
 
     def question(self) -> Question:
         """The message as the agent's question."""

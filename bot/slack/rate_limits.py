@@ -53,12 +53,12 @@ PACES: Final[Mapping[str, Pace]] = {
 
 @dataclass(slots=True, eq=False)
 class RateLimits:
-    """The paces of one workspace. ``team`` tells its id, ``on_wait`` hears each method that has to wait, in seconds."""
+    """The paces of one workspace."""
 
     redis: Redis
-    team: Callable[[], str]
+    team: Callable[[], str]  # its id, which is known only once Slack was asked
     prefix: str = "orion"
-    on_wait: Callable[[str, float], None] = lambda _method, _seconds: None
+    on_wait: Callable[[str, float], None] = lambda _method, _seconds: None  # hears of each call that has to wait
     _script: AsyncScript = field(init=False)
 
     def __post_init__(self) -> None:

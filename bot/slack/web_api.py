@@ -43,18 +43,14 @@ _log = structlog.get_logger()
 
 
 class DeliveryFailed(Exception):  # noqa: N818 - an outcome that callers expect, named as one
-    """Slack did not take it. ``permanent`` tells a thread that is gone from a Slack that is away.
-
-    ``again_s`` is how many seconds to wait before it is tried again, where that is known. ``doubt`` means that Slack
-    may have carried it out all the same.
-    """
+    """Slack did not take it."""
 
     def __init__(self, reason: str, *, permanent: bool, again_s: float | None = None, doubt: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.permanent = permanent
-        self.again_s = again_s
-        self.doubt = doubt
+        self.permanent = permanent  # tells a thread that is gone from a Slack that is away
+        self.again_s = again_s  # how many seconds to wait before it is tried again, where that is known
+        self.doubt = doubt  # Slack may have carried it out all the same
 
     @property
     def limited(self) -> bool:
@@ -77,24 +73,19 @@ async def _let_be() -> None:
 
 @dataclass(slots=True, eq=False)
 class SlackCalls:
-    """Calls methods of one workspace; each call raises ``DeliveryFailed`` on a final error, or when patience ran out.
-
-    ``patience_s`` bounds the time from the first attempt to the start of the last one, ``attempt_s`` each attempt.
-    ``on_trouble`` hears the method and the reason of each attempt that failed. ``breaker`` stands before what changes
-    something. ``limits`` are those of the workspace: a call whose turn comes later than ``turn_s`` from now fails, and
-    says when to try again. No more than ``at_once`` calls are under way: a slow workspace leaves connections to others.
-    """
+    """Calls methods of one workspace; each raises ``DeliveryFailed`` on a final error, or when patience ran out."""
 
     client: AsyncWebClient
     _: KW_ONLY
-    patience_s: float = 60.0
+    patience_s: float = 60.0  # from the first attempt to the start of the last one
     attempt_s: float = 15.0
     first_pause_s: float = 0.5
-    on_trouble: Callable[[str, str], None] = lambda _method, _reason: None
-    breaker: CircuitBreaker = field(default_factory=partial(CircuitBreaker, "slack"))
+    on_trouble: Callable[[str, str], None] = lambda _method, _reason: None  # hears of each attempt that failed
+    breaker: CircuitBreaker = field(default_factory=partial(CircuitBreaker, "slack"))  # before what changes something
     limits: RateLimits | None = None
-    turn_s: float = 2.0  # longer, and the job goes back to its mailbox with a place kept for it
-    at_once: int = AT_ONCE
+    # A call whose turn is later fails and says when to try again: its job goes back and keeps a place meanwhile.
+    turn_s: float = 2.0
+    at_once: int = AT_ONCE  # calls under way: a slow workspace leaves connections to others
     _places: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:

@@ -6,20 +6,16 @@ from typing import Any
 
 
 class ApiError(Exception):
-    """A refused call, or a thing that is named but not there.
-
-    ``error`` is Slack's name for it, ``status`` the HTTP status (Slack answers 200 to nearly everything),
-    ``retry_after`` seconds, ``extra`` further fields of the answer's body.
-    """
+    """A refused call, or a thing that is named but not there."""
 
     def __init__(
         self, error: str, *, status: int = 200, retry_after: int | None = None, extra: dict[str, Any] | None = None
     ) -> None:
         super().__init__(error)
-        self.error = error
-        self.status = status
-        self.retry_after = retry_after
-        self.extra = extra or {}
+        self.error = error  # Slack's name for it
+        self.status = status  # Slack answers 200 to nearly everything
+        self.retry_after = retry_after  # seconds
+        self.extra = extra or {}  # further fields of the answer's body
 
 
 def invalid(messages: list[str], error: str = "invalid_arguments") -> ApiError:

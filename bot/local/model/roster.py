@@ -23,20 +23,17 @@ CREATED: Final = 1_735_689_600  # unix seconds at which the workspace claims to 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A person or a bot. ``name`` is what the page shows; guests carry ``is_restricted``.
-
-    ``team`` is another one for people of another organisation, ``locale`` what they use Slack in.
-    """
+    """A person or a bot."""
 
     id: str
-    name: str
+    name: str  # what the page shows
     title: str = ""
     is_bot: bool = False
     is_admin: bool = False
-    is_restricted: bool = False
+    is_restricted: bool = False  # a guest
     is_ultra_restricted: bool = False
-    team: str = TEAM_ID
-    locale: str = "en-US"
+    team: str = TEAM_ID  # another one for people of another organisation
+    locale: str = "en-US"  # what they use Slack in
 
     @property
     def handle(self) -> str:
