@@ -173,19 +173,13 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
     concurrency: int,
     socket: bool,
     prompts: Sequence[Mapping[str, str]] = SUGGESTED_PROMPTS,
-    prefix: str = "orion",
-    drain_s: float = DRAIN_S,
-    mailbox_over: Callable[..., Mailbox] = Mailbox,
+    prefix: str = "orion",  # keeps what is one Orion's apart from another's in the same Redis
+    drain_s: float = DRAIN_S,  # how long running turns may go on once Orion was asked to end
+    mailbox_over: Callable[..., Mailbox] = Mailbox,  # of a Redis and a prefix: with another length of leases, say
     timeouts: TurnTimeouts | None = None,
-    model_over: Callable[[Model], Model] | None = None,
+    model_over: Callable[[Model], Model] | None = None,  # puts another model in front of that of the settings
 ) -> AsyncIterator[Orion]:
-    """Everything, opened. Raises ``WrongUse`` and ``EmbeddedRedisError`` with what to do.
-
-    ``prefix`` keeps the questions and threads of one workspace apart from another's in the same Redis.
-    ``drain_s`` is how long running turns may go on once Orion was asked to end. ``mailbox_over`` makes the mailbox of a
-    Redis and a ``prefix`` (another length of leases, say). ``timeouts`` is how long far ends are waited for;
-    ``model_over`` puts another model in front of the one that the settings name.
-    """
+    """Everything, opened. Raises ``WrongUse`` and ``EmbeddedRedisError`` with what to do."""
     timeouts = timeouts or TurnTimeouts.of(settings)
     async with AsyncExitStack() as stack:
         redis = await _redis(stack, settings)

@@ -80,17 +80,14 @@ async def forget(redis: Redis, *, user: str, thread: str, prefix: str) -> Forget
 
 @dataclass(slots=True)
 class Forgetting:
-    """What went, by kind, and threads whose turn did not end in time: another run takes care of those.
-
-    Over one Redis, where Orion's keys have this ``prefix``. Every method raises ``RedisError``.
-    """
+    """Forgets over one Redis. Every method raises ``RedisError``."""
 
     redis: Redis
     mailbox: Mailbox
     prefix: str = "orion"
     patience_s: float = 30.0  # how long a running turn is waited for: longer than the lease of a worker that died
-    counts: Counter[str] = field(default_factory=Counter)
-    running: list[str] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)  # what went, by kind
+    running: list[str] = field(default_factory=list)  # threads whose turn did not end in time: for another run
 
     async def person(self, user: str) -> None:
         """What is kept of a person: their questions, what was said to them, what they pressed, what they spent."""

@@ -49,10 +49,7 @@ class AgentSessions:
                 self._failed(failure)
 
     async def end(self, place: ThreadKey, lease_check: LeaseCheck = no_lease, *, title: str = "") -> None:
-        """The session waits for the person again; ``title`` names it in their list of conversations.
-
-        Raises what ``lease_check`` raises.
-        """
+        """The session waits for the person again; ``title`` names it for them. Raises what ``lease_check`` raises."""
         if title and self._known():
             # A title told with a status counts only for a session that begins, and this one has begun.
             with suppress(DeliveryFailed):

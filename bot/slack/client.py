@@ -152,10 +152,7 @@ class Workspace:
         self._known = own
 
     async def authorize(self, _team: str | None = None) -> AuthorizeResult:
-        """Bolt's authorisation, without its silent 200 when Slack cannot be asked.
-
-        Raises ``NotAuthorized``: Slack could not be asked; Bolt then gives no ack.
-        """
+        """Bolt's authorisation. Raises ``NotAuthorized`` where Slack cannot be asked: then no ack goes out."""
         try:
             own = await self.own()
         except DeliveryFailed as failure:
@@ -166,11 +163,7 @@ class Workspace:
 
 
 def build_app(client: AsyncWebClient, authorize: Authorize) -> AsyncApp:
-    """The Bolt app. Its listeners run to their end before the ack goes out, in Socket Mode and over HTTP alike.
-
-    Signatures are checked by ``bot.servers.http`` on the raw bytes: Bolt's own check logs the body of a bad request.
-    Self and bots are sorted out by ``bot.events.parse`` alone.
-    """
+    """The Bolt app. Its listeners run to their end before the ack goes out, in Socket Mode and over HTTP alike."""
 
     # No bound method: Bolt passes a value for every parameter, self included.
     async def authorized(team_id: str | None) -> AuthorizeResult | None:
@@ -183,7 +176,7 @@ def build_app(client: AsyncWebClient, authorize: Authorize) -> AsyncApp:
         signing_secret="",
         authorize=authorized,  # type: ignore[arg-type]  # None is understood, though the annotation does not say so
         process_before_response=True,  # else Bolt acknowledges first, and a process that dies loses the event
-        request_verification_enabled=False,
-        ignoring_self_events_enabled=False,
+        request_verification_enabled=False,  # it would log a bad request's body; ``bot.servers.http`` checks
+        ignoring_self_events_enabled=False,  # ``bot.events.parse`` alone sorts out self and bots
         attaching_conversation_kwargs_enabled=False,  # no listener uses what Bolt would attach
     )

@@ -77,21 +77,15 @@ def age_s(ts: str) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ThreadReader:
-    """Reads one workspace's conversations; ``own`` tells who Orion is there.
-
-    Every method raises ``DeliveryFailed`` where the thread or channel is gone, or Slack is away for too long.
-    """
+    """Reads one workspace's conversations. Raises ``DeliveryFailed``: the place is gone, or Slack away for too long."""
 
     calls: SlackCalls
-    own: Callable[[], Awaitable[Own]]
+    own: Callable[[], Awaitable[Own]]  # who Orion is there
 
     async def conversation(
         self, place: ThreadKey, *, before: str = "", after: str = "", limit: int = 200
     ) -> Conversation:
-        """The last ``limit`` messages of the conversation, oldest first, those between ``after`` and ``before`` (ts).
-
-        Slack puts the one that opened the thread before every page.
-        """
+        """The last ``limit`` messages of the conversation between ``after`` and ``before`` (ts), oldest first."""
         own = await self.own()
         ends = {"oldest": after, "latest": before, "inclusive": True}
         bounds = {name: end for name, end in ends.items() if end != ""}
@@ -100,6 +94,7 @@ class ThreadReader:
         said = [
             _said(message, own, direct=is_direct(place))
             for ts, message in read.items()
+            # Slack puts the message that opened the thread before every page.
             if not (before and sort_key(ts) >= sort_key(before))
             and not (after and sort_key(ts) <= sort_key(after))
             and string(message, "subtype") in _SPOKEN
@@ -116,10 +111,7 @@ class ThreadReader:
     async def since(
         self, place: ThreadKey, oldest: str, urgency: Urgency = "asked", *, enough: int = _PAGE * 2
     ) -> list[Mapping[str, Any]]:
-        """The conversation's messages from ``oldest`` (a ts) on as Slack has them, oldest first, with metadata.
-
-        Of a direct chat the latest page or two, of a thread its first message as well.
-        """
+        """The messages from ``oldest`` (a ts) on as Slack has them, oldest first; of a thread its first one as well."""
         # By its metadata Orion knows its own posts.
         bounds = {"oldest": oldest, "inclusive": True, "include_all_metadata": True}
         return await self._read(place, bounds, enough, urgency)

@@ -20,10 +20,7 @@ INSTALL_EVENTS: Final = ("app_uninstalled", "tokens_revoked")  # a workspace tak
 
 
 def manifest(*, url: str = "", slack_search: bool = False) -> dict[str, Any]:
-    """The manifest for Socket Mode, or for HTTP where ``url`` (``https://host``) is given.
-
-    ``slack_search`` also asks for Slack's real-time search over public channels.
-    """
+    """The manifest for Socket Mode, or for HTTP at ``url``; ``slack_search`` also asks to search public channels."""
     made = deepcopy(_MANIFEST)  # who asks next gets the file's again
     made["features"]["agent_view"]["suggested_prompts"] = [dict(prompt) for prompt in SUGGESTED_PROMPTS]
     if slack_search:

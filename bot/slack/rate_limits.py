@@ -72,14 +72,11 @@ class RateLimits:
     async def turn(
         self, method: str, arguments: Mapping[str, Any], *, patience_s: float, keeps: Keeps = "", spare: bool = False
     ) -> float:
-        """Take a call's turn, if it comes within ``patience_s``; else it is not to be made now. Seconds until then.
-
-        A caller that ``keeps`` a place and comes back, with the same call, is served at that place. A ``spare`` call
-        leaves half of what may go out at once to others.
-        """
+        """Take a call's turn, if it comes within ``patience_s``; else it is not to be made now. Seconds until then."""
         pace = PACES.get(method, _UNKNOWN)
         # Looks and readings at the pace of answers once left 83 of 130 questions of a storm unanswered.
         burst = max(1, pace.burst // 2) if spare else pace.burst
+        # Who comes back with the same call is served at the place that it kept.
         caller = f"{keeps}:{call_id(arguments)}" if keeps else ""
         wait_s = await self._ask(method, arguments, pace.interval_ms, burst, round(patience_s * 1000), caller, 0)
         if wait_s:

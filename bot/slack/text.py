@@ -18,10 +18,7 @@ _LONGEST_TEXT: Final = 40_000  # Slack's own limit for a message
 
 
 def plain_text(text: str, own_user: str = "") -> str:
-    """Slack's wire text as a person reads it: own mention stripped, links and channels plain, entities decoded.
-
-    Mentions of others stay ``<@U…>``: that is how an answer may name them again.
-    """
+    """Slack's wire text as a person reads it: own mention stripped, links and channels plain, entities decoded."""
     spoken = _TOKEN.sub(lambda token: _plain_token(token, own_user), text)
     # & comes last, or "&amp;lt;" would be decoded twice.
     for entity, character in (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")):
@@ -32,7 +29,7 @@ def plain_text(text: str, own_user: str = "") -> str:
 def _plain_token(token: re.Match[str], own_user: str) -> str:
     sigil, body, label = token[1], token[2], token[3] or ""
     if sigil == "@":
-        return "" if body == own_user else f"<@{body}>"
+        return "" if body == own_user else f"<@{body}>"  # so an answer may name others again
     if sigil == "#":
         return f"#{label}" if label else f"<#{body}>"
     if sigil == "!":

@@ -92,10 +92,7 @@ class People(KnownPeople):
         return (await self.person(team, user)).language or None
 
     async def person(self, team: str, user: str) -> Person:
-        """One person's account as this workspace sees it.
-
-        Raises ``DeliveryFailed``: Slack is away, or does not let us look (permanent).
-        """
+        """Somebody's account as seen here. Raises ``DeliveryFailed``: Slack is away, or does not let us look."""
         async with self._asking.setdefault(user, asyncio.Lock()):
             if known := await self.known(team, user):
                 return known
@@ -151,10 +148,8 @@ def read_person(user: Mapping[str, Any], team: str) -> Person:
 
 
 def reads_elsewhere(channel: Mapping[str, Any]) -> bool:
-    """Whether a ``channel`` object is shared beyond our organisation, or about to be.
-
-    ``is_shared`` alone also says so of a channel that only sister workspaces of our own organisation share.
-    """
+    """Whether a ``channel`` object is shared beyond our organisation, or about to be."""
     if channel.get("is_ext_shared") or channel.get("is_pending_ext_shared"):
         return True
+    # ``is_shared`` alone is also said of a channel that only sister workspaces of our own organisation share.
     return bool(channel.get("is_shared")) and not channel.get("is_org_shared")

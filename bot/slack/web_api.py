@@ -107,15 +107,11 @@ class SlackCalls:
         body: Mapping[str, Any],
         *,
         lease_check: LeaseCheck = no_lease,
-        look: Look | None = None,
-        maybe_posted: OnMaybePosted = _let_be,
-        fresh: bool = False,
+        look: Look | None = None,  # finds what an attempt without a reply may have done
+        maybe_posted: OnMaybePosted = _let_be,  # told at once what Slack may still carry out, also when cancelled
+        fresh: bool = False,  # nobody can have made this call before
     ) -> Reply:
-        """Calls a changing method. ``look`` finds what an attempt without a reply may have done.
-
-        ``maybe_posted`` hears of each attempt that Slack may still carry out, before the next one, also when cancelled.
-        ``fresh``: nobody can have made this call before.
-        """
+        """Calls a changing method."""
 
         async def attempt() -> Reply:
             lease_check()  # only now: the wait for a place may have been longer than the lease
