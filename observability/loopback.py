@@ -12,7 +12,7 @@ def is_loopback(url: str) -> bool:
     """Whether a URL's host is ``localhost``, a name under it, or a loopback address."""
     try:
         host = urlsplit(url).hostname or ""
-        if host == "localhost" or host.endswith(".localhost"):
+        if host == "localhost" or host.endswith(".localhost"):  # RFC 6761: this machine, whatever DNS says
             return True
         return ip_address(host).is_loopback
     except ValueError:  # half a bracket, or a name
@@ -30,6 +30,7 @@ def proxy_for(url: str) -> str | None:
         return None
     proxies = getproxies()
     general = proxies.get("all", "")
+    # A WebSocket begins as HTTP (RFC 6455). aiohttp speaks to no SOCKS proxy.
     return proxies.get(parts.scheme.replace("ws", "http"), general if general.startswith("http") else None)
 
 

@@ -186,6 +186,7 @@ class Summary(Tally):
 
 
 # KEYS day  ARGV kept for s, (counter, amount)...
+# One script, so that no day is left without its expiry when a process dies in between.
 _ADD = """
 for i = 2, #ARGV, 2 do redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1]) end
 redis.call('EXPIRE', KEYS[1], ARGV[1])
@@ -214,7 +215,7 @@ class Stats:
         """The last ``days`` days, today included. Raises ``redis.exceptions.RedisError``."""
         today = now or datetime.now(UTC)
         dates = [today - timedelta(days=back) for back in reversed(range(days))]
-        async with self._redis.pipeline(transaction=False) as pipe:
+        async with self._redis.pipeline(transaction=False) as pipe:  # reads only
             for date in dates:
                 pipe.hgetall(self.key(date))
             found = await pipe.execute()

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 from verification.claims.claims import claims as claims_of
-from verification.evidence.score import SUPPORTED
+from verification.evidence.evidence import SUPPORTED
 from verification.grounding import Grounds, ground, grounds, recite
 from verification.markup import chunks, mrkdwn
 from verification.markup.link_targets import KnownLinks, show_as_code

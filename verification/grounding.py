@@ -10,14 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from verification.checks.dates import date_findings
-from verification.checks.equations import right_results
 from verification.checks.identifiers import code_findings, identifier_findings
-from verification.checks.numbers import number_findings
+from verification.checks.numbers import number_findings, right_results
 from verification.checks.wording import quote_findings, wording_findings
 from verification.claims.small_talk import announcement_end
-from verification.evidence.evidence import Cited, Evidence, Finding
+from verification.evidence.evidence import SUPPORTED, Cited, Evidence, Finding, score
 from verification.evidence.passages import Passage, analyse
-from verification.evidence.score import SUPPORTED, score
 from verification.evidence.verbatim import is_quoted, is_recited, is_row_read_out, unwrapped
 from verification.markup.link_targets import normal
 from verification.rules.citations import Citation, citations

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from bot.evals.rows import Row, Text, read_rows, share
-from verification.evidence.score import SUPPORTED
+from verification.evidence.evidence import SUPPORTED
 from verification.grounding import ground, grounds
 from verification.types import Claim, Draft, Source
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
+# W3C Trace Context: 16 bytes in small hexadecimal digits, not all of them zero.
 _TRACE_ID: Final = re.compile("[0-9a-f]{32}")
 Result = TypeVar("Result")
 

@@ -17,6 +17,7 @@ from observability.loopback import is_loopback
 _TRACES: Final = "/api/public/otel/v1/traces"
 
 
+# Each library had a bundle of certificates of its own, and traces were lost.
 class TrustingAdapter(HTTPAdapter):
     """Requests' own adapter with the host's certificates beside its bundle, through a proxy too."""
 
@@ -38,7 +39,7 @@ def http_client(host: str, *, timeout_s: float, **options: Any) -> httpx.Client:
 def span_exporter(public_key: str, secret_key: str, host: str, *, timeout_s: float) -> OTLPSpanExporter:
     """What sends traces to ``host``, as the SDK's own exporter does."""
     session = requests.Session()
-    session.trust_env = not is_loopback(host)
+    session.trust_env = not is_loopback(host)  # a proxy would look for "localhost" on its own machine
     session.mount("https://", TrustingAdapter())
     basic = b64encode(f"{public_key}:{secret_key}".encode()).decode()
     return OTLPSpanExporter(

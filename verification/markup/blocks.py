@@ -13,22 +13,21 @@ from verification.markup import links, tables
 from verification.markup.edits import ZERO_WIDTH, Page, applied
 from verification.markup.inline import mend
 from verification.markup.scanner import QUOTE, Fence, fences
+from verification.text.lexicon import beside
 from verification.types import Dialect
 
 _COMPARISON = re.compile(r">=?\d|>=")
+# CommonMark: at most three blanks before a heading and six signs; "## Title ##" closes itself.
 _HEADING = re.compile(r"[ \t]{0,3}#{1,6}(?:[ \t]+|$)")
 _HEADING_TAIL = re.compile(r"[ \t]+#+[ \t]*$")
 _ITEM = re.compile(r"([ \t]*)(?:([-*+])|(•)|\d{1,9}[.)])[ \t]+(?=\S)")
+# GitHub's task lists, footnotes and alerts: models write them everywhere.
 _TASK = re.compile(r"\[([ xX])\](?:[ \t]+|$)")
 _NOTE = re.compile(r"[ \t]{0,3}\[(\^)(\w[\w.-]{0,40})\](:)")
 _ALERT = re.compile(r"\[!([A-Za-z]+)\][ \t]*$")
 _RULE = re.compile(r"([-*_])(?:[ \t]*\1){2,}")
 _LANGUAGE = re.compile(r"([A-Za-z][\w+#.-]{0,30})(?:[ \t]*(?:\{.*\}|[\w-]+=.*))?$")
-_LANGUAGE_NAMES = (
-    "bash sh shell zsh console python py json yaml yml toml ini sql html css js javascript ts typescript go rust java"
-    " c cpp csharp cs php ruby rb xml diff text txt plaintext markdown md dockerfile makefile graphql kotlin swift"
-)
-_LANGUAGES = frozenset(_LANGUAGE_NAMES.split())
+_LANGUAGES = frozenset(beside(__file__)["languages"].split())
 _STRUCTURAL = frozenset(">#-*+•_=[|0123456789")
 
 
@@ -91,6 +90,7 @@ class Layout:
         """Note the link or the footnote that a line defines."""
         if match := links.DEFINITION.match(self.text, line.start, line.end):
             name, url = links.key(match[1]), links.cleaned(match[3].strip("<>"))
+            # CommonMark: of two definitions the first one counts.
             self.page.references.setdefault(name, url)
             self.definitions.append((match, name, url))
         elif note := _NOTE.match(self.text, line.start, line.end):

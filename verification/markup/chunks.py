@@ -24,6 +24,7 @@ _ESCAPE = re.compile(r"&(?:amp|lt|gt);")
 _ATOM = re.compile(r"https?://[^\s<>|]+|&(?:amp|lt|gt);|\[\d[\d, ]{0,60}\]")
 _PARAGRAPH = re.compile(r"\n[ \t]*(?:\n[ \t]*)*\n")
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*[ \t]+|[。！？][」』）]*")
+# At the start of a line these would be read as a quote, a heading, a list, a table, code or an entity.
 _RISKY_START = frozenset("#>|-*+=_~`[{&")
 _BLOCKS_PER_MESSAGE = 45  # Slack takes 50; buttons and labels need some
 _CHARACTERS_PER_MESSAGE = 12_000  # Slack answers msg_blocks_too_long from about 13,200 on
@@ -103,6 +104,7 @@ def _link(number: str, url: str, dialect: Dialect) -> str:
         return f"[{number}]"
     if dialect == "mrkdwn":
         return f"<{links.safe(url)}|[{number}]>"
+    # The brackets of the number would end the label, and a parenthesis the destination.
     return f"[\\[{number}\\]]({links.safe(url).replace('(', '%28').replace(')', '%29')})"
 
 
@@ -181,6 +183,7 @@ def _code_lines(body: str, room: int) -> Iterator[str]:
         position = 0
         while position + room < len(line):
             cut = position + room
+            # The longest escape, "&amp;", has five letters.
             for escape in _ESCAPE.finditer(line, max(position + 1, cut - 4), cut + 4):
                 cut = escape.start() if escape.start() < cut < escape.end() else cut
             yield line[position:cut]

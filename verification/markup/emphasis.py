@@ -74,13 +74,13 @@ def run(text: str, start: int, end: int, *, bounds: tuple[int, int]) -> Run:
     if mark == "*":
         opens, closes = _star_flanks(before, after, weight)
     elif mark == "_":
+        # CommonMark: an underscore inside a word is part of it, so snake_case stays.
         opens = opens and not (is_latin(before) or before == "_")
         closes = closes and not (is_latin(after) or after == "_")
     return Run(start, end, mark, weight, opens, closes, intraword=is_latin(before) and is_latin(after))
 
 
 def _star_flanks(before: str, after: str, weight: int) -> tuple[bool, bool]:
-    """Whether a run of stars can open and can close."""
     if _is_operator(before, after):
         return False, False
     odd_before, odd_after = not before.isalnum(), not after.isalnum()
@@ -138,7 +138,6 @@ def _opener(text: str, stack: list[Run], waiting: dict[str, int], closer: Run) -
 
 
 def _fits(text: str, opener: Run, closer: Run) -> bool:
-    """Whether two runs of the same mark make a pair."""
     if closer.mark in "bis":
         return True
     if opener.weight != closer.weight and max(opener.weight, closer.weight) != 3:  # noqa: PLR2004 - *** is ** and *

@@ -17,6 +17,7 @@ LEAKED = re.compile(
     rf"</?(?:{'|'.join(_TAGS['leaked'].split())})(?:\s[^<>\n]*)?>|<\|[A-Za-z_]{{3,40}}\|>|</?antml:[^<>\n]*>",
     re.IGNORECASE,
 )
+# The longest name of an entity in HTML 5 has 31 letters.
 ENTITY = re.compile(r"&(?:#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6})|([A-Za-z][A-Za-z0-9]{1,31}));")
 ESCAPED = re.compile(r"&(?:amp|lt|gt);")
 _ATTRIBUTE = re.compile(r"\b(href|src|alt)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)

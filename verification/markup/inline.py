@@ -19,13 +19,13 @@ _HARMLESS = re.compile(
 )
 _TICKS = re.compile(r"`+")
 _URL_REST = re.compile(r"://[^\s<>`*\[\]\\|\"]*")
-_MAIL = re.compile(r"<([\w.+-]+@[\w-]+(?:\.[\w-]+)+)>")
+_MAIL = re.compile(r"<([\w.+-]+@[\w-]+(?:\.[\w-]+)+)>")  # CommonMark's autolinks
 _CODE_TAG = re.compile(r"<(code|kbd|tt|samp)(?:\s[^<>]*)?>([^`\n]{1,400}?)</\1>", re.IGNORECASE)
 _LITERAL_BRACKETS = re.compile(r"\\\[([^\[\]\n\\]{0,300})\\\]")
 _WINDOWS_PATH = re.compile(r"\b[A-Za-z]:\\\S*$")
 _UNSAFE_IN_LABEL = re.compile(r"[<>|\[\]\n]")
 _MARKUP = frozenset("*_~`#[]|\\-+")
-_GRAVE = "\uff40"
+_GRAVE = "\uff40"  # reads like a tick: three real ones would open a code block in Slack
 _FENCE = 3  # ticks
 
 
@@ -112,6 +112,7 @@ class Inline:
     def _markup(self, start: int) -> int:
         """A comment, a mail address or an HTML tag: where to read on, or 0 if it is none of them."""
         if self.text.startswith("<!--", start):
+            # A bounded look ahead: a thousand comments that nobody closes must stay linear.
             close = self.text.find("-->", start + 4, min(self.end, start + 4000))
             if close >= 0:
                 self.page.replace("html", start, close + 3, "")
@@ -146,7 +147,6 @@ class Inline:
         return end
 
     def _tag(self, match: re.Match[str]) -> int:
-        """Turn one HTML tag into Slack's form."""
         start, end = match.span()
         name, closing = match[2].lower(), bool(match[1])
         if name in tags.EMPHASIS and self.mrkdwn:

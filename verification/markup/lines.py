@@ -185,7 +185,6 @@ def _blocks(text: str) -> Iterator[list[TextLine]]:
 
 
 def _units(text: str, block: list[TextLine], number: int) -> Iterator[Unit]:
-    """The units of one block."""
     kind = block[0].kind
     if kind == "text" or (kind == "rule" and len(block) == 1):
         yield from _sentences(text, block[0].start, block[-1].end, number)

@@ -103,19 +103,16 @@ def links(masked: str) -> tuple[Link, ...]:
     Remembered, since several steps ask for the same text.
     """
     found = [Link(m.start(), m.end(), m[1], m[2] or "") for m in _TOKEN.finditer(masked)] if "<" in masked else []
-    rest = _without(masked, found)
+    rest = blanked(masked, [link[:2] for link in found])
     marked = [Link(m.start(), m.end(), m[2], m[1]) for m in re.finditer(_MARKDOWN, rest)] if "](" in rest else []
-    rest = _without(rest, marked)
+    rest = blanked(rest, [link[:2] for link in marked])
     bare = [_trimmed(m) for start, end in around(rest, _IN_BARE) for m in _BARE.finditer(rest, start, end)]
     return tuple(sorted([*found, *marked, *bare], key=lambda link: link.start))
 
 
-def _without(text: str, found: Iterable[Link]) -> str:
-    return blanked(text, [(link.start, link.end) for link in found])
-
-
 def _trimmed(match: re.Match[str]) -> Link:
     """A bare URL without the sentence's own punctuation; a closing bracket stays where it was opened inside."""
+    # GitHub's autolinks leave out the sentence's punctuation and unopened brackets, too.
     target = _CITED.sub("", match[0])
     while target:
         last = target[-1]
@@ -157,6 +154,7 @@ def normal(target: str) -> str:
         plain = plain.replace(entity, letter)
     scheme, colon, rest = plain.partition(":")
     if colon and not rest.startswith("//") and "." not in scheme and "/" not in scheme:
+        # mailto: and tel: name no page: what is asked for behind "?" (a subject) makes no other address.
         return f"{scheme.casefold()}:{rest.partition('?')[0].casefold()}"
     if "://" not in plain and (plain.casefold().startswith("www.") or _BARE.fullmatch(plain)):
         plain = f"https://{plain}"

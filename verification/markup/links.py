@@ -15,6 +15,7 @@ from typing import NamedTuple
 from verification.markup.edits import ESCAPES, UNESCAPED, Page
 from verification.markup.scanner import SCHEMES
 
+# CommonMark: the parentheses of a destination balance. A pattern cannot count, so two levels of them.
 _FLAT = r"(?:[^\s()<>\\]|\\[^\s])"
 _ONE = rf"(?:{_FLAT}|\({_FLAT}*+\))"
 _TWO = rf"(?:{_FLAT}|\({_ONE}*+\))"
@@ -23,6 +24,7 @@ _DESTINATION = re.compile(rf"\([ \t]*+(?:<([^<>|\n]{{0,2000}})>|({_TWO}*+)){_TIT
 _WORDS = re.compile(r"\(([^()<>\n]{1,400})\)")
 _ABSOLUTE = re.compile(rf"(?:{SCHEMES}):[^\s]+", re.IGNORECASE)
 _ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
+# CommonMark: any sign of ASCII may have a backslash before it.
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 DEFINITION = re.compile(
     r"[ \t]{0,3}\[([^\]\[\n]{1,200})\](:)[ \t]*(<[^<>\s]+>|(?:(?:" + SCHEMES + r"):|\.{0,2}/|#)\S+)"
@@ -38,7 +40,7 @@ _IMAGE = re.compile(r"(?<!(?<!\\)\\)!\Z")  # a backslash before it makes the sig
 _TARGET_SIGN = re.compile(r"[:/.#]")
 _LINE_END_OR_PIPE = re.compile(r"[ \t]*\n[ \t]*|\|")
 _LABEL_LIMIT = 2000  # letters: what is longer in brackets is no label, and noise stays linear
-_PIPE = "\u2223"
+_PIPE = "\u2223"  # looks like the pipe that parts address and label in Slack's token
 
 
 class Destination(NamedTuple):
@@ -75,6 +77,7 @@ def safe(url: str) -> str:
 
 def key(label: str) -> str:
     """A reference's name as definitions are looked up: case and inner white space do not count."""
+    # CommonMark: labels are compared case-folded, any white space as one blank.
     return " ".join(label.split()).casefold()
 
 

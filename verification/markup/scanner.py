@@ -14,18 +14,20 @@ from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
 SCHEMES = "https?|ftps?|sftp|mailto|tel|sms|slack|ssh|vscode|message"
+# Slack's own tokens: people (U, W), bots (B), channels (C, D, G), calls, groups, dates, and links.
 TOKEN = re.compile(
     r"<(?:@[UWB][A-Z0-9]+|#[CDG][A-Z0-9]+|!(?:here|channel|everyone|group)\b|!subteam\^[A-Z0-9]+|!date\^[^<>|\n]+"
     rf"|(?:{SCHEMES}):[^<>|\s]+)(?:\|[^<>\n]*)?>",
     re.IGNORECASE,
 )
 QUOTE = re.compile(r"[ \t]*(?=>)(?:>[ \t]?)+")
-_RUN = re.compile(r"`{3,}|~{3,}")
+_RUN = re.compile(r"`{3,}|~{3,}")  # CommonMark: three or more of either sign
+# CommonMark: an item may begin with at most nine digits, or a browser could not count on.
 _PREFIX = re.compile(r"[ \t]*+((?:>[ \t]?+)*+)[ \t]*+((?:[-*+•]|\d{1,9}[.)])[ \t]++)?+")
 _CLOSER = re.compile(r"(`{3,}|~{3,})[ \t\r]*$", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z][\w+#.-]{0,20}")
 _NOT_QUOTED = re.compile(r"^(?![ \t]*>)", re.MULTILINE)
-_TRIES = 4
+_TRIES = 4  # a fence that nobody closes looks ahead in bounded steps
 _NEAR = 2000  # how far ticks in mid-line look for their partner: farther is two mentions, and noise stays linear
 _REMEMBERED = 50_000  # characters: longer texts may have more segments than are worth keeping
 _TICKS_OR_NEWLINE = re.compile(r"`+|\n")
@@ -114,6 +116,7 @@ def _at_line_start(text: str, match: re.Match[str], line_start: int) -> Fence | 
     prefix = _PREFIX.fullmatch(text, line_start, match.start())
     eol = _line_end(text, match.end())
     info = text[match.end() : eol].strip()
+    # CommonMark: behind back-ticks that open a fence stand none, else they are inline code.
     if not prefix or (match[0][0] == "`" and "`" in info):
         return None
     quoted, marker = bool(prefix[1]), bool(prefix[2])
@@ -154,6 +157,7 @@ def _closing(text: str, opening: Opening, body: int, limit: int) -> tuple[int, i
     while (match := _CLOSER.search(text, position, limit)) and seen < _TRIES:
         line = max(text.rfind("\n", before, match.start()) + 1, before)
         before, position = line, match.end()
+        # CommonMark: a fence is closed by the same sign, no fewer of them.
         if match[1][0] != opening.ticks[0] or len(match[1]) < len(opening.ticks):
             continue
         if not text[line : match.start()].strip(" \t>" if opening.quoted else " \t"):

@@ -59,7 +59,7 @@ def flat(text: str) -> str:
 
 def unmarked(text: str) -> str:
     """Text without Slack's emphasis marks and zero-width joins."""
-    for _ in range(3):
+    for _ in range(3):  # bold, italics and strike, one inside the other
         if "*" not in text and "_" not in text and "~" not in text:
             break
         text = _MARKS.sub(r"\2", text)
@@ -72,7 +72,7 @@ def width(text: str) -> int:
         return len(text)
     from wcwidth import wcswidth  # noqa: PLC0415 - a tenth of each start, for tables that are not in ASCII
 
-    columns = wcswidth(text)
+    columns = wcswidth(text)  # wide letters take two columns (Unicode, UAX 11)
     return columns if columns >= 0 else len(text)
 
 

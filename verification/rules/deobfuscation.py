@@ -17,7 +17,9 @@ from typing import Final
 _UNSEEN: Final = re.compile(
     "[\u00ad\u034f\u061c\u115f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]"
 )
+# Unicode's tag block: all of ASCII once more, and no font shows it.
 _TAGS: Final = re.compile("[\U000e0020-\U000e007e]+")
+# Right-to-left override and isolate, up to the sign that ends them.
 _BACKWARDS: Final = re.compile("[\u202e\u2067]([^\u202c\u2069\n]{4,4000})")
 _ENTITY: Final = re.compile(r"&#x?[0-9a-f]{1,6};", re.IGNORECASE)
 _SPACED: Final = re.compile(r"(?<!\S)(?:\S {1,3}){10,2000}\S(?!\S)")
@@ -105,6 +107,7 @@ def _decoded(text: str) -> Iterator[str]:
 
 
 def _plain_of(encoded: str) -> str:
+    # RFC 4648 has a second alphabet, for URLs.
     bare = encoded.rstrip("=").replace("-", "+").replace("_", "/")
     try:
         plain = base64.b64decode(f"{bare}==").decode()  # more padding than is needed does no harm

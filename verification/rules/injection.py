@@ -106,6 +106,7 @@ def no_injection(reading: Reading) -> tuple[Violation, ...]:
 def orders_in(sources: Sequence[Source]) -> tuple[tuple[Order, ...], ...]:
     """For each source the orders that its title and text give."""
     texts = tuple(f"{source.title}\n{source.text}" for source in sources)
+    # Each source by itself: many encoded words in one hid an order in another.
     return tuple(map(_all_orders, texts)) if _one_may_order(texts) else ((),) * len(texts)
 
 
@@ -130,6 +131,7 @@ def title_to_show(source: Source) -> str:
     Where nothing else is left, the host of its address, or an ellipsis.
     """
     parts = source.title.split(_LEVEL)
+    # A refusal listed an order as the section that it had found.
     kept = [part for part in parts if not any(order.hostile for order in _all_orders(part))]
     return _LEVEL.join(kept) or _host(source.url) or "…"
 

@@ -14,6 +14,7 @@ from verification.types import Reading, Violation
 _TOKEN: Final = re.compile(
     r"<!(?:(?:here|channel|everyone)(?:\|[^<>\n]{0,80})?|subteam\^[^<>\n]{0,120})>|<@([A-Z0-9]{2,32}|[uw][a-z0-9]{7,31})(?:\|[^<>\n]{0,80})?>"
 )
+# Where a text is parsed (parse=full, link_names) Slack makes a call of the plain word, too.
 _PLAIN: Final = re.compile(
     r"(?<![A-Za-z0-9_@/.&#+-])@(?:here|channel|everyone)(?![A-Za-z0-9_/@-]|\.[A-Za-z0-9])", re.IGNORECASE
 )
@@ -27,27 +28,25 @@ def no_broadcast(reading: Reading) -> tuple[Violation, ...]:
     spans |= {match.span() for match in _LOOSE.finditer(reading.prose)}
     if "@" in reading.prose:
         spans |= {match.span() for match in _PLAIN.finditer(reading.prose)}
-    found = [_violation(reading, span) for span in sorted(spans)]
-    if not found and any(_is_foreign(match, reading) for chunk in reading.chunks for match in _TOKEN.finditer(chunk)):
-        found = [_violation(reading, (0, len(reading.text)))]
-    # In a table that was set as code nobody is called any more; the model meant to, all the same.
-    written = reading.draft.text
-    tabled = reading.draft.repair and "|" in written and ("@" in written or "<" in written)
-    if not found and tabled and _calls(prose(written), reading):
-        found = [_violation(reading, (0, len(reading.text)))]
-    return tuple(found)
+    if not spans and (_calls_in_chunks(reading) or _called_in_a_table(reading)):
+        spans = {(0, len(reading.text))}
+    detail = "This would notify people whom the question did not name."
+    return tuple(reading.violation("no_broadcast", span, detail, _REMEDY) for span in sorted(spans))
 
 
-def _calls(written: str, reading: Reading) -> bool:
-    """Whether a text calls anybody outside its code."""
+def _calls_in_chunks(reading: Reading) -> bool:
+    return any(_is_foreign(match, reading) for chunk in reading.chunks for match in _TOKEN.finditer(chunk))
+
+
+def _called_in_a_table(reading: Reading) -> bool:
+    """In a table that was set as code nobody is called any more; the model meant to, all the same."""
+    text = reading.draft.text
+    if not (reading.draft.repair and "|" in text and ("@" in text or "<" in text)):
+        return False
+    written = prose(text)
     foreign = any(_is_foreign(match, reading) for match in _TOKEN.finditer(written))
     return foreign or bool(_LOOSE.search(written) or _PLAIN.search(written))
 
 
 def _is_foreign(match: re.Match[str], reading: Reading) -> bool:
     return not match[1] or match[1] not in reading.draft.mentions
-
-
-def _violation(reading: Reading, span: tuple[int, int]) -> Violation:
-    detail = "This would notify people whom the question did not name."
-    return reading.violation("no_broadcast", span, detail, _REMEDY)

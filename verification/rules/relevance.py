@@ -83,7 +83,6 @@ Told = list[tuple[Claim, str]]
 
 
 def _repeated(reading: Reading, told: Told) -> Iterator[Violation]:
-    """Sentences that say word for word what an earlier one said."""
     seen: set[str] = set()
     for claim, text in told:
         words = " ".join(_WORD.findall(text.casefold()))

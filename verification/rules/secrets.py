@@ -53,6 +53,7 @@ _NO_PASSWORD: Final = re.compile(
 _SHOWN: Final = 4
 _RUN: Final = 50
 """Letters of a run that count as repeated: about sixty characters with their spaces."""
+# Marks and letters that nobody sees: a token that was split by one passed.
 _HIDING: Final = re.compile("[*`\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]+")
 _SPACE_AND_MARKUP: Final = re.compile(r"[\s*_`~>#\"'“”]+")
 _CITED: Final = re.compile(r"\[[0-9, ]{1,12}\]")

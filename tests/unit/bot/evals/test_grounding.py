@@ -10,7 +10,7 @@ import pytest
 
 from bot.errors import WrongUse
 from bot.evals.grounding import evaluate
-from verification.evidence.score import SUPPORTED
+from verification.evidence.evidence import SUPPORTED
 
 SOURCE = "Backups are kept for 30 days and the job runs nightly."
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from verification.evidence.evidence import Cited, Evidence, Finding, Kind
+from verification.evidence.evidence import Cited, Evidence, Finding, Kind, score
 from verification.evidence.passages import analyse
-from verification.evidence.score import score
 
 SOURCE = (
     "Backups are kept for thirty days in the cellar of the old library. The keeper of the archive looks after them, "
