@@ -170,10 +170,7 @@ class _Repeats(logging.Filter):
 
 
 class _LibraryFormatter(logging.Formatter):
-    """A library's record as an event: where it was logged, and its text only in debug.
-
-    With its arguments apart, the text is a constant of the library's source and may be shown.
-    """
+    """A library's record as an event: where it was logged, and its text only in debug."""
 
     def __init__(self, processors: Sequence[Processor], *, debug: bool) -> None:
         super().__init__()
@@ -189,7 +186,7 @@ class _LibraryFormatter(logging.Formatter):
             "text_length": len(text),
             "exc_info": record.exc_info,
         }
-        if record.args and isinstance(record.msg, str):
+        if record.args and isinstance(record.msg, str):  # then it is a constant of the library's source
             event["template"] = record.msg
         if note := _NOTES.get(record.name.partition(".")[0]):
             event["note"] = note

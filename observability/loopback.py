@@ -20,11 +20,8 @@ def is_loopback(url: str) -> bool:
 
 
 def proxy_for(url: str) -> str | None:
-    """The host's proxy for a URL, also of a WebSocket, its exceptions (``NO_PROXY``) honoured; never for loopback.
-
-    aiohttp's own ``trust_env`` knows neither loopback nor ``ALL_PROXY``, and reads the environment in a thread, each
-    time.
-    """
+    """The host's proxy for a URL, also of a WebSocket, its exceptions (``NO_PROXY``) honoured; never for loopback."""
+    # aiohttp's own trust_env knows neither loopback nor ALL_PROXY, and reads the environment in a thread each time.
     parts = urlsplit(url)
     if is_loopback(url) or proxy_bypass(parts.hostname or ""):
         return None
@@ -35,8 +32,6 @@ def proxy_for(url: str) -> str | None:
 
 
 def trusted_at(url: str) -> ssl.SSLContext | bool:
-    """What a client of ``url`` verifies certificates by: the host's, by itself.
-
-    A client that must not see the environment's proxies does not see its ``SSL_CERT_FILE`` either; this one does.
-    """
+    """What a client of ``url`` verifies certificates by: the host's, by itself."""
+    # A client that must not see the environment's proxies does not see its SSL_CERT_FILE either; this one does.
     return ssl.create_default_context() if url.startswith("https:") and is_loopback(url) else True

@@ -30,14 +30,12 @@ VERIFIER_KEY = "orion:verifier"
 class TurnFigures:
     """What one turn came to. ``outcome`` and ``reason`` are the outcome's name and, of a failed one, its reason.
 
-    An answer without sources, such as a greeting, is ``unsourced``.
-
     ``errors`` are the numbers of error-level violations of each attempt, in order; ``failed_rules`` the rules of them,
     once an attempt. ``repaired`` is set when the text that counted had been mended. ``usage`` counts calls and tokens.
     ``channel`` is an id or ``direct``; ``tokens`` are those of each model: prompt, of these cached, completion.
     """
 
-    outcome: str
+    outcome: str  # of an answer without sources, such as a greeting, ``unsourced``
     reason: str = ""
     errors: tuple[int, ...] = ()
     failed_rules: tuple[str, ...] = ()

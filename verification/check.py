@@ -46,13 +46,10 @@ OnCrash = Callable[[RuleName, Exception], None]
 
 
 def _form(reading: Reading) -> Found:
-    """The form rules on the text and on each chunk; what only a chunk shows is placed in the text by its words.
-
-    A repaired text whose chunks are right is right itself: what is sent are the chunks.
-    """
+    """The form rules on the text and on each chunk; what only a chunk shows is placed in the text by its words."""
     dialect, limit = reading.draft.dialect, CHUNK_LIMITS[reading.draft.dialect]
     in_chunks = [each for chunk in reading.chunks for each in form.violations(chunk, dialect, limit=limit)]
-    if reading.draft.repair and reading.chunks and not in_chunks:
+    if reading.draft.repair and reading.chunks and not in_chunks:  # they are what is sent: then the text is right, too
         return tuple(_placed(each, reading.text) for each in form.leaked_tags(reading.draft.text))
     in_text = form.violations(reading.text, dialect, limit=0)
     known = {(each.rule, each.words) for each in in_text}

@@ -49,13 +49,10 @@ class Grounds:
         return tuple(number for number in dict.fromkeys(numbers) if number in self.sources)
 
     def read(self, claim: Claim) -> Passage:
-        """The claim read; where neither it nor the answer tells its language, that of what it cites is taken.
-
-        "Short answer:" before it is blanked out: no source has these words, and every offset stays.
-        """
+        """The claim read; where neither it nor the answer tells its language, that of what it cites is taken."""
         cited = [self.sources[number].passage for number in self.real(claim.cited)]
         language = detect(claim.text) or detect(self.said[0]) or _shared(claim.text, cited) or detect(self.said[1])
-        lead = announcement_end(claim.text)
+        lead = announcement_end(claim.text)  # "Short answer:" stands in no source; blanked out, every offset stays
         return analyse(" " * lead + claim.text[lead:], language or next((passage.language for passage in cited), None))
 
     def quotes(self, evidence: Evidence) -> bool:

@@ -13,7 +13,7 @@ from agent.packing import packed, unpacked
 from agent.thread.conversation import Question
 from agent.tools.builtin.slack_search import SLACK_SEARCH, permalinks_only
 from agent.turn.events import Done, ModelEnd, ModelStart, ToolEnd, ToolStart, TurnEvent, Verification, key_of
-from verification.evidence.marked import Marked, borne_out_by, without_citations
+from verification.evidence.verbatim import Marked, borne_out_by, without_citations
 from verification.types import Answer, Claim, Repair, Verdict, Violation
 
 if TYPE_CHECKING:  # `orion ask` records a turn and has no Redis: its client takes a tenth of a second to import

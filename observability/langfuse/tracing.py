@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import wraps
@@ -213,12 +213,9 @@ class TurnTrace:
 
     @walled
     def end(self, *, outcome: str, reason: str = "", answer: str = "") -> None:
-        """The turn is over; what is still open is closed. ``verify_pass`` stays unset where nothing was judged.
-
-        Only the first end counts.
-        """
+        """The turn is over; what is still open is closed. ``verify_pass`` stays unset where nothing was judged."""
         root, self._root = self._root, None
-        if root is None:
+        if root is None:  # only the first end counts
             return
         for observation in (*self._tools.values(), *filter(None, self._generations.values())):
             observation.end()
@@ -241,18 +238,16 @@ class TurnTrace:
         with self._propagated():
             return self._root.start_observation(**facts)
 
-    @contextmanager
-    def _propagated(self) -> Iterator[None]:
+    def _propagated(self) -> AbstractContextManager[Any]:
         from langfuse import propagate_attributes  # noqa: PLC0415 (loaded by whoever opened the client)
 
-        with propagate_attributes(
+        return propagate_attributes(
             session_id=self._session,
             user_id=self._user,
             trace_name=NAME,
             version=self._tracer.version or None,
             tags=[self._tracer.tag],
-        ):
-            yield
+        )
 
     def _score(
         self, name: str, value: float | str, kind: str, *, part: str = "", observation: str | None = None

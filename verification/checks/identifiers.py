@@ -176,11 +176,7 @@ def _stands(said: str, folded: str, urls: frozenset[str]) -> bool:
 
 
 def _unknown(text: str, folded: str, known: set[str]) -> tuple[str, ...]:
-    """The names and numbers of the code that stand nowhere.
-
-    The common words of shells and languages, placeholders, variables of the code itself and the words of its comments
-    need not stand anywhere.
-    """
+    """The names and numbers of the code that stand nowhere."""
     found: dict[str, None] = {}
     own = set(_VARIABLE.findall(text))
     bare = _COMMENT.sub(lambda match: " ".join(_NUMBER.findall(match[0])), _FILLABLE.sub(" ", text))

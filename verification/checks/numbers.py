@@ -21,7 +21,7 @@ from verification.values.numbers import ORDINALS, Quantity
 from verification.values.units import UNITS, rate_end
 
 _COUNTED = 5  # "the two", "three ways": the source lists what is counted and names no number
-_SPEAKS_OF_IT = 0.5  # below it the next draft would copy the number of something else
+_SPEAKS_OF_IT = 0.5  # below it the next draft wrote the 400 of a table of codes for 900 requests
 _NEAR = 3  # sentences
 _YEAR, _LEAST_YEAR, _NOON = UNITS["年"], 1000, 12
 # A colon divides only between blanks: "10:30" and "Price: 5" were read as divisions.
@@ -139,10 +139,7 @@ def _instead(quantity: Quantity, evidence: Evidence) -> tuple[Hit, Quantity] | N
 
 
 def _is_told_of_it(quantity: Quantity, hit: Hit, other: Quantity) -> bool:
-    """Whether a number may be named as the right one: it says what it is of, or its sentence speaks of the claim's.
-
-    The 400 of a table of codes in place of 900 requests would make a wrong answer of the next draft too.
-    """
+    """Whether a number may be named as the right one: it says what it is of, or its sentence speaks of the claim's."""
     return bool(other.unit) or other.noun == quantity.noun or hit.share >= _SPEAKS_OF_IT
 
 

@@ -159,10 +159,8 @@ def _is_surely_another(evidence: Evidence, hit: Hit, names: frozenset[str], run:
 
 
 def _turned(evidence: Evidence, hit: Hit) -> Iterator[Finding]:
-    """A negation that only one of two sentences has which share all other words, in their order.
-
-    "May not cost more than 140" is "up to 140": beside a bound a negation tells nothing.
-    """
+    """A negation that only one of two sentences has which share all other words, in their order."""
+    # "May not cost more than 140" is "up to 140": beside a bound a negation tells nothing.
     if evidence.claim.language in UNPARTED or any(
         quantity.bound not in {"", "~"} for quantity in (*evidence.claim.quantities, *hit.passage.quantities)
     ):

@@ -98,12 +98,10 @@ class Hit(NamedTuple):
         return self.passage.terms if told else terms(self.text, told)
 
 
+# No slots: the ranking is cached.
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """A claim, the sources it cites, what is known without any source, and the context: it excuses, it proves nothing.
-
-    No slots: the ranking is cached.
-    """
+    """A claim, the sources it cites, what is known without any, and the context: it excuses, it proves nothing."""
 
     claim: Passage
     cited: tuple[Cited, ...]

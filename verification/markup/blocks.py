@@ -339,27 +339,23 @@ class Layout:
 def _mended(text: str, fence: Fence, dialect: Dialect) -> str:
     """A fence in the form that Slack shows: three ticks, no language, closed, on lines of its own.
 
-    The bytes of the code stay, but for quote marks and the indentation of the fence. Three ticks inside the code would
-    end the block in Slack, so a zero-width space parts them.
+    The bytes of the code stay, but for quote marks and the indentation of the fence.
     """
     if fence.inline and dialect == "mrkdwn" and fence.info.lower() not in _LANGUAGES:
         return text[fence.start : fence.end]
     body = _code(text, fence)
     ticks, info = fence.ticks, fence.info
     if dialect == "mrkdwn":
-        if info and not ((body or fence.closed) and _is_language(fence)):
+        # Where the code may begin behind the ticks, only a known language is one.
+        is_language = fence.info.lower() in _LANGUAGES if fence.inline else _LANGUAGE.fullmatch(info)
+        if info and not ((body or fence.closed) and is_language):
             body = info + ("\n" + body if body else "")
         ticks, info = "```", ""
-        body = body.replace("```", f"``{ZERO_WIDTH}`")
+        body = body.replace("```", f"``{ZERO_WIDTH}`")  # three ticks inside would end the block in Slack
     form = f"{ticks}{info}\n{body}\n{ticks}" if body else f"{ticks}{info}\n{ticks}"
     before = text[fence.start - 1] if fence.start else "\n"
     after = text[fence.end] if fence.end < len(text) else "\n"
     return ("" if before == "\n" else "\n") + form + ("" if after == "\n" else "\n")
-
-
-def _is_language(fence: Fence) -> bool:
-    """Whether the words behind the ticks name a language; where the code may begin there, only a known one does."""
-    return fence.info.lower() in _LANGUAGES if fence.inline else bool(_LANGUAGE.fullmatch(fence.info))
 
 
 def _code(text: str, fence: Fence) -> str:

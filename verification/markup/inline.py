@@ -72,10 +72,7 @@ class Inline:
                 self.page.replace("html", run.start, run.end, "")
 
     def code(self, match: re.Match[str]) -> int:
-        """Step over inline code. Slack knows one tick or three: doubled ones become single where the code has none.
-
-        Unmatched runs of three would open a block in Slack.
-        """
+        """Step over inline code. Slack knows one tick or three: doubled ones become single where the code has none."""
         ticks = _TICKS.match(self.text, match.start(), self.end)
         start, end = match.start(), ticks.end() if ticks else match.end()
         if self.spans is None:
@@ -83,7 +80,7 @@ class Inline:
         size = end - start
         close = self.spans.end_of(start, size)
         if close < 0:
-            if size >= _FENCE and self.mrkdwn:
+            if size >= _FENCE and self.mrkdwn:  # Slack would open a block
                 self.page.replace("fence", start, end, _GRAVE * size)
             return end
         self.brackets.codes.append((start, close))

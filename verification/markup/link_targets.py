@@ -96,12 +96,9 @@ class KnownLinks:
         return "resolves" if key.startswith(("mailto:", "tel:")) or _host(key) in self.hosts else "as_code"
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=64)  # several steps ask for the same text
 def links(masked: str) -> tuple[Link, ...]:
-    """The links of a text whose code is blanked out, in order, none inside another.
-
-    Remembered, since several steps ask for the same text.
-    """
+    """The links of a text whose code is blanked out, in order, none inside another."""
     found = [Link(m.start(), m.end(), m[1], m[2] or "") for m in _TOKEN.finditer(masked)] if "<" in masked else []
     rest = blanked(masked, [link[:2] for link in found])
     marked = [Link(m.start(), m.end(), m[2], m[1]) for m in re.finditer(_MARKDOWN, rest)] if "](" in rest else []
@@ -145,10 +142,7 @@ _ADDRESS: Final = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1
 
 @lru_cache(maxsize=1024)
 def normal(target: str) -> str:
-    """A target in the one spelling that is compared: entities decoded, scheme and host lower case, no last slash.
-
-    ``http`` and ``https`` are one: a page is the same page over either.
-    """
+    """A target in the one spelling that is compared: entities decoded, scheme and host lower case, no last slash."""
     plain = target.strip()
     for entity, letter in _ENTITIES:
         plain = plain.replace(entity, letter)
@@ -162,7 +156,7 @@ def normal(target: str) -> str:
     host, slash, path = _HOST_AND_PATH.findall(rest)[0] if slashes else ("", "", plain)
     # RFC 3986, 6.2: the case of scheme and host and a default port make no other address.
     host = host.casefold().removesuffix(_DEFAULT_PORTS.get(scheme.casefold(), "\0"))
-    secure = "https" if scheme.casefold() == "http" else scheme.casefold()
+    secure = "https" if scheme.casefold() == "http" else scheme.casefold()  # the same page over either
     return f"{secure}://{host}{slash}{unquote(path)}".rstrip("/") if slashes else unquote(plain)
 
 

@@ -22,7 +22,7 @@ TOKEN = re.compile(
 )
 QUOTE = re.compile(r"[ \t]*(?=>)(?:>[ \t]?)+")
 _RUN = re.compile(r"`{3,}|~{3,}")  # CommonMark: three or more of either sign
-# CommonMark: an item may begin with at most nine digits, or a browser could not count on.
+# CommonMark: at most nine digits begin an item, for more overflow in some browsers.
 _PREFIX = re.compile(r"[ \t]*+((?:>[ \t]?+)*+)[ \t]*+((?:[-*+•]|\d{1,9}[.)])[ \t]++)?+")
 _CLOSER = re.compile(r"(`{3,}|~{3,})[ \t\r]*$", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z][\w+#.-]{0,20}")
@@ -194,10 +194,7 @@ def _line_end(text: str, position: int) -> int:
 
 
 def segments(text: str) -> tuple[Segment, ...]:
-    """The whole text as fences, inline code, ``<…>`` tokens and the text between them.
-
-    Remembered for texts of a usual length: several steps ask for the same one.
-    """
+    """The whole text as fences, inline code, ``<…>`` tokens and the text between them."""
     return _remembered(text) if len(text) <= _REMEMBERED else _scanned(text)
 
 
@@ -239,12 +236,9 @@ def _inline(text: str, start: int, end: int) -> Iterator[Segment]:
 _NOT_NEWLINE: Final = re.compile(r"[^\n]")
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=16)  # several steps ask for the same text
 def prose(text: str) -> str:
-    """The text with fences and inline code blanked out by spaces: same length, same line ends.
-
-    Remembered, since several steps ask for the same text.
-    """
+    """The text with fences and inline code blanked out by spaces: same length, same line ends."""
     pieces = [
         _NOT_NEWLINE.sub(" ", text[start:end]) if kind in {"fence", "code"} else text[start:end]
         for kind, start, end in segments(text)

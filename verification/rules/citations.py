@@ -67,16 +67,13 @@ def _ids(inside: str) -> Iterator[int]:
 
 
 def normalise(text: str, sources: tuple[Source, ...]) -> tuple[str, tuple[Repair, ...]]:
-    """The text with each citation as ``[n][m]``, those written as links to their source included.
-
-    A line that names its source by a link alone gets the number behind the link: nothing seen is lost.
-    """
+    """The text with each citation as ``[n][m]``, those written as links to their source included."""
     masked = prose(text)
     by_id = {source.id: normal(source.url) for source in sources} if links(masked) else {}
     changes = [
         Edit(link.start, link.end, f"[{cited}]") for link in links(masked) if (cited := _as_citation(link, by_id))
     ]
-    changes += _linked_only(masked, by_id)
+    changes += _linked_only(masked, by_id)  # behind the link: nothing that is seen is lost
     for start, end, ids in _shown(masked):
         plain = "".join(f"[{number}]" for number in dict.fromkeys(ids))
         if NOWHERE not in ids and text[start:end] != plain:

@@ -126,10 +126,7 @@ def _all_orders(text: str) -> tuple[Order, ...]:
 
 
 def title_to_show(source: Source) -> str:
-    """The source's title without the headings in it that order the assistant something: a name is read as well.
-
-    Where nothing else is left, the host of its address, or an ellipsis.
-    """
+    """The source's title without the headings in it that order the assistant something: a name is read as well."""
     parts = source.title.split(_LEVEL)
     # A refusal listed an order as the section that it had found.
     kept = [part for part in parts if not any(order.hostile for order in _all_orders(part))]
@@ -154,10 +151,7 @@ def _orders(text: str) -> tuple[Order, ...]:
 
 
 def _may_order(text: str) -> bool:
-    """Whether the text has a word that each sign of an order needs: most texts have none, and this is fast to tell.
-
-    Whoever adds to the signs adds to the lists (a test compares the two).
-    """
+    """Whether the text has a word that each sign of an order needs: most texts have none, and this is fast to tell."""
     folded = folded_as_matched(text)
     if not text.isascii():
         unparted = chain.from_iterable(words("order_hints")[language] for language in UNPARTED)
@@ -169,6 +163,7 @@ def _may_order(text: str) -> bool:
         return any(not said.isdisjoint(all_words(key)) for key in keys)
 
     return (
+        # Whoever adds to the signs adds to the lists: a test compares the two.
         (holds("replying") and holds("precisely"))
         or (holds("adding") and any(part in folded for part in all_words("parts")))
         or (holds("saying") and holds("machines", "answering"))
@@ -294,15 +289,12 @@ def _says(said: str, words: str, each: frozenset[str]) -> bool:
 
 
 def _linked(reading: Reading, orders: list[Order]) -> Iterator[tuple[int, int]]:
-    """The links an order wants shown: anywhere, or, where it may be meant for people, on a line of their own.
-
-    An address in code can be read and copied, and so can a bare host: both count.
-    """
+    """The links an order wants shown: anywhere, or, where it may be meant for people, on a line of their own."""
     hostile = {target for order in orders if order.hostile for target in order.targets()}
     human = {target for order in orders for target in order.targets()} - hostile
     if not hostile and not human:
         return
-    shown = reading.text.replace("`", " ")
+    shown = reading.text.replace("`", " ")  # an address in code can be read and copied, and so can a bare host
     for link in links(shown):
         target = normal(link.target)
         line = reading.text[reading.text.rfind("\n", 0, link.start) + 1 : link.start]

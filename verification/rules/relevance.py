@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from verification.rules.citations import cited_sources
@@ -78,11 +78,7 @@ def coherent(reading: Reading) -> tuple[Violation, ...]:
     )
 
 
-Told = list[tuple[Claim, str]]
-"""The claims, each with its words without citations."""
-
-
-def _repeated(reading: Reading, told: Told) -> Iterator[Violation]:
+def _repeated(reading: Reading, told: Sequence[tuple[Claim, str]]) -> Iterator[Violation]:
     seen: set[str] = set()
     for claim, text in told:
         words = " ".join(_WORD.findall(text.casefold()))
@@ -106,7 +102,7 @@ def _broken_off(reading: Reading) -> Iterator[Violation]:
         yield reading.warning("coherent", span, "The answer breaks off here.", "Finish the sentence, or end before it.")
 
 
-def _contradictions(reading: Reading, told: Told) -> Iterator[Violation]:
+def _contradictions(reading: Reading, told: Sequence[tuple[Claim, str]]) -> Iterator[Violation]:
     """Two sentences of the same words whose one figure differs."""
     said: dict[str, set[str]] = defaultdict(set)
     for claim, text in told:

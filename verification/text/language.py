@@ -38,12 +38,9 @@ _BEGINNING: Final = 500
 _ALONE_SHARE: Final = 0.2
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=256)  # a source is asked about for every claim that cites it
 def detect(text: str) -> str | None:
-    """One of ``en de fr es id ja zh``, or None when it is another language or cannot be told.
-
-    Remembered, since a source is asked about for every claim that cites it.
-    """
+    """One of ``en de fr es id ja zh``, or None when it is another language or cannot be told."""
     if len(text) > 2 * _BEGINNING:
         told = _told(text[:_BEGINNING], sure=True)
         if told:
@@ -99,17 +96,14 @@ def _speaking() -> dict[str, tuple[str, ...]]:
 
 
 def _by_words(sample: str, *, short: bool, margin: float) -> str | None:
-    """The language whose function words clearly lead; a decoy that leads or comes close means None.
-
-    A short text must consist of them by half, and no other language may have half as many.
-    """
+    """The language whose function words clearly lead; a decoy that leads or comes close means None."""
     said = _WORD.findall(sample)
     scores = _scores(said, sample)
     best = max(scores, key=scores.__getitem__)
     led, second = scores.pop(best), max(scores.values())
     if best in entries("others") or led < max(1.0, 0.12 * len(said)):
         return None
-    if short:
+    if short:  # by half it must consist of them, and no other language may have half as many
         clear = led >= max(2.0, len(said) / 2) and second <= led / 2
         return best if clear else None
     alone = second == 0 and led >= _ALONE_SHARE * len(said)

@@ -56,10 +56,8 @@ def denies(word: str, language: str | None) -> bool:
 
 @cache
 def compiled(pattern: str) -> re.Pattern[str]:
-    """The pattern with each ``{key}`` replaced by what the languages hold under it; letter case does not count.
-
-    Compiled when it is first used: together these patterns would double the time that an import takes.
-    """
+    """The pattern with each ``{key}`` replaced by what the languages hold under it; letter case does not count."""
+    # Compiled when it is first used: together these patterns would double the time that an import takes.
     return re.compile(_filled(pattern), re.IGNORECASE)
 
 

@@ -84,10 +84,7 @@ def _folded(text: str) -> Iterator[str]:
 
 
 class _Stems(dict[str, str]):
-    """The stems of words as they are written, in one language: looked up ten thousand times in one answer.
-
-    All is forgotten when it has grown large, so that it stays bounded.
-    """
+    """The stems of words as they are written, in one language: looked up ten thousand times in one answer."""
 
     def __init__(self, language: str | None) -> None:
         super().__init__()
