@@ -28,11 +28,8 @@ _MODEL: Final = frozenset({"OPENAI_BASE_URL"})
 async def examine(
     settings: Settings, *, faults: Mapping[str, str] | None = None, within_s: float = ANSWERS_WITHIN_S
 ) -> list[Check]:
-    """Every check, in the order in which a message meets the parts. ``within_s`` bounds each wait for somebody else.
-
-    ``faults`` say what is wrong with variables that cannot be used: what depends on one of them is not looked at.
-    """
-    wrong = faults or {}
+    """Every check, in the order in which a message meets the parts. ``within_s`` bounds each wait for somebody else."""
+    wrong = faults or {}  # variables that cannot be used: what depends on one of them is not looked at
     lines = (
         CheckLine("Slack", checks.bot_token, _SLACK),
         CheckLine("Slack events", checks.events, _SLACK),

@@ -38,11 +38,7 @@ def compare_files(before: Path, after: Path) -> list[dict[str, Any]]:
 
 
 def compare(before: Report, after: Report) -> dict[str, Any]:
-    """Two reports on one file, as ``orion eval compare --json`` prints it. Raises ``WrongUse`` for two measurements.
-
-    Rows are told by their ids, with what became of them where that is known; reports that name none have only figures,
-    and those decide. How fast the machine was decides nothing.
-    """
+    """Two reports on one file, as ``orion eval compare --json`` prints it. Raises ``WrongUse`` for two measurements."""
     _same_measurement(before, after)
     figures, earlier = _changes("", before, after), before.get("kinds") or {}
     for kind, later in (after.get("kinds") or {}).items():
@@ -52,6 +48,7 @@ def compare(before: Report, after: Report) -> dict[str, Any]:
     if any(name in after for name in _ROWS_THAT_WENT_WRONG):
         rows = {"better": better, "worse": worse, "still_wrong": len(was.keys() & now.keys())}
         return {"file": str(after["file"]), "is_worse": bool(worse), "figures": figures, **rows}
+    # Reports that name no rows have only figures. How fast the machine was decides nothing.
     fell = any(change["change"] == "worse" and change["figure"] not in _TIMES for change in figures)
     return {"file": str(after["file"]), "is_worse": fell, "figures": figures}
 

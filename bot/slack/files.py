@@ -68,13 +68,10 @@ class Attachments:
     ) -> tuple[AttachedFile, ...]:
         """The files of the message, then those of its thread's first one, as far as they can be read.
 
-        What an event told of a message's files is taken; else Slack is asked for the message. ``first`` is that one as
-        Slack has it; empty where it is of no interest, None where it has to be looked up. ``asked`` is the message
-        itself, if it was read already.
-
-        Raises ``DeliveryFailed`` where Slack is away; never a permanent one: what a place that cannot be read has is
-        not known, but that there is a file may be.
+        ``first`` is that one as Slack has it; empty where it is of no interest, None where it has to be looked up.
+        ``asked`` is the message itself, if it was read already. Raises ``DeliveryFailed`` where Slack is away.
         """
+        # What the event told is enough; else a call to Slack.
         own = list(incoming.attached) if all(map(_tells_where, incoming.attached)) else []
         if incoming.files == "unknown" or (incoming.files == "some" and not own):
             above: Mapping[str, Any] = {}
@@ -102,6 +99,7 @@ class Attachments:
         except DeliveryFailed as failure:
             if not failure.permanent:
                 raise
+            # What a place has that cannot be read is not known, but that there is a file may be.
             _log.warning("files_not_looked_up", reason=failure.reason)
             return {}, {}
 

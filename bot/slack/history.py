@@ -114,7 +114,7 @@ class ThreadReader:
         """The messages from ``oldest`` (a ts) on as Slack has them, oldest first; of a thread its first one as well."""
         # By its metadata Orion knows its own posts.
         bounds = {"oldest": oldest, "inclusive": True, "include_all_metadata": True}
-        return await self._read(place, bounds, enough, urgency)
+        return await self._read(place, bounds, enough, urgency)  # of a direct chat the latest page or two
 
     async def posted(self, place: ThreadKey, question_ts: str, streamed: str | None = None) -> tuple[Posted, ...]:
         """What Orion already posted for this question, in order of its parts, then of time.
