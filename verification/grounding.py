@@ -32,17 +32,14 @@ _MOST_CLAIMS = 50  # with a wrong citation: an answer with more is to be written
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grounds:
-    """What the claims of one draft are checked against: its sources, what is known without them, its links.
-
-    ``said`` is the answer and the question. ``judged``: a judge will be asked about what stays open.
-    """
+    """What the claims of one draft are checked against: its sources, what is known without them, its links."""
 
     sources: Mapping[int, Cited]
     known: tuple[Passage, ...]
     context: tuple[Passage, ...]
     urls: frozenset[str]
-    said: tuple[str, str]
-    judged: bool
+    said: tuple[str, str]  # the answer and the question
+    judged: bool  # a judge will be asked about what stays open
 
     def real(self, numbers: Iterable[int]) -> tuple[int, ...]:
         """Those numbers that are sources, each once."""

@@ -30,14 +30,11 @@ Check = Callable[[Draft], Verdict]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """What of an answer has been let through: its ``draft``, and that as ``verdict`` found it, both up to here.
-
-    ``markdown`` is the last block as it is to be shown; empty where the block holds nothing that can be seen.
-    """
+    """What of an answer has been let through: its ``draft``, and that as ``verdict`` found it, both up to here."""
 
     draft: str
     verdict: Verdict
-    markdown: str
+    markdown: str  # the last block as it is to be shown; empty where nothing of it can be seen
 
 
 def complete(text: str, *, ended: bool = False) -> tuple[str, ...]:

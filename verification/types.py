@@ -121,15 +121,12 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What every rule gets to see of a draft: its text after repair, the chunks Slack would get, the prose, the claims.
-
-    Code is blanked out of ``prose``, so that offsets stay.
-    """
+    """What every rule gets to see of a draft: its text after repair, Slack's chunks, the prose and the claims."""
 
     draft: Draft
     text: str
     chunks: tuple[str, ...]
-    prose: str
+    prose: str  # code is blanked out, so that offsets stay
     claims: tuple[Claim, ...]
 
     def violation(self, rule: RuleName, span: tuple[int, int], detail: str, remedy: str) -> Violation:
@@ -145,10 +142,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What ``check`` found, and a judge. ``text`` is the repaired text, citations as ``[n]``; Slack gets ``chunks``.
-
-    ``no_answer``: a judge finds that the text only says that the sources do not hold the answer.
-    """
+    """What ``check`` found, and a judge. ``text`` is the repaired text, citations as ``[n]``; Slack gets ``chunks``."""
 
     passed: bool
     text: str
@@ -156,7 +150,7 @@ class Verdict:
     violations: tuple[Violation, ...] = ()
     repairs: tuple[Repair, ...] = ()
     claims: tuple[Claim, ...] = field(default=())
-    no_answer: bool = False
+    no_answer: bool = False  # a judge finds that it only tells that the sources do not hold the answer
 
     @property
     def errors(self) -> tuple[Violation, ...]:

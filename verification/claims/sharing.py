@@ -18,20 +18,16 @@ _VALUE = re.compile(r"[\d`\"“”„«»「」『』]|://")
 
 
 class Sentence(NamedTuple):
-    """A sentence with the citations that stand in it.
-
-    ``group`` is the same for all of a paragraph, list item or row; ``indent`` is how far its line is set in.
-    ``refers``: it holds nothing but a citation or a link, and belongs to what stands before it.
-    """
+    """A sentence with the citations that stand in it."""
 
     start: int
     end: int
     kind: Kind
-    group: int
-    indent: int
+    group: int  # the same for all of a paragraph, list item or row
+    indent: int  # how far its line is set in
     cited: tuple[int, ...]
     states: bool
-    refers: bool
+    refers: bool  # it holds nothing but a citation or a link, and belongs to what stands before it
 
 
 def shared(sentences: Sequence[Sentence]) -> list[Sentence]:

@@ -36,15 +36,12 @@ _TABLE: Final = frozenset({"frame", "head", "rule", "row"})
 
 
 class TextLine(NamedTuple):
-    """A line without its end, with the lines it runs on over. ``content`` is where the text behind a marker begins.
-
-    A code block is one line, with the code from ``content`` on.
-    """
+    """A line without its end, with the lines it runs on over; a code block is one line."""
 
     start: int
     end: int
     kind: Kind
-    content: int
+    content: int  # where the text behind a marker begins, or the code behind the ticks
     indent: int = 0
     number: int | None = None
 
@@ -143,16 +140,13 @@ def is_code(line: str) -> bool:
 
 
 class Unit(NamedTuple):
-    """One unit: its span without line end, the block it is part of, and for items depth and number.
-
-    ``introduces`` is true where it ends in a colon.
-    """
+    """One unit: its span without line end, the block it is part of, and for items depth and number."""
 
     start: int
     end: int
     kind: UnitKind
     block: int
-    introduces: bool = False
+    introduces: bool = False  # it ends in a colon
     indent: int = 0
     number: int | None = None
 

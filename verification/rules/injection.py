@@ -134,10 +134,7 @@ def title_to_show(source: Source) -> str:
 
 
 def without_orders(text: str, orders: Iterable[Order] | None = None) -> str:
-    """The text of a source with what it orders the assistant blanked out: an order is no evidence. Same length.
-
-    ``orders`` are those of the text, where they are known already.
-    """
+    """The text of a source with what it orders the assistant blanked out: an order is no evidence. Same length."""
     for order in _orders(text) if orders is None else orders:
         if order.hostile and not order.told:
             text = text.replace(order.text, " " * len(order.text))

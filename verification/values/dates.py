@@ -29,10 +29,7 @@ WEAK: frozenset[str] = all_words("weak_months")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """What one date or time expression says. Missing parts are None; ``hour`` 0 to 23, ``weekday`` 1 = Monday.
-
-    ``half_known`` is False for a clock time that could be morning or afternoon ("at 2:30").
-    """
+    """What one date or time expression says. Missing parts are None; ``hour`` 0 to 23, ``weekday`` 1 = Monday."""
 
     start: int
     end: int
@@ -42,7 +39,7 @@ class Moment:
     hour: int | None = None
     minute: int | None = None
     weekday: int | None = None
-    half_known: bool = True
+    half_known: bool = True  # not so of "at 2:30", which could be morning or afternoon
     decade: bool = False
 
     @property
