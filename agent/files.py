@@ -1,8 +1,7 @@
 """Files that came with a question or stand at the top of its thread.
 
-Their text as sources, and which were not read (A11).
-A short file is one source; of a long one the parts nearest to the question are. ``file_sources`` may be slow: keep it
-off the event loop.
+Their text as sources, and which were not read (A11). A short file is one source; of a long one the parts nearest to the
+question are. ``file_sources`` may be slow: keep it off the event loop.
 """
 
 from __future__ import annotations
@@ -76,15 +75,11 @@ def _sources(file: AttachedFile, question: Question) -> list[Source]:
     whole = Source(id=0, title=file.name, url=file.url, text=file.text, origin=ORIGIN, audience=question.thread.channel)
     if len(file.text) <= WHOLE_CHARS:
         return [whole]
-    kept = _nearest(_chunks(file), question.text)
-    return [replace(whole, title=f"{file.name} › {each.path or f'line {each.line}'}", text=each.text) for each in kept]
-
-
-def _chunks(file: AttachedFile) -> tuple[Chunk, ...]:
     form: Form = "markdown" if _MARKDOWN.search(file.name) else "text"
     parts = (Part(text=file.text[:MOST_CHARS]),)
-    document = ReadDocument(title=file.name, form=form, parts=parts, updated_at="")
-    return chunk_document(document)
+    chunks = chunk_document(ReadDocument(title=file.name, form=form, parts=parts, updated_at=""))
+    kept = _nearest(chunks, question.text)
+    return [replace(whole, title=f"{file.name} › {each.path or f'line {each.line}'}", text=each.text) for each in kept]
 
 
 def _nearest(chunks: Sequence[Chunk], asked: str) -> list[Chunk]:

@@ -1,7 +1,4 @@
-"""Runs tasks beside a block and ends them with it.
-
-Unlike a ``TaskGroup``, it raises the block's own exception as it is.
-"""
+"""Runs tasks beside a block and ends them with it. Unlike with a ``TaskGroup`` the block's own exception stays."""
 
 from __future__ import annotations
 

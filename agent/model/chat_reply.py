@@ -40,9 +40,8 @@ class Reply:
 class StreamedReply:
     """``feed`` the bytes of a streamed reply, ``close`` at the end. ``usage`` stays None without figures.
 
-    ``reasoned``: its reasoning came apart from the content.
-
-    A server that does not stream and sends one JSON object is read all the same, at the end.
+    ``reasoned``: its reasoning came apart from the content. A server that does not stream and sends one JSON object is
+    read all the same, at the end.
     """
 
     def __init__(self) -> None:
@@ -167,10 +166,7 @@ def _json(data: bytes) -> object:
 
 
 def json_objects(text: str, decoder: json.JSONDecoder = _DECODER) -> Iterator[dict[str, Any]]:
-    """The JSON objects in a text, in order, whatever stands round them; what lies inside one is not looked at.
-
-    The tries are bounded, so that a text full of braces costs little.
-    """
+    """The JSON objects in a text, in order, whatever stands round them; what lies inside one is not looked at."""
     start = text.find("{")
     for _ in range(MOST_TRIES):
         if start < 0:

@@ -131,10 +131,7 @@ class OpenAIModel:
         return await self._server.context_listed(self._model)
 
     async def context_tried(self, tokens: int) -> int:
-        """How many tokens of a prompt of about ``tokens`` the server read: ``tokens`` unless it is clearly fewer.
-
-        Raises ``ModelError``.
-        """
+        """How many of about ``tokens`` of a prompt the server read: all unless clearly fewer. Raises ``ModelError``."""
         body = self._deciding([{"role": "user", "content": _FILLING * (tokens // len(_FILLING.split()))}])
         _, usage = await self._server.reply({**body, "max_tokens": 1})
         return usage.prompt_tokens if was_cut(usage, tokens) else tokens

@@ -92,10 +92,7 @@ def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessa
 
 
 def write_messages(context: WriteContext, *, reasons: bool = False) -> list[ChatMessage]:
-    """The messages of phase two: lean, with the numbered sources in full.
-
-    A model that ``reasons`` by itself is not told to think.
-    """
+    """The messages of phase two: lean, with the numbered sources in full."""
     today = today_of(context.question)
     parts = [
         *_source_parts(context.sources, today),
@@ -106,7 +103,7 @@ def write_messages(context: WriteContext, *, reasons: bool = False) -> list[Chat
         parts.append(("already shown to the person; go on after it and do not write it again", context.kept))
     parts.append(("last message", context.question.text))
     task = prompt_text("write" if context.sources else "write_general")
-    form = prompt_text("answer" if reasons else "think")
+    form = prompt_text("answer" if reasons else "think")  # one that reasons by itself is not told to think
     data = fenced(parts, _seed(context.question))
     messages = _chat(_instructions(), f"{data}\n\n{_dated(today)}\n\n{task} {form}")
     if context.feedback:

@@ -109,16 +109,14 @@ def _answer(context: WriteContext, rarity: Rarity) -> str:
 
 
 def _passages(context: WriteContext, rarity: Rarity) -> tuple[Found, ...]:
-    """What fits; what people said in the thread only where the documents say nothing.
-
-    A question that somebody put to others in the thread answers nothing.
-    """
+    """What fits; what people said in the thread only where the documents say nothing."""
     text = context.question.text
     weights = weights_of(text, " ".join(earlier_subjects(text, context.history)), rarity)
     barred = _complained_of(context)
     documents = [source for source in context.sources if source.origin != "thread"]
     thread = [source for source in context.sources if source.origin == "thread"]
     found = fitting(weights, documents, barred)
+    # A question that somebody put to others in the thread answers nothing.
     return found or fitting(weights, thread, lambda unit: barred(unit) or unit.text.endswith(("?", "？")))
 
 

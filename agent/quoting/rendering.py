@@ -50,14 +50,12 @@ def _passage(opening: str, units: Sequence[QuotableUnit], best: QuotableUnit | N
             lines += ["", f"{text} {number}"]
         else:
             marker = "-" if unit.kind == "row" else unit.marker
-            ended = text if unit.text.endswith(_SENTENCE_ENDS) or _is_one(unit.text) else f"{text}."
+            # Of several sentences the last is ended too: only behind a full stop a number speaks for them all.
+            is_ended = unit.text.endswith(_SENTENCE_ENDS) or len(sentence_spans(unit.text, None)) <= 1
+            ended = text if is_ended else f"{text}."
             lines += [*([] if same_block else [""]), f"{'    ' * unit.depth}{marker} {ended} {number}"]
         previous = unit
     return "\n".join(lines)
-
-
-def _is_one(text: str) -> bool:  # only behind a full stop a number speaks for several sentences
-    return len(sentence_spans(text, None)) <= 1
 
 
 def _bold(text: str) -> str:

@@ -35,12 +35,9 @@ def line(name: Line, language: str | None, *, title: str = "") -> str:
 
 
 def small_talk(message: str) -> str:
-    """The reply to a greeting, thanks, a reaction or a question about Orion; empty for a message that says more.
-
-    A lone "?" says more: it means the question above it.
-    """
+    """The reply to a greeting, thanks, a reaction or a question about Orion; empty for a message that says more."""
     words = _words(message)
-    if not words:
+    if not words:  # a lone "?" means the question above it
         return line("welcome", None) if _EMOJI.search(message) or _PICTURE.search(message) else ""
     if len(words) > _LONGEST:
         return ""

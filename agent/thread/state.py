@@ -128,10 +128,8 @@ def unsaid(state: ThreadState, ts: str) -> ThreadState:
 
 
 def _without_said(state: ThreadState) -> ThreadState:
-    """The state without what was quoted from messages and their files, or made of it.
-
-    It may be of the one that is gone; nor may an edit of the latest question bring it back.
-    """
+    """The state without what was quoted from messages and their files, or made of it."""
+    # It may be of the one that is gone; nor may an edit of the latest question bring it back.
     found = state.found and replace(state.found, results=(), sources=_not_said(state.found.sources))
     undo = to_json(_without_said(from_json(state.undo))) if state.undo else ""
     return replace(state, sources=_not_said(state.sources), found=found, undo=undo)

@@ -1,7 +1,4 @@
-"""What a tool is, and the wall round each call.
-
-Whatever goes wrong inside a tool becomes a ``ToolResult`` the model reads.
-"""
+"""What a tool is, and the wall round each call: what goes wrong inside becomes a ``ToolResult`` the model reads."""
 
 from __future__ import annotations
 
@@ -34,10 +31,9 @@ class ToolResult:
     """What a tool brought. ``sources`` carry ``id=0``: ``Progress.add_source`` numbers them, and withholds by audience.
 
     Only ``sources`` are held to an audience: the model reads ``content``, ``error`` and ``hints`` (what to try next)
-    whoever asks. A result that is not ``ok`` may bring sources too.
-
-    The wall fills in ``call_id``, ``tool`` and ``input``, what the tool was called with. ``usage`` is what a tool spent
-    on a model that it asked itself, ``call`` what it asked.
+    whoever asks. A result that is not ``ok`` may bring sources too. The wall fills in ``call_id``, ``tool`` and
+    ``input``, what the tool was called with. ``usage`` is what a tool spent on a model that it asked itself, ``call``
+    what it asked.
     """
 
     call_id: str = ""

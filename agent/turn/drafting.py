@@ -234,11 +234,8 @@ def draft_of(progress: Progress, text: str) -> Draft:
 
 
 async def _give_up(progress: Progress, best: Attempt, judged: int) -> TurnOutcome:
-    """Keep what is verified; else say gracefully what could not be (F4).
-
-    While the documents cannot be reached there was nothing to cite: that is no fault of the draft's.
-    """
-    if _away(progress):
+    """Keep what is verified; else say gracefully what could not be (F4)."""
+    if _away(progress):  # there was nothing to cite: that is no fault of the draft's
         return failed_knowledge(progress)
     kept = await kept_of(progress, best.draft, best.verdict, judged)
     standing = shown_so_far(progress, judged)

@@ -1,7 +1,4 @@
-"""One turn in the making.
-
-What was found, what was spent, who listens. A source's number never changes within a turn.
-"""
+"""One turn in the making: what was found, what was spent, who listens. A source keeps its number within a turn."""
 
 from __future__ import annotations
 

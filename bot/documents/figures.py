@@ -1,7 +1,4 @@
-"""What the index holds, source by source, for `orion docs`, App Home and ``/metrics``.
-
-``None`` means the index is away.
-"""
+"""What the index holds, source by source, for `orion docs`, App Home and ``/metrics``; None while it is away."""
 
 from __future__ import annotations
 

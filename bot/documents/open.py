@@ -92,10 +92,8 @@ async def open_index(
     """The index, brought up to date with its folders. Without folders it is taken as it is.
 
     ``fetch``: with its web sites too. While another process brings it up to date, that one is waited for up to
-    ``wait_s`` seconds; then the index is taken as it is.
-
-    Raises ``WrongUse`` when its file cannot be opened or written or the chosen search by meaning is not there,
-    ``KnowledgeAwayError`` when its database is away.
+    ``wait_s`` seconds; then the index is taken as it is. Raises ``WrongUse`` when its file cannot be opened or written
+    or the chosen search by meaning is not there, ``KnowledgeAwayError`` when its database is away.
     """
     async with AsyncExitStack() as stack:
         with _writable(corpus.index_path):

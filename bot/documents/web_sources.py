@@ -28,7 +28,8 @@ def web_sources(settings: Settings) -> tuple[WebSource, ...]:
     for entry in sorted(settings.web_docs):
         parts = _taken_apart(entry)
         sites.setdefault(f"{parts.scheme}://{parts.netloc}".lower(), []).append(entry.partition("#")[0])
-        hosts |= _spellings(parts.hostname or "")
+        bare = (parts.hostname or "").removeprefix("www.")
+        hosts |= {bare, f"www.{bare}"}  # many a site answers under one and redirects to the other
     private = frozenset(host.lower() for host in settings.web_docs_hosts)
     return tuple(
         WebSource(
@@ -52,11 +53,6 @@ def _taken_apart(entry: str) -> SplitResult:
     if not usable:
         raise WrongUse(_WRONG_ADDRESS.format(entry=entry.rpartition("@")[2]))
     return parts
-
-
-def _spellings(host: str) -> set[str]:
-    bare = host.removeprefix("www.")
-    return {bare, f"www.{bare}"}
 
 
 def _audience(entries: Iterable[str]) -> str:

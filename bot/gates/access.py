@@ -24,9 +24,8 @@ _TOLD: Final = _OF_CHANNELS | {"user_refused", "guest", "external_person", "unkn
 async def admitted(job: Job, at: GateServices) -> Ending | None:
     """Whether this person may ask here; else they are told why not, where only they see it.
 
-    That is once a day, in a direct chat once a thread.
-
-    A Slack that does not say who somebody is makes the message wait.
+    That is once a day, in a direct chat once a thread. A Slack that does not say who somebody is makes the message
+    wait.
     """
     incoming = job.incoming
     if incoming.kind == "delete":

@@ -11,12 +11,11 @@ from agent.thread.conversation import Message
 from agent.thread.state import remember, waits_for_another
 from bot.gates.services import GateServices
 from bot.queue.queue import OK, Ending
-from bot.slack.message import Incoming
 from bot.turn.job import Job
 
 log = structlog.get_logger()
 
-_EMOJI: Final = re.compile(r"(?::[^\s:]+:\s*)+")
+_EMOJI: Final = re.compile(r"(?::[^\s:]+:\s*)+")  # as Slack writes every one
 
 
 async def not_beside(job: Job, at: GateServices) -> Ending | None:
@@ -28,7 +27,8 @@ async def not_beside(job: Job, at: GateServices) -> Ending | None:
     if incoming.kind != "question" or incoming.addressed != "follow_up":
         return None
     beside = waits_for_another(state, incoming.user)
-    if only_emoji(incoming) and (beside or state.pending_question is None):
+    only_emoji = incoming.files == "none" and _EMOJI.fullmatch(incoming.text) is not None
+    if only_emoji and (beside or state.pending_question is None):
         log.info("reaction_left_alone")
         return OK
     if not beside:
@@ -39,8 +39,3 @@ async def not_beside(job: Job, at: GateServices) -> Ending | None:
         await at.whisper_once(incoming, "beside", f"beside:{incoming.thread.thread_ts}")
     log.info("bystander_noted", text_length=len(incoming.text))
     return OK
-
-
-def only_emoji(incoming: Incoming) -> bool:
-    """Whether a message is but a reaction. Slack writes every emoji as ``:name:``."""
-    return incoming.files == "none" and _EMOJI.fullmatch(incoming.text) is not None

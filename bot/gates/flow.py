@@ -70,10 +70,7 @@ class Flow:
             return await self._answering.answer(job)
 
     async def tell_dead(self, claimed: Claimed, lease: Lease, reason: str) -> None:
-        """Tell the person that their message was given up, if Orion was spoken to and may talk to them.
-
-        Raises ``DeliveryFailed`` where Slack is away.
-        """
+        """Tell the person that it was given up, if Orion may talk to them. Raises ``DeliveryFailed``."""
         _, message = read_body(claimed.body)
         if not isinstance(message, Incoming) or message.kind == "stop":  # what a stop was to end has long ended
             return

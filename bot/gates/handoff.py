@@ -217,11 +217,7 @@ async def channel_named(calls: SlackCalls, name: str) -> str:
 
 
 async def reach(calls: SlackCalls, handoff: str) -> tuple[str, str] | None:
-    """What is wrong with the place, and what to do about it; None when people can be asked there.
-
-    Raises:
-        DeliveryFailed: Slack does not tell.
-    """
+    """What is wrong with the place, and what to do; None where people can be asked. Raises ``DeliveryFailed``."""
     if handoff.startswith("S"):
         groups = await calls.read("usergroups.list")
         if any(string(group, "id") == handoff for group in objects(groups, "usergroups")):

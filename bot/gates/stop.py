@@ -55,10 +55,7 @@ def _taken_back(stored: Stored, stop: Incoming) -> bool:
 
 
 async def stop_early(incoming: Incoming, stores: Stores, cancel: Cancel, access: Access) -> None:
-    """Before the ack: a stop is obeyed at once if its person is known to be let in, else it is stored.
-
-    Returns when it is obeyed or durable. Raises ``RedisError``.
-    """
+    """Before the ack: obey a stop at once if its person is known to be let in, else store it. Raises ``RedisError``."""
     if await stores.cancellations.heard(incoming):
         return
     # The word at the top of a direct chat opens a thread of its own: it means the one before.

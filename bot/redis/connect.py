@@ -20,10 +20,7 @@ NO_URL = (
 
 @asynccontextmanager
 async def open_redis(settings: Settings) -> AsyncIterator[Redis]:
-    """A client, not contacted yet where ``REDIS_URL`` names the server.
-
-    Raises ``WrongUse``, and ``EmbeddedRedisError`` where the private server does not start.
-    """
+    """A client, not contacted yet where ``REDIS_URL`` names it. Raises ``WrongUse`` and ``EmbeddedRedisError``."""
     url, home = settings.redis_url.get_secret_value(), settings.home
     async with AsyncExitStack() as stack:
         try:

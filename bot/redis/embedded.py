@@ -1,10 +1,9 @@
 """Where no ``REDIS_URL`` is set: a Redis of our own under ``ORION_HOME``, one for all processes of that home.
 
 The first process starts it, others join. It is detached, so it survives a killed parent and is found again; writes are
-on disk before they are confirmed (``appendfsync always``). The last process that leaves cleanly shuts it down.
-
-Two file locks hold this together, and the kernel drops them with their process: ``server.lock`` is inherited and held
-by the running server itself, ``users.lock`` is shared by all who use it.
+on disk before they are confirmed (``appendfsync always``). The last process that leaves cleanly shuts it down. Two file
+locks hold this together, and the kernel drops them with their process: ``server.lock`` is inherited and held by the
+running server itself, ``users.lock`` is shared by all who use it.
 """
 
 from __future__ import annotations

@@ -18,10 +18,7 @@ _PROBE: Final = "orion:no_such_key"
 
 
 async def too_old(redis: Redis) -> str:
-    """What is wrong with a server that lacks a command, with what to do; empty where none is missing.
-
-    Raises ``RedisError`` where the server cannot be asked.
-    """
+    """What is wrong with a server that lacks a command, and what to do; else empty. Raises ``RedisError``."""
     # Both came with 6.2; Ubuntu 22.04 and Debian 11 ship 6.0.
     for command, probe in {"GETEX": redis.getex, "GETDEL": redis.getdel}.items():
         try:

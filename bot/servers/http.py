@@ -88,10 +88,7 @@ def page_routes(pages: Pages) -> list[web.RouteDef]:
 
 @asynccontextmanager
 async def serve(application: web.Application, *, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[int]:
-    """Serves until the block ends; gives the port that was bound (``port`` 0 takes a free one).
-
-    Raises ``OSError``: the port is taken.
-    """
+    """Serves until the block ends; gives the bound port (0 takes a free one). Raises ``OSError``: it is taken."""
     runner = web.AppRunner(application, access_log=None, shutdown_timeout=3)
     await runner.setup()
     try:

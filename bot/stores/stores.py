@@ -24,10 +24,7 @@ TOKEN_KEPT_S = 600  # Slack takes a token for searching for some minutes only
 
 
 class Stores:
-    """``mailbox``: what waits; ``threads``: what was said; ``thread_modes``: where Orion stands in each thread.
-
-    ``limits`` are the budgets'.
-    """
+    """``mailbox``: what waits; ``threads``: what was said; ``thread_modes``: where Orion stands in each thread."""
 
     def __init__(self, redis: Redis, mailbox: Mailbox, limits: Limits = NO_LIMITS, *, prefix: str = "orion") -> None:
         self.redis = redis

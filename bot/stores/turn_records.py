@@ -26,10 +26,7 @@ _LISTS = {"failed": "failed", "out_of_budget": "failed", "refused": "refused"}
 
 @dataclass(slots=True)
 class Recorder:
-    """Listens to one turn and adds up where its time went. ``clock`` gives seconds.
-
-    ``last_s`` is how long the call took that ended last.
-    """
+    """Listens to one turn and adds up where its time went, in seconds; ``last_s`` is how long the latest call took."""
 
     clock: Callable[[], float] = time.monotonic
     attempts: list[dict[str, Any]] = field(default_factory=list)

@@ -34,10 +34,7 @@ CANDIDATES: Final = 4  # times the asked number, so that other documents and oth
 
 
 def spread(passages: Iterable[Passage], limit: int) -> tuple[Passage, ...]:
-    """The best ``limit`` passages, no text twice; one document takes at most half the places while others have any.
-
-    Reads no further than it must.
-    """
+    """The best ``limit`` passages, no text twice; one document takes at most half the places while others have any."""
     first: list[Passage] = []
     later: list[Passage] = []
     taken: Counter[str] = Counter()
@@ -48,7 +45,7 @@ def spread(passages: Iterable[Passage], limit: int) -> tuple[Passage, ...]:
         texts.add(passage.text)
         taken[passage.document] += 1
         (first if taken[passage.document] <= max(1, limit // 2) else later).append(passage)
-        if len(first) == limit:
+        if len(first) == limit:  # the others need not be read
             break
     return (*first, *later)[:limit]
 

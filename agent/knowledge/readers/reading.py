@@ -279,15 +279,12 @@ def _front_matter(text: str) -> tuple[dict[str, str], str]:
 
 
 def _stated_date(text: str) -> str:
-    """The date that a document gives for itself as ISO 8601; of a month alone its first day, empty where none is told.
-
-    "03/04/2026" may be two dates and counts as none.
-    """
+    """The date that a document gives for itself (ISO 8601): of a month its first day, empty where none is told."""
     for found in chain(_HEAD_DATE.finditer(text, 0, _HEAD_CHARS), _STATED_DATE.finditer(text)):
         told = moments(found["rest"].rstrip("*_ "))
         begins = told[1].start if told and told[0].weekday and told[1:] else 0  # "Wednesday, 11 November"
         read = {(m.year, m.month, m.day or 1) for m in told if m.start == begins and m.month}
-        if len(read) == 1:
+        if len(read) == 1:  # "03/04/2026" may be two dates and counts as none
             year, month, day = read.pop()
             written = f"{year}-{month:02}-{day:02}"
             if year and _is_date(written):

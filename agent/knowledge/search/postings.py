@@ -1,7 +1,4 @@
-"""Which passages have a word and how much it says there, in blocks that any storage can keep, ranked by BM25.
-
-Places only grow.
-"""
+"""Which passages have a word, how much it says there, in blocks for any storage, ranked by BM25. Places only grow."""
 
 from __future__ import annotations
 

@@ -39,10 +39,7 @@ class SentenceEncoder:
     """A model in memory. Any number of threads may use it."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the model in ``folder``: ``config.json``, ``model.safetensors``, ``tokenizer.json``.
-
-        Raises ``ModelFilesError``.
-        """
+        """Open the model in ``folder``: config.json, model.safetensors, tokenizer.json. Raises ``ModelFilesError``."""
         # Two threads of BLAS on two cores that others use as well stand in each other's way: many times slower.
         threadpool_limits(limits=1, user_api="blas")
         shape = shape_of(folder)

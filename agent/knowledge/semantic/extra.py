@@ -1,7 +1,4 @@
-"""Whether the extra ``semantic`` is installed, and an index that uses it.
-
-Without the setting nothing of it is imported.
-"""
+"""Whether the extra ``semantic`` is installed, and an index that uses it. Elsewhere nothing of it is imported."""
 
 from __future__ import annotations
 
@@ -24,10 +21,7 @@ class SemanticUnavailableError(Exception):
 
 
 def give_meaning(index: KnowledgeIndex, model: str) -> SemanticRanks:
-    """Let an index rank by meaning as well, with the model in a folder or the installed one.
-
-    Raises ``SemanticUnavailableError``.
-    """
+    """Let an index rank by meaning too, by the installed model or a folder's. Raises ``SemanticUnavailableError``."""
     folder = _folder(model)
     from agent.knowledge.semantic.encoder import SentenceEncoder  # noqa: PLC0415 - without the extra it cannot be imported
     from agent.knowledge.semantic.model_files import ModelFilesError  # noqa: PLC0415 - likewise

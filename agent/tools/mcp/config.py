@@ -59,11 +59,7 @@ class McpServer(BaseModel):
 
 
 def read_servers(text: str) -> tuple[McpServer, ...]:
-    """The servers of a configuration file, those that are ``disabled`` left out.
-
-    Raises:
-        ValueError: with a sentence that says where it is wrong, and no value.
-    """
+    """The servers of a file that are not ``disabled``. Raises ``ValueError``: where it is wrong, without a value."""
     try:
         raw = json.loads(text)
     except (ValueError, RecursionError):

@@ -48,7 +48,7 @@ class ChildServer:
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:
-            for asking in (None, signal.SIGTERM):
+            for asking in (0, signal.SIGTERM):  # 0 asks for nothing: that its input ended may be enough
                 self._signal(asking)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(GRACE_S):
@@ -64,11 +64,9 @@ class ChildServer:
             await out.read(1 << 16)  # a full pipe must not keep it from ending
         await self._process.wait()
 
-    def _signal(self, which: signal.Signals | None) -> None:
-        """To the process and whatever it started: it leads a group of its own."""
+    def _signal(self, which: int) -> None:
         with suppress(ProcessLookupError, PermissionError):
-            if which:
-                os.killpg(self._process.pid, which)
+            os.killpg(self._process.pid, which)  # with whatever it started: it leads a group of its own
 
 
 @asynccontextmanager

@@ -1,7 +1,4 @@
-"""Makes what an outside server says of its tools fit for a prompt.
-
-Short, on one line, labelled, and without orders (I2).
-"""
+"""Makes what an outside server says of its tools fit for a prompt: short, in a line, labelled, without orders (I2)."""
 
 from __future__ import annotations
 
