@@ -147,7 +147,7 @@ class OpenAIModel:
         except ModelError as error:
             if proven or not refuses_tools(error.__cause__):
                 raise
-            return None, Usage(model_calls=1)
+            return None, Usage(model_calls=1)  # a refused call counts as well
         if reply.calls:
             self._server.learn(self._model, Learned(calls_tools=True))
             with _malformed(reply, usage):

@@ -219,7 +219,7 @@ def _readable(kind: TypeAdapter[Any], told: object) -> object:
     try:
         return kind.validate_python(told)
     except ValidationError:
-        if not isinstance(told, list):
+        if not isinstance(told, list):  # of a list one bad entry does not cost the others
             raise
     kept = []
     for each in told:

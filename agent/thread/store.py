@@ -109,7 +109,7 @@ class ThreadStore:
         saved = replace(state, version=state.version + 1)
         # A lone surrogate (half an emoji, from a cut text) has no UTF-8 form: better a question mark than no state.
         text = packed(to_json(saved)).encode("utf-8", "replace")
-        keys = [self.key(key), fence.key if fence else self.key(key)]
+        keys = [self.key(key), fence.key if fence else self.key(key)]  # in a cluster they have to lie in one slot
         arguments: list[Any] = [state.version, saved.version, text, TTL_S, fence.token if fence else "", SCHEMA]
         try:
             answer = await self._save(keys=keys, args=arguments)

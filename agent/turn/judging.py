@@ -79,7 +79,7 @@ async def _ask(progress: Progress, judge: Judge, draft: Draft, verdict: Verdict,
             today=today_of(progress.question),
         )
         opinion = await _opinion(progress, judge, context, number)
-        progress.judge_said.replies[verdict.text.strip()] = opinion.reply
+        progress.judge_said.replies[verdict.text.strip()] = opinion.reply  # asked once of a text, as of a claim
     finally:
         for n, said in enumerate(waiting, 1):
             if not said.done():  # the same claim may stand there twice

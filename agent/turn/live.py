@@ -109,7 +109,7 @@ class LiveAnswer:
                     leaving.cancel()
                     raise
                 finally:
-                    self._passed.put_nowait(None)
+                    self._passed.put_nowait(None)  # the mark of the end: what passed before it still leaves
         except ExceptionGroup as failed:
             raise failed.exceptions[0] from None
 

@@ -29,7 +29,7 @@ def web_sources(settings: Settings) -> tuple[WebSource, ...]:
         parts = _taken_apart(entry)
         sites.setdefault(f"{parts.scheme}://{parts.netloc}".lower(), []).append(entry.partition("#")[0])
         bare = (parts.hostname or "").removeprefix("www.")
-        hosts |= {bare, f"www.{bare}"}  # many a site answers under one and redirects to the other
+        hosts |= {bare, f"www.{bare}"}  # each host is meant with and without it
     private = frozenset(host.lower() for host in settings.web_docs_hosts)
     return tuple(
         WebSource(

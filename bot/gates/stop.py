@@ -39,7 +39,7 @@ async def obey(incoming: Incoming, stores: Stores, cancel: Cancel) -> bool:
         return False
     if _taken_back(stored[0], incoming):
         await cancel(Cancellation(thread=thread, reason=STOPPED, message_id=stored[0].id))
-    await mailbox.hurry(thread)
+    await mailbox.hurry(thread)  # one that rests until a far end is back is ended now
     return True
 
 

@@ -40,7 +40,7 @@ _log = structlog.get_logger()
 
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
-    "Cache-Control": "no-store",
+    "Cache-Control": "no-store",  # neither framed nor kept (I5)
     "Referrer-Policy": "no-referrer",  # the address of this page holds the code
     "X-Content-Type-Options": "nosniff",
 }
@@ -209,6 +209,7 @@ class InstallPages:
 def _bind(response: web.StreamResponse, request: web.Request, state: str, seconds: int) -> None:
     # Behind a proxy the way is TLS though we see none.
     secure = not is_loopback(str(request.url))
+    # Lax, not Strict: the browser comes back from Slack's site, and has to bring it.
     response.set_cookie(
         COOKIE, state, max_age=seconds, path=REDIRECT_PATH, httponly=True, secure=secure, samesite="Lax"
     )

@@ -13,7 +13,7 @@ from redis.asyncio.client import Pipeline
 
 from agent.thread.conversation import ThreadKey
 
-CONTEXT_S: Final = 1_800
+CONTEXT_S: Final = 1_800  # what was said longer ago is no context of a new thread
 KEPT_S: Final = 86_400
 
 

@@ -34,8 +34,8 @@ from agent.knowledge.types import (
 log = structlog.get_logger()
 
 MOST_FAILURES: Final = 100  # so many of a source are kept by name; of the others only how many there are
-_BATCH_DOCUMENTS: Final = 64
-_BATCH_CHARS: Final = 2_000_000
+_BATCH_DOCUMENTS: Final = 64  # what a killed run loses
+_BATCH_CHARS: Final = 2_000_000  # and what is held in memory meanwhile
 
 
 class IndexRun:

@@ -67,6 +67,7 @@ class SqliteIndex(KnowledgeIndex):
                 session.execute(f"PRAGMA user_version = {VERSION}")
 
     def _connect(self) -> _Session:
+        # One thread at a time uses it, but not always the same; transactions are begun by us.
         session = sqlite3.connect(
             self.path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False, factory=_Session
         )

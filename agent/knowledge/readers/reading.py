@@ -49,7 +49,7 @@ MAX_BYTES: Final = 10_000_000
 MAX_PDF_BYTES: Final = 50_000_000  # of a PDF or a Word document: most of it are pictures
 PACKED: Final = frozenset({".pdf", ".docx"})
 MAX_PAGES: Final = 2_000
-_TRIES: Final = 3
+_TRIES: Final = 3  # a file that is written to while it is read is read again
 # What parsers of packed forms were seen to raise, or plainly can, on damaged input.
 _PARSER_ERRORS: Final[tuple[type[Exception], ...]] = (
     *(ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError),
@@ -229,7 +229,7 @@ def _pdf(data: bytes) -> tuple[str, tuple[Part, ...]]:
 
     with damaged("PDF", PyPdfError):
         reader = PdfReader(io.BytesIO(data))
-        if reader.is_encrypted and not reader.decrypt(""):
+        if reader.is_encrypted and not reader.decrypt(""):  # many have no password to open, only one to print
             raise ReadError(reason="is locked with a password")
         if len(reader.pages) > MAX_PAGES:
             raise ReadError(reason=f"has more than {MAX_PAGES} pages")

@@ -48,11 +48,11 @@ class Manners:
     """
 
     pause_s: float = 0.2
-    longest_pause_s: float = 60.0
+    longest_pause_s: float = 60.0  # a site that asks for more is left alone, and named
     page_s: float = 60.0
     step_s: float = 15.0
-    whole_s: float = 3_600.0
-    failures: int = 3
+    whole_s: float = 3_600.0  # the next run begins with what was not seen for longest
+    failures: int = 3  # then its server is left alone until the next run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +146,7 @@ class Fetcher:
             msg = "is no web address that may be asked for" if base else "is no web address"
             raise ReadError(msg, passing=passing) from error
         usable = place.scheme in {"http", "https"} and place.host and not place.userinfo
-        opens_up = base is not None and base.scheme == "https" != place.scheme
+        opens_up = base is not None and base.scheme == "https" != place.scheme  # never down to what others can read
         for msg, applies in (
             ("is no web address that may be asked for", not usable),
             (f"leads to another site ({place.host})", place.host.lower() not in self._hosts),

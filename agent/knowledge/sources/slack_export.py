@@ -61,7 +61,7 @@ class SlackExport:
         for channel, audience in listed:
             name, identity = str(channel.get("name")), str(channel.get("id"))
             folder = self.folder / name
-            if _CHANNEL.fullmatch(identity) and folder.parent == self.folder and folder.is_dir():
+            if _CHANNEL.fullmatch(identity) and folder.parent == self.folder and folder.is_dir():  # no name leads out
                 for key, messages in _threads(_messages(folder, ground)).items():
                     first = str(messages[0]["ts"]).replace(".", "")
                     yield Readable(
