@@ -265,7 +265,7 @@ function toLast(box) {
 function drawPane() {
   const open = Boolean(state.thread || state.inspecting);
   byId("pane").hidden = !open;
-  byId("pane").role = NARROW.matches ? "main" : null; // there it stands in the place of the conversation
+  byId("pane").role = NARROW.matches ? "main" : "complementary"; // there it stands in the place of the conversation
   byId("pane-title").ariaLevel = NARROW.matches ? "1" : null;
   if (!open) return;
   const inspecting = Boolean(state.inspecting);

@@ -78,12 +78,12 @@ export function renderRecord(record) {
   const parts = [
     el("div", { class: "verdict" }, el("span", { class: `pill ${tone}` }, outcome), el("span", { class: `pill ${mark}` }, verdict)),
     record.question && el("p", { class: "question" }, record.question),
-    el("h3", {}, attemptsTitle(record.attempts?.length ?? 0)),
+    el("h2", {}, attemptsTitle(record.attempts?.length ?? 0)),
     !record.attempts?.length && el("p", { class: "muted" }, "This turn ended before an answer was drafted."),
     ...(record.attempts ?? []).map((one, index, all) => attempt(one, index === all.length - 1)),
-    el("h3", {}, "Time"), timings(record.timings_ms),
+    el("h2", {}, "Time"), timings(record.timings_ms),
   ];
-  if (record.sources?.length) parts.push(el("h3", {}, "Sources"), el("ol", { class: "sources" }, ...record.sources.map(source)));
-  parts.push(el("h3", {}, "Usage"), usage(record.usage, record.usage?.model_calls ? record.model : "none: passages are quoted"));
+  if (record.sources?.length) parts.push(el("h2", {}, "Sources"), el("ol", { class: "sources" }, ...record.sources.map(source)));
+  parts.push(el("h2", {}, "Usage"), usage(record.usage, record.usage?.model_calls ? record.model : "none: passages are quoted"));
   return parts.filter(Boolean);
 }
