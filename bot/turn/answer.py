@@ -53,10 +53,10 @@ FAILURES: Final = frozenset({"failed", "out_of_budget"})
 NOT_ANSWERED: Final = frozenset({"refused", "failed", "out_of_budget"})
 """Outcomes after which a human may be asked (A13)."""
 
-FIRST_STATUS_S: Final = 0.2
+FIRST_STATUS_S: Final = 0.5
 """What is answered sooner needs no status."""
-SHOWN_AFTER_S: Final = 1.0
-"""A question that waited for so long may stand under a status already (``bot.turn.queue_position``)."""
+SHOWN_AFTER_S: Final = 2.0
+"""A question that waited for so long may stand under a status: ``bot.turn.queue_position`` tells after three."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
