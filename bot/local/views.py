@@ -64,14 +64,17 @@ class Views:
         self.feed.publish("view", view_id=view["id"], user=user)
         return view
 
-    def update(self, view_id: str, given: Json) -> None:
-        """Replaces a modal on screen. Raises ``ApiError``: ``not_found``."""
+    def update(self, view_id: str, given: Json, view_hash: str = "") -> Json:
+        """Replaces a modal on screen. Raises ``ApiError``: ``not_found`` or ``hash_conflict``."""
         found = self.open.get(view_id)
         if found is None:  # closed while the app was asked
             raise ApiError(error="not_found")
+        if view_hash and view_hash != found.view["hash"]:
+            raise ApiError(error="hash_conflict")
         kept = {key: found.view[key] for key in ("id", "root_view_id", "previous_view_id")}
         found.view = self._made(given, "modal") | kept
         self.feed.publish("view", view_id=view_id, user=found.user)
+        return found.view
 
     def close(self, view_id: str, *, whole_stack: bool = False) -> None:
         """Takes a modal off the screen, and with ``whole_stack`` all of its stack."""

@@ -41,7 +41,11 @@ async def test_h1_another_bolt_app_works_against_it() -> None:
 
         @app.event("app_mention")
         async def echo(event: dict[str, Any], say: Any) -> None:
+            await client.reactions_add(channel=event["channel"], timestamp=event["ts"], name="eyes")
             await say(f"You wrote: {event['text']}", thread_ts=event["ts"])
+            names = {one["id"]: one["name"] for one in (await client.users_list())["members"]}
+            chat = await client.conversations_open(users=event["user"])
+            await say(f"Hello {names[event['user']]}", channel=chat["channel"]["id"])
 
         handler = AsyncSocketModeHandler(app, printed["SLACK_APP_TOKEN"])
         await handler.connect_async()  # type: ignore[no-untyped-call]  # the SDK does not type it
@@ -51,9 +55,12 @@ async def test_h1_another_bolt_app_works_against_it() -> None:
                 ts = (await posted.json())["ts"]
 
             async def answered() -> bool:
-                async with person.get(f"{url}/ui/messages?channel=C0HELP&thread_ts={ts}") as shown:
-                    return "You wrote: <@U0ORION> hello" in [one["text"] for one in (await shown.json())["messages"]]
+                async with person.get(f"{url}/ui/messages?channel=D0ORION") as shown:
+                    return "Hello you" in [one["text"] for one in (await shown.json())["messages"]]
 
             await wait_until(answered, "the app answers")
+            async with person.get(f"{url}/ui/messages?channel=C0HELP&thread_ts={ts}") as shown:
+                asked, answer = (await shown.json())["messages"]
+            assert (asked["reactions"][0]["name"], answer["text"]) == ("eyes", "You wrote: <@U0ORION> hello")
         finally:
             await handler.close_async()  # type: ignore[no-untyped-call]  # likewise

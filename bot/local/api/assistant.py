@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from bot.local.api.call import Call, Methods
-from bot.local.model.agent_threads import SESSION_STATES, ThreadId
+from bot.local.model.agent_threads import SESSION_STATES, Session, ThreadId
 from bot.local.model.errors import ApiError, invalid
 from bot.local.model.roster import Json
 
-MOST_PROMPTS: Final = 4  # these three as Slack's pages on the methods name them
+MOST_PROMPTS: Final = 4  # these four as Slack's pages on the methods name them
 MOST_LOADING_MESSAGES: Final = 10
 SESSION_TITLE: Final = 200
+MOST_VIEWS: Final = 3  # modals on top of each other
 
 methods = Methods()
 
@@ -78,6 +79,17 @@ def _rename_session(call: Call) -> Json:
     return {}
 
 
+@methods("assistant.threads.setTitle", "assistant:write")
+def _set_title(call: Call) -> Json:
+    call.required("title")
+    channel, title = call.own_channel("channel_id"), _title(call)
+    named = call.workspace.log.visible(channel.id, call.required("thread_ts"), "invalid_thread_ts")
+    # Slack names no error for a thread without a session, as it does for a session's own rename.
+    thread = channel.id, named.thread_ts or named.ts
+    call.workspace.threads.sessions.setdefault(thread, Session(status="active")).title = title
+    return {}
+
+
 def _view(call: Call) -> Json:
     view = call.structure("view")
     if not isinstance(view, dict):
@@ -89,6 +101,28 @@ def _view(call: Call) -> Json:
 def _open_view(call: Call) -> Json:
     views = call.workspace.views
     return {"view": views.show(views.exchange(call.required("trigger_id")), _view(call))}
+
+
+@methods("views.push")
+def _push_view(call: Call) -> Json:
+    views = call.workspace.views
+    user = views.exchange(call.required("trigger_id"))
+    shown = [one.view for one in views.open.values() if one.user == user]
+    if not shown:
+        raise ApiError(error="not_found")
+    if [one["root_view_id"] for one in shown].count(shown[-1]["root_view_id"]) >= MOST_VIEWS:
+        raise ApiError(error="push_limit_reached")
+    return {"view": views.show(user, _view(call), parent=shown[-1]["id"])}
+
+
+@methods("views.update")
+def _update_view(call: Call) -> Json:
+    views, view_id = call.workspace.views, call.text("view_id")
+    if external_id := call.text("external_id"):
+        view_id = next((key for key, one in views.open.items() if one.view["external_id"] == external_id), "")
+    elif not view_id:
+        raise invalid(["missing required field: view_id"])
+    return {"view": views.update(view_id, _view(call), call.text("hash"))}
 
 
 @methods("views.publish")

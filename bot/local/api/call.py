@@ -101,9 +101,9 @@ class Call:
             raise ApiError(error="not_in_channel")
         return channel
 
-    def message(self) -> Message:
-        """The message in a channel of the app's that ``ts`` names."""
-        return self.workspace.log.visible(self.own_channel().id, self.required("ts"))
+    def message(self, name: str = "ts") -> Message:
+        """The message in a channel of the app's that the argument names."""
+        return self.workspace.log.visible(self.own_channel().id, self.required(name))
 
     def thread(self, channel: Channel) -> str:
         """The root of the thread that ``thread_ts`` names, if any."""

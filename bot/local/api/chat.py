@@ -1,10 +1,11 @@
-"""``chat.*`` without streams: posting, updating, deleting, ephemeral messages, permalinks.
+"""``chat.*`` without streams, and ``reactions.*``: posting, updating, deleting, ephemeral messages, permalinks.
 
 Also ``response_url``: the short-lived address that comes with a click, through which an app answers without a token.
 """
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from aiohttp import web
@@ -18,6 +19,7 @@ from bot.local.workspace import ResponseUrl, Workspace
 
 BOT_NAME: Final = "Orion"
 SCOPE: Final = "chat:write"
+_EMOJI: Final = re.compile(r"[\w+'-]+(::skin-tone-[2-6])?")
 
 methods = Methods()
 
@@ -127,6 +129,40 @@ def _post_ephemeral(call: Call) -> Json:
 def _permalink(call: Call) -> Json:
     message = call.workspace.log.visible(call.channel().id, call.required("message_ts"))
     return {"channel": message.channel, "permalink": call.workspace.permalink(message)}
+
+
+def _reacted_to(call: Call) -> Message:
+    if "channel" not in call or "timestamp" not in call:
+        raise ApiError(error="no_item_specified")
+    return call.message("timestamp")
+
+
+@methods("reactions.get", "reactions:read")
+def _reactions(call: Call) -> Json:
+    message = _reacted_to(call)
+    shown = call.workspace.log.shown(message) | {"permalink": call.workspace.permalink(message)}
+    return {"type": "message", "channel": message.channel, "message": shown}
+
+
+@methods("reactions.add", "reactions:write")
+def _add_reaction(call: Call) -> Json:
+    return _react(call, refusal="already_reacted", when=True)
+
+
+@methods("reactions.remove", "reactions:write")
+def _remove_reaction(call: Call) -> Json:
+    return _react(call, refusal="no_reaction", when=False)
+
+
+def _react(call: Call, *, refusal: str, when: bool) -> Json:
+    """Adds or takes back the app's reaction. Raises ``ApiError``: ``refusal`` ``when`` it has reacted, or has not."""
+    message, name = _reacted_to(call), call.required("name").strip(":")
+    if not _EMOJI.fullmatch(name):
+        raise ApiError(error="invalid_name")
+    if (BOT_USER in message.reactions.get(name, [])) is when:
+        raise ApiError(refusal)
+    call.workspace.react(message, BOT_USER, name)
+    return {}
 
 
 async def answer_response_url(workspace: Workspace, request: web.Request) -> web.Response:

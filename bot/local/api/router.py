@@ -84,6 +84,8 @@ async def _strike(workspace: Workspace, fault: Fault, request: web.Request) -> N
 
 
 def _authorize(workspace: Workspace, method: str, token: str) -> None:
+    if method == "api.test":  # the one that asks for no token
+        return
     if not token:
         raise ApiError(error="not_authed")
     if token not in (workspace.bot_token, workspace.app_token):

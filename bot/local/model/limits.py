@@ -23,12 +23,19 @@ METADATA_BYTES: Final = 16_000  # undocumented; answers ``metadata_too_large`` b
 
 
 _TIERS: Final = {
-    20: ("chat.startStream", "chat.stopStream", "conversations.list", "usergroups.list"),
+    20: (
+        *("chat.startStream", "chat.stopStream", "conversations.list", "usergroups.list"),
+        *("users.list", "reactions.remove"),
+    ),
     50: (
         *("conversations.replies", "conversations.history", "conversations.info", "chat.update", "chat.delete"),
         *("agents.sessions.setStatus", "agents.sessions.rename"),
+        *("conversations.open", "reactions.add", "reactions.get", "team.info"),
     ),
-    100: ("chat.appendStream", "chat.postEphemeral", "users.info", "views.open", "views.publish", "files.info"),
+    100: (
+        *("chat.appendStream", "chat.postEphemeral", "users.info", "views.open", "views.publish", "files.info"),
+        *("views.push", "views.update", "conversations.members", "assistant.threads.setTitle"),
+    ),
 }
 """Methods by their documented calls a minute."""
 

@@ -102,6 +102,22 @@ def test_a6_sessions_have_four_states_and_a_title() -> None:
     assert refused(workspace, "agents.sessions.rename", **where, title="x" * 201) == "invalid_arguments"
 
 
+def test_h1_a_title_needs_a_thread_but_no_session() -> None:
+    workspace, method = idle(), "assistant.threads.setTitle"
+    ts = People(workspace).post(YOU, CHAT, "question")
+    where = {"channel_id": CHAT, "thread_ts": People(workspace).post(YOU, CHAT, "more", ts)}
+    for title in ("Releases", "Releases of May"):
+        call(workspace, method, **where, title=title)
+    assert [(key, one.title) for key, one in workspace.threads.sessions.items()] == [((CHAT, ts), "Releases of May")]
+    for change, error in (
+        ({"title": ""}, "invalid_arguments"),
+        ({"title": "x" * 201}, "invalid_arguments"),
+        ({"thread_ts": "1.000001"}, "invalid_thread_ts"),
+        ({"channel_id": "C404"}, "channel_not_found"),
+    ):
+        assert refused(workspace, method, **{**where, "title": "x", **change}) == error
+
+
 def test_a6_a_session_without_the_stop_event_is_warned_about() -> None:
     workspace = Workspace(Setup(subscriptions=frozenset()))
     ts = People(workspace).post(YOU, HELP, "question")
@@ -134,16 +150,35 @@ def test_a9_a_modal_opens_by_a_trigger_once_and_in_time() -> None:
     assert refused(late, "views.open", trigger_id=late.views.new_trigger(YOU), view=modal()) == "expired_trigger_id"
 
 
-def test_a9_modals_are_closed_as_a_stack() -> None:
-    views = idle().views
-    first = views.show(YOU, modal())
-    second = views.show(YOU, modal("Second"), parent=first["id"])
-    assert (second["root_view_id"], second["previous_view_id"]) == (first["id"], first["id"])
+def test_a9_modals_are_pushed_updated_and_closed_as_a_stack() -> None:
+    workspace = idle()
+    views = workspace.views
+
+    def push() -> Any:
+        return call(workspace, "views.push", trigger_id=views.new_trigger(YOU), view=modal("Next"))["view"]
+
+    views.show("U0GUEST", modal())
+    with pytest.raises(ApiError, match="not_found"):
+        push()
+    first = views.show(YOU, modal() | {"external_id": "x1"})
+    second, third = push(), push()
+    assert [one["root_view_id"] for one in (second, third)] == [first["id"]] * 2
+    assert [one["previous_view_id"] for one in (second, third)] == [first["id"], second["id"]]
+    with pytest.raises(ApiError, match="push_limit_reached"):
+        push()
+    new = call(workspace, "views.update", external_id="x1", view=modal("New"), hash=first["hash"])["view"]
+    assert (new["id"], new["title"]["text"]) == (first["id"], "New")
+    assert views.open[first["id"]].view == new
+    for arguments, error in (
+        ({"view_id": first["id"], "hash": first["hash"]}, "hash_conflict"),
+        ({"view_id": "V404"}, "not_found"),
+        ({"external_id": "x2"}, "not_found"),
+        ({}, "invalid_arguments"),
+    ):
+        assert refused(workspace, "views.update", **arguments, view=modal()) == error
     views.close(second["id"], whole_stack=True)
     views.close("V404")
-    assert not views.open
-    with pytest.raises(ApiError, match="not_found"):
-        views.update(first["id"], modal())
+    assert [one.user for one in views.open.values()] == ["U0GUEST"]
 
 
 def test_a10_the_home_is_published_per_user_and_guarded_by_its_hash() -> None:
