@@ -14,6 +14,7 @@ from bot.events.catch_up import Served
 from bot.gates.stop import stop_early, turn_at_head
 from bot.queue.queue import Cancel, Cancellation
 from bot.slack.message import Access, Incoming
+from bot.stores.facts import read_facts
 from bot.stores.stores import Stores
 
 log = structlog.get_logger()
@@ -70,13 +71,19 @@ class Enqueuer:
         return 0.0
 
     async def _overtake(self, incoming: Incoming) -> None:
-        """The turn over the words before an edit is cancelled, unless something was asked after them."""
+        """The turn over the words before an edit is cancelled, unless something was asked after them.
+
+        Nor where the edit would not be answered now: then that answer is the only one.
+        """
         thread = str(incoming.thread)
         stored = await self.stores.mailbox.stored(thread)
         running = turn_at_head(stored)
         asked = (Incoming.in_body(one.body) for one in stored)
         alone = all(one and one.ts == incoming.ts for one in asked)
-        if running and alone and running[1].edited_ts != incoming.edited_ts:
+        if not (running and alone) or running[1].edited_ts == incoming.edited_ts:
+            return
+        facts = await read_facts(self.stores, incoming, "")
+        if not (facts.pause or facts.used_up):
             await self.cancel(Cancellation(thread=thread, reason=EDITED, message_id=running[0]))
 
     async def _withdraw(self, incoming: Incoming) -> None:

@@ -18,6 +18,7 @@ from agent.thread.conversation import ThreadKey
 from agent.thread.store import ThreadStore
 from bot.local.model.roster import TEAM_ID
 from bot.queue.queue import Mailbox
+from bot.stores.pause import Pausing
 from bot.stores.thread_mode import ThreadModes
 from bot.turn.status import MODEL_AWAY
 from tests.integration.test_end_to_end import DRAFTS, LIMIT, with_server
@@ -68,6 +69,24 @@ async def test_a3_an_edit_while_the_turn_runs_is_answered_in_place(tmp_path: Pat
         assert "600 requests" in shown(answer)
         assert [call.method for call in setting.workspace.calls if call.method in ANSWERING] == ["chat.postMessage"]
         gate.set()
+
+
+async def test_a12_an_edit_that_nobody_answers_now_leaves_the_answer_that_is_being_made(
+    tmp_path: Path, redis_url: str
+) -> None:
+    gate = asyncio.Event()
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"], before_end=gate)]) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        ts = setting.ask(f"{MENTION} {LIMIT}")
+        await server.wait_for_requests(2)
+        await Pausing(setting.orion.redis).pause("")
+        setting.workspace.edit(CHANNEL, ts, f"{MENTION} What does error FH-2002 mean?")
+        events = setting.workspace.workspace.deliveries.log
+        await wait_until(lambda: all(event.acknowledged for event in events), "the edit has arrived")
+        gate.set()
+        assert "600 requests" in shown(await setting.answer_to(ts))
 
 
 async def test_a3_an_edit_of_an_older_question_changes_no_answer(tmp_path: Path, redis_url: str) -> None:
