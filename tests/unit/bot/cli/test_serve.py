@@ -11,7 +11,7 @@ import socket
 import sys
 import webbrowser
 from collections.abc import AsyncIterator, Coroutine, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -455,6 +455,20 @@ async def test_g3_a_local_workspace_whose_orion_is_not_there_yet_says_so() -> No
         await workspace.stop()
     assert (status, json.loads(ready)) == (503, {"ready": False, "checks": {"started": False}})
     assert await inside.record("0a") is None
+
+
+async def test_h2_the_second_workspace_is_on_a_free_port_where_the_next_one_is_taken() -> None:
+    async with AsyncExitStack() as stack:
+        first = LocalWorkspace()
+        stack.push_async_callback(first.stop)
+        await first.start()
+        following = (urlsplit(first.url).port or 0) + 1
+        with suppress(OSError):  # by another test, perhaps
+            server = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", following)
+            await stack.enter_async_context(server)
+        await opening._second(stack, first)
+        other = urlsplit(first.workspace.all[1].url).port
+        assert other not in {None, following, urlsplit(first.url).port}
 
 
 async def test_h1_a_question_asked_while_orion_starts_is_answered_when_it_is_there(
