@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from verification.checks.dates import date_findings
 from verification.checks.identifiers import code_findings, identifier_findings
-from verification.checks.numbers import number_findings, right_results
+from verification.checks.numbers import number_findings, rightly_calculated
 from verification.checks.wording import quote_findings, wording_findings
 from verification.claims.small_talk import announcement_end
 from verification.evidence.evidence import SUPPORTED, Cited, Evidence, Finding, score
@@ -93,7 +93,7 @@ class Grounds:
 
 def grounds(draft: Draft, text: str) -> Grounds:
     """What a draft offers to check ``text``, its answer, against."""
-    calculated = right_results(analyse(text))  # known to its other sentences too: a sum may stand in a list below
+    calculated = rightly_calculated(analyse(text))  # known to its other sentences too: a sum may stand in a list below
     return Grounds(
         sources={
             # What a source orders the assistant is no evidence.

@@ -239,9 +239,11 @@ def _is_apart(moment: Moment, other: Moment, lengths: set[tuple[str, float]]) ->
 
 
 def _may_be_counted(moment: Moment, told: Moment) -> bool:
-    """A day of the week, or a day within a year of one that is told: a calendar tells it, and no source."""
+    """A day of the week, a month, or a day within a year of one that is told: a calendar tells it, and no source."""
+    if moment.year is None and (moment.weekday or (moment.month and not moment.day)):
+        return bool(told.day)
     days = _days_between(moment, told)
-    return bool(told.day and moment.weekday) or (days is not None and days <= _A_YEAR)
+    return days is not None and days <= _A_YEAR
 
 
 def _is_within(moment: Moment, low: Moment, high: Moment) -> bool:

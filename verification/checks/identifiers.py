@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from string import ascii_uppercase
 
 from verification.evidence.evidence import MOST, Certainty, Evidence, Finding, Kind
 from verification.markup.lines import WRITTEN, is_code
@@ -40,7 +41,11 @@ _COMMON = (
     " none null const let var function async await class export the and"
 )
 _PLAIN = frozenset(_COMMON.split())
-_FILLABLE = re.compile(r"<[\w .-]{1,40}>|\{[\w .-]{1,40}\}|\$\{?[A-Z][A-Z0-9_]{1,40}\}?|\[[A-Z][A-Z0-9_ -]{1,40}\]")
+_NN = "|".join(f"{letter}{{2,8}}" for letter in ascii_uppercase)  # kiosk-NN, YYYY-MM-DD
+_FILLABLE = re.compile(
+    r"<[\w .-]{1,40}>|\{[\w .-]{1,40}\}|\$\{?[A-Z][A-Z0-9_]{1,40}\}?|\[[A-Z][A-Z0-9_ -]{1,40}\]"
+    rf"|(?<![^\W\d_])(?:{_NN})(?![^\W\d_])"
+)
 _SPAN = re.compile(r"`([^`\n]{3,300})`|^[ \t]*([^\n`]{3,300})$", re.MULTILINE)
 _LEAST_WORDS = 3  # of two words nobody can tell which one was altered
 _SHOWN = 3

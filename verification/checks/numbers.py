@@ -44,6 +44,7 @@ _STEPS: dict[str, Callable[[float, float], float]] = {
 }
 # Numbers that nobody cites: both of two, days of a week, months of a year, and the like.
 _CONSTANTS = frozenset({2, 7, 12, 24, 52, 60, 100, 365, 1000})
+_SUBUNITS = 100  # pence and cents have no unit of their own here
 
 
 def number_findings(evidence: Evidence) -> Iterator[Finding]:
@@ -158,7 +159,10 @@ class Equation(NamedTuple):
             return False
         # 2.500 may be two and a half: which is meant, the result tells.
         readings = (*self.said.readings, *(reading / 1000 for reading in self.said.readings))
-        return any(is_result(self.said._replace(readings=readings), value) for value in self.values())
+        values = self.values()
+        if self.said.unit and not any(each.unit for each in self.operands):
+            values += tuple(value / _SUBUNITS for value in values)  # 100 × 45p = £45
+        return any(is_result(self.said._replace(readings=readings), value) for value in values)
 
     @property
     def is_clear(self) -> bool:
@@ -207,11 +211,12 @@ def is_reckoned_with(quantity: Quantity, claim: Passage, *, alone: bool) -> bool
     )
 
 
-def right_results(answer: Passage) -> str:
-    """What the right calculations of an answer come to, as written: its other sentences may say so without them."""
-    # A sum written out in a list failed in the sentence above that states its result.
-    said = (each.said for each in equations(answer) if each.said and each.is_right)
-    return "; ".join(answer.text[result.start : result.end] for result in said)
+def rightly_calculated(answer: Passage) -> str:
+    """The results and shares of an answer's right calculations, as written: its other sentences may have them alone."""
+    # A sum written out in a list failed in the sentence above that states its result, and so did a share.
+    right = [each for each in equations(answer) if each.is_right]
+    held = [*(each.said for each in right), *(part for each in right for part in each.operands if _is_percent(part))]
+    return "; ".join(answer.text[each.start : each.end] for each in held if each)
 
 
 def wrong_results(evidence: Evidence) -> Iterator[Finding]:
@@ -228,7 +233,7 @@ def wrong_results(evidence: Evidence) -> Iterator[Finding]:
 
 def equations(passage: Passage) -> Iterator[Equation]:
     """The calculations that a text writes out with signs between the numbers."""
-    run, signs, bracketed = list(passage.quantities[:1]), list[str](), False
+    run, signs, bracketed, colon = list(passage.quantities[:1]), list[str](), False, 0
     for one, other in pairwise((*passage.quantities[:MOST], None)):
         gap = passage.text[one.end : other.start] if one and other else ""
         match = _SIGN.fullmatch(gap)
@@ -237,7 +242,11 @@ def equations(passage: Passage) -> Iterator[Equation]:
         if other and sign in _STEPS:
             run.append(other)
             signs.append(sign)
+            colon = len(signs) if match and match["sign"] == ":" else colon
             continue
+        said = other if sign == "=" else None
         if signs:
-            yield Equation(tuple(run), tuple(signs), other if sign == "=" else None, bracketed)
-        run, signs, bracketed = [other] if other else [], [], False
+            yield Equation(tuple(run), tuple(signs), said, bracketed)
+        if signs[colon:] and colon:  # "520 € : 390 € + 130 €", as the French write a colon
+            yield Equation(tuple(run[colon:]), tuple(signs[colon:]), said, bracketed)
+        run, signs, bracketed, colon = [other] if other else [], [], False, 0

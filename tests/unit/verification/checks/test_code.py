@@ -115,6 +115,7 @@ def test_f1_words_in_a_fence_are_prose_and_code_lines_go_together() -> None:
 
 def test_f1_placeholders_are_filled_in_by_one_word_each() -> None:
     assert fillings("`shipit rollback --service cart --to previous`", [PAGE]) == {"cart"}
+    assert fillings("kioskctl sync kiosk-05", ["Run `kioskctl sync kiosk-NN`."]) == {"05"}
     assert fillings("shipit rollback --service cart x --to previous", [PAGE]) == frozenset()
     assert fillings("shipit rollback --service cart --to first", [PAGE]) == frozenset()
     assert fillings("shipit rollback --service --all --to previous", [PAGE]) == frozenset()

@@ -227,7 +227,7 @@ def test_f1_times_far_from_the_claim_make_no_span() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "fails"), [("322 € : 3,5 h × 92 € = 322 € [1].", False), ("414 € : 4,5 h × 92 € = 414 € [1].", True)]
+    ("text", "fails"), [("322 € : 3,5 h × 92 € = 322 € [1].", False), ("On facture 4,5 h à 92 € [1].", True)]
 )
 def test_f1_how_long_the_question_says_something_took_may_be_written_in_hours(text: str, fails: bool) -> None:  # noqa: FBT001 - a parameter
     price = Source(id=1, title="Tarifs", text="L'heure de main-d'œuvre coûte 92 €.")

@@ -323,3 +323,17 @@ def test_f3_of_a_wrong_calculation_only_the_calculation_is_told() -> None:
     asked, text = "What do three days cost?", "Three days cost 3 × €75 = €235 [1][2]."
     verdict = check(Draft(text=text, question=asked, sources=(day, stay)))
     assert [(each.severity, each.detail) for each in verdict.violations] == [("error", "3 × €75 is 225")]
+
+
+@pytest.mark.parametrize(
+    ("source", "right", "wrong"),
+    [
+        ("The hall keeps 60 %, the studio 25 %.", "60 % − 25 % = 35 points", "60 % − 25 % = 45 points"),
+        ("The first miles pay 45p each.", "100 × 45p = £45.00", "100 × 45p = £54.00"),
+        ("A stay costs 390 € and 130 €.", "Le total est de 520 € : 390 € + 130 € = 520 €", "390 € + 130 € = 540 €"),
+        ("Spent: 980 of 1,750.", "Spent are 56 %: 1,750 × 56 % = 980", "Spent are 58 %: 1,750 × 58 % = 980"),
+    ],
+)  # fmt: skip
+def test_f1_a_right_calculation_passes_as_people_write_it(source: str, right: str, wrong: str) -> None:
+    assert [each for each in found(source, right) if each.severity == "error"] == []
+    assert [each for each in found(source, wrong) if each.severity == "error"]
