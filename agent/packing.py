@@ -1,10 +1,14 @@
-"""Long JSON as Redis keeps it: compressed, in characters that every client reads."""
+"""JSON as it is stored and sent: without blanks, and for Redis compressed where it is long."""
 
 from __future__ import annotations
 
 import base64
+import json
 import zlib
+from dataclasses import asdict
 from typing import Final
+
+import orjson
 
 _MARK: Final = "z1:"
 _WORTH_IT: Final = 400  # characters below which the compressed text is hardly shorter
@@ -22,11 +26,21 @@ _COMMON: Final = (
 )
 
 
+def compact(value: object) -> str:
+    """The value as JSON without blanks, dataclasses in it as objects; half an emoji becomes a question mark."""
+    try:
+        return orjson.dumps(value).decode()
+    except TypeError:  # that half, or a number beyond 64 bits
+        text = json.dumps(value, default=asdict, ensure_ascii=False, separators=(",", ":"))
+        return text.encode("utf-8", "replace").decode()
+
+
 def packed(text: str) -> str:
     """The text, shorter where it is long."""
     if len(text) < _WORTH_IT:
         return text
-    press = zlib.compressobj(zdict=_COMMON)
+    # A lower level and a window of 8 kB: half the time for a fiftieth more of text.
+    press = zlib.compressobj(level=4, wbits=13, zdict=_COMMON)
     data = press.compress(text.encode("utf-8", "replace")) + press.flush()
     return _MARK + base64.b64encode(data).decode("ascii")
 

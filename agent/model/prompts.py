@@ -86,8 +86,8 @@ def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessa
     if context.complaint:
         lines.append(f"Your last decision could not be read: {context.complaint} Decide again, in the right form.")
     tools = ({"name": t.name, "description": t.description, "input": t.parameters} for t in context.tools)
-    form = (prompt_text("decide_json"), *(json.dumps(tool, ensure_ascii=False) for tool in tools))
-    lines.append("\n".join(form) if as_json else prompt_text("decide"))
+    form = (json.dumps(tool, ensure_ascii=False) for tool in tools)
+    lines.append("\n".join((prompt_text("decide_json"), *form)) if as_json else prompt_text("decide"))
     return _chat(_instructions(), "\n\n".join(lines))
 
 

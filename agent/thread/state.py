@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
+from agent.packing import compact
 from agent.thread.conversation import Message
 from agent.thread.plan import Plan, close
 from verification.types import Source
@@ -196,8 +197,8 @@ def taken_up(after: ThreadState, before: ThreadState, user: str) -> ThreadState:
 
 def to_json(state: ThreadState) -> str:
     """One line of JSON; ``from_json`` gives the same state back. What is as in a fresh state is left out."""
-    told = {name: value for name, value in asdict(state).items() if value != _FRESH[name]}
-    return json.dumps({"schema": state.schema, **told}, ensure_ascii=False, separators=(",", ":"))
+    told = {name: getattr(state, name) for name in _KINDS if getattr(state, name) != getattr(_FRESH, name)}
+    return compact({"schema": state.schema, **told})
 
 
 def from_json(text: str | bytes) -> ThreadState:
@@ -231,4 +232,4 @@ def _readable(kind: TypeAdapter[Any], told: object) -> object:
 _KINDS: Final[dict[str, TypeAdapter[Any]]] = {
     name: TypeAdapter(kind) for name, kind in get_type_hints(ThreadState).items() if name != "schema"
 }
-_FRESH: Final = asdict(ThreadState())
+_FRESH: Final = ThreadState()

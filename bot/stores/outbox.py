@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agent.outcome import OutcomeName
+from agent.packing import compact
 from agent.thread.state import ThreadState, from_json, to_json
 from agent.tools.builtin.slack_search import without_slack_text
 from verification.types import Answer, Repair, Source, Violation
@@ -28,8 +29,7 @@ class Entry:
     def to_json(self) -> str:
         """One line that ``read_entry`` reads back."""
         answer = replace(self.answer, sources=tuple(map(without_slack_text, self.answer.sources)), claims=())
-        fields = {"outcome": self.outcome, "answer": asdict(answer), "state": to_json(self.state)}
-        return json.dumps(fields, separators=(",", ":"))
+        return compact({"outcome": self.outcome, "answer": answer, "state": to_json(self.state)})
 
 
 def read_entry(stored: str | None) -> Entry | None:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from agent.outcome import Cancelled, TurnOutcome, outcome_name
-from agent.packing import packed, unpacked
+from agent.packing import compact, packed, unpacked
 from agent.thread.conversation import Question
 from agent.tools.builtin.slack_search import SLACK_SEARCH, permalinks_only
 from agent.turn.events import Done, ModelEnd, ModelStart, ToolEnd, ToolStart, TurnEvent, Verification, key_of
@@ -157,7 +157,7 @@ class TurnRecords:
 
     async def save(self, record: dict[str, Any]) -> None:
         """Keep a record as long as its thread is remembered."""
-        text = json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+        text = compact(record)
         await self._redis.set(self.key(record["turn_id"]), packed(text), ex=KEPT_S)  # packed it is half as long
         if kind := _LISTS.get(record.get("outcome", "")):
             await self._note(kind, record["turn_id"])
