@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from typing import Any, cast
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
 
-from redis.asyncio import BlockingConnectionPool, ConnectionPool, Redis
+from redis.asyncio import ConnectionPool, Redis
 from redis.asyncio.connection import SSLConnection, parse_url
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
@@ -20,7 +20,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from bot.redis.cluster import Cluster
-from bot.redis.connection import TcpConnection
+from bot.redis.connection import Pool, TcpConnection
 
 CLUSTER, SENTINEL = "+cluster", "+sentinel"
 REDIS_PORT, SENTINEL_PORT = 6379, 26379
@@ -76,7 +76,7 @@ async def client_of(url: str) -> AsyncIterator[Redis]:
     else:
         # What the URL says of the connection (TLS, a socket) counts before this.
         settings = {"connection_class": TcpConnection, **PATIENT, **WAITING}
-        async with Redis.from_pool(BlockingConnectionPool.from_url(url, **settings)) as client:
+        async with Redis.from_pool(Pool.from_url(url, **settings)) as client:
             yield client
 
 
