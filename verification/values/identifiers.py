@@ -36,6 +36,7 @@ _IDENTIFIER = re.compile(
     re.VERBOSE,
 )
 _CODE = re.compile(r"`[^`\n]+`")
+_CALCULATION = re.compile(r"\d.*[×÷−].*=|=.*\d.*[×÷−]")  # no code has these signs: "`24 × 6 % = 1.44`"
 # One of these stands in every other one: a sign, a digit, a dot before a letter, a hyphen that opens a word.
 _SIGN = re.compile(r"[/@#_\d.\-](?:(?<=[/@#_\d])|(?<=\.)[A-Za-z]|(?<=(?<![\w-])-)[A-Za-z-])")
 _NAMED_HOST = "localhost"
@@ -59,8 +60,9 @@ def identifiers(text: str) -> tuple[Identifier, ...]:
     """The identifiers of ``text`` in order."""
     if "`" not in text:
         return tuple(_written(text))
-    code = map(_code, _CODE.finditer(text))
-    others = _written(_CODE.sub(lambda match: " " * len(match.group()), text))
+    spans = [match for match in _CODE.finditer(text) if not _CALCULATION.search(match[0])]
+    hidden = _CODE.sub(lambda match: match[0] if _CALCULATION.search(match[0]) else " " * len(match[0]), text)
+    code, others = map(_code, spans), _written(hidden)
     return tuple(sorted([*code, *others], key=lambda identifier: identifier.start))
 
 

@@ -85,6 +85,8 @@ _HEAD_DATE: Final = re.compile(
 )
 """At the top several facts may share a line: "Owner: Sales. Last updated: 2024-01-10"."""
 _HEAD_CHARS: Final = 600
+_HEAD_LINE: Final = 240  # characters: what is longer is told of something else
+_SECTION: Final = re.compile(r"^#{2,6} ", re.MULTILINE)
 _HEADING: Final = re.compile(r"^#{1,2}[ \t]+(?P<text>.+?)[ \t]*#*[ \t]*$", re.MULTILINE)
 _RST_TITLE: Final = re.compile(r"^(?P<text>\S[^\n]{0,200})\n(?P<line>[=\-~^*#])(?P=line){2,}[ \t]*$", re.MULTILINE)
 _TITLE_WITHIN: Final = 4_000
@@ -289,7 +291,21 @@ def _stated_date(text: str) -> str:
             written = f"{year}-{month:02}-{day:02}"
             if year and _is_date(written):
                 return written
-    return ""
+    return _latest_in_head(text)
+
+
+def _latest_in_head(text: str) -> str:
+    """The latest day or month, not after today, of the short lines before the first section: "Care manual · 10/2023".
+
+    Where a document does not label its date, this tells its age better than the day on which the file was copied.
+    """
+    head = _SECTION.split(text[:_HEAD_CHARS], maxsplit=1)[0]
+    told = moments("\n".join(line for line in head.split("\n") if len(line) <= _HEAD_LINE))
+    places = [moment.start for moment in told]  # "03/04/2026" is told twice
+    sure = (moment for moment in told if moment.year and moment.month and places.count(moment.start) == 1)
+    dates = (f"{moment.year}-{moment.month:02}-{moment.day or 1:02}" for moment in sure)
+    today = datetime.now(UTC).date().isoformat()
+    return max((written for written in dates if _is_date(written) and written <= today), default="")
 
 
 def _is_date(text: str) -> bool:

@@ -176,3 +176,9 @@ def test_f1_a_command_that_is_as_it_was_or_fitted_to_the_question_passes() -> No
     ]:
         source = Source(id=1, title="Runbook", text=COMMANDS)
         assert check(Draft(text=f"Run it [1]:\n```\n{line}\n```", question=question, sources=(source,))).passed
+
+
+def test_f1_a_calculation_in_a_code_span_is_no_code() -> None:
+    source = Source(id=1, title="Rates", text="A volume discount of 6 % is given on 24,000.")
+    for text, fails in (("`24,000 × 6 % = 1,440` [1]", False), ("`24,000 × 6 % = 1,540` [1]", True)):
+        assert bool(check(Draft(text=f"The discount is {text}.", sources=(source,))).errors) is fails
