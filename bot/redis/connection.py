@@ -56,11 +56,13 @@ class Pool(BlockingConnectionPool):
             finally:
                 self._waiting -= 1
         connection: AbstractConnection = self.get_available_connection()  # type: ignore[no-untyped-call]  # redis-py's own
+        ready = False
         try:
             await self.ensure_connection(connection)
-        except BaseException:
-            await self.release(connection)
-            raise
+            ready = True
+        finally:
+            if not ready:
+                await self.release(connection)
         return connection
 
     async def release(self, connection: AbstractConnection) -> None:
