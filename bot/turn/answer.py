@@ -326,6 +326,8 @@ class Answering:
                 except DeliveryFailed as failure:
                     if failure.again_s:
                         status.stand()
+                    if not failure.permanent:  # a later try delivers what the outbox holds, and counts nothing
+                        await observer.ended(outcome)
                     raise
                 if live_view.streamed == "":  # a stream nobody knows of may begin after all
                     await look_again(self._mailbox, job)

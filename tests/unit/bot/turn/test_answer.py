@@ -46,6 +46,7 @@ from bot.turn.duplicates import LOOKS_S, PendingCheck, leave_check
 from bot.turn.engine import Engine
 from bot.turn.job import turn_id_of
 from bot.turn.observer import open_observers
+from observability.stats import Stats
 from tests.support.fakes import LIMITS, PassageTool, ScriptedModel
 from tests.support.local_slack import CHANNEL, Slack, local_slack
 from tests.support.lookups import NO_LOOKUPS
@@ -344,6 +345,7 @@ async def test_h3_a_slack_that_is_away_uses_up_no_tries(tmp_path: Path, redis_cl
         assert await at.handle() == OK
         assert len(at.model.written) == 1
         assert "120 requests" in at.said(place)[0]
+        assert (await Stats(redis_client).read(1)).turns == 1, "counted once, however late it is delivered"
 
 
 @pytest.mark.parametrize("how", ["edited after Redis was lost", "a dead letter tried again days later"])
