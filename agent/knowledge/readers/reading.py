@@ -196,7 +196,7 @@ def parse_document(name: str, data: bytes, *, changed: float) -> ReadDocument:
         form=form,
         parts=parts,
         updated_at=stated
-        or _stated_date("\n".join(part.text for part in parts))
+        or _stated_date("\n".join((*(f"{name}: {value}" for name, value in fields.items()), *(p.text for p in parts))))
         or str(datetime.fromtimestamp(changed, UTC).date()),
     )
 

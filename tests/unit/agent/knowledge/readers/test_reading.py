@@ -253,3 +253,8 @@ def test_d2_a_file_that_is_being_written_waits_until_it_rests(tmp_path: Path) ->
 )
 def test_d2_a_date_that_a_document_states_is_read_in_seven_languages(line: str, date: str) -> None:
     assert read("a.md", f"# Title\n\n{line}\n\nText.\n").updated_at == date
+
+
+def test_d2_a_date_in_front_matter_may_have_a_name_in_any_of_the_languages() -> None:
+    text = "---\ntitulo: Gastos\nactualizado: 2024-02-12\n---\n\n# Gastos\n\nTexto.\n"
+    assert read("a.md", text).updated_at == "2024-02-12"
