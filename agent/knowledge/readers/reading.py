@@ -177,12 +177,13 @@ def parse_document(name: str, data: bytes, *, changed: float) -> ReadDocument:
         raise ReadError(reason=f"has a form that is not read ({suffix or 'no suffix'})")
     if not data.strip():
         raise ReadError(reason="is empty")
-    fields: dict[str, str] = {}
+    fields, whole = dict[str, str](), ""
     if suffix == ".pdf":
         title, parts = _pdf(data)
     else:
         title, text = _titled_text(suffix, data)
         if form == "markdown":
+            whole = text  # front matter tells a date too, under its name in any language
             fields, text = _front_matter(text)
             heading = _HEADING.search(text)
             title = fields.get("title") or (_one_line(heading["text"]) if heading else title)
@@ -196,7 +197,7 @@ def parse_document(name: str, data: bytes, *, changed: float) -> ReadDocument:
         form=form,
         parts=parts,
         updated_at=stated
-        or _stated_date("\n".join((*(f"{name}: {value}" for name, value in fields.items()), *(p.text for p in parts))))
+        or _stated_date(whole or "\n".join(part.text for part in parts))
         or str(datetime.fromtimestamp(changed, UTC).date()),
     )
 

@@ -256,5 +256,6 @@ def test_d2_a_date_that_a_document_states_is_read_in_seven_languages(line: str, 
 
 
 def test_d2_a_date_in_front_matter_may_have_a_name_in_any_of_the_languages() -> None:
-    text = "---\ntitulo: Gastos\nactualizado: 2024-02-12\n---\n\n# Gastos\n\nTexto.\n"
-    assert read("a.md", text).updated_at == "2024-02-12"
+    for field, said in (("actualizado", "2024-02-12"), ("valid from", "2026-09-01"), ("Stand", "2. März 2026")):
+        text = f"---\ntitulo: Gastos\n{field}: {said}\n---\n\n# Gastos\n\nTexto.\n"
+        assert read("a.md", text).updated_at in {said, "2026-03-02"}
