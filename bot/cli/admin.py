@@ -23,7 +23,6 @@ if TYPE_CHECKING:  # what only annotations name is not worth the time to import 
 
 app = typer.Typer()
 
-EXIT_NOT_FOUND = 1
 DONE = {"retry": "is tried again", "drop": "is dropped"}
 _NOT_OURS = (
     "Not Orion's to delete: the messages in Slack{traces}; log lines, which hold ids and lengths but nobody's words."
@@ -118,7 +117,7 @@ def dead_letters(  # noqa: PLR0913, PLR0917 - the options of the command
             output.print_text(f"{entry_id} {became}.")
         if not decided:
             output.print_text("No dead letters.")
-    raise typer.Exit(0 if all(decided.values()) else EXIT_NOT_FOUND)
+    raise typer.Exit(0 if all(decided.values()) else 1)
 
 
 def _show_letters(letters: Sequence[dict[str, Any]]) -> None:
@@ -181,7 +180,6 @@ def stats(  # noqa: PLR0913, PLR0917 - the options of the command
 
 
 def _prices(named: Path | None) -> Prices:
-    """The prices in the file that was named, else in that of the home; none where there is none."""
     from bot.settings import load_settings
     from observability.stats_table import read_prices
 

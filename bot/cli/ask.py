@@ -33,8 +33,7 @@ log = structlog.get_logger()
 NO_DOCUMENTS = (
     "There are no documents to answer from. Name folders: orion ask … --docs DIR, ORION_DOCS, or orion index DIR."
 )
-TRACED_WITHIN_S = 2.0
-"""A person waits for the prompt: what a dead Langfuse did not take by then is dropped."""
+TRACED_WITHIN_S = 2.0  # a person waits for the prompt: what a dead Langfuse did not take by then is dropped
 
 Show = Callable[[dict[str, Any]], None]
 

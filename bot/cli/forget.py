@@ -52,7 +52,6 @@ _BAD_THREAD: Final = (
     "--thread must be a message's link (https://….slack.com/archives/C…/p…) or team:channel:ts, such as "
     "T024BE7LD:C024BE91L:1700000000.000100."
 )
-_BAD_USER: Final = "--user must be a Slack user id, such as U024BE7LH (profile, ⋮, Copy member ID)."
 
 
 class Key(NamedTuple):
@@ -71,7 +70,7 @@ def langfuse_user(user: str) -> str:
 async def forget(redis: Redis, *, user: str, thread: str, prefix: str) -> Forgetting:
     """Forget the person ``user``, else the ``thread``. Raises ``WrongUse`` and ``RedisError``."""
     if user and not _USER.fullmatch(user):
-        raise WrongUse(_BAD_USER)
+        raise WrongUse(why="--user must be a Slack user id, such as U024BE7LH (profile, ⋮, Copy member ID).")
     async with aclosing(Mailbox(redis, prefix=prefix)) as mailbox:
         forgetting = Forgetting(redis, mailbox, prefix=prefix)
         await (forgetting.person(user) if user else forgetting.thread(thread))

@@ -37,8 +37,7 @@ _INTERRUPTED = (
     "Ended early; documents looked at: {seen:,}. What was read is in the index, and nothing has left it yet. "
     "`orion index` goes on from there."
 )
-_STEP = 500
-"""Without a terminal progress is told after so many documents."""
+_STEP = 500  # without a terminal progress is told after so many documents
 
 
 @app.command()
@@ -75,8 +74,7 @@ def _ask_about_roots(corpus: Corpus) -> None:
         whole = root.resolve()
         if whole in {Path(whole.anchor), Path.home()}:
             if not _interactive():
-                message = f"{root} is a whole disk or home folder. Name a folder of documents, or add --yes."
-                raise WrongUse(message)
+                raise WrongUse(why=f"{root} is a whole disk or home folder. Name a folder of documents, or add --yes.")
             typer.confirm(f"{root} is a whole disk or home folder. Read everything in it?", abort=True, err=True)
 
 

@@ -115,11 +115,10 @@ async def _start(workspace: LocalWorkspace, port: int | None) -> None:
         await workspace.start(port=USUAL_PORT if port is None else port, or_free=port is None)
     except OSError as error:
         why = "it is taken" if error.errno == errno.EADDRINUSE else os.strerror(error.errno or 0)
-        message = (
-            f"Port {port} cannot be opened: {why}. Choose another, or 0 for a free one: "
+        raise WrongUse(
+            why=f"Port {port} cannot be opened: {why}. Choose another, or 0 for a free one: "
             "orion local --port 0 (or make run PORT=0)."
-        )
-        raise WrongUse(message) from None
+        ) from None
 
 
 def _open_browser(url: str) -> None:

@@ -115,7 +115,6 @@ def ask(
 
 
 def _print_answer(result: dict[str, Any]) -> None:
-    """The answer, then the sources it cites: title, path or link, and age."""
     from datetime import UTC, datetime
 
     from bot.delivery.links import age

@@ -181,10 +181,7 @@ class Delivery:
                 await self._delete(place.channel, posted.ts, answer_key.lease_check)
 
     async def end_streams(self, place: ThreadKey, answer_key: AnswerKey, note: str = "") -> bool:
-        """Ends what nobody ended: with a ``note`` under what was shown, else for the next answer to take over.
-
-        Whether the note was said.
-        """
+        """Ends what nobody ended, with a ``note`` or for the next answer to take over. Whether the note was said."""
         streams = [p for p in await self.reader.posted(place, answer_key.question_ts, answer_key.streamed) if p.stream]
         for posted in streams:
             if not await self._ended(place.channel, posted, answer_key, note) and note:

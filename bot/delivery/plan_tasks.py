@@ -11,8 +11,7 @@ from agent.turn.plan_view import cut
 from bot.delivery.stream import Task
 
 _STATES: Final = {"done": "complete", "failed": "error", "skipped": "error"}
-_STATUS_MOST: Final = 60
-"""Characters of a step in a status: Slack names no limit, and shows one line."""
+_STATUS_MOST: Final = 60  # characters of a step in a status: Slack names no limit, and shows one line
 
 
 def tasks_of(steps: Sequence[StepSeen], language: str | None) -> tuple[Task, ...]:

@@ -10,8 +10,7 @@ from typing import Final
 
 from bot.slack.history import Posted, age_s
 
-_BLANK_S: Final = 10
-"""Seconds after which a stream that shows nothing has been left by whoever began it."""
+_BLANK_S: Final = 10  # seconds after which a stream that shows nothing has been left by whoever began it
 
 
 def seats(thread_mode: Sequence[Posted], parts: int, turn_id: str) -> list[Posted | None]:

@@ -56,13 +56,10 @@ class Streams:
 
     def may_be_tried(self, place: ThreadKey) -> bool:
         """Whether an answer can be streamed here: in a thread, where nothing refused lately."""
-        return self._takes(_WORKSPACE) and self._takes(place.channel)
+        return self.takes(_WORKSPACE) and self.takes(place.channel)
 
-    def takes_tasks(self) -> bool:
-        """Whether tasks were not refused lately."""
-        return self._takes(_TASKS)
-
-    def _takes(self, what: str) -> bool:
+    def takes(self, what: str) -> bool:
+        """Whether nothing of this kind, or in this place, was refused lately."""
         return self._not_before.get(what, 0.0) <= time.monotonic()
 
     def refused(self, place: ThreadKey, failure: DeliveryFailed) -> None:
@@ -119,7 +116,7 @@ class AnswerStream:
 
     def plan(self, tasks: Iterable[Task]) -> None:
         """The plan's steps as they stand now. Returns at once: they are seen as soon as Slack may be told."""
-        if not self._length and self.streams.takes_tasks():
+        if not self._length and self.streams.takes(_TASKS):
             self._tell(tasks)
 
     async def show(self, markdown: str, text: str) -> bool:

@@ -19,8 +19,7 @@ Row = Sequence[str]
 
 MOST_ROWS: Final = 100
 MOST_COLUMNS: Final = 20
-MOST_CELLS: Final = 10_000
-"""Characters of all cells of a message's one table."""
+MOST_CELLS: Final = 10_000  # characters of all cells of a message's one table
 _LONGEST_LIST: Final = 60
 """Rows. A longer list is harder to read than aligned lines."""
 _CITATION: Final = re.compile(r"\[(\d{1,9})\]")

@@ -103,7 +103,6 @@ def _read(passage: str) -> str:
 
 
 def _checked(claim: Mapping[str, Any], lines: Mapping[int, str], language: str | None) -> str:
-    """Source, age and who checked."""
     number = claim.get("source")
     line = lines.get(number, "") if isinstance(number, int) else ""
     checker = string(claim, "settled_by")

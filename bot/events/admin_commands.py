@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Final
 
 import structlog
 
@@ -20,9 +19,6 @@ from bot.stores.pause import Pausing
 
 log = structlog.get_logger()
 
-_PAUSE: Final = "pause"
-_RESUME: Final = "resume"
-
 
 def ordered(incoming: Incoming, admins: frozenset[str]) -> tuple[str, str]:
     """The order (``pause`` or ``resume``) and an admin's reason; two empty texts where the message is none.
@@ -33,9 +29,9 @@ def ordered(incoming: Incoming, admins: frozenset[str]) -> tuple[str, str]:
         return "", ""
     word, colon, reason = incoming.text.partition(":")
     order = word.strip(" .!`").casefold()
-    if order == _PAUSE:
+    if order == "pause":
         return order, reason.strip()
-    return (order, "") if order == _RESUME and not colon else ("", "")
+    return (order, "") if order == "resume" and not colon else ("", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +51,7 @@ class AdminChat:
         if not order:
             return await self.store(incoming)
         if not await self.cancellations.heard(incoming):
-            await (self.pausing.pause(reason) if order == _PAUSE else self.pausing.resume())
+            await (self.pausing.pause(reason) if order == "pause" else self.pausing.resume())
             if await self.cancellations.note_heard(incoming):
                 log.info("admin_order", order=order)
                 await self._confirm(incoming, order)
@@ -65,7 +61,7 @@ class AdminChat:
     async def _confirm(self, incoming: Incoming, order: str) -> None:
         try:
             delivery = await self.delivery_of(incoming.thread.team)
-            text = say("paused_now" if order == _PAUSE else "resumed_now", None)
+            text = say("paused_now" if order == "pause" else "resumed_now", None)
             await delivery.say(incoming.thread, text, incoming.ts)
         except DeliveryFailed as failure:
             log.warning("notice_not_delivered", reason=failure.reason)

@@ -140,7 +140,6 @@ class CatchingUp:
                 await lock.release()
 
     async def _away_s(self, now: float) -> float:
-        """How long nobody listened; 0 where nobody ever did."""
         stored = await self.redis.get(self.heartbeat_key)
         try:
             return now - float(stored) if stored else 0.0

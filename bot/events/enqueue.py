@@ -20,7 +20,6 @@ from bot.stores.stores import Stores
 log = structlog.get_logger()
 
 DELETED: Final = "deleted"
-EDITED: Final = "edited"
 TWIN_S: Final = 0.2
 """How long a mention of which the event does not tell the files waits for the ``message`` event beside it."""
 
@@ -84,7 +83,7 @@ class Enqueuer:
             return
         facts = await read_facts(self.stores, incoming, "")
         if not (facts.pause or facts.used_up):
-            await self.cancel(Cancellation(thread=thread, reason=EDITED, message_id=running[0]))
+            await self.cancel(Cancellation(thread=thread, reason="edited", message_id=running[0]))
 
     async def _withdraw(self, incoming: Incoming) -> None:
         """The deleted question's turn, or its edit's, is cancelled; the event is stored too, to take the answer along.

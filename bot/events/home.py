@@ -18,8 +18,7 @@ SHOWN_DAYS: Final = 14
 _MOST_LISTED: Final = 10
 _FOR_ADMINS: Final = 5
 _QUESTIONS: Final = 3
-_TRIED: Final = 12
-"""Documents that are looked through for a heading to ask about."""
+_TRIED: Final = 12  # documents that are looked through for a heading to ask about
 _LONGEST_HEADING: Final = 60
 _PATH: Final = " › "
 

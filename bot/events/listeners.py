@@ -36,8 +36,7 @@ from bot.stores.thread_mode import ThreadModes
 from verification.text.language import detect
 
 _ANY = re.compile(".*")
-_ASKED_S = 1.0
-"""Slack waits three seconds for an ack, and a modal's trigger lives no longer."""
+_ASKED_S = 1.0  # Slack waits three seconds for an ack, and a modal's trigger lives no longer
 # No fault in what one click shows may end the process that takes everybody's questions.
 _FAULTS = (RedisError, LookupError, TypeError, ValueError, AttributeError, OSError)
 _log = structlog.get_logger()
@@ -177,7 +176,6 @@ class Listeners:
         await ack()
 
     async def _store(self, found: Incoming | None, what: str) -> None:
-        """Store what somebody pressed, unless access forbids it."""
         if found and not self.services.access.refusal(found.user, found.thread.channel):
             await self.services.store(found)
             self.services.count(what)

@@ -123,7 +123,6 @@ def _stopped(event: Mapping[str, Any]) -> Incoming:
 
 
 def _spoken(event: Mapping[str, Any], own: Own, access: Access) -> Incoming | Ignored:
-    """A message as it was first said, or an ``app_mention``."""
     if string(event, "subtype") not in _SPOKEN and not _allowed_bot(event, access):
         return Ignored(reason="subtype")
     incoming = _incoming(event, event, own, access)

@@ -27,8 +27,7 @@ class Consent:
 
     workspace: Workspace
     client_secret: str = field(default_factory=lambda: secrets.token_hex(16))
-    redirect_url: str = ""
-    """Where the app takes the code, as its manifest says."""
+    redirect_url: str = ""  # where the app takes the code, as its manifest says
     _codes: dict[str, Workspace] = field(default_factory=dict)
 
     async def ask(self, request: web.Request) -> web.StreamResponse:

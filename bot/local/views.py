@@ -101,7 +101,6 @@ class Views:
         return view
 
     def _made(self, given: Json, kind: str) -> Json:
-        """A view object from an app's view payload, judged."""
         if faults := [f"{words} [json-pointer:{at}]" for words, at in _faults(given, kind)]:
             raise invalid(faults)
         if faults := block_faults(given["blocks"], limit=VIEW_BLOCKS):

@@ -81,12 +81,10 @@ class Workspace:
 
     def __init__(self, setup: Setup, roster: Roster | None = None, beside: Workspace | None = None) -> None:
         """One ``beside`` another may install the same app: events then go over the same connections."""
-        self.all: list[Workspace] = beside.all if beside else []
-        """Every workspace of this Slack, the first one first."""
+        self.all: list[Workspace] = beside.all if beside else []  # every workspace of this Slack, the first one first
         self.all.append(self)
         self.installed = beside is None
-        self.install_url = ""
-        """Where a visitor lets the app into another workspace; empty where it cannot be."""
+        self.install_url = ""  # where a visitor lets the app into another workspace; empty where it cannot be
         self.setup = setup
         self.roster = roster or seeded()
         self.log = MessageLog(setup.clock)
@@ -101,8 +99,7 @@ class Workspace:
         self.bot_token, self.app_token, self.signing_secret = setup.bot_token, setup.app_token, setup.signing_secret
         self.verification_token = secrets.token_hex(12)
         self.sockets: SocketMode = beside.sockets if beside else SocketMode(self._app_changed)
-        self.notice = ""
-        """What everybody at the page is told, above the messages."""
+        self.notice = ""  # what everybody at the page is told, above the messages
         self.http: HttpEvents = beside.http if beside else HttpEvents(self.signing_secret)
         self.deliveries = Deliveries(self.sockets, self.http, self.faults, setup.strictness, self.feed.touch)
         self.deliveries.may_go.set()

@@ -56,7 +56,6 @@ def places(error: BaseException) -> list[str]:
 
 Handle = Callable[[Claimed, Lease], Awaitable[Ending]]
 OnDead = Callable[[Claimed, Lease, str], Awaitable[None]]
-Sweep = Callable[[], Awaitable[None]]
 
 
 @dataclass(slots=True, eq=False)
@@ -126,7 +125,7 @@ class Turns:
         on_dead: OnDead,
         concurrency: int = 100,
         drain_s: float = DRAIN_S,
-        sweep: Sweep | None = None,
+        sweep: Callable[[], Awaitable[None]] | None = None,
         sweep_s: float = SWEEP_S,
     ) -> None:
         self.worker = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
@@ -336,7 +335,6 @@ class Turns:
         return pause_s
 
     async def _listen(self) -> float:
-        """Obey cancellations from anywhere."""
         try:
             async for wish in self._mailbox.cancellations(self.listening.set):
                 self._stop_turn(wish)
@@ -356,7 +354,6 @@ class Turns:
         return self._sweep_s
 
     def _stop_turn(self, wish: Cancellation) -> None:
-        """Interrupt the turn of this message, if it runs here."""
         for turn in list(self._running):
             if (turn.claimed.thread, turn.claimed.id) == (wish.thread, wish.message_id):
                 LOG.info("turn_stopped", **about(turn.claimed), reason=wish.reason)
@@ -365,7 +362,6 @@ class Turns:
 
 
 async def _repeat(step: Callable[[], Awaitable[float]], pause_s: float) -> None:
-    """Take a step again and again, each after the pause that the one before it asked for."""
     while True:
         heed_cancellation()
         await asyncio.sleep(pause_s)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 import structlog
@@ -20,7 +21,6 @@ from agent.thread.conversation import AttachedFile, Question, ThreadKey
 from agent.thread.state import ThreadState, before_latest, retold, unsaid, with_posted
 from agent.tools.tool import Tool
 from agent.turn.loop import stopped
-from agent.turn.progress import Save
 from bot.delivery.answer_key import Mark
 from bot.delivery.blocks import short_id
 from bot.delivery.delivery import Delivery
@@ -47,14 +47,12 @@ from verification.text.language import detect
 
 log = structlog.get_logger()
 
-FAILURES: Final = frozenset({"failed", "out_of_budget"})
-"""Outcomes that a person may want to ask an admin about."""
+FAILURES: Final = frozenset({"failed", "out_of_budget"})  # outcomes that a person may want to ask an admin about
 
 NOT_ANSWERED: Final = frozenset({"refused", "failed", "out_of_budget"})
 """Outcomes after which a human may be asked (A13)."""
 
-FIRST_STATUS_S: Final = 0.5
-"""What is answered sooner needs no status."""
+FIRST_STATUS_S: Final = 0.5  # what is answered sooner needs no status
 SHOWN_AFTER_S: Final = 2.0
 """A question that waited for so long may stand under a status: ``bot.turn.queue_position`` tells after three."""
 
@@ -103,28 +101,22 @@ class WorkspaceLookups:
             return unseen
 
 
+@dataclass(slots=True, eq=False)
 class Answering:
     """Handles messages for the worker."""
 
-    def __init__(  # noqa: PLR0913 - the parts of one way, each named at the call
-        self,
-        engine: Engine,
-        delivery: Delivery,
-        *,
-        stores: Stores,
-        observers: Observers,
-        lookups: WorkspaceLookups,
-        timeouts: TurnTimeouts | None = None,
-        streams: Streams | None = None,
-    ) -> None:
-        self._engine = engine
-        self._delivery = delivery
-        self._stores = stores
-        self._mailbox = stores.mailbox
-        self._observers = observers
-        self._lookups = lookups
-        self._timeouts = timeouts or TurnTimeouts()
-        self._streamed = StreamedTurns(stores.mailbox, delivery, streams)
+    engine: Engine
+    delivery: Delivery
+    _: KW_ONLY
+    stores: Stores
+    observers: Observers
+    lookups: WorkspaceLookups
+    timeouts: TurnTimeouts = field(default_factory=TurnTimeouts)
+    streams: Streams | None = None
+
+    @property
+    def _streamed(self) -> StreamedTurns:
+        return StreamedTurns(self.stores.mailbox, self.delivery, self.streams)
 
     async def answer(self, job: Job) -> Ending:
         """Do what the message asks. Returns how the message ends in its mailbox. Raises ``LeaseLost``."""
@@ -134,16 +126,16 @@ class Answering:
             return await self._do(job)
         except DeliveryFailed as failure:
             log.warning("delivery_failed", reason=failure.reason, permanent=failure.permanent)
-            if failure.permanent or job.claimed.waited_s > self._timeouts.slack_s:
+            if failure.permanent or job.claimed.waited_s > self.timeouts.slack_s:
                 return dead(failure.reason)
-            return later(failure.again_s or self._timeouts.pause_s(job.claimed.waited_s))
+            return later(failure.again_s or self.timeouts.pause_s(job.claimed.waited_s))
         except (asyncio.CancelledError, LeaseLost):
             if not job.lease.held():
-                await look_again(self._mailbox, job)
+                await look_again(self.stores.mailbox, job)
             raise
         finally:
             if claimed.tries > 1 and job.begun:  # whoever died over it may have said the same
-                await look_again(self._mailbox, job)
+                await look_again(self.stores.mailbox, job)
 
     async def tell_dead(self, job: Job, reason: str) -> None:
         """A message was given up: its person is told, with an id that the log knows (I6), unless an answer stands.
@@ -157,11 +149,11 @@ class Answering:
         try:
             if entry := read_entry(job.facts.outbox):
                 await self._deliver(job, entry)
-            elif not any(posted.turn_id for posted in await self._delivery.reader.posted(job.place, incoming.ts)):
+            elif not any(posted.turn_id for posted in await self.delivery.reader.posted(job.place, incoming.ts)):
                 text = say("internal", job.language, id=short_id(job.turn_id))
                 answer_key = replace(job.answer_key(), turn_id="", streamed=stream_before(job))
-                await self._delivery.answer(job.place, own_words(text), answer_key)
-            await self._delivery.sessions.end(job.place, lease.require)
+                await self.delivery.answer(job.place, own_words(text), answer_key)
+            await self.delivery.sessions.end(job.place, lease.require)
         except DeliveryFailed as failure:
             log.warning("delivery_failed", reason=failure.reason, permanent=failure.permanent)
             if not failure.permanent:
@@ -172,7 +164,7 @@ class Answering:
         """The place is closed to Orion: the person is told in their direct chat, without a word of the question."""
         try:
             job.lease.require()
-            await self._delivery.greet(job.incoming.user, say("not_posted", job.language, id=short_id(job.turn_id)))
+            await self.delivery.greet(job.incoming.user, say("not_posted", job.language, id=short_id(job.turn_id)))
         except DeliveryFailed as failure:
             log.warning("person_not_told", reason=failure.reason)
 
@@ -187,7 +179,7 @@ class Answering:
         return OK  # "stop" and "hand_off" were taken care of by ``bot.gates``: neither has an answer of its own
 
     async def _say(self, job: Job, text: str) -> None:
-        await self._delivery.say(job.place, text, job.incoming.ts, job.lease.require)
+        await self.delivery.say(job.place, text, job.incoming.ts, job.lease.require)
 
     async def _take_back(self, job: Job) -> None:
         """Delete the answer to a deleted question, and what the thread's memory holds of both (A3)."""
@@ -195,7 +187,7 @@ class Answering:
         if (after := unsaid(state, ts)) != state:
             await self._save(job, after)
         try:
-            await self._delivery.withdraw(job.place, ts, job.lease.require, posted=state.posted.get(ts, ()))
+            await self.delivery.withdraw(job.place, ts, job.lease.require, posted=state.posted.get(ts, ()))
         except DeliveryFailed as failure:
             if failure.reason != "thread_not_found":  # it would have opened the thread: nothing was answered yet
                 raise
@@ -203,7 +195,7 @@ class Answering:
     async def _spoken(self, job: Job) -> str | None:
         """The language of a thread where the message itself has none: of what was asked last, else of its person."""
         asked = [message.text for message in job.facts.state.history if message.role == "user" and message.addressed]
-        return detect(asked[-1]) if asked else await self._lookups.language_of(job.place.team, job.incoming.user)
+        return detect(asked[-1]) if asked else await self.lookups.language_of(job.place.team, job.incoming.user)
 
     async def _question(self, job: Job) -> Ending:
         try:
@@ -224,16 +216,16 @@ class Answering:
 
     async def _finish(self, job: Job, entry: Entry) -> Entry:
         """Deliver what an earlier try decided, and take away the status, or placeholder, that it may have left."""
-        only_waited = await self._delivery.unposted(job.place, entry.answer, job.answer_key())
+        only_waited = await self.delivery.unposted(job.place, entry.answer, job.answer_key())
         entry = await self._deliver(job, entry, may_exist=not only_waited)
-        await self._delivery.sessions.end(job.place, job.lease.require)
+        await self.delivery.sessions.end(job.place, job.lease.require)
         if not only_waited:
-            await look_again(self._mailbox, job)
+            await look_again(self.stores.mailbox, job)
         return entry
 
     async def _interrupted(self, job: Job) -> Ending:
         """A person took the question back. What was decided by then is finished; else nothing is said but "stopped"."""
-        job = replace(job, facts=await read_facts(self._stores, job.incoming, job.turn_id))
+        job = replace(job, facts=await read_facts(self.stores, job.incoming, job.turn_id))
         if entry := read_entry(job.facts.outbox):
             return await self._saved(job, await self._deliver(job, entry))
         await self._save(job, stopped(job.incoming.question(), job.facts.state))
@@ -246,8 +238,8 @@ class Answering:
         await self._streamed.end(job)
         await self._say_stopped(job)
         with suppress(DeliveryFailed):
-            await self._delivery.drop_placeholders(job.place, job.answer_key())
-        await self._delivery.sessions.end(job.place, job.lease.require)
+            await self.delivery.drop_placeholders(job.place, job.answer_key())
+        await self.delivery.sessions.end(job.place, job.lease.require)
         return OK
 
     async def _say_stopped(self, job: Job) -> None:
@@ -255,7 +247,7 @@ class Answering:
         ts, stop = job.incoming.ts, job.facts.stopped
         if not stop or job.facts.gone:
             return
-        if await self._mailbox.mark(job.claimed, f"stopped:{stop}", ts) == ts:
+        if await self.stores.mailbox.mark(job.claimed, f"stopped:{stop}", ts) == ts:
             with suppress(DeliveryFailed):
                 await self._say(job, say("stopped", job.language))
 
@@ -270,15 +262,15 @@ class Answering:
         waited = bool(waiting_since(job))
         first = MODEL_AWAY if waited else THINKING
         answer_key = job.answer_key(may_exist=waited or job.may_be_answered)
-        status = WorkingStatus(self._delivery, job.place, answer_key, self._pace(job), first, _title(job))
+        status = WorkingStatus(self.delivery, job.place, answer_key, self._pace(job), first, _title(job))
         async with status.shown():
-            quotes = self._engine.model.quotes_only
+            quotes = self.engine.model.quotes_only
             # Who only quotes would show what it found for the thread before once more.
-            context = () if quotes else await said_before_in_chat(job.incoming, self._stores)
+            context = () if quotes else await said_before_in_chat(job.incoming, self.stores)
             job = replace(job, context=context)
-            earlier = await with_earlier(job, state, self._delivery.reader)
+            earlier = await with_earlier(job, state, self.delivery.reader)
             job = replace(job, read=earlier.read)
-            files = await self._lookups.files(job.incoming, earlier)
+            files = await self.lookups.files(job.incoming, earlier)
             brought = any(not (file.opening or file.trouble == "unseen") for file in files)
             text = job.incoming.text or (say("file_summarise", await self._spoken(job)) if brought else "")
             about = asks_about_orion(text) if quotes and not files and job.incoming.kind != "edit" else ""
@@ -297,23 +289,22 @@ class Answering:
     def _pace(self, job: Job) -> Pace:
         """In a direct chat the status begins the session that the answer names; who waited sees one already."""
         at_once = job.place.channel.startswith("D") or job.claimed.tries > 1 or job.claimed.waited_s > SHOWN_AFTER_S
-        return Pace(first_s=0.0 if at_once else FIRST_STATUS_S, late_s=self._timeouts.late_s)
+        return Pace(first_s=0.0 if at_once else FIRST_STATUS_S, late_s=self.timeouts.late_s)
 
     async def _turn(self, job: Job, question: Question, state: ThreadState, live_view: LiveView) -> Entry | Ending:
-        """One run of the agent: write down what came out, deliver it."""
-        status, budgets = live_view.status, self._stores.budgets
-        with self._observers.turn(question, job.turn_id, self._engine) as observer:
+        status, budgets = live_view.status, self.stores.budgets
+        with self.observers.turn(question, job.turn_id, self.engine) as observer:
             observer.waited(job.claimed.waited_s)
             observer.status, observer.stream = status, live_view.stream
-            more = await self._lookups.tools_of(job.incoming)
+            more = await self.lookups.tools_of(job.incoming)
             async with budgets.counting(job.turn_id, job.incoming):
-                outcome, after = await self._engine.run(
-                    question, state, emit=observer, save=self._saving(job), more=more, stage=live_view.stream
+                outcome, after = await self.engine.run(
+                    question, state, emit=observer, save=partial(self._keep, job), more=more, stage=live_view.stream
                 )
-            if (wait_s := pause_s(job, outcome, self._timeouts)) is not None:
+            if (wait_s := pause_s(job, outcome, self.timeouts)) is not None:
                 await live_view.hold()
                 await self._streamed.drop_plan(job, live_view.streamed)
-                return await rest(self._mailbox, job, status, outcome, wait_s)
+                return await rest(self.stores.mailbox, job, status, outcome, wait_s)
             if isinstance(outcome, Cancelled):
                 return OK
             decided = Entry(outcome=outcome_name(outcome), answer=outcome.answer, state=job.kept(after))
@@ -330,14 +321,14 @@ class Answering:
                         await observer.ended(outcome)
                     raise
                 if live_view.streamed == "":  # a stream nobody knows of may begin after all
-                    await look_again(self._mailbox, job)
+                    await look_again(self.stores.mailbox, job)
             await observer.ended(outcome)
         return entry
 
     async def _write_down(self, job: Job, entry: Entry) -> Entry:
         """Into the outbox, once. What stands there counts, also if another worker wrote it before us."""
         written = entry.to_json()
-        stands = await self._mailbox.mark(job.claimed, job.mark("outbox"), written)
+        stands = await self.stores.mailbox.mark(job.claimed, job.mark("outbox"), written)
         return entry if stands == written else read_entry(stands) or entry
 
     async def _deliver(
@@ -345,17 +336,17 @@ class Answering:
     ) -> Entry:
         """Say what was decided. Returns the entry with where it stands now."""
         marks: list[Mark] = ["partial"] if entry.outcome == "partial" else []
-        if self._engine.model.quotes_only and entry.answer.sources and entry.answer.verified:
+        if self.engine.model.quotes_only and entry.answer.sources and entry.answer.verified:
             marks.append("quotes")
         if entry.outcome in FAILURES:
             marks.append("failed")
-        ask_human = entry.outcome in NOT_ANSWERED and self._lookups.offers_human(job.place)
+        ask_human = entry.outcome in NOT_ANSWERED and self.lookups.offers_human(job.place)
         streamed = live_view.streamed if live_view else stream_before(job)
         key = job.answer_key(*marks, may_exist=may_exist or streamed is not None)
         answer_key = replace(
             key, ask_human=ask_human, stream=live_view.stream if live_view else None, streamed=streamed
         )
-        messages = await self._delivery.answer(job.place, entry.answer, answer_key)
+        messages = await self.delivery.answer(job.place, entry.answer, answer_key)
         return replace(entry, state=with_posted(entry.state, job.incoming.ts, messages))
 
     async def _known_state(self, job: Job, state: ThreadState) -> ThreadState | None:
@@ -369,17 +360,14 @@ class Answering:
         asked = (m.ts for m in state.history if m.role == "user" and m.addressed)
         if incoming.addressed == "follow_up" or any(sort_key(ts) >= sort_key(incoming.ts) for ts in asked):
             return None
-        muted = incoming.addressed != "mention" and await self._stores.thread_modes.of(job.place) == "muted"
+        muted = incoming.addressed != "mention" and await self.stores.thread_modes.of(job.place) == "muted"
         return None if muted else state
 
-    def _saving(self, job: Job) -> Save:
-        async def save(state: ThreadState) -> ThreadState:
-            return await self._stores.threads.save(job.place, job.kept(state), fence=job.claimed.fence)
-
-        return save
+    async def _keep(self, job: Job, state: ThreadState) -> ThreadState:
+        return await self.stores.threads.save(job.place, job.kept(state), fence=job.claimed.fence)
 
     async def _save(self, job: Job, state: ThreadState) -> None:
-        await self._stores.save(job.claimed, job.place, state)
+        await self.stores.save(job.claimed, job.place, state)
 
 
 def _title(job: Job) -> str:

@@ -17,8 +17,7 @@ from bot.slack.message import Incoming
 from bot.stores.facts import Facts, MarkName, mark_of
 from verification.text.language import detect
 
-FRESH_S: Final = 3_600
-"""A question older than this may come again from elsewhere: a dead letter, a Redis that was lost."""
+FRESH_S: Final = 3_600  # a question older than this may come again from elsewhere: a dead letter, a Redis that was lost
 GATE_LEAST_S: Final = 2.0
 GATE_MOST_S: Final = 15.0
 

@@ -316,7 +316,6 @@ def open_tracer(settings: Settings, environment: str | None = None) -> Tracer:
 
 
 def _asked(call: ModelCall, usage: Usage) -> Generation:
-    """A model call as its trace shows it."""
     return Generation(
         model=call.model,
         messages=call.messages,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from agent.texts.catalogue import say
@@ -26,13 +26,13 @@ def stream_before(job: Job) -> str | None:
     return job.facts.stream or ""
 
 
+@dataclass(frozen=True, slots=True)
 class StreamedTurns:
     """The streams of one workspace's turns; without ``streams`` none is begun, and those that were are still ended."""
 
-    def __init__(self, mailbox: Mailbox, delivery: Delivery, streams: Streams | None = None) -> None:
-        self._mailbox = mailbox
-        self._delivery = delivery
-        self._streams = streams
+    mailbox: Mailbox
+    delivery: Delivery
+    streams: Streams | None
 
     def stage(self, job: Job, before: str | None, began: Callable[[], None]) -> AnswerStream | None:
         """Where this answer may be seen while it grows. A stream begun ``before`` is finished instead.
@@ -40,7 +40,7 @@ class StreamedTurns:
         ``began`` hears when it begins. An allowed bot without an account gets a post: Slack shows a stream to a person,
         and would refuse the channel.
         """
-        streams, first = self._streams, before is None and not job.may_be_answered
+        streams, first = self.streams, before is None and not job.may_be_answered
         nobody = job.incoming.user.startswith("B")
         if streams is None or nobody or not first or not streams.may_be_tried(job.place):
             return None
@@ -50,8 +50,8 @@ class StreamedTurns:
             user=job.incoming.user,
             user_team=job.incoming.user_team,
             lease_check=job.lease.require,
-            before=partial(self._mailbox.mark, job.claimed, job.mark("streams"), "begun"),
-            note=partial(self._mailbox.mark, job.claimed, job.mark("stream")),
+            before=partial(self.mailbox.mark, job.claimed, job.mark("streams"), "begun"),
+            note=partial(self.mailbox.mark, job.claimed, job.mark("stream")),
             began=began,
         )
 
@@ -63,7 +63,7 @@ class StreamedTurns:
         if streamed:
             key = replace(job.answer_key(), streamed=streamed)
             with suppress(DeliveryFailed):
-                await self._delivery.drop_streams(job.place, key, wordless=True)
+                await self.delivery.drop_streams(job.place, key, wordless=True)
 
     async def end(self, job: Job) -> None:
         """The question was taken back: what was shown gets the note that says so, goes along, or waits for the edit."""
@@ -74,9 +74,9 @@ class StreamedTurns:
         answer_key = replace(job.answer_key(), streamed=streamed)
         with suppress(DeliveryFailed):
             if job.facts.gone:
-                await self._delivery.drop_streams(job.place, answer_key)
-            elif await self._delivery.end_streams(job.place, answer_key, say("stopped", job.language) if stop else ""):
+                await self.delivery.drop_streams(job.place, answer_key)
+            elif await self.delivery.end_streams(job.place, answer_key, say("stopped", job.language) if stop else ""):
                 # It is said under what was shown: not once more.
-                await self._mailbox.mark(job.claimed, f"stopped:{stop}", f"stream:{job.incoming.ts}")
+                await self.mailbox.mark(job.claimed, f"stopped:{stop}", f"stream:{job.incoming.ts}")
         if not streamed:  # nobody knows whether Slack still begins one
-            await look_again(self._mailbox, job)
+            await look_again(self.mailbox, job)

@@ -20,19 +20,11 @@ from bot.errors import WrongUse
 from bot.settings import Settings
 
 ACTIONS: Final = ("respond", "ask_user", "finish_step", "complete", "tool_call")
-_OWN: Final = (
-    SEARCH,
-    LIST_DOCUMENTS,
-    GET_DOCUMENT,
-    LLM_GENERATE,
-    GIT_LOG,
-    GIT_SHOW,
-    FILE_READ,
-    WEB_SEARCH,
-    SLACK_SEARCH,
+# Names that no server's tool can take, whether or not Orion's own is configured.
+_DOCUMENTS: Final = (SEARCH, LIST_DOCUMENTS, GET_DOCUMENT)
+RESERVED: Final = frozenset(
+    (*ACTIONS, *_DOCUMENTS, LLM_GENERATE, GIT_LOG, GIT_SHOW, FILE_READ, WEB_SEARCH, SLACK_SEARCH)
 )
-RESERVED: Final = frozenset((*ACTIONS, *_OWN))
-"""Names that no server's tool can take, whether or not Orion's own is configured."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +71,5 @@ def mcp_servers(settings: Settings) -> tuple[McpServer, ...]:
 def _folders(folders: Sequence[Path], variable: str) -> Sequence[Path]:
     for folder in folders:
         if not folder.is_dir():
-            message = f"{variable} names {folder}, which is no folder. Name existing folders."
-            raise WrongUse(message)
+            raise WrongUse(why=f"{variable} names {folder}, which is no folder. Name existing folders.")
     return folders

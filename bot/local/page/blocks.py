@@ -58,7 +58,6 @@ def _rarer(block: Json, names: Names) -> Json:
 
 
 def _text(owner: Json, part: str) -> str:
-    """The plain words of a text object, empty when there is none."""
     return str((owner.get(part) or {}).get("text", ""))
 
 
@@ -97,7 +96,6 @@ def element_view(element: Json, names: Names) -> Json:
 
 
 def _cell(cell: Json, names: Names) -> str:
-    """A table cell: raw text or rich text."""
     return _rich(cell, names) if cell.get("type") == "rich_text" else plain_html(str(cell.get("text", "")))
 
 

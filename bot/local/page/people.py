@@ -216,7 +216,6 @@ class People:
 
 
 def _action(blocks: Sequence[Json], action_id: str, block_id: str, value: str | None) -> Json:
-    """The action payload for a click on the element with this id."""
     for block in blocks:
         for element in [*block.get("elements", []), block.get("accessory") or {}]:
             if element.get("action_id") == action_id and block_id in ("", block.get("block_id")):

@@ -304,10 +304,10 @@ async def test_a6_a_running_turn_that_is_stopped_says_so(tmp_path: Path, redis_c
                 await gate.wait()
 
         waiting = Waiting()
-        at.answering._engine = Engine(
+        at.answering.engine = Engine(
             model=waiting,
             tools={},
-            index=at.answering._engine.index,
+            index=at.answering.engine.index,
             policy=Policy(),
             budget=Budget(),
             report=IndexReport(),
@@ -333,7 +333,7 @@ async def test_a3_a_deleted_question_cancels_its_turn_and_gets_no_answer(tmp_pat
 
 async def test_h3_a_slack_that_is_away_uses_up_no_tries(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        at.answering._delivery._calls.patience_s = 0.05  # its own patience, shortened
+        at.answering.delivery._calls.patience_s = 0.05  # its own patience, shortened
         place, ts = at.slack.ask()
         await at.store(ts, place)
         at.slack.server.faults.fail("chat.postMessage", "internal_error", times=99)
@@ -602,7 +602,7 @@ async def test_e5_a_second_look_that_slack_refuses_is_repeated_if_that_may_help(
         await lose(at, claimed, lease)
         assert await at.handle() == OK
         monkeypatch.setattr(duplicates, "LOOKS_S", (0.0,))
-        at.answering._delivery._calls.patience_s = 0.05  # its own patience, shortened
+        at.answering.delivery._calls.patience_s = 0.05  # its own patience, shortened
         at.slack.server.faults.fail("conversations.replies", error, times=99)
         (incoming,) = await at.mailbox.claim("w", 9)
         assert (await at.flow.handle(incoming, Lease(incoming.leased_until))).verb == verb

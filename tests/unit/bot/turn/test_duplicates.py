@@ -87,7 +87,7 @@ async def long(at: TeamBot, place: ThreadKey, ts: str) -> None:
     at.slack.server.faults.delay(POST, 0.0, times=2)
     at.slack.server.faults.hold(POST)
     answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
-    await at.answering._delivery.answer(place, answer(*LONG), answer_key)
+    await at.answering.delivery.answer(place, answer(*LONG), answer_key)
 
 
 async def stopped(at: TeamBot, place: ThreadKey, ts: str) -> None:
@@ -98,7 +98,7 @@ async def stopped(at: TeamBot, place: ThreadKey, ts: str) -> None:
 
 
 async def noticed(at: TeamBot, place: ThreadKey, ts: str) -> None:
-    await at.answering._delivery.notify(place, "I'm paused right now.", f"{ts}:paused:1")
+    await at.answering.delivery.notify(place, "I'm paused right now.", f"{ts}:paused:1")
 
 
 async def given_up(at: TeamBot, place: ThreadKey, ts: str) -> None:
@@ -143,7 +143,7 @@ async def test_e5_a_second_notice_goes_while_the_answer_is_still_to_come(tmp_pat
         at.slack.server.faults.hold(POST)
         await noticed(at, place, ts)
         (first,) = stamps(at.slack, place)
-        await at.answering._delivery.placeholder(place, "_busy_", AnswerKey(question_ts=ts))
+        await at.answering.delivery.placeholder(place, "_busy_", AnswerKey(question_ts=ts))
         await landed(at.slack)
         with capture_logs() as logged:
             await settled(at)
@@ -157,8 +157,8 @@ async def test_e5_a_placeholder_that_comes_after_the_answer_goes(tmp_path: Path,
         place, ts = at.slack.ask()
         answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
         at.slack.server.faults.hold(POST)
-        await at.answering._delivery.placeholder(place, "_busy_", answer_key)
-        await at.answering._delivery.answer(place, answer("So."), answer_key)
+        await at.answering.delivery.placeholder(place, "_busy_", answer_key)
+        await at.answering.delivery.answer(place, answer("So."), answer_key)
         first = stamps(at.slack, place)
         await landed(at.slack)
         assert len(own(at.slack, place)) == 2
@@ -286,7 +286,7 @@ async def test_a5_what_shows_that_an_edited_question_is_at_work_is_left_alone(
         (first,) = stamps(at.slack, place)
         await at.store(ts, place, kind="edit", edited_ts="9999999999.000000")
         claimed, lease = await at.claim()
-        await at.answering._delivery.placeholder(place, "_busy_", AnswerKey(question_ts=ts))
+        await at.answering.delivery.placeholder(place, "_busy_", AnswerKey(question_ts=ts))
         await at.slack.delivery.status(place, "is thinking…")
         await leave_check(at.mailbox, place, ts)
         await settled(at)

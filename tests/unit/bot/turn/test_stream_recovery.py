@@ -220,10 +220,10 @@ def answering(at: TeamBot, model: ScriptedModel | None = None, call_s: float = 5
     """The same parts, with streams."""
     before = at.answering
     return Answering(
-        replace(before._engine, model=model or at.model),
-        before._delivery,
+        replace(before.engine, model=model or at.model),
+        before.delivery,
         stores=at.stores,
-        observers=before._observers,
+        observers=before.observers,
         lookups=NO_LOOKUPS,
         streams=Streams(at.slack.calls, call_s=call_s),
     )
