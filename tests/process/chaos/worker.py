@@ -40,7 +40,8 @@ class Scribe:
         lease.require()
         # The one effect that may happen only once: whoever marks it first did it.
         if await self.mailbox.mark(claimed, claimed.id, claimed.fence.token) == claimed.fence.token:
-            await self.redis.rpush("effects", f"{claimed.thread} {number}")
+            # With the attempt's token: a command whose reply a dead server owes is sent again, and may stand twice.
+            await self.redis.rpush("effects", f"{claimed.thread} {number} {claimed.fence.token}")
         await self.redis.rpush("log", f"end {attempt}")
         return OK
 

@@ -230,14 +230,16 @@ def test_a7_messages_keep_every_chunk_in_order(sizes: list[int]) -> None:
 @pytest.mark.parametrize("noise", ["<", "`", "[", "[1]", "\\[", "~~~\n", "&lt;", "a. ", "**a ", "\n", "|"])
 def test_a7_noise_stays_linear(noise: str) -> None:
     def seconds(size: int, dialect: Dialect) -> float:
-        text = (noise * size)[:size] + dialect  # a text seen before may be remembered
-        start = time.process_time()
-        split(text, SOURCES, dialect)
-        return time.process_time() - start
+        spent = []
+        for again in range(2):  # the better one: a busy machine slows one or the other
+            text = (noise * size)[:size] + dialect + "x" * again  # a text seen before may be remembered
+            start = time.process_time()
+            split(text, SOURCES, dialect)
+            spent.append(time.process_time() - start)
+        return min(spent)
 
     for dialect in ("mrkdwn", "markdown"):
-        seconds(1000, dialect)
-        small, large = max(seconds(10_000, dialect), 0.002), seconds(100_000, dialect)
+        small, large = max(seconds(10_000, dialect), 0.003), seconds(100_000, dialect)
         assert large < small * 60, (small, large)  # ten times the input; a quadratic cut would take a hundred times
 
 

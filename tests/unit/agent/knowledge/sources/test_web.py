@@ -346,7 +346,7 @@ def test_d2_what_never_ends_is_too_big_or_too_broken_is_named(index: KnowledgeIn
         "/good": html("Good."),
     }
     entries = [f"{site.url}{path}" for path in site.pages]
-    report = index.index([source(site, *entries, manners=Manners(pause_s=0, page_s=0.8, step_s=0.4, failures=9))])
+    report = index.index([source(site, *entries, manners=Manners(pause_s=0, page_s=2.0, step_s=1.0, failures=9))])
     assert report.added == 1
     assert {name.rpartition("/")[2]: reason for name, reason in report.failed} == {
         "endless": "is too big (the limit is 10 MB)",
