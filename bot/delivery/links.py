@@ -1,7 +1,4 @@
-"""A source as one line of mrkdwn.
-
-Number, title as a link, age. Nothing in a title can end the link or start a mention.
-"""
+"""A source as one line of mrkdwn: number, linked title, age. No title can end the link or start a mention."""
 
 from __future__ import annotations
 

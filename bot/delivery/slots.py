@@ -1,7 +1,4 @@
-"""Which message each part of an answer belongs in, and which messages are duplicates.
-
-Of two the first stays. No I/O.
-"""
+"""Which message each part of an answer belongs in, and which are duplicates. Of two the first stays. No I/O."""
 
 from __future__ import annotations
 

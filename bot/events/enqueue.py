@@ -1,7 +1,4 @@
-"""What happens to a message before Slack gets its acknowledgement: it is stored, or it cancels what runs.
-
-Nothing here may wait for a model or for Slack.
-"""
+"""What happens to a message before Slack's ack: it is stored, or it cancels what runs. Waits for no model, no Slack."""
 
 from __future__ import annotations
 

@@ -152,19 +152,13 @@ class Turns:
         self._changed.set()
 
     def lose(self) -> None:
-        """Lose every running turn, as a killed process does: without a word to the mailbox, leases and all.
-
-        Once the leases have run out there, the turns are claimed again.
-        """
+        """Lose every running turn, as a killed process does: it is claimed again once its lease has run out."""
         for turn in list(self._running):
             turn.lease.lose()
             turn.interrupt("lease_lost")
 
     async def cancel(self, wish: Cancellation) -> None:
-        """Interrupt the turn of this message, here or on any worker.
-
-        It counts as ended, unless the handler itself returns another ending. Raises ``RedisError``.
-        """
+        """Interrupt this message's turn on any worker: it ends as ok or as its handler says. Raises ``RedisError``."""
         self._stop_turn(wish)
         await self._mailbox.cancel(wish)
 

@@ -1,7 +1,4 @@
-"""Everything a turn needs, opened from the settings: model, tools, document index, policy, budget.
-
-Nothing here touches Slack or Redis: `orion ask` runs on this alone.
-"""
+"""Everything a turn needs, opened from the settings, without Slack and Redis: `orion ask` runs on this alone."""
 
 from __future__ import annotations
 
