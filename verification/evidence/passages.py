@@ -30,7 +30,8 @@ _STRETCH = 2_000  # letters: the splitter takes quadratic time in some lines
 # Nothing but words and signs that end no sentence, and at most one mark that does, at the end.
 _UNPARTED = re.compile(r"[\w ,()\[\]*•`/'\"=+@#$%&|<>{}~^\\–-]*+[.!?]?")
 _ABBREVIATED = re.compile(
-    r"\b(?:Nr|No|z\. ?B|d\. ?h|bzw|ca|etc|vs|Dr|St|Mr|Mrs|Ms|Prof|Inc|e\.g|i\.e|p|pp|Art|Abs|approx)\.\s*$"
+    r"\b(?:Nr|No|z\. ?B|d\. ?h|bzw|ca|etc|vs|Dr|St|Mr|Mrs|Ms|Prof|Inc|e\.g|i\.e|p|pp|Art|Abs|approx"
+    r"|incl|excl|inkl|exkl|zzgl|max|min)\.\s*$"
 )
 _DAY_ENDS = re.compile(r"(?<![\d.,:])\d{1,2}\.\s*$")
 _NEXT_WORD = re.compile(r"\s*([^\W\d_]+)")

@@ -59,3 +59,8 @@ def test_f9_a_german_ordinal_ends_no_sentence() -> None:
     text = "Der 5. Werktag galt bis 2023. Jetzt gilt der 3. Werktag."
     spans = sentence_spans(text, "de")
     assert [text[start:end] for start, end in spans] == ["Der 5. Werktag galt bis 2023.", "Jetzt gilt der 3. Werktag."]
+
+
+def test_f1_an_abbreviated_word_ends_no_sentence() -> None:
+    for text, language in (("They pay £320, excl. VAT [1].", "en"), ("Das kostet 168 € inkl. MwSt. im Mai.", "de")):
+        assert len(sentence_spans(text, language)) == 1
