@@ -18,7 +18,7 @@ from verification.evidence.evidence import MOST, SAME_SENTENCE, Certainty, Evide
 from verification.evidence.passages import Passage
 from verification.values.amounts import is_result, matches, same_kind
 from verification.values.numbers import ORDINALS, Quantity
-from verification.values.units import UNITS, rate_end
+from verification.values.units import HUNDREDTHS, UNITS, rate_end
 
 _COUNTED = 5  # "the two", "three ways": the source lists what is counted and names no number
 _SPEAKS_OF_IT = 0.5  # below it the next draft wrote the 400 of a table of codes for 900 requests
@@ -44,7 +44,7 @@ _STEPS: dict[str, Callable[[float, float], float]] = {
 }
 # Numbers that nobody cites: both of two, days of a week, months of a year, and the like.
 _CONSTANTS = frozenset({2, 7, 12, 24, 52, 60, 100, 365, 1000})
-_SUBUNITS = 100  # pence and cents have no unit of their own here
+_NEXT_WORD = re.compile(r"\s?([^\W\d_]+)")
 
 
 def number_findings(evidence: Evidence) -> Iterator[Finding]:
@@ -145,12 +145,16 @@ def _is_told_of_it(quantity: Quantity, hit: Hit, other: Quantity) -> bool:
 
 
 class Equation(NamedTuple):
-    """What is calculated, the result that is written behind it, if any, and whether brackets leave the order open."""
+    """What is calculated, and the result that is written behind it, if any.
+
+    ``bracketed``: brackets leave the order open. ``in_coins``: a number of it is one of pence or cents.
+    """
 
     operands: tuple[Quantity, ...]
     signs: tuple[str, ...]
     said: Quantity | None
     bracketed: bool
+    in_coins: bool
 
     @property
     def is_right(self) -> bool:
@@ -160,8 +164,8 @@ class Equation(NamedTuple):
         # 2.500 may be two and a half: which is meant, the result tells.
         readings = (*self.said.readings, *(reading / 1000 for reading in self.said.readings))
         values = self.values()
-        if self.said.unit and not any(each.unit for each in self.operands):
-            values += tuple(value / _SUBUNITS for value in values)  # 100 × 45p = £45
+        if self.in_coins:
+            values += tuple(value / 100 for value in values)
         return any(is_result(self.said._replace(readings=readings), value) for value in values)
 
     @property
@@ -245,8 +249,14 @@ def equations(passage: Passage) -> Iterator[Equation]:
             colon = len(signs) if match and match["sign"] == ":" else colon
             continue
         said = other if sign == "=" else None
+        in_coins = any(_is_in_coins(passage.text, each) for each in run)
         if signs:
-            yield Equation(tuple(run), tuple(signs), said, bracketed)
+            yield Equation(tuple(run), tuple(signs), said, bracketed, in_coins)
         if signs[colon:] and colon:  # "520 € : 390 € + 130 €", as the French write a colon
-            yield Equation(tuple(run[colon:]), tuple(signs[colon:]), said, bracketed)
+            yield Equation(tuple(run[colon:]), tuple(signs[colon:]), said, bracketed, in_coins)
         run, signs, bracketed, colon = [other] if other else [], [], False, 0
+
+
+def _is_in_coins(text: str, quantity: Quantity) -> bool:
+    word = _NEXT_WORD.match(text, quantity.end)
+    return word is not None and word[1].casefold() in HUNDREDTHS

@@ -36,7 +36,6 @@ _IDENTIFIER = re.compile(
     re.VERBOSE,
 )
 _CODE = re.compile(r"`[^`\n]+`")
-_CALCULATION = re.compile(r"\d.*[×÷−].*=|=.*\d.*[×÷−]")  # no code has these signs: "`24 × 6 % = 1.44`"
 # One of these stands in every other one: a sign, a digit, a dot before a letter, a hyphen that opens a word.
 _SIGN = re.compile(r"[/@#_\d.\-](?:(?<=[/@#_\d])|(?<=\.)[A-Za-z]|(?<=(?<![\w-])-)[A-Za-z-])")
 _NAMED_HOST = "localhost"
@@ -60,10 +59,14 @@ def identifiers(text: str) -> tuple[Identifier, ...]:
     """The identifiers of ``text`` in order."""
     if "`" not in text:
         return tuple(_written(text))
-    spans = [match for match in _CODE.finditer(text) if not _CALCULATION.search(match[0])]
-    hidden = _CODE.sub(lambda match: match[0] if _CALCULATION.search(match[0]) else " " * len(match[0]), text)
-    code, others = map(_code, spans), _written(hidden)
+    code = map(_code, (match for match in _CODE.finditer(text) if not _is_calculation(match[0])))
+    others = _written(_CODE.sub(lambda match: match[0] if _is_calculation(match[0]) else " " * len(match[0]), text))
     return tuple(sorted([*code, *others], key=lambda identifier: identifier.start))
+
+
+def _is_calculation(span: str) -> bool:
+    """Whether a code span has signs of arithmetic that no code has: "`24 × 6 % = 1.44`"."""
+    return "=" in span and any(sign in span for sign in "×÷−")
 
 
 def within(text: str, code: Identifier) -> Iterator[tuple[int, int]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -125,3 +127,13 @@ def test_f1_a_name_may_go_on_behind_a_hyphen_and_a_flag_may_not(needle: str, hay
 
 def test_f1_localhost_is_an_address_without_any_sign() -> None:
     assert [each.text for each in identifiers("It runs on localhost now")] == ["localhost"]
+
+
+@pytest.mark.parametrize("unit", ["1", "1×", "=1", "1 ÷ 1 = "])
+def test_f5_a_long_code_span_is_read_in_linear_time(unit: str) -> None:
+    spent = []
+    for count in (2_000, 20_000):
+        began = time.process_time()
+        identifiers(f"`{unit * count}`")
+        spent.append(time.process_time() - began)
+    assert spent[1] <= 25 * max(spent[0], 0.01)
