@@ -36,6 +36,7 @@ from verification.types import Draft, Source
 _OTHERS: Final = 100_000  # from this number on the texts are none of those that other figures are of
 BOLT: Final = "minimal Bolt bot"
 CONVERTER: Final = "slackify_markdown"
+UNTRACED: Final = "untraced"
 AIOHTTP: Final = "aiohttp, same decoder"
 # The names of the figures, and the words of the texts that are verified.
 _DATA: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
@@ -79,6 +80,7 @@ def bench(sizes: Sizes) -> list[Row]:
             Row(name, ours[key], unit, *((BOLT, theirs[key]) if key in theirs else ()))
             for key, (name, unit) in _DATA["mention"].items()
         ),
+        Row("Processor time a mention, traced to Langfuse", ours["traced_ms"], "ms", UNTRACED, ours["untraced_ms"]),
         *(Row(f"Processor time a streamed chunk, {how}", x, "µs", AIOHTTP, raw) for how, (x, raw) in streams.items()),
         Row("Round a tool call, median", asyncio.run(_tool_call_ms()), "ms"),
         *_verification(sizes.rounds),

@@ -38,11 +38,15 @@ WARMING: Final = 30  # questions asked of each bot before anything counts
 THINKS_S: Final = 3.0
 STARTS_WITHIN_S: Final = 120.0
 ANSWERS_WITHIN_S: Final = 600.0
+SENT_WITHIN_S: Final = 3.0  # what was asked is sent to Langfuse
 _USAGE: Final = {"prompt_tokens": 900, "completion_tokens": 20, "total_tokens": 920}
 
 
 class InstantModel:
-    """A chat-completions server: it decides to respond, agrees, and writes ``text`` behind so many ``chunks``."""
+    """A chat-completions server: it decides to respond, agrees, and writes ``text`` behind so many ``chunks``.
+
+    What is sent to Langfuse it takes too.
+    """
 
     def __init__(self, text: str = ANSWER, *, chunks: int = 10, pause_s: float = 0.0) -> None:
         self.thinks_s = 0.0
@@ -56,6 +60,7 @@ class InstantModel:
         """Its base URL while it runs."""
         app = web.Application(client_max_size=1 << 24)
         app.router.add_post("/v1/chat/completions", self._complete)
+        app.router.add_post("/api/public/{path:.+}", _take)
         async with TestServer(app) as server:
             yield str(server.make_url("/v1"))
 
@@ -72,6 +77,11 @@ class InstantModel:
             await response.write(event)
             await asyncio.sleep(self._pause_s)
         return response
+
+
+async def _take(request: web.Request) -> web.Response:
+    await request.read()
+    return web.json_response({})
 
 
 def _reply(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -219,14 +229,15 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     await process.wait()
 
 
-def orion(folder: Path, model_url: str) -> dict[str, str]:
+def orion(folder: Path, model_url: str, *, traced: bool = False) -> dict[str, str]:
     """The environment of an Orion over one page."""
+    keys = {"LANGFUSE_PUBLIC_KEY": "pk-lf-bench", "LANGFUSE_SECRET_KEY": "sk-lf-bench"} if traced else {}
     docs = folder / "docs"
     docs.mkdir()
     (docs / "limits.md").write_text(PAGE, encoding="utf-8")
     return {
         "ORION_HOME": str(folder / "home"), "ORION_DOCS": str(docs), "ORION_PORT": "0",
-        "OPENAI_BASE_URL": model_url, "ORION_MODEL": "m",
+        "OPENAI_BASE_URL": model_url, "ORION_MODEL": "m", "LANGFUSE_HOST": model_url.removesuffix("/v1"), **keys,
     }  # fmt: skip
 
 
@@ -236,21 +247,29 @@ async def compared(rounds: int, alone: int, burst: int, waiting: int) -> tuple[d
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="orion-bench-")))
         url = await stack.enter_async_context(model.open())
-        ours, theirs = folder / "orion", folder / "bolt"
-        for place in (ours, theirs):
+        ours, sending, theirs = folder / "orion", folder / "traced", folder / "bolt"
+        for place in (ours, sending, theirs):
             place.mkdir()
         served = (sys.executable, "-m", "bot", "serve")
         one = await stack.enter_async_context(started(served, orion(ours, url), ours))
+        traced = await stack.enter_async_context(started(served, orion(sending, url, traced=True), sending))
         smallest = (sys.executable, str(HERE / "bolt_bot.py"))
         other = await stack.enter_async_context(started(smallest, {"OPENAI_BASE_URL": url}, theirs))
         redis = await stack.enter_async_context(connect(ours / "home"))
         asked, before = one.asked, (await redis.info("memory"))["used_memory"]
+        spent = [-used(bot.pid)[0] for bot in (one, traced)]
         for _ in range(rounds):
-            await one.round(alone, burst)
-            await other.round(alone, burst)
+            for bot in (one, traced, other):
+                await bot.round(alone, burst)
+        await asyncio.sleep(SENT_WITHIN_S)
+        spent = [
+            (seconds + used(bot.pid)[0]) / (bot.asked - asked) * 1000
+            for seconds, bot in zip(spent, (one, traced), strict=True)
+        ]
         kept = ((await redis.info("memory"))["used_memory"] - before) / (one.asked - asked) / 1000
         model.thinks_s = THINKS_S
         # Fifty are under way at any moment.
         added = [(seconds - THINKS_S) * 1000 for seconds in await one.ask(waiting, apart_s=THINKS_S / 50)]
         more = {"added_p50_ms": percentile(added, 0.5), "added_p95_ms": percentile(added, 0.95), "redis_kb": kept}
+        more |= {"untraced_ms": spent[0], "traced_ms": spent[1]}
         return one.figures() | more, other.figures()

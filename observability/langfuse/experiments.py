@@ -5,14 +5,17 @@ The run is over by then: a Langfuse that is away or hangs costs the end some sec
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
+from threading import Thread
 from typing import Any, Final
 
 from langfuse import Evaluation, Langfuse
 
-from observability.langfuse.client import API_ERRORS
-from observability.langfuse.connection import Tracer, in_daemon
+from observability.langfuse.client import API_ERRORS, open_client
+from observability.langfuse.connection import Tracer
 from observability.langfuse.tracing import content_of
 
 PUSHED_WITHIN_S: Final = 60.0
@@ -50,11 +53,11 @@ class Experiment:
 
 async def push(tracer: Tracer, experiment: Experiment, *, within_s: float = PUSHED_WITHIN_S) -> str:
     """What became of it, in one line for a person; empty without keys. Never raises."""
-    client = tracer.client
-    if client is None:
+    if not all(tracer.keys):
         return ""
     try:
-        trouble = await in_daemon(lambda: _pushed(client, tracer, experiment), "langfuse-experiment", within_s)
+        async with asyncio.timeout(within_s):
+            trouble = await asyncio.wrap_future(_pushing(tracer, experiment))
     except TimeoutError:
         trouble = "did not answer in time"
     except (*API_ERRORS, LookupError) as error:
@@ -62,6 +65,22 @@ async def push(tracer: Tracer, experiment: Experiment, *, within_s: float = PUSH
     if trouble.startswith("http"):
         return f"Langfuse: run {experiment.run} of the dataset {experiment.dataset}, {trouble}"
     return f"{tracer.host} {trouble}: this run was not pushed to Langfuse as an experiment, or only in part."
+
+
+def _pushing(tracer: Tracer, experiment: Experiment) -> Future[str]:
+    """The push, in a daemon's thread: the end of the process would wait for the loop's own threads."""
+    done = Future[str]()
+    done.set_running_or_notify_cancel()  # whoever stops waiting must not cancel it: the thread ends it by itself
+
+    def push() -> None:
+        with open_client(*tracer.keys, tracer.host, tracer.environment) as client:
+            try:
+                done.set_result(_pushed(client, tracer, experiment))
+            except (*API_ERRORS, LookupError) as error:
+                done.set_exception(error)
+
+    Thread(target=push, name="langfuse-experiment", daemon=True).start()
+    return done
 
 
 def _pushed(client: Langfuse, tracer: Tracer, experiment: Experiment) -> str:

@@ -1,15 +1,15 @@
 """The trace of one turn in Langfuse, and the scores on it (G2, F7).
 
-Nothing in here fails or slows a turn: every public call stands behind a wall, spans and scores leave through the SDK's
-own threads. Without keys each call is a no-op.
+Nothing in here fails or slows a turn: every public call stands behind a wall, and what it sends leaves later. Without
+keys each call is a no-op.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import wraps
@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, Final, ParamSpec, cast
 
 import structlog
 
+from observability.langfuse.sender import Observation
 from observability.redaction import redact
 
 if TYPE_CHECKING:
-    from langfuse import Langfuse
-
     from observability.langfuse.connection import Tracer
+    from observability.langfuse.sender import Sender
 
 log = structlog.get_logger()
 
@@ -52,7 +52,7 @@ def walled(method: Callable[P, None]) -> Callable[P, None]:
     @wraps(method)
     def behind(*args: P.args, **kwargs: P.kwargs) -> None:
         owner: Any = args[0]
-        if owner.client is None:
+        if owner.sender is None:
             return
         try:
             method(*args, **kwargs)
@@ -118,59 +118,52 @@ class TurnTrace:
     """The trace of one turn. Made by ``Tracer.turn``; every call returns at once and never raises."""
 
     def __init__(self, tracer: Tracer, trace_id: str) -> None:
-        self.client = tracer.client
+        self.sender = tracer.sender
         self.trace_id = trace_id
         self._tracer = tracer
-        self._root: Any = None
-        self._generations: dict[tuple[str, str], Any] = {}
+        self._common: dict[str, Any] = {}
+        self._root: Observation | None = None
+        self._open: dict[tuple[str, str], Observation] = {}
         self._spoke = False
-        self._tools: dict[str, Any] = {}
         self._keeps_found = True
-        self._session = ""
-        self._user = ""
         self._attempts: list[Attempt] = []
 
     @walled
     def begin(self, *, thread: str, user: str, question: str) -> None:
         """The turn starts. ``user`` is hashed; ``thread`` becomes the session."""
-        self._session, self._user = _ascii(thread), hashlib.sha256(user.encode()).hexdigest()
-        with self._propagated():
-            self._root = cast("Langfuse", self.client).start_observation(
-                trace_context={"trace_id": self.trace_id}, name=NAME, as_type="agent", input=self._content(question)
-            )
+        self._common = {
+            "session.id": _ascii(thread),
+            "user.id": hashlib.sha256(user.encode()).hexdigest(),
+            "langfuse.trace.name": NAME,
+            "langfuse.trace.tags": [self._tracer.tag],
+            **self._tracer.about,
+        }
+        self._root = self._observation(NAME, "agent", {"input": self._content(question)})
 
     @walled
     def model_start(self, *, phase: str, model: str, attempt: int = 0, call_id: str = "") -> None:
         """A model call begins; ``phase`` is ``decide``, ``write`` or ``judge``."""
         self._spoke = self._spoke and phase != "write"
-        self._generations[phase, call_id] = self._child(
-            name=phase, as_type="generation", model=model, metadata={"attempt": attempt}
-        )
+        self._start((phase, call_id), phase, "generation", {"model.name": model, "metadata.attempt": attempt})
 
     @walled
     def first_token(self) -> None:
         """Text of the draft that is being written arrived; only the first time counts."""
-        generation = self._generations.get(("write", ""))
+        generation = self._open.get(("write", ""))
         if generation is not None and not self._spoke:
             self._spoke = True
-            generation.update(completion_start_time=datetime.now(UTC))
+            generation.facts["completion_start_time"] = datetime.now(UTC).isoformat()
 
     @walled
     def model_end(self, *, phase: str, output: str, asked: Generation, error: str = "", call_id: str = "") -> None:
         """A model call ended; ``error`` is the kind of failure, ``discarded``, or empty."""
-        generation = self._generations.pop((phase, call_id), None)
-        if generation is None:
-            return
         level = {"level": "DEFAULT" if error == DISCARDED else "ERROR", "status_message": error} if error else {}
-        generation.update(output=self._content(output), **self._asked(asked), **level)
-        generation.end()
+        self._end((phase, call_id), {"output": self._content(output), **self._asked(asked), **level})
 
     @walled
     def tool_start(self, call_id: str, *, tool: str, arguments: Mapping[str, Any]) -> None:
         """A tool call begins."""
-        self._tools[call_id] = self._child(
-            name=tool, as_type=KINDS.get(tool, "tool"), input=self._found(dict(arguments))
-        )
+        self._start(("tool", call_id), tool, KINDS.get(tool, "tool"), {"input": self._found(dict(arguments))})
         self._keeps_found = self._keeps_found and tool not in NOT_KEPT
 
     @walled
@@ -178,32 +171,26 @@ class TurnTrace:
         self, call_id: str, *, ok: bool, content: str, error: str = "", asked: Generation | None = None
     ) -> None:
         """A tool call ended. ``asked`` is what the tool asked a model, if it is one of those that do."""
-        observation = self._tools.pop(call_id, None)
-        if observation is None:
-            return
         level = {} if ok else {"level": "WARNING", "status_message": "failed"}
-        observation.update(output=self._found(content or error), **(self._asked(asked) if asked else {}), **level)
-        observation.end()
+        told = self._asked(asked) if asked else {}
+        self._end(("tool", call_id), {"output": self._found(content or error), **told, **level})
 
     @walled
     def attempt(self, attempt: Attempt) -> None:
         """A draft was judged: one guardrail observation, with its own score."""
-        guardrail = self._child(
-            name="verify",
-            as_type="guardrail",
-            input=self._content(attempt.draft),
-            output=self._content(attempt.text),
-            metadata={
-                "attempt": attempt.number,
-                "passed": attempt.passed,
-                "repairs": dict(attempt.repairs or {}),
-                "issues": [self._issue(issue) for issue in attempt.issues],
-            },
-            level="DEFAULT" if attempt.passed else "WARNING",
-        )
-        if guardrail is None:
+        if self._root is None:
             return
-        guardrail.end()
+        facts = {
+            "input": self._content(attempt.draft),
+            "output": self._content(attempt.text),
+            "metadata.attempt": attempt.number,
+            "metadata.passed": attempt.passed,
+            "metadata.repairs": dict(attempt.repairs or {}),
+            "metadata.issues": [self._issue(issue) for issue in attempt.issues],
+            "level": "DEFAULT" if attempt.passed else "WARNING",
+        }
+        guardrail = self._observation("verify", "guardrail", facts)
+        self._ended(guardrail)
         self._attempts.append(attempt)
         self._score(
             "verify_attempt_pass", float(attempt.passed), "BOOLEAN", part=str(attempt.number), observation=guardrail.id
@@ -217,12 +204,16 @@ class TurnTrace:
         root, self._root = self._root, None
         if root is None:  # only the first end counts
             return
-        for observation in (*self._tools.values(), *filter(None, self._generations.values())):
-            observation.end()
-        failed = {"level": "ERROR", "status_message": reason} if outcome == "failed" else {}
-        metadata = {"outcome": outcome, "reason": reason, "attempts": len(self._attempts)}
-        root.update(output=self._content(answer), metadata=metadata, **failed)
-        root.end()
+        for key in tuple(self._open):
+            self._end(key, {})
+        root.facts |= {
+            "output": self._content(answer),
+            "metadata.outcome": outcome,
+            "metadata.reason": reason,
+            "metadata.attempts": len(self._attempts),
+            **({"level": "ERROR", "status_message": reason} if outcome == "failed" else {}),
+        }
+        self._ended(root)
         # Scores by outcome and by first draft exist for the dashboard: Langfuse cannot count what metadata says.
         self._score("turn_outcome", outcome, "CATEGORICAL")
         passed = False if (outcome, reason) == ("failed", "verification") else _PASSED.get(outcome)
@@ -232,28 +223,31 @@ class TurnTrace:
         if passed is not None and self._attempts:
             self._score("verify_first_pass", float(self._attempts[0].passed), "BOOLEAN")
 
-    def _child(self, **facts: Any) -> Any:
-        if self._root is None:
-            return None
-        with self._propagated():
-            return self._root.start_observation(**facts)
-
-    def _propagated(self) -> AbstractContextManager[Any]:
-        from langfuse import propagate_attributes  # noqa: PLC0415 (loaded by whoever opened the client)
-
-        return propagate_attributes(
-            session_id=self._session,
-            user_id=self._user,
-            trace_name=NAME,
-            version=self._tracer.version or None,
-            tags=[self._tracer.tag],
+    def _observation(self, name: str, kind: str, facts: dict[str, Any]) -> Observation:
+        parent = self._root.id if self._root else ""
+        return Observation(
+            name=name, trace_id=self.trace_id, parent_id=parent, common=self._common, facts={"type": kind, **facts}
         )
+
+    def _start(self, key: tuple[str, str], name: str, kind: str, facts: dict[str, Any]) -> None:
+        if self._root is not None:
+            self._open[key] = self._observation(name, kind, facts)
+
+    def _end(self, key: tuple[str, str], facts: dict[str, Any]) -> None:
+        observation = self._open.pop(key, None)
+        if observation is not None:
+            observation.facts |= facts
+            self._ended(observation)
+
+    def _ended(self, observation: Observation) -> None:
+        observation.ended_ns = time.time_ns()
+        cast("Sender", self.sender).put(observation)
 
     def _score(
         self, name: str, value: float | str, kind: str, *, part: str = "", observation: str | None = None
     ) -> None:
         """One score; its id is fixed, so that a turn begun anew replaces it."""
-        send_score(self.client, name, value, kind=kind, trace_id=self.trace_id, part=part, observation=observation)
+        self._tracer.score(name, value, kind=kind, trace_id=self.trace_id, part=part, observation=observation)
 
     def _issue(self, issue: Issue) -> dict[str, str]:
         told = self._tracer.send_content and self._keeps_found  # a detail may say what stands in a source
@@ -271,7 +265,7 @@ class TurnTrace:
             tools = {"tools": list(asked.tools), "messages": messages} if asked.tools else messages
             # Langfuse shows single values; anything else goes as JSON.
             single = {k: v if isinstance(v, str | int | float) else json.dumps(v) for k, v in asked.parameters.items()}
-            facts |= {"model": asked.model, "model_parameters": single, "input": tools}
+            facts |= {"model.name": asked.model, "model.parameters": single, "input": tools}
         return facts
 
     def _found(self, value: Any) -> Any:
@@ -284,24 +278,6 @@ def content_of(value: Any, *, send: bool) -> Any:
     if not send:
         return {"length": len(value if isinstance(value, str) else str(value))}
     return redact(_clipped(value) if isinstance(value, str) else value)
-
-
-def send_score(  # noqa: PLR0913 (a score has this many facts, each named at the call)
-    client: Langfuse | None,
-    name: str,
-    value: float | str,
-    *,
-    kind: str,
-    trace_id: str,
-    part: str = "",
-    observation: str | None = None,
-    comment: str = "",
-) -> None:
-    """Queue one score with this client, that the wall lets nothing through without; its id follows from the rest."""
-    facts: dict[str, Any] = {"name": name, "value": value, "data_type": kind, "trace_id": trace_id}
-    facts |= {"comment": comment} if comment else {}
-    score_id = "-".join(filter(None, (trace_id, name, part)))
-    cast("Langfuse", client).create_score(score_id=score_id, observation_id=observation, **facts)
 
 
 def _ascii(text: str) -> str:

@@ -1,20 +1,25 @@
-"""A receiver that takes what Langfuse's SDK sends, over real HTTP on a free loopback port, and decodes it.
+"""A receiver of observations, scores and datasets as Langfuse is one, over real HTTP on a free loopback port.
 
 It proves what leaves the process, not that a Langfuse server accepts it. ``hang=True``: requests are never answered.
-``refuse``: the status that every request but those for traces and scores gets; ``refuse_items``: those for items.
+``refuse``: the status that every request but those for traces and scores gets; ``refuse_items``: those for items;
+``refuse_traces``: the statuses that the next requests for traces get, each once.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+from base64 import b64encode
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
 from aiohttp import web
+from google.protobuf.json_format import ParseDict  # type: ignore[import-untyped]
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
+
+_IDS = ("traceId", "spanId", "parentSpanId")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +55,7 @@ class LangfuseReceiver:
         self.hang = hang
         self.refuse = refuse
         self.refuse_items = refuse_items
+        self.refuse_traces: list[int] = []
         self._closing = asyncio.Event()
 
     def score(self, name: str) -> list[Any]:
@@ -77,7 +83,9 @@ class LangfuseReceiver:
 
     async def _traces(self, request: web.Request) -> web.Response:
         body = await self._body(request)
-        for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+        if self.refuse_traces:
+            return web.Response(status=self.refuse_traces.pop(0))
+        for resource in _request(body, request.content_type).resource_spans:
             for scope in resource.scope_spans:
                 self.spans += [_span(span) for span in scope.spans]
         return web.Response(content_type="application/x-protobuf")
@@ -118,6 +126,21 @@ class LangfuseReceiver:
         if self.hang:
             await self._closing.wait()
         return body
+
+
+def _request(body: bytes, content_type: str) -> ExportTraceServiceRequest:
+    """A body of the protocol, in either of its two forms; one that the protocol does not know is an error."""
+    request = ExportTraceServiceRequest()
+    if content_type != "application/json":
+        request.ParseFromString(body)
+        return request
+    told = json.loads(body)
+    for span in (span for each in told["resourceSpans"] for scope in each["scopeSpans"] for span in scope["spans"]):
+        # Where protobuf's own JSON has bytes in base64, OTLP has ids in hex.
+        ids = {name: b64encode(bytes.fromhex(span[name])).decode() for name in _IDS if name in span}
+        span.update(ids)
+    ParseDict(told, request)
+    return request
 
 
 def _span(span: Any) -> ReceivedSpan:

@@ -227,4 +227,4 @@ async def test_g2_a_turn_that_breaks_off_closes_its_trace(tmp_path: Path) -> Non
         with pytest.raises(RedisError):
             await ask(settings, QUESTION, docs=[docs_in(tmp_path)], thread="t")
         (root,) = receiver.spans
-    assert root["metadata.outcome"] == '"interrupted"'
+    assert root["metadata.outcome"] == "interrupted"

@@ -70,8 +70,8 @@ async def test_g5_a_run_is_a_dataset_with_items_traces_and_scores() -> None:
 
 
 async def test_g5_items_keep_their_ids_from_run_to_run() -> None:
-    async with LangfuseReceiver() as receiver, tracer_at(receiver.url) as tracer:
-        first, second = await push(tracer, run="one"), await push(tracer, run="two")
+    async with LangfuseReceiver() as receiver, tracer_at(receiver.url) as one, tracer_at(receiver.url) as two:
+        first, second = await push(one, run="one"), await push(two, run="two")
         assert first != second
     assert receiver.items[:2] == receiver.items[2:]
     assert len({score["datasetRunId"] for score in receiver.scores if "datasetRunId" in score}) == 2

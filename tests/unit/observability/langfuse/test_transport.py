@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
 from observability.langfuse.connection import Tracer
 from observability.langfuse.dashboards import DashboardsError, make_dashboard
-from observability.langfuse.transport import TrustingAdapter
+from observability.langfuse.transport import span_exporter
 from tests.support.tls_server import behind_tls, certificate
 from tests.support.waiting import wait_until
 
@@ -40,8 +42,17 @@ def test_h2_dashboards_trust_the_same_and_nobody_else(
     assert ("cannot be reached" in str(failed.value)) is not trusted
 
 
-def test_h2_behind_a_proxy_the_same_certificates_are_trusted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(certificate(tmp_path)))
-    manager = TrustingAdapter().proxy_manager_for("http://proxy.example:3128")
-    (own,) = manager.connection_pool_kw["ssl_context"].get_ca_certs()
-    assert own["subject"] == ((("commonName", "team.example"),),)
+@pytest.mark.parametrize("trusted", [True, False])
+def test_h2_experiments_trust_the_same_and_nobody_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, trusted: bool
+) -> None:
+    file, asked = certificate(tmp_path), list[str]()
+    if trusted:
+        monkeypatch.setenv("SSL_CERT_FILE", str(file))
+    with behind_tls(file, asked) as host:
+        exporter = span_exporter("pk", "sk", host, timeout_s=2)
+        provider = TracerProvider(shutdown_on_exit=False)
+        provider.add_span_processor(SimpleSpanProcessor(exporter))
+        provider.get_tracer("test").start_span("item").end()
+        provider.shutdown()
+    assert asked == ["/api/public/otel/v1/traces"] * trusted
