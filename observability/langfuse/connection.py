@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version as version_of
-from typing import Any, Final, cast
+from typing import Any, Final
 
 from observability.langfuse.sender import Sender
 from observability.langfuse.tracing import TurnTrace, walled
@@ -87,7 +87,7 @@ class Tracer:
         observation: str | None = None,
         comment: str = "",
     ) -> None:
-        """Queue one score of a trace; its id follows from the rest. Only behind the wall, and only with keys."""
+        """Queue one score of a trace; its id follows from the rest. For callers behind the wall."""
         facts = {"traceId": trace_id, "observationId": observation, "comment": comment}
         known = {"id": "-".join(filter(None, (trace_id, name, part)))} | {k: v for k, v in facts.items() if v}
         self._send(known, name, value, kind)
@@ -99,7 +99,9 @@ class Tracer:
             await sender.aclose(deadline_s=deadline_s)
 
     def _send(self, about: dict[str, Any], name: str, value: float | str, kind: str) -> None:
+        if self.sender is None:  # closed while a turn was on its way
+            return
         where = {"environment": self.environment} if self.environment else {}
         when = datetime.now(UTC).isoformat()  # it may wait for a host that is away
         score = {**about, "name": name, "value": value, "dataType": kind, "timestamp": when, **where}
-        cast("Sender", self.sender).score(score)
+        self.sender.score(score)

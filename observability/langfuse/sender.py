@@ -77,6 +77,7 @@ class Sender:
         self._closing = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._lost = 0
+        self._away = False
 
     def put(self, observation: Observation) -> None:
         """Send an observation that has ended."""
@@ -151,8 +152,10 @@ class Sender:
     async def _tried(self, http: aiohttp.ClientSession, path: str, body: bytes) -> tuple[str, bool]:
         """What went wrong, and whether it may pass."""
         try:
-            async with http.post(f"{self._host}{path}", data=body, headers=_ENCODING[path]) as reply:
-                if reply.ok:
+            url, encoding = f"{self._host}{path}", _ENCODING[path]
+            # A redirected POST becomes a GET, and what it carries is lost.
+            async with http.post(url, data=body, headers=encoding, allow_redirects=False) as reply:
+                if reply.status < HTTPStatus.MULTIPLE_CHOICES:
                     return "", False
                 passing = (
                     reply.status >= HTTPStatus.INTERNAL_SERVER_ERROR or reply.status == HTTPStatus.TOO_MANY_REQUESTS
@@ -162,14 +165,15 @@ class Sender:
             return type(error).__name__, True
 
     def _gave_up(self, trouble: str, count: int) -> None:
-        if not self._lost:
+        if not self._away:
             log.warning("traces_lost", reason=trouble, host=self._host)
+        self._away = True
         self._lost += count
 
     def _arrived(self) -> None:
         if self._lost:
             log.info("traces_arrive_again", lost=self._lost)
-        self._lost = 0
+        self._lost, self._away = 0, False
 
     async def _pause(self, seconds: float) -> None:
         with suppress(TimeoutError):

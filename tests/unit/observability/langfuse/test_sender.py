@@ -56,7 +56,7 @@ async def test_g2_a_busy_host_is_asked_again() -> None:
 
 async def test_g2_what_a_host_refuses_is_dropped_and_told_once() -> None:
     async with LangfuseReceiver() as receiver:
-        receiver.refuse_traces = [401, 401]
+        receiver.refuse_traces = [401, 301]
         with capture_logs() as logs:
             async with sender_to(receiver.url) as sender:
                 sender.put(seen())
