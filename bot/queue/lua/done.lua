@@ -13,19 +13,20 @@ if verb == 'giveback' then redis.call('HINCRBY', head, 'tries', -1) end
 if verb == 'retry' or (verb == 'giveback' and after > 0) then
   -- The message keeps its place: what came later waits, or the order would be lost.
   make_ready(thread, now + after)
-  return 1
-end
-if verb ~= 'giveback' then
-  local entry = redis.call('LPOP', mailbox)
-  if verb == 'dead' then
-    redis.call('XADD', p .. ':dead', 'MAXLEN', '~', ARGV[6], '*', 'thread', thread, 'entry', entry,
-      'reason', ARGV[5], 'tries', redis.call('HGET', head, 'tries'))
-    redis.call('EXPIRE', p .. ':dead', ARGV[7])
+else
+  if verb ~= 'giveback' then
+    local entry = redis.call('LPOP', mailbox)
+    if verb == 'dead' then
+      redis.call('XADD', p .. ':dead', 'MAXLEN', '~', ARGV[6], '*', 'thread', thread, 'entry', entry,
+        'reason', ARGV[5], 'tries', redis.call('HGET', head, 'tries'))
+      redis.call('EXPIRE', p .. ':dead', ARGV[7])
+    end
+    redis.call('DEL', head)
   end
-  redis.call('DEL', head)
+  -- At the end of its workspace's queue: a busy thread does not starve the others.
+  if redis.call('EXISTS', mailbox) == 1 then make_ready(thread, now) end
 end
-if redis.call('EXISTS', mailbox) == 0 then return 1 end
--- At the end of its workspace's queue: a busy thread does not starve the others.
-make_ready(thread, now)
+-- Its own next message, or one of a thread that waits until its workspace has fewer turns than its share.
+if redis.call('ZCOUNT', ready_of(thread), '-inf', now) == 0 then return 1 end
 ring(ARGV[8])
 return 2

@@ -8,7 +8,7 @@ import os
 import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -151,6 +151,19 @@ async def test_concurrency_is_a_limit(mailbox: Mailbox) -> None:
         stage.go.set()
         await wait_until(lambda: empty(mailbox), "the mailbox is empty")
     assert len(stage.ended) == 5
+
+
+async def test_e5_what_waits_for_its_workspaces_share_begins_as_soon_as_a_turn_ends(
+    redis_client: Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns_module, "IDLE_S", 60.0)  # a constant, not a function
+    stage = Stage()
+    async with aclosing(Mailbox(redis_client, per_team=1)) as box:
+        for number in range(4):
+            await put(box, str(number), thread=f"T1:{number}")
+        async with working(box, stage):
+            await wait_until(lambda: empty(box), "each was claimed without an idle look", 10)
+            await put(box, "last", thread="T1:last")  # wakes the worker, which sees that it is to end
 
 
 async def test_h3_a_crash_is_logged_without_its_text_and_tried_again(redis_client: Redis, mailbox: Mailbox) -> None:
