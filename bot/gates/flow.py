@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -18,7 +19,7 @@ from bot.gates.recall import proven
 from bot.gates.services import Gate, GateServices
 from bot.gates.stop import stop_obeyed
 from bot.queue.lease import Lease
-from bot.queue.queue import Claimed, Ending, dead, later
+from bot.queue.queue import GIVEBACK, Claimed, Ending, dead, later
 from bot.slack.message import MESSAGE_SCHEMA, Incoming
 from bot.stores.facts import read_facts
 from bot.turn.duplicates import PendingCheck, pending_check_in, settle
@@ -60,14 +61,19 @@ class Flow:
             return left_for_newer(claimed, schema) or dead("unreadable message")
         if isinstance(message, PendingCheck):
             return await settle(message, claimed, lease, self._services.stores, self._services.delivery)
-        job = await self._job(claimed, lease, message)
-        with structlog.contextvars.bound_contextvars(thread=claimed.thread, turn_id=job.turn_id):
-            if left := left_for_newer(job.claimed, schema, job.facts.state_schema):
-                return left
-            for gate in self._gates:
-                if (ending := await gate(job, self._services)) is not None:
-                    return ending
-            return await self._answering.answer(job)
+        try:
+            job = await self._job(claimed, lease, message)
+            with structlog.contextvars.bound_contextvars(thread=claimed.thread, turn_id=job.turn_id):
+                if left := left_for_newer(job.claimed, schema, job.facts.state_schema):
+                    return left
+                for gate in self._gates:
+                    if (ending := await gate(job, self._services)) is not None:
+                        return ending
+                return await self._answering.answer(job)
+        except asyncio.CancelledError:
+            if not lease.stopped:
+                raise
+            return GIVEBACK  # taken back before it was a turn: the next try tells its person, or the thread of it
 
     async def tell_dead(self, claimed: Claimed, lease: Lease, reason: str) -> None:
         """Tell the person that it was given up, if Orion may talk to them. Raises ``DeliveryFailed``."""

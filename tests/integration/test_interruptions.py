@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 
 from agent.thread.conversation import ThreadKey
 from agent.thread.store import ThreadStore
-from bot.local.model.roster import TEAM_ID
+from bot.local.model.roster import ADMIN, TEAM_ID
 from bot.queue.queue import Mailbox
 from bot.stores.pause import Pausing
 from bot.stores.thread_mode import ThreadModes
@@ -109,6 +109,39 @@ async def test_a3_an_edit_of_an_older_question_changes_no_answer(tmp_path: Path,
         place = ThreadKey(team=TEAM_ID, channel=CHANNEL, thread_ts=ts)
         history = (await ThreadStore(setting.orion.redis).load(place)).history
         assert next(m.text for m in history if m.role == "user") == "What does error FH-2002 mean?"
+
+
+async def test_a3_a_follow_up_that_is_edited_before_its_turn_begins_is_answered(tmp_path: Path, redis_url: str) -> None:
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND] * 3, drafts=[says(DRAFTS["good"])] * 3) as server,
+        running(with_server(tmp_path, redis_url, server)) as setting,
+    ):
+        ts = setting.ask(f"{MENTION} {LIMIT}")
+        await setting.answer_to(ts)
+        asked = len(setting.workspace.calls)
+        setting.workspace.faults.hold("users.info")
+        later = setting.ask("How many requests per minute again?", thread=ts, user=ADMIN)
+        calls = setting.workspace.calls
+        await wait_until(lambda: any(c.method == "users.info" for c in calls[asked:]), "Slack is asked who that is")
+        setting.workspace.edit(CHANNEL, later, "How many requests per minute may one key make?")
+        events = setting.workspace.workspace.deliveries.log
+        await wait_until(lambda: all(event.acknowledged for event in events), "the edit has arrived")
+        setting.workspace.faults.release()
+        await wait_until(lambda: quiet(setting), "all is done")
+        assert ["600 requests" in shown(one) for one in answers(setting.workspace, later, ts)] == [True]
+
+
+async def test_a6_whoever_stops_a_question_before_its_turn_begins_is_told(tmp_path: Path, redis_url: str) -> None:
+    async with running(settings_in(tmp_path, redis_url)) as setting:
+        setting.workspace.faults.hold("users.info")
+        ts, calls = setting.ask(f"{MENTION} {LIMIT}"), setting.workspace.calls
+        await wait_until(lambda: any(c.method == "users.info" for c in calls), "Slack is asked who that is")
+        setting.ask("stop", thread=ts)
+        events = setting.workspace.workspace.deliveries.log
+        await wait_until(lambda: all(event.acknowledged for event in events), "the stop has arrived")
+        setting.workspace.faults.release()
+        await wait_until(lambda: done(setting), "all is done")
+        assert [text[:7] for text in shown_in(setting, ts)] == ["Stopped"]
 
 
 async def test_a6_a_stop_while_the_post_is_in_flight_leaves_one_answer(tmp_path: Path, redis_url: str) -> None:
