@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -223,6 +224,22 @@ DRAFTS = {
 }
 
 
+@asynccontextmanager
+async def writing(
+    home: Path, redis_url: str, channel: str = CHANNEL
+) -> AsyncIterator[tuple[Setting, str, asyncio.Event]]:
+    """A turn whose model goes on until the event is set, and the ts of its question."""
+    gate = asyncio.Event()
+    async with (
+        ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"], before_end=gate)]) as server,
+        running(with_server(home, redis_url, server)) as setting,
+    ):
+        ts = setting.ask(f"{MENTION} {LIMIT}", channel=channel)
+        await server.wait_for_requests(2)
+        yield setting, ts, gate
+        gate.set()
+
+
 @pytest.mark.parametrize("mode", ["socket", "http"])
 async def test_a2_mentioned_deep_in_a_thread_it_reads_what_was_said(mode: str, tmp_path: Path, redis_url: str) -> None:
     async with (
@@ -303,14 +320,7 @@ async def test_f8_a_reply_that_only_says_that_the_documents_are_silent_counts_as
 
 
 async def test_a6_stop_cancels_the_running_turn(tmp_path: Path, redis_url: str) -> None:
-    gate = asyncio.Event()
-    slow = says("<answer>Each API key", before_end=gate)
-    async with (
-        ScriptedOpenAI(decisions=[RESPOND], drafts=[slow]) as server,
-        running(with_server(tmp_path, redis_url, server)) as setting,
-    ):
-        ts = setting.ask(f"{MENTION} {LIMIT}")
-        await server.wait_for_requests(2)
+    async with writing(tmp_path, redis_url) as (setting, ts, gate):
         setting.ask("stop", thread=ts)
         await wait_until(lambda: setting.orion.turns.in_flight == 0, "the turn is cancelled", 3)
         gate.set()

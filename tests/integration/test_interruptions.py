@@ -21,7 +21,7 @@ from bot.queue.queue import Mailbox
 from bot.stores.pause import Pausing
 from bot.stores.thread_mode import ThreadModes
 from bot.turn.status import MODEL_AWAY
-from tests.integration.test_end_to_end import DRAFTS, LIMIT, with_server
+from tests.integration.test_end_to_end import DRAFTS, LIMIT, with_server, writing
 from tests.integration.test_failures import QUICK
 from tests.support.dead_letters import dead_letters
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, fails, says
@@ -74,13 +74,7 @@ async def test_a3_an_edit_while_the_turn_runs_is_answered_in_place(tmp_path: Pat
 async def test_a12_an_edit_that_nobody_answers_now_leaves_the_answer_that_is_being_made(
     tmp_path: Path, redis_url: str
 ) -> None:
-    gate = asyncio.Event()
-    async with (
-        ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"], before_end=gate)]) as server,
-        running(with_server(tmp_path, redis_url, server)) as setting,
-    ):
-        ts = setting.ask(f"{MENTION} {LIMIT}")
-        await server.wait_for_requests(2)
+    async with writing(tmp_path, redis_url) as (setting, ts, gate):
         await Pausing(setting.orion.redis).pause("")
         setting.workspace.edit(CHANNEL, ts, f"{MENTION} What does error FH-2002 mean?")
         events = setting.workspace.workspace.deliveries.log
@@ -343,18 +337,11 @@ async def test_a3_an_answer_is_found_by_what_orion_stored_where_slack_gives_no_m
 async def test_a3_whoever_deletes_a_question_before_its_answer_hears_nothing_of_it(
     tmp_path: Path, redis_url: str
 ) -> None:
-    gate = asyncio.Event()
-    async with (
-        ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"], before_end=gate)]) as server,
-        running(with_server(tmp_path, redis_url, server)) as setting,
-    ):
-        ts = setting.ask(f"{MENTION} {LIMIT}")
-        await server.wait_for_requests(2)
+    async with writing(tmp_path, redis_url) as (setting, ts, _):
         setting.workspace.delete(CHANNEL, ts)  # its thread is gone with it: nobody had replied
         await wait_until(lambda: done(setting), "the deletion is settled", 5)
         assert setting.workspace.messages(DIRECT) == []
         assert await dead_letters(setting.orion.mailbox, 10) == []
-        gate.set()
 
 
 async def test_a3_what_was_deleted_is_in_no_later_prompt(tmp_path: Path, redis_url: str) -> None:

@@ -23,7 +23,7 @@ from bot.slack.message import Access, Incoming, Kind
 from bot.slack.users import Person
 from bot.stores.facts import read_facts
 from bot.stores.stores import Stores
-from tests.integration.test_end_to_end import DRAFTS, LIMIT, with_server
+from tests.integration.test_end_to_end import DRAFTS, LIMIT, with_server, writing
 from tests.support.gates import gates
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, running, shown
@@ -39,18 +39,11 @@ NOTHING = say("nothing_runs", None)
 @asynccontextmanager
 async def hanging(tmp_path: Path, redis_url: str) -> AsyncIterator[tuple[Setting, str, asyncio.Event]]:
     """A turn of a member that waits for the model; a guest is in the channel too."""
-    gate = asyncio.Event()
-    async with (
-        ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"], before_end=gate)]) as server,
-        running(with_server(tmp_path, redis_url, server)) as setting,
-    ):
+    async with writing(tmp_path, redis_url) as (setting, ts, gate):
         roster = setting.workspace.workspace.roster
         roster.members[GUEST] = Member(id=GUEST, name="Guest", is_restricted=True)
         roster.channels[CHANNEL].members.add(GUEST)
-        ts = setting.ask(f"{MENTION} {LIMIT}")
-        await server.wait_for_requests(2)
         yield setting, ts, gate
-        gate.set()
 
 
 async def over(setting: Setting) -> bool:
@@ -103,34 +96,22 @@ async def test_a6_a_stop_that_finds_nothing_says_so_to_its_person_alone(tmp_path
 async def test_a6_slacks_stop_button_shows_while_a_turn_runs_and_stops_it(
     channel: str, tmp_path: Path, redis_url: str
 ) -> None:
-    gate = asyncio.Event()
-    async with (
-        ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"], before_end=gate)]) as server,
-        running(with_server(tmp_path, redis_url, server)) as setting,
-    ):
+    async with writing(tmp_path, redis_url, channel) as (setting, ts, _):
         workspace = setting.workspace.workspace
-        ts = setting.ask(f"{MENTION} {LIMIT}", channel=channel)
         shown_at = (channel, ts)  # where the status is, and so the button
         await setting.workspace.wait_for(lambda: session(setting, shown_at) == "processing", 20)
         assert shown_at in workspace.threads.statuses
         setting.workspace.stop_session(channel, ts)
         assert shown(await setting.answer_to(ts, channel=channel)).startswith("Stopped")
         await setting.workspace.wait_for(lambda: session(setting, shown_at) == "active", 20)
-        gate.set()
         assert whispers(setting, channel) == []
 
 
 async def test_a6_the_word_at_the_top_of_a_direct_chat_stops_the_thread_before(tmp_path: Path, redis_url: str) -> None:
-    gate = asyncio.Event()
-    async with (
-        ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"], before_end=gate)]) as server,
-        running(with_server(tmp_path, redis_url, server)) as setting,
-    ):
-        ts = setting.ask(LIMIT, channel=DIRECT)
+    async with writing(tmp_path, redis_url, DIRECT) as (setting, ts, _):
         await setting.workspace.wait_for(lambda: session(setting, (DIRECT, ts)) == "processing", 20)
         setting.ask("stop", channel=DIRECT)
         assert shown(await setting.answer_to(ts, channel=DIRECT)).startswith("Stopped")
-        gate.set()
 
 
 async def test_a6_a_stop_button_that_outlived_its_turn_goes_away(tmp_path: Path, redis_url: str) -> None:
