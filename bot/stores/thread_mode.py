@@ -34,7 +34,6 @@ class ThreadModes:
         self._redis = redis
         self._prefix = prefix
         self._clock = clock
-        self._remembers = False
 
     def key(self, thread: ThreadKey) -> str:
         """Where one thread's standing lies."""
@@ -67,16 +66,12 @@ class ThreadModes:
         if incoming.kind == "mute":
             pipe.set(key, "muted", ex=KEPT_S)
         elif incoming.kind in _ENGAGING[incoming.addressed]:
-            if not self._remembers:
-                pipe.set(self.since_key(), self._clock(), nx=True)
-                self._remembers = True
+            pipe.set(self.since_key(), self._clock(), nx=True)
             pipe.set(key, "engaged", nx=not new, ex=KEPT_S)
 
     async def engage(self, thread: ThreadKey) -> None:
         """Orion was addressed here. The first time of all is when this Redis began to remember."""
-        if not self._remembers:
-            await self._redis.set(self.since_key(), self._clock(), nx=True)
-            self._remembers = True
+        await self._redis.set(self.since_key(), self._clock(), nx=True)
         await self._redis.set(self.key(thread), "engaged", ex=KEPT_S)
 
     async def confirm(self, thread: ThreadKey) -> None:

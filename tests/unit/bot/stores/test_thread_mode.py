@@ -5,6 +5,7 @@ from __future__ import annotations
 from redis.asyncio import Redis
 
 from agent.thread.conversation import ThreadKey
+from bot.slack.message import Incoming
 from bot.stores.thread_mode import STRANGER_S, ThreadModes
 
 BEGAN = 1_795_000_000.0
@@ -36,6 +37,16 @@ async def test_a2_a_thread_older_than_the_memory_may_be_lost_until_somebody_look
     assert 0 < await redis_client.ttl(f"orion:stranger:{OLD}") <= STRANGER_S
     await thread_modes.engage(OLD)
     assert await thread_modes.of(OLD) == "engaged"
+
+
+async def test_a2_the_memory_begins_with_the_first_mention_that_redis_took(redis_client: Redis) -> None:
+    thread_modes = standings_of(redis_client)
+    asked = Incoming(kind="question", thread=OLD, user="U1", ts=OLD.thread_ts, addressed="mention")
+    lost, taken = redis_client.pipeline(transaction=False), redis_client.pipeline(transaction=False)
+    thread_modes.note(lost, asked, new=True)  # Redis was away: Slack sends it again
+    thread_modes.note(taken, asked, new=True)
+    await taken.execute()
+    assert float(str(await redis_client.get(thread_modes.since_key()))) == BEGAN
 
 
 async def test_a2_the_memory_begins_once(redis_client: Redis) -> None:
