@@ -224,9 +224,8 @@ def turn(number: int, *, length: int = 2000, reworded: bool = False) -> Draft:
     chance = random.Random(number)  # noqa: S311 - the same texts in every run
     each = min(1 + length // (_FACT_LENGTH * _PAGES), _PAGE_LENGTH // 200)
     pages = [[_filled(chance, *chance.choice(_DATA["facts"])) for _ in range(each)] for _ in range(_PAGES)]
-    told = (
-        f"{page[at][reworded]} [{n}]" for at in cycle(range(each)) for n, page in enumerate(pages, start=1)
-    )  # an endless round of every source's facts
+    # An endless round of every source's facts.
+    told = (f"{page[at][reworded]} [{n}]" for at in cycle(range(each)) for n, page in enumerate(pages, start=1))
     text = ""
     while len(text) < length:
         items = "".join(f"- {next(told)}\n" for _ in range(3))

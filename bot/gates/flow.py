@@ -29,9 +29,8 @@ from bot.turn.job import Job, asks, turn_id_of
 GATES: Final[Sequence[Gate]] = (proven, admitted, stop_obeyed, not_beside, allowed, handed_off)
 
 NEWER_AGAIN_S: Final = 5.0
-NEWER_PATIENCE_S: Final = (
-    15 * 60.0
-)  # where a deploy was taken back nobody else takes it: it is read as far as it can be
+# Where a deploy was taken back nobody else takes it: it is read as far as it can be.
+NEWER_PATIENCE_S: Final = 15 * 60.0
 log = structlog.get_logger()
 
 

@@ -34,9 +34,7 @@ class AgentSessions:
     """The sessions of one workspace."""
 
     calls: SlackCalls
-    end_later: Callable[
-        [ThreadKey], Awaitable[object]
-    ]  # a session to be ended once nothing waits and nobody works there
+    end_later: Callable[[ThreadKey], Awaitable[object]]  # ends it once nothing waits and nobody works there
     _not_before: float = 0.0  # a workspace that has none is asked again after an hour
 
     async def begin(self, place: ThreadKey, lease_check: LeaseCheck = no_lease) -> None:
