@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import structlog
 
-from agent.packing import packed, unpacked
+from agent.packing import compact, packed, unpacked
 from agent.thread.conversation import Message
 from agent.thread.state import ThreadState
 from bot.slack.history import Conversation, ThreadReader, sort_key
@@ -74,7 +74,7 @@ async def with_earlier(job: Job, state: ThreadState, reader: ThreadReader) -> Ea
 def _to_keep(read: Conversation) -> str:
     """A reading, for a next try of the same turn: some apps may read one thread a minute."""
     ends = [{"ts": one.get("ts", ""), "files": one.get("files", [])} if one else {} for one in (read.first, read.asked)]
-    return packed(json.dumps([[asdict(message) for message in read.messages], *ends]))
+    return packed(compact([read.messages, *ends]))
 
 
 def kept_reading(stored: str | None) -> Conversation | None:
