@@ -40,16 +40,19 @@ from verification.values.units import (
     raised_unit,
 )
 
-_TOKEN = re.compile(r"\d+|[^\W\d_]+(?:-[^\W\d_]+)*")
+# No more letters, parts, words or groups than a number has: a long row would be read to its end from each of them.
+_WORD = r"[^\W\d_]{1,100}"
+_TOKEN = re.compile(rf"\d+|{_WORD}(?:-{_WORD}){{0,20}}")
+_MOST_WORDS = 24
 # The separators of CLDR's locales: 1'200 in Switzerland, 1 200 with a narrow blank in French, 12,34,567 in India.
 _NUMERAL = re.compile(
-    r"(?P<grouped>\d{1,3}(?P<sep>[.,'’\u00a0\u202f ])\d{3}(?:(?P=sep)\d{3})*(?:(?!(?P=sep))[.,]\d+)?)(?!\d)"
+    r"(?P<grouped>\d{1,3}(?P<sep>[.,'’\u00a0\u202f ])\d{3}(?:(?P=sep)\d{3}){0,5}(?:(?!(?P=sep))[.,]\d+)?)(?!\d)"
     r"|(?P<indian>\d{1,2}(?:,\d{2})+,\d{3})(?!\d)"
     r"|(?P<fraction>\d{1,2}/\d{1,2})(?![\d/])"
     r"|(?P<plain>\d+(?:[.,]\d+)?)"
 )
 _FRACTION_CJK = re.compile(r"\s?分[の之]\s?(?P<top>\d{1,9})(?!\d)")
-_AFTER = re.compile(r"[ \u00a0\u202f]{0,6}-?(?P<word>[%％‰°€$£¥₹](?:[CF]\b)?|[^\W\d_]+\.?(?:[-/][^\W\d_]+)*)")
+_AFTER = re.compile(rf"[ \u00a0\u202f]{{0,6}}-?(?P<word>[%％‰°€$£¥₹](?:[CF]\b)?|{_WORD}\.?(?:[-/]{_WORD}){{0,20}})")
 ORDINALS = frozenset({"st", "nd", "rd", "th"})
 _CENTURY = re.compile(
     r"(?:st|nd|rd|th|\.|e|er|ème)?[ -](?:century|centuries|Jahrhunderts?|siècles?|siglos?)\b|世紀|世纪", re.IGNORECASE
@@ -291,7 +294,7 @@ def _words(text: str, token: re.Match[str], language: str) -> Quantity | None:
     # The number of "ten-pin" and "five-day" ends at the hyphen, that of "twenty-five" behind it.
     ends = [token.start() + len(token.group().split("-", 1)[0]), token.end()]
     following = _TOKEN.match(text, token.end() + 1)
-    while following and text[following.start() - 1] in _SPACES:
+    while following and text[following.start() - 1] in _SPACES and len(ends) < _MOST_WORDS:
         word = following.group().casefold().split("-", 1)[0]
         if not (is_number_word(word, language) or word in words("joiners").get(language, ())):
             break

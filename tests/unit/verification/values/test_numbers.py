@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import pairwise
 
 import pytest
@@ -281,3 +282,21 @@ def test_f9_each_scale_is_so_many_of_the_next() -> None:
         SCALES["million"],
         SCALES["billion"],
     )
+
+
+@pytest.mark.parametrize(
+    ("row", "language"), [("two ", "en"), ("zwei ", "de"), ("two-", "en"), ("000 ", "en"), ("百分之一", "zh")]
+)
+def test_f1_long_rows_of_numbers_are_read_in_linear_time(row: str, language: str) -> None:
+    spent = []
+    for count in (1_000, 10_000):
+        began = time.process_time()
+        quantities(row * count, language)
+        spent.append(time.process_time() - began)
+    assert spent[1] <= 25 * max(spent[0], 0.01)
+
+
+def test_f9_the_longest_number_in_words_is_one() -> None:
+    group = "nine hundred and ninety nine"
+    words = f"{group} billion {group} million {group} thousand {group}"
+    assert only(f"{words} users").readings == (999_999_999_999.0,)
