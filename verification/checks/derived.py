@@ -10,10 +10,11 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import date
+from functools import lru_cache
 from itertools import combinations, pairwise
 from typing import NamedTuple, TypeVar
 
-from verification.evidence.evidence import Evidence
+from verification.evidence.evidence import MOST, Evidence
 from verification.evidence.passages import Passage
 from verification.text.lexicon import all_words, compiled
 from verification.values.amounts import is_result, same_kind
@@ -45,7 +46,7 @@ class _Value(NamedTuple):
 def is_derivable(quantity: Quantity, evidence: Evidence) -> bool:
     """True if the number follows in one step: a sum, difference, product, share, count or span, or lies in a range."""
     claim, near = evidence.claim, _near(evidence)
-    in_range = any(quantity in pair and same_kind(*pair) for pair in _ranges(claim, claim.quantities))
+    in_range = any(quantity in pair and same_kind(*pair) for pair in _ranges(claim, claim.quantities[:MOST]))
     if in_range or quantity.century or quantity.noun in ORDINALS:
         return False
     said = quantity._replace(readings=quantity.readings[:1], unit=_value(quantity).unit)
@@ -109,8 +110,7 @@ def _results(quantity: Quantity, evidence: Evidence, near: list[Passage]) -> Ite
     values = list(dict.fromkeys((*mine, *theirs)))[:_MOST]
     own = {*mine, *(_value(other) for passage in evidence.told for other in passage.quantities)}
     # Of two numbers that the claim neither has nor tells of as reckoned with, any small number would come by chance.
-    more = evidence.claim.words & all_words("more")
-    reckoned = more or compiled(_RECKONED).search(evidence.claim.text)
+    reckoned = _tells_of_reckoning(evidence.claim)
     for passage in near if reckoned else ():
         yield from _sums([_value(other) for other in passage.quantities[:_MOST]])
     factors = [_Value(factor, _COUNT) for factor in _factors(quantity, evidence)]
@@ -123,6 +123,11 @@ def _results(quantity: Quantity, evidence: Evidence, near: list[Passage]) -> Ite
         yield from _shares(one, other)
         if reckoned or one in own or other in own:
             yield from _of_two(one, other)
+
+
+@lru_cache(maxsize=64)
+def _tells_of_reckoning(claim: Passage) -> bool:
+    return bool(claim.words & all_words("more") or compiled(_RECKONED).search(claim.text))
 
 
 def _factors(quantity: Quantity, evidence: Evidence) -> Iterator[float]:

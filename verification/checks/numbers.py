@@ -10,6 +10,7 @@ import math
 import operator
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -235,8 +236,13 @@ def wrong_results(evidence: Evidence) -> Iterator[Finding]:
             yield Finding(kind="number", span=(said.start, said.end), detail=detail, remedy=remedy)
 
 
-def equations(passage: Passage) -> Iterator[Equation]:
+@lru_cache(maxsize=64)
+def equations(passage: Passage) -> tuple[Equation, ...]:
     """The calculations that a text writes out with signs between the numbers."""
+    return tuple(_equations(passage))
+
+
+def _equations(passage: Passage) -> Iterator[Equation]:
     run, signs, bracketed, colon = list(passage.quantities[:1]), list[str](), False, 0
     for one, other in pairwise((*passage.quantities[:MOST], None)):
         gap = passage.text[one.end : other.start] if one and other else ""

@@ -168,9 +168,12 @@ class Evidence:
 
     def denies(self, place: int) -> bool:
         """Whether the claim's sentence that has this place denies something: that need not stand in any source."""
+        return any(start <= place < end for start, end in self._denials)
+
+    @cached_property
+    def _denials(self) -> list[tuple[int, int]]:
         sentences = zip(self.claim.spans, self.claim.sentence_words, strict=True)
-        said = (word for (start, end), inside in sentences if start <= place < end for word in inside)
-        return any(denies(word, self.claim.language) for word in said)
+        return [span for span, said in sentences if any(denies(word, self.claim.language) for word in said)]
 
     @property
     def told(self) -> tuple[Passage, ...]:
