@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from verification.checks.derived import is_derivable_moment
 from verification.evidence.evidence import MOST, Certainty, Evidence, Finding, Hit
 from verification.values.dates import Moment, agrees
+from verification.values.units import UNITS
 
 _SEASON = re.compile(r"\b(\d{4})\s?[-–/]\s?$")
 _NEAR = 3  # sentences
+_HOUR = UNITS["h"]
 
 
 def date_findings(evidence: Evidence) -> Iterator[Finding]:
@@ -86,13 +88,13 @@ def _certainty(moment: Moment, evidence: Evidence, there: tuple[Hit, Moment] | N
 
 
 def _is_written_otherwise(moment: Moment, evidence: Evidence) -> bool:
-    """True for 4 December where the passage has 04/12, and for 12:00 where it has "at 12"."""
+    """True for 4 December where the passage has 04/12, and for 12:00 where it has "at 12" or "12 h"."""
     if moment.day is None or moment.month is None:
         return not moment.minute and any(
             quantity.readings[0] in {moment.hour, (moment.hour or 0) % 12 or None}
             for passage in evidence.passages
             for quantity in passage.quantities
-            if not quantity.unit
+            if quantity.unit in {None, _HOUR}
         )
     day, month = moment.day, moment.month
     pattern = rf"(?<![\d/.-])(?:0?{day}[/.-]0?{month}|0?{month}[/.-]0?{day})(?![\d/-])"

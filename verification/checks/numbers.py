@@ -24,7 +24,7 @@ from verification.values.units import HUNDREDTHS, UNITS, rate_end
 _COUNTED = 5  # "the two", "three ways": the source lists what is counted and names no number
 _SPEAKS_OF_IT = 0.5  # below it the next draft wrote the 400 of a table of codes for 900 requests
 _NEAR = 3  # sentences
-_YEAR, _LEAST_YEAR, _NOON = UNITS["年"], 1000, 12
+_YEAR, _HOUR, _LEAST_YEAR, _NOON = UNITS["年"], UNITS["h"], 1000, 12
 # A colon divides only between blanks: "10:30" and "Price: 5" were read as divisions.
 _SIGN = re.compile(
     r"(?P<unit>[^\d.;!?\n]{0,24}?)(?P<sign>[×*·⋅+−–÷/=≈-]|(?<=\s):(?=\s)|\b(?:x|times|plus|minus|mal|fois|por|kali)\b)"
@@ -96,6 +96,7 @@ def _certainty(quantity: Quantity, evidence: Evidence, there: tuple[Hit, Quantit
     is_doubt = (
         asked
         or any(_is_part(quantity, passage) for passage in (evidence.passages if is_date else near))
+        or _may_be_year(quantity, evidence)
         or is_reckoned_with(quantity, evidence.claim, alone=answered or there is None)
         or (there is None and _may_be_counted(quantity, evidence))
         or is_derivable(quantity, evidence)
@@ -117,7 +118,7 @@ def _may_be_counted(quantity: Quantity, evidence: Evidence) -> bool:
 
 def _is_part(quantity: Quantity, passage: Passage) -> bool:
     """True for the eight of "at eight", the 18th and the 19th century where the passage has a time, a day, a year."""
-    if quantity.unit not in {None, _YEAR}:
+    if quantity.unit not in {None, _YEAR, _HOUR}:  # the French write 14:00 as "14 h"
         return False
     if not quantity.readings[0].is_integer():  # "in 4.4." may be read as a day
         return any(f"{quantity.readings[0]:g}" == passage.text[m.start : m.end].rstrip(".") for m in passage.moments)
@@ -128,6 +129,12 @@ def _is_part(quantity: Quantity, passage: Passage) -> bool:
     hours = {m.hour + after for m in passage.moments if m.hour is not None for after in ((0, 1) if m.minute else (0,))}
     parts = {part for moment in passage.moments for part in (moment.year, moment.day)} | hours
     return not parts.union(hour - _NOON for hour in hours).isdisjoint(quantity.readings)  # "half past eight" is 20:30
+
+
+def _may_be_year(quantity: Quantity, evidence: Evidence) -> bool:
+    """True for the 2021 of "in 2021 dollar sales fell" where the source has that year."""
+    written = evidence.claim.text[quantity.start : quantity.end].partition(" ")[0]
+    return any(written == str(moment.year) for passage in evidence.passages for moment in passage.moments)
 
 
 def _instead(quantity: Quantity, evidence: Evidence) -> tuple[Hit, Quantity] | None:

@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from verification.text.lexicon import all_words, values
 from verification.text.words import is_spaced
+from verification.values.units import UNITS, is_span
 
 
 def _numbered(key: str) -> dict[str, int]:
@@ -100,6 +101,7 @@ _ZONE = re.compile(r"\s?\(?(?:UTC|GMT|Z|CES?T|MES?Z|WIB|JST)\b")
 _INDONESIAN_CLOCK = re.compile(r"(?P<hour>\d{1,2})(?:[.:](?P<minute>[0-5]\d))?")
 # What stands behind the digits of an hour or of a date in digits alone, and behind a year that more follows.
 _BEHIND_DIGITS = re.compile(r"\s?(?:[-./:年月時点點]|[ap]\.?\s?m\b|Uhr|h\s?\d|o['’]clock)", re.IGNORECASE)
+_NEXT_WORD = re.compile(r"\s?([^\W\d_]{2,}[²³]?)")
 _BEHIND_YEAR = re.compile(r"[-–/.]|\s?年")
 _CJK_HALF = re.compile(r"(午前|午後|上午|下午|晚上|早上)\s?$")
 _CJK_WEEKDAY = re.compile(
@@ -270,8 +272,15 @@ def _years(text: str, start: int) -> Iterator[Moment]:
 
 def _year(text: str, start: int) -> Iterator[Moment]:
     match = _YEAR_ALONE.match(text, start)
-    if match:
+    if match and not _is_measured(text, match.end()):
         yield Moment(start=start, end=match.end(), year=int(match["year"]), decade=bool(match["s"]))
+
+
+def _is_measured(text: str, end: int) -> bool:
+    """Whether a unit stands behind a number that may be a year, 1500 MB or 1800 Euro; "2024 year-end" is one."""
+    word = _NEXT_WORD.match(text, end)
+    unit = UNITS.get(word[1].casefold()) if word else None
+    return unit is not None and not is_span(unit)
 
 
 def _at_word(text: str, token: re.Match[str]) -> Iterator[Moment]:

@@ -192,10 +192,25 @@ def test_f1_a_year_in_words_or_by_its_century() -> None:
     [
         ("The hall is 1,450 m long.", "The hall is of the 15th century"),
         ("The budget is of 2024.", "The budget is 2,024 euros"),
+        ("A file may have 2000 MB.", "A file may have 2000 GB"),
     ],
 )
 def test_f1_a_number_with_a_unit_is_no_year(source: str, text: str) -> None:
     assert "error" in {each.severity for each in found(source, text)}
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("A file may have 1500 MB.", "A file may have 1.5 GB"),
+        ("Das Gerät kostet 1800 Euro.", "Das Gerät kostet 1.800 €"),
+        ("In 2021, sales in dollars rose by 5 %.", "In 2021 dollar sales rose by 5 %"),
+        ("The office opens at 14:00.", "Le bureau ouvre à 14 h"),
+        ("Le bureau ouvre à 14 h.", "The office opens at 14:00"),
+    ],
+)
+def test_f9_a_number_like_a_year_with_its_unit_and_a_french_hour_pass(source: str, text: str) -> None:
+    assert "error" not in {each.severity for each in found(source, text)}
 
 
 def test_f1_an_hour_without_its_minutes() -> None:
