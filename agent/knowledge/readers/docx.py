@@ -17,7 +17,7 @@ from docx import Document
 from docx.document import Document as Opened
 from docx.opc.constants import RELATIONSHIP_TYPE
 from docx.opc.exceptions import OpcError
-from docx.table import Table
+from docx.table import Table, _Cell
 from docx.text.paragraph import Paragraph
 
 from agent.knowledge.readers.reading import damaged
@@ -33,6 +33,11 @@ _HEADING: Final = re.compile(r"heading (?P<depth>[1-9])")
 _LIST_OF: Final = "./w:num[@w:numId='{num}']/w:abstractNumId/@w:val"
 _LEVEL_OF: Final = "./w:abstractNum[@w:abstractNumId='{list}']/w:lvl[@w:ilvl='{level}']/{what}/@w:val"
 _AGAIN_OF: Final = "./w:num[@w:numId='{num}']/w:lvlOverride[@w:ilvl='{level}']/w:startOverride/@w:val"
+# A control that shows its placeholder has no text of the document, and a table of contents repeats its headings.
+_WRAPPERS: Final = (
+    ".//w:ins | .//w:moveTo | .//w:smartTag | .//w:customXml | .//w:fldSimple | .//w:sdt"
+    " | .//w:sdtContent[not(../w:sdtPr/w:showingPlcHdr or ../w:sdtPr//w:docPartGallery[@w:val='Table of Contents'])]"
+)
 _INDENT: Final = "    "
 _DEEPEST_LEVEL: Final = 8
 
@@ -44,6 +49,7 @@ def docx_markdown(data: bytes) -> tuple[str, str]:
     with damaged("Word document", OpcError):
         _bearable(data)
         document = Document(io.BytesIO(data))
+        _unwrap(document.element.body)
         return (document.core_properties.title or "").strip(), "\n\n".join(_blocks(document)) + "\n"
 
 
@@ -57,6 +63,14 @@ def _bearable(data: bytes) -> None:
     if len(entries) > MAX_ENTRIES or unpacked > MAX_UNPACKED or largest > MAX_XML:
         msg = f"would unpack to {unpacked // 1_000_000} MB in {len(entries)} files, which is more than is read"
         raise ReadError(msg)
+
+
+def _unwrap(body: Any) -> None:
+    """Puts what tracked changes, content controls and fields hold in their place: inside of them nothing is read."""
+    for wrapper in reversed(body.xpath(_WRAPPERS)):  # the inner ones first
+        for inside in list(wrapper):
+            wrapper.addprevious(inside)
+        wrapper.getparent().remove(wrapper)
 
 
 def _blocks(document: Opened) -> Iterator[str]:
@@ -148,11 +162,22 @@ def _style(paragraph: Paragraph) -> str:
 
 def _table(table: Table) -> str:
     """Rows with bars between cells; a cell that spans several columns is there once."""
-    rows = [[_line(cell.text).replace("|", "\\|") for cell in dict.fromkeys(row.cells)] for row in table.rows]
+    rows = [[_cell(cell).replace("|", "\\|") for cell in dict.fromkeys(row.cells)] for row in table.rows]
     rows = [row for row in rows if any(row)]
     width = max(map(len, rows), default=0)
     lines = [f"| {' | '.join([*row, *[''] * (width - len(row))])} |" for row in rows]
     return "\n".join([*lines[:1], f"|{' --- |' * width}", *lines[1:]]) if rows else ""
+
+
+def _cell(cell: _Cell) -> str:
+    """A cell's text, that of tables inside it too."""
+    inside = (
+        block.text
+        if isinstance(block, Paragraph)
+        else " ".join(_cell(each) for row in block.rows for each in dict.fromkeys(row.cells))
+        for block in cell.iter_inner_content()
+    )
+    return _line(" ".join(inside))
 
 
 def _line(text: str) -> str:

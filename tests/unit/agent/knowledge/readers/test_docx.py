@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 from docx import Document
+from docx.oxml import parse_xml
+from docx.oxml.ns import nsdecls
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -113,6 +115,36 @@ def test_d2_a_locked_entry_is_named() -> None:
     data[at + 8] |= 1
     with pytest.raises(ReadError, match="locked with a password"):
         docx_markdown(bytes(data))
+
+
+@pytest.mark.parametrize(
+    ("xml", "text"),
+    [
+        (
+            "<w:p><w:r><w:t>A&#160;</w:t></w:r><w:del><w:r><w:delText>B</w:delText></w:r></w:del><w:ins>{run}</w:ins></w:p>",
+            "A C",
+        ),
+        ("<w:p><w:sdt><w:sdtPr/><w:sdtContent>{run}</w:sdtContent></w:sdt></w:p>", "C"),
+        ("<w:sdt><w:sdtContent><w:p><w:smartTag>{run}</w:smartTag></w:p></w:sdtContent></w:sdt>", "C"),
+        ("<w:p><w:fldSimple>{run}</w:fldSimple></w:p>", "C"),
+        ("<w:p><w:sdt><w:sdtPr><w:showingPlcHdr/></w:sdtPr><w:sdtContent>{run}</w:sdtContent></w:sdt></w:p>", ""),
+    ],
+)
+def test_d2_what_was_inserted_or_stands_in_a_control_is_read(xml: str, text: str) -> None:
+    written = xml.format(run="<w:r><w:t>C</w:t></w:r>")
+    document, stream = Document(), io.BytesIO()
+    document.element.body.insert(0, parse_xml(f"<w:body {nsdecls('w')}>{written}</w:body>")[0])
+    document.save(stream)
+    assert docx_markdown(stream.getvalue())[1].replace("\xa0", " ").strip() == text
+
+
+def test_d2_a_table_inside_a_cell_is_read_with_it() -> None:
+    document, stream = Document(), io.BytesIO()
+    cell = document.add_table(rows=1, cols=1).cell(0, 0)
+    cell.text = "Bern"
+    cell.add_table(rows=1, cols=1).cell(0, 0).text = "190"
+    document.save(stream)
+    assert docx_markdown(stream.getvalue())[1] == "| Bern 190 |\n| --- |\n"
 
 
 @settings(max_examples=30)
