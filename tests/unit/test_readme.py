@@ -7,6 +7,7 @@ import json
 import re
 import sys
 import tomllib
+from importlib.util import find_spec
 from pathlib import Path
 from textwrap import dedent
 from types import ModuleType
@@ -34,6 +35,7 @@ ADDED = {
 COMMAND = re.compile(r"(?:`|\.venv/bin/|\| )orion ([a-z][a-z-]*)(?: (list|retry|drop|[a-z]+(?:-[a-z]+)*)\b)?")
 FILE = re.compile(r"`((?:agent|bot|docs|tests|verification)/[\w./-]+\.\w+)`")
 ID = re.compile(r"def test_((?:[a-i]\d+_)+)")
+RUN = re.compile(r"python -m ([a-z][\w.]+)")
 LINK = re.compile(r"\]\((?!https?://)([^)#]+)")
 ARROW = re.compile(r"^  ([a-z.]+)(?:\[.*?\])? --> ([a-z.]+)", re.MULTILINE)
 
@@ -55,6 +57,7 @@ def test_no_page_names_what_is_not_there() -> None:
         text = path.read_text(encoding="utf-8")
         assert set(VARIABLE.findall(text)) <= {*variables(), *EXAMPLES}, path
         assert [link for link in LINK.findall(text) if not (path.parent / link).exists()] == [], path
+        assert [module for module in RUN.findall(text) if find_spec(module) is None] == [], path
         if path.parent.name == "decisions":
             continue  # they may speak of commands that were decided against
         for name, inner in COMMAND.findall(text):
