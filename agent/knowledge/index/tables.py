@@ -18,7 +18,7 @@ from agent.knowledge.search.index_terms import impacts
 from agent.knowledge.search.postings import BLOCK, Changes, Found, change, no_changes, revised
 from agent.knowledge.types import Readable, SourceState
 
-VERSION: Final = 12  # grows with the tables and with anything that changes what the same bytes become
+VERSION: Final = 13  # grows with the tables and with anything that changes what the same bytes become
 MOST_PASSAGES: Final = 1 << 20  # of a document, whose number stands in a passage's above the lower 20 bits
 # Made anew by another version. `vectors` stays: it is kept by text, and costs much to make.
 NAMES: Final = ("documents", "settings", "passages", "passage_vectors", "postings", "totals")
