@@ -37,25 +37,11 @@ _LONGEST_WORD: Final = 20
 _PRINTABLE: Final = 0.9
 _MOST_ENCODED: Final = 20
 
-# The shape of ASCII text, told from its bytes: a digit like a letter between letters, and a run that may be Base64.
-_IN_WORD: Final = b"a0a"
-_DIGITS_AND_LETTERS: Final = re.sub(rb"[013457$@]", b"0", re.sub(rb"[A-Za-z]", b"a", bytes(range(128)))).ljust(256)
-_LONG: Final = b"a" * _LEAST_ENCODED
-_ENCODING: Final = re.sub(rb"[^a]", b" ", re.sub(rb"[A-Za-z0-9+/_-]", b"a", bytes(range(128)))).ljust(256)
-
 _LOOK_ALIKE: Final = str.maketrans(
     "аеорсухіјѕһԁԛԝАВЕКМНОРСТУХІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧοαιρυν",
     "aeopcyxijshdqwABEKMHOPCTYXIJSABEZHIKMNOPTYXoaipuv",
 )
 _LEET: Final = str.maketrans("431057$@", "aeiostsa")
-
-
-def may_be_disguised(text: str) -> bool:
-    """Whether the text, or one of the lines of many texts put together, may have a reading beside itself."""
-    if not text.isascii() or "&#" in text or "<!--" in text or _SPACED_SIGN.search(text):
-        return True
-    letters = text.encode()
-    return _IN_WORD in letters.translate(_DIGITS_AND_LETTERS) or _LONG in letters.translate(_ENCODING)
 
 
 def readings(text: str) -> tuple[str, ...]:

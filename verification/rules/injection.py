@@ -14,7 +14,7 @@ from itertools import chain, islice
 from typing import Final
 
 from verification.markup.link_targets import links, normal
-from verification.rules.deobfuscation import may_be_disguised, readings
+from verification.rules.deobfuscation import readings
 from verification.text.lexicon import UNPARTED, all_words, compiled, folded_as_matched, words
 from verification.types import Reading, Source, Violation
 
@@ -105,18 +105,8 @@ def no_injection(reading: Reading) -> tuple[Violation, ...]:
 
 def orders_in(sources: Sequence[Source]) -> tuple[tuple[Order, ...], ...]:
     """For each source the orders that its title and text give."""
-    texts = tuple(f"{source.title}\n{source.text}" for source in sources)
     # Each source by itself: many encoded words in one hid an order in another.
-    return tuple(map(_all_orders, texts)) if _one_may_order(texts) else ((),) * len(texts)
-
-
-@lru_cache(maxsize=64)
-def _one_may_order(texts: tuple[str, ...]) -> bool:
-    """Whether one of the texts may give orders: all are looked through at once, for mostly none does."""
-    together = "\n".join(texts)
-    return _may_order(together) or (
-        may_be_disguised(together) and any(_may_order(reading) for text in texts for reading in readings(text))
-    )
+    return tuple(_all_orders(f"{source.title}\n{source.text}") for source in sources)
 
 
 @lru_cache(maxsize=256)
