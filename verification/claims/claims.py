@@ -25,7 +25,7 @@ from verification.claims.small_talk import (
     states_nothing,
 )
 from verification.evidence.passages import readable, sentence_spans
-from verification.markup.lines import CITATION, TextLine, ends_in_colon, lines, pieces
+from verification.markup.lines import CITATION, TextLine, ends_in_colon, ids_in, lines, pieces
 from verification.markup.lines import Kind as LineKind
 from verification.types import Claim
 
@@ -39,9 +39,7 @@ _MARKS = re.compile(r"[*_~\s]+")
 _BARE_LINK = re.compile(r"(?<![`|<\w])(?:<https?://[^\s<>|]+>|https?://[^\s<>|`]+)")
 _TWO_WORDS = re.compile(r"[^\W_][\W_]+[^\W_]")
 _LATE = re.compile(r"(?:\[[\d\s,;–-]+\]\s*)+")
-_SPACE = re.compile(r"\s")
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
-_LONGEST_RANGE = 31  # numbers
 _TITLES: frozenset[Kind] = frozenset({"heading", "head"})
 _INTRODUCING: frozenset[Kind] = frozenset({"intro", "lead"})
 _APART: frozenset[Kind | None] = frozenset({"heading", "head", "row"})
@@ -97,17 +95,8 @@ def cited_ids(text: str) -> tuple[int, ...]:
     """The source numbers that ``text`` cites outside code and links, each once, in order."""
     if "[" not in text:
         return ()
-    found: dict[int, None] = {}
-    for match in CITATION.finditer(_HIDDEN.sub(lambda hidden: " " * len(hidden[0]), text)):
-        if match[1].isdecimal():
-            found[int(match[1])] = None
-            continue
-        for part in match[1].replace(";", ",").split(","):
-            first, _, last = _SPACE.sub("", part).replace("–", "-").partition("-")
-            span = range(int(first), int(last or first) + 1)
-            # [1-900000] is no range that anybody means, and would fill the memory.
-            found.update(dict.fromkeys(span if len(span) <= _LONGEST_RANGE else (int(first), int(last))))
-    return tuple(found)
+    shown = CITATION.findall(_HIDDEN.sub(" ", text))
+    return tuple(dict.fromkeys(number for inside in shown for number in ids_in(inside)))
 
 
 def _places(text: str, lined: list[TextLine]) -> Iterator[tuple[TextLine, Kind, int]]:

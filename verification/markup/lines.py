@@ -23,6 +23,11 @@ _ROW: Final = re.compile(r"\|.*\|")
 # Matched against a line without the white space at its ends: anything else would be quadratic in it.
 _RULE: Final = re.compile(r"[-|+─│═┼:=_* \t]{3,}")
 CITATION: Final = re.compile(r"\[(\d{1,12}(?:\s*[,;–-]\s*\d{1,12})*)\](?!\()")
+_RANGE: Final = re.compile(r"([0-9]+)(?:\s*[-–]\s*([0-9]+))?")
+_LONGEST_RANGE: Final = 30
+_LONGEST_NUMBER: Final = 12  # digits: Python's int() takes quadratic time in thousands of them
+NOWHERE: Final = -1
+"""Stands for a number that no source can have."""
 _COLON_END: Final = re.compile(r"[:：][\s*_~]*$")
 _CODE: Final = re.compile(r"```[^`]+```")
 _LONGEST: Final = 2_000
@@ -54,6 +59,16 @@ def lines(text: str) -> Iterator[TextLine]:
         yield from _fenced(text, fence)
         at = fence.end
     yield from _plain(text, at, len(text))
+
+
+def ids_in(inside: str) -> Iterator[int]:
+    """The numbers a citation names; a range is every number in it, unless it is backwards or absurdly long."""
+    for match in _RANGE.finditer(inside):
+        first, last = match[1], match[2] or match[1]
+        if max(len(first), len(last)) > _LONGEST_NUMBER or not 0 <= int(last) - int(first) <= _LONGEST_RANGE:
+            yield NOWHERE
+        else:
+            yield from range(int(first), int(last) + 1)
 
 
 def ends_in_colon(line: str) -> bool:

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from verification.markup.edits import Edit, applied, blanked
+from verification.markup.lines import NOWHERE, ids_in
 from verification.markup.link_targets import KnownLinks, Link, Standing, links, normal
 from verification.markup.scanner import prose
 from verification.types import Draft, Reading, Repair, Source, Violation
@@ -27,12 +28,8 @@ _CITATION: Final = re.compile(
     rf"|[【［]({_NUMBER}(?:{_JOIN}{_NUMBER}){{0,40}})(?:†[^【】［］\n]{{0,60}})?[】］]",
     re.IGNORECASE,
 )
-_RANGE: Final = re.compile(r"([0-9]+)(?:\s*[-–]\s*([0-9]+))?")
 _LABEL: Final = re.compile(r"\[?([0-9]{1,6})\]?")
-_LONGEST_RANGE: Final = 30
-_LONGEST_NUMBER: Final = 12  # digits: Python's int() takes quadratic time in thousands of them
-NOWHERE: Final = -1
-"""Stands for a number that no source can have."""
+_MOST_NAMED: Final = 30
 
 
 class Citation(NamedTuple):
@@ -53,17 +50,9 @@ def _shown(masked: str) -> tuple[Citation, ...]:
     """The citations of a text whose code is blanked out. Remembered, since several rules ask for the same text."""
     # A number in a URL or a label is no citation.
     unlinked = blanked(masked, [(link.start, link.end) for link in links(masked)])
-    return tuple(Citation(m.start(), m.end(), tuple(_ids(m[1] or m[2] or m[3]))) for m in _CITATION.finditer(unlinked))
-
-
-def _ids(inside: str) -> Iterator[int]:
-    """The numbers a bracket names; a range is every number in it, unless it is backwards or absurdly long."""
-    for match in _RANGE.finditer(inside):
-        first, last = match[1], match[2] or match[1]
-        if max(len(first), len(last)) > _LONGEST_NUMBER or not 0 <= int(last) - int(first) <= _LONGEST_RANGE:
-            yield NOWHERE
-        else:
-            yield from range(int(first), int(last) + 1)
+    return tuple(
+        Citation(m.start(), m.end(), tuple(ids_in(m[1] or m[2] or m[3]))) for m in _CITATION.finditer(unlinked)
+    )
 
 
 def normalise(text: str, sources: tuple[Source, ...]) -> tuple[str, tuple[Repair, ...]]:
@@ -107,7 +96,7 @@ def cites_sources(reading: Reading) -> tuple[Violation, ...]:
     draft = reading.draft
     if draft.own_words or draft.unsourced or not draft.sources:
         return ()
-    known = ", ".join(f"[{number}]" for number in sorted({source.id for source in draft.sources})[:_LONGEST_RANGE])
+    known = ", ".join(f"[{number}]" for number in sorted({source.id for source in draft.sources})[:_MOST_NAMED])
     starts = [citation.start for citation in _shown(reading.prose)]
     return tuple(
         reading.violation(
@@ -129,7 +118,7 @@ def citation_resolves(reading: Reading) -> tuple[Violation, ...]:
 
 def _unknown_numbers(reading: Reading) -> tuple[Violation, ...]:
     ids = {source.id for source in reading.draft.sources}
-    valid = ", ".join(f"[{number}]" for number in sorted(ids)[:_LONGEST_RANGE])
+    valid = ", ".join(f"[{number}]" for number in sorted(ids)[:_MOST_NAMED])
     remedy = f"Cite only {valid}." if valid else "Leave the number out: there are no sources to cite."
     return tuple(
         reading.violation("citation_resolves", (start, end), "No source has this number.", remedy)

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verification.check import check
-from verification.rules.citations import NOWHERE, Citation, citations, cited_sources, normalise
+from verification.markup.lines import NOWHERE
+from verification.rules.citations import Citation, citations, cited_sources, normalise
 from verification.types import Draft, Source, Verdict
 
 REFUNDS = Source(
