@@ -53,11 +53,8 @@ def _form(reading: Reading) -> Found:
         return tuple(_placed(each, reading.text) for each in form.leaked_tags(reading.draft.text))
     in_text = form.violations(reading.text, dialect, limit=0)
     known = {(each.rule, each.words) for each in in_text}
-    only_there: dict[tuple[RuleName, str], Violation] = {}
-    for each in in_chunks:
-        if (each.rule, each.words) not in known:
-            only_there.setdefault((each.rule, each.words), _placed(each, reading.text))
-    return (*in_text, *only_there.values())
+    only_there = (each for each in in_chunks if (each.rule, each.words) not in known)
+    return (*in_text, *(_placed(each, reading.text) for each in only_there))
 
 
 def _placed(found: Violation, text: str) -> Violation:

@@ -15,7 +15,7 @@ import sentencex  # type: ignore[import-untyped]  # ships no types
 from propcache.api import cached_property
 
 from verification.text.language import detect
-from verification.text.words import Term, normalised, stem_sets, terms, word_lists
+from verification.text.words import Term, folded_words, normalised, stem_list, terms
 from verification.values.dates import MONTHS, Moment, moments
 from verification.values.identifiers import Identifier, identifiers, within
 from verification.values.numbers import Quantity, quantities
@@ -69,12 +69,12 @@ class Passage:
     @cached_property
     def sentence_words(self) -> list[list[str]]:
         """The words of each sentence, case-folded; pairs of letters for Chinese and Japanese."""
-        return word_lists(self.text, self.spans)
+        return [list(folded_words(self.text[start:end])) for start, end in self.spans]
 
     @cached_property
     def sentence_stems(self) -> list[frozenset[str]]:
         """The stems of each sentence."""
-        return stem_sets(self.sentence_words, self.language)
+        return [frozenset(stem_list(words, self.language)) for words in self.sentence_words]
 
     def sentence(self, index: int) -> Passage:
         """One sentence read by itself."""

@@ -59,23 +59,13 @@ def _pairs(word: str, offset: int) -> Iterator[Term]:
             yield Term(pair, pair, start, start + len(pair), capital=False)
 
 
-def word_lists(text: str, spans: Iterable[tuple[int, int]]) -> list[list[str]]:
-    """The case-folded words within each of the spans, in order; pairs of letters for Chinese and Japanese."""
-    return [list(_folded(text[start:end])) for start, end in spans]
-
-
-def stem_sets(lists: Iterable[list[str]], language: str | None) -> list[frozenset[str]]:
-    """The stems of each list of case-folded words; none empty."""
-    stem_of = _stems(language).__getitem__
-    return [frozenset(filter(None, map(stem_of, words))) for words in lists]
-
-
 def stem_list(words: Iterable[str], language: str | None) -> list[str]:
     """The stems of case-folded words in order; none empty."""
     return list(filter(None, map(_stems(language).__getitem__, words)))
 
 
-def _folded(text: str) -> Iterator[str]:
+def folded_words(text: str) -> Iterator[str]:
+    """The case-folded words in order; pairs of letters for Chinese and Japanese."""
     for word in _TOKEN.findall(text):
         if not word.isascii() and _CJK.search(word):
             yield from (term.word for term in _pairs(word, 0))
@@ -135,7 +125,7 @@ def content_stems(text: str, language: str | None = None) -> frozenset[str]:
     """The stems of the words that carry a subject; where the language cannot be told, those of every stemmer."""
     told = language or detect(text)
     bare = _LINKS.sub(" ", text)
-    written = [term.word for term in terms(bare, told)]
+    written = [*folded_words(bare)]
     found = frozenset(stem for name in ([told] if told else _ALGORITHMS) for stem in stem_list(written, name))
     return frozenset(stem for stem in found if not all_words("function_letters").issuperset(stem))
 
