@@ -144,7 +144,7 @@ def _may_order(text: str) -> bool:
         unparted = chain.from_iterable(words("order_hints")[language] for language in UNPARTED)
         if any(hint in folded for hint in unparted):
             return True
-    said = set(folded.encode().translate(_GAPS).decode().split() if text.isascii() else _WORD.findall(folded))
+    said = set(_WORD.findall(folded))
 
     def holds(*keys: str) -> bool:
         return any(not said.isdisjoint(all_words(key)) for key in keys)
@@ -156,32 +156,16 @@ def _may_order(text: str) -> bool:
         or (holds("saying") and holds("machines", "answering"))
         # "ask" and "answers" stand together in many a page: what is urged counts only where an assistant is named.
         or (holds("urging", "urged") and holds("machines"))
-        or _is_hinted(said, text, folded)
+        or any(word.startswith(_beginnings()) for word in said)
+        or bool(compiled(_MARKER).search(text))
     )
 
 
-def _is_hinted(said: set[str], text: str, folded: str) -> bool:
-    """Whether a word begins as some order does; that of a role only where it may be a marker."""
-    begun, beginnings = _beginnings()
-    hints = [word for word in said if word[:_BEGUN] in begun and word.startswith(beginnings)]
-    if hints and all(word.startswith(_ROLES) for word in hints):
-        return "<" in text or "[" in text or any(f"{word}{end}" in folded for word in hints for end in _ROLE_ENDS)
-    return bool(hints)
-
-
-_ROLES: Final = ("system", "assistant", "instruction", "response", "user")
-_ROLE_ENDS: Final = (":", " :", "\u00a0:", "\t:", "**")
-_BEGUN: Final = 3
-# For the bytes of ASCII text: every sign but "_" becomes a blank.
-_GAPS: Final = re.sub(rb"\W", b" ", bytes(range(128))).ljust(256)
-
-
 @cache
-def _beginnings() -> tuple[frozenset[str], tuple[str, ...]]:
-    """How the words that hint at an order begin: their first three letters, and the whole."""
-    listed = (hints for language, hints in words("order_hints").items() if language not in UNPARTED)
-    beginnings = (*_ROLES, *chain.from_iterable(listed))
-    return frozenset(word[:_BEGUN] for word in beginnings), beginnings
+def _beginnings() -> tuple[str, ...]:
+    """How the words begin that hint at an order."""
+    spaced = (hints for language, hints in words("order_hints").items() if language not in UNPARTED)
+    return tuple(chain.from_iterable(spaced))
 
 
 def _ordering(text: str) -> Iterator[Order]:
