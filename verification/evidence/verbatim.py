@@ -13,6 +13,7 @@ from itertools import chain, pairwise, zip_longest
 from typing import Final, NamedTuple
 
 from verification.evidence.passages import analyse, is_broken
+from verification.markup.tables import cells, is_delimiter
 from verification.text.words import terms
 
 _CITED: Final = re.compile(r"(?<!\s)\s*\[\d{1,12}(?:\s*[,;–-]\s*\d{1,12})*\]")
@@ -23,14 +24,11 @@ _PARTED: Final = frozenset({". ", "! "})
 _MARKS: Final = " \t*_~"
 _END_MARKS: Final = f"{_MARKS}.。"
 _UNIT: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff]|[^\\W_\u3040-\u30ff\u3400-\u9fff]+")
-_BAR: Final = re.compile(r"(?<!\\)\|")
-_RULE: Final = re.compile(r"[ \t:|-]*-[ \t:|-]*")
 _WRAPPED: Final = re.compile(r"(?<=[^\n]{60})\n(?![\s#|>*+•–-]|\d{1,3}[.)]\s)")
 _LEAST: Final = 8
 _LOOK_BACK: Final = 24
 _TRIES: Final = 4  # a hostile source may repeat the words without end, and the look must stay linear
 _LONGEST_SHOWN: Final = 420  # characters of a passage that is shown: some five lines in a dialog
-_MARK: Final = re.compile(r"(?<!\s)\s*\[\d{1,12}\]")
 
 Span = tuple[int, int]
 
@@ -71,16 +69,12 @@ def _rows_read_out(text: str) -> Iterator[str]:
     for above, line in pairwise(text.splitlines()):
         if "|" not in line:
             names = []
-        elif _RULE.fullmatch(line):
-            names = _cells(above)
+        elif is_delimiter(line):
+            names = cells(above)
         elif names:
-            cells = _cells(line)
-            pairs = zip_longest(names[: len(cells)], cells, fillvalue="")
+            said = cells(line)
+            pairs = zip_longest(names[: len(said)], said, fillvalue="")
             yield _units(" ".join(chain.from_iterable((name, cell) for name, cell in pairs if cell)))
-
-
-def _cells(line: str) -> list[str]:
-    return [cell.strip() for cell in _BAR.split(line.strip().removeprefix("|").removesuffix("|"))]
 
 
 def _units(text: str) -> str:
@@ -90,10 +84,10 @@ def _units(text: str) -> str:
 
 def _is_row_recited(row: str, texts: Iterable[str], is_source: Callable[[str], bool]) -> bool:
     """Whether each cell is a sentence of its own or a link to a source; back-ticks are not drawn in tables."""
-    cells = [cell.strip() for cell in row.strip(" |").split("|")]
-    links = [link is not None and is_source(link[1]) for link in map(_LINK.fullmatch, cells)]
+    said = cells(row)
+    links = [link is not None and is_source(link[1]) for link in map(_LINK.fullmatch, said)]
     bare = [text.replace("`", "") for text in texts]
-    return not all(links) and all(link or _is_sentence(cell, bare) for cell, link in zip(cells, links, strict=True))
+    return not all(links) and all(link or _is_sentence(cell, bare) for cell, link in zip(said, links, strict=True))
 
 
 def _is_sentence(words: str, texts: Iterable[str]) -> bool:
@@ -140,7 +134,7 @@ class Marked(NamedTuple):
 
 def without_citations(claim: str) -> str:
     """The claim as a person reads it."""
-    return _MARK.sub("", claim).strip()
+    return _CITED.sub("", claim).strip()
 
 
 def borne_out_by(claim: str, source: str) -> Marked:

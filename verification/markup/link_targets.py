@@ -8,7 +8,6 @@ citation rule, which fails it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
@@ -122,18 +121,11 @@ def _trimmed(match: re.Match[str]) -> Link:
 
 @lru_cache(maxsize=256)
 def _seen(text: str) -> frozenset[str]:
-    """The targets a text names, normalised. Remembered: an answer's attempts have the same sources."""
-    return frozenset(normal(target) for target in _targets(text))
-
-
-def _targets(text: str) -> Iterable[str]:
-    """Every target a text names: its links, also those in code, and its mail addresses."""
-    for link in links(text):
-        yield link.target
-        yield from (inner.target for inner in links(link.label)) if link.label else ()
-    if "@" in text:
-        stretches = around(text, _AT)
-        yield from (f"mailto:{m[0]}" for start, end in stretches for m in _ADDRESS.finditer(text, start, end))
+    """The targets a text names, normalised: its links, also those in code, and its mail addresses."""
+    # Remembered: an answer's attempts have the same sources.
+    targets = [link.target for shown in links(text) for link in (shown, *links(shown.label))]
+    addresses = (match[0] for start, end in around(text, _AT) for match in _ADDRESS.finditer(text, start, end))
+    return frozenset(map(normal, (*targets, *(f"mailto:{address}" for address in addresses))))
 
 
 _AT: Final = re.compile("@")

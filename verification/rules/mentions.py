@@ -28,14 +28,11 @@ def no_broadcast(reading: Reading) -> tuple[Violation, ...]:
     spans |= {match.span() for match in _LOOSE.finditer(reading.prose)}
     if "@" in reading.prose:
         spans |= {match.span() for match in _PLAIN.finditer(reading.prose)}
-    if not spans and (_calls_in_chunks(reading) or _called_in_a_table(reading)):
+    in_chunks = (match for chunk in reading.chunks for match in _TOKEN.finditer(chunk))
+    if not spans and (any(_is_foreign(match, reading) for match in in_chunks) or _called_in_a_table(reading)):
         spans = {(0, len(reading.text))}
     detail = "This would notify people whom the question did not name."
     return tuple(reading.violation("no_broadcast", span, detail, _REMEDY) for span in sorted(spans))
-
-
-def _calls_in_chunks(reading: Reading) -> bool:
-    return any(_is_foreign(match, reading) for chunk in reading.chunks for match in _TOKEN.finditer(chunk))
 
 
 def _called_in_a_table(reading: Reading) -> bool:
