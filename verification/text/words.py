@@ -19,7 +19,6 @@ _SPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
 _CJK = re.compile("[\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
 _SUBJECT_CJK = re.compile("[\u3400-\u9fff\uf900-\ufaff々]+|[\u30a1-\u30ff]+")
 _LINKS = re.compile(r"https?://\S+|<[@#!][^<>\n]*>")
-_MOST_KEPT = 50_000  # words: some megabytes
 _EVEN = str.maketrans("’‘“”„«»\u00a0\u2010\u2011\u2012\u2013\u2014\u2212", '\'\'""""" ------')
 
 
@@ -35,19 +34,18 @@ class Term(NamedTuple):
 
 def terms(text: str, language: str | None) -> tuple[Term, ...]:
     """The words of ``text`` in order; a run of Chinese or Japanese gives its pairs of letters."""
-    known = _stems(language)
     matches = _TOKEN.finditer(text)
     if text.isascii() or not _CJK.search(text):
-        return tuple([_term(match, known) for match in matches])
+        return tuple([_term(match, language) for match in matches])
     found: list[Term] = []
     for match in matches:
-        found += _pairs(match.group(), match.start()) if _CJK.search(match.group()) else [_term(match, known)]
+        found += _pairs(match.group(), match.start()) if _CJK.search(match.group()) else [_term(match, language)]
     return tuple(found)
 
 
-def _term(match: re.Match[str], known: _Stems) -> Term:
+def _term(match: re.Match[str], language: str | None) -> Term:
     word = match.group()
-    return Term(known[word], word.casefold(), match.start(), match.end(), word[0].isupper())
+    return Term(stem(word, language), word.casefold(), match.start(), match.end(), word[0].isupper())
 
 
 def _pairs(word: str, offset: int) -> Iterator[Term]:
@@ -61,7 +59,7 @@ def _pairs(word: str, offset: int) -> Iterator[Term]:
 
 def stem_list(words: Iterable[str], language: str | None) -> list[str]:
     """The stems of case-folded words in order; none empty."""
-    return list(filter(None, map(_stems(language).__getitem__, words)))
+    return [found for word in words if (found := stem(word, language))]
 
 
 def folded_words(text: str) -> Iterator[str]:
@@ -73,30 +71,12 @@ def folded_words(text: str) -> Iterator[str]:
             yield word.casefold()
 
 
-class _Stems(dict[str, str]):
-    """The stems of words as they are written, in one language: looked up ten thousand times in one answer."""
-
-    def __init__(self, language: str | None) -> None:
-        super().__init__()
-        self._language = language
-
-    def __missing__(self, word: str) -> str:
-        if len(self) >= _MOST_KEPT:
-            self.clear()
-        # A pair of Chinese or Japanese letters stands for itself.
-        found = self[word] = word if _CJK.search(word) else stem(word.casefold(), self._language)
-        return found
-
-
-@lru_cache(maxsize=16)
-def _stems(language: str | None) -> _Stems:
-    return _Stems(language)
-
-
-@lru_cache(maxsize=50_000)
+@lru_cache(maxsize=50_000)  # some megabytes: ten thousand words are looked up in one answer
 def stem(word: str, language: str | None) -> str:
-    """The stem of a case-folded word, accents dropped; empty for function words and single letters."""
-    word = word.replace("’", "'").removesuffix("'s")
+    """The stem of a word, accents dropped; empty for function words and single letters."""
+    if _CJK.search(word):  # a pair of letters stands for itself
+        return word
+    word = word.casefold().replace("’", "'").removesuffix("'s")
     if word.isdecimal() and word.isascii():
         return word
     name = language if language in _ALGORITHMS else "en"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verification.text import words
 from verification.text.words import folded_words, stem_list, terms
 
 TEXTS = st.one_of(
@@ -25,10 +24,3 @@ def test_f1_stems_in_a_row_are_those_of_the_terms(text: str, language: str | Non
 @given(TEXTS)
 def test_f1_the_words_are_those_of_the_terms(text: str) -> None:
     assert [*folded_words(text)] == [term.word for term in terms(text, None)]
-
-
-def test_a_long_life_does_not_fill_the_memory_with_stems() -> None:
-    known = words._stems("xx")
-    for number in range(words._MOST_KEPT):
-        assert known[str(number)] == str(number)
-    assert (len(known), known["next"], len(known)) == (words._MOST_KEPT, "next", 1)
