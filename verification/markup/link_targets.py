@@ -102,21 +102,25 @@ def links(masked: str) -> tuple[Link, ...]:
     rest = blanked(masked, [link[:2] for link in found])
     marked = [Link(m.start(), m.end(), m[2], m[1]) for m in re.finditer(_MARKDOWN, rest)] if "](" in rest else []
     rest = blanked(rest, [link[:2] for link in marked])
-    bare = [_trimmed(m) for start, end in around(rest, _IN_BARE) for m in _BARE.finditer(rest, start, end)]
+    bare = [_bare_link(m) for start, end in around(rest, _IN_BARE) for m in _BARE.finditer(rest, start, end)]
     return tuple(sorted([*found, *marked, *bare], key=lambda link: link.start))
 
 
-def _trimmed(match: re.Match[str]) -> Link:
-    """A bare URL without the sentence's own punctuation; a closing bracket stays where it was opened inside."""
+def _bare_link(match: re.Match[str]) -> Link:
+    target = trimmed(_CITED.sub("", match[0]))
+    return Link(match.start(), match.start() + len(target), target)
+
+
+def trimmed(target: str) -> str:
+    """A URL or path without the sentence's own punctuation; a closing bracket stays where it was opened inside."""
     # GitHub's autolinks leave out the sentence's punctuation and unopened brackets, too.
-    target = _CITED.sub("", match[0])
     while target:
         last = target[-1]
         unopened = last in _PAIRS and target.count(last) > target.count(_PAIRS[last])
         if last not in _TRAILING and not unopened:
             break
         target = target[:-1]
-    return Link(match.start(), match.start() + len(target), target)
+    return target
 
 
 @lru_cache(maxsize=256)

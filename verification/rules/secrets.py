@@ -195,7 +195,5 @@ def _private_windows(texts: tuple[str, ...]) -> frozenset[str]:
 
 
 def _windows(plain: str) -> Iterator[str]:
-    small = plain.lower()
-    if len(small) != len(plain):  # a letter that has two in its place: İ
-        small = "".join(letter.lower()[0] for letter in plain)
+    small = "".join(letter.lower()[0] for letter in plain)  # letter by letter: İ has two in its place
     return (small[at : at + _RUN] for at in range(len(small) - _RUN + 1))

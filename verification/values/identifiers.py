@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from verification.markup.link_targets import trimmed
 from verification.text.words import around, normalised
 
 Kind = Literal["url", "code", "email", "flag", "version", "path", "name", "code_number", "address"]
@@ -93,16 +94,8 @@ def _found(text: str, begin: int, stop: int) -> Iterator[Identifier]:
         start = match.start()
         if kind == "version" and _THOUSANDS.fullmatch(written):  # 1.234.567 as German and Spanish write it
             continue
-        kept = _trimmed(written) if kind in {"url", "path"} else written
+        kept = trimmed(written) if kind in {"url", "path"} else written
         yield Identifier(kind=kind, text=kept, start=start, end=start + len(kept))
-
-
-def _trimmed(written: str) -> str:
-    """A URL or path without the punctuation of the sentence round it; a bracket opened inside stays closed."""
-    kept = written
-    while kept and kept[-1] in _TRAILING and not (kept[-1] == ")" and kept.count("(") >= kept.count(")")):
-        kept = kept[:-1]
-    return kept
 
 
 def stands_in(needle: str, haystack: str) -> bool:
