@@ -14,13 +14,13 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from verification.check import check
+from verification.claims.small_talk import is_bare_answer
 from verification.markup.lines import Unit, outline
 from verification.text.lexicon import compiled
 from verification.types import Claim, Draft, Verdict
 
 _CONNECTIVE: Final = r"(?:(?:{connectives}),?\s+|(?:{connectives_unparted})[、，]?)"
 _LEANING: Final = r"(?:{leaning})\b|(?:{leaning_unparted})"
-_VERDICT_WORD: Final = r"\W*(?:{yes_or_no})\W*"
 _MARKER: Final = re.compile(r"[ \t\u00a0\u2003]*[0-9]{1,9}[.)][ \t\u00a0]+")
 _ROUNDS: Final = 3
 
@@ -122,7 +122,7 @@ def _leaning(text: str, units: tuple[Unit, ...], fallen: set[int]) -> set[int]:
     behind = {at + 1 for at in sentences if at + 1 < len(units) and units[at + 1].block == units[at].block}
     before = {at - 1 for at in sentences if at and units[at - 1].kind == "sentence"}
     leaning = {at for at in behind if compiled(_LEANING).match(_words(text, units[at]))}
-    return leaning | {at for at in before if compiled(_VERDICT_WORD).fullmatch(_words(text, units[at]))}
+    return leaning | {at for at in before if is_bare_answer(_words(text, units[at]))}
 
 
 def _words(text: str, unit: Unit) -> str:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from verification.text.lexicon import all_words, values
 from verification.text.words import is_spaced
@@ -143,6 +144,12 @@ def _glued_month(word: str) -> int:
     return match.start() if match and match.group().casefold() in MONTHS else 0
 
 
+def _written(match: re.Match[str]) -> Moment:
+    """What a pattern found in digits: its groups have the names of the parts."""
+    parts: dict[str, Any] = {part: _int(digits) for part, digits in match.groupdict().items() if part != "sep"}
+    return Moment(start=match.start(), end=match.end(), **parts)
+
+
 def _int(value: str | None) -> int | None:
     return int(value) if value else None
 
@@ -183,23 +190,13 @@ def _iso(text: str, start: int) -> Iterator[Moment]:
     match = _ISO.match(text, start)
     # 1965-66 is a span of years; 2021-7 is not written for a month.
     if match and (match["day"] or (match["sep"] == "-" and len(match["month"]) == _SHORT_YEAR_DIGITS)):
-        yield Moment(
-            start=start,
-            end=match.end(),
-            year=int(match["year"]),
-            month=int(match["month"]),
-            day=_int(match["day"]),
-            hour=_int(match["hour"]),
-            minute=_int(match["minute"]),
-        )
+        yield _written(match)
 
 
 def _cjk(text: str, start: int) -> Iterator[Moment]:
     match = _CJK_DATE.match(text, start)
     if match and match.end() > start:
-        yield Moment(
-            start=start, end=match.end(), year=_int(match["year"]), month=_int(match["month"]), day=_int(match["day"])
-        )
+        yield _written(match)
 
 
 def _numeric(text: str, start: int) -> Iterator[Moment]:
@@ -219,7 +216,7 @@ def _numeric(text: str, start: int) -> Iterator[Moment]:
 def _dotted(text: str, start: int) -> Iterator[Moment]:
     match = _DOTTED.match(text, start)
     if match:
-        yield Moment(start=start, end=match.end(), month=int(match["month"]), day=int(match["day"]))
+        yield _written(match)
 
 
 def _day_month(text: str, start: int) -> Iterator[Moment]:
