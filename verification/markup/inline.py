@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from html.entities import html5
 
 from verification.markup import emphasis, links
-from verification.markup import html_tags as tags
 from verification.markup.edits import ESCAPES, ZERO_WIDTH, Page
 from verification.markup.links import Brackets, Place
 from verification.markup.scanner import TOKEN, CodeSpans
+from verification.text.lexicon import beside
 
 _SPECIAL = re.compile(r"[`<&\\\]\[]|>+|\*+|__+|~~+|://")
 # What no handler would change outside bold: single marks, citations, whole code spans, Slack's links, escapes.
@@ -27,6 +28,25 @@ _UNSAFE_IN_LABEL = re.compile(r"[<>|\[\]\n]")
 _MARKUP = frozenset("*_~`#[]|\\-+")
 _GRAVE = "\uff40"  # reads like a tick: three real ones would open a code block in Slack
 _FENCE = 3  # ticks
+
+# Tags that mean formatting, that are just words, and that leaked from the machinery: these are never repaired.
+_VALUE = r"(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s\"'<>=]+)"
+_TAG = re.compile(rf"<(/?)([A-Za-z][A-Za-z0-9]*)((?:\s+(?:[\w:-]+\s*=\s*{_VALUE}|open|checked|disabled))*)\s*(/?)>")
+_TAGS = beside(__file__)
+LEAKED = re.compile(
+    rf"</?(?:{'|'.join(_TAGS['leaked'].split())})(?:\s[^<>\n]*)?>|<\|[A-Za-z_]{{3,40}}\|>|</?antml:[^<>\n]*>",
+    re.IGNORECASE,
+)
+# The longest name of an entity in HTML 5 has 31 letters.
+_ENTITY = re.compile(r"&(?:#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6})|([A-Za-z][A-Za-z0-9]{1,31}));")
+_ESCAPED = re.compile(r"&(?:amp|lt|gt);")
+_ATTRIBUTE = re.compile(r"\b(href|src|alt)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
+_EMPHASIS: dict[str, str] = _TAGS["emphasis"]
+_CODE, _ALONE, _BLOCKS, _HEADINGS, _SILENT = (
+    frozenset(_TAGS[kind].split()) for kind in ("code", "alone", "blocks", "headings", "silent")
+)
+_BREAKS: dict[str, str] = {**_TAGS["breaks"], **dict.fromkeys(_HEADINGS, "\n# ")}
+_HTML = _CODE | _BLOCKS | _SILENT | {*_EMPHASIS, *_BREAKS, "a", "img"}
 
 
 def mend(page: Page, start: int, end: int, *, bold: bool = False) -> None:
@@ -96,13 +116,13 @@ class Inline:
         if follows.isalnum() or follows in "@#!/|":
             if token := TOKEN.match(self.text, start, self.end):
                 return self._token(token)
-            if leak := tags.LEAKED.match(self.text, start, self.end):
+            if leak := LEAKED.match(self.text, start, self.end):
                 return leak.end()
             if after := self._markup(start):
                 return after
         if self.mrkdwn:
             self.page.replace("bare", start, start + 1, "&lt;")
-        elif tags.TAG.match(self.text, start, self.end):
+        elif _TAG.match(self.text, start, self.end):
             self.page.replace("bare", start, start + 1, "\\<")
         return start + 1
 
@@ -119,15 +139,15 @@ class Inline:
                 self.page.replace("link", start, mail.end(), f"<mailto:{mail[1]}|{mail[1]}>")
             self.brackets.last_token = start
             return mail.end()
-        tag = tags.TAG.match(self.text, start, self.end)
+        tag = _TAG.match(self.text, start, self.end)
         return self._tag(tag) if tag and self._is_html(tag) else 0
 
     def _is_html(self, tag: re.Match[str]) -> bool:
         """A tag of HTML that has its partner on the page; ``cp <source> <dest>`` and ``a<b and b>c`` have none."""
         name, closing = tag[2].lower(), bool(tag[1])
-        if name not in tags.HTML:
+        if name not in _HTML:
             return False
-        return name in tags.ALONE or bool(tag[4]) or (not closing, name) in self.page.tags
+        return name in _ALONE or bool(tag[4]) or (not closing, name) in self.page.tags
 
     def _token(self, match: re.Match[str]) -> int:
         """Slack's own token stays; its label follows the rules of text."""
@@ -146,10 +166,10 @@ class Inline:
     def _tag(self, match: re.Match[str]) -> int:
         start, end = match.span()
         name, closing = match[2].lower(), bool(match[1])
-        if name in tags.EMPHASIS and self.mrkdwn:
-            self.runs.append(emphasis.Run(start, end, tags.EMPHASIS[name], 1, opens=not closing, closes=closing))
+        if name in _EMPHASIS and self.mrkdwn:
+            self.runs.append(emphasis.Run(start, end, _EMPHASIS[name], 1, opens=not closing, closes=closing))
             return end
-        if name in tags.CODE and (span := _CODE_TAG.match(self.text, start, self.end)):
+        if name in _CODE and (span := _CODE_TAG.match(self.text, start, self.end)):
             self.page.replace("html", start, span.end(), f"`{links.cleaned(span[2])}`")
             return span.end()
         if name == "a":
@@ -161,10 +181,10 @@ class Inline:
 
     def _plain_form(self, name: str, match: re.Match[str], *, closing: bool) -> str:
         """What stands in the place of a tag; a line end only where there is none already."""
-        if name in tags.EMPHASIS:
-            return {"b": "**", "i": "*", "s": "~~"}[tags.EMPHASIS[name]]
-        parts = name in tags.BLOCKS or (closing and name in tags.HEADINGS)
-        form = "\n" if parts else "" if closing else tags.BREAKS.get(name, "")
+        if name in _EMPHASIS:
+            return {"b": "**", "i": "*", "s": "~~"}[_EMPHASIS[name]]
+        parts = name in _BLOCKS or (closing and name in _HEADINGS)
+        form = "\n" if parts else "" if closing else _BREAKS.get(name, "")
         if form == "\n" and name != "br":
             before = self.text[match.start() - 1 : match.start()]
             after = self.text[match.end() : match.end() + 1]
@@ -175,7 +195,7 @@ class Inline:
         """``<a href>`` waits for its end; an end without a start goes."""
         start, end = match.span()
         if not closing:
-            url = links.cleaned(tags.attributes(match[3] or "").get("href", ""))
+            url = links.cleaned(_attributes(match[3] or "").get("href", ""))
             self.anchors.append(Place(start, end, len(self.runs), url=url))
         elif self.anchors:
             place = self.anchors.pop()
@@ -186,7 +206,7 @@ class Inline:
 
     def _picture(self, match: re.Match[str]) -> int:
         """``<img>`` becomes a link."""
-        found = tags.attributes(match[3] or "")
+        found = _attributes(match[3] or "")
         url = links.cleaned(found.get("src", ""))
         label = _UNSAFE_IN_LABEL.sub(" ", links.cleaned(found.get("alt", ""))).replace("&", "&amp;").strip()
         if not links.is_absolute(url):
@@ -210,10 +230,10 @@ class Inline:
         start = match.start()
         if not self.mrkdwn:
             return start + 1
-        if escaped := tags.ESCAPED.match(self.text, start, self.end):
+        if escaped := _ESCAPED.match(self.text, start, self.end):
             return escaped.end()
-        entity = tags.ENTITY.match(self.text, start, self.end)
-        char = tags.character(entity) if entity else ""
+        entity = _ENTITY.match(self.text, start, self.end)
+        char = _character(entity) if entity else ""
         if entity and char:
             guard = ZERO_WIDTH if char in _MARKUP else ""
             self.page.replace("entity", start, entity.end(), guard + ESCAPES.get(char, char) + guard)
@@ -276,6 +296,21 @@ class Inline:
         rest = _URL_REST.match(self.text, match.start(), self.end)
         tail = rest[0].rstrip("_~.,;:!?)'") if rest else "://"
         return match.start() + max(3, len(tail))
+
+
+def _attributes(text: str) -> dict[str, str]:
+    """``href``, ``src`` and ``alt`` of a tag."""
+    return {match[1].lower(): match[2] or match[3] or match[4] or "" for match in _ATTRIBUTE.finditer(text)}
+
+
+def _character(match: re.Match[str]) -> str:
+    """What an entity stands for; empty if it is none. White space becomes a plain space."""
+    if match[3]:
+        found = html5.get(match[3] + ";", "")
+    else:
+        code = int(match[1]) if match[1] else int(match[2], 16)
+        found = chr(code) if 0x20 <= code <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF else "\ufffd"  # noqa: PLR2004 - Unicode's own bounds
+    return " " if found.isspace() else found
 
 
 _HANDLERS: dict[str, Callable[[Inline, re.Match[str]], int]] = {

@@ -13,7 +13,7 @@ from itertools import accumulate
 
 from verification.markup.blocks import survey
 from verification.markup.edits import Edit, Fault, applied
-from verification.markup.html_tags import LEAKED
+from verification.markup.inline import LEAKED
 from verification.markup.mrkdwn import cleaning
 from verification.markup.scanner import segments
 from verification.text.lexicon import beside
