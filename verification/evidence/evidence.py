@@ -137,11 +137,6 @@ class Evidence:
         shared = sorted((-count, place, index) for place, counts in enumerate(held) for index, count in counts.items())
         return tuple([Hit(self.cited[place], index, -count / len(mine)) for count, place, index in shared[:NEAREST]])
 
-    @property
-    def says_the_same(self) -> bool:
-        """Whether the nearest sentence says nearly the same as the claim, so that its values can be compared."""
-        return self.same_language and bool(self.hits) and self.hits[0].share >= SAME_SENTENCE
-
     def near(self) -> Iterator[Passage]:
         """The sentences nearest to the claim: what stands there need not be looked for in all of the source."""
         return (hit.passage for hit in self.hits[:2])
