@@ -59,8 +59,7 @@ class Finding:
         return self.certainty == "certain" or (self.certainty == "unfounded" and not judged)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cited:
+class Cited(NamedTuple):
     """One cited source, read."""
 
     id: int

@@ -119,9 +119,8 @@ def _contradictions(reading: Reading, told: Sequence[tuple[Claim, str]]) -> Iter
 
 def _figure(text: str) -> tuple[str, str]:
     """The other words and the last figure, empty unless that figure counts something (unit, percent, money)."""
-    last = None
-    for match in _NUMBER.finditer(text):
-        last = match
+    figures = [*_NUMBER.finditer(text)]
+    last = figures[-1] if figures else None
     if last is None or not (last[1] or last[3]):
         return "", ""
     subject = " ".join(_WORD.findall(f"{text[: last.start()]} # {text[last.end() :]}".casefold()))
