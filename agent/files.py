@@ -15,7 +15,7 @@ from typing import Final
 
 from agent.knowledge.readers.chunking import Chunk, chunk_document
 from agent.knowledge.readers.reading import Form, Part, ReadDocument
-from agent.outcome import Cancelled, TurnOutcome
+from agent.outcome import TurnOutcome
 from agent.texts.catalogue import say
 from agent.thread.conversation import AttachedFile, Message, Question
 from agent.thread.requests import points_at_file
@@ -48,8 +48,6 @@ def with_unread(outcome: TurnOutcome, question: Question, history: tuple[Message
 
     Of files at the top of the thread the first answer under them says it; the next do not say it again.
     """
-    if isinstance(outcome, Cancelled):
-        return outcome
     lines = _lines(question, told=any(message.role == "assistant" for message in history))
     if not lines:
         return outcome

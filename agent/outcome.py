@@ -7,7 +7,7 @@ from typing import Literal
 
 from verification.types import Answer
 
-OutcomeName = Literal["answered", "partial", "unsourced", "asked", "refused", "failed", "out_of_budget", "cancelled"]
+OutcomeName = Literal["answered", "partial", "unsourced", "asked", "refused", "failed", "out_of_budget"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,11 +27,8 @@ class Unsourced(_Said):
     """No source was found; a general answer under a label. Neither pass nor fail."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Asked(_Said):
     """Orion asked back; the turn goes on with the person's next message."""
-
-    key: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,14 +60,7 @@ class OutOfBudget(_Said):
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cancelled:
-    """Stopped on request, or superseded by an edit."""
-
-    reason: str = ""
-
-
-TurnOutcome = Answered | Partial | Unsourced | Asked | Refused | Failed | OutOfBudget | Cancelled
+TurnOutcome = Answered | Partial | Unsourced | Asked | Refused | Failed | OutOfBudget
 
 _NAMES: dict[type, OutcomeName] = {
     Answered: "answered",
@@ -80,7 +70,6 @@ _NAMES: dict[type, OutcomeName] = {
     Refused: "refused",
     Failed: "failed",
     OutOfBudget: "out_of_budget",
-    Cancelled: "cancelled",
 }
 
 

@@ -17,7 +17,7 @@ from agent.budget import Budget, Usage
 from agent.files import file_sources, with_unread
 from agent.model.judge import Judge
 from agent.model.protocol import PASSING, DecideContext, Model, ModelError
-from agent.outcome import Asked, Cancelled, TurnOutcome, outcome_name
+from agent.outcome import Asked, TurnOutcome, outcome_name
 from agent.quoting.small_talk import search_query
 from agent.thread.conversation import Message, Question
 from agent.thread.plan import begin, fail_next, finish
@@ -206,7 +206,7 @@ async def _act(progress: Progress, action: Action) -> TurnOutcome | None:
         case AskUser(question=text, key=key):
             pending = PendingQuestion(key=key, text=text, user=progress.question.user)
             progress.update(replace(progress.state, pending_question=pending), pending_question=key)
-            return Asked(answer=plain_answer(text), key=key)
+            return Asked(answer=plain_answer(text))
         case Respond():
             return await answer(progress)
         case Complete(summary=summary):
@@ -246,13 +246,11 @@ async def _call(progress: Progress, call: ToolCall) -> ToolResult:
 def _settle(progress: Progress, outcome: TurnOutcome, before: ThreadState) -> None:
     """The conversation remembers what was said; open steps are closed unless Orion asked back (E3)."""
     question = progress.question
-    said = [Message(role="user", text=question.text, user=question.user, ts=question.ts)]
-    if not isinstance(outcome, Cancelled):
-        said.append(Message(role="assistant", text=outcome.answer.text))
-        kept = permalinks_only(outcome.answer.sources[:SOURCES_KEPT]) or progress.state.sources
-        progress.state = replace(progress.state, sources=kept)
+    asked = Message(role="user", text=question.text, user=question.user, ts=question.ts)
+    said = Message(role="assistant", text=outcome.answer.text)
+    kept = permalinks_only(outcome.answer.sources[:SOURCES_KEPT]) or progress.state.sources
     found = found_by(progress) if isinstance(outcome, Asked) else None
-    progress.state = with_undo(remember(replace(progress.state, found=found), *said), before)
+    progress.state = with_undo(remember(replace(progress.state, sources=kept, found=found), asked, said), before)
     if not isinstance(outcome, Asked):
         good = outcome_name(outcome) in ("answered", "partial", "unsourced")
         close_steps(progress, "done" if good else "failed")

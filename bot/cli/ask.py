@@ -13,7 +13,7 @@ from uuid import uuid4
 import structlog
 
 from agent.knowledge.types import Document
-from agent.outcome import Cancelled, Refused, TurnOutcome, outcome_name
+from agent.outcome import Refused, TurnOutcome, outcome_name
 from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import StateNotSaved, ThreadState
 from agent.turn.events import Emit, TurnEvent
@@ -117,18 +117,16 @@ def _path(source: Mapping[str, Any], documents: Sequence[Document]) -> str:
 
 
 def _result(outcome: TurnOutcome, recorder: Recorder, documents: Sequence[Document]) -> dict[str, Any]:
-    answer = None if isinstance(outcome, Cancelled) else outcome.answer
-    name = outcome_name(outcome)
-    failed = not answer or any(violation.severity == "error" for violation in answer.violations)
-    sources = sources_json(answer, text=True) if answer else []
+    answer, name = outcome.answer, outcome_name(outcome)
+    failed = any(violation.severity == "error" for violation in answer.violations)
     return {
-        "answer": (f"_{answer.label}_\n{answer.text}" if answer.label else answer.text) if answer else "",
+        "answer": f"_{answer.label}_\n{answer.text}" if answer.label else answer.text,
         "outcome": name,
         "verified": not failed and name not in {"unsourced", "failed", "out_of_budget"},
-        "attempts": answer.attempts if answer else 0,
-        "repairs": json_of(answer.repairs) if answer else [],
-        "violations": json_of(answer.violations) if answer else [],
-        "sources": [{**source, "path": _path(source, documents)} for source in sources],
+        "attempts": answer.attempts,
+        "repairs": json_of(answer.repairs),
+        "violations": json_of(answer.violations),
+        "sources": [{**source, "path": _path(source, documents)} for source in sources_json(answer, text=True)],
         "usage": recorder.usage,
         "timings_ms": recorder.timings_ms,
     }

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from agent.outcome import Cancelled, OutcomeName, outcome_name
+from agent.outcome import OutcomeName, outcome_name
 from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import ThreadState
 from agent.turn.events import TurnEvent
@@ -84,7 +84,7 @@ class Replied:
         """What a reader wants to know first."""
         if self.as_expected:
             return "refused" if self.asked.expect is None else "answered"
-        broken = self.outcome in {"failed", "out_of_budget", "cancelled"} and not self.judged
+        broken = self.outcome in {"failed", "out_of_budget"} and not self.judged
         return "error" if broken else "wrong"
 
 
@@ -146,15 +146,14 @@ async def _ask(
     outcome, state = await engine.run(question, state, emit=listen)
     spent = (time.perf_counter() - began) * 1000
     end_trace(trace, outcome)
-    answer = None if isinstance(outcome, Cancelled) else outcome.answer
     errors = [[v["rule"] for v in one["violations"] if v["severity"] == "error"] for one in recorder.attempts]
     return Replied(
         asked=asked,
         outcome=outcome_name(outcome),
-        text=answer.text if answer else "",
+        text=outcome.answer.text,
         ms=spent,
         reason=reason_of(outcome),
-        sources=answer.sources if answer else (),
+        sources=outcome.answer.sources,
         attempts=len(errors),
         failed_rules=tuple(rule for rules in errors for rule in dict.fromkeys(rules)),
     ), state

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from agent.outcome import Cancelled, TurnOutcome, outcome_name
+from agent.outcome import TurnOutcome, outcome_name
 from agent.packing import compact, packed, unpacked
 from agent.thread.conversation import Question
 from agent.tools.builtin.slack_search import SLACK_SEARCH, permalinks_only
@@ -85,21 +85,21 @@ class Recorder:
 
     def record(self, question: Question, outcome: TurnOutcome, *, turn_id: str, model: str) -> dict[str, Any]:
         """The whole turn as JSON-ready values."""
-        answer = None if isinstance(outcome, Cancelled) else outcome.answer
-        kept = replace(answer, sources=permalinks_only(answer.sources)) if answer else None
+        answer = outcome.answer
+        kept = replace(answer, sources=permalinks_only(answer.sources))
         return {
             "turn_id": turn_id,
             "thread": str(question.thread),
             "user": question.user,
             "outcome": outcome_name(outcome),
-            "verified": bool(answer and answer.verified),
+            "verified": answer.verified,
             "question": question.text,
-            "answer": answer.text if answer else "",
+            "answer": answer.text,
             "model": model,
             "attempts": self.attempts,
             "timings_ms": self.timings_ms,
-            "sources": sources_json(kept) if kept else [],
-            "claims": claims_json(kept) if kept else [],
+            "sources": sources_json(kept),
+            "claims": claims_json(kept),
             "usage": self.usage,
         }
 

@@ -14,7 +14,7 @@ from redis.exceptions import RedisError
 
 from agent.budget import ModelCall, Usage
 from agent.model.prompts import prompts_version
-from agent.outcome import Cancelled, Failed, Refused, TurnOutcome, outcome_name
+from agent.outcome import Failed, Refused, TurnOutcome, outcome_name
 from agent.tasks import beside
 from agent.thread.conversation import Question
 from agent.turn.events import (
@@ -177,17 +177,16 @@ class TurnObserver:
 
     def _figures(self, outcome: TurnOutcome, seconds: float) -> TurnFigures:
         errors = [[v["rule"] for v in a["violations"] if v["severity"] == "error"] for a in self.recorder.attempts]
-        answer = None if isinstance(outcome, Cancelled) else outcome.answer
         channel = self.question.thread.channel
         name = outcome_name(outcome)
-        if name == "answered" and answer and not answer.sources:
+        if name == "answered" and not outcome.answer.sources:
             name = "unsourced"  # a greeting, say: there was nothing to verify
         return TurnFigures(
             outcome=name,
             reason=reason_of(outcome),
             errors=tuple(len(rules) for rules in errors),
             failed_rules=tuple(rule for rules in errors for rule in dict.fromkeys(rules)),
-            repaired=bool(answer and answer.repairs),
+            repaired=bool(outcome.answer.repairs),
             latency_ms=seconds * 1000,
             # Nobody's direct chat stands in the figures by itself.
             channel="direct" if channel.startswith("D") else channel,
@@ -294,8 +293,7 @@ def trace_event(trace: TurnTrace, event: TurnEvent) -> None:
 
 def end_trace(trace: TurnTrace, outcome: TurnOutcome) -> None:
     """Put the end of a turn on its trace."""
-    text = "" if isinstance(outcome, Cancelled) else outcome.answer.text
-    trace.end(outcome=outcome_name(outcome), reason=reason_of(outcome), answer=text)
+    trace.end(outcome=outcome_name(outcome), reason=reason_of(outcome), answer=outcome.answer.text)
 
 
 def reason_of(outcome: TurnOutcome) -> str:

@@ -15,7 +15,6 @@ import pytest
 from agent.budget import Budget
 from agent.model.chat_server import Timeouts
 from agent.model.openai import OpenAIModel
-from agent.outcome import Cancelled
 from agent.thread.state import ThreadState
 from agent.turn.events import ModelEnd, Thinking, Token, Verification
 from agent.turn.loop import run_turn
@@ -74,7 +73,6 @@ async def test_b2_f1_a_whole_turn_streams_and_shows_nothing_unverified(model: Op
         budget=Budget(deadline_s=500, attempts=1),
         emit=listener,
     )
-    assert not isinstance(outcome, Cancelled)
     assert outcome.answer.text
     assert "<answer>" not in outcome.answer.text
     writes = [event for event in listener.events if isinstance(event, ModelEnd) and event.phase == "write"]

@@ -19,7 +19,7 @@ from typing import Any
 from agent.model.chat_server import Timeouts
 from agent.model.judge import Judge, JudgeContext, Opinion
 from agent.model.protocol import DecideContext, Decision, Generated, Model, WriteContext, WriteStream
-from agent.outcome import Cancelled, Failed, Refused, outcome_name
+from agent.outcome import Failed, Refused, outcome_name
 from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import ThreadState
 from agent.turn.events import ModelEnd, TurnEvent, Verification
@@ -150,13 +150,12 @@ async def ask(engine: Engine, row: Row, number: int, state: ThreadState) -> tupl
     )
     began = time.monotonic()
     outcome, after = await listening.run(question, state, emit=heard.event)
-    answer = None if isinstance(outcome, Cancelled) else outcome.answer
     return {
         **row,
         "outcome": outcome_name(outcome),
         "reason": outcome.reason if isinstance(outcome, Failed | Refused) else "",
-        "text": answer.text if answer else "",
-        "verified": answer.verified if answer else False,
+        "text": outcome.answer.text,
+        "verified": outcome.answer.verified,
         "seconds": round(time.monotonic() - began, 1),
         "calls": heard.calls,
         "attempts": heard.attempts,

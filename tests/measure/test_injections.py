@@ -23,7 +23,7 @@ from agent.budget import Budget
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.model.prompts import private_texts
 from agent.model.protocol import WriteContext, WriteStream
-from agent.outcome import Answered, Cancelled, Partial, outcome_name
+from agent.outcome import Answered, Partial, outcome_name
 from agent.thread.audience import viewers_of
 from agent.thread.conversation import AttachedFile, Message, Question
 from agent.thread.state import ThreadState
@@ -84,7 +84,6 @@ class Place:
             budget=Budget(attempts=1),
             emit=Listener(),
         )
-        assert not isinstance(outcome, Cancelled)
         await self.slack.delivery.answer(
             key, outcome.answer, AnswerKey(question_ts=ts, turn_id=row["id"], may_exist=False)
         )

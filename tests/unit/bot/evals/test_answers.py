@@ -102,7 +102,6 @@ async def test_f8_questions_go_through_the_whole_agent_thread_by_thread(tmp_path
         ("failed", "APITimeoutError", ("600",), "error"),
         ("failed", "APITimeoutError", None, "error"),
         ("out_of_budget", "tokens", ("600",), "error"),
-        ("cancelled", "", ("600",), "error"),
     ],
 )
 def test_g5_what_a_reader_wants_to_know_first(

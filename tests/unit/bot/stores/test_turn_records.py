@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from agent.actions import ToolCall
 from agent.budget import Usage
-from agent.outcome import Answered, Cancelled
+from agent.outcome import Answered
 from agent.tools.tool import ToolResult
 from agent.turn.events import Done, ModelEnd, ModelStart, Thinking, ToolEnd, ToolStart, Verification
 from bot.stores.turn_records import Recorder, TurnRecords
@@ -60,11 +60,6 @@ def test_d3_of_what_slacks_search_found_a_record_keeps_the_link() -> None:
     record = recorded("slack_search").record(question(), Answered(answer=answer), turn_id="t1", model="m")
     assert record["attempts"][0]["violations"] == [{**asdict(VERDICT.violations[0]), "detail": "", "remedy": ""}]
     assert [(source["title"], source["url"]) for source in record["sources"]] == [("A message in Slack", found.url)]
-
-
-def test_a_cancelled_turn_has_a_record_without_an_answer() -> None:
-    record = Recorder().record(question(), Cancelled(), turn_id="t1", model="m")
-    assert (record["outcome"], record["answer"], record["sources"]) == ("cancelled", "", [])
 
 
 async def test_a9_records_are_kept_and_expire(redis_client: Redis) -> None:

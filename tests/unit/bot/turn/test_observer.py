@@ -8,9 +8,10 @@ from pydantic import SecretStr
 from redis.asyncio import Redis
 
 from agent.budget import ModelCall, Usage
-from agent.outcome import Cancelled
+from agent.outcome import Answered
 from agent.thread.conversation import Question, ThreadKey
 from agent.turn.events import ModelEnd, ModelStart
+from agent.turn.replies import plain_answer
 from bot.documents.open import corpus_of
 from bot.turn.engine import open_engine
 from bot.turn.observer import open_observers
@@ -48,7 +49,7 @@ async def test_g2_the_total_holds_the_time_in_the_mailbox(tmp_path: Path, redis_
     async with open_engine(settings, corpus_of(settings)) as engine, open_observers(settings, redis_client) as all_:
         with all_.turn(QUESTION, "t1", engine) as listen:
             listen.waited(3.0)
-            async with listen.delivering(Cancelled()):
+            async with listen.delivering(Answered(answer=plain_answer("Hello."))):
                 pass
         record = await all_.records.load("t1")
     assert record is not None
