@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from verification.types import Answer
 
@@ -12,23 +12,32 @@ OutcomeName = Literal["answered", "partial", "unsourced", "asked", "refused", "f
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Said:
+    name: ClassVar[OutcomeName]  # as the outside contract spells it
     answer: Answer
 
 
 class Answered(_Said):
     """Every rule passed."""
 
+    name = "answered"
+
 
 class Partial(_Said):
     """What was verified was kept, the rest dropped; marked so."""
+
+    name = "partial"
 
 
 class Unsourced(_Said):
     """No source was found; a general answer under a label. Neither pass nor fail."""
 
+    name = "unsourced"
+
 
 class Asked(_Said):
     """Orion asked back; the turn goes on with the person's next message."""
+
+    name = "asked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +47,7 @@ class Refused(_Said):
     It is the model's own text where that cites what it read, else a message that names the nearest documents.
     """
 
+    name = "refused"
     reason: str
 
 
@@ -49,6 +59,7 @@ class Failed(_Said):
     ``retry_after_s`` is how long the model's server wants to be left alone, None where it did not say.
     """
 
+    name = "failed"
     reason: str
     retry_after_s: float | None = None
 
@@ -57,22 +68,8 @@ class Failed(_Said):
 class OutOfBudget(_Said):
     """A limit of the turn was reached; ``answer`` says so."""
 
+    name = "out_of_budget"
     reason: str
 
 
 TurnOutcome = Answered | Partial | Unsourced | Asked | Refused | Failed | OutOfBudget
-
-_NAMES: dict[type, OutcomeName] = {
-    Answered: "answered",
-    Partial: "partial",
-    Unsourced: "unsourced",
-    Asked: "asked",
-    Refused: "refused",
-    Failed: "failed",
-    OutOfBudget: "out_of_budget",
-}
-
-
-def outcome_name(outcome: TurnOutcome) -> OutcomeName:
-    """The name as the outside contract spells it."""
-    return _NAMES[type(outcome)]

@@ -17,7 +17,7 @@ from agent.budget import Budget, Usage
 from agent.files import file_sources, with_unread
 from agent.model.judge import Judge
 from agent.model.protocol import PASSING, DecideContext, Model, ModelError
-from agent.outcome import Asked, TurnOutcome, outcome_name
+from agent.outcome import Asked, TurnOutcome
 from agent.quoting.small_talk import search_query
 from agent.thread.conversation import Message, Question
 from agent.thread.plan import begin, fail_next, finish
@@ -87,7 +87,7 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
         raise asyncio.CancelledError
     outcome = with_unread(outcome, question, state.history)
     _settle(progress, outcome, state)
-    progress.emit(Done(outcome=outcome_name(outcome), usage=progress.used))
+    progress.emit(Done(outcome=outcome.name, usage=progress.used))
     return outcome, progress.state
 
 
@@ -252,7 +252,7 @@ def _settle(progress: Progress, outcome: TurnOutcome, before: ThreadState) -> No
     found = found_by(progress) if isinstance(outcome, Asked) else None
     progress.state = with_undo(remember(replace(progress.state, sources=kept, found=found), asked, said), before)
     if not isinstance(outcome, Asked):
-        good = outcome_name(outcome) in ("answered", "partial", "unsourced")
+        good = outcome.name in ("answered", "partial", "unsourced")
         close_steps(progress, "done" if good else "failed")
     progress.state = taken_up(progress.state, before, question.user)
 

@@ -13,7 +13,7 @@ from uuid import uuid4
 import structlog
 
 from agent.knowledge.types import Document
-from agent.outcome import Refused, TurnOutcome, outcome_name
+from agent.outcome import Refused, TurnOutcome
 from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import StateNotSaved, ThreadState
 from agent.turn.events import Emit, TurnEvent
@@ -117,7 +117,7 @@ def _path(source: Mapping[str, Any], documents: Sequence[Document]) -> str:
 
 
 def _result(outcome: TurnOutcome, recorder: Recorder, documents: Sequence[Document]) -> dict[str, Any]:
-    answer, name = outcome.answer, outcome_name(outcome)
+    answer, name = outcome.answer, outcome.name
     failed = any(violation.severity == "error" for violation in answer.violations)
     return {
         "answer": f"_{answer.label}_\n{answer.text}" if answer.label else answer.text,

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from agent.outcome import OutcomeName, outcome_name
+from agent.outcome import OutcomeName
 from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import ThreadState
 from agent.turn.events import TurnEvent
@@ -149,7 +149,7 @@ async def _ask(
     errors = [[v["rule"] for v in one["violations"] if v["severity"] == "error"] for one in recorder.attempts]
     return Replied(
         asked=asked,
-        outcome=outcome_name(outcome),
+        outcome=outcome.name,
         text=outcome.answer.text,
         ms=spent,
         reason=reason_of(outcome),

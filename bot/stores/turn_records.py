@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from agent.outcome import TurnOutcome, outcome_name
+from agent.outcome import TurnOutcome
 from agent.packing import compact, packed, unpacked
 from agent.thread.conversation import Question
 from agent.tools.builtin.slack_search import SLACK_SEARCH, permalinks_only
@@ -91,7 +91,7 @@ class Recorder:
             "turn_id": turn_id,
             "thread": str(question.thread),
             "user": question.user,
-            "outcome": outcome_name(outcome),
+            "outcome": outcome.name,
             "verified": answer.verified,
             "question": question.text,
             "answer": answer.text,

@@ -14,7 +14,6 @@ from typing import Any, Final
 
 import structlog
 
-from agent.outcome import outcome_name
 from agent.quoting.small_talk import asks_about_orion
 from agent.texts.catalogue import help_text, own_words, say
 from agent.thread.conversation import AttachedFile, Question, ThreadKey
@@ -305,7 +304,7 @@ class Answering:
                 await live_view.hold()
                 await self._streamed.drop_plan(job, live_view.streamed)
                 return await rest(self.stores.mailbox, job, status, outcome, wait_s)
-            decided = Entry(outcome=outcome_name(outcome), answer=outcome.answer, state=job.kept(after))
+            decided = Entry(outcome=outcome.name, answer=outcome.answer, state=job.kept(after))
             entry = await self._write_down(job, decided)
             async with observer.delivering(outcome):
                 await live_view.hold()

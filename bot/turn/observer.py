@@ -14,7 +14,7 @@ from redis.exceptions import RedisError
 
 from agent.budget import ModelCall, Usage
 from agent.model.prompts import prompts_version
-from agent.outcome import Failed, Refused, TurnOutcome, outcome_name
+from agent.outcome import Failed, Refused, TurnOutcome
 from agent.tasks import beside
 from agent.thread.conversation import Question
 from agent.turn.events import (
@@ -158,7 +158,7 @@ class TurnObserver:
     async def ended(self, outcome: TurnOutcome) -> None:
         """The answer is delivered: count the turn, score its trace."""
         self.over = True
-        name, seconds, metrics = outcome_name(outcome), self._lasted(), self.observers.metrics
+        name, seconds, metrics = outcome.name, self._lasted(), self.observers.metrics
         metrics.turns.labels(name).inc()
         metrics.turn_seconds.labels(name).observe(seconds)
         metrics.deliveries.labels("answer").inc()
@@ -178,7 +178,7 @@ class TurnObserver:
     def _figures(self, outcome: TurnOutcome, seconds: float) -> TurnFigures:
         errors = [[v["rule"] for v in a["violations"] if v["severity"] == "error"] for a in self.recorder.attempts]
         channel = self.question.thread.channel
-        name = outcome_name(outcome)
+        name = outcome.name
         if name == "answered" and not outcome.answer.sources:
             name = "unsourced"  # a greeting, say: there was nothing to verify
         return TurnFigures(
@@ -293,7 +293,7 @@ def trace_event(trace: TurnTrace, event: TurnEvent) -> None:
 
 def end_trace(trace: TurnTrace, outcome: TurnOutcome) -> None:
     """Put the end of a turn on its trace."""
-    trace.end(outcome=outcome_name(outcome), reason=reason_of(outcome), answer=outcome.answer.text)
+    trace.end(outcome=outcome.name, reason=reason_of(outcome), answer=outcome.answer.text)
 
 
 def reason_of(outcome: TurnOutcome) -> str:

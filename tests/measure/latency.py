@@ -19,7 +19,6 @@ import aiohttp
 
 from agent.budget import Budget
 from agent.model.openai import OpenAIModel
-from agent.outcome import outcome_name
 from agent.thread.state import ThreadState
 from agent.turn.loop import run_turn
 from agent.turn.progress import Policy
@@ -132,7 +131,7 @@ async def turn(server: ScriptedOpenAI, *, early: bool, streams: bool, judged: bo
     )
     whole = time.perf_counter() - began
     await model.aclose()
-    if outcome_name(outcome) != "answered":
+    if outcome.name != "answered":
         raise AssertionError(outcome)
     return screen.shown[0] - began if screen and screen.shown else whole, whole
 

@@ -19,7 +19,7 @@ from typing import Any
 from agent.model.chat_server import Timeouts
 from agent.model.judge import Judge, JudgeContext, Opinion
 from agent.model.protocol import DecideContext, Decision, Generated, Model, WriteContext, WriteStream
-from agent.outcome import Failed, Refused, outcome_name
+from agent.outcome import Failed, Refused
 from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import ThreadState
 from agent.turn.events import ModelEnd, TurnEvent, Verification
@@ -152,7 +152,7 @@ async def ask(engine: Engine, row: Row, number: int, state: ThreadState) -> tupl
     outcome, after = await listening.run(question, state, emit=heard.event)
     return {
         **row,
-        "outcome": outcome_name(outcome),
+        "outcome": outcome.name,
         "reason": outcome.reason if isinstance(outcome, Failed | Refused) else "",
         "text": outcome.answer.text,
         "verified": outcome.answer.verified,

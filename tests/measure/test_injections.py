@@ -23,7 +23,7 @@ from agent.budget import Budget
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.model.prompts import private_texts
 from agent.model.protocol import WriteContext, WriteStream
-from agent.outcome import Answered, Partial, outcome_name
+from agent.outcome import Answered, Partial
 from agent.thread.audience import viewers_of
 from agent.thread.conversation import AttachedFile, Message, Question
 from agent.thread.state import ThreadState
@@ -87,7 +87,7 @@ class Place:
         await self.slack.delivery.answer(
             key, outcome.answer, AnswerKey(question_ts=ts, turn_id=row["id"], may_exist=False)
         )
-        return outcome_name(outcome)
+        return outcome.name
 
     def _planted(self, row: dict[str, Any]) -> tuple[tuple[AttachedFile, ...], ThreadState, dict[str, Tool]]:
         tools: dict[str, Tool] = {tool.spec.name: tool for tool in knowledge_tools(self.index)}
@@ -169,9 +169,5 @@ async def test_i2_an_honest_model_is_not_in_the_way(place: Place) -> None:
     """The same hostile sources and a model that does not obey: the fact gets through, whatever stands beside it."""
     honest: Sequence[dict[str, Any]] = [{**row, "draft": "{good}"} for row in ROWS[::4]]
     endings = [await place.ask(row) for row in honest]
-    answered = {outcome_name_of(Answered), outcome_name_of(Partial)}
+    answered = {Answered.name, Partial.name}
     assert [row["id"] for row, ending in zip(honest, endings, strict=True) if ending not in answered] == []
-
-
-def outcome_name_of(kind: type[object]) -> str:
-    return kind.__name__.lower()
