@@ -32,7 +32,6 @@ from verification.types import Source
 
 PAGES_MOST: Final = 20
 TOOLS_MOST: Final = 64
-NONSENSE_MOST: Final = 50  # lines that are no message: some servers print. More of them is no conversation.
 REPLY_MOST: Final = 8_000_000  # over HTTP the SDK reads a reply whole, however long it is
 _OTHER_INPUT: Final = "Call it again with other input, or go on without it."
 _CALLERS_END: Final = (anyio.ClosedResourceError, anyio.BrokenResourceError)
@@ -289,17 +288,11 @@ async def _over_lines(child: ChildServer, ended: Callable[[], None]) -> AsyncIte
 async def _hear(
     child: ChildServer, heard: ObjectSendStream[SessionMessage | Exception], ended: Callable[[], None]
 ) -> None:
-    nonsense = 0
     try:
         async with heard:
             async for line in child.lines():
-                try:
+                with suppress(ValueError):  # some servers print what is no message
                     message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-                except ValueError:
-                    nonsense += 1
-                    if nonsense > NONSENSE_MOST:
-                        return
-                else:
                     await heard.send(SessionMessage(message))
     except _CALLERS_END:
         return
