@@ -7,7 +7,6 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from pathlib import PurePath
 from typing import Any, Final, Protocol, TypeVar
 from uuid import uuid4
 
@@ -117,11 +116,11 @@ async def _run(tool: Tool, call: ToolCall, timeout_s: float) -> ToolResult:
             return await tool.run(call.input)
     except ToolFailed as failure:
         return _failed(str(failure), *failure.hints)
-    except Exception as error:  # noqa: BLE001 (one of the four walls: a tool never ends a turn)
+    except Exception as error:  # one of the four walls: a tool never ends a turn
         if isinstance(error, TimeoutError) and limit.expired():
             return _failed(f"No result within {timeout_s:g} seconds.", "Ask for less, or try again.")
         failure_id = uuid4().hex[:12]
-        _note(log.error, "tool_crashed", error, tool=call.tool, failure_id=failure_id)
+        log.exception("tool_crashed", tool=call.tool, failure_id=failure_id)
         return _failed(f"The tool failed inside (failure {failure_id}).", "Go on without it, or try other input.")
 
 
@@ -129,11 +128,11 @@ async def outlived(part: str, run: Callable[[], Awaitable[None]]) -> None:
     """Run what a tool keeps going between its calls (a connection) behind the same wall: its failure ends only it."""
     try:
         await run()
-    except Exception as error:  # noqa: BLE001 (one of the four walls: a far end never ends Orion)
+    except Exception as error:  # one of the four walls: a far end never ends Orion
         cause: BaseException = error
         while isinstance(cause, BaseExceptionGroup):  # what a task group packed up
             cause = cause.exceptions[0]
-        _note(log.warning, "tool_part_ended", cause, part=part)
+        log.warning("tool_part_ended", part=part, exc_info=cause)
 
 
 def walled(listener: Callable[[Event], None]) -> Callable[[Event], None]:
@@ -142,19 +141,10 @@ def walled(listener: Callable[[Event], None]) -> Callable[[Event], None]:
     def heard(event: Event) -> None:
         try:
             listener(event)
-        except Exception as error:  # noqa: BLE001 (one of the four walls: a listener never ends a turn)
-            _note(log.error, "listener_failed", error, to=type(event).__name__)
+        except Exception:  # one of the four walls: a listener never ends a turn
+            log.exception("listener_failed", to=type(event).__name__)
 
     return heard
-
-
-def _note(line: Callable[..., None], event: str, error: BaseException, **facts: str) -> None:
-    """Log what failed and where; the exception's own text may quote the input."""
-    trace = error.__traceback__
-    while trace and trace.tb_next:
-        trace = trace.tb_next
-    where = f"{PurePath(trace.tb_frame.f_code.co_filename).name}:{trace.tb_lineno}" if trace else ""
-    line(event, error_type=type(error).__name__, where=where, **facts)
 
 
 def _limited(result: ToolResult, max_chars: int) -> ToolResult:

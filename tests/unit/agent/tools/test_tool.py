@@ -89,17 +89,16 @@ async def test_d5_a_tool_that_hangs_is_stopped() -> None:
     assert result.error == "No result within 0.05 seconds."
 
 
-@pytest.mark.parametrize(("run", "kind"), [(broken, "KeyError"), (own_timeout, "TimeoutError")])
+@pytest.mark.parametrize("run", [broken, own_timeout])
 async def test_d5_a_bug_is_a_result_with_an_id_that_the_log_knows(
-    run: Callable[[Mapping[str, Any]], Awaitable[ToolResult]], kind: str
+    run: Callable[[Mapping[str, Any]], Awaitable[ToolResult]],
 ) -> None:
     with capture_logs() as logs:
         result = await called(run)
     crash = logs[0]
     assert not result.ok
     assert crash["event"] == "tool_crashed"
-    assert crash["error_type"] == kind
-    assert crash["where"].startswith("test_tool.py:")
+    assert crash["exc_info"]
     assert crash["failure_id"] in result.error
     assert SECRET not in str(logs) + result.error
     assert logs[1] == {
