@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from agent.tools.builtin.files import FILE_READ, file_tools
-from agent.tools.builtin.git import GIT_LOG, GIT_SHOW, git_tools, repositories
+from agent.tools.builtin.files import FILE_READ, FileReadTool
+from agent.tools.builtin.git import GIT_LOG, GIT_SHOW, GitLogTool, GitShowTool, repositories
 from agent.tools.builtin.knowledge import GET_DOCUMENT, LIST_DOCUMENTS, SEARCH
 from agent.tools.builtin.llm_generate import NAME as LLM_GENERATE
 from agent.tools.builtin.slack_search import SLACK_SEARCH
@@ -39,10 +39,11 @@ class Toolbox:
 async def open_toolbox(settings: Settings) -> AsyncIterator[Toolbox]:
     """What the settings name, opened. Raises ``WrongUse``."""
     async with AsyncExitStack() as stack:
-        tools = [
-            *git_tools(repositories(_folders(settings.git, "ORION_GIT"), settings.git_url)),
-            *file_tools(_folders(settings.files, "ORION_FILES")),
-        ]
+        tools: list[Tool] = []
+        if history := repositories(_folders(settings.git, "ORION_GIT"), settings.git_url):
+            tools += [GitLogTool(history), GitShowTool(history)]
+        if roots := _folders(settings.files, "ORION_FILES"):
+            tools.append(FileReadTool(roots))
         if settings.searxng_url:
             tools.append(await stack.enter_async_context(open_searxng(settings.searxng_url)))
         served: Callable[[], Mapping[str, Tool]] = dict

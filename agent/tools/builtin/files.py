@@ -18,7 +18,7 @@ from threading import Event
 from typing import IO, Any, Final
 
 from agent.tools.builtin.specs import spec_of
-from agent.tools.tool import Tool, ToolFailed, ToolResult
+from agent.tools.tool import ToolFailed, ToolResult
 from verification.types import Source
 
 FILE_READ: Final = "file_read"
@@ -47,11 +47,6 @@ class Stretch:
     first: int = 0
     last: int = 0
     cut: bool = False
-
-
-def file_tools(roots: Sequence[Path]) -> tuple[Tool, ...]:
-    """The tool over these folders; none where there is none."""
-    return (FileReadTool(roots),) if roots else ()
 
 
 class FileReadTool:

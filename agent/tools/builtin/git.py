@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from agent.knowledge.sources.git import ENVIRONMENT, SAFE
 from agent.tools.builtin.specs import parameter, spec_of
-from agent.tools.tool import Tool, ToolFailed, ToolResult
+from agent.tools.tool import ToolFailed, ToolResult
 from verification.types import Source
 
 GIT_LOG: Final = "git_log"
@@ -83,11 +83,6 @@ def repositories(folders: Sequence[Path], url: str = "") -> tuple[Repository, ..
             name, number = f"{whole.name}-{number}", number + 1
         named[name] = Repository(name=name, folder=whole, url=url)
     return tuple(named.values())
-
-
-def git_tools(repositories: Sequence[Repository]) -> tuple[Tool, ...]:
-    """Both tools over the same repositories; none where there is none."""
-    return (GitLogTool(repositories), GitShowTool(repositories)) if repositories else ()
 
 
 class GitLogTool:

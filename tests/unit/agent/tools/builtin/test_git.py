@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from agent.actions import ToolCall
-from agent.tools.builtin.git import LISTED_MOST, SHOWN_MOST, answers, git_tools, repositories
-from agent.tools.tool import ToolResult, call_tool
+from agent.tools.builtin.git import LISTED_MOST, SHOWN_MOST, GitLogTool, GitShowTool, answers, repositories
+from agent.tools.tool import Tool, ToolResult, call_tool
 
 PLAIN = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.defpath}
 URL = "https://git.example/{repository}/commit/{commit}"
@@ -52,7 +52,8 @@ def work(tmp_path: Path) -> Work:
 
 
 async def call(tool: str, folders: list[Path], url: str = URL, **arguments: Any) -> ToolResult:
-    tools = {one.spec.name: one for one in git_tools(repositories(folders, url))}
+    found = repositories(folders, url)
+    tools: dict[str, Tool] = {"git_log": GitLogTool(found), "git_show": GitShowTool(found)}
     asked = ToolCall(call_id="1", tool=tool, input=arguments)
     return await call_tool(tools, asked, timeout_s=20, max_chars=20_000)
 
@@ -208,7 +209,6 @@ async def test_h4_a_folder_that_is_no_repository_is_named(work: Work, tmp_path: 
     assert await answers(good) == ""
     assert "cannot read the repository" in await answers(bad)
     assert not (await call("git_log", [tmp_path])).ok
-    assert git_tools(()) == ()
 
 
 def test_a_bare_repository_is_named_without_its_ending(tmp_path: Path) -> None:
