@@ -54,7 +54,7 @@ class Passage:
     """A part of a document as it was found. ``line`` counts from 1; ``page`` is 0 where there are no pages.
 
     ``heading`` are all headings above it with ``PATH`` between, ``url`` leads to the last. ``number`` is its place in
-    the document from 0, ``of`` how many there are. ``score`` compares only within one search.
+    the document from 0, ``of`` how many there are.
     """
 
     document: str
@@ -66,7 +66,6 @@ class Passage:
     page: int = 0
     updated_at: str = ""
     audience: str = "public"
-    score: float = 0.0
     number: int = 0
     of: int = 1
 

@@ -43,7 +43,6 @@ class Attempt:
     ``whole`` is False where the model was stopped at the first fault: nobody knows what would have stood behind it.
     """
 
-    number: int
     draft: Draft
     verdict: Verdict
     cleared: bool = False
@@ -210,7 +209,7 @@ async def _verify(progress: Progress, number: int, text: str, *, summary: bool =
     )
     progress.emit(Verification(attempt=number, draft=text, verdict=verdict))
     whole = not (progress.showing and progress.showing.cut_short)
-    return Attempt(number=number, draft=draft, verdict=verdict, cleared=ruled.passed, whole=whole)
+    return Attempt(draft=draft, verdict=verdict, cleared=ruled.passed, whole=whole)
 
 
 def draft_of(progress: Progress, text: str) -> Draft:

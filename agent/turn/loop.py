@@ -39,6 +39,8 @@ log = structlog.get_logger()
 
 COMPLAINTS_MOST = 1
 """Malformed control output is fed back once, then counts as a failed step (B1)."""
+TOOL_TIMEOUT_S = 30.0
+TOOL_MOST = 16_000  # characters of a result that the model gets to read
 
 
 async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from where, with what, how far, who listens
@@ -237,8 +239,7 @@ async def _call_all(progress: Progress, calls: tuple[ToolCall, ...]) -> None:
 
 
 async def _call(progress: Progress, call: ToolCall) -> ToolResult:
-    policy = progress.policy
-    result = await call_tool(progress.tools, call, timeout_s=policy.tool_timeout_s, max_chars=policy.tool_most)
+    result = await call_tool(progress.tools, call, timeout_s=TOOL_TIMEOUT_S, max_chars=TOOL_MOST)
     progress.emit(ToolEnd(result=result))
     return result
 

@@ -34,15 +34,12 @@ THREAD_MOST = 16_000  # the latest characters of what people said: a pasted log 
 class Policy:
     """What a deployment decided about answers. ``general`` is what happens when no source at all was found.
 
-    ``early_draft``: whether the first draft begins beside the first decision. ``tool_timeout_s`` is seconds a call may
-    take, ``tool_most`` characters of a result the model gets to read.
+    ``early_draft``: whether the first draft begins beside the first decision.
     """
 
     general: str = "label"
     early_draft: bool = True
     link_hosts: frozenset[str] = frozenset()
-    tool_timeout_s: float = 30.0
-    tool_most: int = 16_000
 
 
 Save = Callable[[ThreadState], Awaitable[ThreadState]]

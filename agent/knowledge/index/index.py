@@ -204,4 +204,4 @@ def _read(session: Session, ranked: Sequence[Ranked], limit: int) -> Iterator[Pa
     for some in tables.parts(ranked, limit):
         numbers = [number for number, _ in some]
         rows = {row[0]: row for row in session.execute(results.FOUND.format(tables.marks(numbers)), numbers)}
-        yield from (results.passage_of(rows[number], score) for number, score in some if number in rows)
+        yield from (results.passage_of(rows[number]) for number in numbers if number in rows)

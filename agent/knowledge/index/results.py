@@ -50,7 +50,7 @@ def spread(passages: Iterable[Passage], limit: int) -> tuple[Passage, ...]:
     return (*first, *later)[:limit]
 
 
-def passage_of(row: Sequence[Any], score: float = 0.0) -> Passage:
+def passage_of(row: Sequence[Any]) -> Passage:
     """One passage; its link leads to the page, the line or the heading, as the link's host understands it."""
     number, anchor, url, place, docs_url, *rest = row
     fields = dict(zip(_FIELDS, rest, strict=True))
@@ -59,7 +59,7 @@ def passage_of(row: Sequence[Any], score: float = 0.0) -> Passage:
     if fields["page"]:
         fragment = f"page={fields['page']}"
     whole = f"{link}#{fragment}" if link and fragment else link
-    return Passage(**fields, url=whole, score=score, number=number % MOST_PASSAGES)
+    return Passage(**fields, url=whole, number=number % MOST_PASSAGES)
 
 
 def document_of(row: Sequence[Any]) -> Document:

@@ -14,7 +14,7 @@ from agent.model.openai import OpenAIModel
 from agent.model.protocol import HINTS, DecideContext, Decision, Generated, WriteContext, WriteStream
 from agent.tools.builtin.llm_generate import LONGEST_S, LlmGenerate
 from agent.tools.tool import ToolResult, call_tool
-from agent.turn.progress import Policy
+from agent.turn.loop import TOOL_TIMEOUT_S
 from tests.support.openai_server import CUT, GARBAGE, HANGS, Scripted, ScriptedOpenAI, fails, says
 
 PROMPT = "Write a greeting."
@@ -119,7 +119,7 @@ async def test_d1_a_failure_has_a_type_and_hints(scripted: Scripted, kind: str, 
 
 
 async def test_d1_a_model_that_hangs_is_a_time_out_before_the_wall_says_less() -> None:
-    assert Policy().tool_timeout_s > LONGEST_S
+    assert TOOL_TIMEOUT_S > LONGEST_S
     async with ScriptedOpenAI(generations=[HANGS]) as server:
         model = OpenAIModel(base_url=server.url, api_key="k", model="m")
         with capture_logs() as logs:
