@@ -8,16 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
+
+StepStatus = Literal["open", "done", "failed", "skipped"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedStep:
-    """One step of a plan as the model proposes it."""
+class Step:
+    """One line of the todo list. A model proposes ``description``, ``tool`` and ``acceptance``.
+
+    ``input`` is what the step's tool was called with, as JSON, its beginning.
+    """
 
     description: str
     tool: str = ""
+    input: str = ""
     acceptance: str = ""
+    status: StepStatus = "open"
+    result: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +41,7 @@ class ToolCall:
 class _Decided:
     """Any action may bring a plan, when there is none yet."""
 
-    plan: tuple[PlannedStep, ...] = ()
+    plan: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

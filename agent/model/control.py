@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from agent.actions import Action, AskUser, Complete, FinishStep, PlannedStep, Respond, ToolCall, ToolCalls
+from agent.actions import Action, AskUser, Complete, FinishStep, Respond, Step, ToolCall, ToolCalls
 from agent.model.chat_reply import json_objects
 from agent.model.tag_stream import draft_of
 from agent.tools.tool import ToolSpec
@@ -99,7 +99,7 @@ def read_json(text: str) -> Action:
     return action
 
 
-def _read_control(call: ToolCall, plan: tuple[PlannedStep, ...]) -> Action:
+def _read_control(call: ToolCall, plan: tuple[Step, ...]) -> Action:
     match call.tool:
         case "respond":
             return Respond(plan=plan)
@@ -134,18 +134,21 @@ def _string(call: ToolCall, field: str) -> str:
     return value.strip()
 
 
-def _first_plan(given: Iterable[Mapping[str, Any]]) -> tuple[PlannedStep, ...]:
+def _first_plan(given: Iterable[Mapping[str, Any]]) -> tuple[Step, ...]:
     return next(filter(None, map(_read_plan, given)), ())
 
 
-def _read_plan(given: Mapping[str, Any]) -> tuple[PlannedStep, ...]:
+def _read_plan(given: Mapping[str, Any]) -> tuple[Step, ...]:
     plan = given.get("plan")
     if plan is None:
         return ()
     if not isinstance(plan, list) or len(plan) > MAX_STEPS or not all(map(_is_step, plan)):
         fields = "objects with 'description', and 'tool', 'acceptance' if any"
         raise ControlError(fault=f"'plan' must be a list of at most {MAX_STEPS} {fields}.")
-    return tuple(PlannedStep(**{key: step.get(key) or "" for key in _PLAN_FIELDS}) for step in plan)
+    return tuple(
+        Step(description=step["description"], tool=step.get("tool") or "", acceptance=step.get("acceptance") or "")
+        for step in plan
+    )
 
 
 def _is_step(step: object) -> bool:

@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
-from agent.actions import PlannedStep
-
-StepStatus = Literal["open", "done", "failed", "skipped"]
+from agent.actions import Step, StepStatus
 
 MAX_STEPS = 12
 INPUT_MOST = 500  # characters of a step's input that are kept
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
-    """One line of the todo list. ``input`` is what the step's tool was called with, as JSON, cut to ``INPUT_MOST``."""
-
-    description: str
-    tool: str = ""
-    input: str = ""
-    acceptance: str = ""
-    status: StepStatus = "open"
-    result: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,14 +21,6 @@ class Plan:
     def finished(self) -> bool:
         """No step is open any more (an empty plan is not finished: there was nothing to finish)."""
         return bool(self.steps) and all(step.status != "open" for step in self.steps)
-
-
-def make_plan(plan_id: str, proposed: Sequence[PlannedStep], mission: str) -> Plan:
-    """The plan the model proposed, or one step that is the mission itself when it proposed none."""
-    steps = tuple(
-        Step(description=step.description, tool=step.tool, acceptance=step.acceptance) for step in proposed[:MAX_STEPS]
-    )
-    return Plan(id=plan_id, steps=steps or (Step(description=mission),))
 
 
 def begin(plan: Plan, tool: str, arguments: str) -> Plan:

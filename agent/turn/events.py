@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent.actions import ToolCall
+from agent.actions import StepStatus, ToolCall
 from agent.budget import ModelCall, Usage
-from agent.thread.plan import StepStatus
 from agent.tools.tool import ToolResult
 from verification.types import Verdict
 

@@ -10,8 +10,8 @@ from uuid import uuid4
 
 import structlog
 
-from agent.actions import PlannedStep
-from agent.thread.plan import Plan, StepStatus, close, make_plan
+from agent.actions import Step, StepStatus
+from agent.thread.plan import MAX_STEPS, Plan, close
 from agent.thread.state import ThreadState, take_answer
 from agent.turn.progress import Progress
 from observability.logging import Length
@@ -61,11 +61,12 @@ async def _reset(progress: Progress) -> None:
     log.info("mission_reset_complete", thread=thread, previous_todolist_id=previous)
 
 
-def ensure_plan(progress: Progress, proposed: tuple[PlannedStep, ...]) -> None:
+def ensure_plan(progress: Progress, proposed: tuple[Step, ...]) -> None:
     """A plan is made when there is none: the model's, else one of one step (E1)."""
     if progress.state.plan is not None:
         return
-    plan = make_plan(uuid4().hex[:12], proposed, progress.state.mission)
+    steps = proposed[:MAX_STEPS] or (Step(description=progress.state.mission),)
+    plan = Plan(id=uuid4().hex[:12], steps=steps)
     progress.update(replace(progress.state, plan=plan, todolist_id=plan.id), todolist_id=plan.id, steps=len(plan.steps))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from agent.actions import PlannedStep, Respond, ToolCall, ToolCalls
+from agent.actions import Respond, Step, ToolCall, ToolCalls
 from agent.budget import Budget
 from agent.model.protocol import ModelError, Piece, WriteContext, WriteStream
 from agent.outcome import Answered, OutOfBudget, TurnOutcome
@@ -118,7 +118,7 @@ async def test_b7_a_deadline_ends_tools_that_run_at_once_and_says_so() -> None:
 
 async def test_b1_malformed_control_output_twice_counts_as_a_failed_step_of_the_plan_there_is() -> None:
     wrong = ModelError("MalformedControlError", "no action named 'dance'")
-    plan = (PlannedStep(description="Look it up"), PlannedStep(description="Say it"))
+    plan = (Step(description="Look it up"), Step(description="Say it"))
     look = ToolCalls(calls=(ToolCall(call_id="a", tool="search", input={"query": "keys"}),), plan=plan)
     model = ScriptedModel([GOOD], decisions=[look, wrong, wrong])
     with capture_logs() as logs:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.actions import AskUser, Complete, PlannedStep, Respond, ToolCall, ToolCalls
+from agent.actions import AskUser, Complete, Respond, Step, ToolCall, ToolCalls
 from agent.model.control import ControlError, functions, read_arguments, read_calls, read_json
 from agent.tools.tool import ToolSpec
 
@@ -19,7 +19,7 @@ def call(name: str, **arguments: object) -> ToolCall:
 def test_b1_a_plan_may_stand_beside_a_tool_call_too() -> None:
     text = '{"action": "tool_call", "tool": "a", "input": {"plan": 1}, "plan": [{"description": "find"}]}'
     call_ = ToolCall(call_id="call_1", tool="a", input={"plan": 1})
-    assert read_json(text) == ToolCalls(calls=(call_,), plan=(PlannedStep(description="find"),))
+    assert read_json(text) == ToolCalls(calls=(call_,), plan=(Step(description="find"),))
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_b1_a_tool_call_beside_a_plan_that_cannot_be_read_is_made(plan: str) -> 
 def test_b1_real_tools_go_before_a_control_call_and_the_plan_is_kept() -> None:
     action = read_calls([call("respond", plan=[{"description": "look", "tool": None}]), call("search", q="x")])
     assert action == ToolCalls(
-        calls=(ToolCall(call_id="1", tool="search", input={"q": "x"}),), plan=(PlannedStep(description="look"),)
+        calls=(ToolCall(call_id="1", tool="search", input={"q": "x"}),), plan=(Step(description="look"),)
     )
 
 

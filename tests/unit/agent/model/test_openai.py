@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 from structlog.testing import capture_logs
 
-from agent.actions import AskUser, Complete, FinishStep, PlannedStep, Respond, ToolCall, ToolCalls
+from agent.actions import AskUser, Complete, FinishStep, Respond, Step, ToolCall, ToolCalls
 from agent.budget import Budget, ModelCall, Usage
 from agent.model.capabilities import Learned
 from agent.model.chat_server import Timeouts
@@ -72,7 +72,7 @@ async def opened() -> AsyncIterator[list[OpenAIModel]]:
         (calls(("complete", {"summary": "Hi."})), Complete(summary="Hi.")),
         (
             calls(("respond", {"plan": [{"description": "look", "tool": "search"}]})),
-            Respond(plan=(PlannedStep(description="look", tool="search"),)),
+            Respond(plan=(Step(description="look", tool="search"),)),
         ),
         (
             calls(("search", {"q": "a"}), ("search", {"q": "b"})),

@@ -7,6 +7,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from agent.actions import Step
 from agent.budget import Budget, Usage
 from agent.model.prompts import (
     NOT_FOUND,
@@ -20,7 +21,7 @@ from agent.model.prompts import (
 )
 from agent.model.protocol import DecideContext, WriteContext
 from agent.thread.conversation import Message, Question, ThreadKey
-from agent.thread.plan import Plan, Step
+from agent.thread.plan import Plan
 from agent.tools.tool import ToolResult, ToolSpec
 from verification.check import check
 from verification.types import Draft, Source

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from agent.thread.plan import INPUT_MOST, Plan, Step, begin, finish
+from agent.actions import Step
+from agent.thread.plan import INPUT_MOST, Plan, begin, finish
 
 
 def test_e1_a_call_is_the_doing_of_the_first_open_step_that_names_its_tool() -> None:

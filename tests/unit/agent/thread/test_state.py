@@ -8,8 +8,9 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.actions import Step
 from agent.thread.conversation import Message
-from agent.thread.plan import Plan, Step, close, fail_next, finish, make_plan
+from agent.thread.plan import Plan, close, fail_next, finish
 from agent.thread.state import (
     PendingQuestion,
     ThreadState,
@@ -94,12 +95,6 @@ def test_a2_history_is_bounded() -> None:
         state = remember(state, Message(role="user", text=str(index)))
     assert len(state.history) == 40
     assert state.history[-1].text == "99"
-
-
-def test_e1_without_a_proposal_the_mission_is_the_one_step() -> None:
-    plan = make_plan("p", (), "find it")
-    assert [step.description for step in plan.steps] == ["find it"]
-    assert not plan.finished
 
 
 def test_e3_steps_finish_fail_and_close() -> None:

@@ -14,8 +14,9 @@ from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
+from agent.actions import Step
 from agent.thread.conversation import Message, ThreadKey
-from agent.thread.plan import Plan, Step
+from agent.thread.plan import Plan
 from agent.thread.state import PendingQuestion, StateNotSaved, ThreadState
 from agent.thread.store import TTL_S, Fence, StateConflict, StateFenced, ThreadStore, hash_tag
 from bot.queue.queue import Claimed, Mailbox

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from agent.actions import Action, AskUser, Complete, FinishStep, PlannedStep, Respond, ToolCall, ToolCalls
+from agent.actions import Action, AskUser, Complete, FinishStep, Respond, Step, ToolCall, ToolCalls
 from agent.budget import Budget
 from agent.model.protocol import ModelError
 from agent.outcome import Answered, Asked, Failed, OutOfBudget, Partial, Refused, TurnOutcome, Unsourced
 from agent.thread.conversation import AttachedFile, Message, Question
-from agent.thread.plan import Plan, Step
+from agent.thread.plan import Plan
 from agent.thread.state import StateNotSaved, ThreadState, before_latest
 from agent.tools.tool import Tool
 from agent.turn.events import StateUpdated, Verification
@@ -295,7 +295,7 @@ async def test_b7_deadline_ends_in_a_message() -> None:
 
 
 async def test_e1_plan_of_the_model_is_kept_and_steps_finish() -> None:
-    plan = (PlannedStep(description="find the limit", tool="search"), PlannedStep(description="say it"))
+    plan = (Step(description="find the limit", tool="search"), Step(description="say it"))
     model = ScriptedModel([GOOD], decisions=[FinishStep(step=1, result="120", plan=plan), Respond()])
     story = Story(model)
     await story.ask()

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.actions import Action, AskUser, PlannedStep, Respond, ToolCall, ToolCalls
+from agent.actions import Action, AskUser, Respond, Step, ToolCall, ToolCalls
 from agent.budget import Budget
 from agent.files import ORIGIN as FILE
 from agent.model.prompts import DECIDE_RESULT
@@ -137,7 +137,7 @@ async def test_d3_nothing_that_slacks_search_found_is_kept() -> None:
 
 
 async def test_d3_no_step_keeps_what_a_tool_was_called_with_after_slacks_search() -> None:
-    plan = tuple(PlannedStep(description=f"Use {tool}", tool=tool) for tool in ("slack_search", "llm_generate"))
+    plan = tuple(Step(description=f"Use {tool}", tool=tool) for tool in ("slack_search", "llm_generate"))
     told = ToolCall(call_id="1", tool="llm_generate", input={"prompt": f"Sum up: {SAID.text}"})
     searched = ToolCalls(calls=looks_up("slack_search").calls, plan=plan)
     story = Story(decisions=[searched, ToolCalls(calls=(told,)), BACK])

@@ -13,7 +13,7 @@ import pytest
 from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 
-from agent.actions import Action, FinishStep, PlannedStep, Respond
+from agent.actions import Action, FinishStep, Respond, Step
 from agent.model.protocol import ModelError
 from agent.texts.catalogue import LANGUAGES
 from agent.turn.events import StepSeen
@@ -38,7 +38,7 @@ PLANNED = calls(("finish_step", {"step": 1, "result": "600", "plan": STEPS}))
 ASKS_BACK = calls(("ask_user", {"question": "Which plan do you mean?", "key": "plan", "plan": STEPS}))
 TASKS = [("Find the limit of a key", "complete"), ("Compare it with the partner plan", "in_progress")]
 DONE = [(title, "complete") for title, _ in TASKS]
-TWO = (PlannedStep(description="Find the limit"), PlannedStep(description="Compare it"))
+TWO = (Step(description="Find the limit"), Step(description="Compare it"))
 DECIDED: list[Action | ModelError] = [FinishStep(step=1, result="120", plan=TWO), Respond()]
 
 
