@@ -146,7 +146,7 @@ async def _read(progress: Progress, number: int, best: Attempt | None, showing: 
         async with aclosing(stream.pieces) as pieces:  # what is lost, or finds no end, is not read to its end
             async for channel, piece in pieces:
                 typed = reader.feed(piece, reasoning=channel == "reasoning")
-                _tell(progress, typed, number)
+                _tell(progress, typed)
                 if showing and showing.due("".join(text for kind, text in typed if kind == "answer")):
                     await showing.grow(reader.draft)
                 if reader.length > LONGEST_DRAFT or (showing and showing.cut_short):
@@ -157,9 +157,9 @@ async def _read(progress: Progress, number: int, best: Attempt | None, showing: 
         error = failure.kind
         raise
     finally:
-        _tell(progress, reader.close(), number)
-        end = ModelEnd(phase="write", output=reader.draft, usage=stream.usage, error=error, attempt=number)
-        progress.ended(replace(end, call=stream.call))  # counted also when the stream broke or was stopped
+        _tell(progress, reader.close())
+        # Counted also when the stream broke or was stopped.
+        progress.ended(ModelEnd(phase="write", output=reader.draft, usage=stream.usage, error=error, call=stream.call))
     if error:
         raise ModelError(kind="TokenLimitError", detail=f"a draft of more than {LONGEST_DRAFT} characters")
     if reader.fallback:
@@ -167,9 +167,9 @@ async def _read(progress: Progress, number: int, best: Attempt | None, showing: 
     return reader
 
 
-def _tell(progress: Progress, typed: tuple[tuple[str, str], ...], number: int) -> None:
+def _tell(progress: Progress, typed: tuple[tuple[str, str], ...]) -> None:
     for kind, text in typed:
-        progress.emit(Token(text=text, attempt=number) if kind == "answer" else Thinking(text=text))
+        progress.emit(Token(text=text) if kind == "answer" else Thinking(text=text))
 
 
 async def _begun(progress: Progress, number: int, best: Attempt | None) -> WriteStream:

@@ -84,8 +84,7 @@ async def discard(progress: Progress) -> None:
     await early.stop()
     if stream := early.stream:
         error = early.error.kind if early.error else DISCARDED
-        end = ModelEnd(phase="write", output="", usage=stream.usage, error=error, attempt=1, call=stream.call)
-        progress.ended(end)
+        progress.ended(ModelEnd(phase="write", output="", usage=stream.usage, error=error, call=stream.call))
 
 
 async def taken(progress: Progress) -> WriteStream | None:

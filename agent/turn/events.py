@@ -24,7 +24,6 @@ class Token:
     """Unverified draft text as it arrives; for tracing and timing, never for a person's eyes."""
 
     text: str
-    attempt: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +50,6 @@ class ModelEnd:
     output: str
     usage: Usage
     error: str = ""
-    attempt: int = 0
     call: ModelCall = field(default_factory=ModelCall)
     call_id: str = ""
 

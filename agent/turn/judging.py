@@ -142,6 +142,6 @@ async def _opinion(progress: Progress, judge: Judge, context: JudgeContext, numb
     if len(found) < asked and not error:
         log.warning("judge_incomplete", thread=thread, attempt=number, claims=asked, judged=len(found))
     told = f"{asked} claims: {sum(found)} supported, {len(found) - sum(found)} not supported; reply: {opinion.reply}"
-    end = ModelEnd(phase="judge", output=told, usage=opinion.usage, error=error, attempt=number)
-    progress.ended(replace(end, call=opinion.call, call_id=call_id))
+    end = ModelEnd(phase="judge", output=told, usage=opinion.usage, error=error, call=opinion.call, call_id=call_id)
+    progress.ended(end)
     return opinion

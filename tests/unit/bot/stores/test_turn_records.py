@@ -33,7 +33,7 @@ def recorded(tool: str = "search") -> Recorder:
         ToolEnd(result=ToolResult(call_id="a", tool=tool, ok=True)),
         ModelStart(phase="write", model="m", attempt=1),
         Thinking(text="hm"),
-        ModelEnd(phase="write", output="o", usage=Usage(model_calls=1), attempt=1),
+        ModelEnd(phase="write", output="o", usage=Usage(model_calls=1)),
         Verification(attempt=1, draft="draft", verdict=VERDICT),
         Done(outcome="answered", usage=Usage(model_calls=1, prompt_tokens=3, completion_tokens=4)),
     ):
