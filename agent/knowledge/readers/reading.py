@@ -32,11 +32,7 @@ Form = Literal["markdown", "text"]
 
 # What is read. Data and settings (JSON, YAML, TOML, INI …) are not: they hold secrets more often than answers.
 SUFFIXES: Final[dict[str, Form]] = {
-    ".md": "markdown",
-    ".markdown": "markdown",
-    ".html": "markdown",
-    ".htm": "markdown",
-    ".docx": "markdown",
+    **dict.fromkeys((".md", ".markdown", ".html", ".htm", ".docx"), "markdown"),
     **dict.fromkeys((".pdf", ".txt", ".text", ".rst", ".adoc", ".org", ".log", ".csv", ".tsv", ".tex"), "text"),
 }
 # Programs: text whose title is the file's name.
