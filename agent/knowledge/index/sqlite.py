@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -21,7 +20,6 @@ log = structlog.get_logger()
 
 _SCHEMA: Final = SCHEMA.format(key="INTEGER PRIMARY KEY", bytes="BLOB", word="text", postings="WITHOUT ROWID")
 _WAIT_S: Final = 30.0  # for another process's batch to be written: seconds on a busy disk
-_AGAIN_S: Final = 0.02
 
 
 class _Session(sqlite3.Connection):
@@ -58,8 +56,9 @@ class SqliteIndex(KnowledgeIndex):
         return index
 
     def _prepare(self) -> None:
-        with closing(self._connect()) as session:
-            _write_ahead(session)
+        # Of two at once that set the mode SQLite refuses one, whatever its time-out is.
+        with self.alone("tables", _WAIT_S), closing(self._connect()) as session:
+            session.execute("PRAGMA journal_mode = WAL")
             with session.transaction():
                 if _is_current(session):
                     return
@@ -107,20 +106,6 @@ class SqliteIndex(KnowledgeIndex):
 
 def _is_current(session: Session) -> bool:
     return bool(session.execute("PRAGMA user_version").fetchone()[0] == VERSION)
-
-
-def _write_ahead(session: Session) -> None:
-    deadline = time.monotonic() + _WAIT_S
-    while True:
-        try:
-            session.execute("PRAGMA journal_mode = WAL")  # of two at once SQLite refuses one, whatever its time-out is
-        except sqlite3.OperationalError as error:
-            # The lower byte is the primary code; the others tell one kind of "busy" from another.
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                raise
-            time.sleep(_AGAIN_S)
-        else:
-            return
 
 
 def _set_aside(path: Path) -> None:  # not deleted: whatever stands here may be something else

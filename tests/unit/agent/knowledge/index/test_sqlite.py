@@ -27,15 +27,12 @@ def index(tmp_path: Path) -> Iterator[SqliteIndex]:
 
 def test_h1_two_that_open_a_new_index_at_once_both_have_it(tmp_path: Path) -> None:
     path = tmp_path / "index.sqlite3"
-    first = sqlite3.connect(path, isolation_level=None)
-    first.execute("BEGIN IMMEDIATE")  # now a switch to write-ahead logging is refused without any waiting
     opened: list[SqliteIndex] = []
     second = threading.Thread(target=lambda: opened.append(SqliteIndex.open(path)))
-    second.start()
-    second.join(0.3)
-    waited = second.is_alive()
-    first.execute("COMMIT")
-    first.close()
+    with SqliteIndex(path).alone("tables"):  # the first is at it
+        second.start()
+        second.join(0.3)
+        waited = second.is_alive()
     second.join()
     assert waited
     assert [index.documents() for index in opened] == [()]
