@@ -126,12 +126,14 @@ class OpenAIModel:
             raise ModelError(kind="LLMError", detail="the server sent an empty text")
         return Generated(text=reply.content, usage=usage, call=self._call(body))
 
-    async def context_listed(self) -> int | None:
-        """How many tokens the model takes by the server's own list; None where that does not say."""
-        return await self._server.context_listed(self._model)
+    async def context_taken(self, tokens: int) -> int:
+        """How many tokens the model takes by the server's list, else how many it read of about ``tokens`` of a prompt.
 
-    async def context_tried(self, tokens: int) -> int:
-        """How many of about ``tokens`` of a prompt the server read: all unless clearly fewer. Raises ``ModelError``."""
+        That is all unless it was clearly fewer. Raises ``ModelError``.
+        """
+        listed = await self._server.context_listed(self._model)
+        if listed is not None:
+            return listed
         body = self._deciding([{"role": "user", "content": _FILLING * (tokens // len(_FILLING.split()))}])
         _, usage = await self._server.reply({**body, "max_tokens": 1})
         return usage.prompt_tokens if was_cut(usage, tokens) else tokens

@@ -279,9 +279,7 @@ async def context(settings: Settings, within_s: float) -> Found:
         async with asyncio.timeout(within_s), open_model(settings) as opened:
             if not isinstance(opened, OpenAIModel):
                 return ""
-            # By the server's own list, else tried out.
-            listed = await opened.context_listed()
-            taken = listed if listed is not None else await opened.context_tried(CONTEXT_NEEDED)
+            taken = await opened.context_taken(CONTEXT_NEEDED)
     except TimeoutError:
         return ""
     except ModelError as error:
