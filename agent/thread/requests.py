@@ -15,12 +15,7 @@ def _said(kind: str, *, signs: bool = False) -> str:
     return "|".join(said for language, said in _SAID[kind].items() if (language in _SIGNS) is signs)
 
 
-def _anywhere(kind: str) -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{_said(kind)})\b|{_said(kind, signs=True)}", re.IGNORECASE)
-
-
-_NEWEST: Final = _anywhere("newest")
-_FILE: Final = _anywhere("file")
+_FILE: Final = re.compile(rf"\b(?:{_said('file')})\b|{_said('file', signs=True)}", re.IGNORECASE)
 _MATERIAL: Final = re.compile(
     rf"^\W*(?:please\s+|bitte\s+)?(?:{_said('work')})\b[^\n:\"“„«「]{{0,80}}[:\n\"“„«「](?P<rest>.+)",
     re.IGNORECASE | re.DOTALL,
@@ -30,11 +25,6 @@ _PLAY: Final = re.compile(
     rf"^\W*(?:please\s+|bitte\s+)?(?:{_said('make')})\w*\s(?:[\w']+\s){{0,3}}?(?:{_said('play')})\b", re.IGNORECASE
 )
 _LEAST_MATERIAL: Final = 3  # words that must follow: `summarise: on-call` still asks for a document
-
-
-def asks_for_newest(text: str) -> bool:
-    """Whether a question or a query is for what is valid now, or came last."""
-    return _NEWEST.search(text) is not None
 
 
 def points_at_file(question: str) -> bool:

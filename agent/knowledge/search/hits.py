@@ -1,7 +1,6 @@
-"""What becomes of the passages that were found: the newest come first where they are asked for, and each is grown.
+"""What was found grows to its section or its short page, small siblings merged, until it can be answered from.
 
-A hit grows to its section or its short page, small siblings merged, until it can be answered from. Texts stay as the
-document has them; a heading that stands above a stretch and in none of its passages is put back.
+Texts stay as the document has them; a heading that stands above a stretch and in none of its passages is put back.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ MERGED_CHARS: Final = 1_200  # a section shorter than this takes in its neighbou
 PAGE_CHARS: Final = 3_000  # a page up to this length comes whole; a section grows no further
 REACH: Final = 8  # passages before and behind a hit that are looked at
 _BYTES_A_TOKEN: Final = 4  # of English on average; other scripts have fewer letters in a token, but as many bytes
-_SMOOTH: Final = 10  # the constant of reciprocal rank fusion; small, since there are few ranks
 
 Read = Callable[[str, int, int], Sequence[Passage]]
 """The passages of a document from one number to another, both included, as far as there are any."""
@@ -56,18 +54,6 @@ class Stretch:
                     yield f"{'#' * depth} {heading}"
             yield passage.text
             before = path
-
-
-def freshest_first(passages: Sequence[Passage]) -> tuple[Passage, ...]:
-    """Passages by relevance and age together; one without a date counts as older than all."""
-    dates = sorted({passage.updated_at for passage in passages if passage.updated_at}, reverse=True)
-    age = {date: place for place, date in enumerate(dates)}
-
-    def place(each: tuple[int, Passage]) -> tuple[float, int]:
-        found, old = each[0], age.get(each[1].updated_at, len(dates))
-        return -1 / (_SMOOTH + found) - 1 / (_SMOOTH + old), old
-
-    return tuple(passage for _, passage in sorted(enumerate(passages), key=place))
 
 
 def grown(found: Sequence[Passage], read: Read, *, tokens: int) -> tuple[tuple[Stretch, ...], tuple[Passage, ...]]:

@@ -14,10 +14,9 @@ from typing import Any, Final, ParamSpec, TypeVar
 import structlog
 
 from agent.knowledge.index.filtered import KnowledgeReader, SeenBy
-from agent.knowledge.search.hits import Stretch, freshest_first, grown
+from agent.knowledge.search.hits import Stretch, grown
 from agent.knowledge.types import Document, KnowledgeAwayError, Passage
 from agent.thread.audience import Viewers
-from agent.thread.requests import asks_for_newest
 from agent.tools.builtin.specs import parameter, spec_of
 from agent.tools.tool import Tool, ToolFailed, ToolResult
 from verification.types import Source
@@ -92,7 +91,7 @@ class SearchTool(_KnowledgeTool):
             found = self.index.search(query, limit=last + 1)
             new = tuple(hit for hit in found if (hit.document, hit.number) not in seen)
         hits = new[:limit]
-        return freshest_first(hits) if asks_for_newest(query) else hits, len(new) > limit and page < MOST_PAGES
+        return hits, len(new) > limit and page < MOST_PAGES
 
     def _grown(self, found: Sequence[Passage]) -> tuple[tuple[Stretch, ...], tuple[Passage, ...]]:
         if not self.source_tokens:
