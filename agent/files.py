@@ -18,7 +18,6 @@ from agent.knowledge.readers.reading import Form, Part, ReadDocument
 from agent.outcome import TurnOutcome
 from agent.texts.catalogue import say
 from agent.thread.conversation import AttachedFile, Message, Question
-from agent.thread.requests import points_at_file
 from verification.text.language import detect
 from verification.text.words import content_stems
 from verification.types import Source
@@ -36,11 +35,6 @@ _LONGEST_NAME: Final = 120
 def file_sources(question: Question) -> tuple[Source, ...]:
     """The sources that the question's files are, not yet numbered."""
     return tuple(source for file in question.files if file.text.strip() for source in _sources(file, question))
-
-
-def asks_for_file(question: Question) -> bool:
-    """Whether a question is about an attached file as a whole ("summarise this")."""
-    return any(file.text for file in question.files) and points_at_file(question.text)
 
 
 def with_unread(outcome: TurnOutcome, question: Question, history: tuple[Message, ...] = ()) -> TurnOutcome:

@@ -12,7 +12,7 @@ from typing import Final
 
 from agent.actions import Respond, ToolCall, ToolCalls
 from agent.budget import Usage
-from agent.files import ORIGIN, asks_for_file
+from agent.files import ORIGIN
 from agent.knowledge.types import KnowledgeAwayError
 from agent.model.prompts import NOT_FOUND
 from agent.model.protocol import (
@@ -29,7 +29,7 @@ from agent.quoting.passages import Found, Rarity, evenly, fitting, weights_of, w
 from agent.quoting.rendering import beginning, rendered
 from agent.quoting.small_talk import asks_for_documents, earlier_subjects, search_query, small_talk
 from agent.quoting.units import QuotableUnit, units_of
-from agent.thread.requests import from_own_words
+from agent.thread.requests import asks_for_file, from_own_words
 from agent.tools.builtin.knowledge import LIST_DOCUMENTS, LIST_TITLE, SEARCH
 from verification.text.language import detect
 

@@ -7,6 +7,8 @@ import tomllib
 from pathlib import Path
 from typing import Final
 
+from agent.thread.conversation import Question
+
 _SAID: Final = tomllib.loads(Path(__file__).with_name("requests.toml").read_text(encoding="utf-8"))
 _SIGNS: Final = ("ja", "zh")  # written without spaces: where a word ends cannot be told
 
@@ -27,9 +29,9 @@ _PLAY: Final = re.compile(
 _LEAST_MATERIAL: Final = 3  # words that must follow: `summarise: on-call` still asks for a document
 
 
-def points_at_file(question: str) -> bool:
-    """Whether a question may be about an attached file as a whole ("summarise this")."""
-    return _FILE.search(question) is not None
+def asks_for_file(question: Question) -> bool:
+    """Whether a question is about an attached file as a whole ("summarise this")."""
+    return any(file.text for file in question.files) and _FILE.search(question.text) is not None
 
 
 def from_own_words(question: str) -> bool:

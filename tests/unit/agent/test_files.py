@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.budget import Budget
-from agent.files import MOST_PARTS, WHOLE_CHARS, asks_for_file, file_sources, with_unread
+from agent.files import MOST_PARTS, WHOLE_CHARS, file_sources, with_unread
 from agent.outcome import Answered, Refused
 from agent.quoting.model import ExtractiveModel
 from agent.texts.catalogue import LANGUAGES, say
 from agent.thread.conversation import AttachedFile, Message, Question
+from agent.thread.requests import asks_for_file
 from agent.thread.state import ThreadState
 from agent.turn.events import Done
 from agent.turn.loop import run_turn
