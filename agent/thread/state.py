@@ -64,7 +64,6 @@ class ThreadState:
     their ts), in which messages (by theirs) the answer stands.
     """
 
-    schema: int = SCHEMA
     version: int = 0
     mission: str = ""
     todolist_id: str | None = None
@@ -198,7 +197,7 @@ def taken_up(after: ThreadState, before: ThreadState, user: str) -> ThreadState:
 def to_json(state: ThreadState) -> str:
     """One line of JSON; ``from_json`` gives the same state back. What is as in a fresh state is left out."""
     told = {name: getattr(state, name) for name in _KINDS if getattr(state, name) != getattr(_FRESH, name)}
-    return compact({"schema": state.schema, **told})
+    return compact({"schema": SCHEMA, **told})
 
 
 def from_json(text: str | bytes) -> ThreadState:
@@ -230,6 +229,6 @@ def _readable(kind: TypeAdapter[Any], told: object) -> object:
 
 
 _KINDS: Final[dict[str, TypeAdapter[Any]]] = {
-    name: TypeAdapter(kind) for name, kind in get_type_hints(ThreadState).items() if name != "schema"
+    name: TypeAdapter(kind) for name, kind in get_type_hints(ThreadState).items()
 }
 _FRESH: Final = ThreadState()

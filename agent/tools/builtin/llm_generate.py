@@ -16,6 +16,7 @@ import structlog
 
 from agent.budget import Usage
 from agent.model.protocol import Generated, Model, ModelError
+from agent.packing import compact
 from agent.tools.builtin.specs import parameter, spec_of
 from agent.tools.tool import ToolFailed, ToolResult
 from observability.logging import Length
@@ -56,14 +57,14 @@ class LlmGenerate:
             log.warning("llm_generate_failed", error_type=kind, error=told, latency_ms=_since(began))
             body: dict[str, Any] = {"success": False, "error": told, "type": kind, "hints": list(hints)}
             # A failed call counts against the turn's budget too (B7).
-            return ToolResult(ok=False, content=_json(body), error=told, hints=hints, usage=Usage(model_calls=1))
+            return ToolResult(ok=False, content=compact(body), error=told, hints=hints, usage=Usage(model_calls=1))
         used = made.usage
         counts = (used.tokens, used.prompt_tokens, used.completion_tokens)
         tokens = dict(zip(("tokens_used", "prompt_tokens", "completion_tokens"), counts, strict=True))
         log.info("llm_generate_completed", **tokens, latency_ms=_since(began))
         body = {"success": True, "generated_text": made.text, **tokens, "estimated": used.estimated}
         usage = replace(used, model_calls=max(1, used.model_calls))
-        return ToolResult(content=_json(body), usage=usage, call=made.call)
+        return ToolResult(content=compact(body), usage=usage, call=made.call)
 
     async def _written(self, prompt: str, arguments: Mapping[str, Any]) -> Generated:
         """The model's text and what it cost. Raises ``ModelError``, also where it takes too long."""
@@ -76,10 +77,6 @@ class LlmGenerate:
 
 
 _BLANK: Final = ("Bad parameters: 'prompt' must not be blank.", "Mend the parameters and call again.")
-
-
-def _json(body: Mapping[str, Any]) -> str:
-    return json.dumps(body, ensure_ascii=False)
 
 
 def _since(began: float) -> float:
