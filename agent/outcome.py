@@ -55,7 +55,7 @@ class Refused(_Said):
 class Failed(_Said):
     """Nothing verified could be said, or the model was out of reach; ``answer`` is the graceful message.
 
-    ``reason`` is ``verification`` or a ``ModelError`` kind or ``KnowledgeAwayError`` or ``internal``.
+    ``reason`` is ``verification`` or a ``ModelError`` kind or ``KnowledgeAwayError``.
     ``retry_after_s`` is how long the model's server wants to be left alone, None where it did not say.
     """
 

@@ -107,8 +107,7 @@ def _seen(progress: Progress) -> str:
 
 def _stage(progress: Progress) -> LiveAnswer | None:
     """Where this answer can be seen while it grows: not where all of it must be known before any may be shown."""
-    model = progress.model
-    whole_first = model.quotes_only or not progress.sources
+    whole_first = progress.model.quotes_only or not progress.sources
     return None if whole_first or from_own_words(progress.question.text) else progress.showing
 
 
