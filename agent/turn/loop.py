@@ -28,11 +28,10 @@ from agent.turn.drafting import answer, draft_of, shown_so_far
 from agent.turn.early import beside_decision, discard
 from agent.turn.events import Done, Emit, ModelEnd, ModelStart, ToolEnd, ToolStart
 from agent.turn.live import LiveAnswer, Stage
-from agent.turn.mission import change_plan, close_steps, ensure_plan, meet_message
+from agent.turn.mission import change_plan, close_steps, ensure_plan, found_by, meet_message, take_up
 from agent.turn.plan_view import reveal
 from agent.turn.progress import Policy, Progress, Save, keep_in_memory
 from agent.turn.replies import failed_model, out_of_budget, plain_answer
-from agent.turn.resume import found_by, take_up
 from agent.turn.rules import checked
 
 log = structlog.get_logger()

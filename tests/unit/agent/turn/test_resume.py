@@ -20,8 +20,8 @@ from agent.thread.state import ThreadState, before_latest, from_json, let_be, to
 from agent.tools.builtin.slack_search import ORIGIN as SLACK
 from agent.tools.tool import ToolResult
 from agent.turn.loop import run_turn, stopped
+from agent.turn.mission import CHARS_KEPT, FRESH_S, RESULTS_KEPT, SOURCES_KEPT, found_by, take_up
 from agent.turn.progress import Progress
-from agent.turn.resume import CHARS_KEPT, FRESH_S, RESULTS_KEPT, SOURCES_KEPT, found_by, take_up
 from tests.support.fakes import LIMITS, Listener, PassageTool, ScriptedModel, question
 from verification.types import Source
 
