@@ -11,10 +11,11 @@ from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.local import LENIENT, LocalWorkspace
 from bot.local.api.call import Call
 from bot.local.api.router import METHODS
 from bot.local.model.errors import ApiError
+from bot.local.model.limits import LENIENT
+from bot.local.server import LocalWorkspace
 from bot.local.workspace import Setup, Workspace
 
 MENTION = "<@U0ORION>"

@@ -10,8 +10,10 @@ from pathlib import Path
 
 from playwright.async_api import Browser, Page
 
-from bot.local import LENIENT, DocsFolder, LocalWorkspace
+from bot.local.documents import DocsFolder
+from bot.local.model.limits import LENIENT
 from bot.local.model.roster import Json
+from bot.local.server import LocalWorkspace
 from tests.support.local_echo import EchoApp, echoing, running
 
 RECORD: Json = {

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.knowledge.readers.chunking import chunk_document
-from bot.local import DocsFolder, LocalWorkspace
-from bot.local.documents import document_html
+from bot.local.documents import DocsFolder, document_html
 from bot.local.sanitize import safe_html, safe_link
+from bot.local.server import LocalWorkspace
 from tests.support.documents import read_document
 from tests.support.local_echo import running
 

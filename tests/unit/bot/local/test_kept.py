@@ -10,10 +10,11 @@ import aiohttp
 import pytest
 from yarl import URL
 
-from bot.local import LENIENT, LocalWorkspace
 from bot.local.consent import AUTHORIZE_PATH, CLIENT_ID, EXCHANGE
 from bot.local.kept import load
 from bot.local.model.errors import ApiError
+from bot.local.model.limits import LENIENT
+from bot.local.server import LocalWorkspace
 from tests.support.local_echo import CHAT, HELP, MENTION, YOU, call, idle, running
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from bot.local import Strictness
 from bot.local.model.errors import ApiError
+from bot.local.model.limits import Strictness
 from bot.local.page.people import People
 from bot.local.workspace import Setup, Workspace
 from tests.support.local_echo import CHAT, HELP, YOU, call, idle, modal, refused

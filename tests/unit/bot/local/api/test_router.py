@@ -8,9 +8,10 @@ import pytest
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
-from bot.local import LENIENT, LocalWorkspace, Strictness
 from bot.local.api.router import METHODS
 from bot.local.consent import EXCHANGE
+from bot.local.model.limits import LENIENT, Strictness
+from bot.local.server import LocalWorkspace
 from tests.support.local_echo import HELP, client_of, running
 from tests.support.paths import ROOT
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from bot.local import LENIENT
 from bot.local.model.errors import ApiError
+from bot.local.model.limits import LENIENT
 from bot.local.model.messages import MessageLog
 from bot.local.page.people import People
 from bot.local.workspace import Workspace

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from bot.local import LocalWorkspace, Strictness
 from bot.local.events.http import sign
 from bot.local.events.socket_mode import NotAcknowledged
+from bot.local.model.limits import Strictness
+from bot.local.server import LocalWorkspace
 from tests.support.local_echo import CHAT, HELP, MENTION, YOU, EchoApp, running
 
 QUICK = Strictness(rates=False, ack_seconds=0.3, retry_delays=(0.0, 0.01, 0.02))

@@ -8,8 +8,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from bot.local import LocalWorkspace, Strictness
 from bot.local.events.socket_mode import MOST_CONNECTIONS
+from bot.local.model.limits import Strictness
+from bot.local.server import LocalWorkspace
 from tests.support.local_echo import CHAT, HELP, MENTION, YOU, client_of, echoing, running
 
 QUICK = Strictness(rates=False, ack_seconds=0.2, retry_delays=(0.0, 0.01, 0.02))

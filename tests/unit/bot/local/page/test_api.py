@@ -5,8 +5,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from bot.local import LENIENT, LocalWorkspace
+from bot.local.model.limits import LENIENT
 from bot.local.model.roster import Json
+from bot.local.server import LocalWorkspace
 from tests.support.local_echo import CHAT, HELP, MENTION, YOU, call, echoing, modal, running
 
 RECORD = {"turn_id": "turn-1", "outcome": "answered"}

@@ -5,9 +5,10 @@ from typing import Any
 import aiohttp
 import pytest
 
-from bot.local import LENIENT, LocalWorkspace
 from bot.local.model.errors import ApiError
+from bot.local.model.limits import LENIENT
 from bot.local.page.people import People
+from bot.local.server import LocalWorkspace
 from tests.support.local_echo import CHAT, HELP, MENTION, YOU, call, client_of, echoing, idle, modal, running
 
 
