@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import html
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 from typing import Final
 
+import nh3
 from aiohttp import web
 from markdown_it import MarkdownIt
 
-from bot.local.sanitize import safe_html
+from agent.knowledge.readers.chunking import slug
+from agent.knowledge.readers.reading import SUFFIXES
 
-MARKDOWN: Final = frozenset({".md", ".markdown", ".mdown"})
-HTML: Final = frozenset({".html", ".htm"})
-TEXT: Final = frozenset({".txt", ".text", ".rst", ".log", ".csv", ".json", ".yaml", ".yml", ".toml", ".adoc"})
 AS_THEY_ARE: Final = {
     ".pdf": ("inline", "application/pdf"),
     ".docx": ("attachment", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
@@ -29,6 +29,27 @@ POLICY: Final = (
 _FRONT_MATTER: Final = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 _PAGE: Final = Path(__file__).parent / "static" / "document.html"
 _PARSER: Final = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+_HEADINGS: Final = frozenset({"h1", "h2", "h3", "h4", "h5", "h6"})
+_TAGS: Final = _HEADINGS | {
+    "a", "abbr", "b", "blockquote", "br", "caption", "code", "dd", "del", "div", "dl", "dt", "em", "figcaption",
+    "figure", "hr", "i", "img", "kbd", "li", "ol", "p", "pre", "s", "samp", "section", "small", "span", "strong",
+    "sub", "sup", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "u", "ul",
+}  # fmt: skip
+_DROPPED_WHOLE: Final = frozenset({
+    "script", "style", "iframe", "object", "embed", "template", "noscript", "svg", "math", "title", "textarea",
+    "select",
+})  # fmt: skip
+_ATTRIBUTES: Final = {
+    "a": {"href"},
+    "img": {"alt"},
+    "td": {"colspan", "rowspan"},
+    "th": {"colspan", "rowspan"},
+    **{heading: {"id"} for heading in _HEADINGS},
+}
+# What nh3 writes is regular: lower case, every attribute quoted, every tag closed.
+_IMAGE: Final = re.compile(r'<img(?: alt="([^"]*)")?>')
+_HEADING: Final = re.compile(r'<(h[1-6])(?: id="([^"]*)")?>(.*?)</\1>', re.DOTALL)
+_TAG: Final = re.compile(r"<[^>]*>")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +93,7 @@ async def show_document(docs: DocsFolder | None, request: web.Request) -> web.St
         response = web.FileResponse(file, headers={"Content-Disposition": way, "X-Content-Type-Options": "nosniff"})
         response.content_type = kind
         return response
-    if suffix not in MARKDOWN | HTML | TEXT:
+    if suffix not in SUFFIXES:
         return simple_page("Not shown", path, "<p>This kind of file is not shown here.</p>", status=415)
     text = file.read_bytes().decode("utf-8", errors="replace")
     return simple_page(_title(file, text), path, document_html(text, suffix))
@@ -80,13 +101,40 @@ async def show_document(docs: DocsFolder | None, request: web.Request) -> web.St
 
 def document_html(text: str, suffix: str) -> str:
     """A document's text as safe HTML."""
-    if suffix in MARKDOWN:
-        return safe_html(_PARSER.render(_FRONT_MATTER.sub("", text)))
-    if suffix in HTML:
+    if suffix in {".html", ".htm"}:
         return safe_html(text)
+    if SUFFIXES[suffix] == "markdown":
+        return safe_html(_PARSER.render(_FRONT_MATTER.sub("", text)))
     lines = enumerate(text.splitlines(), start=1)
     numbered = "".join(f'<span class="row" id="L{number}">{html.escape(line)}\n</span>' for number, line in lines)
     return f'<pre class="plain">{numbered}</pre>'
+
+
+def safe_html(source: str) -> str:
+    """The document's body with only what may be shown. An image becomes its description: pages load nothing."""
+    clean = nh3.clean(
+        source,
+        tags=set(_TAGS),
+        clean_content_tags=set(_DROPPED_WHOLE),
+        attributes=_ATTRIBUTES,
+        url_schemes={"http", "https", "mailto"},
+    )
+    seen: Counter[str] = Counter()
+    return _HEADING.sub(lambda heading: _anchored(heading, seen), _IMAGE.sub(_described, clean))
+
+
+def _described(image: re.Match[str]) -> str:
+    return f'<span class="image">{html.escape(html.unescape(image[1]))}</span>' if image[1] else ""
+
+
+def _anchored(heading: re.Match[str], seen: Counter[str]) -> str:
+    """The heading under the name that citations use, and under its own."""
+    tag, own, inside = heading.groups()
+    name = slug(" ".join(html.unescape(_TAG.sub("", inside)).split()))
+    anchor = f"{name}-{seen[name]}" if seen[name] else name
+    seen[name] += 1
+    also = f'<span id="{own}"></span>' if own and html.unescape(own) != anchor else ""
+    return f'<{tag} id="{html.escape(anchor)}">{also}{inside}</{tag}>'
 
 
 def _title(file: Path, text: str) -> str:
