@@ -213,7 +213,7 @@ async def _connected(workspace: LocalWorkspace, events: str, port: int) -> None:
     if not events:
         await workspace.wait_for(lambda: workspace.connections > 0, STARTS_WITHIN_S)
         return
-    workspace.events_url = f"http://127.0.0.1:{port}{events}"
+    workspace.http.url = f"http://127.0.0.1:{port}{events}"
     async with asyncio.timeout(STARTS_WITHIN_S):
         while True:
             with suppress(ConnectionError):

@@ -12,7 +12,7 @@ from bot.local.server import LocalWorkspace
 async def serve(host: str, port: int, events_url: str) -> None:
     """Runs until it is interrupted. Raises ``OSError`` where the port cannot be opened."""
     workspace = LocalWorkspace()
-    workspace.events_url = events_url
+    workspace.http.url = events_url
     await workspace.start(host, port)
     sys.stdout.write(
         f"page={workspace.url}\nSLACK_API_URL={workspace.api_url}\nSLACK_BOT_TOKEN={workspace.bot_token}\n"

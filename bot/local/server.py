@@ -21,7 +21,7 @@ from bot.local.consent import AUTHORIZE_PATH, Consent
 from bot.local.documents import POLICY as PAGE_POLICY
 from bot.local.documents import DocsFolder, show_document
 from bot.local.kept import load, save
-from bot.local.model.roster import VISITOR, Json, Roster
+from bot.local.model.roster import Json, Roster
 from bot.local.page.api import LONGEST_BODY, Handler, Page
 from bot.local.page.people import People
 from bot.local.workspace import Setup, TurnRecord, Workspace
@@ -38,8 +38,6 @@ _STATIC_TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "i
 class LocalWorkspace(People):
     """One workspace with its server. Person-side methods come from ``People``."""
 
-    visitor = VISITOR
-
     def __init__(
         self,
         docs: DocsFolder | None = None,
@@ -53,7 +51,7 @@ class LocalWorkspace(People):
         setup = Setup(docs=docs, turn_record=turn_record, **further)
         super().__init__(Workspace(setup, roster, beside.workspace if beside else None))
         self.app_token, self.signing_secret = self.workspace.app_token, self.workspace.signing_secret
-        self.faults = self.workspace.faults
+        self.faults, self.http = self.workspace.faults, self.workspace.http
         self.calls = self.workspace.calls
         self.wait_for = self.workspace.feed.wait_for
         self.consent = Consent(self.workspace)
@@ -75,15 +73,6 @@ class LocalWorkspace(People):
     def api_url(self) -> str:
         """The base URL for a Slack client."""
         return f"{self.url}/api/"
-
-    @property
-    def events_url(self) -> str:
-        """The app's URL for HTTP events; empty means Socket Mode."""
-        return self.workspace.http.url
-
-    @events_url.setter
-    def events_url(self, url: str) -> None:
-        self.workspace.http.url = url
 
     @property
     def connections(self) -> int:
@@ -120,7 +109,7 @@ class LocalWorkspace(People):
         self.workspace.threads.close()
         self.workspace.deliveries.stop()
         await self.workspace.sockets.close()
-        await self.workspace.http.close()
+        await self.http.close()
         await self._stack.aclose()
 
     async def _keep(self, file: Path) -> None:

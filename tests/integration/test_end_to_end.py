@@ -355,7 +355,7 @@ async def test_i1_unsigned_request_is_refused_and_nothing_is_asked(tmp_path: Pat
 
         async with aiohttp.ClientSession() as attacker:
             headers = {"X-Slack-Request-Timestamp": "soon", "X-Slack-Signature": "v0=00"}
-            async with attacker.post(setting.workspace.events_url, data=b"{}", headers=headers) as reply:
+            async with attacker.post(setting.workspace.http.url, data=b"{}", headers=headers) as reply:
                 assert reply.status == 401
 
 

@@ -20,7 +20,7 @@ from agent.thread.conversation import ThreadKey
 from agent.thread.state import ThreadState
 from agent.thread.store import ThreadStore
 from bot.cli.local import HANDBOOK, settings_for
-from bot.local.model.roster import TEAM_ID
+from bot.local.model.roster import TEAM_ID, VISITOR
 from bot.local.server import LocalWorkspace
 from tests.process.chaos.crew import Member, crew
 from tests.process.chaos.member import Role
@@ -79,7 +79,7 @@ class Scene:
         await self._stack.aclose()
 
     def ask(self, text: str, thread: str | None = None) -> str:
-        return self.workspace.post(self.workspace.visitor, CHANNEL, f"{MENTION} {text}", thread)
+        return self.workspace.post(VISITOR, CHANNEL, f"{MENTION} {text}", thread)
 
     async def answer(self, ts: str, thread: str) -> str:
         found = await self.workspace.wait_for(lambda: answers(self.workspace, ts, thread), 60)

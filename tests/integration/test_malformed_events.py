@@ -68,9 +68,7 @@ async def at_the_door(redis: Redis) -> AsyncIterator[Intake]:
         app = build_app(slack.client, slack.workspace.authorize)
         register(app, services(slack, ledger, redis, Access()), tasks)
         async with over_http(slack, app):
-            yield Intake(
-                session=session, url=slack.server.events_url, secret=slack.server.signing_secret, ledger=ledger
-            )
+            yield Intake(session=session, url=slack.server.http.url, secret=slack.server.signing_secret, ledger=ledger)
 
 
 async def test_i1_no_made_up_event_is_a_server_error_or_leaves_a_word_in_a_log(

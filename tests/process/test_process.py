@@ -17,6 +17,7 @@ from agent.model.prompts import NOT_FOUND
 from bot.cli.local import HANDBOOK
 from bot.local.documents import DocsFolder
 from bot.local.model.limits import LENIENT
+from bot.local.model.roster import VISITOR
 from bot.local.server import LocalWorkspace
 from tests.support.langfuse_receiver import LangfuseReceiver
 from tests.support.openai_server import RESPOND, Scripted, ScriptedOpenAI, calls, says
@@ -55,13 +56,13 @@ async def test_g2_langfuse_gets_its_traces_and_a_hanging_one_keeps_nobody_waitin
         environment = serve_environment(opened, tmp_path, **keys)
         async with process(["serve"], environment, tmp_path / "log") as served:
             await connected(opened)
-            ts = opened.post(opened.visitor, CHANNEL, f"{MENTION} {LIMIT}")
+            ts = opened.post(VISITOR, CHANNEL, f"{MENTION} {LIMIT}")
             assert "600 requests" in await answered(opened, ts)
             kinds = {"agent", "generation", "retriever", "guardrail"}
             await wait_until(lambda: kinds <= {span.kind for span in receiver.spans}, "its trace has come", 20)
             await wait_until(lambda: receiver.score("verify_pass") == [1], "its score has come", 20)
             receiver.hang = True
-            later = opened.post(opened.visitor, CHANNEL, f"{MENTION} {LIMIT}")
+            later = opened.post(VISITOR, CHANNEL, f"{MENTION} {LIMIT}")
             assert "600 requests" in await answered(opened, later)
             began = time.monotonic()
             served.send_signal(signal.SIGTERM)
@@ -121,8 +122,8 @@ async def test_g1_no_text_and_no_secret_in_any_log_line(tmp_path: Path) -> None:
         )
         log = tmp_path / "log"
         async with process(["serve", "--mode", "http"], environment, log) as served:
-            opened.events_url = f"http://127.0.0.1:{await port_in(log)}/slack/events"
-            assert await unsigned(opened.events_url, {"text": ANSWERABLE, "token": "xoxb-forged-badger"}) == 401
+            opened.http.url = f"http://127.0.0.1:{await port_in(log)}/slack/events"
+            assert await unsigned(opened.http.url, {"text": ANSWERABLE, "token": "xoxb-forged-badger"}) == 401
             turns = await every_ending(opened, log)
             served.send_signal(signal.SIGTERM)
             assert await served.wait() == 0
@@ -147,7 +148,7 @@ async def test_g1_no_text_and_no_secret_in_any_log_line(tmp_path: Path) -> None:
 async def every_ending(opened: LocalWorkspace, log: Path) -> set[str]:
     """Ask each question, stop one, edit one, delete one. Returns the ids of the turns whose answers stood in Slack."""
     asked = {
-        word: opened.post(opened.visitor, CHANNEL, f"{MENTION} {question.format(word=word)}")
+        word: opened.post(VISITOR, CHANNEL, f"{MENTION} {question.format(word=word)}")
         for word, question in QUESTIONS.items()
     }
     running = asked.pop("narwhal")
@@ -155,7 +156,7 @@ async def every_ending(opened: LocalWorkspace, log: Path) -> set[str]:
     assert "marmoset" in shown_for["ocelot"]
     assert "left out" in shown_for["heliotrope"]
     turns = {turn_of(opened, ts) for ts in asked.values()}
-    opened.post(opened.visitor, CHANNEL, "stop", running)
+    opened.post(VISITOR, CHANNEL, "stop", running)
     await wait_until(lambda: "turn_stopped" in log.read_text(), "the turn is stopped")
     edited = asked["zebrafinch"]
     opened.edit(CHANNEL, edited, f"{MENTION} {QUESTIONS['bandicoot'].format(word='bandicoot')}")
@@ -200,7 +201,7 @@ async def test_h3_drain_lets_a_running_turn_end(tmp_path: Path) -> None:
         log = tmp_path / "log"
         async with process(["serve"], environment, log) as served:
             await connected(opened)
-            ts = opened.post(opened.visitor, CHANNEL, f"{MENTION} {LIMIT}")
+            ts = opened.post(VISITOR, CHANNEL, f"{MENTION} {LIMIT}")
             await server.wait_for_requests(2)
             served.send_signal(signal.SIGTERM)
             await wait_until(lambda: "turns_draining" in log.read_text(), "it drains")

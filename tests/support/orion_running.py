@@ -131,7 +131,7 @@ async def running(
             intake = SlackEndpoint(app=orion.app, signing_secret=workspace.signing_secret)
             pages = Pages(checks=orion.checks, metrics=orion.metrics)
             port = await stack.enter_async_context(serve_pages(build(pages, intake)))
-            workspace.events_url = f"http://127.0.0.1:{port}/slack/events"
+            workspace.http.url = f"http://127.0.0.1:{port}/slack/events"
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(orion.turns.run())] if part != "front" else []
             if orion.socket:

@@ -79,7 +79,7 @@ class TwoTeams:
     def events_at(self, url: str) -> None:
         """Where both workspaces send their events."""
         for workspace in self.workspaces.values():
-            workspace.events_url = url
+            workspace.http.url = url
 
 
 @asynccontextmanager

@@ -16,6 +16,7 @@ from pydantic import SecretStr
 from bot.cli.local import HANDBOOK, settings_for
 from bot.local.documents import DocsFolder
 from bot.local.model.limits import Strictness
+from bot.local.model.roster import VISITOR
 from bot.local.server import LocalWorkspace
 from bot.settings import Settings
 from tests.process.chaos.crew import Crew, crew
@@ -59,7 +60,7 @@ class Scene:
     def ask(self, channel: str = "C0HELP", thread: str | None = None, text: str = QUESTION) -> Asked:
         """Somebody mentions Orion: the mention arrives as two events. The message opens a thread, in a chat too."""
         direct = channel.startswith("D")
-        ts = self.workspace.post(self.workspace.visitor, channel, text if direct else f"{MENTION} {text}", thread)
+        ts = self.workspace.post(VISITOR, channel, text if direct else f"{MENTION} {text}", thread)
         self.asked.append(Asked(channel=channel, thread=thread or ts, ts=ts))
         return self.asked[-1]
 

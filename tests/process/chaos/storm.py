@@ -156,7 +156,7 @@ async def storm(
         scene(folder, redis.url, model, dice, streams=weather.streams) as at,
     ):
         port = free_port()
-        at.workspace.events_url = f"http://127.0.0.1:{port}/slack/events"
+        at.workspace.http.url = f"http://127.0.0.1:{port}/slack/events"
         front = at.crew.start(Role(name="front", concurrency=0, port=port), at.settings)
         await front.ready()
         began = asyncio.get_running_loop().time()

@@ -31,6 +31,7 @@ from bot.cli.signals import EndedAtOnce
 from bot.errors import WrongUse
 from bot.local.documents import DocsFolder
 from bot.local.model.limits import LENIENT
+from bot.local.model.roster import VISITOR
 from bot.local.server import LocalWorkspace
 from bot.settings import Settings
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
@@ -122,7 +123,7 @@ async def test_g3_serve_answers_shows_its_pages_and_drains(
     async with started(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=5)) as served:
         port = await pages_of(log)
         await wait_until(lambda: workspace.connections == 1, "the socket is connected")
-        ts = workspace.post(workspace.visitor, CHANNEL, f"{MENTION} {LIMIT}")
+        ts = workspace.post(VISITOR, CHANNEL, f"{MENTION} {LIMIT}")
         found = await workspace.wait_for(lambda: answers(workspace, ts, ts), 20)
         assert "600 requests" in shown(found[0])
         assert await page(port, "/healthz") == (200, '{"alive": true}')
@@ -159,8 +160,8 @@ async def test_g3_the_page_counts_a_turn_and_what_went_wrong_on_its_way(
         port = await pages_of(log)
         await wait_until(lambda: workspace.connections == 1, "the socket is connected")
         workspace.faults.fail("chat.postMessage", "internal_error")
-        workspace.post(workspace.visitor, CHANNEL, "Nobody asks Orion here")
-        ts = workspace.post(workspace.visitor, CHANNEL, f"{MENTION} {LIMIT}")
+        workspace.post(VISITOR, CHANNEL, "Nobody asks Orion here")
+        ts = workspace.post(VISITOR, CHANNEL, f"{MENTION} {LIMIT}")
         await workspace.wait_for(lambda: answers(workspace, ts, ts), 20)
         over = ("turn_ended", "ok")
         await wait_until(lambda: over in [(line["event"], line.get("verb")) for line in log], "the turn has ended")
@@ -199,7 +200,7 @@ async def test_h2_web_takes_and_worker_answers_over_one_redis(
     elsewhere = {**environment, "ORION_HOME": str(tmp_path / "work")}
     async with process(["serve", "--concurrency", "0"], environment, web_log) as web:
         await wait_until(lambda: workspace.connections == 1, "web is connected", 60)
-        ts = workspace.post(workspace.visitor, CHANNEL, f"{MENTION} {LIMIT}")
+        ts = workspace.post(VISITOR, CHANNEL, f"{MENTION} {LIMIT}")
         async with process(["worker"], elsewhere, work_log) as worker:
             found = await workspace.wait_for(lambda: answers(workspace, ts, ts), 60)
             assert "600 requests" in shown(found[0])
@@ -234,7 +235,7 @@ async def test_b4_serving_with_a_model_loads_no_package_that_is_not_configured(
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
         )  # fmt: skip
         await wait_until(lambda: workspace.connections == 1, "Orion is connected", 60)
-        ts = workspace.post(workspace.visitor, CHANNEL, f"{MENTION} {LIMIT}")
+        ts = workspace.post(VISITOR, CHANNEL, f"{MENTION} {LIMIT}")
         found = await workspace.wait_for(lambda: answers(workspace, ts, ts), 60)
         served.terminate()
         said, _ = await served.communicate()
@@ -327,7 +328,7 @@ async def test_second_signal_ends_at_once_and_gives_the_question_back(
         async with started(_at_once(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=1))) as ended:
             await pages_of(log)
             await wait_until(lambda: workspace.connections == 1, "the socket is connected")
-            ts = workspace.post(workspace.visitor, CHANNEL, f"{MENTION} {LIMIT}")
+            ts = workspace.post(VISITOR, CHANNEL, f"{MENTION} {LIMIT}")
             await server.wait_for_requests(2)
             ask_to_end(signal.SIGINT)
             await wait_until(lambda: "orion_stopping" in events(log), "it drains")
@@ -475,7 +476,7 @@ async def test_h1_a_question_asked_while_orion_starts_is_answered_when_it_is_the
     workspace: LocalWorkspace, tmp_path: Path, redis_url: str, log: list[EventDict]
 ) -> None:
     workspace.workspace.app_is_starting("Reading")
-    ts = workspace.post(workspace.visitor, CHANNEL, f"{MENTION} {LIMIT}")
+    ts = workspace.post(VISITOR, CHANNEL, f"{MENTION} {LIMIT}")
     settings = settings_of(workspace, tmp_path, redis_url)
     async with started(serving.serve(settings, mode="socket", host="127.0.0.1", concurrency=1)) as served:
         assert len(await workspace.wait_for(lambda: answers(workspace, ts, ts), 20)) == 1
@@ -513,8 +514,8 @@ async def test_h2_serve_takes_signed_events_over_http(
     settings = settings_of(workspace, tmp_path, redis_url)
     async with started(serving.serve(settings, mode="http", host="127.0.0.1", concurrency=1)) as served:
         port = await pages_of(log)
-        workspace.events_url = f"http://127.0.0.1:{port}/slack/events"
-        ts = workspace.post(workspace.visitor, CHANNEL, f"{MENTION} {LIMIT}")
+        workspace.http.url = f"http://127.0.0.1:{port}/slack/events"
+        ts = workspace.post(VISITOR, CHANNEL, f"{MENTION} {LIMIT}")
         await workspace.wait_for(lambda: answers(workspace, ts, ts), 20)
         ask_to_end()
         await served

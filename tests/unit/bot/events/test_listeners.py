@@ -151,7 +151,7 @@ async def over_http(slack: Slack, app: AsyncApp) -> AsyncIterator[None]:
 
     pages = Pages(checks=checks, metrics=metrics)
     async with serve(build(pages, SlackEndpoint(app=app, signing_secret=slack.server.signing_secret))) as port:
-        slack.server.events_url = f"http://127.0.0.1:{port}{EVENTS_PATH}"
+        slack.server.http.url = f"http://127.0.0.1:{port}{EVENTS_PATH}"
         yield
 
 

@@ -42,7 +42,7 @@ async def test_h1_a_plain_bolt_app_answers_over_signed_http() -> None:
     async with running(LocalWorkspace(signing_secret="shared")) as workspace:
         echo = EchoApp(workspace, signing_secret="shared")
         async with served(echo.app.server(host="127.0.0.1").web_app) as url:
-            workspace.events_url = url
+            workspace.http.url = url
             ts = workspace.post(YOU, HELP, f"{MENTION} over http")
             thread = await workspace.wait_for(lambda: workspace.messages(HELP, ts)[1:])
             assert thread[0]["text"] == "You said: over http"
@@ -55,7 +55,7 @@ async def test_i1_a_wrong_secret_is_refused_by_the_app_and_retried() -> None:
     async with running(LocalWorkspace(strictness=QUICK)) as workspace:
         echo = EchoApp(workspace, signing_secret="another")
         async with served(echo.app.server(host="127.0.0.1").web_app) as url:
-            workspace.events_url = url
+            workspace.http.url = url
             workspace.post(YOU, CHAT, "hello")
             (delivery,) = workspace.workspace.deliveries.log
             await workspace.wait_for(lambda: delivery.given_up)
@@ -70,7 +70,7 @@ async def test_h1_every_request_is_signed_and_retries_say_so() -> None:
         return web.Response(status=500 if len(seen) < 3 else 200)
 
     async with running(LocalWorkspace(strictness=QUICK)) as workspace, receiver(answer) as url:
-        workspace.events_url = url
+        workspace.http.url = url
         workspace.post(YOU, CHAT, "hello")
         (delivery,) = workspace.workspace.deliveries.log
         await workspace.wait_for(lambda: delivery.acknowledged)
@@ -87,7 +87,7 @@ async def test_h1_no_retry_when_the_app_forbids_it() -> None:
         return web.Response(status=500, headers={"X-Slack-No-Retry": "1"})
 
     async with running(LocalWorkspace(strictness=QUICK)) as workspace, receiver(answer) as url:
-        workspace.events_url = url
+        workspace.http.url = url
         workspace.post(YOU, CHAT, "hello")
         (delivery,) = workspace.workspace.deliveries.log
         await workspace.wait_for(lambda: delivery.given_up)
@@ -106,7 +106,7 @@ async def test_h1_redirects_time_outs_and_closed_ports_have_their_reasons() -> N
     async with running(LocalWorkspace(strictness=QUICK)) as workspace:
         for answer in (away, never):
             async with receiver(answer) as url:
-                workspace.events_url = url
+                workspace.http.url = url
                 with pytest.raises(NotAcknowledged) as caught:
                     await workspace.workspace.http.send("events_api", {}, 0, "", 0.2)
                 reasons.append(caught.value.reason)
@@ -124,7 +124,7 @@ async def test_a8_a_click_that_nobody_answers_is_not_repeated() -> None:
         return web.Response(status=503)
 
     async with running(LocalWorkspace(strictness=QUICK)) as workspace, receiver(answer) as url:
-        workspace.events_url = url
+        workspace.http.url = url
         with pytest.raises(NotAcknowledged):
             await workspace.workspace.deliveries.interaction({"type": "block_actions"})
         assert seen == [{"payload": '{"type": "block_actions"}'}]
