@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from bot.local.model.messages import Message
+from bot.local.model.roster import Json
 from bot.local.workspace import StoredFile, Workspace
 
-_SCHEMA: Final = 1
 # Streams are of this run only.
 _FIELDS: Final = {field.name for field in fields(Message)} - {"streaming", "stream_ends"}
 
@@ -26,7 +26,7 @@ def save(workspace: Workspace, file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     # Renamed when it is whole: a crash in the middle leaves the file of before.
     part = file.with_suffix(".part")
-    kept = {"schema": _SCHEMA, "messages": messages, "files": files}
+    kept: Json = {"messages": messages, "files": files}
     if workspace.installed:  # the app knows this token and will use it again
         kept["bot_token"] = workspace.bot_token
     part.write_text(json.dumps(kept), encoding="utf-8")
@@ -37,8 +37,7 @@ def load(workspace: Workspace, file: Path) -> None:
     """Puts back what ``save`` wrote; nothing where there is no file, or one that cannot be read."""
     try:
         kept = json.loads(file.read_text(encoding="utf-8"))
-        known = kept["messages"] if kept["schema"] == _SCHEMA else []
-        messages = [Message(**{name: one[name] for name in one.keys() & _FIELDS}) for one in known]
+        messages = [Message(**{name: one[name] for name in one.keys() & _FIELDS}) for one in kept["messages"]]
         files = {
             key: StoredFile(payload=one["payload"], content=base64.b64decode(one["content"]))
             for key, one in kept["files"].items()

@@ -42,13 +42,11 @@ class AgentThreads:
     feed: Feed
     status_seconds: float
     statuses: dict[ThreadId, Status] = field(default_factory=dict)
-    status_log: list[tuple[ThreadId, str]] = field(default_factory=list)  # all ever set, for tests
     sessions: dict[ThreadId, Session] = field(default_factory=dict)
     prompts: dict[str, Json] = field(default_factory=dict)  # suggested ones and their title, by direct chat
 
     def set_status(self, thread: ThreadId, text: str, loading_messages: list[str]) -> None:
         """Shows a status, or takes it away when ``text`` is empty."""
-        self.status_log.append((thread, text))
         self.set_session(thread, "processing" if text else "active", "")
         if not text:
             return

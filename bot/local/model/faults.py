@@ -32,7 +32,6 @@ class ApiCall:
 
     method: str
     arguments: Json
-    at: float
     error: str = ""
     status: int = 200
     done: bool = False

@@ -40,12 +40,10 @@ class People:
         self.workspace.added(message)
         return message.ts
 
-    def post_as_other_app(
-        self, channel: str, text: str, thread_ts: str | None = None, *, bot_id: str = "B0OTHER", user: str = ""
-    ) -> str:
+    def post_as_other_app(self, channel: str, text: str, thread_ts: str | None = None, *, user: str = "U0OTHER") -> str:
         """Writes a message as an app that is not Orion, or through it as ``user``, and returns its ``ts``."""
-        message = self._draft(user or f"U{bot_id[1:]}", channel, text, thread_ts)
-        message.bot_id, message.bot_name = bot_id, "Another app"
+        message = self._draft(user, channel, text, thread_ts)
+        message.bot_id, message.bot_name = "B0OTHER", "Another app"
         self.workspace.added(message)
         return message.ts
 

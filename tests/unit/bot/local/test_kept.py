@@ -72,9 +72,7 @@ async def test_h2_a_workspace_that_installed_the_app_has_it_after_a_restart(tmp_
         await again.stop()
 
 
-@pytest.mark.parametrize(
-    "content", ["", "[]", '{"schema": 9}', '{"schema": 1, "messages": [{"text": 1}], "files": {}}']
-)
+@pytest.mark.parametrize("content", ["", "[]", '{"files": {}}', '{"messages": [{"text": 1}], "files": {}}'])
 def test_h1_a_file_that_cannot_be_read_is_an_empty_workspace(content: str, tmp_path: Path) -> None:
     (tmp_path / "kept.json").write_text(content)
     workspace = idle()
