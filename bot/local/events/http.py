@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import hmac
 import json
 import time
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
 import aiohttp
+from slack_sdk.signature import SignatureVerifier
 
 from bot.local.events.socket_mode import NotAcknowledged, json_object
 from bot.local.model.roster import Json
-
-
-def sign(secret: str, timestamp: str, body: bytes) -> str:
-    """The value of ``X-Slack-Signature`` for a body sent at ``timestamp`` (unix seconds)."""
-    # Slack's signature, version 0.
-    digest = hmac.new(secret.encode(), f"v0:{timestamp}:".encode() + body, hashlib.sha256)
-    return f"v0={digest.hexdigest()}"
 
 
 @dataclass(slots=True)
@@ -36,10 +28,11 @@ class HttpEvents:
         if kind != "events_api":  # clicks travel as a form with one field
             body, content_type = urlencode({"payload": body}).encode(), "application/x-www-form-urlencoded"
         timestamp = str(int(time.time()))
+        signature = SignatureVerifier(self.signing_secret).generate_signature(timestamp=timestamp, body=body)
         headers = {
             "Content-Type": content_type,
             "X-Slack-Request-Timestamp": timestamp,
-            "X-Slack-Signature": sign(self.signing_secret, timestamp, body),
+            "X-Slack-Signature": signature or "",
             "User-Agent": "Slackbot 1.0 (+https://api.slack.com/robots)",
         }
         if attempt:
