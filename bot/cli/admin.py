@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # what only annotations name is not worth the time to import 
     from bot.cli.forget import Forgetting
     from bot.queue.dead_letters import DeadLetter, DeadLetters, Fate
     from observability.stats import Summary
-    from observability.stats_table import By, Prices
+    from observability.stats_table import Prices
 
 app = typer.Typer()
 
@@ -89,7 +89,7 @@ def _show_forgotten(found: Forgetting, langfuse_user: str) -> None:
 
 @app.command("dead-letters")
 def dead_letters(  # noqa: PLR0913, PLR0917 - the options of the command
-    action: Annotated[str, typer.Argument(metavar="list|retry|drop")] = "list",
+    action: Annotated[Literal["list", "retry", "drop"], typer.Argument(metavar="list|retry|drop")] = "list",
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID…", help="As the list shows them.")] = None,
     every: Annotated[bool, typer.Option("--all", help="Every one that is there now.")] = False,
     limit: Annotated[int, typer.Option(min=1, help="How many to list, the newest first.")] = 100,
@@ -105,10 +105,9 @@ def dead_letters(  # noqa: PLR0913, PLR0917 - the options of the command
         shown = list(map(_letter_json, letters))
         output.print_json(shown) if as_json else _show_letters(shown)
         return
-    if action not in DONE or bool(ids) == every:
+    if bool(ids) == every:
         raise WrongUse(why="Say what to do with which: orion dead-letters retry ID…, drop ID…, or either with --all.")
-    fate = cast("Fate", action)
-    decided = output.with_redis(lambda redis: _decided(DeadLetters(redis, prefix=prefix), ids or [], fate))
+    decided = output.with_redis(lambda redis: _decided(DeadLetters(redis, prefix=prefix), ids or [], action))
     if as_json:
         output.print_json([{"id": entry_id, "found": found} for entry_id, found in decided.items()])
     else:
@@ -152,7 +151,9 @@ async def _decided(letters: DeadLetters, ids: Sequence[str], fate: Fate) -> dict
 def stats(  # noqa: PLR0913, PLR0917 - the options of the command
     days: Annotated[int, typer.Option(min=1, max=400, help="How many days back.")] = 14,
     local: output.LocalOption = None,
-    by: Annotated[str, typer.Option(help="'day', 'channel', 'rule' or 'model'.")] = "day",
+    by: Annotated[
+        Literal["day", "channel", "rule", "model"], typer.Option(help="'day', 'channel', 'rule' or 'model'.")
+    ] = "day",
     prices: Annotated[
         Path | None, typer.Option(help="TOML file of prices by model. Default: prices.toml in ORION_HOME.")
     ] = None,
@@ -167,14 +168,12 @@ def stats(  # noqa: PLR0913, PLR0917 - the options of the command
         turns = output.with_redis(lambda redis: _turns(redis, local, disliked=disliked))
         _print_turns(turns, disliked=disliked, as_json=as_json)
         return
-    if by not in {"day", "channel", "rule", "model"}:
-        raise WrongUse(why=f"--by must be 'day', 'channel', 'rule' or 'model', not '{by}'.")
     known = _prices(prices)
     port, summary, others = output.with_redis(lambda redis: _read(redis, days, local))
     if as_json:
         output.print_json({"of": _name(port), **summary.to_json(), "cost": cost(summary, known)})
         return
-    output.print_table(stats_table(summary, cast("By", by), of=_name(port), prices=known))
+    output.print_table(stats_table(summary, by, of=_name(port), prices=known))
     for other in others:
         output.note(f"The {_name(other)} has figures of its own: orion stats --local {other}", "dim")
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -20,7 +20,7 @@ from bot.cli.index import app as index_app
 from bot.errors import WrongUse
 
 if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
-    from verification.types import Dialect, Draft, Verdict
+    from verification.types import Draft, Verdict
 
 app = typer.Typer(
     name="orion",
@@ -48,14 +48,12 @@ ConcurrencyOption = Annotated[int, typer.Option("--concurrency", min=0, help="Tu
 
 @app.command()
 def serve(
-    mode: Annotated[str, typer.Option(help="How events arrive: 'socket' or 'http'.")] = "socket",
+    mode: Annotated[Literal["socket", "http"], typer.Option(help="How events arrive: 'socket' or 'http'.")] = "socket",
     host: HostOption = "127.0.0.1",
     port: PortOption = None,
     concurrency: ConcurrencyOption = 100,
 ) -> None:
     """Take events from Slack and answer them, in one process (--concurrency 0: only take them)."""
-    if mode not in {"socket", "http"}:
-        raise WrongUse(why=f"--mode must be 'socket' or 'http', not '{mode}'.")
     _serve(port, mode=mode, host=host, concurrency=concurrency)
 
 
@@ -136,7 +134,7 @@ def verify(  # noqa: PLR0913, PLR0917 - the options of the outside contract
     question: Annotated[str, typer.Option(help="The question that the text answers.")] = "",
     sources: Annotated[Path | None, typer.Option(help="JSON list of {id, title, url, text}.")] = None,
     no_repair: Annotated[bool, typer.Option("--no-repair", help="Form faults count instead of being mended.")] = False,
-    dialect: Annotated[str, typer.Option(help="'mrkdwn' or 'markdown'.")] = "mrkdwn",
+    dialect: Annotated[Literal["mrkdwn", "markdown"], typer.Option(help="'mrkdwn' or 'markdown'.")] = "mrkdwn",
     jsonl: Annotated[
         tuple[Path, Path] | None, typer.Option(metavar="IN OUT", help="One object a line in, one out.")
     ] = None,
@@ -146,9 +144,7 @@ def verify(  # noqa: PLR0913, PLR0917 - the options of the outside contract
     """Verify any text, without Slack and Redis; --judge asks a model too. Exit code 0: it passes; 1: it does not."""
     from verification.types import Draft
 
-    if dialect not in {"mrkdwn", "markdown"}:
-        raise WrongUse(why=f"--dialect must be 'mrkdwn' or 'markdown', not '{dialect}'.")
-    draft = Draft(text="", question=question, dialect=cast("Dialect", dialect), repair=not no_repair)
+    draft = Draft(text="", question=question, dialect=dialect, repair=not no_repair)
     if jsonl:
         if file != "-" or question or sources:
             message = (

@@ -83,7 +83,7 @@ def test_h3_those_of_a_local_workspace_are_its_own(terminal: Terminal, redis_url
     assert "No dead letters." in terminal.orion("dead-letters", "--local", "8765", "drop", "--all").out
 
 
-@pytest.mark.parametrize("arguments", [["retry"], ["drop", "1-1", "--all"], ["burn", "1-1"]], ids=" ".join)
+@pytest.mark.parametrize("arguments", [["retry"], ["drop", "1-1", "--all"]], ids=" ".join)
 def test_what_is_to_be_decided_must_be_named(arguments: list[str], terminal: Terminal) -> None:
     done = terminal.orion("dead-letters", *arguments)
     assert done.code == 2
