@@ -83,11 +83,9 @@ def retrieval(
     """
     from agent.knowledge.types import KnowledgeAwayError
     from bot.evals.retrieval import evaluate_retrieval
-    from bot.settings import load_settings
 
-    output.log_errors_only()
+    settings = output.configured(log="ERROR")
     try:
-        settings = load_settings()
         database = settings.knowledge_url.get_secret_value()
         report = evaluate_retrieval(file, database=database, semantic=settings.semantic)
     except (KnowledgeAwayError, ValueError):
@@ -109,10 +107,8 @@ def answers(
     """
     from bot.evals.answers import ask_all
     from bot.evals.report import report_page
-    from bot.settings import check_addresses, load_settings
 
-    output.log_errors_only()
-    settings = check_addresses(load_settings())
+    settings = output.configured(log="ERROR")
     if report:
         _check_writable(report, [file], "--report")
     asked = output.run(ask_all(settings, file, docs))

@@ -235,8 +235,9 @@ def bench(
     """Measure Orion's own cost, as ratios within one run."""
     from bot.evals.bench import QUICK, Sizes, bench_json, bench_table
     from bot.evals.bench import bench as run_bench
+    from observability.logging import configure
 
-    output.log_errors_only()
+    configure(json=False, debug=False, level="ERROR")
     results = run_bench(QUICK if quick else Sizes())
     if as_json:
         output.print_json(bench_json(results))

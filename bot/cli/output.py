@@ -74,13 +74,6 @@ def log_at(level: str, settings: Settings) -> None:
     configure(json=not sys.stderr.isatty(), debug=settings.debug, level=level, secrets=settings.secrets)
 
 
-def log_errors_only() -> None:
-    """Beside a report only what is wrong is worth a line."""
-    from observability.logging import configure
-
-    configure(json=False, debug=False, level="ERROR")
-
-
 def print_text(text: str) -> None:
     """A text as it is: neither wrapped nor coloured, and never a command to the terminal."""
     _write(printable(text) + "\n")
