@@ -7,7 +7,6 @@ import base64
 import hashlib
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -15,7 +14,7 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
-from agent.model.protocol import DecideContext, Decision, Generated, Model, WriteContext, WriteStream
+from agent.model.protocol import DecideContext, Decision, Model
 from agent.texts.catalogue import SUGGESTED_PROMPTS
 from bot.app import open_orion
 from bot.cli.local import LocalOrion, settings_for
@@ -46,25 +45,17 @@ _TAKEN_OVER: Final = "The answer has been taken up again. Nothing is lost, nothi
 _ENDING: Final = "Orion finishes what it is answering, in {seconds:.0f} s at most. Ctrl-C again ends it now."
 
 
-@dataclass(slots=True, kw_only=True)
 class FaultyModel:
     """Another model, ``seconds`` later at each decision; ``kill`` loses the next turn, as with its worker."""
 
-    model: Model
-    tell: Callable[[str], None]
-    seconds: float = 0.0
-    kill: Callable[[], None] | None = None
-    killed: str = ""  # the message whose turn was lost
-
-    @property
-    def name(self) -> str:
-        """The other model's name."""
-        return self.model.name
-
-    @property
-    def quotes_only(self) -> bool:
-        """As the other model."""
-        return self.model.quotes_only
+    def __init__(self, model: Model, tell: Callable[[str], None]) -> None:
+        self.model, self.tell = model, tell
+        # All but the decisions is as the other model has it.
+        self.name, self.quotes_only = model.name, model.quotes_only
+        self.write, self.generate = model.write, model.generate
+        self.seconds = 0.0
+        self.kill: Callable[[], None] | None = None
+        self.killed = ""  # the message whose turn was lost
 
     async def decide(self, context: DecideContext) -> Decision:
         """One action, later. Raises ``ModelError``."""
@@ -80,14 +71,6 @@ class FaultyModel:
             asyncio.get_running_loop().call_later(_TOLD_S, self.tell, "")
         return await self.model.decide(context)
 
-    def write(self, context: WriteContext) -> WriteStream:
-        """Phase two of the other model."""
-        return self.model.write(context)
-
-    async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> Generated:
-        """Plain text of the other model. Raises ``ModelError``."""
-        return await self.model.generate(prompt, max_tokens=max_tokens, temperature=temperature)
-
 
 async def live(
     settings: Settings, workspace: LocalWorkspace, inside: LocalOrion, folders: Sequence[Path], stopping: Stopping
@@ -99,7 +82,7 @@ async def live(
     faulty: list[FaultyModel] = []
 
     def model_over(model: Model) -> Model:
-        faulty.append(FaultyModel(model=model, tell=workspace.workspace.tell))
+        faulty.append(FaultyModel(model, workspace.workspace.tell))
         return faulty[0]
 
     opened = open_orion(
