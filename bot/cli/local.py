@@ -21,7 +21,6 @@ from pydantic import SecretStr
 from bot.cli.output import print_text
 from bot.cli.signals import heeding_signals
 from bot.errors import WrongUse
-from bot.local.documents import DocsFolder
 from bot.local.server import LocalWorkspace
 from bot.settings import Settings, require_folders
 
@@ -67,7 +66,7 @@ async def local(settings: Settings, *, port: int | None, docs: Sequence[Path] | 
     with heeding_signals() as stopping:
         async with AsyncExitStack() as stack:
             inside = LocalOrion()
-            workspace = LocalWorkspace(DocsFolder(roots=folders), inside.record, examples=examples, kept=settings.home)
+            workspace = LocalWorkspace(docs=folders, turn_record=inside.record, examples=examples, kept=settings.home)
             workspace.routes = [web.get(path, inside.page) for path in OWN_PAGES]
             stack.push_async_callback(workspace.stop)
             await _start(workspace, port)
@@ -85,7 +84,7 @@ async def _second(stack: AsyncExitStack, first: LocalWorkspace) -> None:
     """Another workspace of the same Slack, on the next port; a visitor may install Orion there."""
     setup = first.workspace.setup
     second = LocalWorkspace(
-        setup.docs, setup.turn_record, examples=setup.examples, kept=setup.kept,
+        docs=setup.docs, turn_record=setup.turn_record, examples=setup.examples, kept=setup.kept,
         beside=first, team="T0SECOND", name="Second workspace",
     )  # fmt: skip
     stack.push_async_callback(second.stop)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from string import Template
 from typing import Final
@@ -52,39 +51,33 @@ _HEADING: Final = re.compile(r'<(h[1-6])(?: id="([^"]*)")?>(.*?)</\1>', re.DOTAL
 _TAG: Final = re.compile(r"<[^>]*>")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DocsFolder:
-    """Folders (or single files) with documents; a path is looked for in each, in order."""
-
-    roots: tuple[Path, ...]
-
-    def find(self, path: str) -> Path | None:
-        """The file at this path inside one of the roots, symbolic links resolved; nothing outside them."""
-        hidden = any(part.startswith(".") for part in Path(path).parts)
-        for candidate, root in self._candidates(path):
-            real = candidate.resolve()  # first: a link inside a folder must not lead out of it
-            if real.is_relative_to(root) and real.is_file() and not hidden:
-                return real
-        return None
-
-    def _candidates(self, path: str) -> Iterator[tuple[Path, Path]]:
-        roots = [root.expanduser().resolve() for root in self.roots]
-        for root in roots:
-            if root.is_file() and root.name == path:
-                yield root, root
-            elif root.is_dir():
-                yield root / path, root
-        # A path that two folders share is told apart by the second folder's name in front.
-        first, _, rest = path.partition("/")
-        for root in roots:
-            if root.name == first and rest:
-                yield root / rest, root
+def find_document(roots: Sequence[Path], path: str) -> Path | None:
+    """The file at this path inside the first of the folders that has it (or a root itself); nothing outside them."""
+    hidden = any(part.startswith(".") for part in Path(path).parts)
+    for candidate, root in _candidates([root.expanduser().resolve() for root in roots], path):
+        real = candidate.resolve()  # first: a link inside a folder must not lead out of it
+        if real.is_relative_to(root) and real.is_file() and not hidden:
+            return real
+    return None
 
 
-async def show_document(docs: DocsFolder | None, request: web.Request) -> web.StreamResponse:
+def _candidates(roots: Sequence[Path], path: str) -> Iterator[tuple[Path, Path]]:
+    for root in roots:
+        if root.is_file() and root.name == path:
+            yield root, root
+        elif root.is_dir():
+            yield root / path, root
+    # A path that two folders share is told apart by the second folder's name in front.
+    first, _, rest = path.partition("/")
+    for root in roots:
+        if root.name == first and rest:
+            yield root / rest, root
+
+
+async def show_document(roots: Sequence[Path], request: web.Request) -> web.StreamResponse:
     """Serves one document: as a page, as it is (PDF), or as a download."""
     path = request.match_info["path"]
-    file = docs.find(path) if docs else None
+    file = find_document(roots, path)
     if file is None:
         return simple_page("Not found", "", "<p>There is no such document.</p>", status=404)
     suffix = file.suffix.lower()

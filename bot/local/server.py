@@ -19,12 +19,12 @@ from bot.local.api.chat import answer_response_url
 from bot.local.api.router import WebApi
 from bot.local.consent import AUTHORIZE_PATH, Consent
 from bot.local.documents import POLICY as PAGE_POLICY
-from bot.local.documents import DocsFolder, show_document
+from bot.local.documents import show_document
 from bot.local.kept import load, save
-from bot.local.model.roster import Json, Roster
+from bot.local.model.roster import Json
 from bot.local.page.api import LONGEST_BODY, Handler, Page
 from bot.local.page.people import People
-from bot.local.workspace import Setup, TurnRecord, Workspace
+from bot.local.workspace import Setup, Workspace
 
 STATIC: Final = Path(__file__).parent / "static"
 POLICY: Final = f"{PAGE_POLICY}; connect-src 'self' ws:"
@@ -38,18 +38,9 @@ _STATIC_TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "i
 class LocalWorkspace(People):
     """One workspace with its server. Person-side methods come from ``People``."""
 
-    def __init__(
-        self,
-        docs: DocsFolder | None = None,
-        turn_record: TurnRecord | None = None,
-        *,
-        roster: Roster | None = None,
-        beside: LocalWorkspace | None = None,
-        **further: Any,
-    ) -> None:
-        """``further`` are other fields of ``Setup``; one ``beside`` another is of the same Slack, with the same app."""
-        setup = Setup(docs=docs, turn_record=turn_record, **further)
-        super().__init__(Workspace(setup, roster, beside.workspace if beside else None))
+    def __init__(self, *, beside: LocalWorkspace | None = None, **setup: Any) -> None:
+        """``setup`` are fields of ``Setup``; one ``beside`` another is of the same Slack, with the same app."""
+        super().__init__(Workspace(Setup(**setup), beside.workspace if beside else None))
         self.app_token, self.signing_secret = self.workspace.app_token, self.workspace.signing_secret
         self.faults, self.http = self.workspace.faults, self.workspace.http
         self.calls = self.workspace.calls

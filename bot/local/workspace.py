@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from bot.local.documents import DocsFolder
 from bot.local.events import payloads as events
 from bot.local.events.dispatch import Deliveries
 from bot.local.events.http import HttpEvents
@@ -44,9 +43,10 @@ class Setup:
     new messages, in unix seconds. ``kept`` is the folder where the conversations outlive a restart.
     """
 
-    docs: DocsFolder | None = None
+    docs: Sequence[Path] = ()  # folders, or single files, whose documents can be opened
     turn_record: TurnRecord | None = None
     examples: Sequence[str] = ()
+    roster: Roster = field(default_factory=seeded)
     strictness: Strictness = field(default_factory=Strictness)
     subscriptions: frozenset[str] = events.SUBSCRIBED
     scopes: tuple[str, ...] = SCOPES
@@ -79,14 +79,14 @@ class StoredFile:
 class Workspace:
     """All state of one local workspace."""
 
-    def __init__(self, setup: Setup, roster: Roster | None = None, beside: Workspace | None = None) -> None:
+    def __init__(self, setup: Setup, beside: Workspace | None = None) -> None:
         """One ``beside`` another may install the same app: events then go over the same connections."""
         self.all: list[Workspace] = beside.all if beside else []  # every workspace of this Slack, the first one first
         self.all.append(self)
         self.installed = beside is None
         self.install_url = ""  # where a visitor lets the app into another workspace; empty where it cannot be
         self.setup = setup
-        self.roster = roster or seeded()
+        self.roster = setup.roster
         self.log = MessageLog(setup.clock)
         self.feed = Feed()
         self.faults = Faults()

@@ -15,7 +15,6 @@ import aiohttp
 
 from agent.model.prompts import NOT_FOUND
 from bot.cli.local import HANDBOOK
-from bot.local.documents import DocsFolder
 from bot.local.model.limits import LENIENT
 from bot.local.model.roster import VISITOR
 from bot.local.server import LocalWorkspace
@@ -31,7 +30,7 @@ STOPS_WITHIN_S = 10
 
 @asynccontextmanager
 async def workspace() -> AsyncIterator[LocalWorkspace]:
-    opened = LocalWorkspace(DocsFolder(roots=(HANDBOOK,)), strictness=LENIENT)
+    opened = LocalWorkspace(docs=(HANDBOOK,), strictness=LENIENT)
     await opened.start()
     try:
         yield opened

@@ -22,7 +22,6 @@ from bot.app import Orion, open_orion
 from bot.cli.local import HANDBOOK, LocalOrion, settings_for
 from bot.cli.main import main
 from bot.documents.open import corpus_of
-from bot.local.documents import DocsFolder
 from bot.local.model.limits import LENIENT, Strictness
 from bot.local.model.roster import BOT_USER, VISITOR
 from bot.local.server import LocalWorkspace
@@ -107,7 +106,7 @@ async def running(
     """
     async with AsyncExitStack() as stack:
         inhabitant = LocalOrion()
-        workspace = inhabited or LocalWorkspace(DocsFolder(roots=(docs,)), inhabitant.record, strictness=strictness)
+        workspace = inhabited or LocalWorkspace(docs=(docs,), turn_record=inhabitant.record, strictness=strictness)
         if inhabited is None:
             await workspace.start()
             stack.push_async_callback(workspace.stop)

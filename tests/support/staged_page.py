@@ -10,7 +10,6 @@ from pathlib import Path
 
 from playwright.async_api import Browser, Page
 
-from bot.local.documents import DocsFolder
 from bot.local.model.limits import LENIENT
 from bot.local.model.roster import Json
 from bot.local.server import LocalWorkspace
@@ -77,9 +76,11 @@ async def staged(
     scheme: str = "light",
     touch: bool = False,
 ) -> AsyncIterator[Stage]:
-    folder = DocsFolder(roots=(docs,)) if docs else None
     workspace = LocalWorkspace(
-        folder, record_of, examples=["How long does it take?", "Who decides?"], strictness=LENIENT
+        docs=(docs,) if docs else (),
+        turn_record=record_of,
+        examples=["How long does it take?", "Who decides?"],
+        strictness=LENIENT,
     )
     async with running(workspace), echoing(workspace) as echo:
         dark = scheme == "dark"

@@ -14,7 +14,6 @@ from typing import Any
 from pydantic import SecretStr
 
 from bot.cli.local import HANDBOOK, settings_for
-from bot.local.documents import DocsFolder
 from bot.local.model.limits import Strictness
 from bot.local.model.roster import VISITOR
 from bot.local.server import LocalWorkspace
@@ -102,7 +101,7 @@ async def scene(
 ) -> AsyncIterator[Scene]:
     """An empty workspace over this Redis."""
     async with AsyncExitStack() as stack:
-        workspace = LocalWorkspace(DocsFolder(roots=(HANDBOOK,)), strictness=SLACK)
+        workspace = LocalWorkspace(docs=(HANDBOOK,), strictness=SLACK)
         await workspace.start()
         stack.push_async_callback(workspace.stop)
         settings = settings_in(folder / "home", redis_url, streams=streams, **server(model))

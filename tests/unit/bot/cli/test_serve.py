@@ -29,7 +29,6 @@ from bot.cli import serve as serving
 from bot.cli.local import HANDBOOK, LocalOrion, local, settings_for
 from bot.cli.signals import EndedAtOnce
 from bot.errors import WrongUse
-from bot.local.documents import DocsFolder
 from bot.local.model.limits import LENIENT
 from bot.local.model.roster import VISITOR
 from bot.local.server import LocalWorkspace
@@ -54,7 +53,7 @@ GOOD = "<answer>Each API key may make 600 requests a minute [1].</answer>"
 
 @pytest.fixture
 async def workspace() -> AsyncIterator[LocalWorkspace]:
-    opened = LocalWorkspace(DocsFolder(roots=(HANDBOOK,)), strictness=LENIENT)
+    opened = LocalWorkspace(docs=(HANDBOOK,), strictness=LENIENT)
     await opened.start()
     try:
         yield opened

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.knowledge.readers.chunking import chunk_document
-from bot.local.documents import DocsFolder, document_html, safe_html
+from bot.local.documents import document_html, find_document, safe_html
 from bot.local.server import LocalWorkspace
 from tests.support.documents import read_document
 from tests.support.local_echo import running
@@ -36,7 +36,7 @@ class Ids(HTMLParser):
         self.links += [value or "" for name, value in attrs if name == "href"]
 
 
-def folder(tmp_path: Path) -> DocsFolder:
+def folders(tmp_path: Path) -> tuple[Path, ...]:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     (tmp_path / "a" / "one.md").write_text(
@@ -54,20 +54,20 @@ def folder(tmp_path: Path) -> DocsFolder:
     (tmp_path / "b" / ".hidden.md").write_text("secret")
     (tmp_path / "secret.md").write_text("outside")
     (tmp_path / "b" / "leak.md").symlink_to(tmp_path / "secret.md")
-    return DocsFolder(roots=(tmp_path / "a", tmp_path / "b", tmp_path / "secret.md"))
+    return (tmp_path / "a", tmp_path / "b", tmp_path / "secret.md")
 
 
 def test_i4_only_files_inside_the_folders_are_found(tmp_path: Path) -> None:
-    docs = folder(tmp_path)
-    assert docs.find("one.md") == tmp_path / "a" / "one.md"
-    assert docs.find("b/one.md") == tmp_path / "b" / "one.md"
-    assert docs.find("secret.md") == tmp_path / "secret.md"
+    docs = folders(tmp_path)
+    assert find_document(docs, "one.md") == tmp_path / "a" / "one.md"
+    assert find_document(docs, "b/one.md") == tmp_path / "b" / "one.md"
+    assert find_document(docs, "secret.md") == tmp_path / "secret.md"
     for path in ("../secret.md", "leak.md", ".hidden.md", "missing.md", "", "a", str(tmp_path / "b" / "one.md") + "x"):
-        assert docs.find(path) is None
+        assert find_document(docs, path) is None
 
 
 async def test_h1_documents_open_as_readable_pages(tmp_path: Path) -> None:
-    async with running(LocalWorkspace(folder(tmp_path))) as workspace, aiohttp.ClientSession() as session:
+    async with running(LocalWorkspace(docs=folders(tmp_path))) as workspace, aiohttp.ClientSession() as session:
         pages: dict[str, tuple[int, str, str]] = {}
         for path in (
             "one.md",
