@@ -100,7 +100,7 @@ bench-peers: .venv/.dev
 	  bench/peers/.venv-agno/bin/pip install -q 'agno[slack,os,openai]==3.1.10' aiohttp; }
 	@test -d bench/peers/node_modules || ! command -v npm >/dev/null || npm install --silent --no-save --no-package-lock \
 	  --prefix bench/peers chat@4.41.1 @chat-adapter/slack@4.41.1 @chat-adapter/state-memory@4.41.0
-	@$(PY) -m bench.peers.compare $(ARGS)
+	@$(PY) -m bench.peers.compare
 
 # Needs uv. Hashes yes, addresses no: the files name no registry.
 LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-annotate --quiet

@@ -5,7 +5,6 @@ Each peer runs from its own registry's package: Agno in `.venv-agno` beside this
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import shutil
 import sys
@@ -17,9 +16,12 @@ from typing import Final
 from bot.evals.bench_bots import HERE, InstantModel, RunningBot, orion, started
 
 EVENTS: Final = {"agno": "/slack/events"}  # peers that take events over HTTP, and where
+ROUNDS: Final = 5
+ALONE: Final = 20  # questions to each bot in every round, one after the other
+BURST: Final = 200  # and at once
 
 
-async def main(rounds: int, alone: int, burst: int) -> None:
+async def main() -> None:
     """Ask every bot in turns and print the table."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="orion-peers-")))
@@ -32,9 +34,9 @@ async def main(rounds: int, alone: int, burst: int) -> None:
             bots[name] = await stack.enter_async_context(
                 started(command, environment, place, events=EVENTS.get(name, ""))
             )
-        for _ in range(rounds):
+        for _ in range(ROUNDS):
             for bot in bots.values():
-                await bot.round(alone, burst)
+                await bot.round(ALONE, BURST)
         show(bots)
 
 
@@ -61,9 +63,4 @@ def show(bots: dict[str, RunningBot]) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--alone", type=int, default=20)
-    parser.add_argument("--burst", type=int, default=200)
-    asked = parser.parse_args()
-    asyncio.run(main(asked.rounds, asked.alone, asked.burst))
+    asyncio.run(main())
