@@ -32,7 +32,6 @@ POLICY: Final = f"{PAGE_POLICY}; connect-src 'self' ws:"
 _KEEP_S: Final = 3.0
 _FOR_APPS: Final = ("/api/", "/link/", "/actions/", "/files-pri/")
 """Paths for apps: a token, a ticket or a secret key guards them, and apps may use any name of this machine."""
-_STATIC_TYPES: Final = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
 class LocalWorkspace(People):
@@ -133,7 +132,7 @@ class LocalWorkspace(People):
                 web.get("/files-pri/{file}/{name}", self._download),
                 web.get("/docs/{path:.+}", partial(show_document, self.workspace.setup.docs)),
                 web.get(AUTHORIZE_PATH, self.consent.ask),
-                web.get("/static/{name}", _static),
+                web.get(r"/static/{name:\w+\.(?:css|js|svg)}", _static),
                 web.get("/", _index),
                 web.get("/archives/{channel}/{message}", _index),
                 *Page(self).routes(),
@@ -171,18 +170,13 @@ def _from_own_page(request: web.Request) -> bool:
     return request.headers.get("Sec-Fetch-Site") != "cross-site" and request.headers.get("Origin", own) == own
 
 
-async def _index(request: web.Request) -> web.Response:  # noqa: ARG001 - a route's signature
-    return _file(STATIC / "index.html", "text/html", {"Content-Security-Policy": POLICY, "Cache-Control": "no-store"})
+async def _index(request: web.Request) -> web.FileResponse:  # noqa: ARG001 - a route's signature
+    return _file("index.html", {"Content-Security-Policy": POLICY, "Cache-Control": "no-store"})
 
 
-async def _static(request: web.Request) -> web.Response:
-    file = STATIC / Path(request.match_info["name"]).name
-    kind = _STATIC_TYPES.get(file.suffix)
-    if kind is None or not file.is_file():
-        raise web.HTTPNotFound
-    return _file(file, kind, {"Cache-Control": "no-cache"})
+async def _static(request: web.Request) -> web.FileResponse:
+    return _file(request.match_info["name"], {"Cache-Control": "no-cache"})
 
 
-def _file(file: Path, kind: str, headers: dict[str, str]) -> web.Response:
-    headers["X-Content-Type-Options"] = "nosniff"
-    return web.Response(body=file.read_bytes(), content_type=kind, charset="utf-8", headers=headers)
+def _file(name: str, headers: dict[str, str]) -> web.FileResponse:
+    return web.FileResponse(STATIC / name, headers={**headers, "X-Content-Type-Options": "nosniff"})
