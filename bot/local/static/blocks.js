@@ -1,10 +1,7 @@
 // Block Kit as DOM. Every html field was made safe by the server.
 import { el, thumb, toast } from "./dom.js";
 
-function rich(html, tag = "div") {
-  const node = el(tag, { class: "rich", html });
-  return node;
-}
+const rich = (html, tag = "div") => el(tag, { class: "rich", html });
 
 async function press(node, run) {
   if (node.getAttribute("aria-busy") === "true") return;

@@ -98,7 +98,6 @@ export class Composer {
   }
 
   changed() {
-    this.button.disabled = !(this.input.value.trim() || this.files.length);
     this.fit();
     this.suggest();
   }
