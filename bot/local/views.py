@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from bot.local.events.payloads import identifier, with_block_ids
-from bot.local.model.block_limits import ID_TEXT, Faults, block_faults, too_long
 from bot.local.model.errors import ApiError, invalid
 from bot.local.model.feed import Feed
-from bot.local.model.limits import VIEW_BLOCKS
+from bot.local.model.limits import ID_TEXT, VIEW_BLOCKS, Faults, block_faults, too_long
 from bot.local.model.roster import APP_ID, BOT_ID, TEAM_ID, Json
 
 TITLE_TEXT: Final = 24

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bot.delivery.answer_key import AnswerKey, Mark
 from bot.delivery.blocks import MOST_CHARACTERS, Post, clipped, context, render
 from bot.delivery.links import age, link, source_line
-from bot.local.model.block_limits import block_faults, text_length
+from bot.local.model.limits import block_faults, text_length
 from verification.markup.chunks import messages
 from verification.types import Answer, Source
 

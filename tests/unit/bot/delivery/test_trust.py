@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agent.texts.catalogue import LANGUAGES, say
 from bot.delivery.trust import trust_modal
-from bot.local.model.block_limits import block_faults
+from bot.local.model.limits import block_faults
 
 TODAY = date(2026, 11, 21)
 PASSAGE = "Each API key may make 600 requests a minute."

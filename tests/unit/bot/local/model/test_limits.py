@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.local.model.block_limits import block_faults, text_length
 from bot.local.model.errors import ApiError
-from bot.local.model.limits import LENIENT, RateLimiter, Strictness, check_blocks
+from bot.local.model.limits import LENIENT, RateLimiter, Strictness, block_faults, check_blocks, text_length
 
 PLAIN = {"type": "plain_text", "text": "x"}
 
