@@ -25,7 +25,6 @@ if TYPE_CHECKING:  # what only annotations name is not worth the time to import 
     from bot.settings import Settings
 
 Result = TypeVar("Result")
-SERVED = "orion"
 FOUND_NONE = "No document lies there: Orion reads Markdown, HTML, PDF, Word, text and code. Name another folder."
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130  # 128 and the number of SIGINT, as shells report it
@@ -43,7 +42,7 @@ JudgeOption = Annotated[bool, typer.Option("--judge", help="Ask the model about 
 
 def prefix_of(port: int | None) -> str:
     """What the keys begin with, of the local workspace on ``port`` or of what serves Slack."""
-    return SERVED if port is None else f"orion-local-{port}"  # trying Orion out touches nothing in use (decision 15)
+    return "orion" if port is None else f"orion-local-{port}"  # trying Orion out touches nothing in use (decision 15)
 
 
 async def local_ports(redis: Redis) -> list[int]:

@@ -38,8 +38,14 @@ BOLT: Final = "minimal Bolt bot"
 CONVERTER: Final = "slackify_markdown"
 UNTRACED: Final = "untraced"
 AIOHTTP: Final = "aiohttp, same decoder"
+_FACT: Final = "Each API key may make 600 requests a minute"
+_PAGES: Final = 8
+_PAGE_LENGTH: Final = 2000
+_FACT_LENGTH: Final = 110  # characters of one fact with its mark and its citation, about
 # The names of the figures, and the words of the texts that are verified.
 _DATA: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
+Read = Callable[[str], Awaitable[None]]
 
 
 class Sizes(NamedTuple):
@@ -146,12 +152,6 @@ def bench_table(rows: Sequence[Row]) -> Table:
     return table
 
 
-_FACT: Final = "Each API key may make 600 requests a minute"
-
-
-Read = Callable[[str], Awaitable[None]]
-
-
 class FoundTool:
     """A search that finds one source at once."""
 
@@ -208,11 +208,6 @@ async def _raw(url: str) -> None:
     async with aiohttp.ClientSession() as http, http.post(f"{url}/chat/completions", json={"stream": True}) as reply:
         async for chunk in reply.content.iter_any():
             reader.feed(chunk)
-
-
-_PAGES: Final = 8
-_PAGE_LENGTH: Final = 2000
-_FACT_LENGTH: Final = 110  # characters of one fact with its mark and its citation, about
 
 
 def turn(number: int, *, length: int = 2000, reworded: bool = False) -> Draft:

@@ -78,7 +78,7 @@ async def _strike(workspace: Workspace, fault: Fault, request: web.Request) -> N
     if fault.kind in {"delay", "hold"}:
         await request.read()  # a slow server has the whole request: it does what is asked, its caller dead or not
     if fault.kind in {"hang", "hold"}:
-        await workspace.faults.hanging()
+        await workspace.faults.released.wait()
     await asyncio.sleep(fault.seconds)
 
 

@@ -42,7 +42,7 @@ class Faults:
     """The faults still to strike, by Web API method, and those of the event stream."""
 
     _by_method: dict[str, deque[Fault]] = field(default_factory=dict)
-    _released: asyncio.Event = field(default_factory=asyncio.Event)
+    released: asyncio.Event = field(default_factory=asyncio.Event)  # what hanging and held calls wait for
     drop_events: int = 0  # how many of the next events are lost before they are first sent (Slack then re-sends them)
     duplicate_events: int = 0  # how many of the next events are sent twice with the same event id
     missing: set[str] = field(default_factory=set)  # methods that an older or another server lacks
@@ -76,12 +76,8 @@ class Faults:
 
     def release(self) -> None:
         """Lets every hanging or held call go on."""
-        self._released.set()
-        self._released = asyncio.Event()
-
-    async def hanging(self) -> None:
-        """Waits for ``release``."""
-        await self._released.wait()
+        self.released.set()
+        self.released = asyncio.Event()
 
     def clear(self) -> None:
         """Nothing goes wrong any more; hanging calls go on."""
