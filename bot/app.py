@@ -277,7 +277,7 @@ class _TeamBots:
         )  # fmt: skip
         services = GateServices(
             access=self.access, stores=stores, people=people, delivery=delivery, records=self.observers.records,
-            handoff=self.settings.handoff, calls=calls, workspace=workspace,
+            handoff=self.settings.handoff, calls=calls,
         )  # fmt: skip
         flow = Flow(services, answering)
         return TeamBot(

@@ -35,6 +35,7 @@ _CANNOT_UPDATE: Final = _GONE | {"edit_window_closed", "cant_update_message", "m
 _LONGEST_UPDATE: Final = 3_900  # chat.update takes 4,000 characters of text, chat.postMessage ten times as many
 _CUT_TOKEN: Final = re.compile(r"(?:<[^<>]*|&\w{0,4})$")
 _GREETED_LATER: Final = 3
+# A preview would ask for an address that a document chose, without a click (I2).
 _QUIET: Final = {"unfurl_links": False, "unfurl_media": False}
 _log = structlog.get_logger()
 
@@ -124,8 +125,19 @@ class Delivery:
         """Posts one of Orion's own messages (help, muted, stopped), once for this question."""
         return await self.answer(place, own_words(text), AnswerKey(question_ts=question_ts, lease_check=lease_check))
 
-    async def notify(self, place: ThreadKey, text: str, about: str, lease_check: LeaseCheck = no_lease) -> None:
-        """Posts something of Orion's own that is no answer, once for what it is ``about``: the answer comes later."""
+    async def notify(
+        self,
+        place: ThreadKey,
+        text: str,
+        about: str,
+        lease_check: LeaseCheck = no_lease,
+        *,
+        blocks: Sequence[Block] = (),
+    ) -> None:
+        """Posts something of Orion's own that is no answer, once for what it is ``about``.
+
+        That begins with the ts of the message it is posted for: nothing about it can stand here from before.
+        """
 
         async def look() -> Reply | None:
             return {} if await self.reader.noted(place, about) else None
@@ -133,7 +145,7 @@ class Delivery:
         if await look() is None:
             metadata = {"event_type": NOTICE_EVENT, "event_payload": {"about": about}}
             key = AnswerKey(question_ts=about.partition(":")[0], lease_check=lease_check)
-            await self._post(place, {"text": text, "metadata": metadata}, key, look)
+            await self._post(place, {"text": text, "blocks": list(blocks), "metadata": metadata}, key, look)
 
     async def withdraw(
         self, place: ThreadKey, question_ts: str, lease_check: LeaseCheck = no_lease, *, posted: Sequence[str] = ()

@@ -14,8 +14,8 @@ from agent.turn.plan_view import cut
 from bot.delivery.blocks import Block, clipped, context, plain_text, section, short_id
 from bot.delivery.links import escape, source_line
 from bot.slack.payload import objects, string
+from bot.stores.turn_records import sources_of
 from verification.markup.mrkdwn import plain
-from verification.types import Source
 
 _MOST_CLAIMS: Final = 30
 _MOST_LEFT_OUT: Final = 8
@@ -52,8 +52,7 @@ def trust_modal(record: Mapping[str, Any] | None, today: date, language: str | N
 
 
 def _told(record: Mapping[str, Any], today: date, language: str | None) -> list[Block]:
-    sources = [_source(source) for source in objects(record, "sources")]
-    lines = {source.id: source_line(source, today, language) for source in sources}
+    lines = {source.id: source_line(source, today, language) for source in sources_of(record)}
     claims = objects(record, "claims")[:_MOST_CLAIMS]
     blocks = [section(_headline(record, claims, language))]
     for checked, group in groupby(claims, lambda claim: _checked(claim, lines, language)):
@@ -168,13 +167,3 @@ def _origin(record: Mapping[str, Any], language: str | None) -> Iterable[Block]:
         lines.append(f"{say('trust_id', language)}: {escape(short_id(turn))}")
     if lines:
         yield context([" · ".join(lines)])
-
-
-def _source(source: Mapping[str, Any]) -> Source:
-    number = source.get("id")
-    return Source(
-        id=number if isinstance(number, int) else 0,
-        title=string(source, "title"),
-        url=string(source, "url"),
-        updated_at=string(source, "updated_at"),
-    )

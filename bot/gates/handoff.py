@@ -7,29 +7,25 @@ it. The user group's mention is made here, of the configured id, and is the only
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final
 
 import structlog
 
 from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
-from bot.delivery.blocks import HAND_OFF_ACTION, Block, clipped, context, section
-from bot.delivery.delivery import today_utc
+from bot.delivery.blocks import HAND_OFF_ACTION, Block, button, clipped, context, section
 from bot.delivery.links import escape, link, source_line
 from bot.gates.services import GateServices
 from bot.queue.queue import OK, Ending, later
-from bot.slack.history import HAND_OFF_EVENT, is_direct
 from bot.slack.message import Incoming
 from bot.slack.payload import mapping, objects, string
-from bot.slack.web_api import DeliveryFailed, Reply, SlackCalls
-from bot.turn.duplicates import leave_check
+from bot.slack.web_api import DeliveryFailed, SlackCalls
+from bot.stores.turn_records import sources_of
 from bot.turn.job import Job
 from verification.text.language import detect
-from verification.types import Source
 
 log = structlog.get_logger()
 
@@ -63,11 +59,6 @@ class HumanRequest:
     def group(self) -> bool:
         """Whether a user group is asked, in the thread itself."""
         return self.at.handoff.startswith("S")
-
-    @property
-    def since(self) -> str:
-        """A ts before which nobody can have been asked."""
-        return f"{self.job.claimed.enqueued_at - 60:.6f}"
 
     @property
     def language(self) -> str | None:
@@ -105,8 +96,9 @@ async def _hand_off(request: HumanRequest) -> None:
     name = f"handed:{incoming.text}"
     place = await _place(request)
     if await at.stores.mailbox.marked(job.claimed.thread, name) is None:
-        reply = await _find(request, place) or await _post(request, place)
-        await at.stores.mailbox.mark(job.claimed, name, string(reply, "ts") or "asked", ttl_s=KEPT_S)
+        blocks, text = await _content(request, place)
+        await at.delivery.notify(place, text, f"{incoming.ts}:{name}", job.lease.require, blocks=blocks)
+        await at.stores.mailbox.mark(job.claimed, name, "asked", ttl_s=KEPT_S)
         log.info("handed_off", answered_turn=incoming.text)
     with suppress(DeliveryFailed):  # people were asked: a button that cannot be changed is no reason to say no
         await _change_button(request)
@@ -133,43 +125,6 @@ def _called(request: HumanRequest, place: ThreadKey) -> str:
     return f"<!subteam^{request.at.handoff}>" if request.group else f"<#{place.channel}>"
 
 
-async def _messages(request: HumanRequest, place: ThreadKey, **bounds: Any) -> Sequence[Mapping[str, Any]]:
-    method, more = (
-        ("conversations.history", {}) if is_direct(place) else ("conversations.replies", {"ts": place.thread_ts})
-    )
-    params = {"channel": place.channel, "include_all_metadata": "true", **more, **bounds}
-    return objects(await request.at.calls.read(method, **params), "messages")
-
-
-async def _find(request: HumanRequest, place: ThreadKey) -> Reply | None:
-    """What an earlier try, or one without a reply, posted already."""
-    own = await request.at.workspace.own()
-    wanted = HAND_OFF_EVENT, request.incoming.text
-    for message in await _messages(request, place, oldest=request.since, limit=_PAGE):
-        ours = string(message, "user") == own.user or bool(own.bot and string(message, "bot_id") == own.bot)
-        metadata = mapping(message, "metadata")
-        if ours and (string(metadata, "event_type"), string(metadata, "event_payload", "turn_id")) == wanted:
-            return message
-    return None
-
-
-async def _post(request: HumanRequest, place: ThreadKey) -> Reply:
-    blocks, text = await _content(request, place)
-    metadata = {"event_type": HAND_OFF_EVENT, "event_payload": {"turn_id": request.incoming.text}}
-    # A preview would ask for an address that a document chose, without a click (I2).
-    quiet = {"unfurl_links": False, "unfurl_media": False}
-    body: dict[str, Any] = {"channel": place.channel, "text": text, "blocks": blocks, "metadata": metadata, **quiet}
-    if not is_direct(place):
-        body["thread_ts"] = place.thread_ts
-    return await request.at.calls.write(
-        "chat.postMessage",
-        body,
-        lease_check=request.job.lease.require,
-        look=lambda: _find(request, place),
-        maybe_posted=partial(leave_check, request.at.stores.mailbox, place, request.since),
-    )
-
-
 async def _content(request: HumanRequest, place: ThreadKey) -> tuple[list[Block], str]:
     """Who asks, what, where, and what was found: each escaped, so that nothing in it calls anybody."""
     incoming, language = request.incoming, request.language
@@ -180,7 +135,8 @@ async def _content(request: HumanRequest, place: ThreadKey) -> tuple[list[Block]
     blocks = [section(head)]
     if asked:
         blocks.append(section(asked))
-    if near := _sources(request):
+    today = request.at.delivery.today()
+    if near := [source_line(source, today, language) for source in sources_of(request.record)]:
         blocks.append(context([say("nearest", language), *near], language))
     if place.channel != incoming.thread.channel:
         calls, channel = request.at.calls, incoming.thread.channel
@@ -192,9 +148,7 @@ async def _content(request: HumanRequest, place: ThreadKey) -> tuple[list[Block]
 async def _change_button(request: HumanRequest) -> None:
     """The answer as it stands, its button saying that people were asked."""
     incoming, calls = request.incoming, request.at.calls
-    bounds = {"oldest": incoming.ts, "latest": incoming.ts, "inclusive": "true"}
-    messages = await _messages(request, incoming.thread, **bounds)
-    answer = next((m for m in messages if string(m, "ts") == incoming.ts), {})
+    answer, _ = await request.at.delivery.reader.message(incoming.thread, incoming.ts)
     blocks = [_asked(block, say("human_asked", request.language)) for block in objects(answer, "blocks")]
     if blocks and blocks != list(objects(answer, "blocks")):
         kept = {"text": string(answer, "text"), "metadata": dict(mapping(answer, "metadata"))}
@@ -236,18 +190,9 @@ async def reach(calls: SlackCalls, handoff: str) -> tuple[str, str] | None:
     return None
 
 
-def _sources(request: HumanRequest) -> Sequence[str]:
-    found = [
-        Source(id=number, title=string(s, "title"), url=string(s, "url"), updated_at=string(s, "updated_at"))
-        for number, s in enumerate(objects(request.record, "sources"), 1)
-    ]
-    return [source_line(source, today_utc(), request.language) for source in found]
-
-
 def _asked(block: Mapping[str, Any], text: str) -> Block:
-    button = {"type": "button", "action_id": HAND_OFF_ACTION, "text": {"type": "plain_text", "text": text}}
     elements = [
-        {**button, "value": string(e, "value")} if string(e, "action_id") == HAND_OFF_ACTION else e
+        button(text, HAND_OFF_ACTION, string(e, "value")) if string(e, "action_id") == HAND_OFF_ACTION else e
         for e in objects(block, "elements")
     ]
     return {**block, "elements": elements} if elements else dict(block)

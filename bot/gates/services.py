@@ -10,7 +10,6 @@ import structlog
 from agent.texts.catalogue import say
 from bot.delivery.delivery import Delivery
 from bot.queue.queue import Ending
-from bot.slack.client import Workspace
 from bot.slack.message import Access, Incoming
 from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed, SlackCalls
@@ -36,7 +35,6 @@ class GateServices:
     records: TurnRecords
     handoff: str
     calls: SlackCalls
-    workspace: Workspace
     channels: dict[str, str] = field(default_factory=dict)
 
     async def whisper(self, incoming: Incoming, text: str) -> DeliveryFailed | None:

@@ -19,7 +19,6 @@ ANSWER_EVENT: Final = "orion_answer"
 WORKING_EVENT: Final = "orion_working"
 NOTICE_EVENT: Final = "orion_notice"
 _STEPS: Final = frozenset({"plan", "task_card"})  # the blocks that Slack makes of a stream's task chunks
-HAND_OFF_EVENT: Final = "orion_hand_off"
 _PAGE: Final = 200
 _MOST_PAGES: Final = 20
 _SPOKEN: Final = frozenset({"", "file_share", "thread_broadcast", "bot_message"})
@@ -104,7 +103,8 @@ class ThreadReader:
 
     async def message(self, place: ThreadKey, ts: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """One message as Slack has it, and the one that opened its thread; empty when it is gone."""
-        read = await self._read(place, {"oldest": ts, "latest": ts, "inclusive": True}, 1)
+        bounds = {"oldest": ts, "latest": ts, "inclusive": True, "include_all_metadata": True}
+        read = await self._read(place, bounds, 1)
         found = {string(message, "ts"): message for message in read}
         return found.get(ts, {}), found.get(place.thread_ts, {})
 
@@ -149,7 +149,7 @@ class ThreadReader:
         """Whether a notice about this stands here; ``about`` begins with the ts of the message it was posted for."""
         own, since = await self.own(), about.partition(":")[0]
         found = _as_posted(await self.since(place, since), own, since, None)
-        return any(posted.about == f"{NOTICE_EVENT}:{about}" for posted in found)
+        return any(posted.about == about for posted in found)
 
     async def _read(
         self, place: ThreadKey, bounds: Mapping[str, Any], enough: int, urgency: Urgency = "asked"
@@ -199,9 +199,8 @@ def _one_posted(message: Mapping[str, Any], question_ts: str, streamed: str | No
     kind, payload = string(metadata, "event_type"), mapping(metadata, "event_payload")
     if not metadata:  # Slack lets a stream's metadata be set only at its end
         return None if streamed is None else _growing(message, streamed)
-    if kind in {NOTICE_EVENT, HAND_OFF_EVENT}:
-        about = string(payload, "about") or string(payload, "turn_id")
-        return Posted(ts=ts, about=f"{kind}:{about}")
+    if kind == NOTICE_EVENT:
+        return Posted(ts=ts, about=string(payload, "about"))
     if kind not in {ANSWER_EVENT, WORKING_EVENT} or string(payload, "question_ts") != question_ts:
         return None
     if kind == WORKING_EVENT:

@@ -13,8 +13,9 @@ from agent.packing import compact, packed, unpacked
 from agent.thread.conversation import Question
 from agent.tools.builtin.slack_search import SLACK_SEARCH, permalinks_only
 from agent.turn.events import Done, ModelEnd, ModelStart, ToolEnd, ToolStart, TurnEvent, Verification, key_of
+from bot.slack.payload import objects, string
 from verification.evidence.verbatim import Marked, borne_out_by, without_citations
-from verification.types import Answer, Claim, Repair, Verdict, Violation
+from verification.types import Answer, Claim, Repair, Source, Verdict, Violation
 
 if TYPE_CHECKING:  # `orion ask` records a turn and has no Redis: its client takes a tenth of a second to import
     from redis.asyncio import Redis
@@ -142,6 +143,19 @@ def sources_json(answer: Answer, *, text: bool = False) -> list[dict[str, Any]]:
     """The answer's sources; with their texts where the reader asked for them."""
     fields = ("id", "title", "url", "updated_at", *(("text",) if text else ()))
     return [{name: getattr(source, name) for name in fields} for source in answer.sources]
+
+
+def sources_of(record: Mapping[str, Any]) -> list[Source]:
+    """What a record has of its sources; an older version may have kept less."""
+    return [
+        Source(
+            id=source["id"] if isinstance(source.get("id"), int) else 0,
+            title=string(source, "title"),
+            url=string(source, "url"),
+            updated_at=string(source, "updated_at"),
+        )
+        for source in objects(record, "sources")
+    ]
 
 
 class TurnRecords:

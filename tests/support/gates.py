@@ -89,7 +89,6 @@ async def gates(redis: Redis, access: Access | None = None, limits: Limits = NO_
             records=TurnRecords(redis),
             handoff="",
             calls=slack.calls,
-            workspace=slack.workspace,
         )
         answerer = Answerer()
         flow = Flow(services, answerer)

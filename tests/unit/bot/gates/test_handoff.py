@@ -45,7 +45,7 @@ def button(message: Json) -> Json | None:
 
 def handed(setting: Setting, channel: str = HELPERS, thread: str | None = None) -> list[Json]:
     found = setting.workspace.messages(channel, thread)
-    return [m for m in found if (m.get("metadata") or {}).get("event_type") == "orion_hand_off"]
+    return [m for m in found if ":handed:" in str(m.get("metadata"))]
 
 
 def now(setting: Setting, message: Json, channel: str = CHANNEL) -> Json:

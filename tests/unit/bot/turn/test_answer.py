@@ -84,7 +84,7 @@ class TeamBot:
         services = GateServices(
             access=Access(), stores=self.stores, people=People(self.slack.calls, self.redis),
             delivery=self.slack.delivery, records=TurnRecords(self.redis),
-            handoff="", calls=self.slack.calls, workspace=self.slack.workspace,
+            handoff="", calls=self.slack.calls,
         )  # fmt: skip
         return Flow(services, self.answering, gates=())
 
