@@ -59,7 +59,6 @@ from bot.slack.web_api import SlackCalls
 from bot.stores.budgets import Limits
 from bot.stores.pause import Pausing
 from bot.stores.stores import Stores
-from bot.stores.turn_records import TurnRecords
 from bot.timeouts import TurnTimeouts
 from bot.turn.answer import Answering, WorkspaceLookups
 from bot.turn.duplicates import leave_check
@@ -81,7 +80,6 @@ class Orion:
     mailbox: Mailbox
     turns: Turns
     observers: Observers
-    records: TurnRecords
     app: AsyncApp
     socket: SocketFront | None
     catching_up: CatchingUp
@@ -215,7 +213,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
             prefix=prefix, recent_s=settings.catch_up_s,
         )  # fmt: skip
         yield Orion(
-            redis=redis, engine=engine, mailbox=mailbox, turns=turns, observers=observers, records=observers.records,
+            redis=redis, engine=engine, mailbox=mailbox, turns=turns, observers=observers,
             app=app, socket=front, catching_up=catching_up, pausing=stores.pausing,
             circuits=team_bots.circuits, syncing=_syncing(settings, corpus, engine, observers),
             installing=slack.installing, token=None if settings.many_workspaces else TokenCheck(slack.client),

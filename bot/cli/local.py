@@ -49,7 +49,7 @@ class LocalOrion:
 
     async def record(self, turn_id: str) -> dict[str, Any] | None:
         """A turn's record, or None."""
-        return await self.orion.records.load(turn_id) if self.orion else None
+        return await self.orion.observers.records.load(turn_id) if self.orion else None
 
     async def page(self, request: web.Request) -> web.StreamResponse:
         """One of Orion's own pages (G3)."""

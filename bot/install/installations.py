@@ -21,10 +21,6 @@ LOCK_S: Final = 60.0  # how long a refresh may take before another process may t
 _log = structlog.get_logger()
 
 
-class BadKey(ValueError):  # noqa: N818 - what is wrong, not that something is
-    """Not a list of Fernet keys."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
     """Orion in one workspace. Times are seconds since 1970; ``expires_at`` 0 means that the token does not expire.
@@ -48,13 +44,9 @@ class Seal:
     """Encrypts with the first key, decrypts with any."""
 
     def __init__(self, keys: Sequence[str]) -> None:
-        """Raises ``BadKey``."""
-        try:
-            self._keys = MultiFernet([Fernet(key) for key in keys])
-            self._first = MultiFernet([Fernet(keys[0])])  # tells what an older key sealed
-        except ValueError:
-            message = "each key must be 32 bytes in url-safe base64"
-            raise BadKey(message) from None
+        """Raises ``ValueError`` where one is no Fernet key."""
+        self._keys = MultiFernet([Fernet(key) for key in keys])
+        self._first = MultiFernet([Fernet(keys[0])])  # tells what an older key sealed
 
     def close(self, text: str) -> str:
         """The text, encrypted and signed."""

@@ -22,7 +22,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.delivery.delivery import Delivery
 from bot.errors import WrongUse
-from bot.install.installations import BadKey, Installation, Installations, Seal
+from bot.install.installations import Installation, Installations, Seal
 from bot.install.oauth import InstallPages, OAuthCalls, States
 from bot.queue.lease import Lease
 from bot.queue.queue import OK, Claimed, Ending, later
@@ -233,8 +233,8 @@ def seal_of(settings: Settings) -> Seal:
         raise WrongUse(_KEYS.format(what="is not set"))
     try:
         return Seal(settings.fernet_keys)
-    except BadKey as error:
-        raise WrongUse(_KEYS.format(what=f"cannot be used: {error}")) from None
+    except ValueError:
+        raise WrongUse(_KEYS.format(what="cannot be used: each key must be 32 bytes in url-safe base64")) from None
 
 
 async def _seal_anew(installations: Installations) -> None:

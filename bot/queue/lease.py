@@ -35,16 +35,8 @@ class Lease:
     def __init__(self, until: float) -> None:
         self._until = until
         self._lost = False
-        self._stopped: str | None = None
-
-    @property
-    def stopped(self) -> str | None:
-        """Why a person (by a button, a word, an edit) stopped this turn; None while nobody did."""
-        return self._stopped
-
-    def stop(self, reason: str) -> None:
-        """Note that a person wants no answer any more."""
-        self._stopped = reason
+        # Why a person (by a button, a word, an edit) stopped this turn: they want no answer any more.
+        self.stopped: str | None = None
 
     def held(self) -> bool:
         """Whether nobody else can have the thread yet."""

@@ -351,7 +351,7 @@ class Turns:
         for turn in list(self._running):
             if (turn.claimed.thread, turn.claimed.id) == (wish.thread, wish.message_id):
                 LOG.info("turn_stopped", **about(turn.claimed), reason=wish.reason)
-                turn.lease.stop(wish.reason)
+                turn.lease.stopped = wish.reason
                 turn.interrupt("stopped")
 
 

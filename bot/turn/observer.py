@@ -129,23 +129,17 @@ class TurnObserver:
         self.recorder.timings["queued"] = seconds * 1000
         self.observers.metrics.queue_wait_seconds.observe(seconds)
 
-    @contextmanager
-    def timed(self, name: str) -> Iterator[None]:
-        """Add the time of a part of the turn that the agent knows nothing of."""
-        began = time.monotonic()
-        try:
-            yield
-        finally:
-            self.recorder.timings[name] = (time.monotonic() - began) * 1000
-
     @asynccontextmanager
     async def delivering(self, outcome: TurnOutcome) -> AsyncIterator[None]:
         """The outcome stands: its record is kept beside its delivery, for people may ask for it right after."""
         self._lasted()
+        began = time.monotonic()
         async with beside() as tasks:
             keeping = tasks.create_task(self._keep(outcome))
-            with self.timed("deliver"):
+            try:
                 yield
+            finally:
+                self.recorder.timings["deliver"] = (time.monotonic() - began) * 1000
             await keeping
 
     async def _keep(self, outcome: TurnOutcome) -> None:

@@ -102,9 +102,9 @@ class WorkingStatus:
             self._keeper.cancel()
             await asyncio.wait({self._keeper})
 
-    def show(self, text: str, loading: Sequence[str] = ()) -> None:
+    def show(self, text: str) -> None:
         """From now on this is what people see. Returns at once; of several within a second the last is sent."""
-        self._text, self._loading, self._before = text, loading, ""
+        self._text, self._loading, self._before = text, (), ""
         self._changed.set()
 
     def again(self) -> None:

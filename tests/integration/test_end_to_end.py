@@ -341,7 +341,7 @@ async def test_g2_one_id_finds_the_answer_its_record_and_its_trace(tmp_path: Pat
             async with running(settings) as setting:
                 ts = setting.ask(f"{MENTION} {LIMIT}")
                 answer = await setting.answer_to(ts)
-                assert await setting.orion.records.load(turn_id(answer))
+                assert await setting.orion.observers.records.load(turn_id(answer))
                 await wait_until(lambda: setting.orion.turns.in_flight == 0, "the turn has ended")
         assert {span.trace_id for span in receiver.spans} == {turn_id(answer)}
         inputs = {span.name: str(span["input"]) for span in receiver.spans if span.kind == "generation"}

@@ -10,7 +10,10 @@ from cryptography.fernet import Fernet
 from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
-from bot.install.installations import BadKey, Installation, Installations, Seal
+from bot.errors import WrongUse
+from bot.install.installations import Installation, Installations, Seal
+from bot.install.workspaces import seal_of
+from bot.settings import Settings
 
 OLD, NEW = Fernet.generate_key().decode(), Fernet.generate_key().decode()
 ONE = Installation(team="T1", name="One", bot_token="xoxb-1-made-up", bot_user="UORION", bot_id="BORION")
@@ -115,8 +118,8 @@ async def test_i5_a_late_word_of_uninstalling_spares_the_next_installation(redis
 
 @pytest.mark.parametrize("keys", [(), ("short",), (OLD, "é" * 44)])
 def test_i5_keys_that_are_none_are_refused_without_showing_them(keys: tuple[str, ...]) -> None:
-    with pytest.raises(BadKey) as failure:
-        Seal(keys)
+    with pytest.raises(WrongUse) as failure:
+        seal_of(Settings(ORION_ENCRYPTION_KEYS=",".join(keys)))  # type: ignore[call-arg]  # by the variable's name
     assert not any(key in str(failure.value) for key in keys)
 
 

@@ -134,7 +134,7 @@ class TeamBot:
             if stop:
                 incoming = Incoming.from_json(claimed.body)
                 await self.cancellations.stop(replace(incoming, event_ts="9999999999.000000"))
-                lease.stop(stop)
+                lease.stopped = stop
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task

@@ -35,7 +35,7 @@ async def test_a5_a_status_is_shown_changed_and_cleared() -> None:
         place, ts = slack.ask()
         async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).shown() as status:
             await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"])
-            status.show("is reading…", ["one", "two"])
+            status.show("is reading…")
             await slack.server.wait_for(lambda: shown(slack)[-1] == "is reading…")
         assert shown(slack) == ["is thinking…", "is reading…"]
         assert cleared(slack)
