@@ -233,10 +233,14 @@ def refusal(faults: Mapping[str, str]) -> str:
 
 
 def read_settings() -> tuple[Settings, dict[str, str]]:
-    """The settings, and what is wrong with each variable that cannot be used: its default stands in its place."""
+    """The settings, and what is wrong with each variable that cannot be used.
+
+    Its default stands in its place, but for what should be a web address and is none.
+    """
     logging.getLogger("dotenv").setLevel(logging.ERROR)  # it would tell of each line twice; ``unread_lines`` does
     try:
-        return Settings(), {}
+        settings = Settings()
+        return settings, wrong_addresses(settings)
     except (UnicodeDecodeError, OSError):
         unreadable = "is no text in UTF-8 that can be read; one has lines like ORION_DOCS=/srv/handbook"
         file, faults = None, {".env": unreadable}
@@ -246,9 +250,10 @@ def read_settings() -> tuple[Settings, dict[str, str]]:
     sound = {name: field.get_default() for field in fields if (name := _alias(field)) in faults}
     options: dict[str, Any] = {"_env_file": file, **sound}
     try:
-        return Settings(**options), faults
+        settings = Settings(**options)
     except ValidationError as error:  # without the file, what the environment holds was not looked at yet
         raise WrongUse(refusal(faults | _faults(error))) from None
+    return settings, faults | wrong_addresses(settings)
 
 
 def unread_lines() -> list[int]:
@@ -313,13 +318,6 @@ def require_folders(folders: Iterable[Path]) -> None:
     for folder in folders:
         if not folder.is_dir():
             raise WrongUse(why=f"{folder} is no folder. Name an existing folder of documents.")
-
-
-def check_addresses(settings: Settings) -> Settings:
-    """The same settings. Raises ``WrongUse`` naming each variable that is no web address."""
-    if wrong := wrong_addresses(settings):
-        raise WrongUse(refusal(wrong))
-    return settings
 
 
 def wrong_addresses(settings: Settings) -> dict[str, str]:

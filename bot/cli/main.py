@@ -198,11 +198,11 @@ def _print_verdict(verdict: Verdict) -> None:
 def doctor() -> None:
     """Check tokens, Redis, model, Langfuse and knowledge, and say what to do about each."""
     from bot.doctor.doctor import examine
-    from bot.settings import read_settings, wrong_addresses
+    from bot.settings import read_settings
 
     settings, faults = read_settings()
     output.log_at("WARNING", settings)
-    checks = output.run(examine(settings, faults=faults | wrong_addresses(settings)))
+    checks = output.run(examine(settings, faults=faults))
     for check in checks:
         style, mark = ("green", "ok") if check.ok else ("red", "wrong")
         output.note(f"{mark:>6}  {check.name}: {check.detail}", style, to_stderr=False)

@@ -55,9 +55,9 @@ def configured(*, log: str = "WARNING", **options: Any) -> Settings:
     """The settings in force, and logging set up by them: JSON unless a person watches."""
     from structlog import get_logger
 
-    from bot.settings import check_addresses, load_settings, unknown_names, unread_lines
+    from bot.settings import load_settings, unknown_names, unread_lines
 
-    settings = check_addresses(load_settings(**options))
+    settings = load_settings(**options)
     log_at("DEBUG" if settings.debug else log, settings)
     for name, nearest in unknown_names().items():
         get_logger().warning("setting_unknown", name=name, nearest=nearest)

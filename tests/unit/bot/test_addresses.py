@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.errors import WrongUse
-from bot.settings import check_addresses, is_web_address
+from bot.settings import is_web_address, load_settings, wrong_addresses
 from tests.support.orion_running import settings_in
 
 
@@ -24,22 +24,21 @@ def test_what_is_none(text: str) -> None:
     assert not is_web_address(text)
 
 
-def test_every_wrong_one_is_named_and_no_password_shown(tmp_path: Path) -> None:
-    settings = settings_in(tmp_path, "", openai_base_url="me:hunter2@host", slack_api_url="slack")
+def test_every_wrong_one_is_named_and_no_password_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "me:hunter2@host")
+    monkeypatch.setenv("SLACK_API_URL", "slack")
     with pytest.raises(WrongUse, match=r"OPENAI_BASE_URL(.|\n)*SLACK_API_URL") as refused:
-        check_addresses(settings)
+        load_settings()
     assert "hunter2" not in str(refused.value)
 
 
 @pytest.mark.parametrize("name", ["docs_url", "git_url", "git_docs_url", "slack_exports_url"])
 def test_a7_what_links_are_made_of_must_make_links(tmp_path: Path, name: str) -> None:
     variable = f"ORION_{name.upper()}"
-    with pytest.raises(WrongUse, match=f"{variable} is no web address; one looks like https://"):
-        check_addresses(settings_in(tmp_path, "", **{name: "wiki.example.com/handbook"}))
-    settings = settings_in(tmp_path, "", **{name: "https://git.example/{repository}/{commit}"})
-    assert check_addresses(settings) is settings
+    wrong = wrong_addresses(settings_in(tmp_path, "", **{name: "wiki.example.com/handbook"}))
+    assert wrong[variable].startswith("is no web address; one looks like https://")
+    assert not wrong_addresses(settings_in(tmp_path, "", **{name: "https://git.example/{repository}/{commit}"}))
 
 
 def test_langfuse_host_matters_only_where_it_is_used(tmp_path: Path) -> None:
-    settings = settings_in(tmp_path, "", langfuse_host="nowhere")
-    assert check_addresses(settings) is settings
+    assert not wrong_addresses(settings_in(tmp_path, "", langfuse_host="nowhere"))
