@@ -44,8 +44,7 @@ from bot.install.oauth import InstallPages
 from bot.install.workspaces import TeamBot, Workspaces, heed_uninstalling, open_slack
 from bot.queue.queue import Cancel, Mailbox
 from bot.queue.worker import DRAIN_S, Turns
-from bot.redis.connect import open_redis
-from bot.redis.requirements import EVICTS_REMEDY, eviction_policy, too_old
+from bot.redis.connect import EVICTS_REMEDY, eviction_policy, open_redis, too_old
 from bot.servers.http import Pages
 from bot.servers.socket_mode import SocketFront
 from bot.settings import Settings

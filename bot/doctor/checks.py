@@ -22,9 +22,8 @@ from bot.errors import WrongUse
 from bot.gates.handoff import reach
 from bot.install.installations import Installations
 from bot.install.workspaces import seal_of, teams_of
-from bot.redis.connect import open_redis
+from bot.redis.connect import EVICTS, EVICTS_REMEDY, eviction_policy, open_redis, too_old
 from bot.redis.embedded import EmbeddedRedisError
-from bot.redis.requirements import EVICTS, EVICTS_REMEDY, eviction_policy, too_old
 from bot.redis.url import plain_cause
 from bot.settings import Settings
 from bot.slack.client import Tried, open_client, try_token

@@ -20,8 +20,8 @@ from bot.app import open_orion
 from bot.doctor.doctor import examine
 from bot.documents.open import corpus_of
 from bot.errors import WrongUse
+from bot.redis.connect import eviction_policy, too_old
 from bot.redis.embedded import find_server, state_of
-from bot.redis.requirements import eviction_policy, too_old
 from tests.support.orion_running import settings_in
 
 
