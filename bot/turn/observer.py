@@ -30,12 +30,11 @@ from agent.turn.events import (
     TurnEvent,
     Verification,
 )
-from bot.delivery.plan_tasks import status_of, tasks_of
 from bot.delivery.stream import AnswerStream
 from bot.settings import Settings
 from bot.stores.turn_records import Recorder, TurnRecords
 from bot.turn.engine import Engine
-from bot.turn.status import WorkingStatus
+from bot.turn.status import WorkingStatus, status_of, tasks_of
 from observability.langfuse.connection import Tracer
 from observability.langfuse.tracing import Attempt, Generation, Issue, TurnTrace
 from observability.metrics import Metrics

@@ -15,10 +15,13 @@ from typing import Final
 import structlog
 
 from agent.tasks import beside
-from agent.texts.catalogue import LOADING, status_in
+from agent.texts.catalogue import LOADING, say, status_in
 from agent.thread.conversation import ThreadKey
+from agent.turn.events import StepSeen
+from agent.turn.plan_view import cut
 from bot.delivery.answer_key import AnswerKey
 from bot.delivery.delivery import Delivery
+from bot.delivery.stream import Task
 from bot.queue.lease import LeaseLost
 from bot.slack.web_api import DeliveryFailed
 
@@ -27,6 +30,8 @@ THINKING: Final = "is thinking…"
 LATE: Final = "is waiting for the language model…"
 MODEL_AWAY: Final = "is waiting for the language model and keeps trying…"
 DOCUMENTS_AWAY: Final = "cannot reach the documents and keeps trying…"
+_TASK_STATES: Final = {"done": "complete", "failed": "error", "skipped": "error"}
+_LONGEST_STEP: Final = 60  # characters of a step in a status: Slack names no limit, and shows one line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,3 +177,30 @@ class WorkingStatus:
                 self._has_status = False
                 await self.delivery.sessions.begin(self.place, answer_key.lease_check)
                 await self._tell(text)
+
+
+def tasks_of(steps: Sequence[StepSeen], language: str | None) -> tuple[Task, ...]:
+    """A plan's steps as tasks of a stream, in their order (A5)."""
+    at = _in_hand(steps)
+    return tuple(
+        {
+            "id": f"step-{number}",
+            "title": step.title or say("status_step", language, number=str(number)),
+            "status": "in_progress" if number == at else _TASK_STATES.get(step.status, "pending"),
+        }
+        for number, step in enumerate(steps, 1)
+    )
+
+
+def status_of(steps: Sequence[StepSeen], language: str | None) -> str:
+    """The status that names the step in hand; empty when none is open any more."""
+    number = _in_hand(steps)
+    if not number:
+        return ""
+    short = cut(steps[number - 1].title or "…", _LONGEST_STEP)
+    return say("status_at_step", language, number=str(number), total=str(len(steps)), step=short)
+
+
+def _in_hand(steps: Sequence[StepSeen]) -> int:
+    """The number of the first open step; 0 where there is none."""
+    return next((number for number, step in enumerate(steps, 1) if step.status == "open"), 0)

@@ -17,12 +17,12 @@ from agent.actions import Action, FinishStep, Respond, Step
 from agent.model.protocol import ModelError
 from agent.texts.catalogue import LANGUAGES
 from agent.turn.events import StepSeen
-from bot.delivery.plan_tasks import status_of, tasks_of
 from bot.delivery.stream import AnswerStream, Streams
 from bot.local.model.limits import LENIENT
 from bot.queue.lease import LeaseLost
 from bot.queue.queue import OK
 from bot.slack.web_api import no_lease
+from bot.turn.status import status_of, tasks_of
 from tests.support.fakes import ScriptedModel
 from tests.support.local_slack import local_slack
 from tests.support.openai_server import HANGS, RESPOND, Scripted, calls, fails
