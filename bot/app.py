@@ -32,9 +32,8 @@ from bot.documents.figures import knowledge_figures
 from bot.documents.sync import Syncing
 from bot.documents.vectors import vectors_meanwhile
 from bot.errors import WrongUse
-from bot.events.admin_commands import AdminChat
 from bot.events.catch_up import CatchingUp, Served
-from bot.events.enqueue import Enqueuer
+from bot.events.enqueue import AdminChat, Enqueuer
 from bot.events.home import home_figures
 from bot.events.listeners import Services, register
 from bot.gates.flow import Flow
@@ -289,13 +288,7 @@ class _TeamBots:
         """What the listeners of all workspaces hand things to."""
         stores, observers = self.stores, self.observers
         enqueuer = Enqueuer(stores, cancel, self.access, Served(self.redis, prefix=self.prefix))
-        admin_chat = AdminChat(
-            enqueuer.receive,
-            admins=self.settings.admins,
-            pausing=stores.pausing,
-            cancellations=stores.cancellations,
-            delivery_of=workspaces.delivery_of,
-        )
+        admin_chat = AdminChat(enqueuer, admins=self.settings.admins, delivery_of=workspaces.delivery_of)
         return Services(
             access=self.access,
             thread_modes=stores.thread_modes,

@@ -1,16 +1,22 @@
-"""What happens to a message before Slack's ack: it is stored, or it cancels what runs. Waits for no model, no Slack."""
+"""What happens to a message before Slack's ack: it is stored, it cancels what runs, or it is an admin's order (A12).
+
+Waits for no model, and for Slack only where an order is confirmed.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Final
 
 import structlog
 
+from agent.texts.catalogue import say
 from bot.events.catch_up import Served
 from bot.gates.stop import stop_early, turn_at_head
+from bot.install.workspaces import DeliveryOf
 from bot.queue.queue import Cancel, Cancellation
 from bot.slack.message import Access, Incoming
+from bot.slack.web_api import DeliveryFailed
 from bot.stores.facts import read_facts
 from bot.stores.stores import Stores
 
@@ -93,3 +99,49 @@ class Enqueuer:
         if running and running[1].ts == incoming.ts:
             await self.cancel(Cancellation(thread=thread, reason=DELETED, message_id=running[0]))
             await self.stores.mailbox.hurry(thread)
+
+
+def ordered(incoming: Incoming, admins: frozenset[str]) -> tuple[str, str]:
+    """The order (``pause`` or ``resume``) and an admin's reason; two empty texts where the message is none.
+
+    ``pause: REASON`` gives a reason; anything longer without the colon is a question.
+    """
+    if incoming.kind != "question" or incoming.user not in admins or incoming.channel_type != "im":
+        return "", ""
+    word, colon, reason = incoming.text.partition(":")
+    order = word.strip(" .!`").casefold()
+    if order == "pause":
+        return order, reason.strip()
+    return (order, "") if order == "resume" and not colon else ("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class AdminChat:
+    """Stands before the queue: an order works at once, whatever waits in that chat, and once however often it comes."""
+
+    enqueuer: Enqueuer
+    _: KW_ONLY
+    admins: frozenset[str]
+    delivery_of: DeliveryOf
+
+    async def receive(self, incoming: Incoming) -> bool:
+        """Obey, or store; whether the message was new. Raises ``RedisError`` when neither could be done."""
+        order, reason = ordered(incoming, self.admins)
+        if not order:
+            return await self.enqueuer.receive(incoming)
+        stores = self.enqueuer.stores
+        if not await stores.cancellations.heard(incoming):
+            await (stores.pausing.pause(reason) if order == "pause" else stores.pausing.resume())
+            if await stores.cancellations.note_heard(incoming):
+                log.info("admin_order", order=order)
+                await self._confirm(incoming, order)
+                return True
+        return False
+
+    async def _confirm(self, incoming: Incoming, order: str) -> None:
+        try:
+            delivery = await self.delivery_of(incoming.thread.team)
+            text = say("paused_now" if order == "pause" else "resumed_now", None)
+            await delivery.say(incoming.thread, text, incoming.ts)
+        except DeliveryFailed as failure:
+            log.warning("notice_not_delivered", reason=failure.reason)

@@ -13,12 +13,13 @@ from redis.exceptions import RedisError
 from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
 from bot.delivery.delivery import Delivery
-from bot.events.admin_commands import AdminChat, ordered
+from bot.events.enqueue import AdminChat, Enqueuer, ordered
 from bot.local.model.roster import VISITOR
+from bot.queue.queue import Mailbox
 from bot.servers.http import Pages, build, serve
-from bot.slack.message import Incoming
-from bot.stores.cancellations import Cancellations
+from bot.slack.message import Access, Incoming
 from bot.stores.pause import Pause, Pausing
+from bot.stores.stores import Stores
 from tests.support.local_slack import local_slack
 from tests.support.orion_running import DIRECT, Setting, posts, running, settings_in, shown
 from tests.support.waiting import wait_until
@@ -98,25 +99,21 @@ async def test_a12_an_order_that_redis_cut_short_is_obeyed_when_slack_sends_it_a
     tmp_path: Path, redis_client: Redis
 ) -> None:
     async with local_slack() as slack, Redis.from_url(f"unix://{tmp_path}/nobody.sock") as nobody:
-        stored: list[Incoming] = []
-        pausing = Pausing(redis_client)
-
-        async def store(incoming: Incoming) -> bool:
-            stored.append(incoming)
-            return True
+        mailbox = Mailbox(redis_client)
+        stores, pausing = Stores(redis_client, mailbox), Pausing(redis_client)
 
         async def delivery_of(_team: str) -> Delivery:
             return slack.delivery
 
-        def chat(switch: Pausing) -> AdminChat:
-            cancellations = Cancellations(redis_client)
-            return AdminChat(store, admins=ADMINS, pausing=switch, cancellations=cancellations, delivery_of=delivery_of)
-
+        chat = AdminChat(Enqueuer(stores, mailbox.cancel, Access()), admins=ADMINS, delivery_of=delivery_of)
         order = replace(said("pause"), user=VISITOR, event_ids=("evt:T1:Ev1",))
+        stores.pausing = Pausing(nobody)
         with pytest.raises(RedisError):
-            await chat(Pausing(nobody)).receive(order)
-        await chat(pausing).receive(order)
+            await chat.receive(order)
+        stores.pausing = pausing
+        await chat.receive(order)
         assert await pausing.now() is not None
         await pausing.resume()
-        await chat(pausing).receive(order)
-        assert (await pausing.now(), stored) == (None, [])
+        await chat.receive(order)
+        assert (await pausing.now(), await mailbox.stored(str(order.thread))) == (None, [])
+        await mailbox.aclose()
