@@ -13,9 +13,8 @@ import structlog
 from agent.thread.state import SCHEMA
 from bot.gates.access import admitted, must_be_known, refusal_of
 from bot.gates.allowance import allowed
-from bot.gates.bystander import not_beside
+from bot.gates.follow_up import not_beside, proven
 from bot.gates.handoff import handed_off, tell_failed
-from bot.gates.recall import proven
 from bot.gates.services import Gate, GateServices
 from bot.gates.stop import stop_obeyed
 from bot.queue.lease import Lease

@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
-from bot.gates.recall import AGAIN_S
+from bot.gates.follow_up import AGAIN_S
 from bot.local.model.roster import VISITOR
 from bot.queue.lease import Lease
 from bot.queue.queue import OK, Claimed, Ending, later

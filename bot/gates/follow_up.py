@@ -1,12 +1,18 @@
-"""Follow-ups in threads that are older than Redis' memory: Slack is asked whether Orion spoke there (A2)."""
+"""Follow-ups: whether what is said in a thread without a mention is meant for Orion (A1, B6).
+
+In a thread that is older than Redis' memory Slack is asked whether Orion spoke there (A2).
+"""
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 import structlog
 
 from agent.texts.catalogue import LANGUAGES, say
+from agent.thread.conversation import Message
+from agent.thread.state import remember, waits_for_another
 from bot.gates.services import GateServices
 from bot.queue.queue import OK, Ending, later
 from bot.slack.message import Incoming, ThreadMode
@@ -17,6 +23,7 @@ log = structlog.get_logger()
 
 AGAIN_S: Final = 30.0
 MESSAGES_SEEN: Final = 1_000
+_EMOJI: Final = re.compile(r"(?::[^\s:]+:\s*)+")  # as Slack writes every one
 _MUTED: Final = frozenset(say("muted", language) for language in LANGUAGES)
 
 
@@ -56,3 +63,26 @@ async def _thread_mode(incoming: Incoming, at: GateServices) -> ThreadMode:
         note = {"engaged": thread_modes.engage, "muted": thread_modes.mute}.get(found, thread_modes.pass_by)
         await note(thread)
     return found
+
+
+async def not_beside(job: Job, at: GateServices) -> Ending | None:
+    """Note what somebody else said beside an open question, and tell them once how to be answered.
+
+    A message of emoji alone is a reaction, unless it answers a question. Whoever mentions Orion is answered.
+    """
+    incoming, state = job.incoming, job.facts.state
+    if incoming.kind != "question" or incoming.addressed != "follow_up":
+        return None
+    beside = waits_for_another(state, incoming.user)
+    only_emoji = incoming.files == "none" and _EMOJI.fullmatch(incoming.text) is not None
+    if only_emoji and (beside or state.pending_question is None):
+        log.info("reaction_left_alone")
+        return OK
+    if not beside:
+        return None
+    if all(message.ts != incoming.ts for message in state.history):
+        said = Message(role="user", text=incoming.text, user=incoming.user, ts=incoming.ts, addressed=False)
+        await at.stores.save(job.claimed, incoming.thread, remember(state, said))
+        await at.whisper_once(incoming, "beside", f"beside:{incoming.thread.thread_ts}")
+    log.info("bystander_noted", text_length=len(incoming.text))
+    return OK
