@@ -115,10 +115,6 @@ class Installations:
         await self._redis.srem(self._teams_key, team)
         return bool(gone)
 
-    async def seal_anew(self) -> int:
-        """Look at every installation, so that none needs an older key any more. Returns how many can be read."""
-        return sum([await self.find(team) is not None for team in await self.teams()])
-
     def _sealed(self, installation: Installation) -> str:
         return self._seal.close(json.dumps(asdict(replace(installation, sealed=""))))
 

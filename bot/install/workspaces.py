@@ -238,10 +238,10 @@ def seal_of(settings: Settings) -> Seal:
 
 
 async def _seal_anew(installations: Installations) -> None:
-    """After a change of keys everything is sealed with the new one, so that the old one can go."""
+    """After a change of keys everything is sealed with the new one, by being read, so that the old one can go."""
     try:
-        readable, known = await installations.seal_anew(), len(await installations.teams())
+        found = [await installations.find(team) for team in await installations.teams()]
     except RedisError as error:
         _log.warning("installations_not_looked_at", reason=type(error).__name__)
         return
-    _log.info("workspaces_installed", count=readable, unreadable=known - readable)
+    _log.info("workspaces_installed", count=len(found) - found.count(None), unreadable=found.count(None))
