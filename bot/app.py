@@ -32,7 +32,7 @@ from bot.documents.figures import knowledge_figures
 from bot.documents.sync import Syncing
 from bot.documents.vectors import vectors_meanwhile
 from bot.errors import WrongUse
-from bot.events.catch_up import CatchingUp, Served
+from bot.events.catch_up import CatchingUp
 from bot.events.enqueue import AdminChat, Enqueuer
 from bot.events.home import home_figures
 from bot.events.listeners import Services, register
@@ -207,8 +207,8 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         app_token = settings.slack_app_token.get_secret_value()
         front = SocketFront(app, app_token, first_pause_s=timeouts.socket_pause_s) if socket else None
         catching_up = CatchingUp(
-            redis, listening=front.ready if front else _always, take=listeners.take, delivery_of=workspaces.delivery_of,
-            prefix=prefix, recent_s=settings.catch_up_s,
+            stores, listening=front.ready if front else _always, take=listeners.take,
+            delivery_of=workspaces.delivery_of, recent_s=settings.catch_up_s,
         )  # fmt: skip
         yield Orion(
             redis=redis, engine=engine, mailbox=mailbox, turns=turns, observers=observers,
@@ -287,7 +287,7 @@ class _TeamBots:
     def services(self, workspaces: Workspaces, cancel: Cancel) -> Services:
         """What the listeners of all workspaces hand things to."""
         stores, observers = self.stores, self.observers
-        enqueuer = Enqueuer(stores, cancel, self.access, Served(self.redis, prefix=self.prefix))
+        enqueuer = Enqueuer(stores, cancel, self.access)
         admin_chat = AdminChat(enqueuer, admins=self.settings.admins, delivery_of=workspaces.delivery_of)
         return Services(
             access=self.access,

@@ -21,12 +21,11 @@ from redis.asyncio import Redis
 from agent.packing import unpacked
 from agent.thread.conversation import ThreadKey
 from bot.errors import WrongUse
-from bot.events.catch_up import Served
 from bot.events.enqueue import DELETED
 from bot.queue.queue import Cancellation, Mailbox
 from bot.queue.scripts import script, split_entry
 from bot.slack.message import Incoming
-from bot.stores.direct_chats import DirectChats
+from bot.stores.places import DirectChats, Served
 
 log = structlog.get_logger()
 

@@ -10,12 +10,10 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Final
 
 import structlog
-from redis.asyncio import Redis
-from redis.asyncio.client import Pipeline
 from redis.exceptions import LockError, RedisError
 
 from agent.thread.conversation import ThreadKey
@@ -25,6 +23,7 @@ from bot.slack.history import ANSWER_EVENT, is_direct, is_own, sort_key
 from bot.slack.message import Own
 from bot.slack.payload import mapping, string
 from bot.slack.web_api import DeliveryFailed
+from bot.stores.stores import Stores
 
 BEAT_S: Final = 15.0
 AWAY_S: Final = 300.0
@@ -34,74 +33,29 @@ RECENT_S: Final = 3_600.0
 KEPT_S: Final = 30 * 86_400
 LOCK_S: Final = 600.0
 PLACES_MOST: Final = 200
-PLACES_KEPT: Final = 5_000
 _GONE: Final = frozenset({"channel_not_found", "thread_not_found", "not_in_channel", "is_archived", "not_installed"})
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
-    """The threads and direct chats in which Orion was asked something, by when that was; the latest 5,000."""
-
-    redis: Redis
-    prefix: str = "orion"
-    clock: Callable[[], float] = time.time
-
-    @property
-    def key(self) -> str:
-        """Where they stand."""
-        return f"{self.prefix}:served"
-
-    def note(self, pipe: Pipeline, thread: ThreadKey, ts: str = "") -> None:
-        """The message ``ts`` asks Orion something here: one that opens a thread in a direct chat stands in the chat."""
-        if thread.channel.startswith("D") and thread.thread_ts == ts:
-            thread = replace(thread, thread_ts=thread.channel)
-        pipe.zadd(self.key, {str(thread): self.clock()})
-
-    async def tidy(self) -> None:
-        """Keep the latest, for thirty days."""
-        async with self.redis.pipeline(transaction=False) as pipe:
-            pipe.zremrangebyscore(self.key, 0, self.clock() - KEPT_S)
-            pipe.zremrangebyrank(self.key, 0, -PLACES_KEPT - 1)
-            pipe.expire(self.key, KEPT_S)
-            await pipe.execute()
-
-    async def latest(self, limit: int) -> list[ThreadKey]:
-        """Up to ``limit`` of them, the one last used first."""
-        found = await self.redis.zrevrange(self.key, 0, limit - 1)
-        parts = [str(member).split(":", 2) for member in found]
-        return [ThreadKey(team=team, channel=channel, thread_ts=ts) for team, channel, ts in parts]
-
-    async def forget(self, thread: ThreadKey) -> None:
-        """It is not there any more."""
-        await self.redis.zrem(self.key, str(thread))
-
-
 @dataclass(slots=True)
 class CatchingUp:
-    """Notes that Orion listens, and looks up what it missed. ``clock`` gives seconds since 1970, as timestamps do.
+    """Notes that Orion listens, and looks up what it missed.
 
     ``listening`` tells whether events can arrive right now, ``take`` is what an event does. ``recent_s`` is how far
     back it looks at most; 0 never looks.
     """
 
-    redis: Redis
+    stores: Stores
     _: KW_ONLY
     listening: Callable[[], Awaitable[bool]]
     take: Callable[[dict[str, Any], Own], Awaitable[object]]
     delivery_of: DeliveryOf
-    prefix: str = "orion"
     recent_s: float = RECENT_S
-    clock: Callable[[], float] = time.time
-    _served: Served = field(init=False)
-
-    def __post_init__(self) -> None:
-        self._served = Served(self.redis, self.prefix, self.clock)
 
     @property
     def heartbeat_key(self) -> str:
         """Where it stands when Orion last listened, in seconds since 1970."""
-        return f"{self.prefix}:listened_at"
+        return f"{self.stores.prefix}:listened_at"
 
     async def run(self) -> None:
         """Beat until cancelled. A Redis or Slack that is away is waited for."""
@@ -122,11 +76,11 @@ class CatchingUp:
         """
         if not await self.listening():
             return
-        now = self.clock()
+        now = time.time()
         if await self._away_s(now) < AWAY_S:
             await self._listened(now)
             return
-        lock = self.redis.lock(f"{self.prefix}:catching_up", timeout=LOCK_S, blocking=False)
+        lock = self.stores.redis.lock(f"{self.stores.prefix}:catching_up", timeout=LOCK_S, blocking=False)
         if not await lock.acquire():  # another replica is at it
             return
         try:
@@ -140,19 +94,19 @@ class CatchingUp:
                 await lock.release()
 
     async def _away_s(self, now: float) -> float:
-        stored = await self.redis.get(self.heartbeat_key)
+        stored = await self.stores.redis.get(self.heartbeat_key)
         try:
             return now - float(stored) if stored else 0.0
         except ValueError:
             return 0.0
 
     async def _listened(self, now: float) -> None:
-        await self.redis.set(self.heartbeat_key, now, ex=KEPT_S)
-        await self._served.tidy()
+        await self.stores.redis.set(self.heartbeat_key, now, ex=KEPT_S)
+        await self.stores.served.tidy()
 
     async def _catch_up(self, now: float, away_s: float) -> None:
         oldest = f"{now - min(away_s + OVERLAP_S, self.recent_s):.6f}"
-        places = await self._served.latest(PLACES_MOST) if self.recent_s else []
+        places = await self.stores.served.latest(PLACES_MOST) if self.recent_s else []
         found = 0
         for place in places:
             try:
@@ -162,7 +116,7 @@ class CatchingUp:
                     raise
                 log.warning("catch_up_skipped", thread=str(place), reason=failure.reason)
                 if failure.reason in _GONE:
-                    await self._served.forget(place)
+                    await self.stores.served.forget(place)
         log.info("caught_up", away_s=round(away_s), places=len(places), messages=found)
 
     async def _in_place(self, place: ThreadKey, oldest: str) -> int:

@@ -11,7 +11,6 @@ from typing import Final
 import structlog
 
 from agent.texts.catalogue import say
-from bot.events.catch_up import Served
 from bot.gates.stop import stop_early, turn_at_head
 from bot.install.workspaces import DeliveryOf
 from bot.queue.queue import Cancel, Cancellation
@@ -34,7 +33,6 @@ class Enqueuer:
     stores: Stores
     cancel: Cancel
     access: Access
-    served: Served | None = None
     _twins: set[tuple[str, str]] = field(default_factory=set)
 
     async def receive(self, incoming: Incoming) -> bool:
@@ -58,8 +56,7 @@ class Enqueuer:
         async with self.stores.redis.pipeline(transaction=False) as pipe:
             self.stores.direct_chats.note(pipe, incoming.thread, incoming.ts)
             self.stores.thread_modes.note(pipe, incoming, new=new)
-            if self.served is not None:
-                self.served.note(pipe, incoming.thread, incoming.ts)
+            self.stores.served.note(pipe, incoming.thread, incoming.ts)
             await pipe.execute()
         return new
 

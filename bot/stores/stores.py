@@ -14,8 +14,8 @@ from bot.slack.message import Incoming
 from bot.slack.users import KnownPeople
 from bot.stores.budgets import Budgets, Limits
 from bot.stores.cancellations import Cancellations
-from bot.stores.direct_chats import DirectChats
 from bot.stores.pause import Pausing
+from bot.stores.places import DirectChats, Served
 from bot.stores.thread_mode import ThreadModes
 
 log = structlog.get_logger()
@@ -34,6 +34,7 @@ class Stores:
         self.thread_modes = ThreadModes(redis, prefix=prefix)
         self.cancellations = Cancellations(redis, prefix=prefix)
         self.direct_chats = DirectChats(redis, prefix=prefix)
+        self.served = Served(redis, prefix=prefix)
         self.pausing = Pausing(redis, prefix=prefix)
         self.budgets = Budgets(redis, limits, prefix=prefix)
         self.people = KnownPeople(redis, prefix=prefix)

@@ -18,11 +18,14 @@ from structlog.testing import capture_logs
 
 from agent.thread.conversation import ThreadKey
 from bot.delivery.delivery import Delivery
-from bot.events.catch_up import PLACES_KEPT, CatchingUp, Served
+from bot.events.catch_up import CatchingUp
 from bot.local.model.limits import LENIENT
 from bot.local.model.roster import TEAM_ID
 from bot.local.server import LocalWorkspace
+from bot.queue.queue import Mailbox
 from bot.slack.web_api import DeliveryFailed
+from bot.stores.places import SERVED_MOST, Served
+from bot.stores.stores import Stores
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in
 from tests.support.waiting import wait_until
 
@@ -185,6 +188,10 @@ class Nowhere:
         raise self.failure
 
 
+def stores_over(redis: Redis) -> Stores:
+    return Stores(redis, Mailbox(redis))
+
+
 async def served_at(redis: Redis, place: ThreadKey) -> None:
     async with redis.pipeline() as pipe:
         Served(redis).note(pipe, place)
@@ -219,7 +226,7 @@ async def test_h3_a_place_that_is_gone_is_forgotten_and_a_slack_that_is_away_put
 ) -> None:
     await served_at(redis_client, PLACE)
     nowhere = Nowhere(DeliveryFailed(reason, permanent=permanent))
-    catching_up = CatchingUp(redis_client, listening=yes, take=nothing, delivery_of=nowhere)
+    catching_up = CatchingUp(stores_over(redis_client), listening=yes, take=nothing, delivery_of=nowhere)
     away = time.time() - AWAY_S
     await redis_client.set(catching_up.heartbeat_key, away)
     if caught_up:
@@ -234,10 +241,10 @@ async def test_h3_a_place_that_is_gone_is_forgotten_and_a_slack_that_is_away_put
 
 async def test_h3_who_does_not_listen_says_nothing_and_who_looks_is_alone(redis_client: Redis) -> None:
     nowhere = Nowhere(DeliveryFailed("", permanent=True))
-    deaf = CatchingUp(redis_client, listening=no, take=nothing, delivery_of=nowhere)
+    deaf = CatchingUp(stores_over(redis_client), listening=no, take=nothing, delivery_of=nowhere)
     await deaf.beat()
     assert not await redis_client.exists(deaf.heartbeat_key)
-    second = CatchingUp(redis_client, listening=yes, take=nothing, delivery_of=nowhere)
+    second = CatchingUp(stores_over(redis_client), listening=yes, take=nothing, delivery_of=nowhere)
     await redis_client.set(second.heartbeat_key, "not a number")
     await second.beat()
     assert float(await redis_client.get(second.heartbeat_key) or 0) > time.time() - 60
@@ -262,7 +269,7 @@ async def test_h3_a_lock_that_ran_out_hides_neither_a_slack_that_is_away_nor_the
         reason = "http_503"
         raise DeliveryFailed(reason, permanent=False)
 
-    catching_up = CatchingUp(redis_client, listening=yes, take=nothing, delivery_of=away)
+    catching_up = CatchingUp(stores_over(redis_client), listening=yes, take=nothing, delivery_of=away)
     await redis_client.set(catching_up.heartbeat_key, time.time() - AWAY_S)
     with pytest.raises(DeliveryFailed):
         await catching_up.beat()
@@ -277,11 +284,11 @@ async def test_h3_a_lock_that_ran_out_hides_neither_a_slack_that_is_away_nor_the
 async def test_h3_the_list_of_served_places_is_bounded_and_ends(redis_client: Redis) -> None:
     clock = Clock()
     served = Served(redis_client, clock=clock)
-    await redis_client.zadd(served.key, {f"T:C:{n}": clock() - n for n in range(1, PLACES_KEPT + 50)})
+    await redis_client.zadd(served.key, {f"T:C:{n}": clock() - n for n in range(1, SERVED_MOST + 50)})
     async with redis_client.pipeline() as pipe:
         served.note(pipe, PLACE)
         await pipe.execute()
     await served.tidy()
-    assert await redis_client.zcard(served.key) == PLACES_KEPT
+    assert await redis_client.zcard(served.key) == SERVED_MOST
     assert (await served.latest(2))[0] == PLACE
     assert await redis_client.ttl(served.key) > 0

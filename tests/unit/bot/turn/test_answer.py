@@ -27,7 +27,6 @@ from agent.thread.conversation import ThreadKey
 from agent.thread.store import ThreadStore
 from agent.turn.progress import Policy
 from bot.delivery.answer_key import AnswerKey
-from bot.events.catch_up import Served
 from bot.events.enqueue import Enqueuer
 from bot.gates.flow import Flow, read_body
 from bot.gates.services import GateServices
@@ -107,8 +106,8 @@ class TeamBot:
 
         return self.reception_with(cancel)
 
-    def reception_with(self, cancel: Cancel, served: Served | None = None) -> Enqueuer:
-        return Enqueuer(self.stores, cancel, Access(), served)
+    def reception_with(self, cancel: Cancel) -> Enqueuer:
+        return Enqueuer(self.stores, cancel, Access())
 
     async def claim(self) -> tuple[Claimed, Lease]:
         """A person's message; those that ask for a second look rest until ``settled``."""
@@ -258,13 +257,12 @@ async def test_h3_a_question_stored_but_not_acknowledged_is_served_when_slack_se
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         incoming = await at.store(ts, place)  # and then Redis went away, or the process died
-        served = Served(redis_client)
 
         async def cancel(wish: Cancellation) -> None:
             raise AssertionError(wish)
 
-        await at.reception_with(cancel, served).receive(incoming)
-        assert await served.latest(9) == [place]
+        await at.reception_with(cancel).receive(incoming)
+        assert await at.stores.served.latest(9) == [place]
 
 
 async def test_a6_a_stop_that_redis_cut_short_counts_when_slack_sends_it_again(

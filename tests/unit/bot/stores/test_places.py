@@ -5,7 +5,7 @@ from __future__ import annotations
 from redis.asyncio import Redis
 
 from agent.thread.conversation import ThreadKey
-from bot.stores.direct_chats import CONTEXT_S, KEPT_S, DirectChats
+from bot.stores.places import CONTEXT_S, KEPT_S, DirectChats
 
 
 def thread(seconds: int, channel: str = "D1") -> ThreadKey:
