@@ -190,8 +190,8 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         observers.tokens_used = stores.budgets.used
         access = Access(**{name: getattr(settings, name) for name in Access.__slots__})  # settings of the same names
         team_bots = _TeamBots(
-            redis=redis, engine=engine, observers=observers, access=access, stores=stores,
-            prompts=prompts, prefix=prefix, settings=settings, timeouts=timeouts, circuits=[engine.breaker],
+            engine=engine, observers=observers, access=access, stores=stores,
+            prompts=prompts, settings=settings, timeouts=timeouts, circuits=[engine.breaker],
         )  # fmt: skip
         slack = await stack.enter_async_context(open_slack(settings, redis, team_bots.open, prefix=prefix))
         workspaces = slack.workspaces
@@ -235,13 +235,11 @@ def _syncing(settings: Settings, corpus: Corpus, engine: Engine, observers: Obse
 class _TeamBots:
     """What every workspace's desk is made of. ``circuits`` grows with each desk."""
 
-    redis: Redis
     engine: Engine
     observers: Observers
     access: Access
     stores: Stores
     prompts: Sequence[Mapping[str, str]]
-    prefix: str
     settings: Settings
     timeouts: TurnTimeouts
     circuits: list[CircuitBreaker]
@@ -250,7 +248,8 @@ class _TeamBots:
         """A desk over one workspace's client."""
         stores, circuit = self.stores, self.timeouts.breaker("slack")
         self.circuits.append(circuit)
-        limits = RateLimits(self.redis, lambda: workspace.team, prefix=self.prefix, on_wait=self.observers.slack_wait)
+        redis, prefix = stores.redis, stores.prefix
+        limits = RateLimits(redis, lambda: workspace.team, prefix=prefix, on_wait=self.observers.slack_wait)
         calls = SlackCalls(
             client, patience_s=self.timeouts.call_s, attempt_s=self.timeouts.attempt_s,
             first_pause_s=self.timeouts.first_pause_s, on_trouble=self.observers.slack_trouble, breaker=circuit,
@@ -260,7 +259,7 @@ class _TeamBots:
         delivery = Delivery(
             calls, workspace.own, prompts=self.prompts, maybe_posted=partial(leave_check, stores.mailbox)
         )
-        people = People(calls, self.redis, prefix=self.prefix)
+        people = People(calls, redis, prefix=prefix)
         lookups = WorkspaceLookups(
             offers_human=partial(offers_human, self.settings.handoff),
             language_of=people.language,

@@ -13,7 +13,7 @@ from bot.slack.text import app_text, plain_text, whole_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feedback:
-    """One click on a feedback button. ``ts`` is the message that was judged, ``place`` where to say thank you.
+    """One click on a feedback button. ``place`` is where to say thank you.
 
     The trigger opens a dialog within three seconds.
     """
@@ -22,7 +22,6 @@ class Feedback:
     good: bool
     user: str
     place: ThreadKey
-    ts: str
     trigger_id: str = ""
 
     @property
@@ -45,11 +44,11 @@ class Complaint:
 def read_feedback(body: object) -> Feedback | None:
     """A ``block_actions`` payload of the feedback buttons."""
     verdict, _, turn_id = pressed(body).partition(":")
-    user, place, ts = _clicked(body)
+    user, place, _ = _clicked(body)
     if verdict not in {"good", "bad"} or not (turn_id and user and place.channel):
         return None
     trigger = string(body, "trigger_id")
-    return Feedback(turn_id=turn_id, good=verdict == "good", user=user, place=place, ts=ts, trigger_id=trigger)
+    return Feedback(turn_id=turn_id, good=verdict == "good", user=user, place=place, trigger_id=trigger)
 
 
 def read_complaint(body: object) -> Complaint | None:
