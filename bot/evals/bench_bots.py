@@ -38,7 +38,8 @@ WARMING: Final = 30  # questions asked of each bot before anything counts
 THINKS_S: Final = 3.0
 STARTS_WITHIN_S: Final = 120.0
 ANSWERS_WITHIN_S: Final = 600.0
-SENT_WITHIN_S: Final = 3.0  # what was asked is sent to Langfuse
+ENDS_WITHIN_S: Final = 10.0
+SENT_WITHIN_S: Final = 2.0  # what was asked is sent to Langfuse
 _USAGE: Final = {"prompt_tokens": 900, "completion_tokens": 20, "total_tokens": 920}
 
 
@@ -224,6 +225,11 @@ async def _connected(workspace: LocalWorkspace, events: str, port: int) -> None:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
+    """End the bot as an operator does: an Orion that is killed leaves its Redis behind."""
+    with suppress(TimeoutError, ProcessLookupError):
+        async with asyncio.timeout(ENDS_WITHIN_S):
+            process.terminate()
+            await process.wait()
     if process.returncode is None:
         process.kill()
     await process.wait()

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from typer import Exit
 from typer.main import get_command
 
 from bot.cli.main import app
 from bot.cli.output import run
 from bot.cli.signals import EndedAtOnce
+from bot.evals import bench
 from bot.redis.embedded import EmbeddedRedisError
 from tests.support.orion_command import LIMITS, QUESTION, Terminal
 
@@ -255,9 +260,33 @@ def test_every_command_of_the_contract_has_a_help(terminal: Terminal) -> None:
     assert "expect: texts or null" in " ".join(terminal.orion("eval", "answers", "--help").out.split())
 
 
-def test_bench_prints_its_figures(terminal: Terminal) -> None:
-    told = {row["name"]: row for row in terminal.orion("bench", "--quick", "--json").json}
-    assert told["Processor time a mention"]["yardstick"] == "minimal Bolt bot"
+def commandline(path: Path) -> str:
+    with suppress(OSError):  # it ended meanwhile
+        return path.read_text(encoding="utf-8", errors="replace")
+    return ""
+
+
+def test_b4_bench_tells_the_whole_way_of_a_mention_beside_a_bot_that_does_the_least(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with tempfile.TemporaryDirectory(prefix="ob-") as folder:  # a socket's path has little more than 100 bytes
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        told = terminal.orion("bench", "--quick", "--json").json
+        running = [line for path in Path("/proc").glob("[0-9]*/cmdline") if folder in (line := commandline(path))]
+    assert running == [], "what was measured left a process behind"
+    names = {row["name"]: row for row in told}
+    assert len(names) == len(told)
+    beside = {name: row for name, row in names.items() if row["yardstick"] == bench.BOLT}
+    assert len(beside) == 6
+    assert all(row["ratio"] for row in beside.values())
+    assert beside["Calls to Slack a mention"]["of_yardstick"] == 1.0
+    assert 0 < beside["Answer to a mention, instant model, median"]["value"] < 60_000
+    others = {"", "1 kB", bench.CONVERTER, bench.AIOHTTP, bench.UNTRACED}
+    assert {row["yardstick"] for row in told} == {bench.BOLT, *others}
+    shown = io.StringIO()
+    rows = [bench.Row(*(row[field] for field in bench.Row._fields)) for row in told]
+    Console(file=shown, width=200).print(bench.bench_table(rows))
+    assert all(name in shown.getvalue() for name in names)
 
 
 @pytest.mark.parametrize(
