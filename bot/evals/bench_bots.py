@@ -29,6 +29,7 @@ from bot.local.model.roster import BOT_USER, VISITOR, Channel
 from bot.local.server import LocalWorkspace
 from bot.redis.embedded import connect
 
+SERVED: Final = (sys.executable, "-m", "bot", "serve")
 HERE: Final = Path(__file__).parents[2] / "bench" / "peers"  # where the other bots are, in the repository
 CHANNELS: Final = 500  # questions go round these: Slack takes one post a second in each
 PAGE: Final = "# Limits\n\nEach API key may make 600 requests a minute.\n"
@@ -253,29 +254,40 @@ async def compared(rounds: int, alone: int, burst: int, waiting: int) -> tuple[d
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="orion-bench-")))
         url = await stack.enter_async_context(model.open())
-        ours, sending, theirs = folder / "orion", folder / "traced", folder / "bolt"
-        for place in (ours, sending, theirs):
+        ours, theirs = folder / "orion", folder / "bolt"
+        for place in (ours, theirs):
             place.mkdir()
-        served = (sys.executable, "-m", "bot", "serve")
-        one = await stack.enter_async_context(started(served, orion(ours, url), ours))
-        traced = await stack.enter_async_context(started(served, orion(sending, url, traced=True), sending))
+        one = await stack.enter_async_context(started(SERVED, orion(ours, url), ours))
         smallest = (sys.executable, str(HERE / "bolt_bot.py"))
         other = await stack.enter_async_context(started(smallest, {"OPENAI_BASE_URL": url}, theirs))
         redis = await stack.enter_async_context(connect(ours / "home"))
         asked, before = one.asked, (await redis.info("memory"))["used_memory"]
-        spent = [-used(bot.pid)[0] for bot in (one, traced)]
         for _ in range(rounds):
-            for bot in (one, traced, other):
-                await bot.round(alone, burst)
-        await asyncio.sleep(SENT_WITHIN_S)
-        spent = [
-            (seconds + used(bot.pid)[0]) / (bot.asked - asked) * 1000
-            for seconds, bot in zip(spent, (one, traced), strict=True)
-        ]
+            await one.round(alone, burst)
+            await other.round(alone, burst)
         kept = ((await redis.info("memory"))["used_memory"] - before) / (one.asked - asked) / 1000
         model.thinks_s = THINKS_S
         # Fifty are under way at any moment.
         added = [(seconds - THINKS_S) * 1000 for seconds in await one.ask(waiting, apart_s=THINKS_S / 50)]
         more = {"added_p50_ms": percentile(added, 0.5), "added_p95_ms": percentile(added, 0.95), "redis_kb": kept}
-        more |= {"untraced_ms": spent[0], "traced_ms": spent[1]}
         return one.figures() | more, other.figures()
+
+
+async def traced(rounds: int, alone: int, burst: int) -> tuple[float, float]:
+    """Milliseconds of the processor a mention takes with Langfuse, all that is sent for it included, and without."""
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="orion-bench-")))
+        url = await stack.enter_async_context(InstantModel().open())
+        bots = []
+        for sends in (True, False):
+            place = folder / str(sends)
+            place.mkdir()
+            bots.append(await stack.enter_async_context(started(SERVED, orion(place, url, traced=sends), place)))
+        spent = [-used(bot.pid)[0] for bot in bots]
+        for _ in range(rounds):
+            for bot in bots:
+                await bot.round(alone, burst)
+        await asyncio.sleep(SENT_WITHIN_S)
+        spent = [seconds + used(bot.pid)[0] for seconds, bot in zip(spent, bots, strict=True)]
+        sending, silent = (seconds / (rounds * (alone + burst)) * 1000 for seconds in spent)
+        return sending, silent
