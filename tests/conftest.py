@@ -32,6 +32,7 @@ from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.index.postgres import PostgresIndex
 from agent.knowledge.index.sqlite import SqliteIndex
 from bot.redis.embedded import find_server
+from bot.redis.url import client_of
 from tests.support.orion_command import Terminal, opened
 from tests.support.postgres_server import PostgresUnavailableError, postgres
 
@@ -144,8 +145,8 @@ def redis_url(redis_socket: Path) -> str:
 
 @pytest.fixture
 async def redis_client(redis_url: str) -> AsyncIterator[Redis]:
-    """A client like the product's own (answers are ``str``) on an empty database."""
-    async with Redis.from_url(redis_url, decode_responses=True) as client:
+    """The product's own client on an empty database."""
+    async with client_of(redis_url) as client:
         yield client
 
 

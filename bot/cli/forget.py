@@ -22,6 +22,7 @@ from agent.packing import unpacked
 from agent.thread.conversation import ThreadKey
 from bot.errors import WrongUse
 from bot.events.enqueue import DELETED
+from bot.queue.lease import now
 from bot.queue.queue import Cancellation, Mailbox
 from bot.queue.scripts import script, split_entry
 from bot.slack.message import Incoming
@@ -143,19 +144,19 @@ class Forgetting:
     async def _drop_letter(self, key: Key, entry: str) -> None:
         """Take a message out; one that is being worked on is cancelled, and its end waited for."""
         drop, tag, cancelled = script(self.redis, "forget"), key.name.partition("}")[0] + "}", False
-        try:
-            async with asyncio.timeout(self.patience_s):
-                while (gone := int(await drop(keys=[tag], args=[key.about, entry]))) < 0:
-                    wish = Cancellation(thread=key.about, reason=DELETED, message_id=split_entry(entry)[0])
-                    await self.mailbox.cancel(wish)
-                    cancelled = True
-                    await asyncio.sleep(AGAIN_S)
-        except TimeoutError:
-            log.warning("turn_still_running", thread=key.about)
-            self.running.append(key.about)
-        else:
-            ended = cancelled and not gone  # its worker took it out
-            self.counts["turns cancelled" if ended else "questions"] += 1 if ended else gone
+        # Not `asyncio.timeout`: a library may swallow its only cancellation (see `heed_cancellation`).
+        until = now() + self.patience_s
+        while (gone := int(await drop(keys=[tag], args=[key.about, entry]))) < 0:
+            if now() >= until:
+                log.warning("turn_still_running", thread=key.about)
+                self.running.append(key.about)
+                return
+            wish = Cancellation(thread=key.about, reason=DELETED, message_id=split_entry(entry)[0])
+            await self.mailbox.cancel(wish)
+            cancelled = True
+            await asyncio.sleep(AGAIN_S)
+        ended = cancelled and not gone  # its worker took it out
+        self.counts["turns cancelled" if ended else "questions"] += 1 if ended else gone
 
     async def _thread(self, thread: str, *, whole_chat: bool = False) -> None:
         """All that stands under the thread's own name; ``whole_chat``: and of the direct chat that it stands in."""

@@ -12,10 +12,10 @@ def now() -> float:
 
 
 def heed_cancellation() -> None:
-    """Raise a cancellation that was swallowed on its way.
+    """Raise a cancellation that a library swallowed on its way; ``cancelling`` still knows of it.
 
-    Seen: of 150 cancellations aimed at a loop over redis-py up to 110 did not come out of its calls (its own
-    ``asyncio.timeout(0)`` at the pool is the suspect, not the proven cause). ``cancelling`` still knows.
+    On Python 3.11 ``asyncio.wait_for`` loses one that comes as it ends (python/cpython#86296): under redis-py's own
+    connections 1,200 of 1,500 aimed at a loop of commands, under ours (``bot.redis.connection``) none.
     """
     task = asyncio.current_task()
     if task is not None and task.cancelling():

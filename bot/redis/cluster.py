@@ -14,6 +14,8 @@ from redis.asyncio.cluster import ClusterNode, ClusterPipeline, ClusterPubSub, P
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisClusterException
 
+from bot.redis.connection import OWN
+
 # What comes out of redis-py while the cluster changes under it.
 OUT_OF_STEP = (RedisClusterException, AttributeError, KeyError, OSError)
 
@@ -45,6 +47,10 @@ class Cluster(RedisCluster):
     def __init__(self, *, nodes: list[tuple[str, int]], **settings: Any) -> None:
         self.made_of = {"nodes": nodes, **settings}
         super().__init__(startup_nodes=[ClusterNode(host, port) for host, port in nodes], **settings)
+        own = OWN[self.connection_kwargs["connection_class"]]  # redis-py takes no class here; later nodes read this
+        self.connection_kwargs["connection_class"] = own
+        for node in self.startup_nodes:
+            node.connection_class = own
 
     def pipeline(self, transaction: Any = None, shard_hint: Any = None) -> ClusterPipeline:  # noqa: ARG002 (redis-py's signature)
         """Several commands; those of a transaction must live in one slot."""

@@ -6,11 +6,12 @@ A question takes some seventeen commands, one after the other: what each adds is
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
-from typing import Any, cast
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, cast
 
 from redis.asyncio import BlockingConnectionPool, ConnectionPool
-from redis.asyncio.connection import AbstractConnection, Connection, UnixDomainSocketConnection
+from redis.asyncio.connection import AbstractConnection, Connection, SSLConnection, UnixDomainSocketConnection
+from redis.asyncio.sentinel import SentinelManagedConnection, SentinelManagedSSLConnection
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 
@@ -21,8 +22,9 @@ class _Sending(AbstractConnection):
             await self.connect_check_health(check_health=False)
         if check_health:
             await self.check_health()  # type: ignore[no-untyped-call]  # redis-py's own
-        # On Python 3.11 redis-py waits for each write with `asyncio.wait_for`, in a task of its own. Without a time-out
-        # it writes at once; a connection serves one caller at a time, so nobody misses it.
+        # On Python 3.11 redis-py waits for each write with `asyncio.wait_for`: in a task of its own, and a cancellation
+        # that comes as it ends is lost (python/cpython#86296). Without a time-out it writes at once; a connection
+        # serves one caller at a time, so nobody misses it.
         seconds, self.socket_timeout = self.socket_timeout, None
         try:
             async with asyncio.timeout(seconds):
@@ -38,8 +40,27 @@ class TcpConnection(_Sending, Connection):
     """To a server of its own, without TLS."""
 
 
+class TlsConnection(_Sending, SSLConnection):
+    """To a server of its own, over TLS."""
+
+
+class WatchedConnection(_Sending, SentinelManagedConnection):
+    """To the primary that the Sentinels name."""
+
+
+class WatchedTlsConnection(_Sending, SentinelManagedSSLConnection):
+    """To the primary that the Sentinels name, over TLS."""
+
+
 class SocketConnection(_Sending, UnixDomainSocketConnection):
     """To a server on this machine."""
+
+
+OWN: Final[Mapping[type, type]] = {
+    Connection: TcpConnection,
+    SSLConnection: TlsConnection,
+    UnixDomainSocketConnection: SocketConnection,
+}
 
 
 class Pool(BlockingConnectionPool):

@@ -20,7 +20,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from bot.redis.cluster import Cluster
-from bot.redis.connection import Pool, TcpConnection
+from bot.redis.connection import OWN, Pool, WatchedConnection, WatchedTlsConnection
 
 CLUSTER, SENTINEL = "+cluster", "+sentinel"
 REDIS_PORT, SENTINEL_PORT = 6379, 26379
@@ -74,9 +74,9 @@ async def client_of(url: str) -> AsyncIterator[Redis]:
         async with _watched(parts) as client:
             yield client
     else:
-        # What the URL says of the connection (TLS, a socket) counts before this.
-        settings = {"connection_class": TcpConnection, **PATIENT, **WAITING}
-        async with Redis.from_pool(Pool.from_url(url, **settings)) as client:
+        pool = Pool.from_url(url, **PATIENT, **WAITING)
+        pool.connection_class = OWN[pool.connection_class]
+        async with Redis.from_pool(pool) as client:
             yield client
 
 
@@ -87,14 +87,15 @@ async def _watched(parts: SplitResult) -> AsyncIterator[Redis]:
         message = "the service's name is missing"
         raise ValueError(message)
     settings = _settings(parts._replace(path=f"/{database}"), SENTINEL)
-    settings["ssl"] = settings.pop("connection_class", None) is SSLConnection
+    over_tls = settings.pop("connection_class", None) is SSLConnection
+    settings["connection_class"] = WatchedTlsConnection if over_tls else WatchedConnection
     quick = {"socket_timeout": SENTINEL_TIMEOUT_S, "socket_connect_timeout": SENTINEL_TIMEOUT_S}
     password = settings.pop("sentinel_password", None)
     guards = {**quick, "password": password, "retry": Retry(NoBackoff(), 0)}
-    async with (
-        Sentinel(_hosts(parts, SENTINEL_PORT), sentinel_kwargs=guards) as sentinels,  # type: ignore[no-untyped-call]  # redis-py's own
-        sentinels.master_for(service, **settings) as client,
-    ):
+    sentinels = Sentinel(_hosts(parts, SENTINEL_PORT), sentinel_kwargs=guards)  # type: ignore[no-untyped-call]  # redis-py's own
+    for guard in sentinels.sentinels:
+        guard.connection_pool.connection_class = OWN[guard.connection_pool.connection_class]
+    async with sentinels, sentinels.master_for(service, **settings) as client:
         yield client
 
 

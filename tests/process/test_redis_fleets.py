@@ -20,7 +20,7 @@ from bot.redis.url import client_of
 from bot.stores.thread_mode import ThreadModes
 from bot.stores.turn_records import TurnRecords
 from observability.stats import Stats, TurnFigures
-from tests.support.redis_fleet import Fleet, cluster, sentinel
+from tests.support.redis_fleet import Fleet, cancellations_lost, cluster, sentinel
 from tests.support.waiting import wait_until
 
 TEAMS = [f"T{number}" for number in range(8)]
@@ -73,6 +73,7 @@ async def test_h3_all_that_was_acknowledged_is_there_after_a_fail_over_and_handl
             assert all([await mailbox.done(one, "ok") for one in claimed])
         assert sorted(done) == sorted((thread_of(team), body) for team in TEAMS for body in ("first", "second"))
         assert await mailbox.depth() == Depth(messages=0, leased=0, dead=1)
+        assert await cancellations_lost(redis) == 0
         await _a_letter_is_retried(redis, mailbox)
         await mailbox.aclose()
 

@@ -7,6 +7,7 @@ writes them before it answers, and is gone afterwards. Nothing is left listening
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import socket
 import subprocess
@@ -279,3 +280,23 @@ async def _replaced(watch: Node, nodes: list[Node], dead: Node) -> bool:
     facts = rows if isinstance(rows, dict) else dict(zip(rows[::2], rows[1::2], strict=True))
     now = await _watched(watch, nodes)
     return now is not dead and facts.get("flags") == "master" and await leads(now)
+
+
+async def cancellations_lost(redis: Redis, of: int = 200) -> int:
+    """How many of so many cancellations, each a step later in a loop of commands than the last, did not come out."""
+
+    async def busy() -> None:
+        task = asyncio.current_task()
+        while task is not None and not task.cancelling():
+            await redis.publish("nobody", "")
+
+    lost = 0
+    async with asyncio.TaskGroup() as group:
+        for steps in range(of):
+            task = group.create_task(busy())
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            task.cancel()
+            await asyncio.wait([task])
+            lost += not task.cancelled()
+    return lost

@@ -6,9 +6,11 @@ import asyncio
 import socket
 
 import pytest
+from redis.asyncio import Redis
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from bot.redis.connection import Pool, TcpConnection
+from tests.support.redis_fleet import cancellations_lost
 
 
 async def test_h3_a_server_that_reads_nothing_is_given_up_in_time() -> None:
@@ -37,3 +39,7 @@ async def test_h3_nobody_waits_for_a_connection_in_vain(redis_url: str) -> None:
     assert served == set(range(41))
     assert len(pool._available_connections) == 2
     await pool.aclose()
+
+
+async def test_a12_no_cancellation_is_lost_in_a_command(redis_client: Redis) -> None:
+    assert await cancellations_lost(redis_client) == 0

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from redis.asyncio.connection import SSLConnection
-from redis.asyncio.sentinel import SentinelConnectionPool, SentinelManagedSSLConnection
+from redis.asyncio.sentinel import SentinelConnectionPool
 from redis.exceptions import (
     AuthenticationError,
     MovedError,
@@ -19,6 +18,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from bot.redis.cluster import Cluster
+from bot.redis.connection import TlsConnection, WatchedTlsConnection
 from bot.redis.url import client_of, impatient, plain_cause
 
 
@@ -39,7 +39,7 @@ async def test_h3_a_cluster_is_named_by_some_of_its_nodes() -> None:
 async def test_h3_a_cluster_can_be_spoken_to_over_tls() -> None:
     async with client_of("rediss+cluster://10.0.0.1:7000") as client:
         assert isinstance(client, Cluster)
-        assert client.connection_kwargs["connection_class"] is SSLConnection
+        assert client.connection_kwargs["connection_class"] is TlsConnection
 
 
 async def test_h3_sentinels_name_the_service_and_the_database() -> None:
@@ -63,7 +63,7 @@ async def test_h3_sentinels_name_the_service_and_the_database() -> None:
 
 async def test_h3_a_watched_primary_can_be_spoken_to_over_tls() -> None:
     async with client_of("rediss+sentinel://10.0.0.1/queue") as client:
-        assert client.connection_pool.connection_class is SentinelManagedSSLConnection
+        assert client.connection_pool.connection_class is WatchedTlsConnection
 
 
 @pytest.mark.parametrize(
