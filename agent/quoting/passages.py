@@ -1,4 +1,4 @@
-"""Which passages of the sources fit a question: those that cover most of its words, the rare ones above all.
+"""The passages that are shown for a question: of the first sources that the search brought, the part that fits best.
 
 A word weighs what the index says of it: the fewer passages have it, the more, and most where none has.
 """
@@ -11,17 +11,17 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Final
 
+from agent.files import ORIGIN as FILE
 from agent.knowledge.search.index_terms import impacts, words_of
 from agent.quoting.units import QuotableUnit, units_of
 from verification.types import Source
 
 Rarity = Callable[[str], Mapping[str, float]]  # what each word of a text weighs
 
-THRESHOLD: Final = 0.33
-# Below it nothing is shown: at .33 95 % of SciFact's claims still show their document (docs/measurements/answers.md).
+LEAST: Final = 0.12
+"""Nothing is shown where no score reaches it. A higher one hides as many answers as it saves misses (decision 3)."""
 PASSAGE_CHARS: Final = 600
-MOST: Final = 3  # of 54 unseen questions the best passage held 39 answers, the best three 50
-CLOSE: Final = 0.6  # the share of the best passage's score from which another is shown with it
+MOST: Final = 3
 _EARLIER: Final = 0.5  # what a word of an earlier question weighs beside one of this
 _MOST_CHARS: Final = 2_000  # of a question: what is longer is something pasted
 
@@ -59,40 +59,44 @@ class Found:
 def fitting(
     weights: Mapping[str, float], sources: Sequence[Source], is_barred: Callable[[QuotableUnit], bool]
 ) -> tuple[Found, ...]:
-    """The best passages, the one with the closest sentence first; none where even the best covers too little."""
-    ranked = ranked_passages(weights, sources, is_barred)
-    if not ranked or ranked[0].score < THRESHOLD:
-        return ()
-    shown: dict[str, Found] = {}
-    for found in ranked:
-        if found.score >= CLOSE * ranked[0].score:
-            shown.setdefault(found.best.text, found)
-    return tuple(sorted([*shown.values()][:MOST], key=lambda found: -round(found.closest, 2)))
+    """The passages to show, the one with the closest sentence first; none where even the best covers too little.
+
+    Of what was searched for, the best passage of each of the first sources: the search ranks better than these scores
+    do. Of attached files any section.
+    """
+    searched: dict[str, Found] = {}
+    attached: dict[str, Found] = {}
+    for source in sources:
+        units = [unit for unit in units_of(source) if not is_barred(unit) and _says_something(unit, weights)]
+        by_section = (list(section) for _, section in groupby(units, key=lambda unit: unit.context))
+        best = (max((_passage(some, weights) for some in windows(each)), key=_score) for each in by_section)
+        passages = sorted(best, key=_score, reverse=True)
+        if source.origin == FILE:
+            attached |= {each.best.text: each for each in passages}
+        elif passages:
+            searched.setdefault(passages[0].best.text, passages[0])
+    shown = sorted([*attached.values(), *[*searched.values()][:MOST]], key=_closest_newest)[:MOST]
+    return tuple(shown) if max(map(_score, shown), default=0.0) >= LEAST else ()
 
 
-def ranked_passages(
-    weights: Mapping[str, float],
-    sources: Sequence[Source],
-    is_barred: Callable[[QuotableUnit], bool] = lambda _: False,
-) -> tuple[Found, ...]:
-    """The best passage of each section, best first; of equal ones the newer, then the one that the search had first."""
-    units = (unit for source in sources for unit in units_of(source) if not is_barred(unit))
-    sections = groupby(units, key=lambda unit: (unit.source, unit.context))
-    passages = ([_passage(some, weights) for some in windows([*section])] for _, section in sections)
-    return tuple(sorted((max(found, key=lambda each: each.score) for found in passages), key=_by_score))
+def _score(found: Found) -> float:
+    return found.score
 
 
-def _by_score(found: Found) -> tuple[float, int]:
+def _closest_newest(found: Found) -> tuple[float, int]:
     digits = "".join(filter(str.isdigit, found.best.source.updated_at[:10]))
-    return -round(found.score, 2), -int(digits or 0)
+    return -round(found.closest, 2), -int(digits or 0)
+
+
+def _says_something(unit: QuotableUnit, weights: Mapping[str, float]) -> bool:
+    """Not "Last updated: …" above an answer to something else."""
+    return unit.kind != "field" or bool(weights.keys() & _words(unit.text))
 
 
 def _passage(units: Sequence[QuotableUnit], weights: Mapping[str, float]) -> Found:
     shares = [_share(weights, (unit,)) for unit in units]
     best = shares.index(max(shares))
-    # "Last updated: …" above an answer to something else says nothing.
-    told = (unit for unit in units if unit.kind != "field" or unit is units[best] or weights.keys() & _words(unit.text))
-    return Found(units=tuple(told), best=units[best], covered=_share(weights, units), closest=shares[best])
+    return Found(units=tuple(units), best=units[best], covered=_share(weights, units), closest=shares[best])
 
 
 def _share(weights: Mapping[str, float], units: Sequence[QuotableUnit]) -> float:

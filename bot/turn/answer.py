@@ -337,7 +337,9 @@ class Answering:
             marks.append("quotes")
         if entry.outcome in FAILURES:
             marks.append("failed")
-        ask_human = entry.outcome in NOT_ANSWERED and self.lookups.offers_human(job.place)
+        # Whether a quoted passage answers, nobody has read.
+        unanswered = entry.outcome in NOT_ANSWERED or "quotes" in marks
+        ask_human = unanswered and self.lookups.offers_human(job.place)
         streamed = live_view.streamed if live_view else stream_before(job)
         key = job.answer_key(*marks, may_exist=may_exist or streamed is not None)
         answer_key = replace(

@@ -66,7 +66,7 @@ async def test_a1_direct_message_is_answered_in_its_own_thread(setting: Setting)
 
 
 async def test_refusal_names_the_nearest_documents(setting: Setting) -> None:
-    ts = setting.ask(f"{MENTION} Which brand of coffee machine stands on the third floor of the Lisbon office?")
+    ts = setting.ask(f"{MENTION} Who painted the Mona Lisa, and when?")
     answer = await setting.answer_to(ts)
     assert "didn't find" in shown(answer)
     assert answer["metadata"]["event_payload"]["verified"] is False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 
 import pytest
 
@@ -20,7 +20,7 @@ from tests.support.fakes import Listener, question
 from tests.support.paths import ROOT
 
 HANDBOOK = ROOT / "bot/local/handbook"
-SMOKE = ROOT / "tests/data/handbook_smoke.jsonl"
+QUESTIONS = ROOT / "tests/data/handbook.jsonl"
 
 
 @pytest.fixture
@@ -31,15 +31,14 @@ def handbook(index: KnowledgeIndex) -> KnowledgeIndex:
 
 
 async def test_h1_what_is_shown_holds_the_answer_and_passes_the_verifier(handbook: KnowledgeIndex) -> None:
-    """A smoke test: docs/measurements/answers.md has the figures on questions that nobody had seen."""
+    """Asked by somebody who saw only the handbook, known since: docs/measurements/answers.md has the first figures."""
     tools = {tool.spec.name: tool for tool in knowledge_tools(handbook, source_tokens=0)}
-    threads: dict[str, ThreadState] = defaultdict(ThreadState)
     right: Counter[bool] = Counter()
-    rows = [json.loads(line) for line in SMOKE.read_text(encoding="utf-8").splitlines()]
+    rows = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
     for row in rows:
-        outcome, threads[row.get("thread", row["id"])] = await run_turn(
+        outcome, _ = await run_turn(
             question(row["question"]),
-            threads[row.get("thread", row["id"])],
+            ThreadState(),
             model=ExtractiveModel(handbook.rarity),
             tools=tools,
             budget=Budget(),
@@ -51,8 +50,8 @@ async def test_h1_what_is_shown_holds_the_answer_and_passes_the_verifier(handboo
         right[expected is not None] += (
             isinstance(outcome, Answered) and holds if expected else isinstance(outcome, Refused)
         )
-    assert len(rows) == 48
-    assert right[True] >= 30
+    assert len(rows) == 75
+    assert right[True] >= 50
 
 
 async def test_h1_the_first_question_of_the_readme_is_answered_at_the_top(handbook: KnowledgeIndex) -> None:
@@ -72,7 +71,6 @@ async def test_h1_the_first_question_of_the_readme_is_answered_at_the_top(handbo
         "Who painted the Mona Lisa?",
         "Wie hoch ist der Eiffelturm?",
         "What rhymes with orange?",
-        "What is the parental leave policy in Japan?",
     ],
 )
 async def test_h1_what_no_document_is_about_is_refused(handbook: KnowledgeIndex, text: str) -> None:

@@ -390,6 +390,7 @@ async def test_a3_a_question_in_a_direct_chat_stays_one_when_a_thread_grows_unde
     ):
         ts = setting.ask(LIMIT, channel=DIRECT)
         await setting.answer_to(ts, channel=DIRECT)
+        await wait_until(lambda: done(setting), "the turn is over, not only its answer there")
         setting.ask("stop", channel=DIRECT, thread=ts)  # from now on Slack says that the question is a thread's first
         await wait_until(lambda: done(setting), "the thread is there")
         setting.workspace.edit(DIRECT, ts, f"{LIMIT} In short, please.")

@@ -139,10 +139,11 @@ async def test_d2_the_list_of_documents_is_fetched_once_and_quoted_whole() -> No
 
 
 @pytest.mark.parametrize(
-    ("question", "expected"),
+    ("question", "found", "expected"),
     [
         (
             "What is the daily limit for meals?",
+            (MEALS_OLD, MEALS_NEW),
             (
                 "Quoted from Expenses:\n\n**The daily limit for meals is 60 euros**. [4]\n\n"
                 "Also from Expenses 2024:\n\n**The daily limit for meals is 45 euros**. [3]"
@@ -150,6 +151,7 @@ async def test_d2_the_list_of_documents_is_fetched_once_and_quoted_whole() -> No
         ),
         (
             "How do I restore the database?",
+            (STEPS,),
             (
                 "Quoted from Restore:\n\nTake your time. [2]\n\n"
                 "1. Stop the `app`. [2]\n2. **Restore the database**. [2]\n"
@@ -158,6 +160,7 @@ async def test_d2_the_list_of_documents_is_fetched_once_and_quoted_whole() -> No
         ),
         (
             "What does SEV2 mean?",
+            (SEVERITIES,),
             (
                 "Quoted from Severity:\n\n- Severity: SEV1; Meaning: Orders fail [5]\n"
                 "- **Severity: SEV2; Meaning: Slow pages** [5]"
@@ -165,6 +168,7 @@ async def test_d2_the_list_of_documents_is_fetched_once_and_quoted_whole() -> No
         ),
         (
             "Welcher Befehl ist pgctl status?",
+            (STATUS,),
             (
                 "Zitiert aus Tools › Status:\n\nCheck the cluster with this command: [1]\n\n"
                 "```\npgctl status --all\n```\n\nIt is quick. [1]"
@@ -172,10 +176,12 @@ async def test_d2_the_list_of_documents_is_fetched_once_and_quoted_whole() -> No
         ),
     ],
 )
-async def test_b_passages_are_shown_in_their_own_form_and_pass_the_verifier(question: str, expected: str) -> None:
-    text = await answer(question)
+async def test_b_passages_are_shown_in_their_own_form_and_pass_the_verifier(
+    question: str, found: tuple[Source, ...], expected: str
+) -> None:
+    text = await answer(question, found)
     assert text == expected
-    assert verdict(text, question).passed
+    assert verdict(text, question, found).passed
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from agent.quoting.passages import MOST, PASSAGE_CHARS, THRESHOLD, fitting, ranked_passages, weights_of
+from agent.files import ORIGIN as FILE
+from agent.quoting.passages import MOST, PASSAGE_CHARS, fitting, weights_of
 from agent.quoting.units import QuotableUnit
 from verification.types import Source
 
 
-def source(number: int, title: str, text: str, *, updated: str = "") -> Source:
-    return Source(id=number, title=title, text=text, updated_at=updated)
+def source(number: int, title: str, text: str, *, updated: str = "", origin: str = "document") -> Source:
+    return Source(id=number, title=title, text=text, updated_at=updated, origin=origin)
 
 
 def nothing(_: QuotableUnit) -> bool:
@@ -26,11 +27,27 @@ def test_d2_the_heading_and_the_title_tell_passages_apart() -> None:
     assert (best.best.source.title, best.best.context, best.best.text) == ("Cacti", "Light", "Cacti stand in the sun.")
 
 
-def test_b_below_the_threshold_nothing_is_shown() -> None:
-    asked = weights_of("Which fertiliser suits orchids?")
-    assert fitting(asked, PLANTS, nothing) == ()
-    assert ranked_passages(asked, PLANTS)[0].score < THRESHOLD
-    assert ranked_passages(weights_of("?"), ()) == ()
+def test_b_nothing_is_shown_of_what_has_no_word_of_the_question() -> None:
+    assert fitting(weights_of("Which fertiliser suits orchids?"), PLANTS, nothing) == ()
+    assert fitting(weights_of("?"), (), nothing) == ()
+
+
+def test_b_the_search_decides_what_is_shown_and_the_closest_sentence_what_comes_first() -> None:
+    pages = [
+        source(n, f"Page {n}", f"Kiwis {words}.")
+        for n, words in enumerate(["are small", "ripen", "are green", "ripen long"])
+    ]
+    found = fitting(weights_of("How long do kiwis ripen?"), pages, nothing)
+    assert [each.best.source.id for each in found] == [1, 0, 2]
+
+
+def test_a11_an_attached_file_is_compared_with_what_the_search_brought() -> None:
+    pages = [source(n, f"Page {n}", f"Kiwis ripen on shelf {n}.") for n in range(4)]
+    notes = source(9, "notes.md", "## Pears\n\nPears rot.\n\n## Kiwis\n\nKiwis ripen 5 days.", origin=FILE)
+    asked = weights_of("How many days do kiwis ripen?")
+    assert fitting(asked, [notes, *pages], nothing)[0].best.text == "Kiwis ripen 5 days."
+    about_pages = fitting(weights_of("On which shelf do they ripen?"), [notes, *pages], nothing)
+    assert [each.best.source.id for each in about_pages] == [0, 1, 2]
 
 
 def test_b_passages_are_short_and_three_at_most() -> None:
@@ -51,7 +68,7 @@ def test_d6_of_equal_passages_the_newer_comes_first_and_none_twice() -> None:
         source(2, "Meals", text.format(60), updated="2026-01-01"),
     )
     again = source(3, "Copy", text.format(60), updated="2025-01-01")
-    found = fitting(weights_of("What is the limit for meals?"), (old, again, new), nothing)
+    found = fitting(weights_of("What is the limit for meals?"), (old, new, again), nothing)
     assert [each.best.source.id for each in found] == [2, 1]
 
 
