@@ -3,7 +3,7 @@
 # semantic search by meaning: numpy, a tokenizer and a model of 90 MB; then set ORION_SEMANTIC=on
 # test-llm the same turn against a real small model, installed on demand
 # audit the locked packages against known vulnerabilities (asks the network)
-# chaos kills, freezes, outages: what is promised, in one table (five minutes; ARGS="--seed N --only NAME")
+# chaos kills, freezes, outages: what is promised, in one table (nine minutes; ARGS="--seed N --only NAME")
 # bench ratios, measured in one run                      lock   renew the hash-locked requirements
 # bench-peers Orion beside a minimal Bolt bot, Agno and the Chat SDK
 # docs  writes docs/configuration.md from the code
