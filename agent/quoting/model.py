@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable
 from typing import Final
 
 from agent.actions import Respond, ToolCall, ToolCalls
 from agent.budget import Usage
 from agent.files import ORIGIN
-from agent.knowledge.types import KnowledgeAwayError
 from agent.model.prompts import NOT_FOUND
 from agent.model.protocol import (
     DecideContext,
@@ -25,7 +24,7 @@ from agent.model.protocol import (
     WriteContext,
     WriteStream,
 )
-from agent.quoting.passages import Found, Rarity, evenly, fitting, weights_of, windows
+from agent.quoting.passages import Found, fitting, weights_of, windows
 from agent.quoting.rendering import beginning, rendered
 from agent.quoting.small_talk import asks_for_documents, earlier_subjects, search_query, small_talk
 from agent.quoting.units import QuotableUnit, units_of
@@ -44,9 +43,6 @@ class ExtractiveModel:
     name = "extractive"
     quotes_only = True
 
-    def __init__(self, rarity: Rarity = evenly) -> None:
-        self._rarity = rarity
-
     async def decide(self, context: DecideContext) -> Decision:
         """One decision: the list if it is asked for, a search if there was none, else the answer."""
         question = context.question.text
@@ -64,13 +60,7 @@ class ExtractiveModel:
 
     def write(self, context: WriteContext) -> WriteStream:
         """The answer as a stream of small pieces."""
-        return WriteStream(pieces=_pieces(context, self._weighed), usage=Usage())
-
-    def _weighed(self, text: str) -> Mapping[str, float]:
-        try:
-            return self._rarity(text)
-        except KnowledgeAwayError:  # what was found can be shown all the same
-            return evenly(text)
+        return WriteStream(pieces=_pieces(context), usage=Usage())
 
     async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> Generated:  # noqa: ARG002 - the seam's signature
         """Not possible without a language model: raises ``ModelError`` of kind ``ConfigurationError``."""
@@ -80,8 +70,8 @@ class ExtractiveModel:
         raise ModelError(kind, detail, hints=(hint,))
 
 
-async def _pieces(context: WriteContext, rarity: Rarity) -> AsyncGenerator[Piece]:
-    answer = await asyncio.to_thread(_answer, context, rarity)
+async def _pieces(context: WriteContext) -> AsyncGenerator[Piece]:
+    answer = await asyncio.to_thread(_answer, context)
     thinking = f"{len(context.sources)} sources compared with the question."
     text = f"<thinking>{thinking}</thinking><answer>{answer}</answer>"
     for start in range(0, len(text), _PIECE):
@@ -89,7 +79,7 @@ async def _pieces(context: WriteContext, rarity: Rarity) -> AsyncGenerator[Piece
         await asyncio.sleep(0)  # whoever cancels the turn gets a word in
 
 
-def _answer(context: WriteContext, rarity: Rarity) -> str:
+def _answer(context: WriteContext) -> str:
     question = context.question.text
     if talk := small_talk(question):
         return talk
@@ -105,13 +95,13 @@ def _answer(context: WriteContext, rarity: Rarity) -> str:
         if files:
             read = ((file, units_of(file)) for file in files)
             return "\n\n".join(beginning(file, next(windows(units)), language) for file, units in read if units)
-    return rendered(_passages(context, rarity), language) or NOT_FOUND
+    return rendered(_passages(context), language) or NOT_FOUND
 
 
-def _passages(context: WriteContext, rarity: Rarity) -> tuple[Found, ...]:
+def _passages(context: WriteContext) -> tuple[Found, ...]:
     """What fits; what people said in the thread only where the documents say nothing."""
     text = context.question.text
-    weights = weights_of(text, " ".join(earlier_subjects(text, context.history)), rarity)
+    weights = weights_of(text, " ".join(earlier_subjects(text, context.history)))
     barred = _complained_of(context)
     documents = [source for source in context.sources if source.origin != "thread"]
     thread = [source for source in context.sources if source.origin == "thread"]

@@ -1,7 +1,4 @@
-"""The passages that are shown for a question: of the first sources that the search brought, the part that fits best.
-
-A word weighs what the index says of it: the fewer passages have it, the more, and most where none has.
-"""
+"""The passages that are shown for a question: of the first sources that the search brought, the part that fits best."""
 
 from __future__ import annotations
 
@@ -16,9 +13,7 @@ from agent.knowledge.search.index_terms import impacts, words_of
 from agent.quoting.units import QuotableUnit, units_of
 from verification.types import Source
 
-Rarity = Callable[[str], Mapping[str, float]]  # what each word of a text weighs
-
-LEAST: Final = 0.12
+LEAST: Final = 0.18
 """Nothing is shown where no score reaches it. A higher one hides as many answers as it saves misses (decision 3)."""
 PASSAGE_CHARS: Final = 600
 MOST: Final = 3
@@ -26,15 +21,10 @@ _EARLIER: Final = 0.5  # what a word of an earlier question weighs beside one of
 _MOST_CHARS: Final = 2_000  # of a question: what is longer is something pasted
 
 
-def evenly(text: str) -> Mapping[str, float]:
-    """The weights where no index tells which words are rare."""
-    return dict.fromkeys(words_of(text), 1.0)
-
-
-def weights_of(text: str, earlier: str = "", rarity: Rarity = evenly) -> Mapping[str, float]:
+def weights_of(text: str, earlier: str = "") -> Mapping[str, float]:
     """What the words of a question weigh, and the words of ``earlier`` ones that complete it."""
-    before = {word: _EARLIER * weight for word, weight in rarity(earlier[:_MOST_CHARS]).items()}
-    return {**before, **rarity(text[:_MOST_CHARS])}
+    before = dict.fromkeys(words_of(earlier[:_MOST_CHARS]), _EARLIER)
+    return before | dict.fromkeys(words_of(text[:_MOST_CHARS]), 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

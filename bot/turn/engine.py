@@ -18,7 +18,6 @@ from agent.model.openai import JUDGE_TIMEOUTS, OpenAIModel
 from agent.model.protocol import Model
 from agent.outcome import TurnOutcome
 from agent.quoting.model import ExtractiveModel
-from agent.quoting.passages import Rarity, evenly
 from agent.thread.audience import viewers_of
 from agent.thread.conversation import Question
 from agent.thread.state import ThreadState
@@ -101,7 +100,7 @@ async def open_engine(
     judging: Calling = {"timeouts": timeouts.judge, "breaker": breaker, "learned": learned}
     async with AsyncExitStack() as stack:
         index, report = await stack.enter_async_context(open_patiently(corpus))
-        model = await stack.enter_async_context(open_model(settings, index.rarity, **asking))
+        model = await stack.enter_async_context(open_model(settings, **asking))
         judge = await stack.enter_async_context(open_judge(settings, **judging))
         toolbox = await stack.enter_async_context(open_toolbox(settings))
         # Who only quotes shows what was found, in the order of the search; whoever writes reads what stands round it.
@@ -132,12 +131,10 @@ class Calling(TypedDict, total=False):
     learned: dict[str, Learned]
 
 
-def open_model(
-    settings: Settings, rarity: Rarity = evenly, **calling: Unpack[Calling]
-) -> AbstractAsyncContextManager[Model]:
-    """The configured server, or the engine that quotes, which weighs words by ``rarity``."""
+def open_model(settings: Settings, **calling: Unpack[Calling]) -> AbstractAsyncContextManager[Model]:
+    """The configured server, or the engine that quotes."""
     if not settings.uses_server:
-        return nullcontext(ExtractiveModel(rarity))
+        return nullcontext(ExtractiveModel())
     return aclosing(_model(settings, settings.model_name, settings.write_model or settings.model_name, **calling))
 
 

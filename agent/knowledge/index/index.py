@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Final, Protocol, Self
@@ -14,7 +14,7 @@ from agent.knowledge.index import results, tables
 from agent.knowledge.index.build import IndexRun
 from agent.knowledge.index.tables import Session
 from agent.knowledge.search.index_terms import words_of
-from agent.knowledge.search.postings import best, rarities
+from agent.knowledge.search.postings import best
 from agent.knowledge.types import Document, Holding, IndexReport, Passage, PutOff, Source, SourceState
 
 Ranked = tuple[int, float]  # the number of a passage, and a score that grows with relevance
@@ -101,13 +101,6 @@ class KnowledgeIndex(ABC):
             return ()
         with self.session() as session:
             return results.spread(_read(session, ranked, limit), limit)
-
-    def rarity(self, query: str) -> Mapping[str, float]:
-        """What each word of ``query`` says among all passages: the fewer passages have it, the more."""
-        words = words_of(query)
-        with self.session() as session:
-            passages, found = tables.postings(session, words)
-            return rarities(found, words, passages)
 
     def part(self, document: str, first: int, last: int) -> tuple[Passage, ...]:
         """The passages of one document from one number to another, both included, in order."""

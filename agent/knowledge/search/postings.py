@@ -6,7 +6,7 @@ import heapq
 import math
 from array import array
 from bisect import bisect_left
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -74,14 +74,6 @@ def best(found: Iterable[Found], *, passages: int, most: int) -> list[tuple[int,
                 scores[first + place] = known(first + place, 0.0) + worths[impact]
     ranked = heapq.nsmallest(most, ((-score, place) for place, score in scores.items()))
     return [(place, -score) for score, place in ranked]
-
-
-def rarities(found: Iterable[Found], words: Iterable[str], passages: int) -> dict[str, float]:
-    """What each word says: the inverse document frequency over ``passages``, most for a word that none has."""
-    counts = Counter[str]()
-    for word, _, data in found:
-        counts[word] += len(_unpacked(data)[0])
-    return {word: _rarity(counts[word], passages) for word in words}
 
 
 def _rarity(count: int, passages: int) -> float:

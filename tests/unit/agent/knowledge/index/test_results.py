@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.index.results import document_url, meant, passage_of, spread
 from agent.knowledge.types import Document, Passage
 
@@ -50,13 +47,3 @@ def test_d2_the_most_direct_name_wins() -> None:
 )
 def test_d6_links_have_the_configured_prefix(prefix: str, link: str) -> None:
     assert document_url(prefix, "a b.md") == link
-
-
-def test_d2_a_word_says_the_more_the_fewer_passages_have_it(index: KnowledgeIndex, tmp_path: Path) -> None:
-    for name in ("one", "two", "three"):
-        (tmp_path / f"{name}.md").write_text(f"# {name}\n\nFerns need shade.\n", encoding="utf-8")
-    (tmp_path / "four.md").write_text("# four\n\nCacti need sun.\n", encoding="utf-8")
-    assert set(index.rarity("ferns and cacti")) == {"fern", "cacti"}
-    index.index([tmp_path])
-    weights = index.rarity("Do ferns, cacti or orchids need it?")
-    assert weights["orchid"] > weights["cacti"] > weights["fern"] > weights["need"] > 0
