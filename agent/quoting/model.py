@@ -99,7 +99,7 @@ def _answer(context: WriteContext) -> str:
 
 
 def _passages(context: WriteContext) -> tuple[Found, ...]:
-    """What fits; what people said in the thread only where the documents say nothing."""
+    """What fits; what people said in the thread only where it fits better than the documents."""
     text = context.question.text
     weights = weights_of(text, " ".join(earlier_subjects(text, context.history)))
     barred = _complained_of(context)
@@ -107,7 +107,8 @@ def _passages(context: WriteContext) -> tuple[Found, ...]:
     thread = [source for source in context.sources if source.origin == "thread"]
     found = fitting(weights, documents, barred)
     # A question that somebody put to others in the thread answers nothing.
-    return found or fitting(weights, thread, lambda unit: barred(unit) or unit.text.endswith(("?", "？")))
+    said = fitting(weights, thread, lambda unit: barred(unit) or unit.text.endswith(("?", "？")))
+    return max(found, said, key=lambda passages: max((each.score for each in passages), default=0.0))
 
 
 def _complained_of(context: WriteContext) -> Callable[[QuotableUnit], bool]:

@@ -52,20 +52,23 @@ def fitting(
     """The passages to show, the one with the closest sentence first; none where even the best covers too little.
 
     Of what was searched for, the best passage of each of the first sources: the search ranks better than these scores
-    do. Of attached files any section.
+    do. Of attached files any section that covers enough.
     """
     searched: dict[str, Found] = {}
     attached: dict[str, Found] = {}
     for source in sources:
-        units = [unit for unit in units_of(source) if not is_barred(unit) and _says_something(unit, weights)]
-        by_section = (list(section) for _, section in groupby(units, key=lambda unit: unit.context))
-        best = (max((_passage(some, weights) for some in windows(each)), key=_score) for each in by_section)
+        units = [unit for unit in units_of(source) if not is_barred(unit)]
+        sections = [list(section) for _, section in groupby(units, key=lambda unit: unit.context)]
+        # "Last updated: …" by itself says nothing to who asks for something else.
+        telling = [each for each in sections if any(_says_something(unit, weights) for unit in each)] or sections
+        best = (max((_passage(some, weights) for some in windows(each)), key=_score) for each in telling)
         passages = sorted(best, key=_score, reverse=True)
         if source.origin == FILE:
-            attached |= {each.best.text: each for each in passages}
+            attached |= {each.best.text: each for each in passages if each.score >= LEAST}
         elif passages:
             searched.setdefault(passages[0].best.text, passages[0])
-    shown = sorted([*attached.values(), *[*searched.values()][:MOST]], key=_closest_newest)[:MOST]
+    first = dict([*searched.items()][:MOST])
+    shown = sorted({**attached, **first}.values(), key=_closest_newest)[:MOST]
     return tuple(shown) if max(map(_score, shown), default=0.0) >= LEAST else ()
 
 
@@ -79,7 +82,6 @@ def _closest_newest(found: Found) -> tuple[float, int]:
 
 
 def _says_something(unit: QuotableUnit, weights: Mapping[str, float]) -> bool:
-    """Not "Last updated: …" above an answer to something else."""
     return unit.kind != "field" or bool(weights.keys() & _words(unit.text))
 
 

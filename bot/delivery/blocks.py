@@ -27,7 +27,7 @@ LONGEST_TEXT = 2_900  # Slack allows 3,000 in a text object
 _BETWEEN = "  ·  "
 _FOR_COUNT = 40  # characters that stay free to say how many sources were left out
 _MOST_CONTEXT = 8_000  # leaves three elements at most, and fits a message
-_MARKS: dict[Mark, str] = {"partial": "partial_mark", "quotes": "quoted_mark", "failed": "failed_mark"}
+_MARKS: dict[Mark, str] = {"partial": "partial_mark", "quotes": "quoted_answer_mark", "failed": "failed_mark"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,6 +46,9 @@ def test_a11_an_attached_file_is_compared_with_what_the_search_brought() -> None
     notes = source(9, "notes.md", "## Pears\n\nPears rot.\n\n## Kiwis\n\nKiwis ripen 5 days.", origin=FILE)
     asked = weights_of("How many days do kiwis ripen?")
     assert fitting(asked, [notes, *pages], nothing)[0].best.text == "Kiwis ripen 5 days."
+    assert "Pears rot." not in [each.best.text for each in fitting(asked, [notes], nothing)]
+    copy = source(8, "Kiwis", "Kiwis ripen 5 days.")
+    assert len(fitting(asked, [notes, copy], nothing)) == 1
     about_pages = fitting(weights_of("On which shelf do they ripen?"), [notes, *pages], nothing)
     assert [each.best.source.id for each in about_pages] == [0, 1, 2]
 
@@ -77,11 +80,12 @@ def test_a2_words_of_the_question_before_decide_among_equals() -> None:
     assert (found[0].best.source.title, found[0].best.context) == ("Ferns", "Light")
 
 
-def test_b_a_line_about_the_document_is_shown_only_to_who_asks_for_it() -> None:
-    page = source(1, "Cacti", "Last updated: 2026-05-04\n\nCacti are watered once a month.\n\nOwner: the gardener")
-    shown = {
-        question: [unit.text for unit in fitting(weights_of(question), [page], nothing)[0].units]
-        for question in ("When are cacti watered?", "Who is the owner of the cacti?")
-    }
-    assert shown["When are cacti watered?"] == ["Cacti are watered once a month."]
-    assert shown["Who is the owner of the cacti?"] == ["Cacti are watered once a month.", "Owner: the gardener"]
+def test_b_lines_with_a_label_alone_are_shown_only_where_they_answer_or_nothing_else_does() -> None:
+    page = source(1, "Cacti", "Last updated: 2026-05-04\n\n## Water\n\nOnce a month.\n\nWarning: never in winter.")
+    (watered,) = fitting(weights_of("When are cacti watered?"), [page], nothing)
+    assert [unit.text for unit in watered.units] == ["Once a month.", "Warning: never in winter."]
+    (dated,) = fitting(weights_of("When was the page on cacti updated?"), [page], nothing)
+    assert dated.best.text == "Last updated: 2026-05-04"
+    desk = source(2, "Support desk", "Phone: +49 30 1234\n\nHours: 9 to 5")
+    (reached,) = fitting(weights_of("How do I reach the support desk?"), [desk], nothing)
+    assert [unit.text for unit in reached.units] == ["Phone: +49 30 1234", "Hours: 9 to 5"]

@@ -64,7 +64,7 @@ def test_f8_a_refusal_in_the_words_of_the_model_shows_what_it_cites_without_a_ba
     [
         ((), "Checked by rules only"),
         (("partial",), "◐ Partly verified  ·  Checked by rules only"),
-        (("quotes",), "❝ Quoted from your documents"),
+        (("quotes",), "❝ Quoted from your documents · no model is connected: this may not answer"),
     ],
 )
 def test_a9_where_nobody_decided_the_meaning_the_line_says_what_was_checked(marks: tuple[Mark, ...], line: str) -> None:
@@ -86,10 +86,14 @@ def test_a9_what_claims_nothing_has_no_badge_and_no_buttons() -> None:
     ("marks", "language", "badge"),
     [
         ((), None, "✓ Verified"),
-        (("quotes",), None, "❝ Quoted from your documents"),
+        (("quotes",), None, "❝ Quoted from your documents · no model is connected: this may not answer"),
         (("partial",), None, "◐ Partly verified"),
         (("partial",), "ja", "◐ 一部のみ確認済み"),
-        (("quotes",), "de", "❝ Aus euren Dokumenten zitiert"),
+        (
+            ("quotes",),
+            "de",
+            "❝ Aus euren Dokumenten zitiert · ohne Sprachmodell: beantwortet die Frage vielleicht nicht",
+        ),
     ],
 )
 def test_a9_the_badge_says_how_far_it_was_verified(marks: tuple[Any, ...], language: str | None, badge: str) -> None:
