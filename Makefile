@@ -34,7 +34,7 @@ export PYTHONDONTWRITEBYTECODE :=
 	@echo "Installing $$(grep -c '^[a-z].*==' requirements/runtime.txt) packages: about a minute; several mean a slow network or none …"
 	@$(LOCKED) requirements/runtime.txt
 	@$(INSTALL) --no-build-isolation -e .
-	@$(COMPLETE)
+	@$(COMPLETE) >/dev/null || $(COMPLETE)
 	@echo "Installed. The first start takes a few seconds longer than later ones."
 	@touch $@
 

@@ -1,6 +1,6 @@
 """Files that came with a question or stand at the top of its thread.
 
-Their text as sources, and which were not read (A11). A short file is one source; of a long one the parts nearest to the
+Their text as sources, and which were not read. A short file is one source; of a long one the parts nearest to the
 question are. ``file_sources`` may be slow: keep it off the event loop.
 """
 

@@ -160,7 +160,7 @@ class Settings(BaseSettings):
     source_tokens: int = _env("ORION_SOURCE_TOKENS", 6_000, ge=500, le=100_000)
     general: Literal["label", "refuse"] = _env("ORION_GENERAL", "label")
     link_hosts: Annotated[Names, AfterValidator(_hosts)] = _env("ORION_LINK_HOSTS", frozenset())
-    streams: Switch = _env("ORION_STREAMS", default=False)  # previews of links cannot be switched off in a stream (I2)
+    streams: Switch = _env("ORION_STREAMS", default=False)  # previews of links cannot be switched off in a stream
     trace_content: Switch = _env("ORION_TRACE_CONTENT", default=True)
     allow_users: Names = _env("ORION_ALLOW_USERS", frozenset())
     deny_users: Names = _env("ORION_DENY_USERS", frozenset())

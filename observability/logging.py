@@ -1,4 +1,4 @@
-"""structlog and the standard logging, set up so that no content and no secret is logged (G1).
+"""structlog and the standard logging, set up so that no content and no secret is logged.
 
 A field with a text becomes its length, an exception its type and place; debug adds the first 100 characters. Libraries
 are logged from WARNING on, each place once a minute, and their texts count as content.

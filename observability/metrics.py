@@ -1,4 +1,4 @@
-"""Every Prometheus metric, declared once (G3). Labels take small fixed vocabularies, never an id or a text."""
+"""Every Prometheus metric, declared once. Labels take small fixed vocabularies, never an id or a text."""
 
 from __future__ import annotations
 

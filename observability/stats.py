@@ -1,4 +1,4 @@
-"""Counters of turns in Redis, one hash per UTC day, kept 400 days (F8, G4).
+"""Counters of turns in Redis, one hash per UTC day, kept 400 days.
 
 The pass rate is answered out of answered, partial and failed verification; refused is shown beside it.
 """

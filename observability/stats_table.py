@@ -1,4 +1,4 @@
-"""The figures of `orion stats` as tables: by day, channel, rule and model, with cost by a file of prices (G4)."""
+"""The figures of `orion stats` as tables: by day, channel, rule and model, with cost by a file of prices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`make audit`: every locked package, asked about by its exact version (I7). Also `python -m tests.audit FILE…`.
+"""`make audit`: every locked package, asked about by its exact version. Also `python -m tests.audit FILE…`.
 
 Promises: "no known vulnerability" is said only of packages that were answered for. Exit code 0: all of them; 1: there
 are vulnerabilities; 3: some could not be asked about (no network, or an index that does not know them), none is known.

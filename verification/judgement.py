@@ -1,4 +1,4 @@
-"""What a judge said about the open claims of an answer, taken into its verdict (F5, F6).
+"""What a judge said about the open claims of an answer, taken into its verdict.
 
 It fails closed: a claim is supported only by a judgement that names lines which exist, one of them in a source that the
 claim cites. Whatever else came, or came not, is an error of that claim.

@@ -1,4 +1,4 @@
-"""Builds every prompt: pure functions from a context to chat messages (B2, I2).
+"""Builds every prompt: pure functions from a context to chat messages.
 
 What stays the same stands first, so that a provider's prompt cache covers it: the instructions, one text for both
 phases; the sources, each under its number; tool results; the conversation; then the task. Within a turn the front part
@@ -240,7 +240,7 @@ def _conversation(context: TurnContext, talk: str) -> list[Part]:
 
 
 def _plan_parts(plan: Plan | None) -> Iterable[Part]:
-    if plan and plan.steps:  # its words are a person's or a model's: data like any other (I2)
+    if plan and plan.steps:  # its words are a person's or a model's: data like any other
         steps = "\n".join(f"{n}. [{step.status}] {step.description}" for n, step in enumerate(plan.steps, 1))
         yield "the plan", steps
 

@@ -101,7 +101,7 @@ class DecideContext(TurnContext):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteContext(TurnContext):
-    """The lean context of phase two (B2). ``sources`` are in full; ``feedback`` is empty on the first attempt.
+    """The lean context of phase two. ``sources`` are in full; ``feedback`` is empty on the first attempt.
 
     ``kept`` is the part of an answer that was already shown and must not be written again.
     """

@@ -1,8 +1,8 @@
-"""Types the characters of a model's stream while they arrive: thinking, answer, or untagged (C1 to C4). No I/O.
+"""Types the characters of a model's stream while they arrive: thinking, answer, or untagged. No I/O.
 
 Where the stream is cut never shows, and never more than ``MAX_TAG`` characters are held back. Inside thinking only its
 own closing tag counts, so that a model that reasons about ``<answer>`` leaks nothing. Untagged text is thinking to a
-listener (C2); if a stream held no ``<answer>``, ``DraftReader`` makes the draft of it.
+listener; if a stream held no ``<answer>``, ``DraftReader`` makes the draft of it.
 """
 
 from __future__ import annotations

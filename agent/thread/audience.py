@@ -1,4 +1,4 @@
-"""Who may see a source, and who would see an answer (I3).
+"""Who may see a source, and who would see an answer.
 
 An audience is ``public``, or a list of ids with commas between: a channel (everybody in it), a person, a workspace;
 with a workspace before a slash (``T1/C1``) it means that one's channel or person only. A source may be used in a place

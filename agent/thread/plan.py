@@ -1,4 +1,4 @@
-"""Missions and todo lists (E1 to E3): pure values and their transitions, no I/O, no clock, no randomness."""
+"""Missions and todo lists: pure values and their transitions, no I/O, no clock, no randomness."""
 
 from __future__ import annotations
 
@@ -49,5 +49,5 @@ def fail_next(plan: Plan, result: str) -> Plan:
 
 
 def close(plan: Plan, *, status: StepStatus) -> Plan:
-    """Every open step gets ``status``: the turn is over (E3)."""
+    """Every open step gets ``status``: the turn is over."""
     return replace(plan, steps=tuple(replace(s, status=status) if s.status == "open" else s for s in plan.steps))

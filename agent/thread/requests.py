@@ -37,7 +37,7 @@ def asks_for_file(question: Question) -> bool:
 def from_own_words(question: str) -> bool:
     """Whether the person handed over the words to work on (translate this), or asked for play (write a limerick).
 
-    Such an answer cannot be verified against sources and is labelled so (F1): a question about documents must not come
+    Such an answer cannot be verified against sources and is labelled so: a question about documents must not come
     through here.
     """
     if _PLAY.search(question):

@@ -1,4 +1,4 @@
-"""What Orion remembers of a thread (A2, E1 to E4), and how it changes. Pure.
+"""What Orion remembers of a thread, and how it changes. Pure.
 
 ``from_json`` reads what any older or newer version wrote: unknown fields are dropped, others get defaults.
 """
@@ -24,7 +24,7 @@ POSTED_KEPT = 20
 _OF_A_MISSION: Final = ("mission", "todolist_id", "plan", "pending_question", "found")
 
 
-class StateNotSaved(Exception):  # noqa: N818 - it states a fact; the turn goes on (E4)
+class StateNotSaved(Exception):  # noqa: N818 - it states a fact; the turn goes on
     """The state could not be written: the store is away, or somebody else wrote first."""
 
 
@@ -86,7 +86,7 @@ def with_posted(state: ThreadState, ts: str, messages: tuple[str, ...]) -> Threa
 
 
 def with_undo(state: ThreadState, before: ThreadState) -> ThreadState:
-    """The state, remembering what the latest question found: an edit of that question starts from there (A3)."""
+    """The state, remembering what the latest question found: an edit of that question starts from there."""
     kept = replace(before, version=0, history=(), sources=(), undo="", posted={})
     return replace(state, undo=to_json(kept))
 
@@ -106,7 +106,7 @@ def _said_at(state: ThreadState, ts: str) -> Message | None:
 
 
 def unsaid(state: ThreadState, ts: str) -> ThreadState:
-    """The state as if the person's message ``ts`` had never been said: it was deleted (A3).
+    """The state as if the person's message ``ts`` had never been said: it was deleted.
 
     Of an older question the answer goes too, and what was made of its text; what came after stays.
     """
@@ -140,7 +140,7 @@ def _not_said(sources: tuple[Source, ...]) -> tuple[Source, ...]:
 
 
 def retold(state: ThreadState, ts: str, text: str) -> ThreadState:
-    """The state after a person reworded the older message ``ts``: only its new words stand (A3)."""
+    """The state after a person reworded the older message ``ts``: only its new words stand."""
     old = _said_at(state, ts)
     if old is None or old.text == text:
         return state
@@ -164,7 +164,7 @@ def remember(state: ThreadState, *messages: Message) -> ThreadState:
 
 
 def take_answer(state: ThreadState, user: str, text: str) -> ThreadState | None:
-    """The state after the person answered the pending question, or None when this message does not answer it (B6)."""
+    """The state after the person answered the pending question, or None when this message does not answer it."""
     pending = state.pending_question
     if pending is None or pending.user != user:
         return None
@@ -172,13 +172,13 @@ def take_answer(state: ThreadState, user: str, text: str) -> ThreadState | None:
 
 
 def let_be(state: ThreadState) -> ThreadState:
-    """The state after somebody said "stop" to the question that Orion asked: nobody has to answer it (A6)."""
+    """The state after somebody said "stop" to the question that Orion asked: nobody has to answer it."""
     plan = close(state.plan, status="skipped") if state.plan else None
     return replace(state, plan=plan, pending_question=None, found=None)
 
 
 def waits_for_another(state: ThreadState, user: str) -> bool:
-    """Whether Orion asked somebody else something here and has no answer yet (B6)."""
+    """Whether Orion asked somebody else something here and has no answer yet."""
     return state.pending_question is not None and state.pending_question.user != user
 
 

@@ -1,6 +1,6 @@
-"""Thread states in Redis under (team, channel, thread_ts), with a TTL that use refreshes (A2).
+"""Thread states in Redis under (team, channel, thread_ts), with a TTL that use refreshes.
 
-``save`` writes only over the version that was loaded and, given a ``Fence``, only while its holder still holds it (E5).
+``save`` writes only over the version that was loaded and, given a ``Fence``, only while its holder still holds it.
 A missing or unreadable state loads as a fresh one.
 """
 

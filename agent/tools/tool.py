@@ -136,7 +136,7 @@ async def outlived(part: str, run: Callable[[], Awaitable[None]]) -> None:
 
 
 def walled(listener: Callable[[Event], None]) -> Callable[[Event], None]:
-    """The listener behind the same wall as a tool: what it raises is logged, and the turn goes on (C5)."""
+    """The listener behind the same wall as a tool: what it raises is logged, and the turn goes on."""
 
     def heard(event: Event) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Phase two: write, verify, feed back, at most three attempts; the best one counts (B2, B3, F3, F4).
+"""Phase two: write, verify, feed back, at most three attempts; the best one counts.
 
 A draft that failed never leaves this module, neither whole nor in pieces nor in an error.
 """
@@ -61,7 +61,7 @@ class Attempt:
 
 
 async def answer(progress: Progress, *, first: str = "") -> TurnOutcome:
-    """Up to ``budget.attempts`` drafts. ``first`` is a summary the control channel already gave (B5): attempt one."""
+    """Up to ``budget.attempts`` drafts. ``first`` is a summary the control channel already gave: attempt one."""
     best: Attempt | None = None
     judged = 0
     declined = False
@@ -90,7 +90,7 @@ async def answer(progress: Progress, *, first: str = "") -> TurnOutcome:
 
 
 def shown_so_far(progress: Progress, attempts: int = 1) -> Partial | None:
-    """What stands before the person's eyes already, as the answer; None where nothing does (F10)."""
+    """What stands before the person's eyes already, as the answer; None where nothing does."""
     if progress.showing is None or progress.showing.shown is None:
         return None
     return Partial(answer=shown(progress, progress.showing.shown.verdict, attempts=attempts, label="partial"))
@@ -232,7 +232,7 @@ def draft_of(progress: Progress, text: str) -> Draft:
 
 
 async def _give_up(progress: Progress, best: Attempt, judged: int) -> TurnOutcome:
-    """Keep what is verified; else say gracefully what could not be (F4)."""
+    """Keep what is verified; else say gracefully what could not be."""
     if _away(progress):  # there was nothing to cite: that is no fault of the draft's
         return failed_knowledge(progress)
     kept = await kept_of(progress, best.draft, best.verdict, judged)
@@ -246,7 +246,7 @@ async def _give_up(progress: Progress, best: Attempt, judged: int) -> TurnOutcom
 
 
 def _sent(progress: Progress, best: Attempt, verdict: Verdict, attempts: int, *, whole: bool) -> TurnOutcome:
-    """The ending of what may be sent: not as verified where it answers nothing (F8), or no source was there for it."""
+    """The ending of what may be sent: not as verified where it answers nothing, or no source was there for it."""
     draft, claims = best.draft, bool(best.verdict.claims)
     if verdict.no_answer:
         text = shown(progress, verdict, attempts=attempts)

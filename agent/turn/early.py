@@ -1,4 +1,4 @@
-"""The first draft, begun beside the first decision, so that an easy question waits for one model call (B8).
+"""The first draft, begun beside the first decision, so that an easy question waits for one model call.
 
 Nothing of it is read before the decision says ``respond``; on any other decision it is stopped and its cost counted.
 """

@@ -1,4 +1,4 @@
-"""What a listener hears while a turn runs (C5). Plain values; a listener that fails never stops the turn."""
+"""What a listener hears while a turn runs. Plain values; a listener that fails never stops the turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An attempt before the judge: whatever goes wrong there leaves its claims unconfirmed, never passed (F5, F6)."""
+"""An attempt before the judge: whatever goes wrong there leaves its claims unconfirmed, never passed."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ async def _ask(progress: Progress, judge: Judge, draft: Draft, verdict: Verdict,
 
 
 async def kept_of(progress: Progress, draft: Draft, verdict: Verdict, number: int) -> Verdict | None:
-    """What is verified of a failed attempt (F4), with a judge also by the judge; None if that is no answer."""
+    """What is verified of a failed attempt, with a judge also by the judge; None if that is no answer."""
     language = detect(draft.question) or detect(draft.text)
     left_out = LeftOut(step=say("left_out_step", language), row=say("left_out_row", language))
     for _ in range(CUTS_MOST):

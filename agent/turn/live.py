@@ -1,4 +1,4 @@
-"""An answer shown block by block while the model writes it (F10).
+"""An answer shown block by block while the model writes it.
 
 A block is shown once it passed the rules and the judge, in the order of the answer; while one is judged, the next ones
 are read. Nothing is shown behind a block that failed, and none of a text that cites nothing yet.

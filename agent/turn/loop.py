@@ -37,7 +37,7 @@ from agent.turn.rules import checked
 log = structlog.get_logger()
 
 COMPLAINTS_MOST = 1
-"""Malformed control output is fed back once, then counts as a failed step (B1)."""
+"""Malformed control output is fed back once, then counts as a failed step."""
 TOOL_TIMEOUT_S = 30.0
 TOOL_MOST = 16_000  # characters of a result that the model gets to read
 
@@ -97,7 +97,7 @@ async def _work(progress: Progress) -> TurnOutcome:
     take_up(progress)
     await _search_first(progress)
     progress.earlier_messages()
-    # What is attached is a source (A11); a long file is gone through off the event loop. What a tool or a file brought
+    # What is attached is a source; a long file is gone through off the event loop. What a tool or a file brought
     # before cannot be found again; a document can, and may have changed since.
     attached = await asyncio.to_thread(file_sources, progress.question) if progress.question.files else ()
     for source in (*attached, *(source for source in progress.state.sources if source.origin != "document")):
@@ -164,7 +164,7 @@ async def _decide_once(progress: Progress, complaint: str) -> tuple[Action | Non
 
 
 def _acceptable(progress: Progress, action: Action) -> tuple[Action | None, str]:
-    """What a person sees of the control channel passes the form and safety rules too (B1)."""
+    """What a person sees of the control channel passes the form and safety rules too."""
     if not isinstance(action, AskUser):
         return action, ""
     question = replace(draft_of(progress, action.question), sources=(), unsourced=True, own_words=False)
@@ -216,7 +216,7 @@ async def _act(progress: Progress, action: Action) -> TurnOutcome | None:
 
 
 def _begin_steps(progress: Progress, calls: tuple[ToolCall, ...]) -> None:
-    """Each step keeps what its tool was called with (E1), unless that may quote what Slack's search found (D3)."""
+    """Each step keeps what its tool was called with, unless that may quote what Slack's search found."""
     if any(result.tool == SLACK_SEARCH for result in progress.results):
         return
     for call in calls:
@@ -226,7 +226,7 @@ def _begin_steps(progress: Progress, calls: tuple[ToolCall, ...]) -> None:
 
 
 async def _call_all(progress: Progress, calls: tuple[ToolCall, ...]) -> None:
-    """Tools of one step run at once; their sources are numbered in the order of the calls (D5)."""
+    """Tools of one step run at once; their sources are numbered in the order of the calls."""
     progress.used += Usage(tool_calls=len(calls))
     for call in calls:
         progress.emit(ToolStart(call=call))
@@ -244,7 +244,7 @@ async def _call(progress: Progress, call: ToolCall) -> ToolResult:
 
 
 def _settle(progress: Progress, outcome: TurnOutcome, before: ThreadState) -> None:
-    """The conversation remembers what was said; open steps are closed unless Orion asked back (E3)."""
+    """The conversation remembers what was said; open steps are closed unless Orion asked back."""
     question = progress.question
     asked = Message(role="user", text=question.text, user=question.user, ts=question.ts)
     said = Message(role="assistant", text=outcome.answer.text)
@@ -258,7 +258,7 @@ def _settle(progress: Progress, outcome: TurnOutcome, before: ThreadState) -> No
 
 
 def stopped(question: Question, state: ThreadState) -> ThreadState:
-    """The state after a person stopped the turn: nothing of it is pending any more, its steps are closed (E3)."""
+    """The state after a person stopped the turn: nothing of it is pending any more, its steps are closed."""
     said = Message(role="user", text=question.text, user=question.user, ts=question.ts)
     after = with_undo(remember(let_be(aside(state, question.user)), said), state)
     return taken_up(after, state, question.user)

@@ -1,8 +1,8 @@
-"""How a new message meets the thread: as answer to a question back, continuation, or new mission (E1 to E3, B6).
+"""How a new message meets the thread: as answer to a question back, continuation, or new mission.
 
-The event names in the log and the fields of the reset event are a fixed contract (E2). What a turn had found when it
+The event names in the log and the fields of the reset event are a fixed contract. What a turn had found when it
 asked back is kept until the person answers. What documents said is used again only while fresh; what Slack's search
-found is never kept (D3).
+found is never kept.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ async def _reset(progress: Progress) -> None:
 
 
 def ensure_plan(progress: Progress, proposed: tuple[Step, ...]) -> None:
-    """A plan is made when there is none: the model's, else one of one step (E1)."""
+    """A plan is made when there is none: the model's, else one of one step."""
     if progress.state.plan is not None:
         return
     steps = proposed[:MAX_STEPS] or (Step(description=progress.state.mission),)
@@ -91,7 +91,7 @@ def change_plan(progress: Progress, plan: Plan) -> None:
 
 
 def close_steps(progress: Progress, status: StepStatus) -> None:
-    """Every ending but a question back or a crash closes the open steps (E3)."""
+    """Every ending but a question back or a crash closes the open steps."""
     if progress.state.plan is not None and not progress.state.plan.finished:
         change_plan(progress, close(progress.state.plan, status=status))
 

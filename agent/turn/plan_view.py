@@ -1,4 +1,4 @@
-"""What people see of a plan: each step as one short line of plain text (A5, B1).
+"""What people see of a plan: each step as one short line of plain text.
 
 A step that the rules object to, or that holds a link, keeps its place without its words.
 """

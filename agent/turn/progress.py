@@ -96,7 +96,7 @@ class Progress:
     def add_source(self, source: Source) -> None:
         """Give a source its number, unless the same text from the same place already has one.
 
-        One that not everybody may see who will see the answer is left out (I3), whatever brought it.
+        One that not everybody may see who will see the answer is left out, whatever brought it.
         """
         if not source.text.strip():
             return
@@ -131,14 +131,14 @@ class Progress:
         self.emit(StateUpdated(changes=changes))
 
     async def store(self) -> None:
-        """Save now; a store that is away is logged and the turn goes on (E4)."""
+        """Save now; a store that is away is logged and the turn goes on."""
         try:
             self.state = await self.save(self.state)
         except StateNotSaved as error:
             log.warning("state_save_failed", thread=str(self.question.thread), reason=type(error).__name__)
 
     def earlier_messages(self) -> None:
-        """What people told each other in the thread is a source too (D6)."""
+        """What people told each other in the thread is a source too."""
         said = [m for m in self.state.history if m.role == "user" and not m.addressed]
         kept: list[str] = []
         room = THREAD_MOST

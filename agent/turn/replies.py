@@ -1,4 +1,4 @@
-"""Puts outcomes into words: a verified answer ready to be shown, or one of Orion's own messages (F4, I6)."""
+"""Puts outcomes into words: a verified answer ready to be shown, or one of Orion's own messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules as a turn applies them: one that crashed fails the draft (F5), and the log knows where to look."""
+"""The rules as a turn applies them: one that crashed fails the draft, and the log knows where to look."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ async def _store(settings: Settings, stack: AsyncExitStack) -> ThreadStore:
 async def _heard(
     settings: Settings, asked: Question, turn_id: str, session: str, recorder: Recorder
 ) -> AsyncIterator[tuple[Emit, Callable[[TurnOutcome], None]]]:
-    """What is told of the turn's events and of its end: the recorder and, with Langfuse's keys, a trace (G2)."""
+    """What is told of the turn's events and of its end: the recorder and, with Langfuse's keys, a trace."""
     if not (settings.langfuse_public_key and settings.langfuse_secret_key.get_secret_value()):
         yield recorder, lambda _outcome: None
         return

@@ -1,4 +1,4 @@
-"""`orion forget`: deletes everything that Orion keeps of a person or a thread (A12).
+"""`orion forget`: deletes everything that Orion keeps of a person or a thread.
 
 What runs for them is cancelled first, so that nothing is written back. A conversation that names the person goes as a
 whole; the next message rebuilds it from Slack. Event ids stay for their day, or the same event would count as new.

@@ -52,7 +52,7 @@ class LocalOrion:
         return await self.orion.observers.records.load(turn_id) if self.orion else None
 
     async def page(self, request: web.Request) -> web.StreamResponse:
-        """One of Orion's own pages (G3)."""
+        """One of Orion's own pages."""
         if show := self.pages.get(request.path):
             return await show(request)
         return web.json_response({"ready": False, "checks": {"started": False}}, status=503)

@@ -73,7 +73,7 @@ async def run_until_stopped(orion: Orion, stopping: Stopping, *, work: bool, tak
             log.warning("no_documents", remedy="`orion doctor` says what to do about it")
         await stopping.asked.wait()
         log.info("orion_stopping", in_flight=orion.turns.in_flight)
-        for task in filter(None, (socket, ears, sync)):  # first nothing new comes in, then what runs may end (H3)
+        for task in filter(None, (socket, ears, sync)):  # first nothing new comes in, then what runs may end
             task.cancel()
         orion.turns.stop()
         if turns:

@@ -35,7 +35,7 @@ _CANNOT_UPDATE: Final = _GONE | {"edit_window_closed", "cant_update_message", "m
 _LONGEST_UPDATE: Final = 3_900  # chat.update takes 4,000 characters of text, chat.postMessage ten times as many
 _CUT_TOKEN: Final = re.compile(r"(?:<[^<>]*|&\w{0,4})$")
 _GREETED_LATER: Final = 3
-# A preview would ask for an address that a document chose, without a click (I2).
+# A preview would ask for an address that a document chose, without a click.
 _QUIET: Final = {"unfurl_links": False, "unfurl_media": False}
 _log = structlog.get_logger()
 

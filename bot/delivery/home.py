@@ -45,7 +45,7 @@ class HomeFigures:
 
 
 def home_view(figures: HomeFigures, today: date, language: str | None = None) -> Block:
-    """The page as a view (A10)."""
+    """The page as a view."""
     blocks = [
         {"type": "header", "text": {"type": "plain_text", "text": "Orion"}},
         *([section(say("home_paused", language))] if figures.paused else []),

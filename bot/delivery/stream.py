@@ -1,4 +1,4 @@
-"""Slack's streams: a message that grows by verified blocks while the model writes (F10, F12).
+"""Slack's streams: a message that grows by verified blocks while the model writes.
 
 A stream's ts is stored before its first word, and a piece that may have arrived is never sent again: ``delivery`` then
 puts the whole answer in its place.

@@ -1,4 +1,4 @@
-"""The checks of `orion doctor`: Slack, Redis, documents, models (H4)."""
+"""The checks of `orion doctor`: Slack, Redis, documents, models."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ async def redis_keeps(settings: Settings, within_s: float) -> Found:
 
 
 async def _durable(opened: Redis, where: str) -> Found:
-    """A question must be on disk before Slack is told that it arrived, and stay until it is answered (H3)."""
+    """A question must be on disk before Slack is told that it arrived, and stay until it is answered."""
     await opened.ping()
     try:
         # Hosted servers often forbid CONFIG: then nothing can be said, and nothing is.

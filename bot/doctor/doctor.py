@@ -1,4 +1,4 @@
-"""`orion doctor`: checks the set-up and says what to do about each fault (H4).
+"""`orion doctor`: checks the set-up and says what to do about each fault.
 
 All checks run at once, each within ``within_s`` seconds; one that fails stops no other. Nothing is changed.
 """

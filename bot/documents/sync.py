@@ -1,4 +1,4 @@
-"""Reads all sources again every ``ORION_SYNC_MINUTES``, in one child process for each index (D2)."""
+"""Reads all sources again every ``ORION_SYNC_MINUTES``, in one child process for each index."""
 
 from __future__ import annotations
 

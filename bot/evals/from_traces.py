@@ -1,4 +1,4 @@
-"""Writes what people asked in the last 30 days, without any person's or channel's name, to a file to label (G5)."""
+"""Writes what people asked in the last 30 days, without any person's or channel's name, to a file to label."""
 
 from __future__ import annotations
 

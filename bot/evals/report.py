@@ -1,4 +1,4 @@
-"""The HTML report on a run of labelled questions (G5): one file without a script; the same run, the same bytes."""
+"""The HTML report on a run of labelled questions: one file without a script; the same run, the same bytes."""
 
 from __future__ import annotations
 

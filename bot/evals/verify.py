@@ -1,6 +1,6 @@
 """Verdicts with a judge's opinion (`orion verify --judge`), on a stream of rows (`--jsonl`), and on labelled texts.
 
-In a stream one bad row never stops the others (F11). On labelled texts the verifier's own mistakes are counted (F8).
+In a stream one bad row never stops the others. On labelled texts the verifier's own mistakes are counted.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _TEXT_ROW: Final = TypeAdapter(TextRow)
 
 
 async def verdict_on(draft: Draft, judge: Judge | None = None) -> Verdict:
-    """The verdict. A judge is asked about every claim that the rules leave open (F5, F6)."""
+    """The verdict. A judge is asked about every claim that the rules leave open."""
     if judge is None or not draft.sources:  # without sources there is nothing that a judge could look into
         return check(draft)
     verdict = check(replace(draft, judged=True))

@@ -1,4 +1,4 @@
-"""What was asked while nobody listened: looked up in Slack and stored as if it had just come (H3).
+"""What was asked while nobody listened: looked up in Slack and stored as if it had just come.
 
 Each message is stored under the same keys as an event about it, so a late event, or another replica that looks, stores
 nothing. That Orion listens is noted only after what was missed is stored.

@@ -1,4 +1,4 @@
-"""What happens to a message before Slack's ack: it is stored, it cancels what runs, or it is an admin's order (A12).
+"""What happens to a message before Slack's ack: it is stored, it cancels what runs, or it is an admin's order.
 
 Waits for no model, and for Slack only where an order is confirmed.
 """

@@ -1,4 +1,4 @@
-"""May this person ask here (A12). Whether Orion may answer now is another matter (``bot.gates.allowance``)."""
+"""May this person ask here. Whether Orion may answer now is another matter (``bot.gates.allowance``)."""
 
 from __future__ import annotations
 

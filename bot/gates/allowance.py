@@ -1,4 +1,4 @@
-"""May Orion answer now: is it paused, is there something left to spend (A12). Who may ask was settled before.
+"""May Orion answer now: is it paused, is there something left to spend. Who may ask was settled before.
 
 An answer that was decided already is delivered whatever the budget says.
 """

@@ -112,7 +112,7 @@ def read_body(body: str) -> tuple[int, Incoming | PendingCheck | None]:
 
 
 def left_for_newer(claimed: Claimed, message_schema: int, state_schema: int = 0) -> Ending | None:
-    """During a deploy: give the message back, uncounted, if it or its thread's state has a newer schema (H3, E4)."""
+    """During a deploy: give the message back, uncounted, if it or its thread's state has a newer schema."""
     if message_schema <= MESSAGE_SCHEMA and state_schema <= SCHEMA:
         return None
     about = {"message_id": claimed.id, "message_schema": message_schema, "state_schema": state_schema}

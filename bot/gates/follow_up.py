@@ -1,6 +1,6 @@
-"""Follow-ups: whether what is said in a thread without a mention is meant for Orion (A1, B6).
+"""Follow-ups: whether what is said in a thread without a mention is meant for Orion.
 
-In a thread that is older than Redis' memory Slack is asked whether Orion spoke there (A2).
+In a thread that is older than Redis' memory Slack is asked whether Orion spoke there.
 """
 
 from __future__ import annotations

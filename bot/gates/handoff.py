@@ -1,4 +1,4 @@
-"""A human is asked (A13): a click under what may be no answer brings the question to the people an admin named.
+"""A human is asked: a click under what may be no answer brings the question to the people an admin named.
 
 People are asked once, however often and by whomever the button is pressed, also after a crash between asking and noting
 it. The user group's mention is made here, of the configured id, and is the only one that ever leaves Orion.

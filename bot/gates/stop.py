@@ -1,4 +1,4 @@
-"""A person takes back what was asked in a thread: the word "stop", or Slack's button (A6).
+"""A person takes back what was asked in a thread: the word "stop", or Slack's button.
 
 Somebody who may not ask stops nobody else's turn: where Slack must first tell who they are, the stop is stored like a
 question, and obeyed behind the gate that looks who they are.

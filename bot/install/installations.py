@@ -1,4 +1,4 @@
-"""The workspaces that installed Orion, in Redis, with their tokens encrypted (I5).
+"""The workspaces that installed Orion, in Redis, with their tokens encrypted.
 
 The first key encrypts, all keys decrypt, and an entry under an older key is encrypted again when it is read. An entry
 that no key opens stays as it is and counts as absent.

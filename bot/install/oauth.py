@@ -1,4 +1,4 @@
-"""Installing Orion into a workspace: two pages for the browser and the calls behind them (H2, I5).
+"""Installing Orion into a workspace: two pages for the browser and the calls behind them.
 
 A state works once, for ten minutes, in the browser that got it. Nothing of Slack's or the browser's data is logged.
 """
@@ -40,7 +40,7 @@ _log = structlog.get_logger()
 
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
-    "Cache-Control": "no-store",  # neither framed nor kept (I5)
+    "Cache-Control": "no-store",  # neither framed nor kept
     "Referrer-Policy": "no-referrer",  # the address of this page holds the code
     "X-Content-Type-Options": "nosniff",
 }

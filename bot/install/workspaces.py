@@ -1,6 +1,6 @@
 """The workspaces that Orion serves, each with its own token.
 
-One by ``SLACK_BOT_TOKEN``, or all that installed it (H2, I5).
+One by ``SLACK_BOT_TOKEN``, or all that installed it.
 Tokens that expire are renewed once, however many processes notice. There is no fallback to another team's token.
 """
 

@@ -1,4 +1,4 @@
-"""A worker's own belief that it holds a lease, by its own clock (E5). Checking it asks nobody and so never waits."""
+"""A worker's own belief that it holds a lease, by its own clock. Checking it asks nobody and so never waits."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The durable queue: one mailbox a thread, whose messages are handled one by one, in order.
 
 A message is stored when ``enqueue`` returns; only then may Slack get its ack. It stays at the head of its thread until
-``done`` is accepted, so a worker that dies loses nothing (H3). One holder at a time has a token for the thread (E5).
+``done`` is accepted, so a worker that dies loses nothing. One holder at a time has a token for the thread.
 
 Theory of operation. Per thread there is a list of messages (``mb``) and, while its head was tried, a hash about that
 head (``head``: token, until, worker, tries, deaths). A thread with messages is in exactly one sorted set: its

@@ -1,6 +1,6 @@
 """The worker: claims messages, runs their turns, and ends each as ok, retry, dead or given back.
 
-A turn is cancelled the moment its lease is lost (E5). A handler that crashes meets the wall here and is tried again; in
+A turn is cancelled the moment its lease is lost. A handler that crashes meets the wall here and is tried again; in
 the end the person is told (``on_dead``). ``stop`` drains: running turns get ``drain_s`` seconds, then are given back.
 """
 

@@ -1,4 +1,4 @@
-"""The end of an agent session: Slack shows "processing" and a Stop button until the app says that it is over (A5, A6).
+"""The end of an agent session: Slack shows "processing" and a Stop button until the app says that it is over.
 
 A status that is set makes the session processing, so nothing else begins one. An answer does not end it: Slack would
 show the button for another hour. The last word is therefore as patient as a post.

@@ -1,4 +1,4 @@
-"""Fetches and reads the files of a question (A11, I4). Whatever goes wrong becomes the file's ``trouble``.
+"""Fetches and reads the files of a question. Whatever goes wrong becomes the file's ``trouble``.
 
 The token goes to Slack's own hosts, or the configured server, only.
 """
@@ -25,7 +25,7 @@ from bot.slack.payload import mapping, objects, string
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from observability.loopback import proxy_for
 
-MOST_FILES: Final = 5  # these four bound what one message costs (I4)
+MOST_FILES: Final = 5  # these four bound what one message costs
 MOST_BYTES: Final = 10_000_000
 FETCH_S: Final = 15.0
 READ_S: Final = 15.0

@@ -31,7 +31,7 @@ class Own:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Who may ask, and where. An empty allow list allows everybody; a deny list always wins (A12)."""
+    """Who may ask, and where. An empty allow list allows everybody; a deny list always wins."""
 
     allow_users: frozenset[str] = frozenset()
     deny_users: frozenset[str] = frozenset()

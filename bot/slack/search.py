@@ -1,4 +1,4 @@
-"""Slack's real-time search for one question, with that question's own action token (D3). Public channels only."""
+"""Slack's real-time search for one question, with that question's own action token. Public channels only."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class SlackSearching:
             "query": query,
             "action_token": incoming.action_token,  # a bot may search only with the token of an event
             "content_types": ["messages"],
-            "channel_types": ["public_channel"],  # nothing of a private place is carried elsewhere (I3)
+            "channel_types": ["public_channel"],  # nothing of a private place is carried elsewhere
             "limit": limit,
         }
         try:

@@ -1,4 +1,4 @@
-"""Who may be answered, as Slack describes people and channels: members, guests, other organisations (A12).
+"""Who may be answered, as Slack describes people and channels: members, guests, other organisations.
 
 Slack is asked once an hour for each. While it is away ``DeliveryFailed`` comes out, and the question waits.
 """

@@ -1,4 +1,4 @@
-"""What people, channels and workspaces may spend in tokens on one day of UTC (A12).
+"""What people, channels and workspaces may spend in tokens on one day of UTC.
 
 Spending is counted call by call, so a killed worker's share counts too. Turns under way may overrun a budget.
 """

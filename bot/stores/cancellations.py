@@ -1,4 +1,4 @@
-"""What people took back before an answer came: a deleted question, a thread told to stop (A3, A6). Kept for a day.
+"""What people took back before an answer came: a deleted question, a thread told to stop. Kept for a day.
 
 A note counts also for a question that still waits in its mailbox, where no cancellation is heard.
 """

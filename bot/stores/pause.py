@@ -1,4 +1,4 @@
-"""Pause and resume (A12), for every process over the same Redis, until somebody resumes."""
+"""Pause and resume, for every process over the same Redis, until somebody resumes."""
 
 from __future__ import annotations
 

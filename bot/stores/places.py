@@ -1,4 +1,4 @@
-"""Where something was said: the threads of each direct chat (A1), and all places that Orion serves (H3).
+"""Where something was said: the threads of each direct chat, and all places that Orion serves.
 
 A message that opens a thread in a direct chat may go on from the one before: that is its context, and what the word
 "stop" means. After an absence what was missed is looked for in the places that are served.

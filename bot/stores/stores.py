@@ -40,7 +40,7 @@ class Stores:
         self.people = KnownPeople(redis, prefix=prefix)
 
     def token_key(self, incoming: Incoming) -> str:
-        """Where the token stands by which Slack lets Orion search for this version of a message (D3)."""
+        """Where the token stands by which Slack lets Orion search for this version of a message."""
         return f"{self.prefix}:action_token:{incoming.thread}:{incoming.ts}:{incoming.edited_ts}"
 
     async def keep_token(self, incoming: Incoming) -> None:

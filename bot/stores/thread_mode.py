@@ -1,7 +1,7 @@
-"""Where Orion stands in a thread: unknown, addressed before ("engaged"), or told to keep quiet ("muted") (A1).
+"""Where Orion stands in a thread: unknown, addressed before ("engaged"), or told to keep quiet ("muted").
 
 Kept as long as the thread's state; a mention engages again. A thread older than this memory and not in it may have
-been lost with an earlier Redis ("lost"): then only Slack can tell (A2).
+been lost with an earlier Redis ("lost"): then only Slack can tell.
 """
 
 from __future__ import annotations

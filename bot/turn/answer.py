@@ -49,7 +49,7 @@ log = structlog.get_logger()
 FAILURES: Final = frozenset({"failed", "out_of_budget"})  # outcomes that a person may want to ask an admin about
 
 NOT_ANSWERED: Final = frozenset({"refused", "failed", "out_of_budget"})
-"""Outcomes after which a human may be asked (A13)."""
+"""Outcomes after which a human may be asked."""
 
 FIRST_STATUS_S: Final = 0.5  # what is answered sooner needs no status
 SHOWN_AFTER_S: Final = 2.0
@@ -137,7 +137,7 @@ class Answering:
                 await look_again(self.stores.mailbox, job)
 
     async def tell_dead(self, job: Job, reason: str) -> None:
-        """A message was given up: its person is told, with an id that the log knows (I6), unless an answer stands.
+        """A message was given up: its person is told, with an id that the log knows, unless an answer stands.
 
         Raises ``DeliveryFailed`` where Slack is away.
         """
@@ -181,7 +181,7 @@ class Answering:
         await self.delivery.say(job.place, text, job.incoming.ts, job.lease.require)
 
     async def _take_back(self, job: Job) -> None:
-        """Delete the answer to a deleted question, and what the thread's memory holds of both (A3)."""
+        """Delete the answer to a deleted question, and what the thread's memory holds of both."""
         ts, state = job.incoming.ts, job.facts.state
         if (after := unsaid(state, ts)) != state:
             await self._save(job, after)
@@ -349,7 +349,7 @@ class Answering:
         return replace(entry, state=with_posted(entry.state, job.incoming.ts, messages))
 
     async def _known_state(self, job: Job, state: ThreadState) -> ThreadState | None:
-        """The thread as the turn meets it; None when an edit is of no interest any more (A3)."""
+        """The thread as the turn meets it; None when an edit is of no interest any more."""
         incoming = job.incoming
         if incoming.kind != "edit":
             return state

@@ -1,4 +1,4 @@
-"""Looks again at questions whose answer may have been posted twice, and deletes the second (E5, H3).
+"""Looks again at questions whose answer may have been posted twice, and deletes the second.
 
 A worker that is frozen, or cut off from Redis, between its last look at the lease and Slack's reply can still post when
 another one has answered long since; and a post that Slack gave no reply to may be carried out long after the next try.

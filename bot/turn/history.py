@@ -1,4 +1,4 @@
-"""What was said in a thread before a question: as Orion remembers it, completed by what Slack has (A2).
+"""What was said in a thread before a question: as Orion remembers it, completed by what Slack has.
 
 Whoever mentions Orion is understood by all that stands in the thread. What Slack does not let Orion read is left out.
 """

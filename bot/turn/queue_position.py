@@ -1,4 +1,4 @@
-"""Shows people whose question waits for a free worker how soon it is their turn (A5)."""
+"""Shows people whose question waits for a free worker how soon it is their turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model or the documents are away: the question is given back for a while, and its person sees why (H3).
+"""The model or the documents are away: the question is given back for a while, and its person sees why.
 
 The time a far end is waited for begins when it first failed this question, not when the question was asked.
 """

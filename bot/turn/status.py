@@ -180,7 +180,7 @@ class WorkingStatus:
 
 
 def tasks_of(steps: Sequence[StepSeen], language: str | None) -> tuple[Task, ...]:
-    """A plan's steps as tasks of a stream, in their order (A5)."""
+    """A plan's steps as tasks of a stream, in their order."""
     at = _in_hand(steps)
     return tuple(
         {

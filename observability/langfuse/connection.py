@@ -1,4 +1,4 @@
-"""The connection to Langfuse: a trace for each turn, people's feedback, and an end that keeps its deadline (G2)."""
+"""The connection to Langfuse: a trace for each turn, people's feedback, and an end that keeps its deadline."""
 
 from __future__ import annotations
 

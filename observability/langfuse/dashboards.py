@@ -1,4 +1,4 @@
-"""Creates the dashboard of Orion's figures in Langfuse over its public API (G2). What exists already is left alone."""
+"""Creates the dashboard of Orion's figures in Langfuse over its public API. What exists already is left alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pushes one run over labelled questions to Langfuse with the SDK's own ``run_experiment`` (G5).
+"""Pushes one run over labelled questions to Langfuse with the SDK's own ``run_experiment``.
 
 The run is over by then: a Langfuse that is away or hangs costs the end some seconds and changes no figure.
 """

@@ -1,4 +1,4 @@
-"""The trace of one turn in Langfuse, and the scores on it (G2, F7).
+"""The trace of one turn in Langfuse, and the scores on it.
 
 Nothing in here fails or slows a turn: every public call stands behind a wall, and what it sends leaves later. Without
 keys each call is a no-op.
@@ -41,7 +41,7 @@ KINDS: Final = {
 DISCARDED: Final = "discarded"
 """The ``error`` of a draft that nobody wanted yet: no fault of anybody's."""
 NOT_KEPT: Final = frozenset({"slack_search"})
-"""What these bring may be kept nowhere: of a turn that asked them, what the model was shown leaves as lengths (D3)."""
+"""What these bring may be kept nowhere: of a turn that asked them, what the model was shown leaves as lengths."""
 # Which outcomes say whether verification passed; a failed one does only when verification was the reason.
 _PASSED: Final = {"answered": True, "partial": False}
 

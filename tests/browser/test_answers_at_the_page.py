@@ -104,7 +104,7 @@ async def barriers(page: Page) -> list[str]:
     return [f"{one['impact']} {one['id']}: {one['nodes'][0]['html'][:160]}" for one in found.response["violations"]]
 
 
-async def test_a7_a9_the_first_answer_opens_by_itself_with_one_line_and_one_row(place: Place) -> None:
+async def test_the_first_answer_opens_by_itself_with_one_line_and_one_row(place: Place) -> None:
     async with place.page() as page:
         assert await barriers(page) == []
         await ask(page, LIMIT)
@@ -123,7 +123,7 @@ async def test_a7_a9_the_first_answer_opens_by_itself_with_one_line_and_one_row(
         await expect(greeting.locator(".block-context, .block-actions button:not(.inspect)")).to_have_count(0)
 
 
-async def test_a9_why_trust_this_shows_the_claim_in_its_source(place: Place) -> None:
+async def test_why_trust_this_shows_the_claim_in_its_source(place: Place) -> None:
     async with place.page() as page:
         await ask(page, LIMIT)
         await page.get_by_role("button", name="Why trust this?").click()
@@ -134,7 +134,7 @@ async def test_a9_why_trust_this_shows_the_claim_in_its_source(place: Place) -> 
         assert await barriers(page) == []
 
 
-async def test_a8_not_helpful_asks_what_was_wrong_and_the_admin_sees_it(place: Place) -> None:
+async def test_not_helpful_asks_what_was_wrong_and_the_admin_sees_it(place: Place) -> None:
     async with place.page() as page:
         await ask(page, LIMIT)
         await page.get_by_role("button", name="Not helpful").click()
@@ -152,7 +152,7 @@ async def test_a8_not_helpful_asks_what_was_wrong_and_the_admin_sees_it(place: P
         assert "700" not in await home.inner_text()
 
 
-async def test_a10_home_offers_questions_that_the_documents_answer(place: Place) -> None:
+async def test_home_offers_questions_that_the_documents_answer(place: Place) -> None:
     async with place.page("/#/D0ORION?home") as page:
         home = page.locator("#home")
         await expect(home.get_by_role("link").first).to_be_visible()
@@ -167,7 +167,7 @@ async def test_a10_home_offers_questions_that_the_documents_answer(place: Place)
         await expect(page.locator("#tab-messages")).not_to_have_attribute("data-news", " (new)")
 
 
-async def test_a7_a_table_is_read_in_the_thread_pane(place: Place) -> None:
+async def test_table_is_read_in_the_thread_pane(place: Place) -> None:
     async with place.page() as page:
         await ask(page, CODES)
         table = page.locator("#thread table")
@@ -176,7 +176,7 @@ async def test_a7_a_table_is_read_in_the_thread_pane(place: Place) -> None:
         assert await barriers(page) == []
 
 
-async def test_f4_a_partial_answer_says_what_was_left_out(place: Place) -> None:
+async def test_partial_answer_says_what_was_left_out(place: Place) -> None:
     async with place.page() as page:
         await ask(page, PART)
         answer = page.locator("#thread .message").nth(1)
@@ -188,7 +188,7 @@ async def test_f4_a_partial_answer_says_what_was_left_out(place: Place) -> None:
         await expect(dialog).to_contain_text("isn't in the documents I cited")
 
 
-async def test_f10_nothing_jumps_while_an_answer_grows(place: Place) -> None:
+async def test_nothing_jumps_while_an_answer_grows(place: Place) -> None:
     async with place.page("/#/C0HELP") as page:
         await ask(page, f"@Orion {SLOWLY}")
         answer = page.locator("#thread .message").nth(1)
@@ -211,7 +211,7 @@ async def test_f10_nothing_jumps_while_an_answer_grows(place: Place) -> None:
     ],
     ids=["375 pixels", "200 percent", "dark"],
 )
-async def test_h1_it_can_be_used_narrow_enlarged_and_in_the_dark(place: Place, context: dict[str, Any]) -> None:
+async def test_it_can_be_used_narrow_enlarged_and_in_the_dark(place: Place, context: dict[str, Any]) -> None:
     async with place.page(**context) as page:
         await ask(page, LIMIT)
         await expect(page.locator("#thread .message").nth(1)).to_contain_text("600 requests")
@@ -228,7 +228,7 @@ async def test_h1_it_can_be_used_narrow_enlarged_and_in_the_dark(place: Place, c
         assert await barriers(page) == []
 
 
-async def test_h1_the_keyboard_alone_asks_deletes_and_takes_the_tour(place: Place) -> None:
+async def test_the_keyboard_alone_asks_deletes_and_takes_the_tour(place: Place) -> None:
     async with place.page("/#/C0GENERAL") as page:
         await page.keyboard.type("Nothing")
         await page.keyboard.press("Enter")
@@ -252,7 +252,7 @@ async def test_h1_the_keyboard_alone_asks_deletes_and_takes_the_tour(place: Plac
         await expect(page.locator("#tour")).to_be_hidden()
 
 
-async def test_h1_the_focus_stays_where_a_person_left_it(place: Place) -> None:
+async def test_the_focus_stays_where_a_person_left_it(place: Place) -> None:
     async with place.page() as page:
         await ask(page, LIMIT)
         button = page.get_by_role("button", name="Why trust this?")
@@ -273,7 +273,7 @@ async def test_h1_the_focus_stays_where_a_person_left_it(place: Place) -> None:
             await page.wait_for_function("() => document.activeElement.id === 'who'")
 
 
-async def test_h1_a_guest_is_refused_and_a_busy_slack_is_waited_for(place: Place) -> None:
+async def test_guest_is_refused_and_a_busy_slack_is_waited_for(place: Place) -> None:
     async with place.page("/#/C0HELP", user="U0GUEST") as page:
         await ask(page, f"@Orion {LIMIT}")
         await expect(page.locator(".message.private")).to_contain_text("full members")

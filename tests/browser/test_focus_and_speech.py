@@ -39,7 +39,7 @@ def shown(stage: Stage, thread: str, *steps: str) -> None:
     call(inside, "assistant.threads.setStatus", **where, status="is working", loading_messages=list(steps))
 
 
-async def test_h1_a_whole_answer_is_said_and_said_again_when_it_changes(browser: Browser) -> None:
+async def test_whole_answer_is_said_and_said_again_when_it_changes(browser: Browser) -> None:
     async with staged(browser) as stage:
         page = await stage.open("/#/C0HELP")
         said = page.locator("#announce")
@@ -53,7 +53,7 @@ async def test_h1_a_whole_answer_is_said_and_said_again_when_it_changes(browser:
         await expect(said).to_have_text("notes.md is attached")
 
 
-async def test_h1_each_message_link_and_stop_button_says_which_one_it_is(browser: Browser) -> None:
+async def test_each_message_link_and_stop_button_says_which_one_it_is(browser: Browser) -> None:
     async with staged(browser) as stage:
         first = stage.workspace.post("U0RELEASE", HELP, "How long are backups kept?")
         source = "https://docs.example/backups#kept"
@@ -72,7 +72,7 @@ async def test_h1_each_message_link_and_stop_button_says_which_one_it_is(browser
 
 
 @pytest.mark.parametrize("width", [680, 780])
-async def test_h1_where_the_pane_covers_the_conversation_the_focus_is_in_it(browser: Browser, width: int) -> None:
+async def test_where_the_pane_covers_the_conversation_the_focus_is_in_it(browser: Browser, width: int) -> None:
     async with staged(browser, width=width, height=430) as stage:
         page = await stage.open("/#/D0ORION")
         root = stage.workspace.post(YOU, CHAT, "hello there")
@@ -84,7 +84,7 @@ async def test_h1_where_the_pane_covers_the_conversation_the_focus_is_in_it(brow
         await expect(page.get_by_role("button", name=re.compile("repl(y|ies)"))).to_be_focused()
 
 
-async def test_h1_the_drawer_takes_the_focus_and_gives_it_back(browser: Browser) -> None:
+async def test_the_drawer_takes_the_focus_and_gives_it_back(browser: Browser) -> None:
     async with staged(browser, width=680, height=430) as stage:
         page = await stage.open("/#/C0HELP")
         sign = page.get_by_role("button", name="Show channels")
@@ -97,7 +97,7 @@ async def test_h1_the_drawer_takes_the_focus_and_gives_it_back(browser: Browser)
         await expect(sign).to_be_focused()
 
 
-async def test_h1_the_focus_never_falls_off_the_page(browser: Browser) -> None:
+async def test_the_focus_never_falls_off_the_page(browser: Browser) -> None:
     async with staged(browser) as stage:
         root = stage.workspace.post(YOU, HELP, "one")
         stage.workspace.post(YOU, HELP, "two")
@@ -128,7 +128,7 @@ async def deleted(page: Page, message: Locator) -> None:
     await focus_is_kept(page)
 
 
-async def test_h1_escape_closes_the_question_before_the_thread_below_it(browser: Browser) -> None:
+async def test_escape_closes_the_question_before_the_thread_below_it(browser: Browser) -> None:
     async with staged(browser) as stage:
         root = stage.workspace.post(YOU, HELP, "one")
         stage.workspace.post(YOU, HELP, "two", root)
@@ -140,7 +140,7 @@ async def test_h1_escape_closes_the_question_before_the_thread_below_it(browser:
         await expect(delete).to_be_focused()
 
 
-async def test_h1_what_is_edited_can_be_seen_whole(browser: Browser) -> None:
+async def test_what_is_edited_can_be_seen_whole(browser: Browser) -> None:
     async with staged(browser, width=680, height=430) as stage:
         for number in range(9):
             stage.workspace.post(YOU, HELP, f"message {number}")
@@ -154,7 +154,7 @@ async def test_h1_what_is_edited_can_be_seen_whole(browser: Browser) -> None:
         assert below["y"] + below["height"] <= box["y"] + box["height"]
 
 
-async def test_h1_a_workspace_that_is_away_is_told_of_once(browser: Browser) -> None:
+async def test_workspace_that_is_away_is_told_of_once(browser: Browser) -> None:
     async with staged(browser) as stage:
         page = await stage.open("/#/C0HELP")
         await page.evaluate(
@@ -168,7 +168,7 @@ async def test_h1_a_workspace_that_is_away_is_told_of_once(browser: Browser) -> 
         assert await page.evaluate("window.told") == 2
 
 
-async def test_h1_messages_that_are_sent_faster_than_they_go_are_not_merged(browser: Browser) -> None:
+async def test_messages_that_are_sent_faster_than_they_go_are_not_merged(browser: Browser) -> None:
     async with staged(browser) as stage:
         page = await stage.open("/#/C0GENERAL")
         for number in range(6):

@@ -51,7 +51,7 @@ async def ask(page: Page, box: str, text: str) -> None:
     await page.keyboard.press("Enter")
 
 
-async def test_h2_a_second_workspace_installs_orion_and_keeps_what_was_said(tmp_path: Path, redis_url: str) -> None:
+async def test_second_workspace_installs_orion_and_keeps_what_was_said(tmp_path: Path, redis_url: str) -> None:
     settings, port = settings_in(tmp_path, redis_url), free_port()
     async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
         opening = group.create_task(local(settings, port=port, docs=None, browser=False))
@@ -87,7 +87,7 @@ async def answers_at(url: str) -> bool:
             return False
 
 
-async def test_h1_mention_follow_up_and_source_at_the_page(tmp_path: Path, redis_url: str) -> None:
+async def test_mention_follow_up_and_source_at_the_page(tmp_path: Path, redis_url: str) -> None:
     async with AsyncExitStack() as stack:
         setting = await stack.enter_async_context(running(settings_in(tmp_path, redis_url)))
         page = await stack.enter_async_context(page_of(setting, f"/#/{CHANNEL}"))
@@ -117,7 +117,7 @@ async def test_h1_mention_follow_up_and_source_at_the_page(tmp_path: Path, redis
         await expect(page.get_by_role("heading", name="Rate limits")).to_be_visible()
 
 
-async def test_f3_a_draft_that_fails_is_mended_and_the_inspector_tells(tmp_path: Path, redis_url: str) -> None:
+async def test_draft_that_fails_is_mended_and_the_inspector_tells(tmp_path: Path, redis_url: str) -> None:
     async with AsyncExitStack() as stack:
         drafts = [says(WRONG), says(GOOD)]
         server = await stack.enter_async_context(ScriptedOpenAI(decisions=[RESPOND], drafts=drafts))
@@ -138,7 +138,7 @@ async def test_f3_a_draft_that_fails_is_mended_and_the_inspector_tells(tmp_path:
             await expect(inspector).to_contain_text(text)
 
 
-async def test_a5_the_steps_of_a_plan_are_seen_and_then_the_answer_under_them(tmp_path: Path, redis_url: str) -> None:
+async def test_the_steps_of_a_plan_are_seen_and_then_the_answer_under_them(tmp_path: Path, redis_url: str) -> None:
     gate = asyncio.Event()
     steps = [{"description": "Find the limit of a key"}, {"description": "Compare it <!here>"}]
     plan = calls(("finish_step", {"step": 1, "result": "600", "plan": steps}))
@@ -163,7 +163,7 @@ async def test_a5_the_steps_of_a_plan_are_seen_and_then_the_answer_under_them(tm
         await expect(page.locator("#thread .message")).to_have_count(2)
 
 
-async def test_a13_ask_a_human_is_confirmed_first(tmp_path: Path, redis_url: str) -> None:
+async def test_ask_a_human_is_confirmed_first(tmp_path: Path, redis_url: str) -> None:
     async with AsyncExitStack() as stack:
         setting = await stack.enter_async_context(running(settings_in(tmp_path, redis_url, handoff="#help")))
         page = await stack.enter_async_context(page_of(setting, "/"))

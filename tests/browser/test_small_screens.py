@@ -17,7 +17,7 @@ async def height(node: Locator) -> float:
     return box["y"]
 
 
-async def test_h1_what_is_tapped_stays_where_it_is_and_back_leads_one_step_back(browser: Browser) -> None:
+async def test_what_is_tapped_stays_where_it_is_and_back_leads_one_step_back(browser: Browser) -> None:
     async with staged(browser, width=375, touch=True) as stage:
         for number in range(14):
             root = stage.workspace.post(YOU, HELP, f"question {number}")
@@ -42,7 +42,7 @@ async def test_h1_what_is_tapped_stays_where_it_is_and_back_leads_one_step_back(
         await expect(page.locator("#thread .message")).to_have_count(2)
 
 
-async def test_h1_back_from_the_inspector_leads_to_its_thread(browser: Browser) -> None:
+async def test_back_from_the_inspector_leads_to_its_thread(browser: Browser) -> None:
     async with staged(browser, width=375) as stage:
         root = stage.workspace.post(YOU, HELP, "<@U0ORION> hello")
         # An answer that comes later would open by itself, in place of the button.
@@ -57,7 +57,7 @@ async def test_h1_back_from_the_inspector_leads_to_its_thread(browser: Browser) 
         await expect(page.locator("#inspector")).to_contain_text("2 attempts")
 
 
-async def test_h1_the_drawer_scrolls_and_the_tour_covers_nothing(browser: Browser) -> None:
+async def test_the_drawer_scrolls_and_the_tour_covers_nothing(browser: Browser) -> None:
     async with staged(browser, width=667, height=375) as stage:
         page = await stage.open("/#/C0HELP")
         await page.get_by_role("button", name="Show channels").click()
@@ -70,7 +70,7 @@ async def test_h1_the_drawer_scrolls_and_the_tour_covers_nothing(browser: Browse
         assert box["y"] + box["height"] <= await height(tour)
 
 
-async def test_a7_a_long_answer_is_read_from_its_first_line(browser: Browser) -> None:
+async def test_long_answer_is_read_from_its_first_line(browser: Browser) -> None:
     async with staged(browser) as stage:
         root = stage.workspace.post(YOU, HELP, "one")
         page = await stage.open(f"/#/C0HELP/{root}")

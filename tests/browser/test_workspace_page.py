@@ -12,7 +12,7 @@ from tests.support.staged_page import staged
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
 
 
-async def test_h1_a_mention_is_offered_sent_and_answered_in_its_thread(browser: Browser) -> None:
+async def test_mention_is_offered_sent_and_answered_in_its_thread(browser: Browser) -> None:
     async with staged(browser) as stage:
         page = await stage.open("/#/C0HELP")
         stage.workspace.faults.delay("chat.postMessage", 0.7)
@@ -34,7 +34,7 @@ async def test_h1_a_mention_is_offered_sent_and_answered_in_its_thread(browser: 
         await expect(page.locator("#thread .message")).to_have_count(3)
 
 
-async def test_a10_example_questions_are_asked_by_a_click_and_answered_where_they_stand(browser: Browser) -> None:
+async def test_example_questions_are_asked_by_a_click_and_answered_where_they_stand(browser: Browser) -> None:
     async with staged(browser) as stage:
         page = await stage.open()
         await expect(page.get_by_role("heading", level=1)).to_have_text("Orion")
@@ -52,7 +52,7 @@ async def test_a10_example_questions_are_asked_by_a_click_and_answered_where_the
         await expect(stage.page.locator("#timeline .message").nth(1)).to_contain_text("You said: What is new?")
 
 
-async def test_a8_feedback_is_pressed_and_thanked_privately(browser: Browser) -> None:
+async def test_feedback_is_pressed_and_thanked_privately(browser: Browser) -> None:
     async with staged(browser) as stage:
         stage.workspace.post(YOU, CHAT, "hello")
         page = await stage.open()
@@ -66,7 +66,7 @@ async def test_a8_feedback_is_pressed_and_thanked_privately(browser: Browser) ->
         await expect(page.get_by_role("button", name="Not helpful")).to_have_attribute("aria-pressed", "false")
 
 
-async def test_a9_a_modal_opens_keeps_its_errors_and_closes_with_escape(browser: Browser) -> None:
+async def test_modal_opens_keeps_its_errors_and_closes_with_escape(browser: Browser) -> None:
     async with staged(browser) as stage:
         stage.workspace.post(YOU, CHAT, "hello")
         page = await stage.open()
@@ -85,7 +85,7 @@ async def test_a9_a_modal_opens_keeps_its_errors_and_closes_with_escape(browser:
         assert stage.echo.names == ["Ada"]
 
 
-async def test_h1_the_inspector_shows_how_an_answer_was_made(browser: Browser) -> None:
+async def test_the_inspector_shows_how_an_answer_was_made(browser: Browser) -> None:
     async with staged(browser) as stage:
         ts = stage.workspace.post(YOU, HELP, f"{MENTION} hello")
         page = await stage.open("/#/C0HELP")
@@ -114,7 +114,7 @@ async def test_h1_the_inspector_shows_how_an_answer_was_made(browser: Browser) -
         assert stage.workspace.messages(HELP, ts)[1]["metadata"]["event_payload"]["turn_id"] == "turn-1"
 
 
-async def test_h1_a_cut_connection_loses_no_message(browser: Browser) -> None:
+async def test_cut_connection_loses_no_message(browser: Browser) -> None:
     async with staged(browser) as stage:
         page = await stage.open("/#/C0GENERAL")
         feed = stage.workspace.workspace.feed
@@ -128,7 +128,7 @@ async def test_h1_a_cut_connection_loses_no_message(browser: Browser) -> None:
         await expect(page.locator("#connection")).to_be_hidden()
 
 
-async def test_h1_a_restarted_workspace_is_shown_afresh(browser: Browser) -> None:
+async def test_restarted_workspace_is_shown_afresh(browser: Browser) -> None:
     async with staged(browser) as stage:
         stage.workspace.post(YOU, "C0GENERAL", "before")
         page = await stage.open("/#/C0GENERAL")
@@ -139,7 +139,7 @@ async def test_h1_a_restarted_workspace_is_shown_afresh(browser: Browser) -> Non
         await expect(page.locator("#timeline .message")).to_have_count(0)
 
 
-async def test_i2_a_hostile_message_stays_text(browser: Browser) -> None:
+async def test_hostile_message_stays_text(browser: Browser) -> None:
     async with staged(browser) as stage:
         hostile = '<img src=x onerror="window.hurt=1"> <script>window.hurt=1</script> <javascript:alert(1)|click> <b>'
         call(stage.workspace.workspace, "chat.postMessage", channel=HELP, text=hostile)
@@ -151,7 +151,7 @@ async def test_i2_a_hostile_message_stays_text(browser: Browser) -> None:
         assert await page.locator("#timeline img[src=x], #timeline script, #timeline .rich a").count() == 0
 
 
-async def test_h1_the_keyboard_is_enough(browser: Browser) -> None:
+async def test_the_keyboard_is_enough(browser: Browser) -> None:
     async with staged(browser) as stage:
         root = stage.workspace.post("U0RELEASE", HELP, "one")
         stage.workspace.post("U0ONCALL", HELP, "reply", root)
@@ -187,7 +187,7 @@ async def test_h1_the_keyboard_is_enough(browser: Browser) -> None:
         assert await page.evaluate(f"[...document.querySelectorAll('button')].filter({nameless}).length") == 0
 
 
-async def test_a3_own_messages_are_edited_and_deleted(browser: Browser) -> None:
+async def test_own_messages_are_edited_and_deleted(browser: Browser) -> None:
     async with staged(browser) as stage:
         stage.workspace.post(YOU, HELP, f"{MENTION} &lt;old&gt;")
         page = await stage.open("/#/C0HELP")
@@ -205,7 +205,7 @@ async def test_a3_own_messages_are_edited_and_deleted(browser: Browser) -> None:
         await expect(message).to_contain_text("This message was deleted.")
 
 
-async def test_h1_it_works_on_a_narrow_screen(browser: Browser) -> None:
+async def test_it_works_on_a_narrow_screen(browser: Browser) -> None:
     async with staged(browser, width=420) as stage:
         long = "x" * 300
         stage.workspace.post(YOU, HELP, f"{MENTION} {long}")
@@ -224,7 +224,7 @@ async def test_h1_it_works_on_a_narrow_screen(browser: Browser) -> None:
         )
 
 
-async def test_h1_light_and_dark_follow_the_system_and_the_toggle(browser: Browser) -> None:
+async def test_light_and_dark_follow_the_system_and_the_toggle(browser: Browser) -> None:
     async with staged(browser, scheme="dark") as stage:
         page = await stage.open()
         background = "getComputedStyle(document.body.querySelector('.main')).backgroundColor"
@@ -235,7 +235,7 @@ async def test_h1_light_and_dark_follow_the_system_and_the_toggle(browser: Brows
         assert await page.evaluate(background) == "rgb(255, 255, 255)"
 
 
-async def test_h1_a_source_opens_at_the_cited_section(browser: Browser, tmp_path: Path) -> None:
+async def test_source_opens_at_the_cited_section(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "guide.md").write_text(
         "# Guide\n\nintro\n\n## Steps\n\nfirst\n\nsecond\n\n## After\n\n| a | b |\n|---|---|\n| 1 | 2 |\n"
     )
@@ -248,7 +248,7 @@ async def test_h1_a_source_opens_at_the_cited_section(browser: Browser, tmp_path
         await expect(stage.page.locator(".cited")).to_have_text("two\nthree\n")
 
 
-async def test_a10_the_home_tab_shows_what_was_published(browser: Browser) -> None:
+async def test_the_home_tab_shows_what_was_published(browser: Browser) -> None:
     async with staged(browser) as stage:
         page = await stage.open()
         await expect(page.locator("#presence")).to_have_text("Orion is online")
@@ -256,7 +256,7 @@ async def test_a10_the_home_tab_shows_what_was_published(browser: Browser) -> No
         await expect(page.locator("#home .block-header")).to_have_text("What I know")
 
 
-async def test_a5_a_stream_is_shown_with_its_tasks_and_told_when_it_is_whole(browser: Browser) -> None:
+async def test_stream_is_shown_with_its_tasks_and_told_when_it_is_whole(browser: Browser) -> None:
     async with staged(browser) as stage:
         ts = stage.workspace.post("U0RELEASE", HELP, "question")
         page = await stage.open(f"/#/C0HELP/{ts}")
@@ -280,7 +280,7 @@ async def test_a5_a_stream_is_shown_with_its_tasks_and_told_when_it_is_whole(bro
         await expect(body.get_by_role("link", name="Page A")).to_be_visible()
 
 
-async def test_a6_stop_is_offered_while_a_session_runs(browser: Browser) -> None:
+async def test_stop_is_offered_while_a_session_runs(browser: Browser) -> None:
     async with staged(browser) as stage:
         ts = stage.workspace.post("U0RELEASE", HELP, "question")
         where = {"channel_id": HELP, "thread_ts": ts}

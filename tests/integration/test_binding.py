@@ -1,4 +1,4 @@
-"""Where servers listen (I1): on this machine alone, unless somebody says otherwise."""
+"""Where servers listen: on this machine alone, unless somebody says otherwise."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ async def answers(host: str, port: int) -> bool:
             return False
 
 
-async def test_i1_another_address_of_this_machine_is_refused() -> None:
+async def test_another_address_of_this_machine_is_refused() -> None:
     application = build(Pages(checks=checks, metrics=metrics))
     async with serve(application) as port:
         assert [await answers(host, port) for host in ("127.0.0.1", "127.0.0.2")] == [True, False]
 
 
-async def test_i1_whoever_says_so_is_served_elsewhere() -> None:
+async def test_whoever_says_so_is_served_elsewhere() -> None:
     application = build(Pages(checks=checks, metrics=metrics))
     async with serve(application, host="127.0.0.2") as port:
         assert [await answers(host, port) for host in ("127.0.0.1", "127.0.0.2")] == [False, True]
 
 
 @pytest.mark.parametrize("listener", [serve_command, serve, LocalWorkspace.start], ids=["command", "pages", "local"])
-def test_i1_every_listener_begins_at_loopback(listener: object) -> None:
+def test_every_listener_begins_at_loopback(listener: object) -> None:
     assert callable(listener)
     assert inspect.signature(listener).parameters["host"].default == "127.0.0.1"

@@ -82,7 +82,7 @@ async def cancelled(running: asyncio.Task[TurnOutcome], after: Any) -> None:
 
 
 @pytest.mark.parametrize("swallows", [False, True])
-async def test_d5_tools_that_run_at_once_are_all_ended_by_a_cancellation(*, swallows: bool) -> None:
+async def test_tools_that_run_at_once_are_all_ended_by_a_cancellation(*, swallows: bool) -> None:
     one, two, listener = Endless("one", swallows=swallows), Endless("two"), Listener()
     async with asyncio.TaskGroup() as group:
         running = group.create_task(turn(ScriptedModel([GOOD], decisions=[both()]), listener, one, two))
@@ -91,7 +91,7 @@ async def test_d5_tools_that_run_at_once_are_all_ended_by_a_cancellation(*, swal
     assert not any(isinstance(event, Done) for event in listener.events)
 
 
-async def test_b_the_search_before_the_first_decision_is_ended_by_a_cancellation() -> None:
+async def test_the_search_before_the_first_decision_is_ended_by_a_cancellation() -> None:
     search, model = Endless("search"), ScriptedModel([GOOD])
     search.spec = PassageTool().spec
     async with asyncio.TaskGroup() as group:
@@ -101,7 +101,7 @@ async def test_b_the_search_before_the_first_decision_is_ended_by_a_cancellation
     assert (model.decided, model.written) == ([], [])
 
 
-async def test_b2_a_stream_of_phase_two_is_closed_by_a_cancellation() -> None:
+async def test_stream_of_phase_two_is_closed_by_a_cancellation() -> None:
     model = EndlessDraft()
     async with asyncio.TaskGroup() as group:
         running = group.create_task(turn(model, Listener(), PassageTool(LIMITS)))
@@ -109,14 +109,14 @@ async def test_b2_a_stream_of_phase_two_is_closed_by_a_cancellation() -> None:
     assert model.closed
 
 
-async def test_b7_a_deadline_ends_tools_that_run_at_once_and_says_so() -> None:
+async def test_deadline_ends_tools_that_run_at_once_and_says_so() -> None:
     one, two = Endless("one"), Endless("two")
     outcome = await turn(ScriptedModel([GOOD], decisions=[both()]), Listener(), one, two, deadline_s=0.05)
     assert isinstance(outcome, OutOfBudget)
     assert one.notes == two.notes == ["begun", "ended"]
 
 
-async def test_b1_malformed_control_output_twice_counts_as_a_failed_step_of_the_plan_there_is() -> None:
+async def test_malformed_control_output_twice_counts_as_a_failed_step_of_the_plan_there_is() -> None:
     wrong = ModelError("MalformedControlError", "no action named 'dance'")
     plan = (Step(description="Look it up"), Step(description="Say it"))
     look = ToolCalls(calls=(ToolCall(call_id="a", tool="search", input={"query": "keys"}),), plan=plan)
@@ -140,7 +140,7 @@ async def test_b1_malformed_control_output_twice_counts_as_a_failed_step_of_the_
     assert [line["event"] for line in logs].count("control_output_malformed") == 1
 
 
-async def test_b1_one_malformed_reply_costs_no_step() -> None:
+async def test_one_malformed_reply_costs_no_step() -> None:
     wrong = ModelError("MalformedControlError", "no action named 'dance'")
     model = ScriptedModel([GOOD], decisions=[wrong, Respond()])
     with capture_logs() as logs:

@@ -38,7 +38,7 @@ async def setting(request: pytest.FixtureRequest, tmp_path: Path, redis_url: str
         yield started
 
 
-async def test_a1_mention_is_answered_in_the_thread_with_its_source(setting: Setting) -> None:
+async def test_mention_is_answered_in_the_thread_with_its_source(setting: Setting) -> None:
     ts = setting.ask(f"{MENTION} {LIMIT}")
     answer = await setting.answer_to(ts)
     assert answer["thread_ts"] == ts
@@ -47,7 +47,7 @@ async def test_a1_mention_is_answered_in_the_thread_with_its_source(setting: Set
     assert answer["metadata"]["event_payload"]["verified"] is True
 
 
-async def test_a1_follow_up_without_mention_is_understood(setting: Setting) -> None:
+async def test_follow_up_without_mention_is_understood(setting: Setting) -> None:
     ts = setting.ask(f"{MENTION} How quickly must the primary acknowledge a page?")
     await setting.answer_to(ts)
     follow_up = setting.ask("And the secondary?", thread=ts)
@@ -55,7 +55,7 @@ async def test_a1_follow_up_without_mention_is_understood(setting: Setting) -> N
     assert "on-call.md" in shown(answer)
 
 
-async def test_a1_direct_message_is_answered_in_its_own_thread(setting: Setting) -> None:
+async def test_direct_message_is_answered_in_its_own_thread(setting: Setting) -> None:
     ts = setting.ask(LIMIT, channel=DIRECT)
     answer = await setting.answer_to(ts, channel=DIRECT)
     assert answer["thread_ts"] == ts
@@ -72,7 +72,7 @@ async def test_refusal_names_the_nearest_documents(setting: Setting) -> None:
     assert answer["metadata"]["event_payload"]["verified"] is False
 
 
-async def test_a3_redelivered_event_and_its_twin_give_one_answer(setting: Setting) -> None:
+async def test_redelivered_event_and_its_twin_give_one_answer(setting: Setting) -> None:
     setting.workspace.faults.duplicate_events = 4
     ts = setting.ask(f"{MENTION} {LIMIT}")
     await setting.answer_to(ts)
@@ -82,7 +82,7 @@ async def test_a3_redelivered_event_and_its_twin_give_one_answer(setting: Settin
     assert len(answers(setting.workspace, later, ts)) == 1
 
 
-async def test_a1_people_talking_to_each_other_get_no_answer(setting: Setting) -> None:
+async def test_people_talking_to_each_other_get_no_answer(setting: Setting) -> None:
     ts = setting.ask(f"{MENTION} {LIMIT}")
     await setting.answer_to(ts)
     to_somebody = setting.ask("<@U0RELEASE> what do you think?", thread=ts)
@@ -93,7 +93,7 @@ async def test_a1_people_talking_to_each_other_get_no_answer(setting: Setting) -
     assert answers(setting.workspace, elsewhere, elsewhere) == []
 
 
-async def test_a1_muted_thread_is_quiet_until_mentioned(setting: Setting) -> None:
+async def test_muted_thread_is_quiet_until_mentioned(setting: Setting) -> None:
     ts = setting.ask(f"{MENTION} {LIMIT}")
     await setting.answer_to(ts)
     mute = setting.ask("mute", thread=ts)
@@ -104,7 +104,7 @@ async def test_a1_muted_thread_is_quiet_until_mentioned(setting: Setting) -> Non
     assert answers(setting.workspace, ignored, ts) == []
 
 
-async def test_a3_edited_question_is_answered_anew_in_place(setting: Setting) -> None:
+async def test_edited_question_is_answered_anew_in_place(setting: Setting) -> None:
     ts = setting.ask(f"{MENTION} {LIMIT}")
     first = await setting.answer_to(ts)
     setting.workspace.edit(CHANNEL, ts, f"{MENTION} What does error FH-2002 mean?")
@@ -113,7 +113,7 @@ async def test_a3_edited_question_is_answered_anew_in_place(setting: Setting) ->
     assert [message["ts"] for message in thread_mode] == [first["ts"]]
 
 
-async def test_a3_deleted_question_takes_its_answer_along(setting: Setting) -> None:
+async def test_deleted_question_takes_its_answer_along(setting: Setting) -> None:
     root = setting.ask("A thread")
     ts = setting.ask(f"{MENTION} {LIMIT}", thread=root)
     await setting.answer_to(ts, thread=root)
@@ -127,7 +127,7 @@ async def forgotten(setting: Setting, redis: Redis) -> None:
     await redis.flushall()
 
 
-async def test_a2_a_lost_redis_does_not_end_a_conversation(setting: Setting, redis_client: Redis) -> None:
+async def test_lost_redis_does_not_end_a_conversation(setting: Setting, redis_client: Redis) -> None:
     ts = setting.ask(f"{MENTION} How quickly must the primary acknowledge a page?")
     await setting.answer_to(ts)
     await forgotten(setting, redis_client)
@@ -136,7 +136,7 @@ async def test_a2_a_lost_redis_does_not_end_a_conversation(setting: Setting, red
     assert "on-call.md" in shown(answer)
 
 
-async def test_a2_a_lost_redis_leaves_people_and_muted_threads_in_peace(setting: Setting, redis_client: Redis) -> None:
+async def test_lost_redis_leaves_people_and_muted_threads_in_peace(setting: Setting, redis_client: Redis) -> None:
     among_people = setting.ask("How do releases work?")
     muted = setting.ask(f"{MENTION} {LIMIT}")
     await setting.answer_to(muted)
@@ -163,7 +163,7 @@ def looks(setting: Setting) -> int:
     return sum(call.method == "conversations.replies" for call in setting.workspace.calls)
 
 
-async def test_a5_status_is_shown_and_no_answer_is_unfurled(setting: Setting) -> None:
+async def test_status_is_shown_and_no_answer_is_unfurled(setting: Setting) -> None:
     root = setting.workspace.post("U0ONCALL", CHANNEL, "Who knows about keys?")
     setting.workspace.faults.delay("conversations.replies", 0.5)  # what is answered at once needs no status
     ts = setting.ask(f"{MENTION} {LIMIT}", thread=root)
@@ -177,7 +177,7 @@ async def test_a5_status_is_shown_and_no_answer_is_unfurled(setting: Setting) ->
         assert post.arguments["unfurl_media"] in (False, "false", "0")
 
 
-async def test_h1_a_second_orion_over_one_redis_leaves_no_key_among_the_first_ones(
+async def test_second_orion_over_one_redis_leaves_no_key_among_the_first_ones(
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
     """Neither its questions nor its figures and records mix with those of the Orion that serves people."""
@@ -197,7 +197,7 @@ async def test_h1_a_second_orion_over_one_redis_leaves_no_key_among_the_first_on
     assert [key for key in keys if not key.lstrip("{").startswith("orion-local-1:")] == []
 
 
-async def test_a8_a9_feedback_is_thanked_and_trust_opens(setting: Setting) -> None:
+async def test_feedback_is_thanked_and_trust_opens(setting: Setting) -> None:
     ts = setting.ask(f"{MENTION} {LIMIT}")
     answer = await setting.answer_to(ts)
     await setting.workspace.click(CHANNEL, answer["ts"], "orion_feedback", value=f"good:{turn_id(answer)}")
@@ -241,7 +241,7 @@ async def writing(
 
 
 @pytest.mark.parametrize("mode", ["socket", "http"])
-async def test_a2_mentioned_deep_in_a_thread_it_reads_what_was_said(mode: str, tmp_path: Path, redis_url: str) -> None:
+async def test_mentioned_deep_in_a_thread_it_reads_what_was_said(mode: str, tmp_path: Path, redis_url: str) -> None:
     async with (
         ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"])]) as server,
         running(with_server(tmp_path, redis_url, server), mode=mode) as setting,
@@ -258,7 +258,7 @@ async def test_a2_mentioned_deep_in_a_thread_it_reads_what_was_said(mode: str, t
 
 
 @pytest.mark.parametrize("mode", ["tools", "no_tools"])
-async def test_f2_f3_drafts_of_a_server_are_repaired_or_rewritten(mode: str, tmp_path: Path, redis_url: str) -> None:
+async def test_drafts_of_a_server_are_repaired_or_rewritten(mode: str, tmp_path: Path, redis_url: str) -> None:
     decisions = [RESPOND, RESPOND] if mode == "tools" else [says('{"action": "respond"}')] * 2
     drafts = [says(DRAFTS["form"]), says(DRAFTS["wrong"]), says(DRAFTS["good"])]
     async with ScriptedOpenAI(
@@ -278,7 +278,7 @@ async def test_f2_f3_drafts_of_a_server_are_repaired_or_rewritten(mode: str, tmp
             assert "900" in feedback
 
 
-async def test_f4_three_bad_drafts_give_the_graceful_message(tmp_path: Path, redis_url: str) -> None:
+async def test_three_bad_drafts_give_the_graceful_message(tmp_path: Path, redis_url: str) -> None:
     drafts = [says(DRAFTS["wrong"])] * 3
     async with (
         ScriptedOpenAI(decisions=[RESPOND], drafts=drafts) as server,
@@ -292,7 +292,7 @@ async def test_f4_three_bad_drafts_give_the_graceful_message(tmp_path: Path, red
 
 
 @pytest.mark.parametrize("streams", [False, True])
-async def test_f8_a_reply_that_only_says_that_the_documents_are_silent_counts_as_refused(
+async def test_reply_that_only_says_that_the_documents_are_silent_counts_as_refused(
     *, streams: bool, tmp_path: Path, redis_url: str
 ) -> None:
     silent = "The page on limits does not mention requests on a Sunday [1]."
@@ -319,7 +319,7 @@ async def test_f8_a_reply_that_only_says_that_the_documents_are_silent_counts_as
             await wait_until(counted, "the turn is counted as refused")
 
 
-async def test_a6_stop_cancels_the_running_turn(tmp_path: Path, redis_url: str) -> None:
+async def test_stop_cancels_the_running_turn(tmp_path: Path, redis_url: str) -> None:
     async with writing(tmp_path, redis_url) as (setting, ts, gate):
         setting.ask("stop", thread=ts)
         await wait_until(lambda: setting.orion.turns.in_flight == 0, "the turn is cancelled", 3)
@@ -328,7 +328,7 @@ async def test_a6_stop_cancels_the_running_turn(tmp_path: Path, redis_url: str) 
         assert shown(answer).startswith("Stopped")
 
 
-async def test_g2_one_id_finds_the_answer_its_record_and_its_trace(tmp_path: Path, redis_url: str) -> None:
+async def test_one_id_finds_the_answer_its_record_and_its_trace(tmp_path: Path, redis_url: str) -> None:
     async with LangfuseReceiver() as receiver:
         async with ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"])]) as server:
             settings = with_server(tmp_path, redis_url, server).model_copy(
@@ -349,7 +349,7 @@ async def test_g2_one_id_finds_the_answer_its_record_and_its_trace(tmp_path: Pat
         assert LIMIT in inputs["write"]
 
 
-async def test_i1_unsigned_request_is_refused_and_nothing_is_asked(tmp_path: Path, redis_url: str) -> None:
+async def test_unsigned_request_is_refused_and_nothing_is_asked(tmp_path: Path, redis_url: str) -> None:
     async with running(settings_in(tmp_path, redis_url), mode="http") as setting:
         import aiohttp  # noqa: PLC0415 - the attacker's client, here only
 
@@ -359,7 +359,7 @@ async def test_i1_unsigned_request_is_refused_and_nothing_is_asked(tmp_path: Pat
                 assert reply.status == 401
 
 
-async def test_a1_a_muted_direct_chat_is_told_the_way_back(setting: Setting) -> None:
+async def test_muted_direct_chat_is_told_the_way_back(setting: Setting) -> None:
     root = setting.ask(LIMIT, channel=DIRECT)
     await setting.answer_to(root, channel=DIRECT)
     muted = await setting.answer_to(setting.ask("mute", channel=DIRECT, thread=root), thread=root, channel=DIRECT)

@@ -1,4 +1,4 @@
-"""The table in docs/failures.md, row by row: the failure is brought about, what the row says is looked for (H3, I6).
+"""The table in docs/failures.md, row by row: the failure is brought about, what the row says is looked for.
 
 Far ends only are made to fail: the Slack-compatible server, the OpenAI-compatible one, a Redis and a PostgreSQL.
 """
@@ -426,7 +426,7 @@ def test_the_table_and_the_failures_are_the_same() -> None:
 
 
 @pytest.mark.parametrize("row", rows(), ids=lambda row: re.sub(r"\W+", "-", row.failure))
-async def test_h3_a_far_end_fails_as_the_table_says(
+async def test_far_end_fails_as_the_table_says(
     row: Row, tmp_path: Path, redis_url: str, request: pytest.FixtureRequest
 ) -> None:
     far_ends = FarEnds(redis_url=redis_url, postgres=lambda: str(request.getfixturevalue("postgres_url")))
@@ -445,5 +445,5 @@ async def test_h3_a_far_end_fails_as_the_table_says(
         assert found.answers[0]["metadata"]["event_payload"]["verified"] is True
     if row.question == "told once":
         turn_id = found.answers[0]["metadata"]["event_payload"]["turn_id"]
-        assert turn_id[:12] in shown(found.answers[0]), "a failure has an id that the log knows (I6)"
+        assert turn_id[:12] in shown(found.answers[0]), "a failure has an id that the log knows"
     assert len(found.direct) == ("direct chat" in row.person)

@@ -30,7 +30,7 @@ def handbook(index: KnowledgeIndex) -> KnowledgeIndex:
     return index
 
 
-async def test_h1_what_is_shown_holds_the_answer_and_passes_the_verifier(handbook: KnowledgeIndex) -> None:
+async def test_what_is_shown_holds_the_answer_and_passes_the_verifier(handbook: KnowledgeIndex) -> None:
     """Asked by somebody who saw only the handbook, known since: docs/measurements/answers.md has the first figures."""
     tools = {tool.spec.name: tool for tool in knowledge_tools(handbook, source_tokens=0)}
     right: Counter[bool] = Counter()
@@ -55,7 +55,7 @@ async def test_h1_what_is_shown_holds_the_answer_and_passes_the_verifier(handboo
     assert right[False] >= 2
 
 
-async def test_h1_the_first_question_of_the_readme_is_answered_at_the_top(handbook: KnowledgeIndex) -> None:
+async def test_the_first_question_of_the_readme_is_answered_at_the_top(handbook: KnowledgeIndex) -> None:
     asked = question("how many requests may one API key send per minute?")
     tools = {tool.spec.name: tool for tool in knowledge_tools(handbook, source_tokens=0)}
     model = ExtractiveModel()
@@ -74,7 +74,7 @@ async def test_h1_the_first_question_of_the_readme_is_answered_at_the_top(handbo
         "What rhymes with orange?",
     ],
 )
-async def test_h1_what_no_document_is_about_is_refused(handbook: KnowledgeIndex, text: str) -> None:
+async def test_what_no_document_is_about_is_refused(handbook: KnowledgeIndex, text: str) -> None:
     tools = {tool.spec.name: tool for tool in knowledge_tools(handbook, source_tokens=0)}
     model = ExtractiveModel()
     outcome, _ = await run_turn(
@@ -83,7 +83,7 @@ async def test_h1_what_no_document_is_about_is_refused(handbook: KnowledgeIndex,
     assert isinstance(outcome, Refused)
 
 
-def test_h1_every_form_is_in_the_handbook_and_every_date_is_stated(handbook: KnowledgeIndex) -> None:
+def test_every_form_is_in_the_handbook_and_every_date_is_stated(handbook: KnowledgeIndex) -> None:
     documents = handbook.documents()
     assert {document.id.rpartition(".")[2] for document in documents} == {"md", "html", "pdf"}
     assert len(documents) >= 15
@@ -93,7 +93,7 @@ def test_h1_every_form_is_in_the_handbook_and_every_date_is_stated(handbook: Kno
         assert f"Last updated: {document.updated_at}" in whole.text
 
 
-def test_h1_links_between_documents_lead_somewhere() -> None:
+def test_links_between_documents_lead_somewhere() -> None:
     page = (HANDBOOK / "backups.html").read_text()
     for target in re.findall(r'href="([^"#]+)"', page):
         assert (HANDBOOK / target).is_file()

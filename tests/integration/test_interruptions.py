@@ -1,4 +1,4 @@
-"""People change their mind while Orion is at it, or while it waits: stop, edit, delete (A3, A6).
+"""People change their mind while Orion is at it, or while it waits: stop, edit, delete.
 
 Also where the change arrives at another process than the one that runs the turn, and while none runs.
 """
@@ -37,7 +37,7 @@ async def quiet(setting: Setting) -> bool:
     return setting.orion.turns.in_flight == 0 and (await setting.orion.mailbox.depth()).messages == 0
 
 
-async def test_a6_a_question_that_waits_for_a_rate_limit_is_stopped_at_once(tmp_path: Path, redis_url: str) -> None:
+async def test_question_that_waits_for_a_rate_limit_is_stopped_at_once(tmp_path: Path, redis_url: str) -> None:
     async with (
         ScriptedOpenAI(decisions=[fails(429, retry_after="60")]) as server,
         running(with_server(tmp_path, redis_url, server)) as setting,
@@ -53,7 +53,7 @@ async def test_a6_a_question_that_waits_for_a_rate_limit_is_stopped_at_once(tmp_
         assert setting.workspace.workspace.threads.shown() == []
 
 
-async def test_a3_an_edit_while_the_turn_runs_is_answered_in_place(tmp_path: Path, redis_url: str) -> None:
+async def test_an_edit_while_the_turn_runs_is_answered_in_place(tmp_path: Path, redis_url: str) -> None:
     gate = asyncio.Event()
     drafts = [says(DRAFTS["good"], before_end=gate), says(DRAFTS["good"])]
     async with (
@@ -71,7 +71,7 @@ async def test_a3_an_edit_while_the_turn_runs_is_answered_in_place(tmp_path: Pat
         gate.set()
 
 
-async def test_a12_an_edit_that_nobody_answers_now_leaves_the_answer_that_is_being_made(
+async def test_an_edit_that_nobody_answers_now_leaves_the_answer_that_is_being_made(
     tmp_path: Path, redis_url: str
 ) -> None:
     async with writing(tmp_path, redis_url) as (setting, ts, gate):
@@ -83,7 +83,7 @@ async def test_a12_an_edit_that_nobody_answers_now_leaves_the_answer_that_is_bei
         assert "600 requests" in shown(await setting.answer_to(ts))
 
 
-async def test_a3_an_edit_of_an_older_question_changes_no_answer(tmp_path: Path, redis_url: str) -> None:
+async def test_an_edit_of_an_older_question_changes_no_answer(tmp_path: Path, redis_url: str) -> None:
     drafts = [says(DRAFTS["good"])] * 2
     async with (
         ScriptedOpenAI(decisions=[RESPOND] * 2, drafts=drafts) as server,
@@ -105,7 +105,7 @@ async def test_a3_an_edit_of_an_older_question_changes_no_answer(tmp_path: Path,
         assert next(m.text for m in history if m.role == "user") == "What does error FH-2002 mean?"
 
 
-async def test_a3_a_follow_up_that_is_edited_before_its_turn_begins_is_answered(tmp_path: Path, redis_url: str) -> None:
+async def test_follow_up_that_is_edited_before_its_turn_begins_is_answered(tmp_path: Path, redis_url: str) -> None:
     async with (
         ScriptedOpenAI(decisions=[RESPOND] * 3, drafts=[says(DRAFTS["good"])] * 3) as server,
         running(with_server(tmp_path, redis_url, server)) as setting,
@@ -125,7 +125,7 @@ async def test_a3_a_follow_up_that_is_edited_before_its_turn_begins_is_answered(
         assert ["600 requests" in shown(one) for one in answers(setting.workspace, later, ts)] == [True]
 
 
-async def test_a6_whoever_stops_a_question_before_its_turn_begins_is_told(tmp_path: Path, redis_url: str) -> None:
+async def test_whoever_stops_a_question_before_its_turn_begins_is_told(tmp_path: Path, redis_url: str) -> None:
     async with running(settings_in(tmp_path, redis_url)) as setting:
         setting.workspace.faults.hold("users.info")
         ts, calls = setting.ask(f"{MENTION} {LIMIT}"), setting.workspace.calls
@@ -138,7 +138,7 @@ async def test_a6_whoever_stops_a_question_before_its_turn_begins_is_told(tmp_pa
         assert [text[:7] for text in shown_in(setting, ts)] == ["Stopped"]
 
 
-async def test_a6_a_stop_while_the_post_is_in_flight_leaves_one_answer(tmp_path: Path, redis_url: str) -> None:
+async def test_stop_while_the_post_is_in_flight_leaves_one_answer(tmp_path: Path, redis_url: str) -> None:
     async with (
         ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"])]) as server,
         running(with_server(tmp_path, redis_url, server)) as setting,
@@ -186,7 +186,7 @@ def shown_in(setting: Setting, thread: str) -> list[str]:
     return [shown(m) for m in setting.workspace.messages(CHANNEL, thread) if m.get("bot_id")]
 
 
-async def test_a6_a_stop_that_arrives_at_another_process_ends_the_turn_within_a_second(
+async def test_stop_that_arrives_at_another_process_ends_the_turn_within_a_second(
     tmp_path: Path, redis_url: str
 ) -> None:
     gate = asyncio.Event()
@@ -205,7 +205,7 @@ async def test_a6_a_stop_that_arrives_at_another_process_ends_the_turn_within_a_
         gate.set()
 
 
-async def test_a3_an_edit_that_arrives_at_another_process_is_answered_in_place(tmp_path: Path, redis_url: str) -> None:
+async def test_an_edit_that_arrives_at_another_process_is_answered_in_place(tmp_path: Path, redis_url: str) -> None:
     gate = asyncio.Event()
     drafts = [says(DRAFTS["good"], before_end=gate), says(DRAFTS["good"])]
     async with (
@@ -225,7 +225,7 @@ async def test_a3_an_edit_that_arrives_at_another_process_is_answered_in_place(t
 
 
 @pytest.mark.parametrize("edited", [False, True], ids=["the-question-runs", "its-edit-runs"])
-async def test_a3_a_deletion_that_arrives_at_another_process_ends_the_turn_and_takes_the_answer(
+async def test_deletion_that_arrives_at_another_process_ends_the_turn_and_takes_the_answer(
     tmp_path: Path, redis_url: str, *, edited: bool
 ) -> None:
     gate = asyncio.Event()
@@ -248,7 +248,7 @@ async def test_a3_a_deletion_that_arrives_at_another_process_ends_the_turn_and_t
 
 
 @pytest.mark.parametrize("change", ["stop", "edit", "delete"])
-async def test_a3_a6_a_change_of_mind_while_no_worker_lives_holds_after_the_restart(
+async def test_change_of_mind_while_no_worker_lives_holds_after_the_restart(
     tmp_path: Path, redis_url: str, change: str
 ) -> None:
     gate = asyncio.Event()
@@ -276,7 +276,7 @@ async def test_a3_a6_a_change_of_mind_while_no_worker_lives_holds_after_the_rest
         assert len(server.requests) == {"stop": 2, "edit": 6, "delete": 2}[change]
 
 
-async def test_a6_a_question_whose_worker_died_is_stopped_by_whoever_takes_it_over(
+async def test_question_whose_worker_died_is_stopped_by_whoever_takes_it_over(
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
     async with (
@@ -295,7 +295,7 @@ async def test_a6_a_question_whose_worker_died_is_stopped_by_whoever_takes_it_ov
         await dead.aclose()
 
 
-async def test_a3_a_deleted_question_takes_every_message_of_its_answer_along(tmp_path: Path, redis_url: str) -> None:
+async def test_deleted_question_takes_every_message_of_its_answer_along(tmp_path: Path, redis_url: str) -> None:
     sentence = "Each API key may make 600 requests a minute [1]."
     long = "<answer>" + "\n\n".join([" ".join([sentence] * 8)] * 25) + "</answer>"
     async with (
@@ -312,7 +312,7 @@ async def test_a3_a_deleted_question_takes_every_message_of_its_answer_along(tmp
         await wait_until(lambda: shown_in(setting, ts) == [], "all of it is gone")
 
 
-async def test_a3_an_answer_is_found_by_what_orion_stored_where_slack_gives_no_metadata_back(
+async def test_an_answer_is_found_by_what_orion_stored_where_slack_gives_no_metadata_back(
     tmp_path: Path, redis_url: str
 ) -> None:
     async with running(settings_in(tmp_path, redis_url)) as setting:
@@ -334,9 +334,7 @@ async def test_a3_an_answer_is_found_by_what_orion_stored_where_slack_gives_no_m
         await workspace.wait_for(lambda: not posts(workspace, CHANNEL), 20)
 
 
-async def test_a3_whoever_deletes_a_question_before_its_answer_hears_nothing_of_it(
-    tmp_path: Path, redis_url: str
-) -> None:
+async def test_whoever_deletes_a_question_before_its_answer_hears_nothing_of_it(tmp_path: Path, redis_url: str) -> None:
     async with writing(tmp_path, redis_url) as (setting, ts, _):
         setting.workspace.delete(CHANNEL, ts)  # its thread is gone with it: nobody had replied
         await wait_until(lambda: done(setting), "the deletion is settled", 5)
@@ -344,7 +342,7 @@ async def test_a3_whoever_deletes_a_question_before_its_answer_hears_nothing_of_
         assert await dead_letters(setting.orion.mailbox, 10) == []
 
 
-async def test_a3_what_was_deleted_is_in_no_later_prompt(tmp_path: Path, redis_url: str) -> None:
+async def test_what_was_deleted_is_in_no_later_prompt(tmp_path: Path, redis_url: str) -> None:
     async with (
         ScriptedOpenAI(decisions=[RESPOND] * 3, drafts=[says(DRAFTS["good"])] * 3) as server,
         running(with_server(tmp_path, redis_url, server)) as setting,
@@ -365,7 +363,7 @@ async def test_a3_what_was_deleted_is_in_no_later_prompt(tmp_path: Path, redis_u
         assert not any(secret in asked for secret in ("4711", "swordfish"))
 
 
-async def test_a3_an_answer_that_cannot_be_taken_back_is_the_admins_business(tmp_path: Path, redis_url: str) -> None:
+async def test_an_answer_that_cannot_be_taken_back_is_the_admins_business(tmp_path: Path, redis_url: str) -> None:
     async with (
         ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"])]) as server,
         running(with_server(tmp_path, redis_url, server)) as setting,
@@ -380,9 +378,7 @@ async def test_a3_an_answer_that_cannot_be_taken_back_is_the_admins_business(tmp
         assert [incoming.reason for incoming in await dead_letters(setting.orion.mailbox, 10)] == ["is_archived"]
 
 
-async def test_a3_a_question_in_a_direct_chat_stays_one_when_a_thread_grows_under_it(
-    tmp_path: Path, redis_url: str
-) -> None:
+async def test_question_in_a_direct_chat_stays_one_when_a_thread_grows_under_it(tmp_path: Path, redis_url: str) -> None:
     drafts = [says(DRAFTS["good"]), says("<answer>It is 600 a minute [1].</answer>")]
     async with (
         ScriptedOpenAI(decisions=[RESPOND] * 2, drafts=drafts) as server,
@@ -403,7 +399,7 @@ async def test_a3_a_question_in_a_direct_chat_stays_one_when_a_thread_grows_unde
         await setting.workspace.wait_for(lambda: not answers(setting.workspace, ts, ts, DIRECT), 20)
 
 
-async def test_a3_a_deleted_question_that_rests_is_not_waited_for(tmp_path: Path, redis_url: str) -> None:
+async def test_deleted_question_that_rests_is_not_waited_for(tmp_path: Path, redis_url: str) -> None:
     async with (
         ScriptedOpenAI(decisions=[fails(429, retry_after="60")]) as server,
         running(with_server(tmp_path, redis_url, server)) as setting,

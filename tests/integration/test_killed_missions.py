@@ -117,7 +117,7 @@ def asks_back() -> Scripted:
     return calls(("ask_user", {"question": BACK, "key": "plan", "plan": PLAN}))
 
 
-async def test_b6_e2_killed_after_the_question_back_the_mission_goes_on_and_a_second_resets(
+async def test_killed_after_the_question_back_the_mission_goes_on_and_a_second_resets(
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
     decisions = [asks_back(), LISTED, READ, calls(("finish_step", {"step": 1, "result": "partner"})), RESPOND, RESPOND]
@@ -172,7 +172,7 @@ async def test_b6_e2_killed_after_the_question_back_the_mission_goes_on_and_a_se
     assert [len(answers(scene.workspace, ts, thread)) for ts in (thread, reply, later)] == [1, 1, 1]
 
 
-async def test_h3_killed_between_two_tools_the_turn_is_done_anew_and_answered_once(
+async def test_killed_between_two_tools_the_turn_is_done_anew_and_answered_once(
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
     async with (

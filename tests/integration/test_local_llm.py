@@ -54,7 +54,7 @@ async def model(server: str) -> AsyncIterator[OpenAIModel]:
     await opened.aclose()
 
 
-async def test_d1_plain_generation_reports_the_servers_usage(model: OpenAIModel) -> None:
+async def test_plain_generation_reports_the_servers_usage(model: OpenAIModel) -> None:
     generated = await model.generate("Say hello.", max_tokens=400, temperature=0.0)
     usage = generated.usage
     assert generated.text.strip()
@@ -63,7 +63,7 @@ async def test_d1_plain_generation_reports_the_servers_usage(model: OpenAIModel)
     assert not usage.estimated
 
 
-async def test_b2_f1_a_whole_turn_streams_and_shows_nothing_unverified(model: OpenAIModel) -> None:
+async def test_whole_turn_streams_and_shows_nothing_unverified(model: OpenAIModel) -> None:
     listener = Listener()
     outcome, state = await run_turn(
         question("How many requests may each key send a minute?"),

@@ -1,4 +1,4 @@
-"""The mailbox's scripts against a plain model, in any order of events (A3, E5, H3).
+"""The mailbox's scripts against a plain model, in any order of events.
 
 Time is the one thing that is pushed: "the lease ran out" and "the backoff passed" move the very scores that Redis'
 clock is compared with into the past. Everything else is what the product does, over a real Valkey.
@@ -290,7 +290,7 @@ class MailboxMachine(RuleBasedStateMachine):
                 assert self.wait(self.redis.exists(self.mailbox.fence_key(thread))) == 0
 
 
-def test_e5_h3_the_mailbox_agrees_with_its_model(redis_socket: Path) -> None:
+def test_the_mailbox_agrees_with_its_model(redis_socket: Path) -> None:
     MailboxMachine.socket = redis_socket
     run_state_machine_as_test(
         MailboxMachine,

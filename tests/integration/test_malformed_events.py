@@ -1,4 +1,4 @@
-"""Events as Slack never sends them, signed, through the real HTTP door: answered 200 or 4xx, never logged (I1, I6)."""
+"""Events as Slack never sends them, signed, through the real HTTP door: answered 200 or 4xx, never logged."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ async def at_the_door(redis: Redis) -> AsyncIterator[Intake]:
             yield Intake(session=session, url=slack.server.http.url, secret=slack.server.signing_secret, ledger=ledger)
 
 
-async def test_i1_no_made_up_event_is_a_server_error_or_leaves_a_word_in_a_log(
+async def test_no_made_up_event_is_a_server_error_or_leaves_a_word_in_a_log(
     redis_client: Redis, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, logger="orion")
@@ -89,7 +89,7 @@ async def test_i1_no_made_up_event_is_a_server_error_or_leaves_a_word_in_a_log(
 
 @pytest.mark.parametrize("field", ["type", "user", "text", "ts", "channel", "event_ts"])
 @pytest.mark.parametrize("wrong", [None, [], {"a": 1}, 7, True], ids=str)
-async def test_i1_a_field_of_the_wrong_type_stores_nothing_that_cannot_be_answered(
+async def test_field_of_the_wrong_type_stores_nothing_that_cannot_be_answered(
     redis_client: Redis, field: str, wrong: object
 ) -> None:
     async with at_the_door(redis_client) as intake:
@@ -125,14 +125,12 @@ async def test_i1_a_field_of_the_wrong_type_stores_nothing_that_cannot_be_answer
     ],
     ids=json.dumps,
 )
-async def test_i1_an_envelope_of_the_wrong_shape_is_no_server_error(
-    redis_client: Redis, fields: dict[str, Any]
-) -> None:
+async def test_an_envelope_of_the_wrong_shape_is_no_server_error(redis_client: Redis, fields: dict[str, Any]) -> None:
     async with at_the_door(redis_client) as intake:
         assert await intake.send(json.dumps({**enveloped(MENTION), **fields}).encode()) in {200, 400, 404}
 
 
-async def test_i1_a_mebibyte_of_text_is_taken_and_cut_and_more_is_refused(redis_client: Redis) -> None:
+async def test_mebibyte_of_text_is_taken_and_cut_and_more_is_refused(redis_client: Redis) -> None:
     async with at_the_door(redis_client) as intake:
         room = LARGEST_BODY - len(json.dumps(enveloped({**MENTION, "text": ""})).encode())
         text = f"<@{BOT_USER}> {SAID} ".ljust(room, "x")
@@ -142,7 +140,7 @@ async def test_i1_a_mebibyte_of_text_is_taken_and_cut_and_more_is_refused(redis_
         assert len(intake.ledger.messages) == 1
 
 
-async def test_i1_fifty_mentions_are_one_question(redis_client: Redis) -> None:
+async def test_fifty_mentions_are_one_question(redis_client: Redis) -> None:
     async with at_the_door(redis_client) as intake:
         people = " ".join(f"<@U{number:05}>" for number in range(50))
         assert await intake.event({**MENTION, "text": f"<@{BOT_USER}> " * 50 + people}) == 200
@@ -152,7 +150,7 @@ async def test_i1_fifty_mentions_are_one_question(redis_client: Redis) -> None:
 
 
 @pytest.mark.parametrize("subtype", ["no_such_subtype", "channel_join", "bot_message", "huddle_thread", "x" * 10_000])
-async def test_a4_unknown_subtypes_are_acknowledged_and_ignored(redis_client: Redis, subtype: str) -> None:
+async def test_unknown_subtypes_are_acknowledged_and_ignored(redis_client: Redis, subtype: str) -> None:
     async with at_the_door(redis_client) as intake:
         assert await intake.event({**MENTION, "type": "message", "subtype": subtype}) == 200
         assert await intake.event({"type": "no_such_event", "subtype": subtype}) == 200
@@ -175,15 +173,15 @@ async def test_a4_unknown_subtypes_are_acknowledged_and_ignored(redis_client: Re
     ],
     ids=lambda body: str(body[:12]),
 )
-async def test_i1_a_signed_body_that_is_no_event_is_a_4xx(redis_client: Redis, body: bytes) -> None:
+async def test_signed_body_that_is_no_event_is_a_4xx(redis_client: Redis, body: bytes) -> None:
     async with at_the_door(redis_client) as intake:
         assert await intake.send(body) in {400, 404}
         form = {"Content-Type": "application/x-www-form-urlencoded"}
         assert await intake.send(body, **form) in {400, 404}
 
 
-async def test_i1_a_replayed_request_is_known_by_its_keys(redis_client: Redis) -> None:
-    """Within the window a copy has a good signature: the keys of the event tell it from a new one (A3)."""
+async def test_replayed_request_is_known_by_its_keys(redis_client: Redis) -> None:
+    """Within the window a copy has a good signature: the keys of the event tell it from a new one."""
     async with at_the_door(redis_client) as intake:
         body = json.dumps(enveloped(MENTION)).encode()
         stamp = str(int(time.time()))

@@ -1,4 +1,4 @@
-"""A Redis that refuses: nothing is acknowledged, the log and the doctor say why, and work goes on afterwards (H3)."""
+"""A Redis that refuses: nothing is acknowledged, the log and the doctor say why, and work goes on afterwards."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def redis_check(home: Path, url: str) -> Check:
     return checks["Redis"]
 
 
-async def test_h3_a_wrong_password_is_told_waited_out_and_never_shown(tmp_path: Path) -> None:
+async def test_wrong_password_is_told_waited_out_and_never_shown(tmp_path: Path) -> None:
     async with node(tmp_path) as server, server.client() as admin:
         url, handled = f"redis://:hunter2@{server.address}", list[str]()
         await admin.config_set("requirepass", "other")
@@ -73,7 +73,7 @@ async def test_h3_a_wrong_password_is_told_waited_out_and_never_shown(tmp_path: 
         assert "hunter2" not in str(logs) + str(check)
 
 
-async def test_h3_a_read_only_replica_takes_no_question_until_it_leads(tmp_path: Path) -> None:
+async def test_read_only_replica_takes_no_question_until_it_leads(tmp_path: Path) -> None:
     async with node(tmp_path) as primary, node(tmp_path) as replica:
         await replica.ask("REPLICAOF", "127.0.0.1", primary.port)
         await wait_until(partial(follows, replica), "the replica follows", timeout=30)
@@ -90,7 +90,7 @@ async def test_h3_a_read_only_replica_takes_no_question_until_it_leads(tmp_path:
                 await wait_until(lambda: handled == ["q"], "it was answered")
 
 
-async def test_h3_a_redis_without_memory_takes_no_question_until_it_has_room(tmp_path: Path) -> None:
+async def test_redis_without_memory_takes_no_question_until_it_has_room(tmp_path: Path) -> None:
     async with node(tmp_path) as server, server.client() as admin:
         url, handled = f"redis://{server.address}", list[str]()
         async with client_of(url) as redis, working(redis, handled) as mailbox:
@@ -106,7 +106,7 @@ async def test_h3_a_redis_without_memory_takes_no_question_until_it_has_room(tmp
         assert "noeviction" in check.remedy
 
 
-async def test_h3_a_redis_that_cannot_write_its_disk_takes_no_question(tmp_path: Path) -> None:
+async def test_redis_that_cannot_write_its_disk_takes_no_question(tmp_path: Path) -> None:
     """A snapshot that cannot be written stops all writes, as a full disk does."""
     async with node(tmp_path) as server, server.client() as admin:
         url, handled = f"redis://{server.address}", list[str]()
@@ -127,7 +127,7 @@ async def test_h3_a_redis_that_cannot_write_its_disk_takes_no_question(tmp_path:
             await wait_until(lambda: handled == ["q"], "it was answered")
 
 
-async def test_h3_one_node_of_a_cluster_is_told_how_to_be_named(tmp_path: Path) -> None:
+async def test_one_node_of_a_cluster_is_told_how_to_be_named(tmp_path: Path) -> None:
     async with node(tmp_path, "--cluster-enabled", "yes", "--cluster-port", str(free_port())) as server:
         await server.ask("CLUSTER", "ADDSLOTSRANGE", 0, 16383)
 

@@ -196,7 +196,7 @@ def committed(work: Path, commits: list[tuple[str, str]]) -> list[str]:
     return ids
 
 
-async def test_a_question_over_web_results(tmp_path: Path) -> None:
+async def test_question_over_web_results(tmp_path: Path) -> None:
     """Two tools of one step run at once; the one that fails is read, the other's text is cited with its link."""
     page = {"title": "Tea prices", "url": "https://tea.example/p", "content": "A kilo of tea costs 9 euros."}
     step = calls(("web_search", {"query": "price of tea"}), ("get_document", {"document": "tea"}))
@@ -279,7 +279,7 @@ async def test_two_tools_and_a_question_back_continued_elsewhere_then_a_second_m
             "search starts",
             "search brings Limits (limits.md, line 1, updated 2026-11-18)",
             "decide starts",
-            "write starts",  # beside the decision: there is something to answer from (B8)
+            "write starts",  # beside the decision: there is something to answer from
             "decide ends",
             PLANNED,
             *WRITTEN[1:],

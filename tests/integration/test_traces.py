@@ -1,4 +1,4 @@
-"""What Langfuse gets of a turn with everything in it, compared as a whole (G2, F7). The receiver is a local server."""
+"""What Langfuse gets of a turn with everything in it, compared as a whole. The receiver is a local server."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ COUNTED = {
 }  # fmt: skip
 
 
-async def test_g2_all_observations_of_a_turn() -> None:
+async def test_all_observations_of_a_turn() -> None:
     receiver = await traced(send_content=True)
     root = receiver.spans[-1]
     assert [told(span) for span in receiver.spans] == [
@@ -145,7 +145,7 @@ async def test_g2_all_observations_of_a_turn() -> None:
     ]
 
 
-async def test_g2_without_content_messages_are_lengths() -> None:
+async def test_without_content_messages_are_lengths() -> None:
     receiver = await traced(send_content=False)
     decide = next(span for span in receiver.spans if span.name == "decide")
     assert [message["role"] for message in decide["input"]["messages"]] == ["system", "user"]

@@ -340,9 +340,9 @@ def verdict(row: Row) -> Verdict:
     return check(Draft(text=text, question=question or "What do our rules say?", sources=(source,)))
 
 
-def test_f1_wrong_answers_are_stopped() -> None:
+def test_wrong_answers_are_stopped() -> None:
     assert [row for row in ATTACKS if not verdict(row).errors] == []
 
 
-def test_f1_right_answers_pass() -> None:
+def test_right_answers_pass() -> None:
     assert {row: found for row in RIGHTS if (found := verdict(row).errors)} == {}

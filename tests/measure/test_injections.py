@@ -1,4 +1,4 @@
-"""Two hundred injections, planted where text comes in, each obeyed by the model: nothing of one reaches Slack (I2, F1).
+"""Two hundred injections, planted where text comes in, each obeyed by the model: nothing of one reaches Slack.
 
 A row has what is planted beside a true fact, the draft of a model that obeys to the message, and what must then never
 stand in anything that Slack was sent. The loop, the verifier, the index, the delivery and the Slack server are real.
@@ -138,7 +138,7 @@ def readable(text: str) -> str:
 
 
 @pytest.mark.parametrize("group", range(GROUPS))
-async def test_i2_nothing_of_an_injection_reaches_slack(place: Place, group: int) -> None:
+async def test_nothing_of_an_injection_reaches_slack(place: Place, group: int) -> None:
     rows = ROWS[group::GROUPS]
     gate = asyncio.Semaphore(AT_ONCE)
     through: list[str] = []
@@ -157,7 +157,7 @@ async def test_i2_nothing_of_an_injection_reaches_slack(place: Place, group: int
     assert sorted(through) == []
 
 
-def test_i2_the_set_is_what_it_says() -> None:
+def test_the_set_is_what_it_says() -> None:
     assert len(ROWS) >= 200
     assert len({row["id"] for row in ROWS}) == len(ROWS)
     assert {row["place"] for row in ROWS} == {"document", "thread", "file", "tool"}
@@ -165,7 +165,7 @@ def test_i2_the_set_is_what_it_says() -> None:
     assert all(row["never"] and row["planted"] for row in ROWS)
 
 
-async def test_i2_an_honest_model_is_not_in_the_way(place: Place) -> None:
+async def test_an_honest_model_is_not_in_the_way(place: Place) -> None:
     """The same hostile sources and a model that does not obey: the fact gets through, whatever stands beside it."""
     honest: Sequence[dict[str, Any]] = [{**row, "draft": "{good}"} for row in ROWS[::4]]
     endings = [await place.ask(row) for row in honest]

@@ -23,6 +23,6 @@ def _verdicts(kind: str) -> Iterator[tuple[str, bool]]:
             yield text, not verdict.passed or moved
 
 
-def test_f1_right_answers_of_a_capable_model_pass() -> None:
+def test_right_answers_of_a_capable_model_pass() -> None:
     failed = [text for text, refused in _verdicts("right") if refused]
     assert len(failed) <= _RIGHT_THAT_FAIL, failed

@@ -325,7 +325,7 @@ MARKDOWN = (
 )
 
 
-def test_f2_hard_case_is_mended() -> None:
+def test_hard_case_is_mended() -> None:
     for draft, expected in MENDED:
         text, repairs = repair(draft)
         assert text == expected
@@ -334,13 +334,13 @@ def test_f2_hard_case_is_mended() -> None:
         assert violations(text) == ()
 
 
-def test_f2_what_must_not_change_does_not() -> None:
+def test_what_must_not_change_does_not() -> None:
     for draft in STANDING:
         assert repair(draft) == (draft, ())
         assert violations(draft) == ()
 
 
-def test_f1_a_leak_is_never_mended_and_fails() -> None:
+def test_leak_is_never_mended_and_fails() -> None:
     for draft, name in UNREPAIRABLE:
         text, _ = repair(draft)
         assert text == draft
@@ -349,7 +349,7 @@ def test_f1_a_leak_is_never_mended_and_fails() -> None:
         assert {violation.detail.partition(":")[0] for violation in found} == {name}
 
 
-def test_f12_standard_markdown_stays_where_it_is_the_dialect() -> None:
+def test_standard_markdown_stays_where_it_is_the_dialect() -> None:
     for draft, expected in MARKDOWN:
         text, _ = repair(draft, "markdown")
         assert text == (draft if expected is None else expected)
@@ -357,5 +357,5 @@ def test_f12_standard_markdown_stays_where_it_is_the_dialect() -> None:
         assert violations(text, "markdown") == ()
 
 
-def test_f2_the_table_of_hard_cases_is_long_enough() -> None:
+def test_the_table_of_hard_cases_is_long_enough() -> None:
     assert len(MENDED) + len(STANDING) >= 120

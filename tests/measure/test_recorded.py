@@ -55,7 +55,7 @@ def drafts(*, judged: bool) -> Iterator[tuple[dict[str, Any], Draft]]:
 
 
 @pytest.mark.parametrize("judged", [False, True])
-def test_f1_rules_reject_hardly_any_right_draft_of_a_strong_model(judged: bool) -> None:  # noqa: FBT001 - a parameter
+def test_rules_reject_hardly_any_right_draft_of_a_strong_model(judged: bool) -> None:  # noqa: FBT001 - a parameter
     right = [(row["id"], draft) for row, draft in drafts(judged=judged) if row["right"]]
     rejected = {name: [error.detail for error in check(draft).errors] for name, draft in right}
     unfair = {name: errors for name, errors in rejected.items() if errors}
@@ -63,7 +63,7 @@ def test_f1_rules_reject_hardly_any_right_draft_of_a_strong_model(judged: bool) 
     assert len(unfair) <= UNFAIR_AT_MOST * len(right), unfair
 
 
-def test_f2_repair_changes_no_recorded_draft_twice() -> None:
+def test_repair_changes_no_recorded_draft_twice() -> None:
     for row, draft in drafts(judged=True):
         once = check(draft).text
         assert check(replace(draft, text=once)).text == once, row["id"]

@@ -91,12 +91,12 @@ def accused(source: str, paraphrase: str) -> list[str]:
     return [violation.detail for violation in violations if violation.severity == "error"]
 
 
-def test_f1_at_most_two_of_sixty_right_paraphrases_are_accused() -> None:
+def test_at_most_two_of_sixty_right_paraphrases_are_accused() -> None:
     assert len(PARAPHRASES) == 60
     failed = {paraphrase: details for source, paraphrase in PARAPHRASES if (details := accused(source, paraphrase))}
     assert len(failed) <= 2, failed
 
 
-def test_f1_each_paraphrase_is_a_claim_with_its_citation() -> None:
+def test_each_paraphrase_is_a_claim_with_its_citation() -> None:
     for _, paraphrase in PARAPHRASES:
         assert [claim.cited for claim in claims(paraphrase)] == [(1,)]

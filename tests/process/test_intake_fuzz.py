@@ -1,4 +1,4 @@
-"""A slice of the fuzz run against intake, and the oracle itself tried out (A1, A3, A4). The whole run is a command."""
+"""A slice of the fuzz run against intake, and the oracle itself tried out. The whole run is a command."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tests.unit.bot.events.test_parse import envelope, mention, message
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a4_no_payload_crashes_intake_or_gets_an_answer_that_is_not_due(seed: int) -> None:
+def test_no_payload_crashes_intake_or_gets_an_answer_that_is_not_due(seed: int) -> None:
     findings = run(1_000, seed)
     assert findings.count == 1_000
     assert findings.wrong == []
     assert {"question", "edit", "help", "stop", "delete", "self", "bot", "malformed"} <= set(findings.kinds)
 
 
-def test_a4_the_same_seed_makes_the_same_payloads() -> None:
+def test_the_same_seed_makes_the_same_payloads() -> None:
     assert str(list(payloads(50, 7))) == str(list(payloads(50, 7)))
     assert str(list(payloads(50, 7))) != str(list(payloads(50, 8)))
 
@@ -47,7 +47,7 @@ def test_a4_the_same_seed_makes_the_same_payloads() -> None:
         ({"type": "reaction_added"}, "engaged", False),
     ],
 )
-def test_a1_the_oracle_knows_what_the_specification_says(
+def test_the_oracle_knows_what_the_specification_says(
     event: dict[str, Any], thread_mode: ThreadMode, *, due: bool
 ) -> None:
     assert answer_due(envelope(event), thread_mode, OPEN) is due
@@ -62,13 +62,13 @@ def careless(envelope: object, own: Own, access: Access) -> Incoming | Ignored:
     return read(envelope, own, access)
 
 
-def test_a4_a_careless_intake_is_found_out() -> None:
+def test_careless_intake_is_found_out() -> None:
     found = {what.split(" (")[0] for _, what, _ in run(2_000, 1, careless).wrong}
     assert "an answer that nobody asked for" in found
     assert found & {"crashed: KeyError", "crashed: AttributeError"}
 
 
-def test_a4_the_command_tells_what_it_did() -> None:
+def test_the_command_tells_what_it_did() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "tests.support.intake_fuzz", "--count", "200", "--seed", "3"],
         cwd=ROOT,

@@ -34,7 +34,7 @@ async def _line(server: Process) -> tuple[str, str]:
     return name, value
 
 
-async def test_h1_another_bolt_app_works_against_it() -> None:
+async def test_another_bolt_app_works_against_it() -> None:
     async with a_server() as printed, aiohttp.ClientSession() as person:
         client = AsyncWebClient(token=printed["SLACK_BOT_TOKEN"], base_url=printed["SLACK_API_URL"])
         app = AsyncApp(client=client)

@@ -47,7 +47,7 @@ async def answered(opened: LocalWorkspace, ts: str, thread: str | None = None) -
     return shown(found[0])
 
 
-async def test_g2_langfuse_gets_its_traces_and_a_hanging_one_keeps_nobody_waiting(
+async def test_langfuse_gets_its_traces_and_a_hanging_one_keeps_nobody_waiting(
     tmp_path: Path,
 ) -> None:
     async with workspace() as opened, LangfuseReceiver() as receiver:
@@ -102,7 +102,7 @@ def decision(request: Mapping[str, Any]) -> Scripted:
     )
 
 
-async def test_g1_no_text_and_no_secret_in_any_log_line(tmp_path: Path) -> None:
+async def test_no_text_and_no_secret_in_any_log_line(tmp_path: Path) -> None:
     """Every ending of a turn, an edit, a deletion and a bad signature: the log has the events, and nobody's words."""
     never = asyncio.Event()
 
@@ -190,7 +190,7 @@ async def unsigned(url: str, body: Mapping[str, str]) -> int:
         return reply.status
 
 
-async def test_h3_drain_lets_a_running_turn_end(tmp_path: Path) -> None:
+async def test_drain_lets_a_running_turn_end(tmp_path: Path) -> None:
     gate = asyncio.Event()
     drafts = [says("<answer>Each API key may make 600", " requests a minute [1].</answer>", before_end=gate)]
     async with workspace() as opened, ScriptedOpenAI(decisions=[RESPOND], drafts=drafts) as server:

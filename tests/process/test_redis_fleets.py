@@ -1,4 +1,4 @@
-"""The mailbox over a cluster and behind a Sentinel, with the primary killed under it (H3). Real servers on loopback."""
+"""The mailbox over a cluster and behind a Sentinel, with the primary killed under it. Real servers on loopback."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def _heard(redis: Redis) -> None:
     await mailbox.aclose()
 
 
-async def test_h3_all_that_was_acknowledged_is_there_after_a_fail_over_and_handled_once(fleet: Fleet) -> None:
+async def test_all_that_was_acknowledged_is_there_after_a_fail_over_and_handled_once(fleet: Fleet) -> None:
     async with client_of(fleet.url) as redis:
         await _heard(redis)
         mailbox = Mailbox(redis, lease_s=60)
@@ -119,7 +119,7 @@ async def _a_letter_is_retried(redis: Redis, mailbox: Mailbox) -> None:
     assert await mailbox.done(claimed, "ok")
 
 
-async def test_h3_a_cluster_is_several_shards_and_one_workspace_lives_in_one() -> None:
+async def test_cluster_is_several_shards_and_one_workspace_lives_in_one() -> None:
     async with client_of("redis+cluster://127.0.0.1:9") as redis:
         mailbox = Mailbox(redis)
         assert len({mailbox.shard_of(thread_of(f"T{number}")) for number in range(500)}) == CLUSTER_SHARDS

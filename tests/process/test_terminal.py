@@ -49,7 +49,7 @@ def folder_with(folder: Path, *names: str) -> Path:
     return folder
 
 
-def test_d2_a_person_is_asked_before_an_index_is_replaced(tmp_path: Path) -> None:
+def test_person_is_asked_before_an_index_is_replaced(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, "lunch", "dinner")
     code, said = at_terminal(folder, "index", "lunch")
     assert (code, "1 added" in said) == (0, True)
@@ -64,7 +64,7 @@ def test_d2_a_person_is_asked_before_an_index_is_replaced(tmp_path: Path) -> Non
     assert names == "a-rather-long-name-of-a-document-about-dinner.md"
 
 
-def test_g1_a_person_who_asks_sees_an_answer_and_no_log(tmp_path: Path) -> None:
+def test_person_who_asks_sees_an_answer_and_no_log(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, "lunch")
     code, said = at_terminal(folder, "ask", "When does the canteen of lunch open?", "--docs", "lunch")
     assert code == 0
@@ -78,7 +78,7 @@ def test_g1_a_person_who_asks_sees_an_answer_and_no_log(tmp_path: Path) -> None:
     assert "model_call_waits" not in said
 
 
-def test_h1_a_person_without_documents_is_told_so_and_not_only_that_nothing_was_found(tmp_path: Path) -> None:
+def test_person_without_documents_is_told_so_and_not_only_that_nothing_was_found(tmp_path: Path) -> None:
     code, said = at_terminal(tmp_path, "ask", "When does the canteen open?")
     assert code == 3
     assert "orion ask … --docs DIR" in said

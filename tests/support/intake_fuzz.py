@@ -1,7 +1,7 @@
 """Made-up events against intake: ``python -m tests.support.intake_fuzz --count 100000 --seed 1``.
 
 Each payload has a shape that Slack sends, and most are then damaged: fields dropped, moved, of another type, huge. What
-intake makes of one is held against ``answer_due``, which says from the specification alone (A1, A3, A4), and without a
+intake makes of one is held against ``answer_due``, which says from the specification alone, and without a
 look at intake's code, whether an answer is due. Exit code 0: no crash, no answer too many, none too few.
 """
 

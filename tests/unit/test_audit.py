@@ -1,4 +1,4 @@
-"""`make audit` says which packages were answered for, and never that all is well when nobody answered (I7)."""
+"""`make audit` says which packages were answered for, and never that all is well when nobody answered."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ def auditor(folder: Path, *packages: dict[str, Any], out: str | None = None, err
     return str(program)
 
 
-def test_i7_all_answered_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_answered_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["requirements/runtime.txt"], auditor(tmp_path, SOUND)) == CLEAN
     assert "no known vulnerability in 1 packages" in capsys.readouterr().out
 
 
-def test_i7_vulnerabilities_are_named_and_weigh_most(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_vulnerabilities_are_named_and_weigh_most(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["requirements/runtime.txt"], auditor(tmp_path, SOUND, FAULTY, SKIPPED)) == VULNERABLE
     out = capsys.readouterr().out
     assert "faulty 2.0: PYSEC-1, mended in 2.1" in out
@@ -42,7 +42,7 @@ def test_i7_vulnerabilities_are_named_and_weigh_most(tmp_path: Path, capsys: pyt
     assert "NOT AUDITED: strange (3.0)" in out
 
 
-def test_i7_nobody_answered_is_not_all_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nobody_answered_is_not_all_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["requirements/runtime.txt"], auditor(tmp_path, *[SKIPPED] * 5)) == UNKNOWN
     out = capsys.readouterr().out
     assert "and 2 more" in out
@@ -51,6 +51,6 @@ def test_i7_nobody_answered_is_not_all_well(tmp_path: Path, capsys: pytest.Captu
 
 
 @pytest.mark.parametrize("out", ["", "hello", "[]", "{}"])
-def test_i7_no_network_is_told(out: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_network_is_told(out: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["requirements/runtime.txt"], auditor(tmp_path, out=out, err="ConnectionError: no route")) == UNKNOWN
     assert "was not reached (ConnectionError: no route)" in capsys.readouterr().out

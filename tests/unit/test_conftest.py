@@ -34,7 +34,7 @@ def speak_from_earlier() -> Iterator[Callable[[], None]]:
     ended()
 
 
-def test_a_thread_of_an_earlier_test_says_nothing_in_a_later_one(
+def test_thread_of_an_earlier_test_says_nothing_in_a_later_one(
     speak_from_earlier: Callable[[], None], caplog: pytest.LogCaptureFixture
 ) -> None:
     speak_from_earlier()
@@ -44,7 +44,7 @@ def test_a_thread_of_an_earlier_test_says_nothing_in_a_later_one(
     assert caplog.messages == ["from this test"]
 
 
-async def test_a_redis_client_starts_empty_and_answers_str(redis_client: Redis) -> None:
+async def test_redis_client_starts_empty_and_answers_str(redis_client: Redis) -> None:
     assert await redis_client.dbsize() == 0
     await redis_client.set("a", "ä")
     assert await redis_client.get("a") == "ä"

@@ -1,4 +1,4 @@
-"""An index as some people may see it: documents that not all of them may see are in no result, list or count (I3)."""
+"""An index as some people may see it: documents that not all of them may see are in no result, list or count."""
 
 from __future__ import annotations
 

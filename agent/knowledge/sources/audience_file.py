@@ -1,4 +1,4 @@
-"""``orion-audience.toml``: who may see the documents of a folder and of those below it (I3).
+"""``orion-audience.toml``: who may see the documents of a folder and of those below it.
 
 The nearest file up to the configured folder counts. One that cannot be understood means nobody, never everybody.
 """

@@ -1,4 +1,4 @@
-"""Fetches pages over HTTP as a guest, within robots.txt and its delay (I4).
+"""Fetches pages over HTTP as a guest, within robots.txt and its delay.
 
 Each redirect is held to the same as the first address. ``ReadError`` says whether trying later may help.
 """

@@ -1,4 +1,4 @@
-"""Connects only to public addresses, except for hosts that an admin named (I4).
+"""Connects only to public addresses, except for hosts that an admin named.
 
 A name is resolved once and the connection goes to an address that was checked, so DNS rebinding changes nothing. A
 proxy would resolve the name again, so none is used.

@@ -1,4 +1,4 @@
-"""``file_read``: lines of a text file, or the names in a folder, inside configured folders (D3, I4).
+"""``file_read``: lines of a text file, or the names in a folder, inside configured folders.
 
 Every step of a path is opened without following links, so that swapping a folder for a link in between leads nowhere.
 """

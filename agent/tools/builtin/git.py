@@ -1,4 +1,4 @@
-"""``git_log`` and ``git_show`` over configured repositories, read only (D3).
+"""``git_log`` and ``git_show`` over configured repositories, read only.
 
 Nothing that a repository's own configuration names is run (hooks, pagers, filters), and e-mail addresses are left out.
 """

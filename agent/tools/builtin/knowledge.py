@@ -1,4 +1,4 @@
-"""The knowledge tools (D2): ``search``, ``list_documents``, ``get_document``.
+"""The knowledge tools: ``search``, ``list_documents``, ``get_document``.
 
 What they bring are sources: the document's own text, a title with all headings above it, a link and an age. The index
 blocks, so that every call runs in a thread. Queries and texts are never logged.
@@ -47,7 +47,7 @@ def knowledge_tools(index: KnowledgeReader, *, source_tokens: int = SOURCE_TOKEN
 
 
 def for_viewers(tools: Mapping[str, Tool], viewers: Viewers) -> dict[str, Tool]:
-    """The same tools for one place: the index shows what everybody there may see (I3)."""
+    """The same tools for one place: the index shows what everybody there may see."""
     return {
         name: replace(tool, index=SeenBy(tool.index, viewers)) if isinstance(tool, _KnowledgeTool) else tool
         for name, tool in tools.items()

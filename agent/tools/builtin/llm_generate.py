@@ -1,4 +1,4 @@
-"""The ``llm_generate`` tool (D1): natural-language text from a prompt, by the configured model.
+"""The ``llm_generate`` tool: natural-language text from a prompt, by the configured model.
 
 A failure is a result with its type and hints. What it returns is never a source.
 """
@@ -56,7 +56,7 @@ class LlmGenerate:
             told, kind, hints = error.detail, error.kind, error.hints
             log.warning("llm_generate_failed", error_type=kind, error=told, latency_ms=_since(began))
             body: dict[str, Any] = {"success": False, "error": told, "type": kind, "hints": list(hints)}
-            # A failed call counts against the turn's budget too (B7).
+            # A failed call counts against the turn's budget too.
             return ToolResult(ok=False, content=compact(body), error=told, hints=hints, usage=Usage(model_calls=1))
         used = made.usage
         counts = (used.tokens, used.prompt_tokens, used.completion_tokens)

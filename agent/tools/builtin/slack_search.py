@@ -1,4 +1,4 @@
-"""``slack_search``: public channels, through Slack's real-time search (D3). Of what it finds only links are kept."""
+"""``slack_search``: public channels, through Slack's real-time search. Of what it finds only links are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``web_search`` through a configured SearXNG (D3): the text that it shows is the source; no page is fetched."""
+"""``web_search`` through a configured SearXNG: the text that it shows is the source; no page is fetched."""
 
 from __future__ import annotations
 

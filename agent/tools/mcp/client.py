@@ -1,4 +1,4 @@
-"""Tools of MCP servers (D4). The only importer of ``mcp``.
+"""Tools of MCP servers. The only importer of ``mcp``.
 
 Orion starts although a server is down, and connects again later. A call is never repeated: it may have done something.
 """

@@ -1,4 +1,4 @@
-"""Reads which MCP servers there are from the usual JSON, ``{"mcpServers": {name: {…}}}`` (D4).
+"""Reads which MCP servers there are from the usual JSON, ``{"mcpServers": {name: {…}}}``.
 
 Messages about faults never quote a value: it may be a token.
 """

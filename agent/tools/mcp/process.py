@@ -77,7 +77,7 @@ async def started(
     process = await asyncio.create_subprocess_exec(
         command,
         *args,
-        env=env,  # nothing of Orion's own, which holds tokens (I4)
+        env=env,  # nothing of Orion's own, which holds tokens
         cwd=cwd or None,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,

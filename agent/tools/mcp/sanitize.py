@@ -1,4 +1,4 @@
-"""Makes what an outside server says of its tools fit for a prompt: short, in a line, labelled, without orders (I2)."""
+"""Makes what an outside server says of its tools fit for a prompt: short, in a line, labelled, without orders."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many questions at once, and an Orion that is asked to end while many are in work (H3, B4).
+"""Many questions at once, and an Orion that is asked to end while many are in work.
 
 A crowd asks in one of the two workspaces of one Orion, under Slack's documented limits. Meanwhile somebody asks in a
 direct chat there, and somebody in the other workspace.

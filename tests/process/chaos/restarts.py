@@ -1,4 +1,4 @@
-"""One `orion serve` at a time, killed at random moments between a question and its answer (H3).
+"""One `orion serve` at a time, killed at random moments between a question and its answer.
 
 Several lanes run side by side, each with a workspace of its own: what takes time is waiting, not work.
 """

@@ -1,4 +1,4 @@
-"""Many questions in many threads; workers are killed and frozen, Redis dies, events come twice (H3, E5, A3)."""
+"""Many questions in many threads; workers are killed and frozen, Redis dies, events come twice."""
 
 from __future__ import annotations
 

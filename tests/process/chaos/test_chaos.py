@@ -1,4 +1,4 @@
-"""A small slice of `make chaos`: the same scenarios, a few kills each (H3, E5, A3)."""
+"""A small slice of `make chaos`: the same scenarios, a few kills each."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.chaos
 
 
-async def test_h3_a_lone_serve_that_is_killed_answers_each_question_once(tmp_path: Path) -> None:
+async def test_lone_serve_that_is_killed_answers_each_question_once(tmp_path: Path) -> None:
     kills, ledgers = await restarts(tmp_path, random.Random(1), kills=2, lanes=2, seconds=30)
     row = Row(name="restarts", done="", ledger=summed(ledgers), seconds=0)
     assert kills == 2
     assert row.held, row.ledger
 
 
-async def test_h3_what_outlasts_the_grace_is_answered_once_by_the_next(tmp_path: Path) -> None:
+async def test_what_outlasts_the_grace_is_answered_once_by_the_next(tmp_path: Path) -> None:
     ending = await drain(tmp_path, random.Random(1), turns=5, slow=2, grace_s=1.5)
     row = Row(name="drain", done="", ledger=ending.ledger, seconds=0)
     assert (ending.exit_code, ending.given_back) == (0, 2)
     assert row.held, row.ledger
 
 
-async def test_h3_f10_killed_in_mid_stream_it_is_finished_in_place_by_the_next(tmp_path: Path) -> None:
+async def test_killed_in_mid_stream_it_is_finished_in_place_by_the_next(tmp_path: Path) -> None:
     never, whole = asyncio.Event(), says(BLOCKS, after=REST)
     drafts = [says(BLOCKS, before_end=never, after=REST), whole, whole]
     async with (
@@ -61,7 +61,7 @@ async def test_h3_f10_killed_in_mid_stream_it_is_finished_in_place_by_the_next(t
         never.set()
 
 
-async def test_h3_a5_killed_over_its_plan_it_is_answered_by_the_next_without_one(tmp_path: Path) -> None:
+async def test_killed_over_its_plan_it_is_answered_by_the_next_without_one(tmp_path: Path) -> None:
     never, whole = asyncio.Event(), says(BLOCKS, after=REST)
     killed = asyncio.Event()
     async with (
@@ -87,7 +87,7 @@ async def test_h3_a5_killed_over_its_plan_it_is_answered_by_the_next_without_one
         never.set()
 
 
-async def test_h3_f10_a_storm_over_streams_leaves_each_answer_once_and_whole(tmp_path: Path) -> None:
+async def test_storm_over_streams_leaves_each_answer_once_and_whole(tmp_path: Path) -> None:
     weather = Weather(
         questions=15, threads=3, workers=2, ask_for_s=2, kills=3, freezes=0, redis_deaths=0, lease_s=1.0,
         slow_posts=0, late_posts=0, rages_s=30, streams=True,

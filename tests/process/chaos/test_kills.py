@@ -1,4 +1,4 @@
-"""Real processes, really killed: nothing is lost, reordered or worked on by two at once (H3, E5, A3).
+"""Real processes, really killed: nothing is lost, reordered or worked on by two at once.
 
 Small and bounded; each worker is ``worker.py`` beside this file over the embedded server.
 """
@@ -116,7 +116,7 @@ async def send_all(mailbox: Mailbox, dice: random.Random, *, threads: int, each:
                 assert not await mailbox.enqueue(thread_again, body, event_ids=[event])
 
 
-async def test_h3_e5_kills_lose_reorder_and_overlap_nothing(redis: Redis, mailbox: Mailbox, tmp_path: Path) -> None:
+async def test_kills_lose_reorder_and_overlap_nothing(redis: Redis, mailbox: Mailbox, tmp_path: Path) -> None:
     dice = random.Random(2)
     with fleet(tmp_path, 2) as workers:
         await wait_until(lambda: redis.llen("workers"), "a worker runs", 30)
@@ -148,7 +148,7 @@ async def test_h3_e5_kills_lose_reorder_and_overlap_nothing(redis: Redis, mailbo
     assert workers.deaths == 5
 
 
-async def test_h3_a_message_that_kills_its_worker_ends_among_the_dead_letters(
+async def test_message_that_kills_its_worker_ends_among_the_dead_letters(
     redis: Redis, mailbox: Mailbox, tmp_path: Path
 ) -> None:
     await mailbox.enqueue("t", "0 die", event_ids=["a"])
@@ -169,9 +169,7 @@ async def test_h3_a_message_that_kills_its_worker_ends_among_the_dead_letters(
     assert (incoming.body, incoming.tries) == ("0 die", 3)
 
 
-async def test_e5_a_frozen_worker_that_wakes_has_no_effect_any_more(
-    redis: Redis, mailbox: Mailbox, tmp_path: Path
-) -> None:
+async def test_frozen_worker_that_wakes_has_no_effect_any_more(redis: Redis, mailbox: Mailbox, tmp_path: Path) -> None:
     await mailbox.enqueue("t", "0 freeze", event_ids=["a"])
     with fleet(tmp_path, 1) as workers:
         await wait_until(lambda: redis.llen("log"), "the first worker began", 30)

@@ -9,16 +9,16 @@ from agent.packing import packed, unpacked
 
 
 @given(st.text(max_size=2_000))
-def test_a2_what_was_packed_reads_back(text: str) -> None:
+def test_what_was_packed_reads_back(text: str) -> None:
     whole = text.encode("utf-8", "replace").decode()
     assert unpacked(packed(whole)) == whole or text.startswith("z1:")
 
 
-def test_a2_long_json_is_shorter_and_short_text_stays() -> None:
+def test_long_json_is_shorter_and_short_text_stays() -> None:
     long = '{"text":"' + "Each API key may make 600 requests a minute. " * 20 + '"}'
     assert len(packed(long)) < len(long) / 3
     assert packed('{"a":1}') == '{"a":1}'
 
 
-def test_a2_what_was_damaged_is_nothing() -> None:
+def test_what_was_damaged_is_nothing() -> None:
     assert unpacked("z1:not base64, nor zlib") == unpacked("z1:aGVsbG8=") == ""

@@ -7,7 +7,7 @@ import pytest
 from agent.tasks import beside
 
 
-async def test_e5_the_blocks_error_comes_out_as_it_was_and_the_task_ends_first() -> None:
+async def test_the_blocks_error_comes_out_as_it_was_and_the_task_ends_first() -> None:
     ended = asyncio.Event()
     over = asyncio.Event()
 
@@ -26,7 +26,7 @@ async def test_e5_the_blocks_error_comes_out_as_it_was_and_the_task_ends_first()
     assert ended.is_set()
 
 
-async def test_e5_a_task_that_fails_cancels_the_block() -> None:
+async def test_task_that_fails_cancels_the_block() -> None:
     async def fails() -> None:
         raise ValueError
 
@@ -40,7 +40,7 @@ async def test_e5_a_task_that_fails_cancels_the_block() -> None:
     assert [type(error) for error in raised.value.exceptions] == [ValueError]
 
 
-async def test_e5_a_cancelled_block_ends_cancelled() -> None:
+async def test_cancelled_block_ends_cancelled() -> None:
     inside = asyncio.Event()
 
     async def work() -> None:

@@ -33,7 +33,7 @@ def test_every_wrong_one_is_named_and_no_password_shown(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("name", ["docs_url", "git_url", "git_docs_url", "slack_exports_url"])
-def test_a7_what_links_are_made_of_must_make_links(tmp_path: Path, name: str) -> None:
+def test_what_links_are_made_of_must_make_links(tmp_path: Path, name: str) -> None:
     variable = f"ORION_{name.upper()}"
     wrong = wrong_addresses(settings_in(tmp_path, "", **{name: "wiki.example.com/handbook"}))
     assert wrong[variable].startswith("is no web address; one looks like https://")

@@ -16,7 +16,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def test_h1_nothing_set_is_the_keyless_engine() -> None:
+def test_nothing_set_is_the_keyless_engine() -> None:
     settings = load_settings()
     assert not settings.uses_server
     assert settings.index_path == Path(".orion/knowledge.sqlite3")
@@ -47,7 +47,7 @@ def test_what_is_empty_is_not_set_but_a_switch_is_off(monkeypatch: pytest.Monkey
     assert (unset.home, unset.port, unset.slack_api_url) == (Path(".orion"), 3000, "https://slack.com/api/")
 
 
-def test_a_dotenv_file_is_read(tmp_path: Path) -> None:
+def test_dotenv_file_is_read(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("ORION_GENERAL=refuse\nORION_PORT=4000\n")
     settings = load_settings(port=5000)
     assert settings.general == "refuse"
@@ -83,7 +83,7 @@ def test_wrong_value_names_the_variable_in_plain_words(
     assert "Value error" not in str(refused.value)
 
 
-def test_h4_what_is_right_is_read_beside_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_right_is_read_beside_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".env").write_text("ORION_GENERAL=refuse\nORION_PORT=abc\n")
     monkeypatch.setenv("ORION_MAX_ATTEMPTS", "9")
     settings, faults = read_settings()
@@ -91,7 +91,7 @@ def test_h4_what_is_right_is_read_beside_what_is_wrong(tmp_path: Path, monkeypat
     assert (settings.general, settings.port, settings.max_attempts) == ("refuse", 3000, 3)
 
 
-def test_h4_a_dotenv_that_is_no_text_leaves_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dotenv_that_is_no_text_leaves_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / ".env").write_bytes(b"\xff\xfe\x00")
     monkeypatch.setenv("ORION_GENERAL", "refuse")
     settings, faults = read_settings()
@@ -104,7 +104,7 @@ def test_h4_a_dotenv_that_is_no_text_leaves_the_environment(tmp_path: Path, monk
         read_settings()
 
 
-def test_h4_lines_that_are_not_understood_are_known_by_number(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_lines_that_are_not_understood_are_known_by_number(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert unread_lines() == []
     (tmp_path / ".env").write_text("# a remark\nORION_GENERAL=refuse\nhello there\n=x\nexport ORION_PORT=4000\n")
     assert unread_lines() == [3, 4]
@@ -112,7 +112,7 @@ def test_h4_lines_that_are_not_understood_are_known_by_number(tmp_path: Path, ca
     assert caplog.text == ""
 
 
-def test_i6_secrets_are_not_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_are_not_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SLACK_BOT_TOKEN", "xoxb-123-secret")
     settings = load_settings()
     assert "xoxb-123-secret" not in repr(settings)

@@ -41,7 +41,7 @@ def lines(stream: io.StringIO, logger: str | None = None) -> list[dict[str, Any]
     return [told for told in map(json.loads, stream.getvalue().splitlines()) if told.get("logger") == logger]
 
 
-def test_g1_one_json_object_a_line_with_the_bound_ids(stream: io.StringIO) -> None:
+def test_one_json_object_a_line_with_the_bound_ids(stream: io.StringIO) -> None:
     configure(json=True, debug=False, stream=stream)
     with structlog.contextvars.bound_contextvars(thread="T:C:1", trace="abc"):
         structlog.get_logger().info("turn_started", attempt=1, ok=True, rules=("a", "b"))
@@ -57,7 +57,7 @@ def test_g1_one_json_object_a_line_with_the_bound_ids(stream: io.StringIO) -> No
 
 
 @pytest.mark.parametrize("field", ["text", "prompt", "answer", "question", "body", "message", "context", "mission"])
-def test_g1_content_becomes_its_length(stream: io.StringIO, field: str) -> None:
+def test_content_becomes_its_length(stream: io.StringIO, field: str) -> None:
     configure(json=True, debug=False, stream=stream)
     structlog.get_logger().info("fact", **{field: TEXT})
     structlog.get_logger().info("fact", **{field: {"a": TEXT}})
@@ -66,7 +66,7 @@ def test_g1_content_becomes_its_length(stream: io.StringIO, field: str) -> None:
     assert [line.get(f"{field}_length", line.get(field)) for line in lines(stream)] == [len(TEXT), 1, 7]
 
 
-def test_g1_debug_adds_the_first_hundred_characters_but_no_secret(stream: io.StringIO) -> None:
+def test_debug_adds_the_first_hundred_characters_but_no_secret(stream: io.StringIO) -> None:
     configure(json=True, debug=True, stream=stream)
     structlog.get_logger().info("fact", prompt=f"{TOKEN} {TEXT} " + "x" * 200, answer=[TEXT])
     (line,) = lines(stream)
@@ -76,7 +76,7 @@ def test_g1_debug_adds_the_first_hundred_characters_but_no_secret(stream: io.Str
     assert TOKEN not in stream.getvalue()
 
 
-def test_g1_a_length_brings_its_text_into_debug_and_nowhere_else(stream: io.StringIO) -> None:
+def test_length_brings_its_text_into_debug_and_nowhere_else(stream: io.StringIO) -> None:
     length = Length(f"{TOKEN} {TEXT} " + "x" * 200)
     for debug in (False, True):
         configure(json=True, debug=debug, stream=stream)
@@ -90,7 +90,7 @@ def test_g1_a_length_brings_its_text_into_debug_and_nowhere_else(stream: io.Stri
     assert TEXT not in f"{length} {length!r}"
 
 
-def test_g1_secrets_are_redacted_in_every_field_and_long_texts_cut(stream: io.StringIO) -> None:
+def test_secrets_are_redacted_in_every_field_and_long_texts_cut(stream: io.StringIO) -> None:
     configure(json=True, debug=False, stream=stream)
     structlog.get_logger().error("fact", url=f"https://a/{TOKEN}", nested={"k": [TOKEN]}, token="t", odd="y" * 999)
     (line,) = lines(stream)
@@ -99,7 +99,7 @@ def test_g1_secrets_are_redacted_in_every_field_and_long_texts_cut(stream: io.St
     assert len(line["odd"]) == 301
 
 
-def test_g1_a_configured_secret_is_redacted_although_it_looks_like_none(stream: io.StringIO) -> None:
+def test_configured_secret_is_redacted_although_it_looks_like_none(stream: io.StringIO) -> None:
     plain, sealing = "8f742231b10e8888abcd99", "correct horse battery"
     configure(json=True, debug=True, stream=stream, secrets=("", "abc", plain, sealing, plain + "yyy"))
     structlog.get_logger().warning(
@@ -113,7 +113,7 @@ def test_g1_a_configured_secret_is_redacted_although_it_looks_like_none(stream: 
     )  # fmt: skip
 
 
-def test_g1_an_exception_is_its_type_and_place(stream: io.StringIO) -> None:
+def test_an_exception_is_its_type_and_place(stream: io.StringIO) -> None:
     configure(json=True, debug=False, stream=stream)
     log = structlog.get_logger()
     try:
@@ -130,13 +130,13 @@ def test_g1_an_exception_is_its_type_and_place(stream: io.StringIO) -> None:
     assert TEXT not in stream.getvalue()
 
 
-def test_g1_debug_adds_the_text_of_an_exception(stream: io.StringIO) -> None:
+def test_debug_adds_the_text_of_an_exception(stream: io.StringIO) -> None:
     configure(json=True, debug=True, stream=stream)
     structlog.get_logger().error("crashed", exc_info=ValueError(TEXT))
     assert lines(stream)[0]["error_text"] == TEXT
 
 
-def test_g1_libraries_are_heard_from_warning_on_and_without_their_texts(stream: io.StringIO) -> None:
+def test_libraries_are_heard_from_warning_on_and_without_their_texts(stream: io.StringIO) -> None:
     configure(json=True, debug=False, level="DEBUG", stream=stream)
     library = logging.getLogger("slack_bolt.AsyncApp")
     library.setLevel(logging.DEBUG)
@@ -159,7 +159,7 @@ def test_g1_libraries_are_heard_from_warning_on_and_without_their_texts(stream: 
     assert TEXT not in stream.getvalue()
 
 
-def test_g2_a_langfuse_that_is_away_is_one_line_a_minute_that_says_what_it_means(stream: io.StringIO) -> None:
+def test_langfuse_that_is_away_is_one_line_a_minute_that_says_what_it_means(stream: io.StringIO) -> None:
     configure(json=True, debug=False, stream=stream)
     library, moments = logging.getLogger("langfuse"), iter([100.0, 101.0, 159.9, 160.0, 161.0, 90.0])
 
@@ -175,7 +175,7 @@ def test_g2_a_langfuse_that_is_away_is_one_line_a_minute_that_says_what_it_means
     assert {line["note"] for line in told} == {"traces may be lost; answers are not affected"}
 
 
-def test_g1_what_is_remembered_of_repeats_is_bounded(stream: io.StringIO) -> None:
+def test_what_is_remembered_of_repeats_is_bounded(stream: io.StringIO) -> None:
     configure(json=True, debug=False, stream=stream)
     library = logging.getLogger("somebody")
     for number in [*range(MOST_REMEMBERED + 1), 0]:
@@ -183,13 +183,13 @@ def test_g1_what_is_remembered_of_repeats_is_bounded(stream: io.StringIO) -> Non
     assert len(lines(stream, library.name)) == MOST_REMEMBERED + 2  # the first was forgotten, not remembered for ever
 
 
-def test_g1_debug_shows_the_beginning_of_a_librarys_text(stream: io.StringIO) -> None:
+def test_debug_shows_the_beginning_of_a_librarys_text(stream: io.StringIO) -> None:
     configure(json=True, debug=True, stream=stream)
     logging.getLogger("asyncio").warning("slow")
     assert lines(stream, "asyncio")[-1]["text"] == "slow"
 
 
-def test_g1_warnings_go_the_same_way(stream: io.StringIO) -> None:
+def test_warnings_go_the_same_way(stream: io.StringIO) -> None:
     configure(json=True, debug=False, stream=stream)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
@@ -198,7 +198,7 @@ def test_g1_warnings_go_the_same_way(stream: io.StringIO) -> None:
     assert TEXT not in stream.getvalue()
 
 
-async def test_i1_the_body_of_a_bad_signature_is_not_logged(stream: io.StringIO) -> None:
+async def test_the_body_of_a_bad_signature_is_not_logged(stream: io.StringIO) -> None:
     configure(json=True, debug=False, level="DEBUG", stream=stream)
     app = AsyncApp(signing_secret="s", token=TOKEN)
     headers: dict[str, str | Sequence[str]] = {"x-slack-signature": "v0=bad", "x-slack-request-timestamp": "1"}
@@ -208,7 +208,7 @@ async def test_i1_the_body_of_a_bad_signature_is_not_logged(stream: io.StringIO)
     assert TEXT not in stream.getvalue()
 
 
-def test_g1_a_person_at_a_terminal_gets_lines_to_read(stream: io.StringIO) -> None:
+def test_person_at_a_terminal_gets_lines_to_read(stream: io.StringIO) -> None:
     configure(json=False, debug=False, stream=stream)
     structlog.get_logger().info("turn_started", text=TEXT, lone="\ud800")
     logging.getLogger("x").warning(TEXT)
@@ -217,7 +217,7 @@ def test_g1_a_person_at_a_terminal_gets_lines_to_read(stream: io.StringIO) -> No
     assert TEXT not in stream.getvalue()
 
 
-def test_g1_odd_values_never_break_a_line(stream: io.StringIO) -> None:
+def test_odd_values_never_break_a_line(stream: io.StringIO) -> None:
     configure(json=True, debug=False, stream=stream)
     structlog.get_logger().info(
         "odd", value=Carrier(text="x" * 2), thing=Carrier(text=TEXT), lone="\ud800", keys={1: "a"}, big=2**70

@@ -1,4 +1,4 @@
-"""One answer to "is it this machine?" for Slack, the model and the traces (H2)."""
+"""One answer to "is it this machine?" for Slack, the model and the traces."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.support.tls_server import behind_tls, certificate
         "http://[::1]:3000",
     ],
 )
-def test_h2_this_machine_is_known_by_name_and_by_address(url: str) -> None:
+def test_this_machine_is_known_by_name_and_by_address(url: str) -> None:
     assert is_loopback(url)
 
 
@@ -43,18 +43,18 @@ def test_h2_this_machine_is_known_by_name_and_by_address(url: str) -> None:
         "",
     ],
 )
-def test_h2_anything_else_is_elsewhere(url: str) -> None:
+def test_anything_else_is_elsewhere(url: str) -> None:
     assert not is_loopback(url)
 
 
-def test_h2_elsewhere_each_client_trusts_as_it_does_by_itself() -> None:
+def test_elsewhere_each_client_trusts_as_it_does_by_itself() -> None:
     assert trusted_at("https://slack.com/api/") is True
     assert trusted_at("http://127.0.0.1:8000") is True
     assert isinstance(trusted_at("https://localhost:8000"), ssl.SSLContext)
 
 
 @pytest.mark.parametrize("trusted", [True, False])
-async def test_h2_a_server_on_this_machine_is_trusted_as_the_host_says(
+async def test_server_on_this_machine_is_trusted_as_the_host_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, trusted: bool
 ) -> None:
     file, asked = certificate(tmp_path), list[str]()

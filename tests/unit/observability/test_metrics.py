@@ -5,7 +5,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from observability.metrics import Metrics
 
 
-def test_g3_the_page_holds_every_metric_with_its_help() -> None:
+def test_the_page_holds_every_metric_with_its_help() -> None:
     metrics = Metrics()
     metrics.turns.labels(outcome="answered").inc()
     metrics.turn_seconds.labels(outcome="answered").observe(0.7)
@@ -22,7 +22,7 @@ def test_g3_the_page_holds_every_metric_with_its_help() -> None:
     } <= families.keys()  # fmt: skip
 
 
-def test_g3_the_page_tells_what_the_index_holds_and_how_old_it_is() -> None:
+def test_the_page_tells_what_the_index_holds_and_how_old_it_is() -> None:
     metrics = Metrics()
     metrics.knowledge(documents=3, passages=9, unread=1, sync_age=60.5)
     metrics.synced("failed")
@@ -35,7 +35,7 @@ def test_g3_the_page_tells_what_the_index_holds_and_how_old_it_is() -> None:
     assert samples["orion_knowledge_syncs_total"] == 1
 
 
-def test_g3_two_sets_do_not_share_a_registry() -> None:
+def test_two_sets_do_not_share_a_registry() -> None:
     one, two = Metrics(), Metrics()
     one.deliveries.labels(how="posted").inc()
     assert b'how="posted"' not in two.render()[0]

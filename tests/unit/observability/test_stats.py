@@ -32,7 +32,7 @@ DOWN = TurnFigures(outcome="failed", reason="TimeoutError")
 REFUSED = TurnFigures(outcome="refused", reason="not_in_sources", latency_ms=100)
 
 
-async def test_g4_what_turns_came_to_is_counted_per_day(redis_client: Redis) -> None:
+async def test_what_turns_came_to_is_counted_per_day(redis_client: Redis) -> None:
     stats = Stats(redis_client)
     for turn in (FIRST, REPAIRED, RETRIED, PARTIAL, FAILED, DOWN, REFUSED):
         await stats.record(turn, now=NOON)
@@ -64,21 +64,21 @@ async def test_g4_what_turns_came_to_is_counted_per_day(redis_client: Redis) -> 
     assert set(summary.to_json()["days"]) == {"2026-05-03", "2026-05-04"}
 
 
-async def test_g4_days_are_kept_for_four_hundred_days(redis_client: Redis) -> None:
+async def test_days_are_kept_for_four_hundred_days(redis_client: Redis) -> None:
     await Stats(redis_client).record(FIRST)
     (key,) = await redis_client.keys("orion:stats:*")
     assert 0 <= KEPT.total_seconds() - await redis_client.ttl(key) < 60
     assert (await Stats(redis_client).read(1)).turns == 1
 
 
-async def test_g4_two_prefixes_count_apart(redis_client: Redis) -> None:
+async def test_two_prefixes_count_apart(redis_client: Redis) -> None:
     ours, theirs = Stats(redis_client), Stats(redis_client, prefix="theirs")
     await theirs.record(FIRST)
     assert (await ours.read(1)).turns == 0
     assert (await theirs.read(1)).turns == 1
 
 
-async def test_g4_the_table_fits_a_terminal_of_80_columns(redis_client: Redis) -> None:
+async def test_the_table_fits_a_terminal_of_80_columns(redis_client: Redis) -> None:
     stats = Stats(redis_client)
     await stats.record(FIRST, now=NOON)
     out = io.StringIO()
@@ -89,7 +89,7 @@ async def test_g4_the_table_fits_a_terminal_of_80_columns(redis_client: Redis) -
         assert whole in text
 
 
-async def test_g4_the_table_reads_well(redis_client: Redis) -> None:
+async def test_the_table_reads_well(redis_client: Redis) -> None:
     stats = Stats(redis_client)
     await stats.record(PARTIAL, now=NOON)
     await stats.record(FAILED, now=NOON)
@@ -119,7 +119,7 @@ def shown(summary: Summary, by: By, prices: str, folder: Path) -> list[list[str]
     return [line.split() for line in out.getvalue().splitlines()]
 
 
-async def test_g4_figures_by_channel_rule_and_model_with_their_cost(redis_client: Redis, tmp_path: Path) -> None:
+async def test_figures_by_channel_rule_and_model_with_their_cost(redis_client: Redis, tmp_path: Path) -> None:
     stats = Stats(redis_client)
     used = {"m-1": (1_000_000, 400_000, 100_000), "m-2": (10, 0, 5)}
     await stats.record(replace(FIRST, channel="C1", tokens=used), now=NOON)
@@ -138,20 +138,20 @@ async def test_g4_figures_by_channel_rule_and_model_with_their_cost(redis_client
     assert [row[-1] for row in shown(summary, "day", "", tmp_path) if row[:1] == ["all"]] == ["120"]
 
 
-def test_g4_the_sparkline_has_a_bar_a_day() -> None:
+def test_the_sparkline_has_a_bar_a_day() -> None:
     rates = {"a": (10, 0), "b": (5, 5), "c": (0, 3), "d": (0, 0)}
     days = {day: Tally(counts={"outcome:answered": ok, "outcome:partial": no}) for day, (ok, no) in rates.items()}
     assert sparkline(Summary(days=days)) == "█▅▁·"
 
 
 @pytest.mark.parametrize("content", ["hello", "[m]\ninput = 1", "m = 3", '[m]\ninput = "x"\noutput = 1'])
-def test_g4_a_file_that_holds_no_prices_is_told(content: str, tmp_path: Path) -> None:
+def test_file_that_holds_no_prices_is_told(content: str, tmp_path: Path) -> None:
     (tmp_path / "prices.toml").write_text(content)
     with pytest.raises(ValueError):  # noqa: PT011 - its text is TOML's or Python's own
         read_prices(tmp_path / "prices.toml")
 
 
-async def test_f8_how_often_the_verifier_errs_stands_beside_the_pass_rate(redis_client: Redis) -> None:
+async def test_how_often_the_verifier_errs_stands_beside_the_pass_rate(redis_client: Redis) -> None:
     stats, others = Stats(redis_client), Stats(redis_client, prefix="orion-local-8765")
     figures = VerifierFigures(
         should_pass=40, should_fail=60, false_accepts=3, false_rejects=1, measured="2026-05-04", files="rows.jsonl"
@@ -169,7 +169,7 @@ async def test_f8_how_often_the_verifier_errs_stands_beside_the_pass_rate(redis_
 
 
 @pytest.mark.parametrize("stored", ["[]", "7", "no json", '{"mood": 1}', '{"should_pass": 1}'])
-async def test_f8_what_another_version_kept_of_the_verifier_does_no_harm(stored: str, redis_client: Redis) -> None:
+async def test_what_another_version_kept_of_the_verifier_does_no_harm(stored: str, redis_client: Redis) -> None:
     await redis_client.set("orion:verifier", stored, ex=60)
     assert (await Stats(redis_client).read(1)).verifier is None
     odd = {"should_pass": "1", "should_fail": 1, "false_accepts": 0, "false_rejects": 0}
@@ -177,7 +177,7 @@ async def test_f8_what_another_version_kept_of_the_verifier_does_no_harm(stored:
     assert (await Stats(redis_client).read(1)).verifier is None
 
 
-def test_f8_refusing_everything_does_not_look_good() -> None:
+def test_refusing_everything_does_not_look_good() -> None:
     tally = Tally(counts={"outcome:refused": 10})
     assert tally.pass_rate is None
     assert tally.refused_share == 1.0
@@ -189,7 +189,7 @@ def test_f8_refusing_everything_does_not_look_good() -> None:
     st.lists(st.integers(min_value=0, max_value=9), max_size=3),
     st.floats(min_value=0, max_value=1e9),
 )
-def test_f8_each_turn_is_counted_once(outcome: str, errors: list[int], latency_ms: float) -> None:
+def test_each_turn_is_counted_once(outcome: str, errors: list[int], latency_ms: float) -> None:
     tally = Tally(counts=increments(TurnFigures(outcome=outcome, errors=tuple(errors), latency_ms=latency_ms)))
     assert tally.turns == 1
     assert sum(tally.group("latency").values()) == 1

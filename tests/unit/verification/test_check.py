@@ -26,7 +26,7 @@ def rules_of(verdict: Verdict) -> list[str]:
     return [found.rule for found in verdict.errors]
 
 
-def test_f1_a_right_answer_passes() -> None:
+def test_right_answer_passes() -> None:
     verdict = check(Draft(text="Refunds take 14 days [1].", question=QUESTION, sources=SOURCES))
     assert verdict.passed
     assert verdict.violations == ()
@@ -35,7 +35,7 @@ def test_f1_a_right_answer_passes() -> None:
     assert len(verdict.chunks) == 1
 
 
-def test_f9_a_right_answer_passes_in_each_language() -> None:
+def test_right_answer_passes_in_each_language() -> None:
     for question, text, source in [
         (
             "Wie lange dauert eine Rückerstattung?",
@@ -60,7 +60,7 @@ def test_f9_a_right_answer_passes_in_each_language() -> None:
         assert verdict.violations == ()
 
 
-def test_f10_every_error_rule_is_decided_on_a_block() -> None:
+def test_every_error_rule_is_decided_on_a_block() -> None:
     for text, rule in [
         ("", "not_empty"),
         ("Refunds take 14 days.", "cites_sources"),
@@ -72,11 +72,11 @@ def test_f10_every_error_rule_is_decided_on_a_block() -> None:
         assert rule in rules_of(check(Draft(text=text, question=QUESTION, sources=SOURCES)))
 
 
-def test_f1_every_rule_name_is_in_the_table_or_belongs_to_a_family() -> None:
+def test_every_rule_name_is_in_the_table_or_belongs_to_a_family() -> None:
     assert set(get_args(RuleName)) - set(RULES) == {"claim_supported", "no_markdown_bold", "no_blockquotes"}
 
 
-def test_f2_what_repair_mends_is_no_violation() -> None:
+def test_what_repair_mends_is_no_violation() -> None:
     draft = Draft(text="**Refunds** take 14 days [1].", question=QUESTION, sources=SOURCES)
     verdict = check(draft)
     assert verdict.passed
@@ -84,7 +84,7 @@ def test_f2_what_repair_mends_is_no_violation() -> None:
     assert [repair.kind for repair in verdict.repairs] == ["bold"]
 
 
-def test_f1_without_repair_a_form_fault_is_a_violation() -> None:
+def test_without_repair_a_form_fault_is_a_violation() -> None:
     draft = Draft(text="**Refunds** take 14 days [1].", question=QUESTION, sources=SOURCES, repair=False)
     verdict = check(draft)
     assert verdict.text == draft.text
@@ -92,14 +92,14 @@ def test_f1_without_repair_a_form_fault_is_a_violation() -> None:
     assert "no_markdown_bold" in rules_of(verdict)
 
 
-def test_f12_bold_is_right_in_markdown() -> None:
+def test_bold_is_right_in_markdown() -> None:
     draft = Draft(text="**Refunds** take 14 days [1].", question=QUESTION, sources=SOURCES, dialect="markdown")
     verdict = check(draft)
     assert verdict.passed
     assert verdict.text == draft.text
 
 
-def test_f2_citations_and_links_are_recorded_repairs() -> None:
+def test_citations_and_links_are_recorded_repairs() -> None:
     source = replace(REFUNDS, text="Refunds take 14 days, see https://other.test/page.")
     draft = Draft(
         text="Refunds take 14 days [1, 1], see https://other.test/page [1].", question=QUESTION, sources=(source,)
@@ -109,14 +109,14 @@ def test_f2_citations_and_links_are_recorded_repairs() -> None:
     assert [repair.kind for repair in verdict.repairs] == ["link_as_code", "citation"]
 
 
-def test_f1_spans_refer_to_the_text_after_repair() -> None:
+def test_spans_refer_to_the_text_after_repair() -> None:
     draft = Draft(text="**Refunds** take 14 days [1, 7]. **Leave** is @here.", question=QUESTION, sources=SOURCES)
     verdict = check(draft)
     for found in verdict.violations:
         assert verdict.text[found.start : found.end].startswith(found.words)
 
 
-def test_a7_long_answers_are_judged_in_chunks() -> None:
+def test_long_answers_are_judged_in_chunks() -> None:
     text = "\n\n".join(f"Refunds take 14 days, and that is line {n} of it" for n in range(200))
     verdict = check(Draft(text=text))
     assert len(verdict.chunks) > 1
@@ -129,22 +129,22 @@ GENERAL = Draft(text="", question="Write something on 77 violets", unsourced=Tru
 
 
 @pytest.mark.parametrize("exempt", [OWN, GENERAL])
-def test_f1_exempt_texts_need_no_ground(exempt: Draft) -> None:
+def test_exempt_texts_need_no_ground(exempt: Draft) -> None:
     assert check(replace(exempt, text="Roses are red and 77 violets are blue.", sources=SOURCES)).passed
 
 
 @pytest.mark.parametrize("exempt", [OWN, GENERAL])
-def test_f1_exempt_texts_are_held_to_all_the_rest(exempt: Draft) -> None:
+def test_exempt_texts_are_held_to_all_the_rest(exempt: Draft) -> None:
     verdict = check(replace(exempt, text="Look @here: https://evil.test/x"))
     assert set(rules_of(verdict)) == {"no_broadcast", "citation_resolves"}
 
 
-def test_i3_a_source_for_some_only_is_just_a_source_here() -> None:
+def test_source_for_some_only_is_just_a_source_here() -> None:
     source = replace(REFUNDS, audience="C012,U034")
     assert check(Draft(text="Refunds take 14 days [1].", question=QUESTION, sources=(source,))).passed
 
 
-def test_f5_a_rule_that_crashes_is_a_failed_check() -> None:
+def test_rule_that_crashes_is_a_failed_check() -> None:
     """A private text that is no text breaks the search for it."""
     private = cast("tuple[str, ...]", (None,))
     heard: list[tuple[RuleName, str]] = []
@@ -157,7 +157,7 @@ def test_f5_a_rule_that_crashes_is_a_failed_check() -> None:
     assert verdict.violations[0].detail == "The check itself failed on this text."
 
 
-def test_f5_a_failed_check_cannot_be_salvaged() -> None:
+def test_failed_check_cannot_be_salvaged() -> None:
     private = cast("tuple[str, ...]", (None,))
     draft = Draft(text="Refunds take 14 days [1].", question=QUESTION, sources=SOURCES, private_texts=private)
     assert salvage(draft, check(draft)) is None
@@ -191,7 +191,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("repair", [True, False])
 @pytest.mark.parametrize("text", HOSTILE)
-def test_f5_bad_input_gives_a_verdict(text: str, repair: bool) -> None:  # noqa: FBT001 - a table's column
+def test_bad_input_gives_a_verdict(text: str, repair: bool) -> None:  # noqa: FBT001 - a table's column
     sources = (REFUNDS, replace(LEAVE, id=1), Source(id=3, title=text, url=text, text=text), Source(id=0, title=""))
     for dialect in get_args(Dialect):
         verdict = check(
@@ -202,35 +202,35 @@ def test_f5_bad_input_gives_a_verdict(text: str, repair: bool) -> None:  # noqa:
         verdict.text.encode()
 
 
-def test_f1_control_characters_are_taken_out_and_recorded() -> None:
+def test_control_characters_are_taken_out_and_recorded() -> None:
     verdict = check(Draft(text="Refunds\x00 take \ud80014 days [1].", question=QUESTION, sources=SOURCES))
     assert verdict.text == "Refunds take \ufffd14 days [1]."
     assert [(repair.kind, repair.count) for repair in verdict.repairs] == [("control", 2)]
 
 
-def test_f1_control_characters_are_a_violation_without_repair() -> None:
+def test_control_characters_are_a_violation_without_repair() -> None:
     verdict = check(Draft(text="Refunds\x00 take 14 days [1].", question=QUESTION, sources=SOURCES, repair=False))
     assert "mrkdwn" in rules_of(verdict)
     assert verdict.repairs == ()
 
 
-def test_f1_line_ends_and_tabs_stay() -> None:
+def test_line_ends_and_tabs_stay() -> None:
     assert sendable("a\n\tb\r\n") == ("a\n\tb\r\n", ())
 
 
 @pytest.mark.parametrize("hidden", ["\x01\u200b", "\u200b\x01", "\x01\u200b\x01\ufeff"])
-def test_f1_a_control_character_does_not_shield_a_hidden_letter(hidden: str) -> None:
+def test_control_character_does_not_shield_a_hidden_letter(hidden: str) -> None:
     assert sendable(f"1{hidden}5")[0] == "15"
 
 
-def test_f11_windows_line_ends_are_no_fault_without_repair() -> None:
+def test_windows_line_ends_are_no_fault_without_repair() -> None:
     text = "```\r\nrefund --days 14\r\n```\r\nRefunds take 14 days [1].\r\n"
     for written in (text, text.replace("\r\n", "\n")):
         verdict = check(Draft(text=written, question=QUESTION, sources=SOURCES, repair=False))
         assert not {"mrkdwn", "cites_sources"} & set(rules_of(verdict))
 
 
-def test_f5_a_gap_before_a_citation_takes_linear_time() -> None:
+def test_gap_before_a_citation_takes_linear_time() -> None:
     begun = time.process_time()
     check(Draft(text=f"Refunds take{chr(160) * 60_000} [1].", question=QUESTION, sources=SOURCES))
     assert time.process_time() - begun < 2
@@ -264,7 +264,7 @@ def test_f5_a_gap_before_a_citation_takes_linear_time() -> None:
         "\\",
     ],
 )
-def test_f5_hostile_input_stays_linear(unit: str) -> None:
+def test_hostile_input_stays_linear(unit: str) -> None:
     """Ten times the text may take some twenty times as long, not a hundred; a busy machine gets a floor."""
     small, large = unit * (3_000 // len(unit)), unit * (30_000 // len(unit))
     spent = []
@@ -278,7 +278,7 @@ def test_f5_hostile_input_stays_linear(unit: str) -> None:
 @pytest.mark.parametrize(
     "unit", ["keys are not valid; ", "not keys valid ", "Anna met Berlin, ", "Keys A B ", "5 of 7 = 3; "]
 )
-def test_f5_a_hostile_source_stays_linear_too(unit: str) -> None:
+def test_hostile_source_stays_linear_too(unit: str) -> None:
     """A claim and a source of the same endless sentence, each part of which may be compared with each."""
     spent = []
     for count in (80, 800):
@@ -296,7 +296,7 @@ def test_f5_a_hostile_source_stays_linear_too(unit: str) -> None:
     repair=st.booleans(),
 )
 @example(text="\ud800`<[1](", dialect="mrkdwn", repair=True)
-def test_f5_check_never_raises_and_never_fails_itself(text: str, dialect: Dialect, *, repair: bool) -> None:
+def test_check_never_raises_and_never_fails_itself(text: str, dialect: Dialect, *, repair: bool) -> None:
     verdict = check(Draft(text=text, question=text[:40], sources=SOURCES, dialect=dialect, repair=repair))
     assert not [found for found in verdict.violations if "check itself failed" in found.detail]
     assert verdict.passed is not any(found.severity == "error" for found in verdict.violations)
@@ -322,7 +322,7 @@ def test_f5_check_never_raises_and_never_fails_itself(text: str, dialect: Dialec
         max_size=10,
     ).map("".join)
 )
-def test_f2_checking_what_was_checked_changes_nothing(text: str) -> None:
+def test_checking_what_was_checked_changes_nothing(text: str) -> None:
     sources = (replace(REFUNDS, text=REFUNDS.text + " https://a.test/b"), LEAVE)
     once = check(Draft(text=text, sources=sources))
     again = check(Draft(text=once.text, sources=sources))
@@ -342,7 +342,7 @@ def verdict(*severities: str, passed: bool = False, supported: int = 0, rule: Ru
 FAILED = Violation(rule="coherent", severity="error", detail="The check itself failed on this text.")
 
 
-def test_f3_the_better_attempt_is_the_one_that_verifies_better() -> None:
+def test_the_better_attempt_is_the_one_that_verifies_better() -> None:
     for a, b in [
         (verdict(passed=True), verdict("e")),
         (verdict("e"), verdict("e", "e")),
@@ -357,7 +357,7 @@ def test_f3_the_better_attempt_is_the_one_that_verifies_better() -> None:
         assert not better(a, a)
 
 
-def test_f2_a_citation_that_bears_nothing_out_is_set_right_though_nothing_speaks_against_it() -> None:
+def test_citation_that_bears_nothing_out_is_set_right_though_nothing_speaks_against_it() -> None:
     sources = (
         Source(id=1, title="Lost devices", text="Report a lost laptop within one hour by calling the IT desk."),
         Source(id=2, title="Cause", text="Most stalls come from a runner that lost its network."),
@@ -372,14 +372,14 @@ def test_f2_a_citation_that_bears_nothing_out_is_set_right_though_nothing_speaks
 
 
 @pytest.mark.parametrize("form", ["<thinking>Hm.</thinking> {}", "<answer>{}</answer>", "{}<|im_end|>"])
-def test_b3_a_tag_that_a_table_would_swallow_is_found_all_the_same(form: str) -> None:
+def test_tag_that_a_table_would_swallow_is_found_all_the_same(form: str) -> None:
     table = "| Data | Kept for |\n|---|---|\n| Logs | 30 days [1] |"
     source = Source(id=1, title="Logs", text="Logs are kept for 30 days.")
     assert check(Draft(text=table, sources=(source,))).passed
     assert "mrkdwn" in rules_of(check(Draft(text=form.format(table), sources=(source,))))
 
 
-def test_f1_a_citation_in_another_language_is_set_right_too() -> None:
+def test_citation_in_another_language_is_set_right_too() -> None:
     sources = (
         Source(id=1, title="Kiln", text="The kiln heats up for nine hours and is opened by the master only."),
         Source(id=2, title="Bibliothek", text="Taschen sind im Lesesaal nicht erlaubt. Die Ausleihe ist frei."),
@@ -390,12 +390,12 @@ def test_f1_a_citation_in_another_language_is_set_right_too() -> None:
     assert verdict.text == text.replace("[1]", "[2]")
 
 
-def test_f1_a_right_answer_passes_without_repair_and_without_a_word_against_it() -> None:
+def test_right_answer_passes_without_repair_and_without_a_word_against_it() -> None:
     source = Source(id=1, title="Backups", text="Backups are kept for 30 days.")
     assert check(Draft(text="Backups are kept for 30 days [1].", sources=(source,), repair=False)).violations == ()
 
 
-def test_f1_a_long_fault_is_told_once_and_its_words_are_cut() -> None:
+def test_long_fault_is_told_once_and_its_words_are_cut() -> None:
     (found,) = check(Draft(text=f"**{'x' * 250}**", own_words=True, repair=False)).violations
     assert (found.rule, found.start, found.end, len(found.words)) == ("no_markdown_bold", 0, 254, 200)
     claim = f"Refunds are {'very ' * 60}slow."

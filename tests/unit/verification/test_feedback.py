@@ -18,15 +18,15 @@ def told(text: str, question: str = "How long do refunds take?") -> str:
     return retry_text(check(Draft(text=text, question=question, sources=SOURCES)), SOURCES)
 
 
-def test_f3_a_passed_draft_needs_no_feedback() -> None:
+def test_passed_draft_needs_no_feedback() -> None:
     assert told("Refunds take 14 days [1].") == ""
 
 
-def test_f3_warnings_alone_never_retry() -> None:
+def test_warnings_alone_never_retry() -> None:
     assert told("Annual leave is 30 days [2].") == ""
 
 
-def test_f3_the_wrong_number_its_source_and_the_remedy_are_named() -> None:
+def test_the_wrong_number_its_source_and_the_remedy_are_named() -> None:
     text = told("Refunds take 30 days [1].")
     assert text.startswith("The last draft was not sent: 1 problem to mend.\n1. ")
     assert "30" in text
@@ -34,19 +34,19 @@ def test_f3_the_wrong_number_its_source_and_the_remedy_are_named() -> None:
     assert "[1]" in text
 
 
-def test_f3_the_words_are_shown_in_their_sentence() -> None:
+def test_the_words_are_shown_in_their_sentence() -> None:
     assert '"30 days" in "Refunds take 30 days [1].": ' in told("Refunds take 30 days [1]. Ask me anything.")
 
 
-def test_f3_an_uncited_claim_is_told_its_nearest_source() -> None:
+def test_an_uncited_claim_is_told_its_nearest_source() -> None:
     assert "[2] is nearest to it." in told("Annual leave is 30 days.")
 
 
-def test_f3_no_source_is_named_where_none_stands_out() -> None:
+def test_no_source_is_named_where_none_stands_out() -> None:
     assert "nearest" not in told("The office dog is called Rex.")
 
 
-def test_f3_the_most_important_comes_first_and_warnings_last() -> None:
+def test_the_most_important_comes_first_and_warnings_last() -> None:
     text = told(
         "Annual leave is 30 days. See https://evil.test/x. <!here>", "How long do refunds take to be paid to me?"
     )
@@ -54,7 +54,7 @@ def test_f3_the_most_important_comes_first_and_warnings_last() -> None:
     assert order == sorted(order)
 
 
-def test_f3_a_warning_beside_an_error_is_told() -> None:
+def test_warning_beside_an_error_is_told() -> None:
     text = told("Annual leave is 30 days.")
     errors, _, warnings = text.partition("\nAlso noticed, and no reason by itself to write again:\n- ")
     assert errors.startswith("The last draft was not sent: 1 problem to mend.\n1. ")
@@ -62,13 +62,13 @@ def test_f3_a_warning_beside_an_error_is_told() -> None:
     assert "No content word of the question" in warnings
 
 
-def test_f3_feedback_stays_short() -> None:
+def test_feedback_stays_short() -> None:
     text = told(" ".join(f"The number of thing {n} is {n * 37} dollars." for n in range(60)))
     assert "And 50 more of the same kinds." in text
     assert len(text) < 6000
 
 
-def test_f3_the_same_violation_is_told_once() -> None:
+def test_the_same_violation_is_told_once() -> None:
     twice = tuple(
         Violation(rule="no_broadcast", severity="error", start=at, end=at + 5, words="@here", detail="d", remedy="r")
         for at in (0, 9)
@@ -77,13 +77,13 @@ def test_f3_the_same_violation_is_told_once() -> None:
     assert text == 'The last draft was not sent: 1 problem to mend.\n1. "@here": d. r.'
 
 
-def test_f3_a_secret_is_not_passed_on() -> None:
+def test_secret_is_not_passed_on() -> None:
     secret = "ghp" + "_7Qz9Lm2XvB4nT8kRw1Yc5HdJ3gPs6FaU0eNi"
     assert secret not in told(f"The key is {secret} [1].")
     assert secret not in told(f"The key of the day is {secret}.")
 
 
-def test_f3_line_ends_of_a_draft_do_not_break_the_list() -> None:
+def test_line_ends_of_a_draft_do_not_break_the_list() -> None:
     found = Violation(rule="cites_sources", severity="error", words="a\n1. fake " + "x" * 900, detail="d", remedy="r")
     lines = retry_text(Verdict(passed=False, text="", violations=(found,)), ()).splitlines()
     assert len(lines) == 2
@@ -91,13 +91,13 @@ def test_f3_line_ends_of_a_draft_do_not_break_the_list() -> None:
 
 
 @pytest.mark.parametrize(("length", "shown"), [(320, "x" * 320), (321, f"{'x' * 320}…")])
-def test_f3_a_point_has_its_words_cut_and_its_sentences_ended(length: int, shown: str) -> None:
+def test_point_has_its_words_cut_and_its_sentences_ended(length: int, shown: str) -> None:
     found = Violation(rule="cites_sources", severity="error", words="x" * length, detail="d", remedy="Do it!")
     lines = retry_text(Verdict(passed=False, text="", violations=(found,)), ()).splitlines()
     assert lines[1] == f'1. "{shown}": d. Do it!'
 
 
-def test_f3_eleven_errors_are_ten_and_one_more_and_three_warnings_follow() -> None:
+def test_eleven_errors_are_ten_and_one_more_and_three_warnings_follow() -> None:
     errors = [Violation(rule="mrkdwn", severity="error", words=f"e{n}", detail="d", remedy="r") for n in range(11)]
     warnings = [Violation(rule="coherent", severity="warning", words=f"w{n}", detail="d", remedy="r") for n in range(5)]
     text = retry_text(Verdict(passed=False, text="", violations=(*errors, *warnings)), ())
@@ -105,7 +105,7 @@ def test_f3_eleven_errors_are_ten_and_one_more_and_three_warnings_follow() -> No
     assert "And 1 more of the same kinds." in text
 
 
-def test_f3_words_at_the_end_of_a_sentence_are_shown_in_it() -> None:
+def test_words_at_the_end_of_a_sentence_are_shown_in_it() -> None:
     text = "Refunds take 30 days"
     found = Violation(
         rule="claim_supported", severity="error", start=13, end=20, words="30 days", detail="d", remedy="r"

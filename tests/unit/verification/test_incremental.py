@@ -1,4 +1,4 @@
-"""An answer while it grows: how it is cut never shows, and nothing leaves that was not checked (F10, F12)."""
+"""An answer while it grows: how it is cut never shows, and nothing leaves that was not checked."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def grown(text: str, cuts: Sequence[int]) -> list[str]:
 
 
 @given(texts, st.lists(st.integers(0, 10_000), max_size=12))
-def test_f10_however_a_draft_arrives_its_blocks_are_the_same(text: str, cuts: list[int]) -> None:
+def test_however_a_draft_arrives_its_blocks_are_the_same(text: str, cuts: list[int]) -> None:
     whole = text.strip()
     found = grown(whole, cuts)
     ended = complete(whole, ended=True)
@@ -63,7 +63,7 @@ def test_f10_however_a_draft_arrives_its_blocks_are_the_same(text: str, cuts: li
 
 @settings(max_examples=40)
 @given(texts)
-def test_f10_nothing_is_let_through_that_the_rules_do_not_pass(text: str) -> None:
+def test_nothing_is_let_through_that_the_rules_do_not_pass(text: str) -> None:
     before = ""
     for block in complete(text.strip(), ended=True):
         shown, verdict = let_through(BASE, before, block, check)
@@ -79,7 +79,7 @@ def test_f10_nothing_is_let_through_that_the_rules_do_not_pass(text: str) -> Non
         before = shown.draft
 
 
-def test_f10_what_belongs_together_leaves_together() -> None:
+def test_what_belongs_together_leaves_together() -> None:
     for text, blocks in [
         ("One.\n\nTwo.", ["One."]),
         ("One.\n\n", []),
@@ -102,7 +102,7 @@ def test_f10_what_belongs_together_leaves_together() -> None:
         assert [block.strip() for block in complete(text)] == blocks
 
 
-def test_f10_a_closing_is_shown_though_it_cites_nothing_by_itself() -> None:
+def test_closing_is_shown_though_it_cites_nothing_by_itself() -> None:
     shown, verdict = let_through(replace(BASE, judged=True), BLOCKS[0] + "\n\n", "Mind the limit of your key.", check)
     assert verdict.passed
     assert shown is not None
@@ -112,7 +112,7 @@ def test_f10_a_closing_is_shown_though_it_cites_nothing_by_itself() -> None:
 @pytest.mark.parametrize(
     "part", ["def f():\n    return 1\n\n", "- a point of the list [1].\n\n", "| a | b |\n\n", "a\n \n"]
 )
-def test_f10_c4_blocks_are_found_in_linear_time(part: str) -> None:
+def test_blocks_are_found_in_linear_time(part: str) -> None:
     """It is done again with every line that a model writes, on the loop of all turns."""
     text = "```\n" + part * 4_000 if "def" in part else part * 4_000
     began = time.process_time()
@@ -120,26 +120,26 @@ def test_f10_c4_blocks_are_found_in_linear_time(part: str) -> None:
     assert time.process_time() - began < 2
 
 
-def test_f10_f12_a_block_is_markdown_with_the_links_of_its_citations() -> None:
+def test_block_is_markdown_with_the_links_of_its_citations() -> None:
     shown, _ = let_through(BASE, "", BLOCKS[1] + "\n\n", check)
     assert isinstance(shown, Shown)
     assert shown.markdown == r"The **build** runs on Tuesday at 14:00 [\[2\]](https://docs.example/builds)."
     assert shown.verdict.text.startswith("The *build* runs")  # as a post has it
 
 
-def test_f10_the_first_block_that_fails_says_why() -> None:
+def test_the_first_block_that_fails_says_why() -> None:
     shown, verdict = let_through(BASE, BLOCKS[0] + "\n\n", BLOCKS[2], check)
     assert shown is None
     assert [violation.rule for violation in verdict.errors] == ["claim_supported"]
 
 
-def test_f10_what_holds_nothing_to_see_is_let_through_unseen() -> None:
+def test_what_holds_nothing_to_see_is_let_through_unseen() -> None:
     shown, verdict = let_through(BASE, BLOCKS[0] + "\n\n", "<!-- note -->", check)
     assert shown is not None
     assert (shown.markdown, verdict.passed) == ("", True)
 
 
-def test_f10_what_is_right_only_in_the_whole_is_not_shown_by_itself() -> None:
+def test_what_is_right_only_in_the_whole_is_not_shown_by_itself() -> None:
     """A rule that fails only the block alone leaves the answer as it is."""
 
     def strict(draft: Draft) -> object:

@@ -50,7 +50,7 @@ def after(*said: Judgement | None, text: str = f"{FAR_OFF} {ALSO_FAR}") -> Verdi
     return judged(verdict, dict(zip(keys, said, strict=False)), SOURCES)
 
 
-def test_f6_the_lines_of_a_source_are_numbered_behind_its_title_and_date() -> None:
+def test_the_lines_of_a_source_are_numbered_behind_its_title_and_date() -> None:
     assert source_lines(SOURCES[0])[1:] == (
         "Keep the **vent** open until",
         "the cones have fallen.",
@@ -59,12 +59,12 @@ def test_f6_the_lines_of_a_source_are_numbered_behind_its_title_and_date() -> No
     assert source_lines(SOURCES[1])[0] == "Door, updated 2026-01-02"
 
 
-def test_f6_the_claims_that_only_a_judge_can_decide_are_open() -> None:
+def test_the_claims_that_only_a_judge_can_decide_are_open() -> None:
     assert [claim.text for claim in open_claims(verdict_of())] == [FAR_OFF, ALSO_FAR]
     assert open_claims(verdict_of("The door stays shut while the kiln is hot [2].")) == ()
 
 
-def test_f6_a_judgement_by_lines_that_exist_settles_a_claim() -> None:
+def test_judgement_by_lines_that_exist_settles_a_claim() -> None:
     before, settled = verdict_of(), after(yes((1, 3)), yes((2, 0), (1, 1)))
     assert settled.passed
     assert [(claim.supported, claim.settled_by) for claim in settled.claims] == [("yes", "judge")] * 2
@@ -72,11 +72,11 @@ def test_f6_a_judgement_by_lines_that_exist_settles_a_claim() -> None:
     assert (settled.text, settled.chunks) == (before.text, before.chunks)
 
 
-def test_f6_that_the_sources_say_nothing_of_it_needs_no_line() -> None:
+def test_that_the_sources_say_nothing_of_it_needs_no_line() -> None:
     assert after(yes(absent=True), yes((2, 1))).passed
 
 
-def test_f6_not_supported_is_an_error_that_tells_what_stands_there() -> None:
+def test_not_supported_is_an_error_that_tells_what_stands_there() -> None:
     refuted = Judgement(supported=False, instead="The source\nspeaks of a door " + "x" * 500)
     verdict = after(yes((1, 1)), refuted)
     (error,) = verdict.errors
@@ -89,12 +89,12 @@ def test_f6_not_supported_is_an_error_that_tells_what_stands_there() -> None:
     assert "speaks of a door" in retry_text(without_unconfirmed(verdict), SOURCES)
 
 
-def test_f6_what_only_another_source_bears_out_is_to_cite_that_one() -> None:
+def test_what_only_another_source_bears_out_is_to_cite_that_one() -> None:
     (error,) = after(yes((2, 1)), yes((2, 1))).errors
     assert (error.detail, error.remedy) == ("[2] says this, not [1].", "Cite [2] for it.")
 
 
-def test_f5_whatever_is_no_sound_judgement_leaves_the_claim_unconfirmed() -> None:
+def test_whatever_is_no_sound_judgement_leaves_the_claim_unconfirmed() -> None:
     for said in [None, yes(), yes((1, 4)), yes((3, 0)), yes((1, 1), NOWHERE), yes((1, -1)), yes((9, 9), absent=True)]:
         verdict = after(said, text=FAR_OFF)
         assert [error.detail for error in verdict.errors] == [UNCONFIRMED]
@@ -104,7 +104,7 @@ def test_f5_whatever_is_no_sound_judgement_leaves_the_claim_unconfirmed() -> Non
         assert without_unconfirmed(verdict).errors == ()
 
 
-def test_f6_a_claim_the_rules_decided_is_not_up_for_judgement() -> None:
+def test_claim_the_rules_decided_is_not_up_for_judgement() -> None:
     verdict = check(Draft(text="The door stays shut for 9 hours [2].", sources=SOURCES))
     assert judged(verdict, {key_of(verdict.claims[0]): yes((2, 1))}, SOURCES) == verdict
     assert not only_unconfirmed(verdict)
@@ -116,7 +116,7 @@ JUDGEMENTS = st.none() | st.builds(Judgement, supported=st.booleans(), lines=st.
 
 
 @given(JUDGEMENTS)
-def test_f5_only_lines_of_the_cited_source_bear_a_claim_out(said: Judgement | None) -> None:
+def test_only_lines_of_the_cited_source_bear_a_claim_out(said: Judgement | None) -> None:
     real = {(1, line) for line in range(4)} | {(2, line) for line in range(2)}
     sound = said is not None and said.supported and set(said.lines) <= real and any(line[0] == 1 for line in said.lines)
     assert after(said, text=FAR_OFF).passed is sound

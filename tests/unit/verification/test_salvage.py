@@ -35,7 +35,7 @@ def kept(text: str, question: str = QUESTION) -> str | None:
     return left.text if left else None
 
 
-def test_f4_only_what_is_verified_is_kept() -> None:
+def test_only_what_is_verified_is_kept() -> None:
     for text, left in [
         (
             "Refunds take 14 days [1]. The form has 9 pages [1]. The finance team pays the refund [1].",
@@ -124,21 +124,21 @@ def test_f4_only_what_is_verified_is_kept() -> None:
         assert kept(text, question) == left
 
 
-def test_f4_a_list_falls_with_its_introduction() -> None:
+def test_list_falls_with_its_introduction() -> None:
     text = "Refunds take 14 days [1].\n\nWithin 77 hours you must not do these [1]:\n• send 2 copies [1]"
     assert kept(text) == "Refunds take 14 days [1]."
 
 
-def test_f4_what_is_left_must_address_the_question() -> None:
+def test_what_is_left_must_address_the_question() -> None:
     text = "The printer needs 30 watts [1]. The finance team pays the refund [1]."
     assert kept(text, "How does the printer work?") is None
 
 
-def test_f4_what_is_left_must_state_something() -> None:
+def test_what_is_left_must_state_something() -> None:
     assert kept("How may I help with refunds? The refund takes 30 days [1].") is None
 
 
-def test_f4_a_row_leaves_a_gap_that_is_told_and_the_table_with_its_last_row() -> None:
+def test_row_leaves_a_gap_that_is_told_and_the_table_with_its_last_row() -> None:
     draft = Draft(
         text=(
             "Refunds take 14 days [1].\n\n| Part | Number |\n|---|---|\n"
@@ -156,7 +156,7 @@ def test_f4_a_row_leaves_a_gap_that_is_told_and_the_table_with_its_last_row() ->
     assert left.claims == check(replace(draft, text=left.text, left_out=LEFT_OUT)).claims
 
 
-def test_f4_a_gap_cites_no_source_that_there_is_not() -> None:
+def test_gap_cites_no_source_that_there_is_not() -> None:
     text = "Refunds take 14 days [1].\n\n1. Fill in the form [9]\n2. The finance team pays the refund [1]"
     left = kept(text)
     assert left is not None
@@ -166,14 +166,14 @@ def test_f4_a_gap_cites_no_source_that_there_is_not() -> None:
 @pytest.mark.parametrize(
     "text", ["1. Copies: 2 [1]\n2. Pages: 9 [1]", "| Part | Number |\n|---|---|\n| copies | 2 [1] |\n| pages | 9 [1] |"]
 )
-def test_f4_without_words_for_the_gap_the_whole_procedure_or_table_goes(text: str) -> None:
+def test_without_words_for_the_gap_the_whole_procedure_or_table_goes(text: str) -> None:
     draft = Draft(text=f"Refunds take 14 days [1].\n\nYou need:\n\n{text}", question=QUESTION, sources=(SOURCE,))
     left = salvage(draft, check(draft))
     assert left is not None
     assert left.text == "Refunds take 14 days [1]."
 
 
-def test_f4_a_passed_verdict_is_kept_as_it_is() -> None:
+def test_passed_verdict_is_kept_as_it_is() -> None:
     draft = Draft(text="Refunds take 14 days [1].", question=QUESTION, sources=(SOURCE,))
     verdict = check(draft)
     assert salvage(draft, verdict) == verdict
@@ -197,7 +197,7 @@ PARTS = [
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(PARTS), max_size=9).map("".join))
-def test_f4_whatever_is_kept_passes_and_adds_no_word(text: str) -> None:
+def test_whatever_is_kept_passes_and_adds_no_word(text: str) -> None:
     draft = Draft(text=text, question=QUESTION, sources=(SOURCE,))
     verdict = check(draft)
     left = salvage(draft, verdict)

@@ -29,7 +29,7 @@ JSON = st.recursive(
 
 @settings(deadline=None)
 @given(JSON)
-def test_b3_any_json_is_a_reply_or_a_model_error(value: object) -> None:
+def test_any_json_is_a_reply_or_a_model_error(value: object) -> None:
     body = json.dumps(value).encode()
     stream = StreamedReply()
     for read in (lambda: read_reply(body), lambda: stream.feed(b"data: " + body + b"\n\n"), stream.close):
@@ -37,7 +37,7 @@ def test_b3_any_json_is_a_reply_or_a_model_error(value: object) -> None:
             read()
 
 
-def test_b1_arguments_may_come_as_an_object_and_ids_may_be_missing() -> None:
+def test_arguments_may_come_as_an_object_and_ids_may_be_missing() -> None:
     call = {"function": {"name": "a", "arguments": {"x": 1}}}
     body = {"choices": [{"message": {"content": [{"type": "text", "text": "hi"}], "tool_calls": [call]}}]}
     reply = read_reply(json.dumps(body).encode())
@@ -46,17 +46,17 @@ def test_b1_arguments_may_come_as_an_object_and_ids_may_be_missing() -> None:
     assert reply.usage is None
 
 
-def test_d1_estimates_are_rounded_up_and_marked() -> None:
+def test_estimates_are_rounded_up_and_marked() -> None:
     assert estimated(5, 8) == Usage(model_calls=1, prompt_tokens=2, completion_tokens=2, estimated=True)
 
 
-def test_c4_an_endless_event_is_a_model_error() -> None:
+def test_an_endless_event_is_a_model_error() -> None:
     stream = StreamedReply()
     with pytest.raises(ModelError, match="too long"):
         stream.feed(b"data: " + b"x" * (MAX_EVENT + 10))
 
 
-def test_b3_a_whole_reply_that_was_cut_off_is_a_token_limit() -> None:
+def test_whole_reply_that_was_cut_off_is_a_token_limit() -> None:
     stream = StreamedReply()
     stream.feed(b' {"choices": [{"finish_reason": "length", "message": {"content": "x"}}]}')
     with pytest.raises(ModelError, match="TokenLimitError"):

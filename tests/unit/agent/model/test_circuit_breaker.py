@@ -27,7 +27,7 @@ def opened(clock: Clock) -> CircuitBreaker:
     return breaker
 
 
-def test_h3_a_success_starts_the_count_anew() -> None:
+def test_success_starts_the_count_anew() -> None:
     breaker = CircuitBreaker("model", failures=2)
     for _ in range(5):
         breaker.failed()
@@ -35,7 +35,7 @@ def test_h3_a_success_starts_the_count_anew() -> None:
     assert not breaker.is_open
 
 
-def test_h3_one_probe_at_a_time_and_longer_pauses_after_each_failure() -> None:
+def test_one_probe_at_a_time_and_longer_pauses_after_each_failure() -> None:
     clock = Clock()
     with capture_logs() as lines:
         breaker = opened(clock)
@@ -56,7 +56,7 @@ def test_h3_one_probe_at_a_time_and_longer_pauses_after_each_failure() -> None:
     assert events == ["circuit_opened", *["circuit_probed", "circuit_opened"] * 4, "circuit_probed", "circuit_closed"]
 
 
-def test_h3_the_pause_the_far_end_asks_for_counts_up_to_the_longest() -> None:
+def test_the_pause_the_far_end_asks_for_counts_up_to_the_longest() -> None:
     clock = Clock()
     breaker = CircuitBreaker("model", failures=1, first_pause_s=5, most_pause_s=15, clock=clock)
     breaker.failed(retry_after_s=12)
@@ -67,7 +67,7 @@ def test_h3_the_pause_the_far_end_asks_for_counts_up_to_the_longest() -> None:
     assert breaker.wait_s() == 15
 
 
-def test_h3_a_probe_that_was_cancelled_leaves_room_for_another() -> None:
+def test_probe_that_was_cancelled_leaves_room_for_another() -> None:
     clock = Clock()
     breaker = opened(clock)
     clock.now += 5

@@ -16,7 +16,7 @@ def call(name: str, **arguments: object) -> ToolCall:
     return ToolCall(tool=name, input=arguments, call_id="1")
 
 
-def test_b1_a_plan_may_stand_beside_a_tool_call_too() -> None:
+def test_plan_may_stand_beside_a_tool_call_too() -> None:
     text = '{"action": "tool_call", "tool": "a", "input": {"plan": 1}, "plan": [{"description": "find"}]}'
     call_ = ToolCall(call_id="call_1", tool="a", input={"plan": 1})
     assert read_json(text) == ToolCalls(calls=(call_,), plan=(Step(description="find"),))
@@ -33,11 +33,11 @@ def test_b1_a_plan_may_stand_beside_a_tool_call_too() -> None:
         '[{"action": "respond"}]',
     ],
 )
-def test_b1_the_json_is_found_whatever_stands_round_it(text: str) -> None:
+def test_the_json_is_found_whatever_stands_round_it(text: str) -> None:
     assert read_json(text) == Respond()
 
 
-def test_b1_several_tool_calls_of_one_reply_run_together() -> None:
+def test_several_tool_calls_of_one_reply_run_together() -> None:
     text = '{"action": "tool_call", "tool": "a", "input": {"x": 1}}\n{"action": "tool_call", "tool": "b"}'
     assert read_json(text) == ToolCalls(
         calls=(ToolCall(call_id="call_1", tool="a", input={"x": 1}), ToolCall(call_id="call_2", tool="b"))
@@ -67,19 +67,19 @@ def test_b1_several_tool_calls_of_one_reply_run_together() -> None:
         ('{"action": "respond", "plan": [{"description": "a", "tool": 1}]}', "'plan' must be"),
     ],
 )
-def test_b1_what_cannot_be_read_says_why(text: str, reason: str) -> None:
+def test_what_cannot_be_read_says_why(text: str, reason: str) -> None:
     with pytest.raises(ControlError, match=reason):
         read_json(text)
 
 
 @settings(deadline=None)
 @given(st.text(alphabet='{}[]",: \\actionrespd<>/', max_size=200))
-def test_b1_any_text_is_an_action_or_a_reason(text: str) -> None:
+def test_any_text_is_an_action_or_a_reason(text: str) -> None:
     with suppress(ControlError):
         assert read_json(text)
 
 
-def test_b1_hostile_json_takes_little_time() -> None:
+def test_hostile_json_takes_little_time() -> None:
     began = time.process_time()
     with pytest.raises(ControlError):
         read_json('{"a": "' * 200_000)
@@ -87,19 +87,19 @@ def test_b1_hostile_json_takes_little_time() -> None:
 
 
 @pytest.mark.parametrize("plan", ['["look"]', '"look"', '[{"step": "look"}]', '{"steps": []}'])
-def test_b1_a_tool_call_beside_a_plan_that_cannot_be_read_is_made(plan: str) -> None:
+def test_tool_call_beside_a_plan_that_cannot_be_read_is_made(plan: str) -> None:
     made = ToolCalls(calls=(ToolCall(call_id="call_1", tool="a", input={}),), plan=())
     assert read_json(f'{{"action": "tool_call", "tool": "a", "input": {{}}, "plan": {plan}}}') == made
 
 
-def test_b1_real_tools_go_before_a_control_call_and_the_plan_is_kept() -> None:
+def test_real_tools_go_before_a_control_call_and_the_plan_is_kept() -> None:
     action = read_calls([call("respond", plan=[{"description": "look", "tool": None}]), call("search", q="x")])
     assert action == ToolCalls(
         calls=(ToolCall(call_id="1", tool="search", input={"q": "x"}),), plan=(Step(description="look"),)
     )
 
 
-def test_b1_of_several_control_calls_the_first_counts() -> None:
+def test_of_several_control_calls_the_first_counts() -> None:
     assert read_calls([call("complete", summary="Hi"), call("respond")]) == Complete(summary="Hi")
     assert read_calls([call("ask_user", question=" Which? ", key="k")]) == AskUser(question="Which?", key="k")
     with pytest.raises(ControlError, match="No function"):
@@ -107,16 +107,16 @@ def test_b1_of_several_control_calls_the_first_counts() -> None:
 
 
 @pytest.mark.parametrize("text", ["[1]", "{", '"a"', '{"a": "\\ud800"}', "[" * 5_000])
-def test_b1_arguments_must_be_an_object(text: str) -> None:
+def test_arguments_must_be_an_object(text: str) -> None:
     with pytest.raises(ControlError, match="not a JSON object"):
         read_arguments(text)
 
 
-def test_b1_no_arguments_are_an_empty_object() -> None:
+def test_no_arguments_are_an_empty_object() -> None:
     assert read_arguments("") == {} == read_arguments(" ")
 
 
-def test_b1_the_plan_is_offered_once_and_the_schema_is_the_same_in_every_step() -> None:
+def test_the_plan_is_offered_once_and_the_schema_is_the_same_in_every_step() -> None:
     offered = functions([ToolSpec(name="search", description="d")])
     assert ["plan" in f["function"]["parameters"].get("properties", {}) for f in offered] == [False] * 2 + [True] + [
         False

@@ -18,14 +18,14 @@ EVENTS = [b"one", b"two\nlines", b"{bad}", "\u2028".encode()]
 
 @settings(deadline=None)
 @given(st.lists(st.integers(min_value=0, max_value=len(STREAM)), max_size=20))
-def test_c3_where_the_bytes_are_cut_never_shows(cuts: list[int]) -> None:
+def test_where_the_bytes_are_cut_never_shows(cuts: list[int]) -> None:
     edges = [0, *sorted(cuts), len(STREAM)]
     stream = EventStream()
     events = [event for start, end in pairwise(edges) for event in stream.feed(STREAM[start:end])]
     assert events + stream.close() == EVENTS
 
 
-def test_c3_an_event_without_its_empty_line_comes_at_the_end() -> None:
+def test_an_event_without_its_empty_line_comes_at_the_end() -> None:
     stream = EventStream()
     assert stream.feed(b"data: last") == []
     assert stream.close() == [b"last"]
@@ -33,7 +33,7 @@ def test_c3_an_event_without_its_empty_line_comes_at_the_end() -> None:
 
 
 @pytest.mark.parametrize("line", [b"x" * 4096, b"data: " + b"x" * 4096 + b"\n"])
-def test_c4_an_endless_event_is_refused(line: bytes) -> None:
+def test_an_endless_event_is_refused(line: bytes) -> None:
     stream = EventStream()
     for _ in range(MAX_EVENT // 4096 - 1):
         assert stream.feed(line) == []

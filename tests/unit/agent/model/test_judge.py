@@ -24,11 +24,11 @@ READ = Judgement(supported=True, lines=((2, 14), (3, 0)))
         json.dumps({"verdicts": [{**ONE, "claim": 9}]}) + json.dumps({"verdicts": [ONE]}),
     ],
 )
-def test_f6_verdicts_are_found_in_what_servers_send(text: str) -> None:
+def test_verdicts_are_found_in_what_servers_send(text: str) -> None:
     assert read_opinion(text) == Opinion(judgements={1: READ})
 
 
-def test_f6_each_field_is_read() -> None:
+def test_each_field_is_read() -> None:
     said = [
         {"claim": 1, "lines": [], "absent": True, "supported": True},
         {"claim": 2, "lines": ["1.3"], "supported": False, "instead": "The manager does."},
@@ -42,7 +42,7 @@ def test_f6_each_field_is_read() -> None:
     )
 
 
-def test_f6_a_line_written_as_a_number_is_the_line_it_names() -> None:
+def test_line_written_as_a_number_is_the_line_it_names() -> None:
     said = read_opinion('{"verdicts": [{"claim": 1, "lines": [2.1, 2.10, "2.1-2.9", 7, null], "supported": true}]}')
     assert said.judgements[1].lines == ((2, 1), (2, 10), NOWHERE, NOWHERE, NOWHERE)
 
@@ -67,12 +67,12 @@ def test_f6_a_line_written_as_a_number_is_the_line_it_names() -> None:
     ],
     ids=range(14),
 )
-def test_f5_nonsense_is_no_judgement(text: str) -> None:
+def test_nonsense_is_no_judgement(text: str) -> None:
     assert not read_opinion(text).judgements
 
 
 @pytest.mark.parametrize("reply", ["yes", "", True, None, ["answered"], {}])
-def test_f5_fields_of_the_wrong_form_say_nothing(reply: object) -> None:
+def test_fields_of_the_wrong_form_say_nothing(reply: object) -> None:
     said = {
         "verdicts": [{"claim": 2, "supported": False, "lines": 3, "instead": ["x"], "absent": 1}],
         "reply": reply,
@@ -81,5 +81,5 @@ def test_f5_fields_of_the_wrong_form_say_nothing(reply: object) -> None:
 
 
 @given(st.text())
-def test_f5_any_text_is_read_without_an_exception(text: str) -> None:
+def test_any_text_is_read_without_an_exception(text: str) -> None:
     assert read_opinion(text).reply is None

@@ -85,7 +85,7 @@ async def opened() -> AsyncIterator[list[OpenAIModel]]:
         ),
     ],
 )
-async def test_b1_each_action_comes_from_a_function_call(
+async def test_each_action_comes_from_a_function_call(
     scripted: Scripted, action: object, opened: list[OpenAIModel]
 ) -> None:
     async with ScriptedOpenAI(decisions=[scripted]) as server:
@@ -115,7 +115,7 @@ async def test_b1_each_action_comes_from_a_function_call(
         calls(("finish_step", {"step": "one", "result": "r"})),
     ],
 )
-async def test_b1_a_malformed_call_is_said_with_its_reason(scripted: Scripted, opened: list[OpenAIModel]) -> None:
+async def test_malformed_call_is_said_with_its_reason(scripted: Scripted, opened: list[OpenAIModel]) -> None:
     async with ScriptedOpenAI(decisions=[scripted]) as server:
         opened.append(model_of(server))
         with pytest.raises(ModelError) as failure:
@@ -126,7 +126,7 @@ async def test_b1_a_malformed_call_is_said_with_its_reason(scripted: Scripted, o
 
 
 @pytest.mark.parametrize("mode", ["no_tools", "silent"])
-async def test_b1_a_server_without_tools_is_asked_for_json_and_that_is_remembered(
+async def test_server_without_tools_is_asked_for_json_and_that_is_remembered(
     mode: str, opened: list[OpenAIModel]
 ) -> None:
     answer = says('Sure:\n```json\n{"action": "tool_call", "tool": "search", "input": {"q": "x"}}\n```')
@@ -148,7 +148,7 @@ async def test_b1_a_server_without_tools_is_asked_for_json_and_that_is_remembere
     assert '"name": "search"' in server.requests[1]["messages"][1]["content"]
 
 
-async def test_b1_a_server_that_ignores_tools_may_write_the_json_by_itself(opened: list[OpenAIModel]) -> None:
+async def test_server_that_ignores_tools_may_write_the_json_by_itself(opened: list[OpenAIModel]) -> None:
     async with ScriptedOpenAI(decisions=[says('{"action": "respond"}')] * 2) as server:
         opened.append(model_of(server))
         assert (await opened[0].decide(DECIDE)).action == Respond()
@@ -156,7 +156,7 @@ async def test_b1_a_server_that_ignores_tools_may_write_the_json_by_itself(opene
     assert ["tools" in request for request in server.requests] == [True, False]
 
 
-async def test_b1_prose_from_a_server_that_does_call_tools_is_malformed(opened: list[OpenAIModel]) -> None:
+async def test_prose_from_a_server_that_does_call_tools_is_malformed(opened: list[OpenAIModel]) -> None:
     async with ScriptedOpenAI(decisions=[RESPOND, says("Well …"), RESPOND]) as server:
         opened.append(model_of(server))
         await opened[0].decide(DECIDE)
@@ -167,7 +167,7 @@ async def test_b1_prose_from_a_server_that_does_call_tools_is_malformed(opened: 
     assert "No function was called." in server.requests[2]["messages"][1]["content"]
 
 
-async def test_b1_json_without_response_format_where_the_server_refuses_it(opened: list[OpenAIModel]) -> None:
+async def test_json_without_response_format_where_the_server_refuses_it(opened: list[OpenAIModel]) -> None:
     def reply(request: Any) -> Scripted:
         refused = "tools" in request or "response_format" in request
         return fails(400, "unknown field") if refused else says('{"action": "complete", "summary": "Hi."}')
@@ -180,7 +180,7 @@ async def test_b1_json_without_response_format_where_the_server_refuses_it(opene
     assert len(server.requests) == first + 1, "what it refuses is known"
 
 
-async def test_b1_malformed_json_is_said_with_its_reason(opened: list[OpenAIModel]) -> None:
+async def test_malformed_json_is_said_with_its_reason(opened: list[OpenAIModel]) -> None:
     async with ScriptedOpenAI(decisions=[says('{"action": "search"}')], mode="no_tools") as server:
         opened.append(model_of(server))
         with pytest.raises(ModelError, match="must be one of respond, ask_user") as failure:
@@ -188,7 +188,7 @@ async def test_b1_malformed_json_is_said_with_its_reason(opened: list[OpenAIMode
     assert failure.value.kind == "MalformedControlError"
 
 
-async def test_b2_phase_two_streams_text_without_tools_or_response_format(opened: list[OpenAIModel]) -> None:
+async def test_phase_two_streams_text_without_tools_or_response_format(opened: list[OpenAIModel]) -> None:
     draft = Scripted(reasoning=("hm",), pieces=("<answer>12", "0 [1]\u2028漢", "</answer>"), usage=(7, 3))
     async with ScriptedOpenAI(drafts=[draft]) as server:
         opened.append(model_of(server))
@@ -204,7 +204,7 @@ async def test_b2_phase_two_streams_text_without_tools_or_response_format(opened
     }  # fmt: skip
 
 
-async def test_b2_options_a_server_refuses_are_left_out_and_the_usage_is_estimated(opened: list[OpenAIModel]) -> None:
+async def test_options_a_server_refuses_are_left_out_and_the_usage_is_estimated(opened: list[OpenAIModel]) -> None:
     def reply(request: Any) -> Scripted:
         if "stream_options" in request:
             return fails(422, "Extra inputs are not permitted")
@@ -222,7 +222,7 @@ async def test_b2_options_a_server_refuses_are_left_out_and_the_usage_is_estimat
     assert stream.usage.prompt_tokens > 100
 
 
-async def test_b2_a_server_that_does_not_stream_is_read_all_the_same(opened: list[OpenAIModel]) -> None:
+async def test_server_that_does_not_stream_is_read_all_the_same(opened: list[OpenAIModel]) -> None:
     whole = b'{"choices": [{"message": {"content": "<answer>Hi</answer>"}}], "usage": null}'
     async with ScriptedOpenAI(drafts=[Scripted(raw=whole)]) as server:
         opened.append(model_of(server))
@@ -259,7 +259,7 @@ async def test_b2_a_server_that_does_not_stream_is_read_all_the_same(opened: lis
         (says(""), "LLMError"),
     ],
 )
-async def test_b3_whatever_the_far_end_does_is_a_model_error_with_hints(
+async def test_whatever_the_far_end_does_is_a_model_error_with_hints(
     scripted: Scripted, kind: str, opened: list[OpenAIModel]
 ) -> None:
     async with ScriptedOpenAI(generations=[scripted] * 3, drafts=[scripted] * 3) as server:
@@ -276,7 +276,7 @@ async def test_b3_whatever_the_far_end_does_is_a_model_error_with_hints(
 
 
 @pytest.mark.parametrize("scripted", [says("half", done=False), says("half", broken=True)])
-async def test_b3_a_stream_that_breaks_off_is_an_error_but_its_cost_is_counted(
+async def test_stream_that_breaks_off_is_an_error_but_its_cost_is_counted(
     scripted: Scripted, opened: list[OpenAIModel]
 ) -> None:
     async with ScriptedOpenAI(drafts=[scripted]) as server:
@@ -288,7 +288,7 @@ async def test_b3_a_stream_that_breaks_off_is_an_error_but_its_cost_is_counted(
     assert stream.usage.completion_tokens == 1
 
 
-async def test_b8_the_idle_limit_holds_only_within_a_stream(opened: list[OpenAIModel]) -> None:
+async def test_the_idle_limit_holds_only_within_a_stream(opened: list[OpenAIModel]) -> None:
     slow = says("<answer>Late.</answer>", wait_s=0.4)
     async with ScriptedOpenAI(decisions=[calls(("respond", {}), wait_s=0.4)], drafts=[slow]) as server:
         opened.append(model_of(server, Timeouts(idle=0.1, retries=0)))
@@ -296,7 +296,7 @@ async def test_b8_the_idle_limit_holds_only_within_a_stream(opened: list[OpenAIM
         assert await collected(opened[0].write(WRITE)) == [("content", "<answer>Late.</answer>")]
 
 
-async def test_b3_a_stream_that_stops_moving_times_out(opened: list[OpenAIModel]) -> None:
+async def test_stream_that_stops_moving_times_out(opened: list[OpenAIModel]) -> None:
     never = asyncio.Event()
     async with ScriptedOpenAI(drafts=[says("half", before_end=never)]) as server:
         opened.append(model_of(server, Timeouts(idle=0.3, retries=0)))
@@ -305,7 +305,7 @@ async def test_b3_a_stream_that_stops_moving_times_out(opened: list[OpenAIModel]
         never.set()
 
 
-async def test_b3_a_closed_port_is_a_model_error(opened: list[OpenAIModel]) -> None:
+async def test_closed_port_is_a_model_error(opened: list[OpenAIModel]) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         opened.append(model_of(f"http://127.0.0.1:{probe.getsockname()[1]}/v1"))
@@ -313,14 +313,14 @@ async def test_b3_a_closed_port_is_a_model_error(opened: list[OpenAIModel]) -> N
             await opened[0].decide(DECIDE)
 
 
-async def test_b1_a_truncated_call_is_a_token_limit(opened: list[OpenAIModel]) -> None:
+async def test_truncated_call_is_a_token_limit(opened: list[OpenAIModel]) -> None:
     async with ScriptedOpenAI(decisions=[calls(("search", '{"q": "tr'), finish="length")]) as server:
         opened.append(model_of(server))
         with pytest.raises(ModelError, match="TokenLimitError"):
             await opened[0].decide(DECIDE)
 
 
-async def test_b1_an_error_that_is_not_about_tools_is_not_taken_for_it(opened: list[OpenAIModel]) -> None:
+async def test_an_error_that_is_not_about_tools_is_not_taken_for_it(opened: list[OpenAIModel]) -> None:
     async with ScriptedOpenAI(decisions=[fails(401, "wrong key")]) as server:
         opened.append(model_of(server))
         with pytest.raises(ModelError, match="AuthenticationError"):
@@ -328,7 +328,7 @@ async def test_b1_an_error_that_is_not_about_tools_is_not_taken_for_it(opened: l
     assert len(server.requests) == 1
 
 
-async def test_d1_max_tokens_goes_by_its_new_name_where_the_old_one_is_refused(opened: list[OpenAIModel]) -> None:
+async def test_max_tokens_goes_by_its_new_name_where_the_old_one_is_refused(opened: list[OpenAIModel]) -> None:
     def reply(request: Any) -> Scripted:
         refusal = "'max_tokens' is not supported, use 'max_completion_tokens'"
         return fails(400, refusal) if "max_tokens" in request else says("text", usage=None)
@@ -342,15 +342,13 @@ async def test_d1_max_tokens_goes_by_its_new_name_where_the_old_one_is_refused(o
     assert server.requests[1]["messages"][0]["content"] == "a lone ? surrogate"
 
 
-async def test_b2_half_a_surrogate_pair_from_a_server_does_not_end_the_stream(opened: list[OpenAIModel]) -> None:
+async def test_half_a_surrogate_pair_from_a_server_does_not_end_the_stream(opened: list[OpenAIModel]) -> None:
     async with ScriptedOpenAI(drafts=[says("\ud83d", "ok")]) as server:
         opened.append(model_of(server))
         assert await collected(opened[0].write(WRITE)) == [("content", "?ok")]
 
 
-async def test_h2_loopback_never_goes_through_a_proxy(
-    opened: list[OpenAIModel], monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_loopback_never_goes_through_a_proxy(opened: list[OpenAIModel], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
     async with ScriptedOpenAI(decisions=[RESPOND]) as server:
@@ -361,7 +359,7 @@ async def test_h2_loopback_never_goes_through_a_proxy(
 
 
 @pytest.mark.parametrize("name", ["HTTP_PROXY", "ALL_PROXY"])
-async def test_h2_a_server_elsewhere_is_reached_through_the_hosts_proxy(
+async def test_server_elsewhere_is_reached_through_the_hosts_proxy(
     name: str, opened: list[OpenAIModel], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with ScriptedOpenAI(decisions=[RESPOND], drafts=[says("Hi.")]) as proxy:
@@ -373,7 +371,7 @@ async def test_h2_a_server_elsewhere_is_reached_through_the_hosts_proxy(
     assert {headers["Proxy-Authorization"] for headers in proxy.headers} == {"Basic dXNAZXI6cGFzcw=="}
 
 
-async def test_d4_a_schema_with_a_number_beyond_64_bits_is_sent(opened: list[OpenAIModel]) -> None:
+async def test_schema_with_a_number_beyond_64_bits_is_sent(opened: list[OpenAIModel]) -> None:
     large = replace(SEARCH, parameters={"type": "object", "properties": {"n": {"type": "integer", "maximum": 2**70}}})
     async with ScriptedOpenAI(decisions=[RESPOND]) as server:
         opened.append(model_of(server))
@@ -381,7 +379,7 @@ async def test_d4_a_schema_with_a_number_beyond_64_bits_is_sent(opened: list[Ope
     assert server.requests[0]["tools"][-1]["function"]["parameters"] == large.parameters
 
 
-async def test_a6_a_stream_that_is_stopped_lets_go_of_its_connection_and_is_counted(opened: list[OpenAIModel]) -> None:
+async def test_stream_that_is_stopped_lets_go_of_its_connection_and_is_counted(opened: list[OpenAIModel]) -> None:
     never = asyncio.Event()
     async with ScriptedOpenAI(drafts=[says("half", before_end=never), says("whole")]) as server:
         opened.append(model_of(server, Timeouts()))
@@ -406,7 +404,7 @@ async def test_a6_a_stream_that_is_stopped_lets_go_of_its_connection_and_is_coun
         assert await collected(opened[0].write(WRITE)) == [("content", "whole")]
 
 
-async def test_b4_fifty_streams_at_once_do_not_mix(opened: list[OpenAIModel]) -> None:
+async def test_fifty_streams_at_once_do_not_mix(opened: list[OpenAIModel]) -> None:
     def reply(request: Any) -> Scripted:
         return says(*re.findall(r"q\d{4}", request["messages"][1]["content"]) * 20)
 
@@ -427,7 +425,7 @@ BRIEF = Timeouts(retries=2, pause=0.01)
 
 
 @pytest.mark.parametrize("trouble", [fails(500), fails(429), fails(429, retry_after="0"), fails(409), CUT])
-async def test_h3_what_may_pass_is_tried_again_within_the_call(trouble: Scripted, opened: list[OpenAIModel]) -> None:
+async def test_what_may_pass_is_tried_again_within_the_call(trouble: Scripted, opened: list[OpenAIModel]) -> None:
     async with ScriptedOpenAI(decisions=[trouble, trouble, RESPOND]) as server:
         opened.append(model_of(server, BRIEF))
         with capture_logs() as lines:
@@ -445,7 +443,7 @@ async def test_h3_what_may_pass_is_tried_again_within_the_call(trouble: Scripted
         fails(500, x_should_retry="false"),
     ],
 )
-async def test_h3_what_will_not_pass_soon_is_asked_once(final: Scripted, opened: list[OpenAIModel]) -> None:
+async def test_what_will_not_pass_soon_is_asked_once(final: Scripted, opened: list[OpenAIModel]) -> None:
     async with ScriptedOpenAI(decisions=[final, RESPOND]) as server:
         opened.append(model_of(server, BRIEF))
         with pytest.raises(ModelError) as failed:
@@ -455,7 +453,7 @@ async def test_h3_what_will_not_pass_soon_is_asked_once(final: Scripted, opened:
     assert (failed.value.retry_after_s or 0) == pytest.approx(3600 if asked else 0, abs=1800)
 
 
-async def test_h3_a_server_that_keeps_failing_is_left_alone_then_probed_once(opened: list[OpenAIModel]) -> None:
+async def test_server_that_keeps_failing_is_left_alone_then_probed_once(opened: list[OpenAIModel]) -> None:
     time_now = [0.0]
     breaker = CircuitBreaker("model", failures=3, clock=lambda: time_now[0])
     async with ScriptedOpenAI(decisions=[*[fails(500)] * 3, RESPOND, RESPOND]) as server:
@@ -473,7 +471,7 @@ async def test_h3_a_server_that_keeps_failing_is_left_alone_then_probed_once(ope
     assert not breaker.is_open
 
 
-async def test_h3_a_server_that_says_no_is_there(opened: list[OpenAIModel]) -> None:
+async def test_server_that_says_no_is_there(opened: list[OpenAIModel]) -> None:
     breaker = CircuitBreaker("model", failures=1)
     async with ScriptedOpenAI(decisions=[fails(401)] * 2) as server:
         opened.append(OpenAIModel(base_url=server.url, api_key="", model="m", timeouts=ONCE, breaker=breaker))
@@ -521,7 +519,7 @@ def only_auto(request: Mapping[str, Any]) -> str:
     return 'tool_choice "required" is not supported' if request.get("tool_choice") == "required" else ""
 
 
-async def test_b8_two_models_that_refuse_each_others_options_are_told_apart(opened: list[OpenAIModel]) -> None:
+async def test_two_models_that_refuse_each_others_options_are_told_apart(opened: list[OpenAIModel]) -> None:
     picky = Picky(m=effort_by_name, w=no_effort)
     async with ScriptedOpenAI(decisions=picky, drafts=picky) as server:
         opened.append(model_of(server))
@@ -538,7 +536,7 @@ async def test_b8_two_models_that_refuse_each_others_options_are_told_apart(open
     assert refused == 3
 
 
-async def test_b8_what_a_model_refuses_is_known_to_every_client_that_asks_it(opened: list[OpenAIModel]) -> None:
+async def test_what_a_model_refuses_is_known_to_every_client_that_asks_it(opened: list[OpenAIModel]) -> None:
     picky, known = Picky(m=no_effort), dict[str, Learned]()
     async with ScriptedOpenAI(decisions=picky, generations=lambda _: says("text")) as server:
         for _ in range(2):
@@ -547,7 +545,7 @@ async def test_b8_what_a_model_refuses_is_known_to_every_client_that_asks_it(ope
     assert len(server.requests) == 3
 
 
-async def test_b8_a_model_that_takes_tools_only_without_reasoning_gets_them_so(opened: list[OpenAIModel]) -> None:
+async def test_model_that_takes_tools_only_without_reasoning_gets_them_so(opened: list[OpenAIModel]) -> None:
     picky = Picky(m=tools_only_without_effort)
     async with ScriptedOpenAI(decisions=picky, generations=lambda _: says("text")) as server:
         opened.append(OpenAIModel(base_url=server.url, api_key="", model="m", effort="high", timeouts=ONCE))
@@ -557,7 +555,7 @@ async def test_b8_a_model_that_takes_tools_only_without_reasoning_gets_them_so(o
     assert "tools" in server.requests[1]
 
 
-async def test_b1_tool_choice_auto_is_tried_before_tools_are_given_up(opened: list[OpenAIModel]) -> None:
+async def test_tool_choice_auto_is_tried_before_tools_are_given_up(opened: list[OpenAIModel]) -> None:
     async with ScriptedOpenAI(decisions=Picky(m=only_auto)) as server:
         opened.append(model_of(server))
         for _ in range(2):
@@ -566,7 +564,7 @@ async def test_b1_tool_choice_auto_is_tried_before_tools_are_given_up(opened: li
 
 
 @pytest.mark.parametrize(("read", "told"), [(2_048, True), (14_000, False)])
-async def test_h4_a_server_that_drops_the_end_of_a_prompt_is_told_once(
+async def test_server_that_drops_the_end_of_a_prompt_is_told_once(
     read: int, *, told: bool, opened: list[OpenAIModel]
 ) -> None:
     long = replace(WRITE, sources=(replace(SOURCE, text="Each key may send 120 requests. " * 2_000),))
@@ -579,7 +577,7 @@ async def test_h4_a_server_that_drops_the_end_of_a_prompt_is_told_once(
     assert [(line["model"], line["read"]) for line in cut] == ([("w", read)] if told else [])
 
 
-async def test_g2_cached_and_reasoning_tokens_are_counted(opened: list[OpenAIModel]) -> None:
+async def test_cached_and_reasoning_tokens_are_counted(opened: list[OpenAIModel]) -> None:
     usage = {
         "prompt_tokens": 900, "completion_tokens": 80,
         "prompt_tokens_details": {"cached_tokens": 640}, "completion_tokens_details": {"reasoning_tokens": 64},

@@ -66,7 +66,7 @@ DECIDE = DecideContext(
 )  # fmt: skip
 
 
-def test_b2_what_was_pasted_into_a_thread_does_not_fill_the_prompt() -> None:
+def test_what_was_pasted_into_a_thread_does_not_fill_the_prompt() -> None:
     log = tuple(replace(HISTORY[0], text=f"log {n} " + "line\n" * 8_000) for n in range(200))
     decide = control_messages(replace(DECIDE, history=log), as_json=False)[1]["content"]
     write = write_messages(replace(WRITE, history=log))[1]["content"]
@@ -76,7 +76,7 @@ def test_b2_what_was_pasted_into_a_thread_does_not_fill_the_prompt() -> None:
     assert all(f"log {n} " in write for n in range(195, 200))
 
 
-def test_b2_the_write_prompt_is_lean_and_holds_the_sources_in_full() -> None:
+def test_the_write_prompt_is_lean_and_holds_the_sources_in_full() -> None:
     system, user = (message["content"] for message in write_messages(WRITE))
     assert "line 2" not in user
     assert all(f"line {n}" in user for n in range(3, 8))
@@ -94,7 +94,7 @@ def test_b2_the_write_prompt_is_lean_and_holds_the_sources_in_full() -> None:
     assert "language of the last message" in system
 
 
-def test_b2_what_a_search_brought_is_not_shown_twice() -> None:
+def test_what_a_search_brought_is_not_shown_twice() -> None:
     found = ToolResult(
         call_id="1", tool="search", ok=True, sources=(replace(SOURCES[0], title="Limits"), SOURCES[1]),
         content="Limits (limits.md)\nFound as well, but too long to bring: Fees (fees.md).", input={"query": "limit ü"},
@@ -105,7 +105,7 @@ def test_b2_what_a_search_brought_is_not_shown_twice() -> None:
     assert "3 more passages were found than there is room for." in user
 
 
-def test_b2_feedback_comes_after_the_draft_it_is_about() -> None:
+def test_feedback_comes_after_the_draft_it_is_about() -> None:
     messages = write_messages(replace(WRITE, feedback="Wrong number: 12.", previous_draft="It is 12.", kept="Shown."))
     assert [message["role"] for message in messages] == ["system", "user", "assistant", "user"]
     assert messages[2]["content"] == "<answer>\nIt is 12.\n</answer>"
@@ -113,19 +113,19 @@ def test_b2_feedback_comes_after_the_draft_it_is_about() -> None:
     assert "Shown." in messages[1]["content"]
 
 
-def test_b2_a_model_that_reasons_by_itself_is_not_told_to_think() -> None:
+def test_model_that_reasons_by_itself_is_not_told_to_think() -> None:
     told, silent = (write_messages(WRITE, reasons=reasons)[1]["content"] for reasons in (False, True))
     assert "<thinking>" in told
     assert "<thinking>" not in silent
     assert "<answer>" in silent
 
 
-def test_b2_without_sources_general_knowledge_is_asked_for() -> None:
+def test_without_sources_general_knowledge_is_asked_for() -> None:
     user = write_messages(replace(WRITE, sources=()))[1]["content"]
     assert "There are no sources" in user
 
 
-def test_b2_numbers_of_earlier_answers_are_taken_out_of_the_conversation() -> None:
+def test_numbers_of_earlier_answers_are_taken_out_of_the_conversation() -> None:
     said = Message(role="assistant", text="It is 120 [3], as `limits[3]` says [1, 2]. Ask [Ann](http://x.y/[4]).")
     asked = Message(role="user", text="What does [3] say?", user="U9")
     for messages in (
@@ -136,7 +136,7 @@ def test_b2_numbers_of_earlier_answers_are_taken_out_of_the_conversation() -> No
         assert "U9: What does [3] say?" in messages[1]["content"]
 
 
-def test_b1_a_decision_sees_plan_complaint_and_what_is_left() -> None:
+def test_decision_sees_plan_complaint_and_what_is_left() -> None:
     system, user = (message["content"] for message in control_messages(DECIDE, as_json=False))
     assert "1. [done] look\n2. [open] tell" in user
     assert "could not be read: Bad." in user
@@ -147,7 +147,7 @@ def test_b1_a_decision_sees_plan_complaint_and_what_is_left() -> None:
     assert "Little is left" not in as_json[1]["content"]
 
 
-def test_b2_what_stays_the_same_in_a_turn_stands_first() -> None:
+def test_what_stays_the_same_in_a_turn_stands_first() -> None:
     """Deciding again, writing and mending begin with what was sent before: a provider's cache works on prefixes."""
     more = Source(id=3, title="Later", text="found by a second search")
     decide = _whole(control_messages(DECIDE, as_json=False))
@@ -161,7 +161,7 @@ def test_b2_what_stays_the_same_in_a_turn_stands_first() -> None:
     assert _common(write, _whole(write_messages(replace(WRITE, question=tomorrow)))) >= write.index("[DATA")
 
 
-def test_b2_the_worked_example_passes_the_check_it_explains() -> None:
+def test_the_worked_example_passes_the_check_it_explains() -> None:
     text = prompt_text("example")
     answer = text[text.index("<answer>") + len("<answer>") : text.index("</answer>")].strip()
     asked = "I drove 250 km to a customer. What do I get and how? And parking?"
@@ -170,7 +170,7 @@ def test_b2_the_worked_example_passes_the_check_it_explains() -> None:
     assert all(source.text.split(".")[0] in " ".join(text.split()) for source in EXAMPLE)
 
 
-def test_i2_a_source_cannot_close_its_fence() -> None:
+def test_source_cannot_close_its_fence() -> None:
     user = write_messages(WRITE)[1]["content"]
     word = re.findall(r"\[END (\w+)\]$", user, re.MULTILINE)[-1]
     openings = re.findall(rf"^\[DATA {word}: .*\]$", user, re.MULTILINE)
@@ -183,13 +183,13 @@ def test_i2_a_source_cannot_close_its_fence() -> None:
 
 @settings(deadline=None)
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=5))
-def test_i2_no_text_holds_the_word_of_its_own_fence(texts: list[str]) -> None:
+def test_no_text_holds_the_word_of_its_own_fence(texts: list[str]) -> None:
     block = fenced([("x", text) for text in texts], "seed")
     word = block[6:18]
     assert block.count(word) == 2 * len(texts)
 
 
-def test_f1_the_prompts_are_private_and_have_a_version() -> None:
+def test_the_prompts_are_private_and_have_a_version() -> None:
     assert all(len(text) > 100 for text in private_texts())
     assert any(NOT_FOUND in text for text in private_texts())
     assert re.fullmatch("[0-9a-f]{12}", prompts_version())

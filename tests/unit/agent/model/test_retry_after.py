@@ -31,17 +31,17 @@ NOW = datetime(2026, 11, 22, 10, 0, 0, tzinfo=UTC).timestamp()
         ({}, None),
     ],
 )
-def test_h3_seconds_and_dates_are_read(headers: dict[str, str], seconds: float | None) -> None:
+def test_seconds_and_dates_are_read(headers: dict[str, str], seconds: float | None) -> None:
     assert retry_after_s(headers, now=NOW) == seconds
 
 
 @given(st.integers(0, 80_000))
-def test_h3_a_date_is_as_good_as_its_seconds(wait: int) -> None:
+def test_date_is_as_good_as_its_seconds(wait: int) -> None:
     date = format_datetime(datetime.fromtimestamp(NOW + wait, UTC), usegmt=True)
     assert retry_after_s({"Retry-After": date}, now=NOW) == wait
 
 
 @given(st.text())
-def test_h3_no_header_breaks_or_blocks_anybody(value: str) -> None:
+def test_no_header_breaks_or_blocks_anybody(value: str) -> None:
     wait = retry_after_s({"Retry-After": value}, now=NOW)
     assert wait is None or 0 <= wait <= LONGEST_S

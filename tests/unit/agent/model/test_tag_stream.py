@@ -37,19 +37,19 @@ TEXTS = st.lists(st.one_of(FRAGMENTS, st.text(max_size=6)), max_size=14).map("".
 
 @settings(deadline=None)
 @given(TEXTS, st.lists(st.integers(min_value=0, max_value=2000), max_size=12))
-def test_c3_where_the_stream_is_cut_never_shows(text: str, cuts: list[int]) -> None:
+def test_where_the_stream_is_cut_never_shows(text: str, cuts: list[int]) -> None:
     assert typed(text, cuts) == typed(text)
 
 
 @settings(deadline=None)
 @given(TEXTS)
-def test_c3_one_character_at_a_time_gives_the_same(text: str) -> None:
+def test_one_character_at_a_time_gives_the_same(text: str) -> None:
     assert typed(text, list(range(len(text)))) == typed(text)
 
 
 @settings(deadline=None)
 @given(TEXTS)
-def test_c3_nothing_but_tags_is_lost(text: str) -> None:
+def test_nothing_but_tags_is_lost(text: str) -> None:
     kept = "".join(part for _, part, _ in typed(text))
     remaining = iter(text)
     assert all(character in remaining for character in kept)
@@ -74,7 +74,7 @@ def test_c3_nothing_but_tags_is_lost(text: str) -> None:
         ("<answer" + " " * MAX_TAG + ">", [("untagged", "<answer" + " " * MAX_TAG + ">")]),
     ],
 )  # fmt: skip
-def test_c1_each_character_gets_its_kind(text: str, expected: list[tuple[str, str]]) -> None:
+def test_each_character_gets_its_kind(text: str, expected: list[tuple[str, str]]) -> None:
     stream = TagStream()
     assert [(piece.kind, piece.text) for piece in [*stream.feed(text), *stream.close()]] == expected
 
@@ -96,7 +96,7 @@ def test_c1_each_character_gets_its_kind(text: str, expected: list[tuple[str, st
         ("", "", True),
     ],
 )
-def test_c2_the_draft_is_the_answer_or_what_stands_untagged(text: str, draft: str, fallback: bool) -> None:  # noqa: FBT001 (pytest fills it)
+def test_the_draft_is_the_answer_or_what_stands_untagged(text: str, draft: str, fallback: bool) -> None:  # noqa: FBT001 (pytest fills it)
     reader = DraftReader()
     reader.feed(text)
     reader.close()
@@ -104,7 +104,7 @@ def test_c2_the_draft_is_the_answer_or_what_stands_untagged(text: str, draft: st
     assert draft_of(text) == draft
 
 
-def test_c1_a_servers_reasoning_is_thinking_whatever_it_holds() -> None:
+def test_servers_reasoning_is_thinking_whatever_it_holds() -> None:
     reader = DraftReader()
     assert reader.feed("<answer>no", reasoning=True) == (("thinking", "<answer>no"),)
     assert reader.feed("<answer>yes") == (("answer", "yes"),)
@@ -112,14 +112,14 @@ def test_c1_a_servers_reasoning_is_thinking_whatever_it_holds() -> None:
 
 
 @pytest.mark.parametrize("text", ["plain", "a < b", "<b>", "x <answer and then", "<thinker", "1 <2"])
-def test_c3_what_cannot_be_a_tag_does_not_wait(text: str) -> None:
+def test_what_cannot_be_a_tag_does_not_wait(text: str) -> None:
     assert "".join(piece.text for piece in TagStream().feed(text)) == text
 
 
 @pytest.mark.parametrize(
     "text", ["<", "</", "< ", "<thin", "</ANS", "<answer", "<answer a", "<answer a='x y", "<answer a=b "]
 )
-def test_c3_what_could_be_a_tag_waits(text: str) -> None:
+def test_what_could_be_a_tag_waits(text: str) -> None:
     stream = TagStream()
     assert stream.feed(text) == []
     assert "".join(piece.text for piece in stream.close()) == text
@@ -130,7 +130,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-def test_c4_a_hostile_megabyte_is_linear_and_little_is_held() -> None:
+def test_hostile_megabyte_is_linear_and_little_is_held() -> None:
     """Whole megabytes, and a tenth of one in pieces of seven characters. Quadratic work would take hours."""
     began = time.process_time()
     for piece in HOSTILE:
@@ -148,7 +148,7 @@ def tag_of(length: int) -> str:
     return f'<answer a="{"x" * (length - 13)}">'
 
 
-def test_c4_the_longest_tag_is_a_tag_wherever_it_is_cut_and_a_longer_one_is_text() -> None:
+def test_the_longest_tag_is_a_tag_wherever_it_is_cut_and_a_longer_one_is_text() -> None:
     longest = tag_of(MAX_TAG)
     assert len(longest) == MAX_TAG
     for cut in (1, 2, MAX_TAG - 2, MAX_TAG - 1):
@@ -156,7 +156,7 @@ def test_c4_the_longest_tag_is_a_tag_wherever_it_is_cut_and_a_longer_one_is_text
     assert typed(f"{tag_of(MAX_TAG + 1)}no")[0][0] == "untagged"
 
 
-def test_c3_what_is_too_long_to_become_a_tag_is_not_held_back() -> None:
+def test_what_is_too_long_to_become_a_tag_is_not_held_back() -> None:
     unfinished = tag_of(MAX_TAG + 9)[:MAX_TAG]
     stream = TagStream()
     assert [piece.text for piece in stream.feed(unfinished)] == [unfinished]
@@ -164,11 +164,11 @@ def test_c3_what_is_too_long_to_become_a_tag_is_not_held_back() -> None:
     assert held.feed(unfinished[:-1]) == []
 
 
-def test_c2_an_answers_end_ends_no_thinking_that_stands_outside_an_answer() -> None:
+def test_an_answers_end_ends_no_thinking_that_stands_outside_an_answer() -> None:
     assert kinds("<thinking>a</answer>b</thinking>c") == [("thinking", "ab"), ("untagged", "c")]
 
 
-def test_c2_thinking_inside_thinking_returns_to_the_answer_round_it() -> None:
+def test_thinking_inside_thinking_returns_to_the_answer_round_it() -> None:
     assert kinds("<answer>a<thinking>b<thinking>c</thinking>d</answer>") == [
         ("answer", "a"),
         ("thinking", "bc"),
@@ -176,15 +176,15 @@ def test_c2_thinking_inside_thinking_returns_to_the_answer_round_it() -> None:
     ]
 
 
-def test_c2_a_late_end_of_thinking_does_not_open_the_answer_again() -> None:
+def test_late_end_of_thinking_does_not_open_the_answer_again() -> None:
     assert kinds("<answer>x<thinking>y</answer></thinking>z")[-1] == ("untagged", "z")
 
 
-def test_c1_each_tag_that_changes_something_begins_one_new_section() -> None:
+def test_each_tag_that_changes_something_begins_one_new_section() -> None:
     assert [section for _, _, section in typed("a<thinking>b</thinking>c<answer>d</answer>e")] == [0, 1, 2, 3, 4]
 
 
-def test_c1_a_stream_closed_twice_says_nothing_twice() -> None:
+def test_stream_closed_twice_says_nothing_twice() -> None:
     stream = TagStream()
     assert stream.feed("a <ans") == [TypedText(kind="untagged", text="a ")]
     assert stream.close() == [TypedText(kind="untagged", text="<ans")]
@@ -192,12 +192,12 @@ def test_c1_a_stream_closed_twice_says_nothing_twice() -> None:
     assert stream.feed("b") == [TypedText(kind="untagged", text="b")]
 
 
-def test_c2_the_draft_keeps_an_end_that_could_have_been_a_tag() -> None:
+def test_the_draft_keeps_an_end_that_could_have_been_a_tag() -> None:
     assert draft_of("<answer>five <") == "five <"
     assert draft_of("five </answ") == "five </answ"
 
 
-def test_c1_the_reader_hands_on_what_was_held_back() -> None:
+def test_the_reader_hands_on_what_was_held_back() -> None:
     reader = DraftReader()
     assert reader.feed("<answer>a <ans") == (("answer", "a "),)
     assert reader.close() == (("answer", "<ans"),)

@@ -22,17 +22,17 @@ PLANTS = (
 )
 
 
-def test_d2_the_heading_and_the_title_tell_passages_apart() -> None:
+def test_the_heading_and_the_title_tell_passages_apart() -> None:
     best = fitting(weights_of("How much light do cacti need?"), PLANTS, nothing)[0]
     assert (best.best.source.title, best.best.context, best.best.text) == ("Cacti", "Light", "Cacti stand in the sun.")
 
 
-def test_b_nothing_is_shown_of_what_has_no_word_of_the_question() -> None:
+def test_nothing_is_shown_of_what_has_no_word_of_the_question() -> None:
     assert fitting(weights_of("Which fertiliser suits orchids?"), PLANTS, nothing) == ()
     assert fitting(weights_of("?"), (), nothing) == ()
 
 
-def test_b_the_search_decides_what_is_shown_and_the_closest_sentence_what_comes_first() -> None:
+def test_the_search_decides_what_is_shown_and_the_closest_sentence_what_comes_first() -> None:
     pages = [
         source(n, f"Page {n}", f"Kiwis {words}.")
         for n, words in enumerate(["are small", "ripen", "are green", "ripen long"])
@@ -41,7 +41,7 @@ def test_b_the_search_decides_what_is_shown_and_the_closest_sentence_what_comes_
     assert [each.best.source.id for each in found] == [1, 0, 2]
 
 
-def test_a11_an_attached_file_is_compared_with_what_the_search_brought() -> None:
+def test_an_attached_file_is_compared_with_what_the_search_brought() -> None:
     pages = [source(n, f"Page {n}", f"Kiwis ripen on shelf {n}.") for n in range(4)]
     notes = source(9, "notes.md", "## Pears\n\nPears rot.\n\n## Kiwis\n\nKiwis ripen 5 days.", origin=FILE)
     asked = weights_of("How many days do kiwis ripen?")
@@ -53,7 +53,7 @@ def test_a11_an_attached_file_is_compared_with_what_the_search_brought() -> None
     assert [each.best.source.id for each in about_pages] == [0, 1, 2]
 
 
-def test_b_passages_are_short_and_three_at_most() -> None:
+def test_passages_are_short_and_three_at_most() -> None:
     filler = " ".join(f"Word {number} says nothing." for number in range(80))
     many = tuple(source(n, f"Page {n}", f"{filler} Kiwis ripen {n} days. {filler}") for n in range(6))
     found = fitting(weights_of("How long do kiwis ripen?"), many, nothing)
@@ -64,7 +64,7 @@ def test_b_passages_are_short_and_three_at_most() -> None:
         assert each.best in each.units
 
 
-def test_d6_of_equal_passages_the_newer_comes_first_and_none_twice() -> None:
+def test_of_equal_passages_the_newer_comes_first_and_none_twice() -> None:
     text = "The limit for meals is {} euros."
     old, new = (
         source(1, "Meals", text.format(45), updated="2024-01-01"),
@@ -75,12 +75,12 @@ def test_d6_of_equal_passages_the_newer_comes_first_and_none_twice() -> None:
     assert [each.best.source.id for each in found] == [2, 1]
 
 
-def test_a2_words_of_the_question_before_decide_among_equals() -> None:
+def test_words_of_the_question_before_decide_among_equals() -> None:
     found = fitting(weights_of("And the light?", earlier="water ferns"), PLANTS, nothing)
     assert (found[0].best.source.title, found[0].best.context) == ("Ferns", "Light")
 
 
-def test_b_lines_with_a_label_alone_are_shown_only_where_they_answer_or_nothing_else_does() -> None:
+def test_lines_with_a_label_alone_are_shown_only_where_they_answer_or_nothing_else_does() -> None:
     page = source(1, "Cacti", "Last updated: 2026-05-04\n\n## Water\n\nOnce a month.\n\nWarning: never in winter.")
     (watered,) = fitting(weights_of("When are cacti watered?"), [page], nothing)
     assert [unit.text for unit in watered.units] == ["Once a month.", "Warning: never in winter."]

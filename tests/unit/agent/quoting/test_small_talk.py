@@ -24,7 +24,7 @@ from agent.thread.conversation import Message
         ("What can you do?", line("hello", "en")),
     ],
 )
-def test_b_small_talk_gets_a_reply_that_claims_nothing(message: str, reply: str) -> None:
+def test_small_talk_gets_a_reply_that_claims_nothing(message: str, reply: str) -> None:
     assert small_talk(message) == reply
     assert search_query(message, (Message(role="user", text="Where is the fire exit?"),)) == ""
 
@@ -33,7 +33,7 @@ def test_b_small_talk_gets_a_reply_that_claims_nothing(message: str, reply: str)
     "message",
     ["Thanks, and where is it?", "Hello, where is the fire exit?", "Is it good?", "the answer", "not that", "?", ""],
 )
-def test_b_a_message_that_says_more_is_a_question(message: str) -> None:
+def test_message_that_says_more_is_a_question(message: str) -> None:
     assert small_talk(message) == ""
 
 
@@ -47,12 +47,12 @@ def test_b_a_message_that_says_more_is_a_question(message: str) -> None:
         "有哪些文档",
     ],
 )
-def test_d2_the_list_of_documents_is_asked_for_in_words_of_lists(message: str) -> None:
+def test_the_list_of_documents_is_asked_for_in_words_of_lists(message: str) -> None:
     assert asks_for_documents(message)
     assert not asks_for_documents(message + " travel")
 
 
-def test_a2_a_message_with_few_words_gets_those_of_the_question_before() -> None:
+def test_message_with_few_words_gets_those_of_the_question_before() -> None:
     history = (
         Message(role="user", text="When does the office open on Saturdays?"),
         Message(role="assistant", text="Bananas are yellow."),

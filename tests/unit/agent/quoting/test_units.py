@@ -17,7 +17,7 @@ def shape(text: str) -> list[tuple[str, str, str]]:
     return [(unit.kind, unit.text, unit.context) for unit in units(text)]
 
 
-def test_b_paragraphs_become_sentences_under_their_heading() -> None:
+def test_paragraphs_become_sentences_under_their_heading() -> None:
     assert shape("## On *call*\n\nOne is\nhere. Two e.g. there!\n\nThree") == [
         ("sentence", "One is here.", "On *call*"),
         ("sentence", "Two e.g. there!", "On *call*"),
@@ -26,7 +26,7 @@ def test_b_paragraphs_become_sentences_under_their_heading() -> None:
     assert [unit.block for unit in units("One is. Two are.\n\nThree.")] == [1, 1, 2]
 
 
-def test_b_lists_keep_markers_depth_and_what_hangs_on_an_item() -> None:
+def test_lists_keep_markers_depth_and_what_hangs_on_an_item() -> None:
     found = units("3. Stop\n   it\n\n   And wait.\n4. Go\n    - slow\n\n- loose")
     assert [(u.kind, u.marker, u.depth, u.text) for u in found] == [
         ("step", "3.", 0, "Stop it And wait."),
@@ -36,14 +36,14 @@ def test_b_lists_keep_markers_depth_and_what_hangs_on_an_item() -> None:
     ]
 
 
-def test_b_rows_stand_under_the_names_of_their_columns() -> None:
+def test_rows_stand_under_the_names_of_their_columns() -> None:
     assert shape("| Code | | What |\n|---|---|---|\n| 1 | x | |\n| 2 | | `y` |") == [
         ("row", "Code: 1; x", ""),
         ("row", "Code: 2; What: `y`", ""),
     ]
 
 
-def test_b_code_stays_one_piece() -> None:
+def test_code_stays_one_piece() -> None:
     assert shape("Run:\n\n```sh\na  b\n\nc\n```\n\n    indented\n") == [
         ("sentence", "Run:", ""),
         ("code", "a  b\n\nc", ""),
@@ -51,7 +51,7 @@ def test_b_code_stays_one_piece() -> None:
     ]
 
 
-def test_b_short_lines_above_long_ones_are_headings_of_pages() -> None:
+def test_short_lines_above_long_ones_are_headings_of_pages() -> None:
     page = (
         "Office guide\nLast updated: 2026-05-04\nOpening hours\n"
         "The office is open from 07:00 to 21:00 on working days. On Saturdays it is open from 09:00 to\n14:00.\n"
@@ -65,19 +65,19 @@ def test_b_short_lines_above_long_ones_are_headings_of_pages() -> None:
     ]
 
 
-def test_f9_japanese_and_chinese_fall_into_sentences_without_spaces() -> None:
+def test_japanese_and_chinese_fall_into_sentences_without_spaces() -> None:
     assert [u.text for u in units("有給休暇は\n二十日です。申請します。")] == ["有給休暇は二十日です。", "申請します。"]
 
 
 @given(st.text(alphabet="ab.! \n-1#|`>", max_size=120))
-def test_b_no_unit_is_empty_and_none_invents_a_letter(text: str) -> None:
+def test_no_unit_is_empty_and_none_invents_a_letter(text: str) -> None:
     for unit in units(text):
         assert unit.text.strip()
     for letter in "ab":
         assert sum(unit.text.count(letter) for unit in units(text)) <= text.count(letter) * (1 + text.count("|"))
 
 
-def test_b_no_sentence_ends_inside_code() -> None:
+def test_no_sentence_ends_inside_code() -> None:
     source = Source(id=1, title="", text="Flags are named `<team>. <feature>` here. They are set with `flagctl`. Done.")
     assert [unit.text for unit in units_of(source)] == [
         "Flags are named `<team>. <feature>` here.",

@@ -1,4 +1,4 @@
-"""What Orion says to people: every text in all seven languages, with the same gaps, as valid mrkdwn (F9, I6)."""
+"""What Orion says to people: every text in all seven languages, with the same gaps, as valid mrkdwn."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def gaps(text: str) -> set[str]:
     return {name for _, name, _, _ in Formatter().parse(text) if name}
 
 
-def test_f9_every_language_has_every_text_with_the_same_gaps() -> None:
+def test_every_language_has_every_text_with_the_same_gaps() -> None:
     english = texts("en")
     for language in LANGUAGES:
         assert list(texts(language)) == list(english)
@@ -37,7 +37,7 @@ def test_f9_every_language_has_every_text_with_the_same_gaps() -> None:
     assert repeated == set()
 
 
-def test_f1_every_text_is_valid_mrkdwn_and_calls_nobody() -> None:
+def test_every_text_is_valid_mrkdwn_and_calls_nobody() -> None:
     for language in LANGUAGES:
         for key in texts(language):
             text = say(key, language, **dict.fromkeys(gaps(texts(language)[key]), "7"))
@@ -55,13 +55,13 @@ def test_every_text_is_used_and_every_text_that_is_used_is_there() -> None:
     assert {key for key in texts("en") if not BUILT.fullmatch(key)} - statuses <= named
 
 
-def test_a8_a9_a11_every_reason_every_checker_and_every_trouble_with_a_file_has_its_text() -> None:
+def test_every_reason_every_checker_and_every_trouble_with_a_file_has_its_text() -> None:
     assert {f"trust_by_{checker}" for checker in ("quotation", "rule", "judge", "nobody")} <= set(texts("en"))
     assert {f"wrong_{reason}" for reason in REASONS} <= set(texts("en"))
     assert {f"file_{trouble}" for trouble in get_args(FileTrouble) if trouble} <= set(texts("en"))
 
 
-def test_a5_f9_every_status_in_the_code_has_its_text() -> None:
+def test_every_status_in_the_code_has_its_text() -> None:
     code = "\n".join(path.read_text() for path in (ROOT / "bot" / "turn").glob("*.py"))
     shown = set(re.findall(r'"((?:is|cannot) [^"]+…)"', code))
     assert len(shown) > 8
@@ -69,7 +69,7 @@ def test_a5_f9_every_status_in_the_code_has_its_text() -> None:
     assert all(status_in(text, "de").endswith("…") and status_in(text, "de") != text for text in (*shown, *LOADING))
 
 
-def test_f9_other_languages_hear_english() -> None:
+def test_other_languages_hear_english() -> None:
     assert say("muted", "nl") == say("muted", None) == say("muted", "en")
     assert status_in("is thinking…", "de") == "denkt nach…"
     assert status_in("a step's own title", "de") == "a step's own title"

@@ -1,4 +1,4 @@
-"""Who may see what (I3): audiences of folders, the index as a place may see it, and no source past them in a turn."""
+"""Who may see what: audiences of folders, the index as a place may see it, and no source past them in a turn."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ CHAT = Viewers(team="T1", channel="D0ANN", user="U0ANN")
         ("C0HR, C0HELP", True, True, False),
     ],
 )
-def test_i3_a_source_is_for_those_who_may_see_it(audience: str, *, hr: bool, help_: bool, chat: bool) -> None:
+def test_source_is_for_those_who_may_see_it(audience: str, *, hr: bool, help_: bool, chat: bool) -> None:
     assert [may_see(audience, viewers) for viewers in (HR, HELP, CHAT)] == [hr, help_, chat]
 
 
-def test_i3_a_person_counts_only_where_nobody_else_reads_along() -> None:
+def test_person_counts_only_where_nobody_else_reads_along() -> None:
     asked = Question(thread=ThreadKey(team="T1", channel="C0HELP", thread_ts="1.0"), user="U0ANN", text="?", ts="1.0")
     assert viewers_of(asked) == HELP
     chat = Question(thread=ThreadKey(team="T1", channel="D0ANN", thread_ts="D0ANN"), user="U0ANN", text="?", ts="1.0")
@@ -56,7 +56,7 @@ def test_i3_a_person_counts_only_where_nobody_else_reads_along() -> None:
 
 
 @pytest.mark.parametrize("said", [None, [], "C0HR", ["#hr"], ["hr"], [1], ["C0HR", "public"], {"a": 1}, ["C0HR,U0X"]])
-def test_i3_what_is_no_audience_is_refused(said: object) -> None:
+def test_what_is_no_audience_is_refused(said: object) -> None:
     assert written(said) is None
 
 
@@ -81,7 +81,7 @@ def audiences(ground: Ground, *roots: Path) -> dict[str, str]:
     return {file.id: file.audience for root in roots for file in folders.below(root)}
 
 
-def test_i3_the_nearest_file_counts_and_a_broken_one_shuts_the_folder(tmp_path: Path) -> None:
+def test_the_nearest_file_counts_and_a_broken_one_shuts_the_folder(tmp_path: Path) -> None:
     ground = Ground()
     assert audiences(ground, docs(tmp_path)) == {
         "handbook.md": PUBLIC,
@@ -94,26 +94,26 @@ def test_i3_the_nearest_file_counts_and_a_broken_one_shuts_the_folder(tmp_path: 
     assert "nobody sees" in failed[1]
 
 
-def test_i3_a_link_does_not_carry_a_document_out_of_its_folder(tmp_path: Path) -> None:
+def test_link_does_not_carry_a_document_out_of_its_folder(tmp_path: Path) -> None:
     (docs(tmp_path) / "a-copy.md").symlink_to(tmp_path / "hr" / "salaries.md")
     assert audiences(Ground(), tmp_path)["hr/salaries.md"] == "C0HR,U0ANN"
     assert "a-copy.md" not in audiences(Ground(), tmp_path)
 
 
-def test_i3_naming_a_folder_twice_does_not_open_it(tmp_path: Path) -> None:
+def test_naming_a_folder_twice_does_not_open_it(tmp_path: Path) -> None:
     (docs(tmp_path) / "hr" / "deep").mkdir()
     (tmp_path / "hr" / "deep" / "x.md").write_text("# X\n\ntext")
     assert audiences(Ground(), tmp_path / "hr" / "deep", tmp_path)["x.md"] == "C0HR,U0ANN"
 
 
 @pytest.mark.parametrize("content", ['audience = "everyone"', 'who = ["C0HR"]', 'audience = ["C0HR"]\nmore = 1', "é"])
-def test_i3_a_file_that_says_something_else_shuts_the_folder(tmp_path: Path, content: str) -> None:
+def test_file_that_says_something_else_shuts_the_folder(tmp_path: Path, content: str) -> None:
     (tmp_path / "a.md").write_text("# A\n\ntext")
     (tmp_path / FILE_NAME).write_bytes(content.encode("latin-1"))
     assert audiences(Ground(), tmp_path) == {"a.md": NOBODY}
 
 
-def test_i3_a_file_that_leads_nowhere_or_is_a_folder_shuts_the_folder(tmp_path: Path) -> None:
+def test_file_that_leads_nowhere_or_is_a_folder_shuts_the_folder(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         (tmp_path / name / f"{name}.md").write_text("# A\n\ntext")
@@ -128,7 +128,7 @@ def filled(index: KnowledgeIndex, tmp_path: Path) -> KnowledgeIndex:
     return index
 
 
-def test_i3_what_is_withheld_is_not_there(filled: KnowledgeIndex) -> None:
+def test_what_is_withheld_is_not_there(filled: KnowledgeIndex) -> None:
     seen = {name: SeenBy(filled, viewers) for name, viewers in (("hr", HR), ("help", HELP), ("chat", CHAT))}
     found = {name: {p.document for p in view.search("badge", limit=3)} for name, view in seen.items()}
     assert found["help"] == {"handbook.md", "hr/open/benefits.md"}
@@ -141,7 +141,7 @@ def test_i3_what_is_withheld_is_not_there(filled: KnowledgeIndex) -> None:
     assert not any(view.document("Notes") for view in seen.values())
 
 
-def test_i3_withheld_passages_do_not_crowd_out_others(index: KnowledgeIndex, tmp_path: Path) -> None:
+def test_withheld_passages_do_not_crowd_out_others(index: KnowledgeIndex, tmp_path: Path) -> None:
     secret = tmp_path / "docs" / "secret"
     secret.mkdir(parents=True)
     (secret / FILE_NAME).write_text('audience = ["C0HR"]')
@@ -153,7 +153,7 @@ def test_i3_withheld_passages_do_not_crowd_out_others(index: KnowledgeIndex, tmp
     assert len(SeenBy(index, HR).search("badge", limit=2)) == 2
 
 
-def test_i3_a_title_that_a_withheld_document_shares_finds_the_other(index: KnowledgeIndex, tmp_path: Path) -> None:
+def test_title_that_a_withheld_document_shares_finds_the_other(index: KnowledgeIndex, tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / "docs" / name).mkdir(parents=True)
         (tmp_path / "docs" / name / f"{name}.md").write_text(f"# Rules\n\nRule {name}.")
@@ -164,14 +164,14 @@ def test_i3_a_title_that_a_withheld_document_shares_finds_the_other(index: Knowl
     assert (found.id, "Rule b" in found.text) == ("b/b.md", True)
 
 
-def test_i3_a_change_of_audience_alone_is_taken_in(filled: KnowledgeIndex, tmp_path: Path) -> None:
+def test_change_of_audience_alone_is_taken_in(filled: KnowledgeIndex, tmp_path: Path) -> None:
     (tmp_path / "docs" / "hr" / FILE_NAME).write_text('audience = "public"')
     report = filled.index([tmp_path / "docs"])
     assert (report.changed, report.unchanged) == (1, 3)
     assert SeenBy(filled, HELP).document("Salaries") is not None
 
 
-async def test_i3_the_tools_of_a_turn_see_what_its_place_may_see(filled: KnowledgeIndex) -> None:
+async def test_the_tools_of_a_turn_see_what_its_place_may_see(filled: KnowledgeIndex) -> None:
     other = PassageTool(LIMITS, name="other")
     tools: dict[str, Tool] = {tool.spec.name: tool for tool in knowledge_tools(filled)} | {"other": other}
     helped, hr = for_viewers(tools, HELP), for_viewers(tools, HR)
@@ -181,7 +181,7 @@ async def test_i3_the_tools_of_a_turn_see_what_its_place_may_see(filled: Knowled
     assert "Notes" not in "".join(listed)
 
 
-async def test_i3_no_source_reaches_an_answer_past_its_audience() -> None:
+async def test_no_source_reaches_an_answer_past_its_audience() -> None:
     """Whatever brought it: a tool that does not know of audiences is held to them too."""
     secret = Source(id=0, title="Pay", text="The bonus is 900 euros a year.", audience="C0HR")
     question = Question(

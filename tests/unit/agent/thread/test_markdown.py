@@ -1,4 +1,4 @@
-"""agent/thread/markdown.py: an earlier answer as a model reads it (B2)."""
+"""agent/thread/markdown.py: an earlier answer as a model reads it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ READ = """**Solo** is the cheaper plan, R&D says.
 - Then rest."""
 
 
-def test_b2_an_answer_comes_back_as_the_markdown_it_was_written_in() -> None:
+def test_an_answer_comes_back_as_the_markdown_it_was_written_in() -> None:
     sent = check(Draft(text=WRITTEN, sources=SOURCES)).text
     assert "```" in sent
     assert "&amp;" in sent
@@ -53,10 +53,10 @@ def test_b2_an_answer_comes_back_as_the_markdown_it_was_written_in() -> None:
     ],
     ids=["citations and links", "as slack has it", "code and bold", "an entity told", "tokens"],
 )  # fmt: skip
-def test_b2_no_number_of_an_earlier_turn_and_no_markup_of_slack_stays(said: str, read: str) -> None:
+def test_no_number_of_an_earlier_turn_and_no_markup_of_slack_stays(said: str, read: str) -> None:
     assert as_markdown(said) == read
 
 
 @given(st.text(alphabet="ab1 [](),`*_~<>|&;\n-+•lt", max_size=80))
-def test_b2_any_text_is_read(said: str) -> None:
+def test_any_text_is_read(said: str) -> None:
     assert len(as_markdown(said)) <= 4 * len(said) + 20

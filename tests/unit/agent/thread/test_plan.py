@@ -6,7 +6,7 @@ from agent.actions import Step
 from agent.thread.plan import INPUT_MOST, Plan, begin, finish
 
 
-def test_e1_a_call_is_the_doing_of_the_first_open_step_that_names_its_tool() -> None:
+def test_call_is_the_doing_of_the_first_open_step_that_names_its_tool() -> None:
     steps = (Step(description="a"), Step(description="b", tool="search"), Step(description="c", tool="search"))
     plan = Plan(id="p", steps=steps)
     once = begin(plan, "search", '{"query": "one"}')
@@ -18,6 +18,6 @@ def test_e1_a_call_is_the_doing_of_the_first_open_step_that_names_its_tool() -> 
     assert [step.input for step in begin(finish(plan, 2, "done"), "search", "{}").steps] == ["", "", "{}"]
 
 
-def test_e1_a_long_input_is_cut() -> None:
+def test_long_input_is_cut() -> None:
     plan = Plan(id="p", steps=(Step(description="a", tool="search"),))
     assert len(begin(plan, "search", "x" * 5_000).steps[0].input) == INPUT_MOST

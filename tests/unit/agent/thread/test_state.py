@@ -52,35 +52,35 @@ json_values = st.recursive(
 
 
 @given(states)
-def test_a2_state_survives_json(state: ThreadState) -> None:
+def test_state_survives_json(state: ThreadState) -> None:
     assert from_json(to_json(state)) == state
 
 
 @given(st.dictionaries(st.sampled_from([*ThreadState.__slots__, "new_field"]), json_values))
-def test_e4_any_version_of_a_state_loads(raw: dict[str, object]) -> None:
+def test_any_version_of_a_state_loads(raw: dict[str, object]) -> None:
     assert isinstance(from_json(json.dumps(raw)), ThreadState)
 
 
 @given(st.text() | st.binary())
-def test_e4_what_is_no_state_gives_a_fresh_one(raw: str | bytes) -> None:
+def test_what_is_no_state_gives_a_fresh_one(raw: str | bytes) -> None:
     assert isinstance(from_json(raw), ThreadState)
 
 
-def test_e4_future_schema_keeps_what_is_known() -> None:
+def test_future_schema_keeps_what_is_known() -> None:
     future = {"schema": 99, "mission": "m", "mood": "fine", "history": [{"role": "user", "text": "t", "mood": 1}]}
     state = from_json(json.dumps(future))
     assert state.mission == "m"
     assert state.history == (Message(role="user", text="t"),)
 
 
-def test_e4_one_damaged_message_costs_no_other() -> None:
+def test_one_damaged_message_costs_no_other() -> None:
     said = (Message(role="user", text="Hello"), Message(role="assistant", text="Good morning"))
     raw = json.loads(to_json(ThreadState(history=said)))
     raw["history"].insert(1, {"role": 7})
     assert from_json(json.dumps(raw)).history == said
 
 
-def test_b6_only_the_person_asked_answers() -> None:
+def test_only_the_person_asked_answers() -> None:
     state = ThreadState(pending_question=PendingQuestion(key="k", text="which?", user="U1"))
     assert take_answer(state, "U2", "me") is None
     answered = take_answer(state, "U1", "this")
@@ -89,7 +89,7 @@ def test_b6_only_the_person_asked_answers() -> None:
     assert answered.pending_question is None
 
 
-def test_a2_history_is_bounded() -> None:
+def test_history_is_bounded() -> None:
     state = ThreadState()
     for index in range(100):
         state = remember(state, Message(role="user", text=str(index)))
@@ -97,7 +97,7 @@ def test_a2_history_is_bounded() -> None:
     assert state.history[-1].text == "99"
 
 
-def test_e3_steps_finish_fail_and_close() -> None:
+def test_steps_finish_fail_and_close() -> None:
     plan = Plan(id="p", steps=(Step(description="a"), Step(description="b"), Step(description="c")))
     plan = fail_next(finish(plan, 1, "ok"), "no")
     assert [step.status for step in plan.steps] == ["done", "failed", "open"]
@@ -116,7 +116,7 @@ WAITING = ThreadState(
 )
 
 
-def test_b6_somebody_elses_question_is_met_with_what_waits_put_aside() -> None:
+def test_somebody_elses_question_is_met_with_what_waits_put_aside() -> None:
     met = aside(WAITING, "U2")
     assert (met.mission, met.todolist_id, met.plan, met.pending_question) == ("", None, None, None)
     assert met.answers == WAITING.answers
@@ -124,7 +124,7 @@ def test_b6_somebody_elses_question_is_met_with_what_waits_put_aside() -> None:
     assert aside(ThreadState(mission="m"), "U2").mission == "m"
 
 
-def test_b6_afterwards_it_stands_where_it_stood() -> None:
+def test_afterwards_it_stands_where_it_stood() -> None:
     after = replace(aside(WAITING, "U2"), mission="Other", history=(Message(role="user", text="And?", user="U2"),))
     back = taken_up(after, WAITING, "U2")
     assert replace(back, history=()) == WAITING
@@ -145,7 +145,7 @@ def asked_in_turn(state: ThreadState, number: int) -> ThreadState:
 
 
 @given(st.integers(1, 4), st.integers(1, 4))
-def test_a3_what_was_deleted_is_forgotten_and_the_rest_is_kept(asked: int, deleted: int) -> None:
+def test_what_was_deleted_is_forgotten_and_the_rest_is_kept(asked: int, deleted: int) -> None:
     state = ThreadState()
     for number in range(1, asked + 1):
         state = asked_in_turn(state, number)
@@ -156,14 +156,14 @@ def test_a3_what_was_deleted_is_forgotten_and_the_rest_is_kept(asked: int, delet
     assert (after == state) == (deleted > asked)
 
 
-def test_a3_what_people_told_each_other_goes_alone() -> None:
+def test_what_people_told_each_other_goes_alone() -> None:
     state = remember(asked_in_turn(ThreadState(), 1), said(2, addressed=False), Message(role="assistant", text="later"))
     after = unsaid(state, said(2).ts)
     assert [m.text for m in after.history] == ["secret 1", "about secret 1", "later"]
 
 
 @given(known=st.booleans())
-def test_a3_what_was_quoted_from_a_message_that_is_gone_goes_too(*, known: bool) -> None:
+def test_what_was_quoted_from_a_message_that_is_gone_goes_too(*, known: bool) -> None:
     """A message of nothing but a file stands in no history; which message a kept text came with is not known."""
     kept = tuple(
         Source(id=n, title="t", text=f"about secret {n}", origin=origin)
@@ -175,7 +175,7 @@ def test_a3_what_was_quoted_from_a_message_that_is_gone_goes_too(*, known: bool)
     assert unsaid(replace(state, opened_with_files=False), "9.9").sources == kept
 
 
-def test_a6_a_question_that_was_let_be_leaves_nothing_open() -> None:
+def test_question_that_was_let_be_leaves_nothing_open() -> None:
     plan = Plan(id="p", steps=(Step(description="a"), Step(description="b", status="done")))
     state = ThreadState(plan=plan, pending_question=PendingQuestion(key="k", text="Which?", user="U1"))
     after = let_be(state)
@@ -186,7 +186,7 @@ def test_a6_a_question_that_was_let_be_leaves_nothing_open() -> None:
 
 
 @given(st.integers(1, 4), st.integers(1, 4))
-def test_a3_what_was_reworded_stands_in_its_new_words_only(asked: int, edited: int) -> None:
+def test_what_was_reworded_stands_in_its_new_words_only(asked: int, edited: int) -> None:
     state = ThreadState(plan=Plan(id="p", steps=(Step(description=f"secret {asked}"), Step(description="b"))))
     for number in range(1, asked + 1):
         state = asked_in_turn(state, number)

@@ -49,11 +49,11 @@ async def owned(redis_client: Redis) -> AsyncIterator[tuple[Mailbox, Claimed]]:
     await mailbox.aclose()
 
 
-async def test_a2_a_missing_thread_is_a_fresh_one(store: ThreadStore, no_leaked_keys: list[str]) -> None:
+async def test_missing_thread_is_a_fresh_one(store: ThreadStore, no_leaked_keys: list[str]) -> None:
     assert await store.load(KEY) == ThreadState()
 
 
-async def test_a2_what_was_saved_is_loaded_under_team_channel_and_thread(
+async def test_what_was_saved_is_loaded_under_team_channel_and_thread(
     store: ThreadStore, no_leaked_keys: list[str]
 ) -> None:
     saved = await store.save(KEY, FULL)
@@ -64,7 +64,7 @@ async def test_a2_what_was_saved_is_loaded_under_team_channel_and_thread(
         assert await store.load(other) == ThreadState()
 
 
-async def test_a2_use_refreshes_the_ttl(store: ThreadStore, redis_client: Redis) -> None:
+async def test_use_refreshes_the_ttl(store: ThreadStore, redis_client: Redis) -> None:
     await store.save(KEY, FULL)
     assert TTL_S - 60 < await redis_client.ttl(store.key(KEY)) <= TTL_S
     await redis_client.expire(store.key(KEY), 100)
@@ -72,7 +72,7 @@ async def test_a2_use_refreshes_the_ttl(store: ThreadStore, redis_client: Redis)
     assert TTL_S - 60 < await redis_client.ttl(store.key(KEY)) <= TTL_S
 
 
-async def test_a2_of_two_that_save_one_wins(store: ThreadStore) -> None:
+async def test_of_two_that_save_one_wins(store: ThreadStore) -> None:
     loaded = await store.load(KEY)
     first = await store.save(KEY, replace(loaded, mission="first"))
     with pytest.raises(StateConflict):
@@ -81,14 +81,14 @@ async def test_a2_of_two_that_save_one_wins(store: ThreadStore) -> None:
     assert (await store.save(KEY, replace(first, mission="third"))).version == 2
 
 
-async def test_a2_a_state_that_vanished_meanwhile_is_a_conflict(store: ThreadStore, redis_client: Redis) -> None:
+async def test_state_that_vanished_meanwhile_is_a_conflict(store: ThreadStore, redis_client: Redis) -> None:
     saved = await store.save(KEY, FULL)
     assert await redis_client.delete(store.key(KEY))
     with pytest.raises(StateConflict):
         await store.save(KEY, saved)
 
 
-async def test_e5_only_the_owner_of_the_thread_saves(
+async def test_only_the_owner_of_the_thread_saves(
     store: ThreadStore, redis_client: Redis, owned: tuple[Mailbox, Claimed]
 ) -> None:
     mailbox, claimed = owned
@@ -105,16 +105,14 @@ async def test_e5_only_the_owner_of_the_thread_saves(
     assert await store.load(KEY) == saved
 
 
-async def test_e4_an_unreadable_state_loads_fresh_and_can_be_saved_over(
-    store: ThreadStore, redis_client: Redis
-) -> None:
+async def test_an_unreadable_state_loads_fresh_and_can_be_saved_over(store: ThreadStore, redis_client: Redis) -> None:
     await redis_client.hset(store.key(KEY), mapping={"version": 7, "state": "{ not json"})
     loaded = await store.load(KEY)
     assert loaded == ThreadState(version=7)
     assert (await store.save(KEY, loaded)).version == 8
 
 
-async def test_e4_a_redis_out_of_reach_is_a_state_not_saved(tmp_path: Path) -> None:
+async def test_redis_out_of_reach_is_a_state_not_saved(tmp_path: Path) -> None:
     async with Redis(unix_socket_path=str(tmp_path / "nobody.sock"), retry=Retry(NoBackoff(), 0)) as nobody:
         store = ThreadStore(nobody)
         with pytest.raises(StateNotSaved, match="ConnectionError"):
@@ -128,7 +126,7 @@ async def test_half_an_emoji_does_not_cost_the_state(store: ThreadStore) -> None
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50)
 @given(text=st.text(), answers=st.dictionaries(st.text(max_size=5), st.text(max_size=20), max_size=3))
-def test_a2_any_text_survives(redis_url: str, text: str, answers: dict[str, str]) -> None:
+def test_any_text_survives(redis_url: str, text: str, answers: dict[str, str]) -> None:
     state = ThreadState(mission=text, answers=answers, history=(Message(role="user", text=text),))
 
     async def there_and_back() -> ThreadState:

@@ -33,11 +33,11 @@ from agent.tools.json_schema import faults
         ({"a": object()}, {"properties": {"a": {"type": "string"}}}, ["'a' must be string, not of another kind"]),
     ],
 )
-def test_d1_faults_say_what_to_mend(value: object, schema: dict[str, Any], expected: list[str]) -> None:
+def test_faults_say_what_to_mend(value: object, schema: dict[str, Any], expected: list[str]) -> None:
     assert list(faults(value, schema)) == expected
 
 
-def test_d4_no_schema_of_a_server_can_follow_links_recurse_or_take_for_ever() -> None:
+def test_no_schema_of_a_server_can_follow_links_recurse_or_take_for_ever() -> None:
     doubled = {f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2} for n in range(60)}
     for schema in (
         {"$ref": "http://127.0.0.1:9/schema.json"},
@@ -56,6 +56,6 @@ def test_d4_no_schema_of_a_server_can_follow_links_recurse_or_take_for_ever() ->
         max_leaves=8,
     )
 )
-def test_d1_any_value_can_be_checked(value: object) -> None:
+def test_any_value_can_be_checked(value: object) -> None:
     schema = {"type": "object", "properties": {"": {"type": "array", "items": {"type": "string"}}}, "required": [""]}
     assert all(isinstance(fault, str) for fault in faults(value, schema))

@@ -54,7 +54,7 @@ async def called(
     return await call_tool({"find": FunctionTool(run)}, call, timeout_s=0.05, max_chars=20)
 
 
-async def test_d5_content_and_sources_are_held_to_the_limit_and_it_is_said() -> None:
+async def test_content_and_sources_are_held_to_the_limit_and_it_is_said() -> None:
     result = await called(found, q="abc")
     assert result.ok
     assert result.content.split("\n") == [
@@ -65,13 +65,13 @@ async def test_d5_content_and_sources_are_held_to_the_limit_and_it_is_said() -> 
     assert result.sources[0].text == "x" * 20
 
 
-async def test_d5_short_results_stay_as_they_are() -> None:
+async def test_short_results_stay_as_they_are() -> None:
     call = ToolCall(call_id="1", tool="find", input={"q": "a"})
     result = await call_tool({"find": FunctionTool(found)}, call, timeout_s=5, max_chars=100)
     assert result == replace(await found({"q": "a"}), call_id="1", tool="find", input={"q": "a"})
 
 
-async def test_d5_an_unknown_tool_is_a_result_that_names_the_known_ones() -> None:
+async def test_an_unknown_tool_is_a_result_that_names_the_known_ones() -> None:
     with capture_logs() as logs:
         result = await called(found, name=SECRET)
     assert not result.ok
@@ -79,18 +79,18 @@ async def test_d5_an_unknown_tool_is_a_result_that_names_the_known_ones() -> Non
     assert SECRET not in str(logs)
 
 
-async def test_d5_bad_parameters_are_a_result_that_says_what_is_wrong() -> None:
+async def test_bad_parameters_are_a_result_that_says_what_is_wrong() -> None:
     result = await called(found, q=7)
     assert result.error == "Bad parameters: 'q' must be string, not integer."
 
 
-async def test_d5_a_tool_that_hangs_is_stopped() -> None:
+async def test_tool_that_hangs_is_stopped() -> None:
     result = await called(never)
     assert result.error == "No result within 0.05 seconds."
 
 
 @pytest.mark.parametrize("run", [broken, own_timeout])
-async def test_d5_a_bug_is_a_result_with_an_id_that_the_log_knows(
+async def test_bug_is_a_result_with_an_id_that_the_log_knows(
     run: Callable[[Mapping[str, Any]], Awaitable[ToolResult]],
 ) -> None:
     with capture_logs() as logs:
@@ -107,7 +107,7 @@ async def test_d5_a_bug_is_a_result_with_an_id_that_the_log_knows(
     }  # fmt: skip
 
 
-async def test_d5_cancelling_goes_through_the_wall() -> None:
+async def test_cancelling_goes_through_the_wall() -> None:
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
             await called(never)

@@ -1,4 +1,4 @@
-"""The first draft begins beside the first decision (B8)."""
+"""The first draft begins beside the first decision."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Told:
         return lines
 
 
-async def test_b8_a_draft_begun_early_is_the_answer_once_the_decision_is_to_respond() -> None:
+async def test_draft_begun_early_is_the_answer_once_the_decision_is_to_respond() -> None:
     model, told = OneAfterTheOther([GOOD], Respond()), Told()
     assert isinstance(await told.turn(model), Answered)
     assert told.calls == ["decide starts", "write starts", "decide ends", "text", "write ends"]
@@ -89,7 +89,7 @@ async def test_b8_a_draft_begun_early_is_the_answer_once_the_decision_is_to_resp
 
 
 @pytest.mark.parametrize("decision", [AGAIN, AskUser(question="Which key?", key="key"), Complete(summary="Hello!")])
-async def test_b8_on_any_other_decision_it_is_stopped_unread_and_its_cost_counted(decision: Action) -> None:
+async def test_on_any_other_decision_it_is_stopped_unread_and_its_cost_counted(decision: Action) -> None:
     model, told = OneAfterTheOther([GOOD], decision, Respond()), Told()
     outcome = await told.turn(model)
     assert isinstance(outcome, Answered | Asked)
@@ -102,14 +102,14 @@ async def test_b8_on_any_other_decision_it_is_stopped_unread_and_its_cost_counte
     assert spent.model_calls == len(model.written) + len(model.decided)
 
 
-async def test_b8_one_that_failed_before_it_was_wanted_is_written_anew() -> None:
+async def test_one_that_failed_before_it_was_wanted_is_written_anew() -> None:
     model, told = OneAfterTheOther([ModelError("RateLimitError", "one call at a time"), GOOD], Respond()), Told()
     assert isinstance(await told.turn(model), Answered)
     assert told.calls[2:] == ["decide ends", "write ends RateLimitError", "write starts", "text", "write ends"]
 
 
 @pytest.mark.parametrize(("early", "found"), [(False, True), (True, False)])
-async def test_b8_without_sources_or_where_it_is_off_writing_waits(*, early: bool, found: bool) -> None:
+async def test_without_sources_or_where_it_is_off_writing_waits(*, early: bool, found: bool) -> None:
     model, told = ScriptedModel([GOOD]), Told()
     await told.turn(model, early=early, found=found)
     assert told.calls[:3] == ["decide starts", "decide ends", "write starts"]
@@ -123,7 +123,7 @@ class NeverDecides(OneAfterTheOther):
         return await super().decide(context)
 
 
-async def test_b8_a_turn_that_is_cancelled_closes_the_early_draft() -> None:
+async def test_turn_that_is_cancelled_closes_the_early_draft() -> None:
     model, told = NeverDecides([GOOD]), Told()
     async with asyncio.TaskGroup() as group:
         running = group.create_task(told.turn(model))

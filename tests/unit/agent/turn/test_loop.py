@@ -53,7 +53,7 @@ class Story:
         return [e.verdict.passed for e in self.listener.events if isinstance(e, Verification)]
 
 
-async def test_b1_b2_easy_question_costs_one_decision_and_one_write() -> None:
+async def test_easy_question_costs_one_decision_and_one_write() -> None:
     model = ScriptedModel([GOOD])
     story = Story(model)
     outcome = await story.ask()
@@ -65,7 +65,7 @@ async def test_b1_b2_easy_question_costs_one_decision_and_one_write() -> None:
     assert outcome.answer.attempts == 1
 
 
-async def test_c5_events_of_a_turn_in_order() -> None:
+async def test_events_of_a_turn_in_order() -> None:
     story = Story(ScriptedModel([GOOD]))
     await story.ask()
     assert story.listener.kinds() == [
@@ -84,7 +84,7 @@ async def test_c5_events_of_a_turn_in_order() -> None:
     ]
 
 
-async def test_f2_bold_and_table_are_repaired_without_a_second_call() -> None:
+async def test_bold_and_table_are_repaired_without_a_second_call() -> None:
     draft = "<answer>**Limits** [1]\n\n| what | how many |\n|---|---|\n| requests a minute | 120 [1] |\n</answer>"
     model = ScriptedModel([draft])
     outcome = await Story(model).ask()
@@ -94,7 +94,7 @@ async def test_f2_bold_and_table_are_repaired_without_a_second_call() -> None:
     assert len(model.written) == 1
 
 
-async def test_f3_wrong_number_is_rewritten_after_feedback_that_names_it() -> None:
+async def test_wrong_number_is_rewritten_after_feedback_that_names_it() -> None:
     model = ScriptedModel([WRONG, GOOD])
     story = Story(model)
     outcome = await story.ask()
@@ -106,7 +106,7 @@ async def test_f3_wrong_number_is_rewritten_after_feedback_that_names_it() -> No
     assert model.written[1].previous_draft == "Each key may send 500 requests a minute [1]."
 
 
-async def test_f4_three_bad_drafts_give_the_graceful_message_and_no_draft() -> None:
+async def test_three_bad_drafts_give_the_graceful_message_and_no_draft() -> None:
     model = ScriptedModel([WRONG])
     outcome = await Story(model).ask()
     assert isinstance(outcome, Failed)
@@ -118,7 +118,7 @@ async def test_f4_three_bad_drafts_give_the_graceful_message_and_no_draft() -> N
     assert not outcome.answer.verified
 
 
-async def test_f4_what_is_verified_is_kept_as_partial() -> None:
+async def test_what_is_verified_is_kept_as_partial() -> None:
     draft = "<answer>Each key may send 120 requests a minute [1]. Above 700 requests the key is deleted [1].</answer>"
     outcome = await Story(ScriptedModel([draft])).ask()
     assert isinstance(outcome, Partial)
@@ -126,7 +126,7 @@ async def test_f4_what_is_verified_is_kept_as_partial() -> None:
     assert outcome.answer.label
 
 
-async def test_b5_complete_is_verified_too_and_counts_as_first_attempt() -> None:
+async def test_complete_is_verified_too_and_counts_as_first_attempt() -> None:
     decisions: list[Action | ModelError] = [Complete(summary="Each key may send 900 requests a minute [1].")]
     model = ScriptedModel([GOOD], decisions=decisions)
     outcome = await Story(model).ask()
@@ -135,7 +135,7 @@ async def test_b5_complete_is_verified_too_and_counts_as_first_attempt() -> None
     assert "900" in model.written[0].feedback
 
 
-async def test_b3_broken_phase_two_ends_in_an_apology() -> None:
+async def test_broken_phase_two_ends_in_an_apology() -> None:
     outcome = await Story(ScriptedModel([ModelError("LLMError", "connection reset at 10.0.0.1")])).ask()
     assert isinstance(outcome, Failed)
     assert outcome.reason == "LLMError"
@@ -149,14 +149,14 @@ async def test_not_in_sources_refuses_and_names_the_nearest_documents() -> None:
     assert "API › Limits" in outcome.answer.text
 
 
-async def test_f9_messages_are_in_the_language_of_the_question() -> None:
+async def test_messages_are_in_the_language_of_the_question() -> None:
     asked = "Wie viele Anfragen darf ein Schlüssel in der Minute schicken, und was passiert danach?"
     outcome = await Story(ScriptedModel(["<answer>NOT_IN_SOURCES</answer>"])).ask(asked)
     assert isinstance(outcome, Refused)
     assert "keine Antwort gefunden" in outcome.answer.text
 
 
-async def test_f1_no_source_at_all_goes_out_under_a_label() -> None:
+async def test_no_source_at_all_goes_out_under_a_label() -> None:
     model = ScriptedModel(["<answer>The capital of France is Paris, on the river Seine.</answer>"])
     outcome = await Story(model, PassageTool()).ask("What is the capital of France?")
     assert isinstance(outcome, Unsourced)
@@ -164,7 +164,7 @@ async def test_f1_no_source_at_all_goes_out_under_a_label() -> None:
     assert not outcome.answer.verified
 
 
-async def test_f1_general_answers_can_be_refused() -> None:
+async def test_general_answers_can_be_refused() -> None:
     story = Story(
         ScriptedModel(["<answer>The capital of France is Paris, on the river Seine.</answer>"]), PassageTool()
     )
@@ -174,14 +174,14 @@ async def test_f1_general_answers_can_be_refused() -> None:
     assert "Paris" not in outcome.answer.text
 
 
-async def test_f1_own_words_are_exempt_and_labelled() -> None:
+async def test_own_words_are_exempt_and_labelled() -> None:
     model = ScriptedModel(["<answer>Das Treffen beginnt um 9 Uhr im großen Saal.</answer>"])
     outcome = await Story(model).ask("Translate into German: the meeting starts at 9 in the big hall")
     assert isinstance(outcome, Answered)
     assert "your own words" in outcome.answer.label
 
 
-async def test_b6_question_back_ends_the_turn_and_the_answer_continues_the_mission() -> None:
+async def test_question_back_ends_the_turn_and_the_answer_continues_the_mission() -> None:
     decisions: list[Action | ModelError] = [
         AskUser(question="Which environment do you mean?", key="environment"),
         Respond(),
@@ -204,7 +204,7 @@ async def test_b6_question_back_ends_the_turn_and_the_answer_continues_the_missi
     assert model.decided[1].answers == {"environment": "production"}
 
 
-async def test_b6_a_bystander_does_not_answer_the_pending_question() -> None:
+async def test_bystander_does_not_answer_the_pending_question() -> None:
     decisions: list[Action | ModelError] = [AskUser(question="Which environment?", key="environment"), Respond()]
     story = Story(ScriptedModel([GOOD], decisions=decisions))
     await story.ask()
@@ -213,7 +213,7 @@ async def test_b6_a_bystander_does_not_answer_the_pending_question() -> None:
     assert story.state.pending_question is not None
 
 
-async def test_b1_question_back_with_a_broadcast_is_refused_and_fed_back() -> None:
+async def test_question_back_with_a_broadcast_is_refused_and_fed_back() -> None:
     decisions: list[Action | ModelError] = [AskUser(question="<!channel> which one?", key="k"), Respond()]
     model = ScriptedModel([GOOD], decisions=decisions)
     outcome = await Story(model).ask()
@@ -224,7 +224,7 @@ async def test_b1_question_back_with_a_broadcast_is_refused_and_fed_back() -> No
     )
 
 
-async def test_b1_malformed_control_output_is_fed_back_once_then_counts_as_failed_step() -> None:
+async def test_malformed_control_output_is_fed_back_once_then_counts_as_failed_step() -> None:
     error = ModelError("MalformedControlError", "no action named 'dance'")
     model = ScriptedModel([GOOD], decisions=[error, error, Respond()])
     outcome = await Story(model).ask()
@@ -232,7 +232,7 @@ async def test_b1_malformed_control_output_is_fed_back_once_then_counts_as_faile
     assert [context.complaint for context in model.decided] == ["", "no action named 'dance'"]
 
 
-async def test_d5_tools_of_one_step_run_and_a_broken_one_is_a_result() -> None:
+async def test_tools_of_one_step_run_and_a_broken_one_is_a_result() -> None:
     calls = ToolCalls(
         calls=(
             ToolCall(call_id="a", tool="broken"),
@@ -253,7 +253,7 @@ async def test_d5_tools_of_one_step_run_and_a_broken_one_is_a_result() -> None:
     assert "bug with" not in results[1].error
 
 
-async def test_d6_sources_are_numbered_once_and_files_and_thread_are_sources() -> None:
+async def test_sources_are_numbered_once_and_files_and_thread_are_sources() -> None:
     said = Message(role="user", text="The limit was raised last week.", user="U9", addressed=False)
     asked = replace(question(), files=(AttachedFile(name="notes.txt", text="Ask for 300 requests."),))
     model = ScriptedModel([GOOD])
@@ -267,7 +267,7 @@ async def test_d6_sources_are_numbered_once_and_files_and_thread_are_sources() -
     ]
 
 
-async def test_b7_endless_tool_calls_end_within_the_budget() -> None:
+async def test_endless_tool_calls_end_within_the_budget() -> None:
     again = ToolCalls(calls=(ToolCall(call_id="x", tool="search", input={"query": "x"}),))
     model = ScriptedModel([GOOD], decisions=[again])
     story = Story(model)
@@ -277,7 +277,7 @@ async def test_b7_endless_tool_calls_end_within_the_budget() -> None:
     assert len(model.decided) <= 5
 
 
-async def test_b7_out_of_tool_calls_with_nothing_found_ends_in_a_message() -> None:
+async def test_out_of_tool_calls_with_nothing_found_ends_in_a_message() -> None:
     again = ToolCalls(calls=(ToolCall(call_id="x", tool="search", input={"query": "x"}),))
     story = Story(ScriptedModel([GOOD], decisions=[again]), PassageTool())
     story.budget = Budget(tool_calls=4)
@@ -286,7 +286,7 @@ async def test_b7_out_of_tool_calls_with_nothing_found_ends_in_a_message() -> No
     assert outcome.reason == "tool_calls"
 
 
-async def test_b7_deadline_ends_in_a_message() -> None:
+async def test_deadline_ends_in_a_message() -> None:
     story = Story(ScriptedModel([GOOD]))
     story.budget = Budget(deadline_s=0)
     outcome = await story.ask()
@@ -294,7 +294,7 @@ async def test_b7_deadline_ends_in_a_message() -> None:
     assert outcome.reason == "deadline"
 
 
-async def test_e1_plan_of_the_model_is_kept_and_steps_finish() -> None:
+async def test_plan_of_the_model_is_kept_and_steps_finish() -> None:
     plan = (Step(description="find the limit", tool="search"), Step(description="say it"))
     model = ScriptedModel([GOOD], decisions=[FinishStep(step=1, result="120", plan=plan), Respond()])
     story = Story(model)
@@ -306,7 +306,7 @@ async def test_e1_plan_of_the_model_is_kept_and_steps_finish() -> None:
     ]
 
 
-async def test_e2_new_message_after_all_steps_are_done_resets_the_mission() -> None:
+async def test_new_message_after_all_steps_are_done_resets_the_mission() -> None:
     story = Story(ScriptedModel([GOOD]))
     await story.ask()
     first = story.state
@@ -334,13 +334,13 @@ async def test_e2_new_message_after_all_steps_are_done_resets_the_mission() -> N
     ],
     ids=["steps open", "todo list not found", "no todo list"],
 )
-async def test_e3_no_reset_without_a_finished_todo_list(state: ThreadState) -> None:
+async def test_no_reset_without_a_finished_todo_list(state: ThreadState) -> None:
     story = Story(ScriptedModel([GOOD]), state=state)
     await story.ask()
     assert not [e for e in story.listener.events if isinstance(e, StateUpdated) and "mission_reset" in e.changes]
 
 
-async def test_e4_failing_save_during_reset_is_logged_and_the_turn_goes_on() -> None:
+async def test_failing_save_during_reset_is_logged_and_the_turn_goes_on() -> None:
     async def broken(_: ThreadState) -> ThreadState:
         raise StateNotSaved
 
@@ -358,7 +358,7 @@ async def test_e4_failing_save_during_reset_is_logged_and_the_turn_goes_on() -> 
     assert state.mission != "old"
 
 
-async def test_c5_a_listener_that_fails_never_stops_the_turn() -> None:
+async def test_listener_that_fails_never_stops_the_turn() -> None:
     def failing(_: object) -> None:
         raise RuntimeError("listener")
 
@@ -374,7 +374,7 @@ async def test_c5_a_listener_that_fails_never_stops_the_turn() -> None:
 
 
 @pytest.mark.parametrize("general", ["label", "refuse"])
-async def test_f1_what_is_salvaged_without_any_source_is_never_verified(general: str) -> None:
+async def test_what_is_salvaged_without_any_source_is_never_verified(general: str) -> None:
     draft = "<answer>Paris is the capital of France, on the river Seine. It has many bridges [1].</answer>"
     story = Story(ScriptedModel([draft]), PassageTool())
     story.policy = Policy(general=general)
@@ -385,7 +385,7 @@ async def test_f1_what_is_salvaged_without_any_source_is_never_verified(general:
         assert "not verified" in outcome.answer.label
 
 
-async def test_d6_a_document_remembered_from_an_earlier_turn_is_no_evidence_any_more() -> None:
+async def test_document_remembered_from_an_earlier_turn_is_no_evidence_any_more() -> None:
     changed = replace(LIMITS, text="Each key may send 300 requests a minute.")
     story = Story(ScriptedModel([GOOD]))
     await story.ask()
@@ -395,7 +395,7 @@ async def test_d6_a_document_remembered_from_an_earlier_turn_is_no_evidence_any_
     assert [source.text for source in story.model.written[-1].sources] == [changed.text]
 
 
-async def test_a7_a_long_question_back_goes_out_in_chunks_that_fit() -> None:
+async def test_long_question_back_goes_out_in_chunks_that_fit() -> None:
     text = "Which environment do you mean?\n\n" + "\n\n".join(["Production or staging?"] * 200)
     outcome = await Story(ScriptedModel([GOOD], decisions=[AskUser(question=text, key="k")])).ask()
     assert isinstance(outcome, Asked)
@@ -403,7 +403,7 @@ async def test_a7_a_long_question_back_goes_out_in_chunks_that_fit() -> None:
     assert max(map(len, outcome.answer.chunks)) <= 3000
 
 
-async def test_a3_an_edit_starts_from_the_state_its_question_found() -> None:
+async def test_an_edit_starts_from_the_state_its_question_found() -> None:
     decisions: list[Action | ModelError] = [AskUser(question="Which one?", key="which"), Respond()]
     story = Story(ScriptedModel([GOOD], decisions=decisions))
     await story.ask(question("first question about keys", ts="1.0"))
@@ -416,7 +416,7 @@ async def test_a3_an_edit_starts_from_the_state_its_question_found() -> None:
     assert before_latest(story.state, "0.5") is None
 
 
-async def test_e3_a_stop_closes_steps_and_clears_the_pending_question() -> None:
+async def test_stop_closes_steps_and_clears_the_pending_question() -> None:
     decisions: list[Action | ModelError] = [AskUser(question="Which one?", key="which")]
     story = Story(ScriptedModel([GOOD], decisions=decisions))
     await story.ask()
@@ -427,7 +427,7 @@ async def test_e3_a_stop_closes_steps_and_clears_the_pending_question() -> None:
     assert after.history[-1].text == "the second"
 
 
-async def test_b7_a_draft_that_finds_no_end_is_not_read_to_its_end() -> None:
+async def test_draft_that_finds_no_end_is_not_read_to_its_end() -> None:
     model = ScriptedModel(
         ["<answer>" + "Each key may send 120 requests a minute [1]. " * 20_000 + "</answer>"], pieces=400
     )
@@ -438,7 +438,7 @@ async def test_b7_a_draft_that_finds_no_end_is_not_read_to_its_end() -> None:
     assert len(model.written) == 1
 
 
-async def test_b7_thoughts_may_be_longer_than_a_draft() -> None:
+async def test_thoughts_may_be_longer_than_a_draft() -> None:
     thoughts = f"<thinking>{'Well, the limits page says it. ' * 3_000}</thinking>"
     outcome = await Story(ScriptedModel([thoughts + GOOD], pieces=400)).ask()
     assert isinstance(outcome, Answered)

@@ -50,7 +50,7 @@ async def turn(
     return outcome, after, [[(step.title, step.status) for step in event.steps] for event in moved]
 
 
-async def test_a5_a_plan_of_steps_is_told_as_it_proceeds() -> None:
+async def test_plan_of_steps_is_told_as_it_proceeds() -> None:
     decisions: list[Action | ModelError] = [
         FinishStep(step=1, result="the secret result", plan=TWO),
         FinishStep(step=2, result="120"),
@@ -64,20 +64,20 @@ async def test_a5_a_plan_of_steps_is_told_as_it_proceeds() -> None:
     ]
 
 
-async def test_a5_one_step_is_nothing_to_be_told_of() -> None:
+async def test_one_step_is_nothing_to_be_told_of() -> None:
     one = (Step(description="Find the limit"),)
     for decision in (Respond(), Respond(plan=one)):
         assert (await turn(ScriptedModel([GOOD], decisions=[decision])))[2] == []
 
 
-async def test_a5_a_plan_that_goes_on_after_a_question_back_is_told_again() -> None:
+async def test_plan_that_goes_on_after_a_question_back_is_told_again() -> None:
     steps = (Step(description="Find the city", status="done"), Step(description="Look up its tea"))
     before = ThreadState(mission="tea", todolist_id="p", plan=Plan(id="p", steps=steps))
     _, _, told = await turn(ScriptedModel([GOOD]), before)
     assert told == [[("Find the city", "done"), ("Look up its tea", "open")]]
 
 
-async def test_e1_a_step_keeps_what_its_tool_was_called_with() -> None:
+async def test_step_keeps_what_its_tool_was_called_with() -> None:
     call = ToolCall(call_id="1", tool="search", input={"query": "Grüße", "limit": 3})
     odd = ToolCall(call_id="2", tool="search", input={"query": "\ud800"})
     decisions: list[Action | ModelError] = [ToolCalls(calls=(call,), plan=TWO), ToolCalls(calls=(odd,)), Respond()]
@@ -99,7 +99,7 @@ async def test_e1_a_step_keeps_what_its_tool_was_called_with() -> None:
         ("y" * 100, "y" * 100),
     ],
 )
-def test_a5_a_step_is_one_short_plain_line(description: str, title: str) -> None:
+def test_step_is_one_short_plain_line(description: str, title: str) -> None:
     assert title_of(ABOUT, description) == title
 
 
@@ -122,18 +122,18 @@ def test_a5_a_step_is_one_short_plain_line(description: str, title: str) -> None
         "   ",
     ],
 )
-def test_b1_i2_a_step_that_the_rules_object_to_keeps_its_words_back(description: str) -> None:
+def test_step_that_the_rules_object_to_keeps_its_words_back(description: str) -> None:
     assert title_of(ABOUT, description) == ""
 
 
-async def test_b1_the_words_that_are_kept_back_leave_the_step_its_place() -> None:
+async def test_the_words_that_are_kept_back_leave_the_step_its_place() -> None:
     steps = (Step(description="Tell <!channel>"), Step(description="Compare"))
     _, _, told = await turn(ScriptedModel([GOOD], decisions=[Respond(plan=steps)]))
     assert told == [[("", "open"), ("Compare", "open")]]
 
 
 @given(st.text(alphabet=st.sampled_from("<>!@#|`*_~[]()&;: /.\nabhtp\u202e\x00\ud800"), max_size=60) | st.text())
-def test_b1_whatever_a_step_says_its_line_calls_and_links_to_nobody(description: str) -> None:
+def test_whatever_a_step_says_its_line_calls_and_links_to_nobody(description: str) -> None:
     title = title_of(ABOUT, description)
     assert len(title) <= TITLE_MOST
     assert not re.search("[<>\n\x00\ud800\u202e]", title)

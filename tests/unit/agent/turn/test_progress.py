@@ -29,7 +29,7 @@ def earlier(*texts: str) -> tuple[Source, ...]:
     return tuple(progress.sources)
 
 
-def test_d6_what_people_told_each_other_is_one_source() -> None:
+def test_what_people_told_each_other_is_one_source() -> None:
     (source,) = earlier("one", "two")
     assert (source.title, source.text) == ("Earlier in this thread", "Member U0: one\nMember U1: two")
     assert earlier() == ()
@@ -43,9 +43,7 @@ def test_d6_what_people_told_each_other_is_one_source() -> None:
         (["lost", "a log " * 5_000], "Earlier in this thread (part of its last message)", "Member U1: a log"),
     ],
 )
-def test_b2_of_a_long_thread_the_latest_is_read_and_the_title_says_so(
-    texts: list[str], title: str, begins: str
-) -> None:
+def test_of_a_long_thread_the_latest_is_read_and_the_title_says_so(texts: list[str], title: str, begins: str) -> None:
     (source,) = earlier(*texts)
     assert source.title == title
     assert source.text.startswith(begins)

@@ -13,7 +13,7 @@ SOURCES = tuple(Source(id=number, title=str(number)) for number in range(1, 15))
 TABLE = "```\nRegion | Limit\n-------+------\nEU     | 600 [9]\n```"
 
 
-def test_a9_citations_are_numbered_in_the_order_of_the_text() -> None:
+def test_citations_are_numbered_in_the_order_of_the_text() -> None:
     text = f"Seven [12][3]; `[12]` is code.\n\n{TABLE}\n\nAgain [3]."
     order = order_of(text, SOURCES)
     assert order == {12: 1, 3: 2, 9: 3}
@@ -24,7 +24,7 @@ def test_a9_citations_are_numbered_in_the_order_of_the_text() -> None:
 
 
 @given(st.lists(st.sampled_from(["It is so [4].", "Or [2][11] not.", "`[7]`", "Well\n\n", "[3]"]), max_size=9))
-def test_f10_a_beginning_has_the_numbers_of_the_whole(parts: list[str]) -> None:
+def test_beginning_has_the_numbers_of_the_whole(parts: list[str]) -> None:
     text = " ".join(parts)
     order = order_of(text, SOURCES)
     shown = renumbered(text, order)

@@ -37,7 +37,7 @@ def lines(answer: Answer) -> list[str]:
     return [line for line in answer.text.splitlines() if line.startswith("•")]
 
 
-async def test_f4_a_refusal_names_three_documents_once_each_as_the_search_ranked_them() -> None:
+async def test_refusal_names_three_documents_once_each_as_the_search_ranked_them() -> None:
     plants = Source(id=0, title="Office › Plants", url=f"{HOST}/office#plants", text="Ferns like shade.")
     answer = await refused(page("Office"), plants, *map(page, ("Parking", "Orders", "Travel")))
     assert lines(answer) == [f"• <{HOST}/{name.casefold()}|{name}>" for name in ("Office", "Parking", "Orders")]
@@ -46,26 +46,26 @@ async def test_f4_a_refusal_names_three_documents_once_each_as_the_search_ranked
     assert not answer.verified
 
 
-async def test_f4_a_failed_answer_names_them_too() -> None:
+async def test_failed_answer_names_them_too() -> None:
     wrong = "<answer>The emergency number inside the building is 9999 [1].</answer>"
     answer = await refused(page("Office"), draft=wrong)
     assert lines(answer)[-1] == f"• <{HOST}/office|Office>"
     assert "9999" not in answer.text
 
 
-async def test_i2_nothing_of_a_document_but_its_escaped_title_is_shown() -> None:
+async def test_nothing_of_a_document_but_its_escaped_title_is_shown() -> None:
     answer = await refused(page("Office <!channel> | co", "The emergency number: xoxb-123456789012-abcdefgh."))
     (line,) = lines(answer)
     assert line.endswith("|Office &lt;!channel&gt; ¦ co>")
     assert "xoxb" not in answer.text
 
 
-async def test_i3_what_people_said_in_the_thread_is_not_named_as_a_document() -> None:
+async def test_what_people_said_in_the_thread_is_not_named_as_a_document() -> None:
     answer = await refused(page("Earlier", origin="thread"), page("Office", "Coffee is free."))
     assert lines(answer) == [f"• <{HOST}/office|Office>"]
 
 
-async def test_f4_a_refusal_without_a_model_says_that_there_is_none() -> None:
+async def test_refusal_without_a_model_says_that_there_is_none() -> None:
     outcome, _ = await run_turn(
         question("Quantos pedidos posso enviar por minuto?"),
         ThreadState(),

@@ -1,4 +1,4 @@
-"""What was found before a question back is there when its answer comes (B6), as far as it may be kept (D3, I3)."""
+"""What was found before a question back is there when its answer comes, as far as it may be kept."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Story:
         return outcome
 
 
-async def test_b6_what_was_found_before_a_question_back_needs_not_be_looked_up_again() -> None:
+async def test_what_was_found_before_a_question_back_needs_not_be_looked_up_again() -> None:
     story = Story()
     assert isinstance(await story.ask("What does tea cost?", "1000.1"), Asked)
     assert story.state.pending_question is not None
@@ -83,7 +83,7 @@ async def test_b6_what_was_found_before_a_question_back_needs_not_be_looked_up_a
     assert story.state.found is None
 
 
-async def test_b6_somebody_elses_question_meanwhile_has_nothing_of_it_and_takes_nothing_away() -> None:
+async def test_somebody_elses_question_meanwhile_has_nothing_of_it_and_takes_nothing_away() -> None:
     story = Story(decisions=[looks_up("web"), BACK, Respond(), Respond()])
     await story.ask("What does tea cost?", "1000.1")
     kept = story.state.found
@@ -93,7 +93,7 @@ async def test_b6_somebody_elses_question_meanwhile_has_nothing_of_it_and_takes_
     assert isinstance(await story.ask("Ulm", "1060.1"), Answered)
 
 
-async def test_b6_an_edit_of_the_persons_answer_finds_the_same() -> None:
+async def test_an_edit_of_the_persons_answer_finds_the_same() -> None:
     story = Story(decisions=[looks_up("web"), BACK, Respond(), Respond()])
     await story.ask("What does tea cost?", "1000.1")
     await story.ask("Ulm", "1060.1")
@@ -103,7 +103,7 @@ async def test_b6_an_edit_of_the_persons_answer_finds_the_same() -> None:
     assert isinstance(await story.ask("In Ulm", "1060.1"), Answered)
 
 
-async def test_d6_documents_are_read_anew_where_the_answer_comes_late() -> None:
+async def test_documents_are_read_anew_where_the_answer_comes_late() -> None:
     story = Story(found_first=(LIMITS,))
     await story.ask("What does tea cost?", "1000.1")
     story.found_first = ()
@@ -113,7 +113,7 @@ async def test_d6_documents_are_read_anew_where_the_answer_comes_late() -> None:
     assert [each.tool for each in late.results] == ["search"]
 
 
-async def test_b6_a_document_that_was_taken_up_does_not_become_fresh_by_another_question_back() -> None:
+async def test_document_that_was_taken_up_does_not_become_fresh_by_another_question_back() -> None:
     story = Story(decisions=[looks_up("web"), BACK, BACK, Respond()])
     await story.ask("What does tea cost?", "1000.1")
     story.found_first = ()
@@ -123,7 +123,7 @@ async def test_b6_a_document_that_was_taken_up_does_not_become_fresh_by_another_
     assert [source.text for source in story.model.decided[-1].sources] == [PAGE.text]
 
 
-async def test_d3_nothing_that_slacks_search_found_is_kept() -> None:
+async def test_nothing_that_slacks_search_found_is_kept() -> None:
     calls = looks_up("slack_search", "web"), looks_up("llm_generate"), BACK
     story = Story(decisions=[*calls, Respond()])
     await story.ask("What does tea cost?", "1000.1")
@@ -136,7 +136,7 @@ async def test_d3_nothing_that_slacks_search_found_is_kept() -> None:
     assert [source.origin for source in found.sources] == ["document", "tool:web"]
 
 
-async def test_d3_no_step_keeps_what_a_tool_was_called_with_after_slacks_search() -> None:
+async def test_no_step_keeps_what_a_tool_was_called_with_after_slacks_search() -> None:
     plan = tuple(Step(description=f"Use {tool}", tool=tool) for tool in ("slack_search", "llm_generate"))
     told = ToolCall(call_id="1", tool="llm_generate", input={"prompt": f"Sum up: {SAID.text}"})
     searched = ToolCalls(calls=looks_up("slack_search").calls, plan=plan)
@@ -147,7 +147,7 @@ async def test_d3_no_step_keeps_what_a_tool_was_called_with_after_slacks_search(
     assert SAID.text not in to_json(story.state)
 
 
-async def test_b6_what_a_model_wrote_without_slack_is_kept_but_is_no_source() -> None:
+async def test_what_a_model_wrote_without_slack_is_kept_but_is_no_source() -> None:
     story = Story(decisions=[looks_up("llm_generate"), BACK])
     await story.ask("What does tea cost?", "1000.1")
     found = story.state.found
@@ -155,7 +155,7 @@ async def test_b6_what_a_model_wrote_without_slack_is_kept_but_is_no_source() ->
     assert [each.tool for each in found.results] == ["search", "llm_generate"]
 
 
-async def test_a6_a_question_back_that_nobody_answers_leaves_nothing() -> None:
+async def test_question_back_that_nobody_answers_leaves_nothing() -> None:
     story = Story()
     log = AttachedFile(name="a.log", text="The walrus failed.")
     await story.ask("What does tea cost?", "1000.1", files=(log,))
@@ -168,7 +168,7 @@ async def test_a6_a_question_back_that_nobody_answers_leaves_nothing() -> None:
     assert unsaid(asked, "1000.1").found is None
 
 
-async def test_a3_a_file_of_a_deleted_message_goes_from_what_was_found_too() -> None:
+async def test_file_of_a_deleted_message_goes_from_what_was_found_too() -> None:
     story = Story(decisions=[Respond(), BACK])
     await story.ask("What does a key do?", "900.1")
     await story.ask("What does tea cost?", "1000.1", files=(AttachedFile(name="a.log", text="The walrus failed."),))
@@ -177,7 +177,7 @@ async def test_a3_a_file_of_a_deleted_message_goes_from_what_was_found_too() -> 
     assert [source.origin for source in found.sources] == ["document"]
 
 
-async def test_a3_a_file_at_the_top_that_was_deleted_comes_back_by_no_edit_either() -> None:
+async def test_file_at_the_top_that_was_deleted_comes_back_by_no_edit_either() -> None:
     story = Story(decisions=[looks_up("llm_generate"), BACK, Respond()], state=ThreadState(opened_with_files=True))
     log = AttachedFile(name="a.log", text="The walrus failed.", opening=True)
     await story.ask("What does tea cost?", "1000.1", files=(log,))
@@ -215,7 +215,7 @@ def progress_with(sources: list[Source], results: list[ToolResult], **state: Any
 
 
 @given(many, st.lists(texts, max_size=9))
-def test_b6_what_is_kept_is_bounded_and_survives_its_stored_form(sources: list[Source], contents: list[str]) -> None:
+def test_what_is_kept_is_bounded_and_survives_its_stored_form(sources: list[Source], contents: list[str]) -> None:
     results = [ToolResult(call_id=str(n), tool="web", ok=n % 4 != 0, content=text) for n, text in enumerate(contents)]
     found = found_by(progress_with(sources, results))
     assert len(found.sources) <= SOURCES_KEPT
@@ -229,7 +229,7 @@ def test_b6_what_is_kept_is_bounded_and_survives_its_stored_form(sources: list[S
     assert all(source.id for source in resumed.sources)
 
 
-def test_e4_a_state_of_before_has_nothing_found_and_a_broken_one_does_no_harm() -> None:
+def test_state_of_before_has_nothing_found_and_a_broken_one_does_no_harm() -> None:
     old = json.loads(to_json(ThreadState(mission="m")))
     assert not {"found", "opened_with_files"} & set(old)
     assert from_json(json.dumps(old)) == ThreadState(mission="m")

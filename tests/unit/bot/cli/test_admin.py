@@ -1,4 +1,4 @@
-"""`orion pause`, `resume` and `forget` as an admin types them (A12)."""
+"""`orion pause`, `resume` and `forget` as an admin types them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def terminal(terminal: Terminal, redis_url: str, tmp_path: Path) -> Terminal:
     return terminal
 
 
-def test_a12_pause_and_resume_say_what_holds(terminal: Terminal, redis_url: str) -> None:
+def test_pause_and_resume_say_what_holds(terminal: Terminal, redis_url: str) -> None:
     paused = terminal.orion("pause", "--reason", "The index is rebuilt")
     assert (paused.code, "kept until `orion resume`" in paused.out) == (0, True)
     with redis.Redis.from_url(redis_url, decode_responses=True) as client:
@@ -26,7 +26,7 @@ def test_a12_pause_and_resume_say_what_holds(terminal: Terminal, redis_url: str)
     assert "was not paused" in terminal.orion("resume").out
 
 
-def test_a12_forget_counts_what_went_and_names_what_is_not_its_own(terminal: Terminal, redis_url: str) -> None:
+def test_forget_counts_what_went_and_names_what_is_not_its_own(terminal: Terminal, redis_url: str) -> None:
     with redis.Redis.from_url(redis_url, decode_responses=True) as client:
         client.set("orion:turn:0a", '{"thread": "T1:C1:1.0", "user": "U12"}')
         client.hset("orion:feedback:0a", "U2", "good")
@@ -49,12 +49,12 @@ def test_a12_forget_counts_what_went_and_names_what_is_not_its_own(terminal: Ter
         (("--thread", "somewhere"), "--thread must be"),
     ],
 )
-def test_a12_wrong_use_ends_with_how_to_mend_it(terminal: Terminal, words: tuple[str, ...], says: str) -> None:
+def test_wrong_use_ends_with_how_to_mend_it(terminal: Terminal, words: tuple[str, ...], says: str) -> None:
     done = terminal.orion("forget", *words)
     assert (done.code, says in done.err) == (2, True)
 
 
-def test_a12_a_local_workspace_is_paused_by_itself(terminal: Terminal, redis_url: str) -> None:
+def test_local_workspace_is_paused_by_itself(terminal: Terminal, redis_url: str) -> None:
     assert terminal.orion("pause", "--local", "8765").code == 0
     with redis.Redis.from_url(redis_url, decode_responses=True) as client:
         assert client.get("orion:paused") is None

@@ -68,7 +68,7 @@ def test_ask_what_no_document_answers_ends_with_3(terminal: Terminal) -> None:
 
 
 @pytest.mark.parametrize("debug", ["1", "0"])
-def test_g1_the_log_tells_lengths_and_in_debug_how_texts_begin(terminal: Terminal, debug: str) -> None:
+def test_the_log_tells_lengths_and_in_debug_how_texts_begin(terminal: Terminal, debug: str) -> None:
     terminal.set(ORION_DEBUG=debug)
     question = f"{QUESTION} {'please ' * 20}"
     done = terminal.orion("ask", question, "--docs", "docs")
@@ -76,14 +76,14 @@ def test_g1_the_log_tells_lengths_and_in_debug_how_texts_begin(terminal: Termina
     assert question[:101] not in done.err
 
 
-def test_g1_a_configured_secret_is_in_no_log_line(terminal: Terminal) -> None:
+def test_configured_secret_is_in_no_log_line(terminal: Terminal) -> None:
     terminal.set(ORION_DEBUG="1", SLACK_SIGNING_SECRET="quinceorchard")
     done = terminal.orion("ask", "Is quinceorchard the signing secret?", "--docs", "docs")
     assert "Is [redacted] the signing secret?" in done.err
     assert "quinceorchard" not in done.err
 
 
-def test_g1_what_is_logged_of_a_question_names_its_turn(terminal: Terminal) -> None:
+def test_what_is_logged_of_a_question_names_its_turn(terminal: Terminal) -> None:
     """The id is that of its trace, where there is one."""
     terminal.set(ORION_DEBUG="1")
     done = terminal.orion("ask", QUESTION, "--docs", "docs")
@@ -120,7 +120,7 @@ async def test_ask_with_a_refused_key_is_a_failed_turn(tmp_path: Path) -> None:
     assert "sk-abcdef" not in str(result)
 
 
-async def test_f3_attempts_and_repairs_are_told(tmp_path: Path) -> None:
+async def test_attempts_and_repairs_are_told(tmp_path: Path) -> None:
     async with ScriptedOpenAI(decisions=[RESPOND], drafts=[says(BAD), says(GOOD)]) as server:
         result = await asked(tmp_path, server)
     assert (result["outcome"], result["attempts"], result["verified"]) == ("answered", 2, True)
@@ -129,7 +129,7 @@ async def test_f3_attempts_and_repairs_are_told(tmp_path: Path) -> None:
     assert {"index", "search", "decide", "write", "verify", "total"} <= set(result["timings_ms"])
 
 
-async def test_f4_failed_verification_tells_its_violations(tmp_path: Path) -> None:
+async def test_failed_verification_tells_its_violations(tmp_path: Path) -> None:
     async with ScriptedOpenAI(decisions=[RESPOND], drafts=[says(BAD)] * 3) as server:
         result = await asked(tmp_path, server)
     assert (result["outcome"], result["verified"]) == ("failed", False)
@@ -138,7 +138,7 @@ async def test_f4_failed_verification_tells_its_violations(tmp_path: Path) -> No
     assert all(set(violation) == wanted for violation in result["violations"])
 
 
-async def test_b6_thread_goes_on_with_the_answer_to_a_question_back(tmp_path: Path, redis_url: str) -> None:
+async def test_thread_goes_on_with_the_answer_to_a_question_back(tmp_path: Path, redis_url: str) -> None:
     back = calls(("ask_user", {"question": "Which plan do you mean?", "key": "plan"}))
     async with ScriptedOpenAI(decisions=[back, RESPOND], drafts=repeat(says(GOOD))) as server:
         first = await asked(tmp_path, server, thread="t", redis_url=redis_url)
@@ -148,7 +148,7 @@ async def test_b6_thread_goes_on_with_the_answer_to_a_question_back(tmp_path: Pa
         assert "Which plan do you mean?" in str(server.requests[-1]["messages"])
 
 
-async def test_a2_threads_of_other_names_know_nothing_of_it(tmp_path: Path, redis_url: str) -> None:
+async def test_threads_of_other_names_know_nothing_of_it(tmp_path: Path, redis_url: str) -> None:
     async with ScriptedOpenAI(decisions=[RESPOND] * 2, drafts=[says(GOOD)] * 2) as server:
         await asked(tmp_path, server, "My favourite limit is which?", thread="one", redis_url=redis_url)
         await asked(tmp_path, server, QUESTION, thread="two", redis_url=redis_url)
@@ -189,7 +189,7 @@ async def test_unsourced_answer_is_labelled_and_never_called_verified(tmp_path: 
     assert result["answer"].startswith("_")
 
 
-async def test_g2_a_question_in_the_terminal_is_a_trace_kept_apart(tmp_path: Path, redis_url: str) -> None:
+async def test_question_in_the_terminal_is_a_trace_kept_apart(tmp_path: Path, redis_url: str) -> None:
     """As in Slack: a trace with each attempt and its scores, the session is the thread, the user is hashed."""
     async with (
         LangfuseReceiver() as receiver,
@@ -219,7 +219,7 @@ async def test_g2_a_question_in_the_terminal_is_a_trace_kept_apart(tmp_path: Pat
         assert [span.attributes["session.id"] for span in receiver.spans][-1] == "terminal:terminal:limits"
 
 
-async def test_g2_a_turn_that_breaks_off_closes_its_trace(tmp_path: Path) -> None:
+async def test_turn_that_breaks_off_closes_its_trace(tmp_path: Path) -> None:
     """A Redis that is away ends the command before there is an outcome."""
     async with LangfuseReceiver() as receiver:
         keys = {"langfuse_public_key": "pk-lf-broken-off", "langfuse_secret_key": SecretStr("sk-lf-ask")}

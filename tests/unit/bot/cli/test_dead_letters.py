@@ -1,4 +1,4 @@
-"""`orion dead-letters`: an operator sees what was given up, never what was asked, and decides once (H3, G1)."""
+"""`orion dead-letters`: an operator sees what was given up, never what was asked, and decides once."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def in_redis(url: str, *, bury: int = 0) -> list[str]:
     return asyncio.run(run())
 
 
-def test_h3_an_operator_sees_why_and_when_but_nobodys_words(terminal: Terminal, redis_url: str) -> None:
+def test_an_operator_sees_why_and_when_but_nobodys_words(terminal: Terminal, redis_url: str) -> None:
     assert "No dead letters." in terminal.orion("dead-letters").out
     in_redis(redis_url, bury=2)
     listed = terminal.orion("dead-letters", "list")
@@ -59,7 +59,7 @@ def test_h3_an_operator_sees_why_and_when_but_nobodys_words(terminal: Terminal, 
     assert len(json.loads(terminal.orion("dead-letters", "list", "--limit", "1", "--json").out)) == 1
 
 
-def test_h3_a_retry_happens_once_and_says_so(terminal: Terminal, redis_url: str) -> None:
+def test_retry_happens_once_and_says_so(terminal: Terminal, redis_url: str) -> None:
     in_redis(redis_url, bury=2)
     (newest, _) = json.loads(terminal.orion("dead-letters", "--json").out)
     first = terminal.orion("dead-letters", "retry", newest["id"])
@@ -69,7 +69,7 @@ def test_h3_a_retry_happens_once_and_says_so(terminal: Terminal, redis_url: str)
     assert len(in_redis(redis_url)) == 1
 
 
-def test_h3_all_of_them_can_be_dropped_or_retried(terminal: Terminal, redis_url: str) -> None:
+def test_all_of_them_can_be_dropped_or_retried(terminal: Terminal, redis_url: str) -> None:
     in_redis(redis_url, bury=2)
     dropped = terminal.orion("dead-letters", "drop", "--all")
     assert (dropped.code, dropped.out.count("is dropped")) == (0, 2)
@@ -77,7 +77,7 @@ def test_h3_all_of_them_can_be_dropped_or_retried(terminal: Terminal, redis_url:
     assert in_redis(redis_url) == []
 
 
-def test_h3_those_of_a_local_workspace_are_its_own(terminal: Terminal, redis_url: str) -> None:
+def test_those_of_a_local_workspace_are_its_own(terminal: Terminal, redis_url: str) -> None:
     in_redis(redis_url, bury=1)
     assert "No dead letters." in terminal.orion("dead-letters", "--local", "8765", "list").out
     assert "No dead letters." in terminal.orion("dead-letters", "--local", "8765", "drop", "--all").out

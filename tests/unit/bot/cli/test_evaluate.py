@@ -20,7 +20,7 @@ COLLECTION = {"docs": {"a": {"title": "Kiln", "text": "It cools."}}, "queries": 
 QUESTIONS = f'{{"id": "a", "question": "{QUESTION}", "expect": ["600 requests"]}}\n'
 
 
-def test_f8_eval_grounding_prints_a_report_a_file_and_writes_predictions(terminal: Terminal) -> None:
+def test_eval_grounding_prints_a_report_a_file_and_writes_predictions(terminal: Terminal) -> None:
     files = terminal.write("one.jsonl", CLAIMS), terminal.write("two.jsonl", CLAIMS)
     done = terminal.orion("eval", "grounding", *files, "--predictions", "out.jsonl", "--json")
     assert (done.code, [report["file"] for report in done.json]) == (0, ["one.jsonl", "two.jsonl"])
@@ -29,7 +29,7 @@ def test_f8_eval_grounding_prints_a_report_a_file_and_writes_predictions(termina
     assert [set(line) for line in lines] == [{"id", "score", "supported", "rules"}] * 2
 
 
-def test_f8_eval_verifier_prints_wrong_passes_and_wrong_fails(terminal: Terminal) -> None:
+def test_eval_verifier_prints_wrong_passes_and_wrong_fails(terminal: Terminal) -> None:
     name = terminal.write("texts.jsonl", TEXTS)
     (report,) = terminal.orion("eval", "verifier", name, "--json").json
     assert (report["accepted"], report["rejected"]) == (["b"], [{"id": "c", "rules": ["no_broadcast"]}])
@@ -39,19 +39,19 @@ def test_f8_eval_verifier_prints_wrong_passes_and_wrong_fails(terminal: Terminal
         assert part in shown.out
 
 
-def test_f8_eval_retrieval_prints_ranking_and_times(terminal: Terminal) -> None:
+def test_eval_retrieval_prints_ranking_and_times(terminal: Terminal) -> None:
     done = terminal.orion("eval", "retrieval", terminal.write("small.json", json.dumps(COLLECTION)), "--json")
     assert (done.json["ndcg_at_10"], done.json["queries"]) == (1.0, 1)
     assert "p95 ms" in terminal.orion("eval", "retrieval", "small.json").out
 
 
-def test_f8_eval_answers_asks_the_agent(terminal: Terminal) -> None:
+def test_eval_answers_asks_the_agent(terminal: Terminal) -> None:
     done = terminal.orion("eval", "answers", terminal.write("q.jsonl", QUESTIONS), "--docs", "docs", "--json")
     assert (done.code, done.json["answered_as_expected"]) == (0, 1)
     assert "none" in terminal.orion("eval", "answers", "q.jsonl", "--docs", "docs").out
 
 
-def test_g5_eval_answers_writes_a_page_and_prints_the_same(terminal: Terminal) -> None:
+def test_eval_answers_writes_a_page_and_prints_the_same(terminal: Terminal) -> None:
     command = ("eval", "answers", terminal.write("q.jsonl", QUESTIONS), "--docs", "docs", "--json")
     before, after = terminal.orion(*command), terminal.orion(*command, "--report", "out.html")
     assert (after.code, before.err) == (0, "")
@@ -60,7 +60,7 @@ def test_g5_eval_answers_writes_a_page_and_prints_the_same(terminal: Terminal) -
     assert QUESTION in (terminal.folder / "out.html").read_text(encoding="utf-8")
 
 
-def test_g5_an_absent_langfuse_is_told_and_the_report_is_there(terminal: Terminal) -> None:
+def test_an_absent_langfuse_is_told_and_the_report_is_there(terminal: Terminal) -> None:
     with socket.socket() as closed:  # bound and not listening: connections are refused
         closed.bind(("127.0.0.1", 0))
         host = f"http://127.0.0.1:{closed.getsockname()[1]}"
@@ -94,7 +94,7 @@ def test_g5_an_absent_langfuse_is_told_and_the_report_is_there(terminal: Termina
     ],
     ids=" ".join,
 )
-def test_f8_a_bad_file_is_told_and_ends_with_2(arguments: list[str], said: str, terminal: Terminal) -> None:
+def test_bad_file_is_told_and_ends_with_2(arguments: list[str], said: str, terminal: Terminal) -> None:
     good = {
         "id": 1,
         "source": "x",

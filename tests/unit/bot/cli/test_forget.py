@@ -1,4 +1,4 @@
-"""`orion forget`: a person's or a thread's traces in Redis go, counted by kind, and nothing comes back (A12)."""
+"""`orion forget`: a person's or a thread's traces in Redis go, counted by kind, and nothing comes back."""
 
 from __future__ import annotations
 
@@ -65,9 +65,7 @@ async def judge(setting: Setting, channel: str, ts: str, user: str) -> None:
     await setting.workspace.click(channel, message["ts"], "orion_feedback", value=value, user=user)
 
 
-async def test_a12_a_person_is_forgotten_and_others_are_not(
-    tmp_path: Path, redis_url: str, redis_client: Redis
-) -> None:
+async def test_person_is_forgotten_and_others_are_not(tmp_path: Path, redis_url: str, redis_client: Redis) -> None:
     async with running(settings_in(tmp_path, redis_url)) as setting:
         mine = setting.ask(f"{MENTION} {LIMIT}")
         await setting.answer_to(mine)
@@ -108,7 +106,7 @@ async def settled(setting: Setting) -> bool:
 
 
 @pytest.mark.parametrize("form", ["key", "link", "reply"])
-async def test_a12_a_thread_is_forgotten_by_its_key_or_by_a_link(
+async def test_thread_is_forgotten_by_its_key_or_by_a_link(
     tmp_path: Path, redis_url: str, redis_client: Redis, form: str
 ) -> None:
     async with running(settings_in(tmp_path, redis_url)) as setting:
@@ -131,7 +129,7 @@ async def test_a12_a_thread_is_forgotten_by_its_key_or_by_a_link(
         assert other in left
 
 
-async def test_a12_a_running_turn_is_cancelled_first_and_writes_nothing_back(
+async def test_running_turn_is_cancelled_first_and_writes_nothing_back(
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
     async with ScriptedOpenAI(decisions=[HANGS]) as server:
@@ -160,7 +158,7 @@ def incoming(user: str, ts: str, place: ThreadKey) -> str:
     return Incoming(kind="question", thread=place, user=user, ts=ts, addressed="mention", text="?").to_json()
 
 
-async def test_a12_letters_go_from_every_place_of_a_mailbox_and_the_rest_keeps_its_order(redis_client: Redis) -> None:
+async def test_letters_go_from_every_place_of_a_mailbox_and_the_rest_keeps_its_order(redis_client: Redis) -> None:
     place = ThreadKey(team="T1", channel="C1", thread_ts="1.0")
     mailbox = Mailbox(redis_client, lease_s=0.4)
     for number, user in enumerate(("U1", "U2", "U1", "U2", "U1")):
@@ -184,7 +182,7 @@ async def test_a12_letters_go_from_every_place_of_a_mailbox_and_the_rest_keeps_i
     await mailbox.aclose()
 
 
-async def test_a12_a_worker_that_hangs_is_named_and_one_that_died_is_not_waited_for_long(redis_client: Redis) -> None:
+async def test_worker_that_hangs_is_named_and_one_that_died_is_not_waited_for_long(redis_client: Redis) -> None:
     place = ThreadKey(team="T1", channel="C1", thread_ts="1.0")
     for lease_s, running_still in ((30.0, ["T1:C1:1.0"]), (0.2, [])):
         await redis_client.flushall()
@@ -198,7 +196,7 @@ async def test_a12_a_worker_that_hangs_is_named_and_one_that_died_is_not_waited_
         await mailbox.aclose()
 
 
-async def test_a12_what_is_known_of_an_account_goes_too(redis_client: Redis) -> None:
+async def test_what_is_known_of_an_account_goes_too(redis_client: Redis) -> None:
     for key in ("orion:person:T1:U1", "orion:told:T1:U1:guest", "orion:told:T1:U11:guest"):
         await redis_client.set(key, "{}")
     mailbox = Mailbox(redis_client)
@@ -208,7 +206,7 @@ async def test_a12_what_is_known_of_an_account_goes_too(redis_client: Redis) -> 
 
 
 @pytest.mark.parametrize("reference", ["", "T1:C1", "https://acme.slack.com/archives/C1", "1700000000.000100"])
-async def test_a12_a_reference_that_is_none_is_refused_with_its_form(redis_client: Redis, reference: str) -> None:
+async def test_reference_that_is_none_is_refused_with_its_form(redis_client: Redis, reference: str) -> None:
     mailbox = Mailbox(redis_client)
     with pytest.raises(WrongUse, match="--thread must be"):
         await forgotten(redis_client, mailbox, thread=reference)

@@ -22,7 +22,7 @@ def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: py
         yield found
 
 
-def test_d2_a_web_site_is_read_by_index_and_told_by_docs(terminal: Terminal) -> None:
+def test_web_site_is_read_by_index_and_told_by_docs(terminal: Terminal) -> None:
     with LocalSite() as site:
         site.pages["/lunch"] = html("The canteen opens at noon.", "Lunch", etag='"1"')
         terminal.set(
@@ -53,7 +53,7 @@ def test_d2_a_web_site_is_read_by_index_and_told_by_docs(terminal: Terminal) -> 
     assert "/gone: is gone" in shown.err
 
 
-def test_d2_what_was_never_read_says_so(terminal: Terminal) -> None:
+def test_what_was_never_read_says_so(terminal: Terminal) -> None:
     with LocalSite() as site:
         terminal.set(ORION_WEB_DOCS=f"{site.url}/a", ORION_DOCS="docs")
         assert terminal.orion("index").code == 0
@@ -61,28 +61,28 @@ def test_d2_what_was_never_read_says_so(terminal: Terminal) -> None:
     assert "leads into a private network (ORION_WEB_DOCS_HOSTS can allow its host)" in shown.err
 
 
-def test_d2_many_failures_are_counted(terminal: Terminal) -> None:
+def test_many_failures_are_counted(terminal: Terminal) -> None:
     for n in range(105):
         terminal.write(f"docs/{n}.md", "")
     terminal.orion("index", "docs")
     assert "Not read: 5 more of " in terminal.orion("docs").err
 
 
-def test_d2_nothing_to_index_is_told(terminal: Terminal) -> None:
+def test_nothing_to_index_is_told(terminal: Terminal) -> None:
     done = terminal.orion("index")
     assert done.code == 2
     assert done.err.startswith("There is nothing to index. Name folders: orion index DIR, or set ORION_DOCS,")
     assert terminal.orion("docs").out.startswith("No documents yet.")
 
 
-def test_d2_a_whole_disk_is_read_only_by_somebody_who_says_so(terminal: Terminal) -> None:
+def test_whole_disk_is_read_only_by_somebody_who_says_so(terminal: Terminal) -> None:
     done = terminal.orion("index", "/")
     assert (done.code, done.err) == (
         2, "/ is a whole disk or home folder. Name a folder of documents, or add --yes.\n",
     )  # fmt: skip
 
 
-def test_d2_what_a_local_workspace_knows_is_listed_by_its_port(terminal: Terminal) -> None:
+def test_what_a_local_workspace_knows_is_listed_by_its_port(terminal: Terminal) -> None:
     terminal.orion("index", "docs")
     (terminal.folder / "other").mkdir()
     (terminal.folder / "other" / "o.md").write_text("# Other\n\nSomething else.")
@@ -101,7 +101,7 @@ def test_d2_what_a_local_workspace_knows_is_listed_by_its_port(terminal: Termina
     assert "One has on 8765." in wrong.err
 
 
-def test_d2_who_interrupts_is_told_what_is_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_who_interrupts_is_told_what_is_there(capsys: pytest.CaptureFixture[str]) -> None:
     def interrupted() -> None:
         with _progress() as tell:
             tell("one.md")
@@ -112,7 +112,7 @@ def test_d2_who_interrupts_is_told_what_is_there(capsys: pytest.CaptureFixture[s
     assert "Ended early; documents looked at: 1. What was read is in the index" in capsys.readouterr().err
 
 
-def test_d2_without_a_terminal_progress_is_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_terminal_progress_is_a_line_now_and_then(capsys: pytest.CaptureFixture[str]) -> None:
     with _progress() as tell:
         for n in range(1_001):
             tell(f"{n}.md")
@@ -121,5 +121,5 @@ def test_d2_without_a_terminal_progress_is_a_line_now_and_then(capsys: pytest.Ca
         tell("too late.md")
 
 
-def test_d2_sizes_are_told_in_units_people_read() -> None:
+def test_sizes_are_told_in_units_people_read() -> None:
     assert [_size(size) for size in (0, 999, 1_000, 2_500_000)] == ["0 B", "999 B", "1.0 kB", "2.5 MB"]

@@ -98,7 +98,7 @@ def test_redis_that_is_away_is_told_without_its_password(command: list[str], ter
     assert "hunter2" not in done.err
 
 
-def test_f11_verify_tells_verdict_and_repairs(terminal: Terminal) -> None:
+def test_verify_tells_verdict_and_repairs(terminal: Terminal) -> None:
     terminal.write("good.md", "This is **bold**.")
     done = terminal.orion("verify", "good.md")
     assert (done.code, done.out) == (0, "This is *bold*.\n")
@@ -108,7 +108,7 @@ def test_f11_verify_tells_verdict_and_repairs(terminal: Terminal) -> None:
     assert "no_markdown_bold" in done.err
 
 
-def test_f11_a_stream_with_bad_rows_says_which(terminal: Terminal) -> None:
+def test_stream_with_bad_rows_says_which(terminal: Terminal) -> None:
     name = terminal.write("in.jsonl", '{"id": 1, "text": "Hello!"}\n{bad\n')
     done = terminal.orion("verify", "--jsonl", name, "out.jsonl")
     assert (done.code, done.out) == (1, "")
@@ -116,13 +116,13 @@ def test_f11_a_stream_with_bad_rows_says_which(terminal: Terminal) -> None:
     assert "line 2 is no JSON" in done.err
 
 
-def test_f11_what_fails_is_shown_with_the_words_in_question(terminal: Terminal) -> None:
+def test_what_fails_is_shown_with_the_words_in_question(terminal: Terminal) -> None:
     done = terminal.orion("verify", terminal.write("a.md", "It is open until noon [7]."))
     assert done.code == 1
     assert 'citation_resolves "[7]": No source has this number.' in done.err
 
 
-def test_f11_verify_neither_wraps_a_text_nor_commands_the_terminal(terminal: Terminal) -> None:
+def test_verify_neither_wraps_a_text_nor_commands_the_terminal(terminal: Terminal) -> None:
     line = "word :smile: " * 40
     terminal.write("long.txt", f"{line}\x1b[31mred [/bold]")
     out = terminal.orion("verify", "long.txt").out
@@ -131,7 +131,7 @@ def test_f11_verify_neither_wraps_a_text_nor_commands_the_terminal(terminal: Ter
     assert "\x1b" not in out
 
 
-def test_f11_verify_json_is_utf8_whatever_the_terminal_speaks(tmp_path: Path) -> None:
+def test_verify_json_is_utf8_whatever_the_terminal_speaks(tmp_path: Path) -> None:
     (tmp_path / "t.txt").write_text("Grüße 日本", encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "bot", "verify", str(tmp_path / "t.txt"), "--json"],
@@ -187,14 +187,14 @@ def test_index_says_when_the_settings_name_other_folders(terminal: Terminal) -> 
     assert "No documents yet" in terminal.orion("docs").out
 
 
-def test_g4_stats_as_table_and_json(terminal: Terminal, redis_url: str) -> None:
+def test_stats_as_table_and_json(terminal: Terminal, redis_url: str) -> None:
     terminal.set(REDIS_URL=redis_url)
     assert "Pass rate" in terminal.orion("stats").out
     assert "pass_rate" in terminal.orion("stats", "--json").json
     assert terminal.orion("stats", "--days", "0").code == 2
 
 
-def test_g4_stats_leave_no_server_behind(terminal: Terminal) -> None:
+def test_stats_leave_no_server_behind(terminal: Terminal) -> None:
     home = terminal.folder / "home"
     terminal.set(ORION_HOME=str(home))
     assert terminal.orion("stats").code == 0
@@ -206,14 +206,14 @@ def test_manifest_prints_json(terminal: Terminal) -> None:
 
 
 @pytest.mark.parametrize("url", ["hello", "ftp://orion.example", "http://orion.example", "https://"])
-def test_h2_a_manifest_is_not_made_for_an_address_that_slack_cannot_reach(terminal: Terminal, url: str) -> None:
+def test_manifest_is_not_made_for_an_address_that_slack_cannot_reach(terminal: Terminal, url: str) -> None:
     done = terminal.orion("manifest", "--url", url)
     assert done.code == 2
     assert "https://orion.example.com" in done.err
     assert not done.out
 
 
-def test_h4_a_misspelt_setting_is_told(terminal: Terminal) -> None:
+def test_misspelt_setting_is_told(terminal: Terminal) -> None:
     terminal.write(".env", "ORION_MODLE=gpt-5\n")
     terminal.set(ORION_DENY_USER="U1")
     done = terminal.orion("manifest")
@@ -233,7 +233,7 @@ def test_doctor_says_what_to_do(terminal: Terminal) -> None:
     assert "1 document" in done.out
 
 
-def test_h4_doctor_goes_through_all_its_checks_whatever_the_settings_are(terminal: Terminal) -> None:
+def test_doctor_goes_through_all_its_checks_whatever_the_settings_are(terminal: Terminal) -> None:
     terminal.write(".env", "ORION_PORT=abc\nhello there\nLANGFUSE_HOST=langfuse:3000\nORION_MODLE=x\n")
     terminal.set(ORION_DOCS="docs", ORION_HOME=str(terminal.folder / "home"), LANGFUSE_PUBLIC_KEY="pk")
     done = terminal.orion("doctor")
@@ -266,7 +266,7 @@ def commandline(path: Path) -> str:
     return ""
 
 
-def test_b4_bench_tells_the_whole_way_of_a_mention_beside_a_bot_that_does_the_least(
+def test_bench_tells_the_whole_way_of_a_mention_beside_a_bot_that_does_the_least(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with tempfile.TemporaryDirectory(prefix="ob-") as folder:  # a socket's path has little more than 100 bytes
@@ -331,13 +331,13 @@ def said_and_loaded(*arguments: str, among: tuple[str, ...] = LARGE) -> list[str
     return done.stdout.splitlines()
 
 
-def test_f11_verify_pays_for_neither_slack_nor_redis_nor_a_model(tmp_path: Path) -> None:
+def test_verify_pays_for_neither_slack_nor_redis_nor_a_model(tmp_path: Path) -> None:
     (tmp_path / "t.txt").write_text("Hello!")
     among = (*LARGE, "asyncio", "structlog", "rich")
     assert said_and_loaded("verify", str(tmp_path / "t.txt"), among=among) == ["Hello!", "[]"]
 
 
-def test_a_question_without_a_thread_pays_for_neither_slack_nor_redis(
+def test_question_without_a_thread_pays_for_neither_slack_nor_redis(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ORION_HOME", str(tmp_path / "home"))
@@ -346,7 +346,7 @@ def test_a_question_without_a_thread_pays_for_neither_slack_nor_redis(
     assert ("Each API key may make 600 requests a minute. [1]" in said, said[-1]) == (True, "[]")
 
 
-def test_d2_an_index_is_brought_up_to_date_without_slack_and_without_a_model(
+def test_an_index_is_brought_up_to_date_without_slack_and_without_a_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ORION_HOME", str(tmp_path / "home"))

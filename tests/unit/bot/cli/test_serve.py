@@ -115,7 +115,7 @@ async def page(port: int, path: str) -> tuple[int, str]:
         return reply.status, await reply.text()
 
 
-async def test_g3_serve_answers_shows_its_pages_and_drains(
+async def test_serve_answers_shows_its_pages_and_drains(
     workspace: LocalWorkspace, tmp_path: Path, redis_url: str, log: list[EventDict]
 ) -> None:
     settings = settings_of(workspace, tmp_path, redis_url)
@@ -136,7 +136,7 @@ async def test_g3_serve_answers_shows_its_pages_and_drains(
     assert events(log)[-1] == "orion_stopped"
 
 
-async def test_h3_a_shared_index_that_is_away_is_not_ready_and_no_reason_not_to_start(
+async def test_shared_index_that_is_away_is_not_ready_and_no_reason_not_to_start(
     workspace: LocalWorkspace, tmp_path: Path, redis_url: str, log: list[EventDict]
 ) -> None:
     address = SecretStr("postgresql://orion:hunter2@127.0.0.1:9/orion")
@@ -151,7 +151,7 @@ async def test_h3_a_shared_index_that_is_away_is_not_ready_and_no_reason_not_to_
     assert "hunter2" not in str(log)
 
 
-async def test_g3_the_page_counts_a_turn_and_what_went_wrong_on_its_way(
+async def test_the_page_counts_a_turn_and_what_went_wrong_on_its_way(
     workspace: LocalWorkspace, tmp_path: Path, redis_url: str, log: list[EventDict]
 ) -> None:
     settings = settings_of(workspace, tmp_path, redis_url)
@@ -191,7 +191,7 @@ def samples(text: str) -> dict[tuple[str, str], float]:
     }
 
 
-async def test_h2_web_takes_and_worker_answers_over_one_redis(
+async def test_web_takes_and_worker_answers_over_one_redis(
     workspace: LocalWorkspace, tmp_path: Path, redis_url: str
 ) -> None:
     web_log, work_log = tmp_path / "web.log", tmp_path / "work.log"
@@ -217,7 +217,7 @@ NOT_LOADED = (
 """What only its keys, its documents or `orion doctor` need. (redis-py loads OpenTelemetry's SDK by itself.)"""
 
 
-async def test_b4_serving_with_a_model_loads_no_package_that_is_not_configured(
+async def test_serving_with_a_model_loads_no_package_that_is_not_configured(
     workspace: LocalWorkspace, tmp_path: Path, redis_url: str
 ) -> None:
     code = (
@@ -256,7 +256,7 @@ async def test_refused_token_is_told_at_the_start(
         await work
 
 
-async def test_h3_serve_starts_while_slack_and_redis_are_away(tmp_path: Path, log: list[EventDict]) -> None:
+async def test_serve_starts_while_slack_and_redis_are_away(tmp_path: Path, log: list[EventDict]) -> None:
     settings = settings_in(
         tmp_path,
         "redis://127.0.0.1:9",
@@ -289,7 +289,7 @@ async def test_taken_port_is_told(workspace: LocalWorkspace, tmp_path: Path, red
             await local(settings, port=port, docs=None, browser=False)
 
 
-async def test_h1_a_workspace_whose_port_was_not_named_takes_a_free_one_where_another_has_it() -> None:
+async def test_workspace_whose_port_was_not_named_takes_a_free_one_where_another_has_it() -> None:
     first, second = LocalWorkspace(), LocalWorkspace()
     try:
         await first.start()
@@ -347,7 +347,7 @@ async def _at_once(command: Coroutine[Any, Any, None]) -> None:
         await command
 
 
-async def test_h1_two_local_workspaces_share_a_home_and_nothing_else(tmp_path: Path, log: list[EventDict]) -> None:
+async def test_two_local_workspaces_share_a_home_and_nothing_else(tmp_path: Path, log: list[EventDict]) -> None:
     """Neither takes the other's questions, and both leave the embedded Redis stopped."""
     environment = {"ORION_HOME": str(tmp_path / "home")}
     command = ["local", "--port", "0", "--no-browser"]
@@ -388,7 +388,7 @@ async def _told(page: aiohttp.ClientSession, url: str, words: str) -> bool:
         return words in await reply.text()
 
 
-async def test_h1_local_opens_the_page_and_ends_when_asked(
+async def test_local_opens_the_page_and_ends_when_asked(
     tmp_path: Path, redis_url: str, log: list[EventDict], opened: Opened
 ) -> None:
     async with started(local(settings_in(tmp_path, redis_url), port=0, docs=None, browser=True)) as running:
@@ -409,7 +409,7 @@ async def test_h1_local_opens_the_page_and_ends_when_asked(
     assert events(log)[-1] == "orion_stopped"
 
 
-async def test_h3_a_visitor_breaks_an_answer_off_and_it_is_taken_up_again(
+async def test_visitor_breaks_an_answer_off_and_it_is_taken_up_again(
     tmp_path: Path, redis_url: str, log: list[EventDict], opened: Opened
 ) -> None:
     async with (
@@ -427,7 +427,7 @@ async def test_h3_a_visitor_breaks_an_answer_off_and_it_is_taken_up_again(
         await running
 
 
-async def test_h3_who_ends_the_workspace_while_it_answers_is_told_at_once_how_long_that_takes(
+async def test_who_ends_the_workspace_while_it_answers_is_told_at_once_how_long_that_takes(
     tmp_path: Path, redis_url: str, log: list[EventDict], opened: Opened, capsys: pytest.CaptureFixture[str]
 ) -> None:
     opening = local(settings_in(tmp_path, redis_url), port=0, docs=None, browser=True)
@@ -444,7 +444,7 @@ async def test_h3_who_ends_the_workspace_while_it_answers_is_told_at_once_how_lo
         await running
 
 
-async def test_g3_a_local_workspace_whose_orion_is_not_there_yet_says_so() -> None:
+async def test_local_workspace_whose_orion_is_not_there_yet_says_so() -> None:
     inside = LocalOrion()
     workspace = LocalWorkspace()
     workspace.routes = [web.get("/readyz", inside.page)]
@@ -457,7 +457,7 @@ async def test_g3_a_local_workspace_whose_orion_is_not_there_yet_says_so() -> No
     assert await inside.record("0a") is None
 
 
-async def test_h2_the_second_workspace_is_on_a_free_port_where_the_next_one_is_taken() -> None:
+async def test_the_second_workspace_is_on_a_free_port_where_the_next_one_is_taken() -> None:
     async with AsyncExitStack() as stack:
         first = LocalWorkspace()
         stack.push_async_callback(first.stop)
@@ -471,7 +471,7 @@ async def test_h2_the_second_workspace_is_on_a_free_port_where_the_next_one_is_t
         assert other not in {None, following, urlsplit(first.url).port}
 
 
-async def test_h1_a_question_asked_while_orion_starts_is_answered_when_it_is_there(
+async def test_question_asked_while_orion_starts_is_answered_when_it_is_there(
     workspace: LocalWorkspace, tmp_path: Path, redis_url: str, log: list[EventDict]
 ) -> None:
     workspace.workspace.app_is_starting("Reading")
@@ -507,7 +507,7 @@ class Opened(webbrowser.BaseBrowser):
         return True
 
 
-async def test_h2_serve_takes_signed_events_over_http(
+async def test_serve_takes_signed_events_over_http(
     workspace: LocalWorkspace, tmp_path: Path, redis_url: str, log: list[EventDict]
 ) -> None:
     settings = settings_of(workspace, tmp_path, redis_url)
@@ -520,7 +520,7 @@ async def test_h2_serve_takes_signed_events_over_http(
         await served
 
 
-async def test_h1_a_changed_page_counts_soon_where_orion_is_tried_out(tmp_path: Path) -> None:
+async def test_changed_page_counts_soon_where_orion_is_tried_out(tmp_path: Path) -> None:
     workspace = LocalWorkspace()
     await workspace.start()
     try:

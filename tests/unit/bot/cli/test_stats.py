@@ -1,4 +1,4 @@
-"""`orion stats` says whose figures it shows, and finds those of a local workspace beside it (G4)."""
+"""`orion stats` says whose figures it shows, and finds those of a local workspace beside it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def turns(url: str, port: int | None, count: int) -> None:
     asyncio.run(run())
 
 
-def test_g4_beside_a_local_workspace_its_figures_are_shown(terminal: Terminal, redis_url: str) -> None:
+def test_beside_a_local_workspace_its_figures_are_shown(terminal: Terminal, redis_url: str) -> None:
     turns(redis_url, 8765, 3)
     shown = terminal.orion("stats")
     assert "local workspace on port 8765" in shown.out
@@ -37,7 +37,7 @@ def test_g4_beside_a_local_workspace_its_figures_are_shown(terminal: Terminal, r
     assert terminal.orion("stats", "--json").json["turns"] == 3
 
 
-def test_g4_what_serves_slack_comes_first_and_each_can_be_named(terminal: Terminal, redis_url: str) -> None:
+def test_what_serves_slack_comes_first_and_each_can_be_named(terminal: Terminal, redis_url: str) -> None:
     turns(redis_url, None, 1)
     turns(redis_url, 8765, 3)
     assert terminal.orion("stats", "--json").json["of"] == "workspaces served"
@@ -46,7 +46,7 @@ def test_g4_what_serves_slack_comes_first_and_each_can_be_named(terminal: Termin
     assert terminal.orion("stats", "--local", "9", "--json").json["turns"] == 0
 
 
-def test_g4_what_was_refused_is_listed_by_topic_and_what_was_disliked_with_what_was_said(
+def test_what_was_refused_is_listed_by_topic_and_what_was_disliked_with_what_was_said(
     terminal: Terminal, redis_url: str
 ) -> None:
     async def kept() -> None:
@@ -72,7 +72,7 @@ def test_g4_what_was_refused_is_listed_by_topic_and_what_was_disliked_with_what_
     assert terminal.orion("stats", "--disliked").out.splitlines() == ["Leave: 1", "  What of 3? — It is 30 days."]
 
 
-def test_g4_a_second_local_workspace_is_named(terminal: Terminal, redis_url: str) -> None:
+def test_second_local_workspace_is_named(terminal: Terminal, redis_url: str) -> None:
     turns(redis_url, 8765, 3)
     turns(redis_url, 8766, 1)
     shown = terminal.orion("stats")
@@ -80,7 +80,7 @@ def test_g4_a_second_local_workspace_is_named(terminal: Terminal, redis_url: str
     assert "orion stats --local 8766" in shown.err
 
 
-def test_g4_cost_is_told_by_a_file_of_prices(terminal: Terminal, redis_url: str) -> None:
+def test_cost_is_told_by_a_file_of_prices(terminal: Terminal, redis_url: str) -> None:
     async def run() -> None:
         async with Redis.from_url(redis_url, decode_responses=True) as redis:
             await Stats(redis).record(TurnFigures(outcome="answered", errors=(0,), tokens={"m": (1_000_000, 0, 0)}))
@@ -94,11 +94,11 @@ def test_g4_cost_is_told_by_a_file_of_prices(terminal: Terminal, redis_url: str)
         assert terminal.orion("stats", *wrong).code == 2
 
 
-def test_g4_without_any_figures_those_of_slack_are_meant(terminal: Terminal) -> None:
+def test_without_any_figures_those_of_slack_are_meant(terminal: Terminal) -> None:
     assert "workspaces served" in terminal.orion("stats").out
 
 
-def test_f8_what_the_verifier_got_wrong_is_kept_where_that_is_asked_for(terminal: Terminal, redis_url: str) -> None:
+def test_what_the_verifier_got_wrong_is_kept_where_that_is_asked_for(terminal: Terminal, redis_url: str) -> None:
     turns(redis_url, None, 1)
     rows = [{"id": "a", "text": "Hello there.", "passes": True}, {"id": "b", "text": "<!channel> Hi.", "passes": True}]
     terminal.write("rows.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
@@ -111,7 +111,7 @@ def test_f8_what_the_verifier_got_wrong_is_kept_where_that_is_asked_for(terminal
     assert "false rejects 2 of 4 (50.0 %)" in " ".join(terminal.orion("stats").out.split())
 
 
-def test_f8_figures_that_cannot_be_kept_are_shown_all_the_same(terminal: Terminal) -> None:
+def test_figures_that_cannot_be_kept_are_shown_all_the_same(terminal: Terminal) -> None:
     terminal.set(REDIS_URL="redis://127.0.0.1:9")
     terminal.write("rows.jsonl", json.dumps({"id": "a", "text": "Hello there.", "passes": True}) + "\n")
     done = terminal.orion("eval", "verifier", "rows.jsonl", "--keep", "--json")

@@ -36,7 +36,7 @@ def controls(post: Post) -> list[tuple[str, str]]:
     ]
 
 
-def test_a9_one_line_and_one_row_stand_under_a_verified_answer() -> None:
+def test_one_line_and_one_row_stand_under_a_verified_answer() -> None:
     (post,) = rendered(answer(attempts=2), ask_human=True)
     assert post.text == "On Tuesdays <https://docs.example/release.md|[1]>."
     chunk, foot, row = post.blocks
@@ -52,7 +52,7 @@ def test_a9_one_line_and_one_row_stand_under_a_verified_answer() -> None:
     ]
 
 
-def test_f8_a_refusal_in_the_words_of_the_model_shows_what_it_cites_without_a_badge() -> None:
+def test_refusal_in_the_words_of_the_model_shows_what_it_cites_without_a_badge() -> None:
     (post,) = rendered(answer(verified=False), ask_human=True)
     _, foot, _ = post.blocks
     assert foot["elements"][0]["text"] == "<https://docs.example/release.md|[1] Release process> · 2 weeks ago"
@@ -67,13 +67,13 @@ def test_f8_a_refusal_in_the_words_of_the_model_shows_what_it_cites_without_a_ba
         (("quotes",), "❝ Quoted from your documents · no model is connected: this may not answer"),
     ],
 )
-def test_a9_where_nobody_decided_the_meaning_the_line_says_what_was_checked(marks: tuple[Mark, ...], line: str) -> None:
+def test_where_nobody_decided_the_meaning_the_line_says_what_was_checked(marks: tuple[Mark, ...], line: str) -> None:
     (post,) = rendered(answer(rules_only=True), marks=marks)
     assert post.blocks[1]["elements"][0]["text"].startswith(f"{line}  ·  <https://docs.example/release.md")
     assert ("orion_trust", "Why trust this?") in controls(post)
 
 
-def test_a9_what_claims_nothing_has_no_badge_and_no_buttons() -> None:
+def test_what_claims_nothing_has_no_badge_and_no_buttons() -> None:
     (greeting,) = rendered(answer(text="Hello!", chunks=("Hello!",), sources=()))
     assert [block["type"] for block in greeting.blocks] == ["section"]
     # A refusal names its nearest documents in its own text: listing them again below would look like evidence.
@@ -96,7 +96,7 @@ def test_a9_what_claims_nothing_has_no_badge_and_no_buttons() -> None:
         ),
     ],
 )
-def test_a9_the_badge_says_how_far_it_was_verified(marks: tuple[Any, ...], language: str | None, badge: str) -> None:
+def test_the_badge_says_how_far_it_was_verified(marks: tuple[Any, ...], language: str | None, badge: str) -> None:
     (post,) = rendered(answer(), marks=marks, language=language)
     shown, source = post.blocks[1]["elements"][0]["text"].split("  ·  ")
     assert shown == badge
@@ -107,7 +107,7 @@ def table_chunk(*rows: str) -> str:
     return "```\n" + "\n".join([rows[0], "-" * 6 + "-+-" + "-" * 8, *rows[1:]]) + "\n```"
 
 
-def test_a7_a_table_is_a_table_block_and_the_next_one_a_list() -> None:
+def test_table_is_a_table_block_and_the_next_one_a_list() -> None:
     drawn = table_chunk("Region | Limit", "EU &amp; UK | 600 [1]", "US     |")
     (post,) = rendered(answer(chunks=(f"Limits:\n\n{drawn}\n\nOr by plan:\n\n{drawn}",)))
     lead, table, between, listed, *_ = post.blocks
@@ -123,27 +123,27 @@ def test_a7_a_table_is_a_table_block_and_the_next_one_a_list() -> None:
     assert drawn in post.plain[0]["text"]["text"]
 
 
-def test_f1_a_label_stands_above_the_answer() -> None:
+def test_label_stands_above_the_answer() -> None:
     (post,) = rendered(answer(label="Not from your documents, not verified", verified=False, sources=()))
     assert post.blocks[0] == context(["Not from your documents, not verified"])
     assert post.text.startswith("Not from your documents, not verified\nOn Tuesdays")
 
 
-def test_a1_orions_own_messages_have_no_buttons() -> None:
+def test_orions_own_messages_have_no_buttons() -> None:
     (post,) = rendered(Answer(text="Hello", chunks=("Hello",)), turn_id="")
     assert [block["type"] for block in post.blocks] == ["section"]
     (bare,) = rendered(Answer(text="Hello", chunks=()), turn_id="")
     assert bare.text == "Hello"
 
 
-def test_a7_a_long_answer_keeps_every_chunk_and_puts_the_tail_last() -> None:
+def test_long_answer_keeps_every_chunk_and_puts_the_tail_last() -> None:
     chunks = tuple(f"{number} " + "x" * 2_800 for number in range(20))
     posts = rendered(answer(chunks=chunks))
     assert [b["text"]["text"] for post in posts for b in post.blocks if b["type"] == "section"] == list(chunks)
     assert [any(b["type"] == "actions" for b in post.blocks) for post in posts] == [False] * (len(posts) - 1) + [True]
 
 
-def test_a7_a_tail_that_does_not_fit_gets_a_message_of_its_own() -> None:
+def test_tail_that_does_not_fit_gets_a_message_of_its_own() -> None:
     full = tuple("x" * 2_900 for _ in range(4))
     posts = rendered(answer(chunks=full, sources=tuple(Source(id=n, title="t" * 110) for n in range(1, 40))))
     assert len(posts) == 2
@@ -151,12 +151,12 @@ def test_a7_a_tail_that_does_not_fit_gets_a_message_of_its_own() -> None:
     assert posts[1].text.startswith("✓ Verified  ·  [1] ttt")
 
 
-def test_a8_a_server_without_buttons_still_gets_all_text() -> None:
+def test_server_without_buttons_still_gets_all_text() -> None:
     (post,) = rendered(answer())
     assert [block["type"] for block in post.plain] == ["section", "context"]
 
 
-def test_a9_more_sources_than_fit_the_line_are_counted() -> None:
+def test_more_sources_than_fit_the_line_are_counted() -> None:
     (post,) = rendered(answer(sources=tuple(Source(id=n, title="t" * 110) for n in range(1, 40))))
     foot = post.blocks[1]["elements"][0]["text"]
     assert len(foot) < 3_000
@@ -164,7 +164,7 @@ def test_a9_more_sources_than_fit_the_line_are_counted() -> None:
     assert int(re.search(r"(\d+) more$", foot)[1]) + foot.count("[") == 39  # type: ignore[index]  # it was found above
 
 
-def test_a9_more_sources_than_fit_are_counted() -> None:
+def test_more_sources_than_fit_are_counted() -> None:
     lines = [f"{number} " + "y" * 300 for number in range(60)]
     block = context(lines)
     assert len(block["elements"]) <= 10
@@ -185,7 +185,7 @@ def test_a9_more_sources_than_fit_are_counted() -> None:
         ("", ""),
     ],
 )
-def test_a9_age_is_told_in_words(updated_at: str, words: str) -> None:
+def test_age_is_told_in_words(updated_at: str, words: str) -> None:
     assert age(updated_at, TODAY) == words
 
 
@@ -198,12 +198,12 @@ def test_a9_age_is_told_in_words(updated_at: str, words: str) -> None:
         ("https://x.example", "a|b\n<!here>", "<https://x.example|[1] a¦b &lt;!here&gt;>"),
     ],
 )
-def test_i2_a_title_or_address_cannot_break_out(url: str, title: str, line: str) -> None:
+def test_title_or_address_cannot_break_out(url: str, title: str, line: str) -> None:
     assert source_line(Source(id=1, title=title, url=url), TODAY) == line
 
 
 @given(st.text(), st.text())
-def test_i2_a_link_is_one_link(url: str, label: str) -> None:
+def test_link_is_one_link(url: str, label: str) -> None:
     made = link(f"https://{url}", label)
     assert (made.count("<"), made.count(">"), made.count("|")) == (1, 1, 1)
     assert "\n" not in made
@@ -223,7 +223,7 @@ SOURCES = st.lists(
 
 
 @given(chunks=st.lists(CHUNK, min_size=1, max_size=8), sources=SOURCES, label=st.sampled_from(["", "Not verified"]))
-def test_a7_slack_would_take_every_message(chunks: list[str], sources: list[Source], label: str) -> None:
+def test_slack_would_take_every_message(chunks: list[str], sources: list[Source], label: str) -> None:
     shown = answer(chunks=tuple(chunks), sources=tuple(sources), label=label)
     posts = rendered(shown)
     sent = [block["text"]["text"] for post in posts for block in post.blocks if block["type"] == "section"]
@@ -235,5 +235,5 @@ def test_a7_slack_would_take_every_message(chunks: list[str], sources: list[Sour
         assert post.text.strip()
 
 
-def test_a9_yesterday_is_a_day_ago() -> None:
+def test_yesterday_is_a_day_ago() -> None:
     assert age(str(TODAY - timedelta(days=1)), TODAY) == "1 day ago"

@@ -39,7 +39,7 @@ def texts(messages: Iterable[dict[str, Any]]) -> list[str]:
 LONG = tuple(f"part {number} " + "x" * 2_800 for number in range(9))
 
 
-async def test_a1_the_answer_stands_in_the_thread_under_its_metadata() -> None:
+async def test_the_answer_stands_in_the_thread_under_its_metadata() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         answer_key = AnswerKey(question_ts=ts, turn_id="turn-1")
@@ -51,7 +51,7 @@ async def test_a1_the_answer_stands_in_the_thread_under_its_metadata() -> None:
         assert message["blocks"][1]["elements"][0]["text"].endswith("|[1] Release process> · 2 weeks ago")
 
 
-async def test_a1_a_direct_message_is_answered_in_the_thread_it_opens() -> None:
+async def test_direct_message_is_answered_in_the_thread_it_opens() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask("how?", CHAT)
         await slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
@@ -59,7 +59,7 @@ async def test_a1_a_direct_message_is_answered_in_the_thread_it_opens() -> None:
         assert message["thread_ts"] == ts
 
 
-async def test_i2_nothing_is_unfurled() -> None:
+async def test_nothing_is_unfurled() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         await slack.delivery.answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id="turn-1"))
@@ -68,7 +68,7 @@ async def test_i2_nothing_is_unfurled() -> None:
         assert all(post["unfurl_links"] is False and post["unfurl_media"] is False for post in posts)
 
 
-async def test_a7_a_long_answer_arrives_whole_and_in_order() -> None:
+async def test_long_answer_arrives_whole_and_in_order() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         await slack.delivery.answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id="turn-1"))
@@ -79,7 +79,7 @@ async def test_a7_a_long_answer_arrives_whole_and_in_order() -> None:
         assert parts == [None, *range(2, len(messages) + 1)]
 
 
-async def test_a3_a_second_delivery_of_the_same_turn_posts_nothing() -> None:
+async def test_second_delivery_of_the_same_turn_posts_nothing() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         answer_key = AnswerKey(question_ts=ts, turn_id="turn-1")
@@ -90,7 +90,7 @@ async def test_a3_a_second_delivery_of_the_same_turn_posts_nothing() -> None:
         assert slack.made("chat.update") == 0
 
 
-async def test_a3_an_answer_cut_off_by_a_crash_is_completed() -> None:
+async def test_an_answer_cut_off_by_a_crash_is_completed() -> None:
     async with local_slack(patience_s=0.1) as slack:
         place, ts = slack.ask()
         answer_key = AnswerKey(question_ts=ts, turn_id="turn-1")
@@ -111,7 +111,7 @@ async def test_a3_an_answer_cut_off_by_a_crash_is_completed() -> None:
         assert sections == list(LONG)
 
 
-async def test_a7_a_note_before_a_long_answer_costs_none_of_its_parts() -> None:
+async def test_note_before_a_long_answer_costs_none_of_its_parts() -> None:
     """People were told that Orion is paused, then answered; a crash after the answer has it delivered once more."""
     async with local_slack() as slack:
         place, ts = slack.ask()
@@ -123,7 +123,7 @@ async def test_a7_a_note_before_a_long_answer_costs_none_of_its_parts() -> None:
         assert sections == list(LONG)
 
 
-async def test_a3_an_edited_questions_answer_is_updated_in_place() -> None:
+async def test_an_edited_questions_answer_is_updated_in_place() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         first = await slack.delivery.answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id="turn-1"))
@@ -138,7 +138,7 @@ async def test_a3_an_edited_questions_answer_is_updated_in_place() -> None:
         assert len(grown) > 1
 
 
-async def test_a7_an_updated_answers_notification_is_short_and_whole_tokens() -> None:
+async def test_an_updated_answers_notification_is_short_and_whole_tokens() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         await slack.delivery.answer(place, answer("Old."), AnswerKey(question_ts=ts, turn_id="turn-1"))
@@ -149,7 +149,7 @@ async def test_a7_an_updated_answers_notification_is_short_and_whole_tokens() ->
         assert [b["text"]["text"] for b in message["blocks"] if b["type"] == "section"] == list(long)
 
 
-async def test_a3_an_answer_somebody_deleted_is_posted_anew() -> None:
+async def test_an_answer_somebody_deleted_is_posted_anew() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         await slack.delivery.answer(place, answer("Old."), AnswerKey(question_ts=ts, turn_id="turn-1"))
@@ -163,7 +163,7 @@ async def test_a3_an_answer_somebody_deleted_is_posted_anew() -> None:
 
 @pytest.mark.parametrize("may_exist", [True, False])
 @pytest.mark.parametrize("channel", [CHANNEL, CHAT])
-async def test_a3_a_lost_reply_does_not_post_twice(channel: str, *, may_exist: bool) -> None:
+async def test_lost_reply_does_not_post_twice(channel: str, *, may_exist: bool) -> None:
     async with local_slack() as slack:
         place, ts = slack.ask(channel=channel)
         slack.server.faults.lose_response("chat.postMessage", times=2)
@@ -175,7 +175,7 @@ async def test_a3_a_lost_reply_does_not_post_twice(channel: str, *, may_exist: b
         assert tuple(message["ts"] for message in messages) == posted
 
 
-async def test_a3_a_connection_that_broke_before_the_post_posts_once() -> None:
+async def test_connection_that_broke_before_the_post_posts_once() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         slack.server.faults.reset("chat.postMessage", times=3)
@@ -183,7 +183,7 @@ async def test_a3_a_connection_that_broke_before_the_post_posts_once() -> None:
         assert texts(answers(slack, place)) == ["So."]
 
 
-async def test_a3_a_first_try_does_not_look() -> None:
+async def test_first_try_does_not_look() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
@@ -191,7 +191,7 @@ async def test_a3_a_first_try_does_not_look() -> None:
         assert slack.made("conversations.replies") == 0
 
 
-async def test_e5_no_effect_without_the_lease() -> None:
+async def test_no_effect_without_the_lease() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
 
@@ -208,7 +208,7 @@ async def test_e5_no_effect_without_the_lease() -> None:
         assert texts(answers(slack, place)) == ["So."]
 
 
-async def test_h3_slacks_rate_limit_is_waited_out() -> None:
+async def test_slacks_rate_limit_is_waited_out() -> None:
     async with local_slack(strictness=Strictness(post_burst=1)) as slack:
         place, ts = slack.ask()
         await slack.delivery.answer(place, answer(*LONG[:6]), AnswerKey(question_ts=ts, turn_id="turn-1"))
@@ -219,7 +219,7 @@ async def test_h3_slacks_rate_limit_is_waited_out() -> None:
 
 @pytest.mark.parametrize("refusals", [1, 2])
 @pytest.mark.parametrize("error", ["invalid_blocks", "msg_blocks_too_long"])
-async def test_a7_blocks_a_server_does_not_know_are_left_out(error: str, refusals: int) -> None:
+async def test_blocks_a_server_does_not_know_are_left_out(error: str, refusals: int) -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         slack.server.faults.fail("chat.postMessage", error, times=refusals)
@@ -229,7 +229,7 @@ async def test_a7_blocks_a_server_does_not_know_are_left_out(error: str, refusal
         assert {b["type"] for b in message.get("blocks", [])} == ({"section", "context"} if refusals == 1 else set())
 
 
-async def test_h3_a_thread_or_channel_that_is_gone_is_a_typed_failure() -> None:
+async def test_thread_or_channel_that_is_gone_is_a_typed_failure() -> None:
     async with local_slack() as slack:
         for place in (
             ThreadKey(team="T0LOCAL", channel="C0NOWHERE", thread_ts="1.1"),
@@ -240,7 +240,7 @@ async def test_h3_a_thread_or_channel_that_is_gone_is_a_typed_failure() -> None:
             assert failed.value.permanent
 
 
-async def test_a3_a_deleted_questions_answer_is_deleted() -> None:
+async def test_deleted_questions_answer_is_deleted() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         await slack.delivery.answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id="turn-1"))
@@ -251,7 +251,7 @@ async def test_a3_a_deleted_questions_answer_is_deleted() -> None:
 
 
 @pytest.mark.parametrize("error", ["message_not_found", "cant_delete_message"])
-async def test_a3_an_answer_that_went_meanwhile_is_no_failure(error: str) -> None:
+async def test_an_answer_that_went_meanwhile_is_no_failure(error: str) -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         await slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
@@ -263,7 +263,7 @@ async def test_a3_an_answer_that_went_meanwhile_is_no_failure(error: str) -> Non
                 await slack.delivery.withdraw(place, ts)
 
 
-async def test_a1_help_is_said_once() -> None:
+async def test_help_is_said_once() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask("<@U0ORION>")
         assert await slack.delivery.say(place, help_text(None), ts) == await slack.delivery.say(
@@ -274,7 +274,7 @@ async def test_a1_help_is_said_once() -> None:
         assert message["metadata"]["event_payload"]["verified"] is False
 
 
-async def test_a8_thanks_are_seen_by_one_person_only() -> None:
+async def test_thanks_are_seen_by_one_person_only() -> None:
     async with local_slack() as slack:
         place, _ = slack.ask()
         await slack.delivery.thank(place, "U0YOU", say("thanks", "fr"))
@@ -282,7 +282,7 @@ async def test_a8_thanks_are_seen_by_one_person_only() -> None:
         assert (whisper["text"], whisper["ephemeral_for"]) == (say("thanks", "fr"), "U0YOU")
 
 
-async def test_a10_home_and_prompts_reach_slack() -> None:
+async def test_home_and_prompts_reach_slack() -> None:
     async with local_slack() as slack:
         figures = HomeFigures(documents=(Document(id="handbook", title="handbook"),), total=15, size=40_000)
         await slack.delivery.publish_home("U0YOU", figures)
@@ -294,7 +294,7 @@ async def test_a10_home_and_prompts_reach_slack() -> None:
         assert texts(slack.server.messages(CHAT)) == [help_text(None)]
 
 
-async def test_a5_a_status_names_the_thread_or_the_question() -> None:
+async def test_status_names_the_thread_or_the_question() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         await slack.delivery.status(place, "is reading…", ["a", "b"])
@@ -305,7 +305,7 @@ async def test_a5_a_status_names_the_thread_or_the_question() -> None:
         assert [call.get("loading_messages") for call in calls] == [["a", "b"], None]
 
 
-async def test_a5_a_placeholder_is_taken_over_by_the_answer() -> None:
+async def test_placeholder_is_taken_over_by_the_answer() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
@@ -321,7 +321,7 @@ async def test_a5_a_placeholder_is_taken_over_by_the_answer() -> None:
         assert texts(answers(slack, place)) == ["So."]
 
 
-async def test_a5_a_placeholder_left_by_a_crash_becomes_the_answer() -> None:
+async def test_placeholder_left_by_a_crash_becomes_the_answer() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         await slack.delivery.placeholder(place, "_working_", AnswerKey(question_ts=ts, turn_id="turn-1"))
@@ -344,7 +344,7 @@ class _Borrowed(LocalWorkspace):
         """It goes on."""
 
 
-async def test_e5_settling_keeps_the_first_of_each_part_and_no_placeholder() -> None:
+async def test_settling_keeps_the_first_of_each_part_and_no_placeholder() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
@@ -359,7 +359,7 @@ async def test_e5_settling_keeps_the_first_of_each_part_and_no_placeholder() -> 
         assert await put_in_order(slack.delivery, place, ts) == 0
 
 
-async def test_e5_settling_leaves_alone_what_is_still_in_work() -> None:
+async def test_settling_leaves_alone_what_is_still_in_work() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         await slack.delivery.placeholder(place, "_busy_", AnswerKey(question_ts=ts))
@@ -372,7 +372,7 @@ async def test_e5_settling_leaves_alone_what_is_still_in_work() -> None:
         assert len(slack.server.workspace.threads.statuses) == 1, "the next question is in work"
 
 
-async def test_a5_placeholders_that_dead_workers_left_go_with_the_answer() -> None:
+async def test_placeholders_that_dead_workers_left_go_with_the_answer() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         for _ in range(2):
@@ -382,7 +382,7 @@ async def test_a5_placeholders_that_dead_workers_left_go_with_the_answer() -> No
         assert texts(answers(slack, place)) == ["On Tuesdays."]
 
 
-async def test_e5_no_status_is_shown_without_the_lease() -> None:
+async def test_no_status_is_shown_without_the_lease() -> None:
     def lost() -> None:
         raise LeaseLost
 

@@ -43,7 +43,7 @@ def seen(figures: HomeFigures, language: str | None = None) -> str:
     )
 
 
-def test_a10_home_shows_documents_questions_and_honest_figures() -> None:
+def test_home_shows_documents_questions_and_honest_figures() -> None:
     text = seen(FIGURES)
     moment = "<!date^1763712000^{date_short_pretty} {time}|2025-11-21 08:00 UTC>"
     assert (
@@ -60,20 +60,20 @@ def test_a10_home_shows_documents_questions_and_honest_figures() -> None:
     ]
 
 
-def test_a10_without_a_model_home_says_quoted_and_not_verified() -> None:
+def test_without_a_model_home_says_quoted_and_not_verified() -> None:
     text = seen(replace(FIGURES, quotes=True))
     assert "❝ Quoted from your documents\nLast 14 days: 40 answered" in text
     assert "verified in full" not in text
 
 
-def test_a10_an_empty_home_is_honest() -> None:
+def test_an_empty_home_is_honest() -> None:
     text = seen(HomeFigures())
     assert say("home_nothing", None) in text
     assert say("home_no_answers", None) in text
     assert home_view(HomeFigures(), TODAY)["blocks"][2]["elements"][0]["value"] == "home"
 
 
-def test_a8_only_admins_see_what_was_disliked_and_what_failed_and_no_question() -> None:
+def test_only_admins_see_what_was_disliked_and_what_failed_and_no_question() -> None:
     assert say("home_failures", None) not in seen(FIGURES)
     text = seen(HomeFigures(**ADMINS))
     assert "Something in it is wrong, It is out of date · `0123456789ab`" in text
@@ -84,7 +84,7 @@ def test_a8_only_admins_see_what_was_disliked_and_what_failed_and_no_question() 
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_f9_home_and_dialog_are_in_the_language_and_within_slacks_limits(language: str) -> None:
+def test_home_and_dialog_are_in_the_language_and_within_slacks_limits(language: str) -> None:
     home = home_view(HomeFigures(total=5, stats=FIGURES.stats, paused=True, **ADMINS), TODAY, language)
     dialog = feedback_modal("turn-7 C1 1.2", language)
     assert list(block_faults(home["blocks"], limit=100)) == list(block_faults(dialog["blocks"], limit=100)) == []

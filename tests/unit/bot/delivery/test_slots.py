@@ -29,7 +29,7 @@ threads = st.lists(posted | notices, unique_by=lambda one: one.ts).map(in_order)
 
 
 @given(threads, st.sampled_from(TURNS))
-def test_e5_what_stays_is_one_answer_one_note_and_one_notice_of_each_kind(found: list[Posted], turn_id: str) -> None:
+def test_what_stays_is_one_answer_one_note_and_one_notice_of_each_kind(found: list[Posted], turn_id: str) -> None:
     surplus = seconds(found, turn_id)
     kept = [one for one in found if one not in surplus and not one.placeholder]
     assert all(not one.placeholder for one in surplus)
@@ -40,7 +40,7 @@ def test_e5_what_stays_is_one_answer_one_note_and_one_notice_of_each_kind(found:
 
 
 @given(threads, st.sampled_from(TURNS))
-def test_e5_nothing_goes_whose_like_does_not_stay(found: list[Posted], turn_id: str) -> None:
+def test_nothing_goes_whose_like_does_not_stay(found: list[Posted], turn_id: str) -> None:
     surplus = seconds(found, turn_id)
     kept = [one for one in found if one not in surplus and not one.placeholder]
     for gone in surplus:
@@ -50,14 +50,14 @@ def test_e5_nothing_goes_whose_like_does_not_stay(found: list[Posted], turn_id: 
         assert all(float(one.ts) < float(gone.ts) for one in same), "of two equal ones people saw the first"
 
 
-def test_a3_the_answer_to_the_question_as_it_reads_now_stays() -> None:
+def test_the_answer_to_the_question_as_it_reads_now_stays() -> None:
     older, newer = Posted(ts="1", turn_id="one"), Posted(ts="2", turn_id="two")
     assert seconds([older, newer], "two") == [older]
     assert seconds([older, newer], "three") == [newer], "the answer to the latest version is still to come"
 
 
 @given(threads, st.integers(1, 3), st.sampled_from(TURNS))
-def test_a7_each_part_has_a_seat_of_its_own_and_its_own_first(found: list[Posted], parts: int, turn_id: str) -> None:
+def test_each_part_has_a_seat_of_its_own_and_its_own_first(found: list[Posted], parts: int, turn_id: str) -> None:
     taken = seats(found, parts, turn_id)
     filled = [seat for seat in taken if seat]
     assert len(taken) == parts
@@ -68,13 +68,13 @@ def test_a7_each_part_has_a_seat_of_its_own_and_its_own_first(found: list[Posted
             assert (seat.turn_id, seat.part) == (turn_id, part)
 
 
-def test_h3_a_stream_is_taken_before_what_shows_nothing_of_the_answer() -> None:
+def test_stream_is_taken_before_what_shows_nothing_of_the_answer() -> None:
     early, stream = Posted(ts="1", placeholder=True), Posted(ts="2", placeholder=True, stream=True)
     assert first_to_take([early, stream]) == (stream,)
     assert first_to_take([]) == ()
 
 
-def test_h3_a_stream_that_has_just_begun_is_not_left() -> None:
+def test_stream_that_has_just_begun_is_not_left() -> None:
     now = f"{time.time():.6f}"
     assert not left_blank(Posted(ts=now, stream=True, blank=True))
     assert left_blank(Posted(ts="1.0", stream=True, blank=True))

@@ -102,7 +102,7 @@ def metadata(message: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-async def test_f10_a_verified_block_is_seen_while_the_model_writes(tmp_path: Path, redis_url: str) -> None:
+async def test_verified_block_is_seen_while_the_model_writes(tmp_path: Path, redis_url: str) -> None:
     gate = asyncio.Event()
     async with stage(tmp_path, redis_url, draft(FIRST, "Bur", gate=gate, rest=(THIRD,)), gate=gate) as at:
         ts = at.ask()
@@ -112,7 +112,7 @@ async def test_f10_a_verified_block_is_seen_while_the_model_writes(tmp_path: Pat
         assert "[\\[1\\]](http" in message["text"]
 
 
-async def test_f10_f12_the_whole_answer_ends_with_what_ordinary_answers_carry(tmp_path: Path, redis_url: str) -> None:
+async def test_the_whole_answer_ends_with_what_ordinary_answers_carry(tmp_path: Path, redis_url: str) -> None:
     gate = asyncio.Event()
     async with stage(tmp_path, redis_url, draft(FIRST, SECOND, gate=gate, rest=(THIRD,)), gate=gate) as at:
         ts = at.ask()
@@ -130,7 +130,7 @@ async def test_f10_f12_the_whole_answer_ends_with_what_ordinary_answers_carry(tm
         assert "limits-and-errors" in shown(message)
 
 
-async def test_f3_f10_the_rewrite_goes_on_after_what_was_shown(tmp_path: Path, redis_url: str) -> None:
+async def test_the_rewrite_goes_on_after_what_was_shown(tmp_path: Path, redis_url: str) -> None:
     gate = asyncio.Event()
     drafts = (draft(FIRST, WRONG, THIRD, gate=gate), draft(SECOND, THIRD))
     async with stage(tmp_path, redis_url, *drafts, gate=gate) as at:
@@ -145,13 +145,13 @@ async def test_f3_f10_the_rewrite_goes_on_after_what_was_shown(tmp_path: Path, r
         assert "Write again only what comes" in again[-1]["content"]
 
 
-async def test_f10_a_model_that_writes_all_of_it_again_is_shown_once(tmp_path: Path, redis_url: str) -> None:
+async def test_model_that_writes_all_of_it_again_is_shown_once(tmp_path: Path, redis_url: str) -> None:
     async with stage(tmp_path, redis_url, draft(FIRST, WRONG, THIRD), draft(FIRST, SECOND, THIRD)) as at:
         message = await at.answered(at.ask())
         assert [message["text"].count(words) for words in ("600", "50 requests", "3,000")] == [1, 1, 1]
 
 
-async def test_f4_f10_never_right_keeps_what_was_shown_as_partial(tmp_path: Path, redis_url: str) -> None:
+async def test_never_right_keeps_what_was_shown_as_partial(tmp_path: Path, redis_url: str) -> None:
     async with stage(tmp_path, redis_url, draft(FIRST, WRONG), draft(WRONG), draft(WRONG)) as at:
         message = await at.answered(at.ask())
         assert "600 requests" in message["text"]
@@ -160,9 +160,7 @@ async def test_f4_f10_never_right_keeps_what_was_shown_as_partial(tmp_path: Path
         assert at.calls(STOP) == 1
 
 
-async def test_f4_what_is_right_behind_the_fault_of_the_last_attempt_is_kept_too(
-    tmp_path: Path, redis_url: str
-) -> None:
+async def test_what_is_right_behind_the_fault_of_the_last_attempt_is_kept_too(tmp_path: Path, redis_url: str) -> None:
     async with stage(tmp_path, redis_url, draft(FIRST, WRONG), draft(WRONG), draft(WRONG, THIRD)) as at:
         message = await at.answered(at.ask())
         assert "600 requests" in shown(message)
@@ -170,16 +168,14 @@ async def test_f4_what_is_right_behind_the_fault_of_the_last_attempt_is_kept_too
         assert "900 requests" not in shown(message)
 
 
-async def test_f4_f10_nothing_shown_and_never_right_is_told_as_ever(tmp_path: Path, redis_url: str) -> None:
+async def test_nothing_shown_and_never_right_is_told_as_ever(tmp_path: Path, redis_url: str) -> None:
     async with stage(tmp_path, redis_url, draft(WRONG, WRONG), draft(WRONG), draft(WRONG)) as at:
         message = await at.answered(at.ask())
         assert at.calls(START) == 0
         assert "900 requests" not in shown(message)
 
 
-async def test_f10_a_workspace_without_streams_gets_posts_and_is_not_asked_again(
-    tmp_path: Path, redis_url: str
-) -> None:
+async def test_workspace_without_streams_gets_posts_and_is_not_asked_again(tmp_path: Path, redis_url: str) -> None:
     async with stage(tmp_path, redis_url, *[draft(FIRST, THIRD)] * 3) as at:
         at.setting.workspace.faults.missing.add(START)
         message = await at.answered(at.ask())
@@ -188,7 +184,7 @@ async def test_f10_a_workspace_without_streams_gets_posts_and_is_not_asked_again
         assert (at.calls(START), at.calls("chat.postMessage")) == (1, 2)
 
 
-async def test_f10_a_limited_start_is_an_ordinary_post(tmp_path: Path, redis_url: str) -> None:
+async def test_limited_start_is_an_ordinary_post(tmp_path: Path, redis_url: str) -> None:
     async with stage(tmp_path, redis_url, draft(FIRST, THIRD)) as at:
         at.setting.workspace.faults.rate_limit(START, retry_after=30)
         message = await at.answered(at.ask())
@@ -196,7 +192,7 @@ async def test_f10_a_limited_start_is_an_ordinary_post(tmp_path: Path, redis_url
         assert "3,000" in shown(message)
 
 
-async def test_f10_an_answer_that_is_whole_does_not_wait_for_a_limited_piece(tmp_path: Path, redis_url: str) -> None:
+async def test_an_answer_that_is_whole_does_not_wait_for_a_limited_piece(tmp_path: Path, redis_url: str) -> None:
     """Slack may ask for half a minute between two pieces; the end has a limit of its own, and takes the rest along."""
     gate = asyncio.Event()
     async with stage(tmp_path, redis_url, draft(FIRST, "Bur", gate=gate, rest=(THIRD,)), gate=gate) as at:
@@ -209,7 +205,7 @@ async def test_f10_an_answer_that_is_whole_does_not_wait_for_a_limited_piece(tmp
         assert (at.calls(APPEND), at.calls(STOP), at.calls("chat.update")) == (1, 1, 0)
 
 
-async def test_f10_a_stream_that_dies_is_finished_in_place(tmp_path: Path, redis_url: str) -> None:
+async def test_stream_that_dies_is_finished_in_place(tmp_path: Path, redis_url: str) -> None:
     gate, short = asyncio.Event(), replace(LENIENT, stream_seconds=0.5)
     drafted = draft(FIRST, "Bur", gate=gate, rest=(THIRD,))
     async with stage(tmp_path, redis_url, drafted, gate=gate, strictness=short) as at:
@@ -231,7 +227,7 @@ TROUBLES = [
 ]
 
 
-async def test_h3_whatever_goes_wrong_with_a_stream_the_answer_stands_once(tmp_path: Path, redis_url: str) -> None:
+async def test_whatever_goes_wrong_with_a_stream_the_answer_stands_once(tmp_path: Path, redis_url: str) -> None:
     async with stage(tmp_path, redis_url, *[draft(FIRST, SECOND, THIRD)] * len(TROUBLES)) as at:
         for method, trouble in TROUBLES:
             getattr(at.setting.workspace.faults, trouble)(method)
@@ -246,9 +242,7 @@ def body(message: dict[str, Any]) -> str:
     return "\n".join(text if isinstance(text, str) else text["text"] for text in texts)
 
 
-async def test_a7_f10_an_answer_too_long_for_one_message_is_put_in_place_as_several(
-    tmp_path: Path, redis_url: str
-) -> None:
+async def test_an_answer_too_long_for_one_message_is_put_in_place_as_several(tmp_path: Path, redis_url: str) -> None:
     long = tuple(f"Each API key may make 600 requests a minute [1]. {'x' * 600}" for _ in range(19))
     async with stage(tmp_path, redis_url, draft(*long)) as at:
         ts = at.ask()
@@ -260,9 +254,7 @@ async def test_a7_f10_an_answer_too_long_for_one_message_is_put_in_place_as_seve
         assert at.calls(START) == 1
 
 
-async def test_f10_a_direct_chat_streams_and_an_orion_without_the_setting_does_not(
-    tmp_path: Path, redis_url: str
-) -> None:
+async def test_direct_chat_streams_and_an_orion_without_the_setting_does_not(tmp_path: Path, redis_url: str) -> None:
     async with stage(tmp_path, redis_url, draft(FIRST, THIRD)) as at:
         await at.setting.answer_to(at.setting.ask(LIMIT, channel=DIRECT), channel=DIRECT)
         assert at.calls(START) == 1
@@ -271,7 +263,7 @@ async def test_f10_a_direct_chat_streams_and_an_orion_without_the_setting_does_n
         assert at.calls(START) == 0
 
 
-async def test_a5_f10_a_workspace_without_statuses_shows_no_placeholder_beside_the_answer(
+async def test_workspace_without_statuses_shows_no_placeholder_beside_the_answer(
     tmp_path: Path, redis_url: str
 ) -> None:
     async with stage(tmp_path, redis_url, draft(FIRST, THIRD)) as at:
@@ -280,7 +272,7 @@ async def test_a5_f10_a_workspace_without_statuses_shows_no_placeholder_beside_t
         assert metadata(message)["event_type"] == "orion_answer"
 
 
-async def test_h3_f10_a_model_that_goes_away_meanwhile_ends_in_the_same_message(tmp_path: Path, redis_url: str) -> None:
+async def test_model_that_goes_away_meanwhile_ends_in_the_same_message(tmp_path: Path, redis_url: str) -> None:
     broken = says("<answer>", *pieces(f"{FIRST}\n\nBur"), broken=True)
     async with stage(tmp_path, redis_url, broken, draft(THIRD)) as at:
         message = await at.answered(at.ask())
@@ -288,7 +280,7 @@ async def test_h3_f10_a_model_that_goes_away_meanwhile_ends_in_the_same_message(
         assert at.calls(START) == 1
 
 
-async def test_a6_a_stop_leaves_what_was_verified_under_its_mark(tmp_path: Path, redis_url: str) -> None:
+async def test_stop_leaves_what_was_verified_under_its_mark(tmp_path: Path, redis_url: str) -> None:
     gate = asyncio.Event()
     async with stage(tmp_path, redis_url, draft(FIRST, "Bur", gate=gate), gate=gate) as at:
         ts = at.ask()
@@ -300,7 +292,7 @@ async def test_a6_a_stop_leaves_what_was_verified_under_its_mark(tmp_path: Path,
         assert at.calls("chat.postMessage") == 0
 
 
-async def test_a3_a_question_deleted_meanwhile_takes_its_stream_along(tmp_path: Path, redis_url: str) -> None:
+async def test_question_deleted_meanwhile_takes_its_stream_along(tmp_path: Path, redis_url: str) -> None:
     gate = asyncio.Event()
     async with stage(tmp_path, redis_url, draft(FIRST, "Bur", gate=gate), gate=gate) as at:
         ts = at.ask()
@@ -309,7 +301,7 @@ async def test_a3_a_question_deleted_meanwhile_takes_its_stream_along(tmp_path: 
         await wait_until(lambda: at.setting.orion.turns.in_flight == 0 and not at.own(ts), "nothing is left")
 
 
-async def test_a3_a8_an_edit_and_a_deletion_find_a_streamed_answer(tmp_path: Path, redis_url: str) -> None:
+async def test_an_edit_and_a_deletion_find_a_streamed_answer(tmp_path: Path, redis_url: str) -> None:
     async with stage(tmp_path, redis_url, draft(FIRST, SECOND), draft(THIRD)) as at:
         ts = at.ask()
         first = await at.answered(ts)
@@ -321,7 +313,7 @@ async def test_a3_a8_an_edit_and_a_deletion_find_a_streamed_answer(tmp_path: Pat
         await wait_until(lambda: not at.own(ts), "the answer is gone")
 
 
-async def test_a3_an_edit_meanwhile_takes_the_place_of_the_answer_that_grows(tmp_path: Path, redis_url: str) -> None:
+async def test_an_edit_meanwhile_takes_the_place_of_the_answer_that_grows(tmp_path: Path, redis_url: str) -> None:
     gate = asyncio.Event()
     async with stage(tmp_path, redis_url, draft(FIRST, "Bur", gate=gate), draft(THIRD), gate=gate) as at:
         ts = at.ask()
@@ -332,7 +324,7 @@ async def test_a3_an_edit_meanwhile_takes_the_place_of_the_answer_that_grows(tmp
         assert (message["ts"], "600 requests" in body(message)) == (first["ts"], False)
 
 
-async def test_a2_a_thread_that_is_read_again_holds_the_streamed_answer(tmp_path: Path, redis_url: str) -> None:
+async def test_thread_that_is_read_again_holds_the_streamed_answer(tmp_path: Path, redis_url: str) -> None:
     async with stage(tmp_path, redis_url, draft(FIRST, SECOND)) as at:
         ts = at.ask()
         message = await at.answered(ts)

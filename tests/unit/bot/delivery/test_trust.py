@@ -52,7 +52,7 @@ def texts(value: Any) -> list[str]:
     return [own] if isinstance(own, str) else [text for one in value.values() for text in texts(one)]
 
 
-def test_a9_each_claim_stands_beside_its_passage_with_the_words_marked() -> None:
+def test_each_claim_stands_beside_its_passage_with_the_words_marked() -> None:
     view = trust_modal(RECORD, TODAY)
     assert (view["type"], view["title"]["text"]) == ("modal", "Why trust this?")
     headline, claim, checked, origin = view["blocks"]
@@ -73,7 +73,7 @@ def test_a9_each_claim_stands_beside_its_passage_with_the_words_marked() -> None
     ]
 
 
-def test_a9_a_quotation_stands_there_once_and_marked_only_where_the_passage_says_more() -> None:
+def test_quotation_stands_there_once_and_marked_only_where_the_passage_says_more() -> None:
     sentence = "The alert `DiskFull` pages the lead."
     whole = {**QUOTATION, "text": sentence, "passage": sentence, "marks": [[4, 9]]}
     part = {**whole, "passage": f"{sentence} Nobody else is called."}
@@ -88,21 +88,21 @@ def test_a9_a_quotation_stands_there_once_and_marked_only_where_the_passage_says
     assert not any("extractive" in text for text in texts(view["blocks"]))
 
 
-def test_a9_a_passage_is_read_without_the_signs_of_headings_and_rows() -> None:
+def test_passage_is_read_without_the_signs_of_headings_and_rows() -> None:
     row = {**CLAIM, "passage": "# Logs\n| Audit logs | 400 days |", "marks": [[9, 19], [22, 30]]}
     quote = trust_modal({**RECORD, "claims": [row]}, TODAY)["blocks"][1]["elements"][1]
     assert [each["text"] for each in quote["elements"] if "style" in each] == ["Audit logs", "400 days"]
     assert "".join(texts(quote)).split() == ["Logs", "Audit", "logs", "·", "400", "days"]
 
 
-def test_a9_what_was_left_out_is_told_with_the_reason_but_no_secret() -> None:
+def test_what_was_left_out_is_told_with_the_reason_but_no_secret() -> None:
     told = texts(trust_modal({**RECORD, "outcome": "partial"}, TODAY)["blocks"])
     at = told.index("*Left out of the answer*")
     assert told[at + 1 : at + 3] == ["It costs 5 euros.", f" {say('reason_claim', None)}"]
     assert not any("sk-12345" in text for text in told)
 
 
-def test_a9_what_another_draft_set_right_is_not_told_as_left_out() -> None:
+def test_what_another_draft_set_right_is_not_told_as_left_out() -> None:
     mended = {"objected": [{"rule": "claim_supported", "text": "A key may send *600* requests [3]."}]}
     record = {**RECORD, "outcome": "partial", "attempts": [mended, DRAFT]}
     told = texts(trust_modal(record, TODAY)["blocks"])
@@ -121,24 +121,24 @@ def test_a9_what_another_draft_set_right_is_not_told_as_left_out() -> None:
         ({"claims": []}, "*✓ Verified.*"),
     ],
 )
-def test_a9_the_headline_tells_how_far_it_was_checked(change: dict[str, Any], start: str) -> None:
+def test_the_headline_tells_how_far_it_was_checked(change: dict[str, Any], start: str) -> None:
     assert texts(trust_modal({**RECORD, **change}, TODAY)["blocks"])[0].startswith(start)
 
 
-def test_a9_a_claim_is_shown_without_its_markup() -> None:
+def test_claim_is_shown_without_its_markup() -> None:
     claim = {**CLAIM, "text": "Each API key may make *600* requests a minute."}
     (shown,) = trust_modal({**RECORD, "claims": [claim]}, TODAY)["blocks"][1]["elements"]
     assert "".join(texts(shown)) == PASSAGE
 
 
-def test_a9_a_record_that_is_gone_or_older_shows_what_there_is() -> None:
+def test_record_that_is_gone_or_older_shows_what_there_is() -> None:
     assert texts(trust_modal(None, TODAY)["blocks"]) == [say("trust_unknown", None)]
     old = {name: RECORD[name] for name in ("verified", "outcome", "sources")}
     assert texts(trust_modal(old, TODAY)["blocks"])[1] == "*Sources*\n<https://x.example/r|[1] Rate limits> · 1 day ago"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_f9_the_dialog_is_in_the_language_and_within_slacks_limits(language: str) -> None:
+def test_the_dialog_is_in_the_language_and_within_slacks_limits(language: str) -> None:
     many = {**RECORD, "outcome": "partial", "claims": [CLAIM] * 60, "attempts": [DRAFT] * 50}
     modal = trust_modal(many, TODAY, language)
     assert len(modal["title"]["text"]) <= 24
@@ -159,5 +159,5 @@ FIELDS = dict.fromkeys(["turn_id", "outcome", "verified", "attempts", "sources"]
 
 @settings(suppress_health_check=[HealthCheck.too_slow])  # a busy machine says nothing about the views
 @given(st.fixed_dictionaries({}, optional=FIELDS))
-def test_a9_any_record_makes_a_view_that_slack_takes(record: dict[str, Any]) -> None:
+def test_any_record_makes_a_view_that_slack_takes(record: dict[str, Any]) -> None:
     assert list(block_faults(trust_modal(record, TODAY)["blocks"], limit=100)) == []

@@ -1,4 +1,4 @@
-"""`orion doctor`: every part looked at, each fault with its remedy, and an end although nobody answers (H4)."""
+"""`orion doctor`: every part looked at, each fault with its remedy, and an end although nobody answers."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def checks(settings: Settings, within_s: float = ANSWERS_WITHIN_S) -> dict
     return found
 
 
-async def test_h4_installed_workspaces_are_counted(tmp_path: Path, redis_url: str, redis_client: Redis) -> None:
+async def test_installed_workspaces_are_counted(tmp_path: Path, redis_url: str, redis_client: Redis) -> None:
     base = settings_in(tmp_path, redis_url, slack_client_id="1.2", slack_app_token=SecretStr("xapp-1"))
     keys = {"slack_client_secret": SecretStr("s"), "slack_signing_secret": SecretStr("s")}
     settings = base.model_copy(update=keys)
@@ -85,7 +85,7 @@ async def test_h4_installed_workspaces_are_counted(tmp_path: Path, redis_url: st
     assert not (await checks(away))["Slack"].ok
 
 
-async def test_h4_everything_right(tmp_path: Path) -> None:
+async def test_everything_right(tmp_path: Path) -> None:
     async with (
         workspace() as slack,
         ScriptedOpenAI(generations=[says("ok")]) as server,
@@ -111,14 +111,14 @@ async def test_h4_everything_right(tmp_path: Path) -> None:
     assert "every change is on disk first" in found["Redis"].detail
 
 
-async def test_h4_nothing_configured_says_what_to_do(tmp_path: Path) -> None:
+async def test_nothing_configured_says_what_to_do(tmp_path: Path) -> None:
     found = await checks(settings_in(tmp_path, ""))
     assert {name for name, check in found.items() if not check.ok} == {"Slack", "Knowledge"}
     assert "orion manifest" in found["Slack"].remedy
     assert "ORION_DOCS" in found["Knowledge"].remedy
 
 
-async def test_h4_a_shared_index_that_is_away_is_told(tmp_path: Path) -> None:
+async def test_shared_index_that_is_away_is_told(tmp_path: Path) -> None:
     address = SecretStr("postgresql://orion:hunter2@127.0.0.1:9/orion")
     found = (await checks(settings_in(tmp_path, "", knowledge_url=address)))["Knowledge"]
     assert (found.ok, "cannot be used" in found.detail) == (False, True)
@@ -135,7 +135,7 @@ async def test_h4_a_shared_index_that_is_away_is_told(tmp_path: Path) -> None:
         ("ORION_PORT", set()),
     ],
 )
-async def test_h4_a_setting_that_cannot_be_used_stops_only_what_needs_it(
+async def test_setting_that_cannot_be_used_stops_only_what_needs_it(
     tmp_path: Path, fault: str, unseen: set[str]
 ) -> None:
     found = await examine(settings_in(tmp_path, ""), faults={fault: "is wrong"})
@@ -144,7 +144,7 @@ async def test_h4_a_setting_that_cannot_be_used_stops_only_what_needs_it(
     assert {check.name for check in rest} == {"Slack", "Redis", "Knowledge", "Model", "Langfuse"} - unseen
 
 
-async def test_h4_refused_tokens_and_missing_scopes_are_told(tmp_path: Path) -> None:
+async def test_refused_tokens_and_missing_scopes_are_told(tmp_path: Path) -> None:
     async with workspace(scopes=("chat:write",)) as slack:
         settings = settings_for(settings_in(tmp_path, ""), slack)
         found = await checks(settings)
@@ -157,7 +157,7 @@ async def test_h4_refused_tokens_and_missing_scopes_are_told(tmp_path: Path) -> 
         assert "secret" not in str(found)
 
 
-async def test_h4_http_mode_needs_the_signing_secret_only(tmp_path: Path) -> None:
+async def test_http_mode_needs_the_signing_secret_only(tmp_path: Path) -> None:
     async with workspace() as slack:
         settings = settings_for(settings_in(tmp_path, ""), slack)
         http = settings.model_copy(update={"slack_app_token": SecretStr("")})
@@ -167,7 +167,7 @@ async def test_h4_http_mode_needs_the_signing_secret_only(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("redis_home", ["", "redis://127.0.0.1:9"])
-async def test_h4_all_refused_is_told_part_by_part(redis_home: str, tmp_path: Path) -> None:
+async def test_all_refused_is_told_part_by_part(redis_home: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     settings = settings_in(
         tmp_path / "file",
@@ -184,7 +184,7 @@ async def test_h4_all_refused_is_told_part_by_part(redis_home: str, tmp_path: Pa
     assert [check.ok for check in found.values()] == [False] * 6
 
 
-async def test_h4_wrong_key_folder_and_slack_that_is_none(tmp_path: Path) -> None:
+async def test_wrong_key_folder_and_slack_that_is_none(tmp_path: Path) -> None:
     async with ScriptedOpenAI(generations=[fails(401, "Incorrect API key: sk-abc")] * 9) as server:
         settings = settings_in(
             tmp_path,
@@ -203,13 +203,13 @@ async def test_h4_wrong_key_folder_and_slack_that_is_none(tmp_path: Path) -> Non
     assert "sk-abc" not in str(found)
 
 
-async def test_h3_redis_that_can_lose_questions_is_told(tmp_path: Path, redis_url: str) -> None:
+async def test_redis_that_can_lose_questions_is_told(tmp_path: Path, redis_url: str) -> None:
     found = await checks(settings_in(tmp_path, redis_url))
     assert "can lose questions" in found["Redis"].detail
     assert "appendfsync" in found["Redis"].remedy
 
 
-async def test_h4_nobody_answers_and_doctor_still_ends(tmp_path: Path) -> None:
+async def test_nobody_answers_and_doctor_still_ends(tmp_path: Path) -> None:
     assert ANSWERS_WITHIN_S < IN_ALL_S
     async with silent_port() as port:
         url = f"http://127.0.0.1:{port}"
@@ -230,7 +230,7 @@ async def test_h4_nobody_answers_and_doctor_still_ends(tmp_path: Path) -> None:
     assert "has 90 s for each call of the model: raise ORION_MODEL_TIMEOUT_S" in found["Model"].remedy
 
 
-async def test_h4_a_model_server_that_talks_nonsense_is_told_as_that(tmp_path: Path) -> None:
+async def test_model_server_that_talks_nonsense_is_told_as_that(tmp_path: Path) -> None:
     async with ScriptedOpenAI(generations=[GARBAGE] * 9) as server:
         found = await checks(settings_in(tmp_path, "", openai_base_url=server.url, model="m"))
     assert not found["Model"].ok
@@ -238,7 +238,7 @@ async def test_h4_a_model_server_that_talks_nonsense_is_told_as_that(tmp_path: P
     assert "LLMError" not in found["Model"].detail
 
 
-async def test_h4_the_judge_is_asked_too(tmp_path: Path) -> None:
+async def test_the_judge_is_asked_too(tmp_path: Path) -> None:
     async with ScriptedOpenAI(generations=[says("ok"), fails(404, "no such model", "model_not_found")]) as server:
         one = {"openai_base_url": server.url, "model": "m", "judge_model": "j"}
         found = await checks(settings_in(tmp_path, "", **one))
@@ -251,7 +251,7 @@ async def test_h4_the_judge_is_asked_too(tmp_path: Path) -> None:
     assert "no model server" in keyless["Judge"].detail
 
 
-async def test_h4_the_model_that_writes_is_asked_too(tmp_path: Path) -> None:
+async def test_the_model_that_writes_is_asked_too(tmp_path: Path) -> None:
     async with ScriptedOpenAI(generations=[says("ok"), fails(404, "no such model", "model_not_found")]) as server:
         two = settings_in(tmp_path, "", openai_base_url=server.url, model="m", write_model="w")
         found = await checks(two)
@@ -262,13 +262,13 @@ async def test_h4_the_model_that_writes_is_asked_too(tmp_path: Path) -> None:
     assert "Write model" not in same
 
 
-async def test_h4_a_model_that_thinks_the_few_tokens_away_answers(tmp_path: Path) -> None:
+async def test_model_that_thinks_the_few_tokens_away_answers(tmp_path: Path) -> None:
     async with ScriptedOpenAI(generations=[says("", finish="length")]) as server:
         found = await checks(settings_in(tmp_path, "", openai_base_url=server.url, model="m"))
     assert found["Model"].ok
 
 
-async def test_h4_one_key_of_langfuse_without_the_other_is_told(tmp_path: Path) -> None:
+async def test_one_key_of_langfuse_without_the_other_is_told(tmp_path: Path) -> None:
     public = await checks(settings_in(tmp_path, "", langfuse_public_key="pk"))
     secret = await checks(settings_in(tmp_path, "", langfuse_secret_key=SecretStr("sk")))
     assert (public["Langfuse"].ok, secret["Langfuse"].ok) == (False, False)
@@ -288,7 +288,7 @@ async def test_h4_one_key_of_langfuse_without_the_other_is_told(tmp_path: Path) 
         ("#aside", "Orion is not in #aside"),
     ],
 )
-async def test_a13_the_people_to_be_asked_can_be_reached(tmp_path: Path, handoff: str, says_so: str) -> None:
+async def test_the_people_to_be_asked_can_be_reached(tmp_path: Path, handoff: str, says_so: str) -> None:
     async with workspace() as slack:
         slack.workspace.roster.channels["C0ASIDE"] = Channel(id="C0ASIDE", name="aside")
         found = await checks(settings_for(settings_in(tmp_path, "", handoff=handoff), slack))
@@ -296,7 +296,7 @@ async def test_a13_the_people_to_be_asked_can_be_reached(tmp_path: Path, handoff
         assert found["Hand-off"].ok == ("reaches" in says_so)
 
 
-async def test_a13_a_slack_that_does_not_tell_is_told(tmp_path: Path) -> None:
+async def test_slack_that_does_not_tell_is_told(tmp_path: Path) -> None:
     async with workspace() as slack:
         slack.faults.fail("conversations.info", "missing_scope")
         found = await checks(settings_for(settings_in(tmp_path, "", handoff="C0HELP"), slack))
@@ -306,7 +306,7 @@ async def test_a13_a_slack_that_does_not_tell_is_told(tmp_path: Path) -> None:
         assert found["Hand-off"].detail == "Slack did not answer in time"
 
 
-async def test_a12_a_pause_is_shown_with_its_reason(tmp_path: Path, redis_url: str, redis_client: Redis) -> None:
+async def test_pause_is_shown_with_its_reason(tmp_path: Path, redis_url: str, redis_client: Redis) -> None:
     await Pausing(redis_client).pause("Index")
     found = await checks(settings_in(tmp_path, redis_url))
     assert "(Index)" in found["Paused"].detail
@@ -315,7 +315,7 @@ async def test_a12_a_pause_is_shown_with_its_reason(tmp_path: Path, redis_url: s
     assert "Paused" not in await checks(settings_in(tmp_path, redis_url))
 
 
-async def test_h4_what_was_not_read_is_named_and_what_never_was_too(tmp_path: Path) -> None:
+async def test_what_was_not_read_is_named_and_what_never_was_too(tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "good.md").write_text("# Good\n\nText.\n")
@@ -343,7 +343,7 @@ async def test_h4_what_was_not_read_is_named_and_what_never_was_too(tmp_path: Pa
         (None, 9_900, ""),
     ],
 )
-async def test_h4_a_server_whose_context_is_too_small_is_told(
+async def test_server_whose_context_is_too_small_is_told(
     tmp_path: Path, listed: tuple[dict[str, Any], ...] | None, read: int, told: str
 ) -> None:
     replies = [says("ok"), says("The", usage=(read, 1))]

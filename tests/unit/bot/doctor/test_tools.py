@@ -1,4 +1,4 @@
-"""`orion doctor` names each configured tool and whether it answers (H4)."""
+"""`orion doctor` names each configured tool and whether it answers."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def config(tmp_path: Path, **servers: Any) -> Path:
     return path
 
 
-async def test_h4_what_is_not_configured_is_not_mentioned(tmp_path: Path) -> None:
+async def test_what_is_not_configured_is_not_mentioned(tmp_path: Path) -> None:
     assert await checks(settings_in(tmp_path, "")) == {}
 
 
-async def test_h4_each_tool_that_answers_is_named(tmp_path: Path) -> None:
+async def test_each_tool_that_answers_is_named(tmp_path: Path) -> None:
     await asyncio.to_thread(subprocess.run, ["git", "init", "-q", str(tmp_path)], check=True)
     async with LocalSearxNG() as engine, over_http() as url:
         path = config(tmp_path, shop={"url": url, "allow": ["stock", "many"]}, none={"url": url, "allow": ["x"]})
@@ -51,7 +51,7 @@ async def test_h4_each_tool_that_answers_is_named(tmp_path: Path) -> None:
     }
 
 
-async def test_h4_each_tool_that_does_not_is_named_with_what_to_do(tmp_path: Path) -> None:
+async def test_each_tool_that_does_not_is_named_with_what_to_do(tmp_path: Path) -> None:
     path = config(
         tmp_path,
         mute={"command": sys.executable, "args": [str(bad_mcp_server.__file__), "mute"], "env": {"TOKEN": "hush"}},
@@ -74,7 +74,7 @@ async def test_h4_each_tool_that_does_not_is_named_with_what_to_do(tmp_path: Pat
     assert "hush" not in str(found)
 
 
-async def test_h4_a_configuration_that_makes_no_sense_is_named(tmp_path: Path) -> None:
+async def test_configuration_that_makes_no_sense_is_named(tmp_path: Path) -> None:
     (tmp_path / "mcp.json").write_text("[]")
     found = await checks(settings_in(tmp_path, "", mcp_config=tmp_path / "mcp.json"))
     assert not found["MCP"].ok

@@ -64,7 +64,7 @@ async def at_work(syncing: Syncing) -> AsyncIterator[None]:
         task.cancel()
 
 
-async def test_d2_a_start_leaves_the_web_to_the_sync_and_the_sync_takes_all(corpus: Corpus, site: LocalSite) -> None:
+async def test_start_leaves_the_web_to_the_sync_and_the_sync_takes_all(corpus: Corpus, site: LocalSite) -> None:
     async with open_index(corpus) as (index, report):
         assert (report.added, site.asked) == (1, [])
         assert carry_out(order(corpus)) == 0
@@ -79,7 +79,7 @@ async def test_d2_a_start_leaves_the_web_to_the_sync_and_the_sync_takes_all(corp
         assert figures.size == len(site.pages["/w"].body) + (corpus.roots[0] / "a.md").stat().st_size
 
 
-def test_d2_who_comes_too_early_or_second_does_nothing(corpus: Corpus) -> None:
+def test_who_comes_too_early_or_second_does_nothing(corpus: Corpus) -> None:
     assert bring_up_to_date(corpus, every_s=3600) is not None
     assert carry_out(order(corpus)) == ELSEWHERE
     with index_of(corpus) as index, index.alone(SYNC):
@@ -87,7 +87,7 @@ def test_d2_who_comes_too_early_or_second_does_nothing(corpus: Corpus) -> None:
     assert carry_out(order(corpus, every_s=0)) == 0
 
 
-def test_h5_the_shared_index_is_brought_up_to_date_once_an_interval(corpus: Corpus, postgres_url: str) -> None:
+def test_the_shared_index_is_brought_up_to_date_once_an_interval(corpus: Corpus, postgres_url: str) -> None:
     shared = replace(corpus, database=postgres_url)
     index = PostgresIndex(postgres_url)
     try:
@@ -103,20 +103,20 @@ def test_h5_the_shared_index_is_brought_up_to_date_once_an_interval(corpus: Corp
         index.close()
 
 
-async def test_d2_nobody_waits_without_end_for_one_that_syncs(corpus: Corpus) -> None:
+async def test_nobody_waits_without_end_for_one_that_syncs(corpus: Corpus) -> None:
     with index_of(corpus) as other, other.alone(SYNC):
         async with open_index(corpus, wait_s=0) as (index, report):
             assert (report.added, index.documents()) == (0, ())
 
 
-def test_d2_a_run_that_cannot_be_ends_with_its_reason(corpus: Corpus, tmp_path: Path) -> None:
+def test_run_that_cannot_be_ends_with_its_reason(corpus: Corpus, tmp_path: Path) -> None:
     away = Corpus(roots=corpus.roots, index_path=corpus.index_path, database=f"postgresql:///none?host={tmp_path}")
     assert carry_out(order(away)) == FAILED
     corpus.index_path.mkdir(parents=True)
     assert carry_out(order(corpus)) == FAILED
 
 
-async def test_d2_what_changes_is_taken_in_while_orion_works(corpus: Corpus) -> None:
+async def test_what_changes_is_taken_in_while_orion_works(corpus: Corpus) -> None:
     async with open_index(corpus) as (index, _):
         (corpus.roots[0] / "b.md").write_text("# Beta\n\nDinner is at six.\n")
         counted: list[str] = []
@@ -126,7 +126,7 @@ async def test_d2_what_changes_is_taken_in_while_orion_works(corpus: Corpus) -> 
         assert {document.title for document in index.documents()} >= {"Alpha", "Beta", "Web"}
 
 
-async def test_h3_a_run_that_is_under_way_ends_with_orion_and_the_next_goes_on(corpus: Corpus, site: LocalSite) -> None:
+async def test_run_that_is_under_way_ends_with_orion_and_the_next_goes_on(corpus: Corpus, site: LocalSite) -> None:
     site.pages["/w"] = Reply(hangs=True)
     async with open_index(corpus) as (index, _):
         async with at_work(Syncing(corpus=corpus, index=index, every_s=1.0)):
@@ -140,7 +140,7 @@ async def test_h3_a_run_that_is_under_way_ends_with_orion_and_the_next_goes_on(c
         assert [document.title for document in index.documents()] == ["Alpha", "Web"]
 
 
-def test_h3_a_run_ends_with_the_process_that_started_it(corpus: Corpus, site: LocalSite) -> None:
+def test_run_ends_with_the_process_that_started_it(corpus: Corpus, site: LocalSite) -> None:
     site.pages["/w"] = Reply(hangs=True)
     with subprocess.Popen([sys.executable, "-m", "bot.documents.sync_process"], stdin=subprocess.PIPE) as process:
         assert process.stdin is not None
@@ -164,7 +164,7 @@ class AwayIndex(SqliteIndex):
         raise KnowledgeAwayError
 
 
-async def test_d2_an_index_that_is_away_is_asked_again(corpus: Corpus) -> None:
+async def test_an_index_that_is_away_is_asked_again(corpus: Corpus) -> None:
     away = AwayIndex.open(corpus.index_path)
     assert await knowledge_figures(away) is None
     syncing = Syncing(corpus=corpus, index=away, every_s=3600.0, again_s=7.0)
@@ -172,7 +172,7 @@ async def test_d2_an_index_that_is_away_is_asked_again(corpus: Corpus) -> None:
     away.close()
 
 
-async def test_d2_a_source_that_was_never_read_is_due_at_once_and_others_after_the_interval(corpus: Corpus) -> None:
+async def test_source_that_was_never_read_is_due_at_once_and_others_after_the_interval(corpus: Corpus) -> None:
     async with open_index(corpus) as (index, _):
         syncing = Syncing(corpus=corpus, index=index, every_s=1000.0)
         assert await syncing._wait_s() <= 3.0
@@ -180,7 +180,7 @@ async def test_d2_a_source_that_was_never_read_is_due_at_once_and_others_after_t
         assert 990 < await syncing._wait_s() <= 1003
 
 
-async def test_d2_a_run_that_failed_is_counted_and_not_repeated_at_once(corpus: Corpus, tmp_path: Path) -> None:
+async def test_run_that_failed_is_counted_and_not_repeated_at_once(corpus: Corpus, tmp_path: Path) -> None:
     async with open_index(corpus) as (index, _):
         broken = Corpus(roots=(tmp_path / "docs",), index_path=tmp_path / "docs", sources=corpus.sources)
         counted: list[str] = []
@@ -190,7 +190,7 @@ async def test_d2_a_run_that_failed_is_counted_and_not_repeated_at_once(corpus: 
         assert corpus.sources[0].key not in index.states()
 
 
-def test_d2_a_damaged_note_is_no_state(corpus: Corpus) -> None:
+def test_damaged_note_is_no_state(corpus: Corpus) -> None:
     assert bring_up_to_date(corpus, every_s=0) is not None
     with sqlite3.connect(corpus.index_path) as connection:
         connection.execute("UPDATE settings SET value = 'nonsense' WHERE name LIKE 'source:web%'")
@@ -202,7 +202,7 @@ def test_d2_a_damaged_note_is_no_state(corpus: Corpus) -> None:
     index.close()
 
 
-def test_g1_a_crash_is_told_without_its_text() -> None:
+def test_crash_is_told_without_its_text() -> None:
     with capture_logs() as logs:
         _told(ValueError, ValueError("a secret sentence"), None)
     assert [log["event"] for log in logs] == ["knowledge_sync_crashed"]

@@ -75,17 +75,17 @@ class Failing:
         return 0, 0
 
 
-async def test_d2_nothing_is_made_where_search_by_meaning_is_not_chosen() -> None:
+async def test_nothing_is_made_where_search_by_meaning_is_not_chosen() -> None:
     assert await make_vectors(None) == (0, 0)
     async with vectors_meanwhile(None):
         pass
 
 
-async def test_d2_a_command_waits_for_all_vectors(index: SqliteIndex) -> None:
+async def test_command_waits_for_all_vectors(index: SqliteIndex) -> None:
     assert await make_vectors(index.meaning) == (1, 1)
 
 
-async def test_d2_vectors_are_made_meanwhile_also_of_what_comes_later(index: SqliteIndex, docs: Path) -> None:
+async def test_vectors_are_made_meanwhile_also_of_what_comes_later(index: SqliteIndex, docs: Path) -> None:
     meaning = index.meaning
     assert meaning is not None
     async with vectors_meanwhile(meaning, again_s=0.01):
@@ -95,13 +95,13 @@ async def test_d2_vectors_are_made_meanwhile_also_of_what_comes_later(index: Sql
         await wait_until(lambda: meaning.counts() == (2, 2), "the second passage has one too")
 
 
-async def test_d2_what_the_block_raises_comes_out_as_it_was(index: SqliteIndex) -> None:
+async def test_what_the_block_raises_comes_out_as_it_was(index: SqliteIndex) -> None:
     with pytest.raises(KeyError, match="mine"):
         async with vectors_meanwhile(index.meaning):
             raise KeyError("mine")
 
 
-async def test_h5_an_index_that_is_away_is_tried_again() -> None:
+async def test_an_index_that_is_away_is_tried_again() -> None:
     meaning = Failing()
     with capture_logs() as logs:
         async with vectors_meanwhile(meaning, again_s=0.01):
@@ -110,7 +110,7 @@ async def test_h5_an_index_that_is_away_is_tried_again() -> None:
     assert logs == [told, told]
 
 
-async def test_h4_doctor_says_how_far_the_vectors_are(tmp_path: Path, docs: Path, model: str) -> None:
+async def test_doctor_says_how_far_the_vectors_are(tmp_path: Path, docs: Path, model: str) -> None:
     settings = settings_in(tmp_path, "", docs=(docs,))
     assert await vectors(settings, 1) == ""
     settings = settings.model_copy(update={"semantic": model})
@@ -130,21 +130,19 @@ async def test_h4_doctor_says_how_far_the_vectors_are(tmp_path: Path, docs: Path
         ({"knowledge_url": SecretStr("postgresql://nobody@127.0.0.1:1/none")}, "the shared index cannot be used"),
     ],
 )
-async def test_h4_doctor_says_what_is_missing(tmp_path: Path, model: str, update: dict[str, object], said: str) -> None:
+async def test_doctor_says_what_is_missing(tmp_path: Path, model: str, update: dict[str, object], said: str) -> None:
     settings = settings_in(tmp_path, "", semantic=model).model_copy(update=update)
     (check,) = await CheckLine("Search by meaning", vectors).checks(settings, 1)
     assert (check.ok, said in check.detail, bool(check.remedy)) == (False, True, True)
 
 
-async def test_h4_an_index_without_its_model_is_wrong_use(tmp_path: Path) -> None:
+async def test_an_index_without_its_model_is_wrong_use(tmp_path: Path) -> None:
     with pytest.raises(WrongUse, match="Search by meaning has no model"):
         async with open_index(corpus_of(settings_in(tmp_path, "", semantic=str(tmp_path)))):
             pass
 
 
-async def test_d2_commands_over_documents_of_their_own_search_by_meaning(
-    tmp_path: Path, docs: Path, model: str
-) -> None:
+async def test_commands_over_documents_of_their_own_search_by_meaning(tmp_path: Path, docs: Path, model: str) -> None:
     settings = settings_in(tmp_path, "", semantic=model)
     asked = await ask(settings, "What is the limit for a hotel?", docs=[docs], thread="")
     assert "120 euros" in asked["answer"]
@@ -157,7 +155,7 @@ async def test_d2_commands_over_documents_of_their_own_search_by_meaning(
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
-def test_f8_retrieval_is_measured_with_meaning(
+def test_retrieval_is_measured_with_meaning(
     kind: str, tmp_path: Path, model: str, request: pytest.FixtureRequest
 ) -> None:
     path = tmp_path / "small.json"
@@ -175,7 +173,7 @@ def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: py
     yield from opened(tmp_path / "terminal", capsys, monkeypatch)
 
 
-def test_d2_orion_index_makes_the_vectors(terminal: Terminal, model: str) -> None:
+def test_orion_index_makes_the_vectors(terminal: Terminal, model: str) -> None:
     terminal.set(ORION_SEMANTIC=model)
     done = terminal.orion("index", str(terminal.docs))
     assert done.code == 0
@@ -186,7 +184,7 @@ def test_d2_orion_index_makes_the_vectors(terminal: Terminal, model: str) -> Non
 @pytest.mark.parametrize(
     ("value", "chosen"), [("", ""), ("off", ""), ("0", ""), (" On ", "on"), ("1", "on"), ("true", "on")]
 )
-def test_h4_the_setting_is_a_switch_or_a_folder(
+def test_the_setting_is_a_switch_or_a_folder(
     value: str, chosen: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ORION_SEMANTIC", value)

@@ -9,7 +9,7 @@ from bot.errors import WrongUse
 from bot.settings import load_settings
 
 
-def test_d2_addresses_are_gathered_by_their_site() -> None:
+def test_addresses_are_gathered_by_their_site() -> None:
     given = frozenset({"https://docs.acme.com/sitemap.xml", "HTTPS://docs.acme.com/extra#part", "http://wiki:8080/x"})
     settings = load_settings(web_docs=given, web_docs_hosts=frozenset({"Wiki"}), web_docs_pages=7)
     docs, wiki = sorted(web_sources(settings), key=lambda source: source.key, reverse=True)
@@ -25,7 +25,7 @@ def test_d2_addresses_are_gathered_by_their_site() -> None:
 @pytest.mark.parametrize(
     "entry", ["docs.acme.com", "ftp://docs.acme.com", "https://ann:secret@docs.acme.com/", "https://", "https://[x/"]
 )
-def test_d2_what_is_no_address_is_refused_by_name_and_without_its_password(entry: str) -> None:
+def test_what_is_no_address_is_refused_by_name_and_without_its_password(entry: str) -> None:
     with pytest.raises(WrongUse, match="ORION_WEB_DOCS: ") as refused:
         web_sources(load_settings(web_docs=frozenset({entry})))
     assert "secret" not in str(refused.value)
@@ -34,11 +34,11 @@ def test_d2_what_is_no_address_is_refused_by_name_and_without_its_password(entry
 @pytest.mark.parametrize(
     ("given", "audience"), [(set(), "public"), ({"public"}, "public"), ({"C0HR", "U0ANN"}, "C0HR,U0ANN")]
 )
-def test_i3_pages_are_for_everybody_unless_a_setting_says_otherwise(given: set[str], audience: str) -> None:
+def test_pages_are_for_everybody_unless_a_setting_says_otherwise(given: set[str], audience: str) -> None:
     settings = load_settings(web_docs=frozenset({"https://a.example/"}), web_docs_audience=frozenset(given))
     assert [source.audience for source in web_sources(settings)] == [audience]
 
 
-def test_i3_an_audience_that_is_none_is_refused() -> None:
+def test_an_audience_that_is_none_is_refused() -> None:
     with pytest.raises(WrongUse, match="ORION_WEB_DOCS_AUDIENCE should be public"):
         web_sources(load_settings(web_docs_audience=frozenset({"everybody"})))

@@ -50,7 +50,7 @@ def asked(expect: tuple[str, ...] | None = ("600",), kind: str = "") -> Labelled
         (None, "failed", "", False),
     ],
 )
-def test_f8_what_counts_as_expected(
+def test_what_counts_as_expected(
     expect: tuple[str, ...] | None,
     outcome: OutcomeName,
     text: str,
@@ -59,11 +59,11 @@ def test_f8_what_counts_as_expected(
     assert Replied(asked=asked(expect), outcome=outcome, text=text).as_expected is right
 
 
-def test_f8_citations_marks_escapes_and_line_ends_do_not_count() -> None:
+def test_citations_marks_escapes_and_line_ends_do_not_count() -> None:
     assert plain("*A* [1]\n• _b_ &amp; `c` [2, 3].") == "a • b & c."
 
 
-def test_f8_figures_by_kind_and_what_went_otherwise() -> None:
+def test_figures_by_kind_and_what_went_otherwise() -> None:
     replies = [
         Replied(asked=asked(kind="number"), outcome="answered", text="600", ms=10),
         Replied(asked=asked(kind="number"), outcome="failed", text="", ms=30),
@@ -78,7 +78,7 @@ def test_f8_figures_by_kind_and_what_went_otherwise() -> None:
     assert (report["p50_ms"], report["p95_ms"]) == (20, 30)
 
 
-async def test_f8_questions_go_through_the_whole_agent_thread_by_thread(tmp_path: Path) -> None:
+async def test_questions_go_through_the_whole_agent_thread_by_thread(tmp_path: Path) -> None:
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "all.md").write_text(DOCUMENT)
@@ -104,13 +104,13 @@ async def test_f8_questions_go_through_the_whole_agent_thread_by_thread(tmp_path
         ("out_of_budget", "tokens", ("600",), "error"),
     ],
 )
-def test_g5_what_a_reader_wants_to_know_first(
+def test_what_a_reader_wants_to_know_first(
     outcome: OutcomeName, reason: str, expect: tuple[str, ...] | None, result: str
 ) -> None:
     assert Replied(asked=asked(expect), outcome=outcome, reason=reason, text="600").result == result
 
 
-async def test_g5_with_keys_every_question_is_a_trace_of_an_experiment(tmp_path: Path) -> None:
+async def test_with_keys_every_question_is_a_trace_of_an_experiment(tmp_path: Path) -> None:
     docs, path = tmp_path / "docs", tmp_path / "rows.jsonl"
     docs.mkdir()
     (docs / "all.md").write_text(DOCUMENT)
@@ -134,7 +134,7 @@ async def test_g5_with_keys_every_question_is_a_trace_of_an_experiment(tmp_path:
     assert {"decide", "search", "write", "verify"} <= {span.name for span in receiver.spans}
 
 
-async def test_g5_drafts_that_failed_and_a_model_that_is_away_are_kept_apart(tmp_path: Path) -> None:
+async def test_drafts_that_failed_and_a_model_that_is_away_are_kept_apart(tmp_path: Path) -> None:
     docs, path = tmp_path / "docs", tmp_path / "rows.jsonl"
     docs.mkdir()
     (docs / "all.md").write_text(DOCUMENT)
@@ -158,7 +158,7 @@ async def test_g5_drafts_that_failed_and_a_model_that_is_away_are_kept_apart(tmp
     assert run.pushed == ""
 
 
-def test_f8_a_question_without_a_label_is_named(tmp_path: Path) -> None:
+def test_question_without_a_label_is_named(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('{"id": "a", "question": "How?"}\n')
     with pytest.raises(WrongUse, match=r"rows\.jsonl, line 1: 'expect': Field required"):

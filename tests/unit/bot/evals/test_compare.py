@@ -1,4 +1,4 @@
-"""Two reports side by side: what got worse is said, by row, and nothing is compared that was not the same (G5)."""
+"""Two reports side by side: what got worse is said, by row, and nothing is compared that was not the same."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ VERIFIER: dict[str, Any] = {
 RANKING: dict[str, Any] = {"file": "s.json", "docs": 9, "queries": 3, "ndcg_at_10": 0.7, "p50_ms": 1.0}
 
 
-def test_g5_rows_that_went_over_are_named_with_what_became_of_them() -> None:
+def test_rows_that_went_over_are_named_with_what_became_of_them() -> None:
     wrong = [{"id": "b", "outcome": "refused"}, {"id": "c", "outcome": "refused"}]
     found = compare(ANSWERS, {**ANSWERS, "not_as_expected": wrong})
     assert (found["better"], found["worse"], found["still_wrong"]) == (["a (refused)"], ["c (refused)"], 1)
     assert found["is_worse"]
 
 
-def test_g5_the_verifier_s_rows_too() -> None:
+def test_the_verifier_s_rows_too() -> None:
     found = compare(VERIFIER, {**VERIFIER, "false_rejects": 0, "rejected": []})
     assert (found["better"], found["worse"], found["is_worse"]) == (["c (mrkdwn+no_broadcast)"], [], False)
     assert compare({**VERIFIER, "accepted": []}, VERIFIER)["worse"] == ["b (accepted)"]
 
 
-def test_g5_kinds_that_changed_are_shown_and_a_slower_machine_is_no_fault() -> None:
+def test_kinds_that_changed_are_shown_and_a_slower_machine_is_no_fault() -> None:
     kinds = {"typo": {"rows": 2, "as_expected": 2}, "plain": {"rows": 2, "as_expected": 1}}
     found = compare(ANSWERS, {**ANSWERS, "kinds": kinds, "p50_ms": 99.0})
     assert [(c["of"], c["figure"], c["change"]) for c in found["figures"] if c["change"] != "same"] == [
@@ -56,7 +56,7 @@ def test_g5_kinds_that_changed_are_shown_and_a_slower_machine_is_no_fault() -> N
     assert not found["is_worse"]
 
 
-def test_g5_where_no_rows_are_named_the_figures_decide() -> None:
+def test_where_no_rows_are_named_the_figures_decide() -> None:
     assert compare(RANKING, {**RANKING, "ndcg_at_10": 0.69})["is_worse"]
     assert not compare(RANKING, {**RANKING, "p50_ms": 5.0})["is_worse"]
     assert "worse" not in compare(RANKING, RANKING)
@@ -71,7 +71,7 @@ def test_g5_where_no_rows_are_named_the_figures_decide() -> None:
         ("recall", 0.5, 0.5, "same"),
     ],
 )
-def test_g5_each_figure_knows_its_good_direction(name: str, before: float, after: float, direction: str) -> None:
+def test_each_figure_knows_its_good_direction(name: str, before: float, after: float, direction: str) -> None:
     (change,) = compare({"file": "f", name: before}, {"file": "f", name: after})["figures"]
     assert change["change"] == direction
 
@@ -85,13 +85,13 @@ def test_g5_each_figure_knows_its_good_direction(name: str, before: float, after
         ({**ANSWERS, "answered_share": "half"}, "'half' in the place of a number"),
     ],
 )
-def test_g5_what_was_not_measured_alike_is_refused(after: dict[str, Any], said: str) -> None:
+def test_what_was_not_measured_alike_is_refused(after: dict[str, Any], said: str) -> None:
     with pytest.raises(WrongUse) as refused:
         compare(ANSWERS, after)
     assert said in str(refused.value).replace("One", "one")
 
 
-def test_g5_the_command_shows_both_and_says_with_its_exit_code_whether_anything_got_worse(terminal: Terminal) -> None:
+def test_the_command_shows_both_and_says_with_its_exit_code_whether_anything_got_worse(terminal: Terminal) -> None:
     before = terminal.write("a.json", json.dumps([VERIFIER]))
     after = terminal.write("b.json", json.dumps([{**VERIFIER, "false_accepts": 0, "accepted": []}]))
     better = terminal.orion("eval", "compare", before, after)
@@ -101,14 +101,14 @@ def test_g5_the_command_shows_both_and_says_with_its_exit_code_whether_anything_
 
 
 @pytest.mark.parametrize("content", ["{}", "[]", "hello", '[{"rows": 1}]'])
-def test_g5_a_file_that_is_no_report_is_told(content: str, terminal: Terminal) -> None:
+def test_file_that_is_no_report_is_told(content: str, terminal: Terminal) -> None:
     report = terminal.write("a.json", json.dumps(ANSWERS))
     done = terminal.orion("eval", "compare", report, terminal.write("b.json", content))
     assert done.code == 2
     assert "b.json is no" in done.err
 
 
-def test_g5_reports_on_more_files_are_told(terminal: Terminal) -> None:
+def test_reports_on_more_files_are_told(terminal: Terminal) -> None:
     one = terminal.write("a.json", json.dumps([VERIFIER]))
     two = terminal.write("b.json", json.dumps([VERIFIER, VERIFIER]))
     done = terminal.orion("eval", "compare", one, two)

@@ -1,4 +1,4 @@
-"""What people asked becomes rows for a person to label; no label is guessed and nobody is named (G5)."""
+"""What people asked becomes rows for a person to label; no label is guessed and nobody is named."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def rows(terminal: Terminal, *options: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def test_g5_each_turn_is_a_row_with_what_became_of_it(terminal: Terminal, redis_url: str) -> None:
+def test_each_turn_is_a_row_with_what_became_of_it(terminal: Terminal, redis_url: str) -> None:
     turn(redis_url, "0a", U1="good", U2="bad", U3="bad")
     assert rows(terminal) == [
         {
@@ -69,7 +69,7 @@ def test_g5_each_turn_is_a_row_with_what_became_of_it(terminal: Terminal, redis_
     ]
 
 
-def test_g5_rows_can_be_chosen_by_outcome_judgement_and_place(terminal: Terminal, redis_url: str) -> None:
+def test_rows_can_be_chosen_by_outcome_judgement_and_place(terminal: Terminal, redis_url: str) -> None:
     turn(redis_url, "0a", U1="good")
     turn(redis_url, "0b", "refused", U1="bad")
     turn(redis_url, "0c", "failed")
@@ -80,7 +80,7 @@ def test_g5_rows_can_be_chosen_by_outcome_judgement_and_place(terminal: Terminal
     assert [row["id"] for row in rows(terminal, "--local", "8765")] == ["0d"]
 
 
-def test_g5_what_cannot_be_read_or_holds_no_question_is_left_out(terminal: Terminal, redis_url: str) -> None:
+def test_what_cannot_be_read_or_holds_no_question_is_left_out(terminal: Terminal, redis_url: str) -> None:
     with redis.Redis.from_url(redis_url) as client:
         client.set("orion:turn:0a", "[]")
         client.set("orion:turn:0b", '{"turn_id": "0b", "outcome": "asked", "question": ""}')
@@ -88,7 +88,7 @@ def test_g5_what_cannot_be_read_or_holds_no_question_is_left_out(terminal: Termi
     assert rows(terminal) == []
 
 
-def test_g5_no_label_is_guessed_and_none_is_overwritten(terminal: Terminal, redis_url: str) -> None:
+def test_no_label_is_guessed_and_none_is_overwritten(terminal: Terminal, redis_url: str) -> None:
     turn(redis_url, "0a")
     assert terminal.orion("eval", "from-traces", "out.jsonl").code == 0
     asked = terminal.orion("eval", "answers", "out.jsonl", "--docs", "docs")
@@ -99,14 +99,14 @@ def test_g5_no_label_is_guessed_and_none_is_overwritten(terminal: Terminal, redi
     assert (wrong.code, "--outcome must be one of" in wrong.err) == (2, True)
 
 
-def test_g5_a_redis_that_is_away_leaves_no_file(terminal: Terminal) -> None:
+def test_redis_that_is_away_leaves_no_file(terminal: Terminal) -> None:
     terminal.set(REDIS_URL="redis://127.0.0.1:9")
     done = terminal.orion("eval", "from-traces", "out.jsonl")
     assert (done.code, "cannot be reached" in done.err) == (1, True)
     assert not (terminal.folder / "out.jsonl").exists()
 
 
-def test_g5_a_follow_up_comes_with_what_was_asked_before_it(terminal: Terminal, redis_url: str) -> None:
+def test_follow_up_comes_with_what_was_asked_before_it(terminal: Terminal, redis_url: str) -> None:
     """The rows of a conversation are in its order, under the id of the first: no channel is named."""
     ids = [f"{9 - number}a" for number in range(8)]
     for number, name in enumerate(ids):
@@ -125,7 +125,7 @@ def test_g5_a_follow_up_comes_with_what_was_asked_before_it(terminal: Terminal, 
     assert [(row["id"], row.get("thread")) for row in bad] == [*((name, ids[2]) for name in ids[2:]), ("0b", None)]
 
 
-def test_g5_rows_of_a_conversation_can_be_asked_again(terminal: Terminal, redis_url: str) -> None:
+def test_rows_of_a_conversation_can_be_asked_again(terminal: Terminal, redis_url: str) -> None:
     turn(redis_url, "0a", thread="T1:C1:1.0")
     turn(redis_url, "0b", thread="T1:C1:1.0", at=5)
     labelled = [{**row, "expect": ["600"]} for row in rows(terminal)]

@@ -28,7 +28,7 @@ def rows(prefix: str) -> list[dict[str, Any]]:
     ]
 
 
-def test_f8_a_file_is_judged_by_the_threshold_of_the_others(tmp_path: Path) -> None:
+def test_file_is_judged_by_the_threshold_of_the_others(tmp_path: Path) -> None:
     one, two = write(tmp_path / "one.jsonl", rows("a")), write(tmp_path / "two.jsonl", rows("b"))
     predictions = tmp_path / "out.jsonl"
     first, second = evaluate([one, two], predictions)
@@ -42,12 +42,12 @@ def test_f8_a_file_is_judged_by_the_threshold_of_the_others(tmp_path: Path) -> N
     assert all(0 <= line["score"] <= 1 for line in lines)
 
 
-def test_f8_a_single_file_takes_the_products_own_threshold(tmp_path: Path) -> None:
+def test_single_file_takes_the_products_own_threshold(tmp_path: Path) -> None:
     (report,) = evaluate([write(tmp_path / "one.jsonl", rows("a"))], None)
     assert (report["threshold"], report["fitted_on"]) == (SUPPORTED, 0)
 
 
-def test_f8_a_group_counts_once_and_is_supported_if_any_row_is(tmp_path: Path) -> None:
+def test_group_counts_once_and_is_supported_if_any_row_is(tmp_path: Path) -> None:
     claim = "Backups are kept for 30 days."
     grouped = [
         {"id": "g-1", "group": "g", "source": "Nothing about it, only 7 cats.", "claim": claim, "supported": 0},
@@ -57,7 +57,7 @@ def test_f8_a_group_counts_once_and_is_supported_if_any_row_is(tmp_path: Path) -
     assert (report["rows"], report["groups"], report["supported"], report["errors"]) == (2, 1, 1, 0)
 
 
-def test_f8_the_numbers_of_the_question_are_known(tmp_path: Path) -> None:
+def test_the_numbers_of_the_question_are_known(tmp_path: Path) -> None:
     row = {
         "id": 1,
         "source": SOURCE,
@@ -69,7 +69,7 @@ def test_f8_the_numbers_of_the_question_are_known(tmp_path: Path) -> None:
     assert report["errors"] == 0
 
 
-def test_f8_an_empty_file_is_a_report_of_zeros(tmp_path: Path) -> None:
+def test_an_empty_file_is_a_report_of_zeros(tmp_path: Path) -> None:
     (report,) = evaluate([write(tmp_path / "none.jsonl", [])], None)
     assert (report["rows"], report["balanced_accuracy"], report["precision"]) == (0, 0.0, 0.0)
 
@@ -82,7 +82,7 @@ def test_f8_an_empty_file_is_a_report_of_zeros(tmp_path: Path) -> None:
         *('{"id": 1, "source": "", "claim": "", "supported": [0]}', '{"id": [], "source": "", "claim": ""}'),
     ],
 )
-def test_f8_a_line_that_is_no_row_is_named(tmp_path: Path, line: str) -> None:
+def test_line_that_is_no_row_is_named(tmp_path: Path, line: str) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_text(f"\n{line}\n", encoding="utf-8")
     with pytest.raises(WrongUse, match=r"bad\.jsonl, line 2"):

@@ -1,4 +1,4 @@
-"""The page on a run: the same for the same run, no markup of anybody's text, readable and whole by itself (G5)."""
+"""The page on a run: the same for the same run, no markup of anybody's text, readable and whole by itself."""
 
 from __future__ import annotations
 
@@ -90,11 +90,11 @@ class Page(HTMLParser):
 TAGS = len(Page(report_page(run_of(replied(kind="x")))).tags)
 
 
-def test_g5_the_same_run_gives_the_same_page() -> None:
+def test_the_same_run_gives_the_same_page() -> None:
     assert report_page(run_of(*REPLIES)) == report_page(run_of(*REPLIES))
 
 
-def test_g5_totals_kinds_attempts_times_and_rules_are_written_beside_what_is_drawn() -> None:
+def test_totals_kinds_attempts_times_and_rules_are_written_beside_what_is_drawn() -> None:
     page = Page(report_page(run_of(*REPLIES)))
     for shown in ("40.0 %2 of 5", "100.0 %1 of 1", "Wrong2of 6", "Errors1", "50.0 %2 of 4 judged answers"):
         assert shown in page.text
@@ -107,7 +107,7 @@ def test_g5_totals_kinds_attempts_times_and_rules_are_written_beside_what_is_dra
     assert (rows["0 ms – 100 ms"], rows["1 s – 3 s"], rows["30 s – 100 s"]) == (["4"], ["1"], ["1"])
 
 
-def test_g5_each_question_stands_there_with_what_became_of_it() -> None:
+def test_each_question_stands_there_with_what_became_of_it() -> None:
     rows = {row[0]: row[1:] for row in Page(report_page(run_of(*REPLIES))).rows}
     assert rows["How many?a · number"] == [
         "✓ answered as expectedanswered",
@@ -128,7 +128,7 @@ def test_g5_each_question_stands_there_with_what_became_of_it() -> None:
     assert rows["How many?e · thread t"][-1] == "1.5 s"
 
 
-def test_g5_nobodys_text_becomes_markup() -> None:
+def test_nobodys_text_becomes_markup() -> None:
     hostile = replied(
         text=HOSTILE * 5, id=HOSTILE, question=HOSTILE, expect=(HOSTILE,), kind=HOSTILE, thread=HOSTILE, reason=HOSTILE,
         failed_rules=(HOSTILE,), sources=(Source(id=1, title=HOSTILE, url="https://x.example/" + HOSTILE),),
@@ -145,7 +145,7 @@ def test_g5_nobodys_text_becomes_markup() -> None:
 
 @given(st.text(st.characters(codec=None), min_size=1, max_size=60))
 @settings(max_examples=40)
-def test_g5_any_text_is_text(text: str) -> None:
+def test_any_text_is_text(text: str) -> None:
     page = report_page(run_of(replied(text=text, question=text, expect=(text,), kind=text)))
     page.encode()
     assert len(Page(page).tags) == TAGS
@@ -153,11 +153,11 @@ def test_g5_any_text_is_text(text: str) -> None:
 
 
 @pytest.mark.parametrize("url", ["javascript:alert(1)", "data:text/html,x", "/docs/a.md", ""])
-def test_g5_only_addresses_of_the_web_are_links(url: str) -> None:
+def test_only_addresses_of_the_web_are_links(url: str) -> None:
     assert "<a " not in report_page(run_of(replied(sources=(Source(id=1, title="A", url=url),))))
 
 
-def test_g5_the_page_needs_nothing_from_elsewhere_and_allows_no_script() -> None:
+def test_the_page_needs_nothing_from_elsewhere_and_allows_no_script() -> None:
     page = Page(report_page(run_of(*REPLIES)))
     assert not {"script", "link", "img", "iframe", "object"} & set(page.tags)
     assert not [name for _, name, _ in page.attributes if name in {"style", "src"} or name.startswith("on")]
@@ -166,12 +166,12 @@ def test_g5_the_page_needs_nothing_from_elsewhere_and_allows_no_script() -> None
     assert ("meta", "content", f"default-src 'none'; style-src 'sha256-{digest}'") in page.attributes
 
 
-def test_g5_no_questions_make_a_page_too() -> None:
+def test_no_questions_make_a_page_too() -> None:
     assert "No draft failed a rule." in report_page(run_of())
 
 
 @pytest.mark.browser
-async def test_g5_a_browser_shows_it_without_a_script_what_went_wrong_first(tmp_path: Path) -> None:
+async def test_browser_shows_it_without_a_script_what_went_wrong_first(tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_text(
         report_page(run_of(*REPLIES, replied(text=HOSTILE * 9, id="g", question=HOSTILE))), encoding="utf-8"

@@ -25,14 +25,14 @@ SMALL: dict[str, Any] = {
 }
 
 
-def test_f8_ndcg_discounts_by_rank_and_compares_with_the_best_order() -> None:
+def test_ndcg_discounts_by_rank_and_compares_with_the_best_order() -> None:
     assert ndcg(["x", "y"], {"x": 2, "y": 1}) == 1.0
     assert ndcg(["y", "x"], {"x": 2, "y": 1}) == pytest.approx((1 + 2 / math.log2(3)) / (2 + 1 / math.log2(3)))
     assert ndcg(["z"] * 10 + ["x"], {"x": 1}) == 0.0
     assert ndcg(["x"], {}) == 0.0
 
 
-def test_f8_mrr_and_recall() -> None:
+def test_mrr_and_recall() -> None:
     assert reciprocal_rank(["a", "b", "x"], {"x": 1}) == pytest.approx(1 / 3)
     assert reciprocal_rank(["a"] * 10 + ["x"], {"x": 1}) == 0.0
     assert recall(["x", "a", "b", "c", "d", "y"], {"x": 1, "y": 1, "n": 0}) == 0.5
@@ -40,13 +40,13 @@ def test_f8_mrr_and_recall() -> None:
 
 
 @given(st.permutations("abcdefghijkl"), st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 3)))
-def test_f8_every_figure_is_between_0_and_1(ranking: list[str], gains: dict[str, float]) -> None:
+def test_every_figure_is_between_0_and_1(ranking: list[str], gains: dict[str, float]) -> None:
     for figure in (ndcg(ranking, gains), reciprocal_rank(ranking, gains), recall(ranking, gains)):
         assert 0 <= figure <= 1 + 1e-9
 
 
 @pytest.mark.parametrize("index", ["sqlite", "postgresql"])
-def test_f8_the_real_index_ranks_a_collection(index: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_the_real_index_ranks_a_collection(index: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     path = tmp_path / "small.json"
     path.write_text(json.dumps(SMALL))
     report = evaluate_retrieval(path, database=request.getfixturevalue("postgres_url") if index != "sqlite" else "")
@@ -57,7 +57,7 @@ def test_f8_the_real_index_ranks_a_collection(index: str, tmp_path: Path, reques
     assert 0 < report["p50_ms"] <= report["p95_ms"]
 
 
-def test_f8_a_collection_without_labels_is_a_report_of_zeros(tmp_path: Path) -> None:
+def test_collection_without_labels_is_a_report_of_zeros(tmp_path: Path) -> None:
     path = tmp_path / "small.json"
     path.write_text(json.dumps({**SMALL, "qrels": {}}))
     assert evaluate_retrieval(path)["ndcg_at_10"] == 0.0
@@ -77,7 +77,7 @@ def test_f8_a_collection_without_labels_is_a_report_of_zeros(tmp_path: Path) -> 
         ({**SMALL, "qrels": {"q1": {"a": -1}}}, r"'qrels\.q1\.a'"),
     ],
 )
-def test_f8_a_file_of_another_form_is_told_what_is_wrong(tmp_path: Path, raw: object, said: str) -> None:
+def test_file_of_another_form_is_told_what_is_wrong(tmp_path: Path, raw: object, said: str) -> None:
     path = tmp_path / "bad.json"
     path.write_text(json.dumps(raw))
     with pytest.raises(WrongUse, match=rf"bad\.json.*{said}"):

@@ -22,7 +22,7 @@ class Made(Row):
 SOURCE = {"id": 1, "text": "It cools."}
 
 
-def test_f8_blank_lines_are_skipped_and_half_a_character_is_made_whole(tmp_path: Path) -> None:
+def test_blank_lines_are_skipped_and_half_a_character_is_made_whole(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text('{"id": 7, "text": "half \\ud83d", "note": null}\n\n{"id": "x", "passes": false, "more": 1}\n')
     first, second = read_rows(path, Made)
@@ -30,7 +30,7 @@ def test_f8_blank_lines_are_skipped_and_half_a_character_is_made_whole(tmp_path:
 
 
 @pytest.mark.parametrize("line", [b"{", b"[]", b"3", b'{"a": NaN}', b"\xff\xfe", b'{"a":' * 100_000])
-def test_f8_a_line_that_is_no_object_is_named(tmp_path: Path, line: bytes) -> None:
+def test_line_that_is_no_object_is_named(tmp_path: Path, line: bytes) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes(b'{"id": 1}\n' + line + b"\n")
     with pytest.raises(WrongUse, match=r"rows\.jsonl, line 2"):
@@ -54,18 +54,18 @@ def test_f8_a_line_that_is_no_object_is_named(tmp_path: Path, line: bytes) -> No
         ({"sources": [SOURCE, SOURCE]}, "two sources have the id 1"),
     ],
 )
-def test_f8_a_field_of_the_wrong_form_is_named(fields: dict[str, object], said: str, tmp_path: Path) -> None:
+def test_field_of_the_wrong_form_is_named(fields: dict[str, object], said: str, tmp_path: Path) -> None:
     path = tmp_path / "f.jsonl"
     path.write_text(json.dumps({"id": "a", **fields}))
     with pytest.raises(WrongUse, match=rf"f\.jsonl, line 1: .*{said}"):
         list(read_rows(path, Made))
 
 
-def test_f8_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(WrongUse, match="cannot read"):
         list(read_rows(tmp_path, Made))
 
 
-def test_f8_shares_and_percentiles_of_nothing_are_zero() -> None:
+def test_shares_and_percentiles_of_nothing_are_zero() -> None:
     assert (share(0, 0), share(1, 3), percentile([], 0.5)) == (0.0, 0.3333, 0.0)
     assert (percentile([3, 1, 2], 0.5), percentile([3, 1, 2], 0.95), percentile([5], 1.0)) == (2, 3, 5)

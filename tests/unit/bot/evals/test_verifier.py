@@ -40,7 +40,7 @@ def ruling(identity: str, *, passes: bool, passed: bool, kind: str = "") -> tupl
     return row, Verdict(passed=passed, text="x", violations=violations)
 
 
-def test_f8_wrong_passes_and_wrong_fails_are_counted_by_kind() -> None:
+def test_wrong_passes_and_wrong_fails_are_counted_by_kind() -> None:
     report = scored(
         [
             ruling("a", passes=True, passed=True, kind="right"),
@@ -68,11 +68,11 @@ def test_f8_wrong_passes_and_wrong_fails_are_counted_by_kind() -> None:
     }
 
 
-def test_f8_no_rows_are_a_report_of_zeros() -> None:
+def test_no_rows_are_a_report_of_zeros() -> None:
     assert (scored([])["false_accept_rate"], scored([])["kinds"]) == (0.0, {})
 
 
-async def test_f8_rows_go_through_the_real_rules_repair_included(tmp_path: Path) -> None:
+async def test_rows_go_through_the_real_rules_repair_included(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [
         {"id": 1, "text": "**Backups** are kept for 30 days [1].", "sources": SOURCES, "passes": True},
         {"id": 2, "text": "Backups are kept for 31 days [1].", "sources": SOURCES, "passes": False, "question": None},
@@ -87,14 +87,14 @@ async def test_f8_rows_go_through_the_real_rules_repair_included(tmp_path: Path)
 @pytest.mark.parametrize(
     "row", [{"id": 1, "text": "x"}, {"id": 1, "passes": True}, {"id": 1, "text": "x", "passes": True, "sources": [3]}]
 )
-async def test_f8_a_bad_row_is_named(tmp_path: Path, row: dict[str, Any]) -> None:
+async def test_bad_row_is_named(tmp_path: Path, row: dict[str, Any]) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps(row) + "\n")
     with pytest.raises(WrongUse, match=r"rows\.jsonl, line 1"):
         await evaluate_verifier([path])
 
 
-async def test_f8_the_labelled_set_stays_within_its_measured_figures() -> None:
+async def test_the_labelled_set_stays_within_its_measured_figures() -> None:
     (report,) = await evaluate_verifier([LABELLED])
     kinds = report["kinds"]
     assert report["rows"] >= 120
@@ -105,7 +105,7 @@ async def test_f8_the_labelled_set_stays_within_its_measured_figures() -> None:
     assert report["false_rejects"] <= 1
 
 
-def test_f8_the_labelled_set_has_no_row_twice() -> None:
+def test_the_labelled_set_has_no_row_twice() -> None:
     rows = [json.loads(line) for line in LABELLED.read_text(encoding="utf-8").splitlines()]
     assert (
         len({row["id"] for row in rows}) == len({(row["text"], str(row.get("sources"))) for row in rows}) == len(rows)

@@ -1,4 +1,4 @@
-"""The verifier as a command: any text, any row, any input gets an answer (F11)."""
+"""The verifier as a command: any text, any row, any input gets an answer."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_verdict_has_the_contract_s_fields() -> None:
         ("Each API key may make 700 requests [1].", "no", "rule"),
     ],
 )
-def test_f6_a_claim_says_what_was_found_and_by_whom(text: str, supported: str, settled_by: str) -> None:
+def test_claim_says_what_was_found_and_by_whom(text: str, supported: str, settled_by: str) -> None:
     shown = verdict_json(check(Draft(text=text, sources=SOURCES)))
     (claim,) = shown["claims"]
     assert claim == {
@@ -104,7 +104,7 @@ def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
         (b"caf\xe9 is closed", "is not text in UTF-8: byte 3"),
     ],
 )
-def test_f11_bytes_that_are_no_text_get_no_verdict(content: bytes, said: str, tmp_path: Path) -> None:
+def test_bytes_that_are_no_text_get_no_verdict(content: bytes, said: str, tmp_path: Path) -> None:
     (tmp_path / "t.md").write_bytes(content)
     with pytest.raises(WrongUse, match=said):
         read_text(str(tmp_path / "t.md"))
@@ -130,7 +130,7 @@ async def test_stream_tells_each_bad_row_and_goes_on(tmp_path: Path) -> None:
     assert all(f"line {number}" in row["error"] for number, row in enumerate(answered[:-1], 1))
 
 
-async def test_f11_rows_without_a_verdict_are_counted_and_the_first_are_named(tmp_path: Path) -> None:
+async def test_rows_without_a_verdict_are_counted_and_the_first_are_named(tmp_path: Path) -> None:
     source, out = rows(tmp_path, '{"id": 1, "text": "Hello!"}', "{", '{"id": 3}', "[1]", "{")
     source.write_bytes(source.read_bytes() + b'{"id": 6, "text": "caf\xe9"}\n')
     said = (await verify_stream(source, out, OPTIONS)).splitlines()
@@ -189,7 +189,7 @@ def test_any_text_gets_a_verdict_in_json(text: str, *, markdown: bool, repair: b
     ],
     ids=["agrees", "refutes", "is away"],
 )
-async def test_f6_f11_a_judge_settles_what_the_rules_leave_open(
+async def test_judge_settles_what_the_rules_leave_open(
     tmp_path: Path, reply: Scripted | None, settled: list[tuple[str, str]]
 ) -> None:
     text = "Each API key may make 600 requests [1]. Any key has room for 600 of them [1]."

@@ -1,4 +1,4 @@
-"""An admin pauses Orion from a direct chat: at once, once, and nobody else does (A12)."""
+"""An admin pauses Orion from a direct chat: at once, once, and nobody else does."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def said(text: str, user: str = "U1", channel_type: str = "im") -> Incoming:
         (said("pause", channel_type="channel"), ("", "")),
     ],
 )
-def test_a12_only_the_bare_word_of_an_admin_in_a_direct_chat_is_an_order(
+def test_only_the_bare_word_of_an_admin_in_a_direct_chat_is_an_order(
     incoming: Incoming, order: tuple[str, str]
 ) -> None:
     assert ordered(incoming, ADMINS) == order
@@ -59,7 +59,7 @@ async def home(setting: Setting) -> str:
     return str(setting.workspace.workspace.views.homes.pop(VISITOR))
 
 
-async def test_a12_an_admins_word_pauses_and_resumes_and_is_confirmed_once(
+async def test_an_admins_word_pauses_and_resumes_and_is_confirmed_once(
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
     pausing = Pausing(redis_client)
@@ -95,7 +95,7 @@ async def resumed(pausing: Pausing) -> bool:
     return await pausing.now() is None
 
 
-async def test_a12_an_order_that_redis_cut_short_is_obeyed_when_slack_sends_it_again(
+async def test_an_order_that_redis_cut_short_is_obeyed_when_slack_sends_it_again(
     tmp_path: Path, redis_client: Redis
 ) -> None:
     async with local_slack() as slack, Redis.from_url(f"unix://{tmp_path}/nobody.sock") as nobody:

@@ -1,4 +1,4 @@
-"""Away for longer than Slack sends again: what was missed is looked up and answered once (H3).
+"""Away for longer than Slack sends again: what was missed is looked up and answered once.
 
 The absence is a heartbeat that lies back in Redis and messages whose time lies back in Slack; nobody sleeps.
 """
@@ -97,7 +97,7 @@ def answered(scene: Scene, ts: str, thread: str, channel: str = CHANNEL) -> int:
     return len(answers(scene.workspace, ts, thread, channel))
 
 
-async def test_h3_what_was_missed_is_answered_once_and_what_is_old_is_left_alone(scene: Scene) -> None:
+async def test_what_was_missed_is_answered_once_and_what_is_old_is_left_alone(scene: Scene) -> None:
     root, _ = await scene.served()
     old = scene.missed(ERROR, thread=root, ago_s=5400)
     old_direct = scene.missed(ERROR, channel=DIRECT, ago_s=5000)
@@ -118,7 +118,7 @@ async def test_h3_what_was_missed_is_answered_once_and_what_is_old_is_left_alone
     assert answered(scene, to_somebody, root) + answered(scene, elsewhere, elsewhere) == 0
 
 
-async def test_h3_a_late_event_is_a_twin_of_what_was_looked_up(scene: Scene) -> None:
+async def test_late_event_is_a_twin_of_what_was_looked_up(scene: Scene) -> None:
     root, _ = await scene.served()
     missed = scene.missed(ERROR, thread=root)
     await scene.away()
@@ -134,7 +134,7 @@ async def test_h3_a_late_event_is_a_twin_of_what_was_looked_up(scene: Scene) -> 
     assert answered(scene, missed, root) == 1
 
 
-async def test_h3_what_slack_shows_as_answered_is_not_asked_again(scene: Scene) -> None:
+async def test_what_slack_shows_as_answered_is_not_asked_again(scene: Scene) -> None:
     root, _ = await scene.served()
     async with scene.orion() as setting:
         asked = setting.ask(ERROR, thread=root)
@@ -150,7 +150,7 @@ async def test_h3_what_slack_shows_as_answered_is_not_asked_again(scene: Scene) 
     assert answered(scene, asked, root) == 1
 
 
-async def test_h3_a_thread_in_a_direct_chat_is_looked_into(scene: Scene) -> None:
+async def test_thread_in_a_direct_chat_is_looked_into(scene: Scene) -> None:
     await scene.served()
     opened = scene.missed(ERROR, channel=DIRECT, ago_s=300)
     inside = scene.missed(LIMIT, channel=DIRECT, thread=opened, ago_s=200)
@@ -161,7 +161,7 @@ async def test_h3_a_thread_in_a_direct_chat_is_looked_into(scene: Scene) -> None
 
 
 @pytest.mark.parametrize(("away_s", "recent_s"), [(200.0, 3600.0), (AWAY_S, 0.0)])
-async def test_h3_a_short_absence_or_a_zero_needs_no_looking(away_s: float, recent_s: float, scene: Scene) -> None:
+async def test_short_absence_or_a_zero_needs_no_looking(away_s: float, recent_s: float, scene: Scene) -> None:
     root, _ = await scene.served()
     missed = scene.missed(ERROR, thread=root)
     before = len(scene.workspace.calls)
@@ -221,7 +221,7 @@ PLACE = ThreadKey(team=TEAM_ID, channel=CHANNEL, thread_ts="1700000000.000100")
         ("http_503", False, True, False),
     ],
 )
-async def test_h3_a_place_that_is_gone_is_forgotten_and_a_slack_that_is_away_puts_it_off(
+async def test_place_that_is_gone_is_forgotten_and_a_slack_that_is_away_puts_it_off(
     reason: str, *, permanent: bool, kept: bool, caught_up: bool, redis_client: Redis
 ) -> None:
     await served_at(redis_client, PLACE)
@@ -239,7 +239,7 @@ async def test_h3_a_place_that_is_gone_is_forgotten_and_a_slack_that_is_away_put
     assert not await redis_client.exists("orion:catching_up")
 
 
-async def test_h3_who_does_not_listen_says_nothing_and_who_looks_is_alone(redis_client: Redis) -> None:
+async def test_who_does_not_listen_says_nothing_and_who_looks_is_alone(redis_client: Redis) -> None:
     nowhere = Nowhere(DeliveryFailed("", permanent=True))
     deaf = CatchingUp(stores_over(redis_client), listening=no, take=nothing, delivery_of=nowhere)
     await deaf.beat()
@@ -254,7 +254,7 @@ async def test_h3_who_does_not_listen_says_nothing_and_who_looks_is_alone(redis_
     assert await redis_client.get(second.heartbeat_key) == "1.0"
 
 
-async def test_h3_a_lock_that_ran_out_hides_neither_a_slack_that_is_away_nor_the_end(redis_client: Redis) -> None:
+async def test_lock_that_ran_out_hides_neither_a_slack_that_is_away_nor_the_end(redis_client: Redis) -> None:
     await served_at(redis_client, PLACE)
     asked = asyncio.Event()
 
@@ -281,7 +281,7 @@ async def test_h3_a_lock_that_ran_out_hides_neither_a_slack_that_is_away_nor_the
     assert beat.cancelled()
 
 
-async def test_h3_the_list_of_served_places_is_bounded_and_ends(redis_client: Redis) -> None:
+async def test_the_list_of_served_places_is_bounded_and_ends(redis_client: Redis) -> None:
     clock = Clock()
     served = Served(redis_client, clock=clock)
     await redis_client.zadd(served.key, {f"T:C:{n}": clock() - n for n in range(1, SERVED_MOST + 50)})

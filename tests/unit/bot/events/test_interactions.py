@@ -37,7 +37,7 @@ def click(value: str, **fields: Any) -> dict[str, Any]:
     }
 
 
-def test_a8_a_feedback_click_names_turn_verdict_and_place() -> None:
+def test_feedback_click_names_turn_verdict_and_place() -> None:
     place = ThreadKey(team="T1", channel="C1", thread_ts="1700000000.000100")
     wanted = Feedback(turn_id="turn-7", good=True, user="UANN", place=place, trigger_id="1.2.abc")
     assert read_feedback(click("good:turn-7")) == wanted
@@ -46,7 +46,7 @@ def test_a8_a_feedback_click_names_turn_verdict_and_place() -> None:
     assert not bad.good
 
 
-def test_a8_a_click_in_a_direct_chat_is_thanked_there() -> None:
+def test_click_in_a_direct_chat_is_thanked_there() -> None:
     body = click("good:turn-7", channel={}, message={})
     body["container"]["channel_id"] = "D1"
     found = read_feedback(body)
@@ -54,12 +54,12 @@ def test_a8_a_click_in_a_direct_chat_is_thanked_there() -> None:
     assert found.place.thread_ts == "D1"
 
 
-def test_a8_other_values_are_ignored() -> None:
+def test_other_values_are_ignored() -> None:
     assert read_feedback(click("splendid:turn-7")) is None
     assert read_feedback(click("good:")) is None
 
 
 @given(JSON | st.fixed_dictionaries({"actions": JSON, "user": JSON, "event": JSON, "channel": JSON, "view": JSON}))
-def test_i1_no_payload_makes_it_crash(body: object) -> None:
+def test_no_payload_makes_it_crash(body: object) -> None:
     for read in (read_feedback, read_human_asked, read_shortcut, read_complaint):
         assert read(body) is None

@@ -1,4 +1,4 @@
-"""Bolt listeners over a real WebSocket and over real HTTP: stored before the ack, sent again when not (A1, A3, H3)."""
+"""Bolt listeners over a real WebSocket and over real HTTP: stored before the ack, sent again when not."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def opened(request: pytest.FixtureRequest, redis_client: Redis) -> Opened:
     return running
 
 
-async def test_a1_a_mention_is_stored_once_though_it_arrives_twice(opened: Opened) -> None:
+async def test_mention_is_stored_once_though_it_arrives_twice(opened: Opened) -> None:
     async with opened() as running:
         place, ts = running.slack.ask()
         (incoming,) = await running.heard()
@@ -197,7 +197,7 @@ async def test_a1_a_mention_is_stored_once_though_it_arrives_twice(opened: Opene
         assert [record.attempts for record in sent] == [1, 1]
 
 
-async def test_g1_what_was_stored_is_told_with_its_thread_and_without_its_text(opened: Opened) -> None:
+async def test_what_was_stored_is_told_with_its_thread_and_without_its_text(opened: Opened) -> None:
     async with opened() as running:
         with capture_logs() as logs:
             place, ts = running.slack.ask()
@@ -209,7 +209,7 @@ async def test_g1_what_was_stored_is_told_with_its_thread_and_without_its_text(o
     }  # fmt: skip
 
 
-async def test_h3_the_ack_waits_for_the_store(opened: Opened) -> None:
+async def test_the_ack_waits_for_the_store(opened: Opened) -> None:
     async with opened(gate=False) as running:
         running.slack.ask("how?", CHAT)
         await wait_until(lambda: running.ledger.tries >= 1, "the letter reached the store")
@@ -220,7 +220,7 @@ async def test_h3_the_ack_waits_for_the_store(opened: Opened) -> None:
         assert len(running.ledger.messages) == 1
 
 
-async def test_h3_what_could_not_be_stored_is_sent_again(opened: Opened) -> None:
+async def test_what_could_not_be_stored_is_sent_again(opened: Opened) -> None:
     async with opened() as running:
         running.ledger.closed = 2
         running.slack.ask("how?", CHAT)
@@ -229,7 +229,7 @@ async def test_h3_what_could_not_be_stored_is_sent_again(opened: Opened) -> None
         assert (delivery.attempts, delivery.acknowledged, incoming.text) == (3, True, "how?")
 
 
-async def test_h3_no_ack_while_slack_cannot_say_who_orion_is(opened: Opened) -> None:
+async def test_no_ack_while_slack_cannot_say_who_orion_is(opened: Opened) -> None:
     async with opened() as running:
         running.slack.server.faults.fail("auth.test", "invalid_auth", times=1)
         running.slack.ask("how?", CHAT)
@@ -238,7 +238,7 @@ async def test_h3_no_ack_while_slack_cannot_say_who_orion_is(opened: Opened) -> 
         assert (delivery.attempts, delivery.acknowledged) == (2, True)
 
 
-async def test_a1_a_follow_up_counts_where_orion_was_addressed(opened: Opened) -> None:
+async def test_follow_up_counts_where_orion_was_addressed(opened: Opened) -> None:
     async with opened() as running:
         server = running.slack.server
         place, ts = running.slack.ask()
@@ -261,7 +261,7 @@ async def test_a1_a_follow_up_counts_where_orion_was_addressed(opened: Opened) -
         assert all(incoming.thread == place for incoming in running.ledger.messages)
 
 
-async def test_a3_edits_deletions_and_stops_arrive(opened: Opened) -> None:
+async def test_edits_deletions_and_stops_arrive(opened: Opened) -> None:
     async with opened() as running:
         server = running.slack.server
         _, ts = running.slack.ask()
@@ -276,7 +276,7 @@ async def test_a3_edits_deletions_and_stops_arrive(opened: Opened) -> None:
         assert {incoming.thread.thread_ts for incoming in messages} == {ts}
 
 
-async def test_a3_a_mention_added_by_an_edit_is_a_question_even_if_sent_again(opened: Opened) -> None:
+async def test_mention_added_by_an_edit_is_a_question_even_if_sent_again(opened: Opened) -> None:
     async with opened() as running:
         ts = running.slack.server.post("U0YOU", CHANNEL, "how do we release?")
         running.ledger.closed = 1
@@ -285,7 +285,7 @@ async def test_a3_a_mention_added_by_an_edit_is_a_question_even_if_sent_again(op
         assert (incoming.kind, incoming.thread.thread_ts, running.ledger.tries) == ("question", ts, 2)
 
 
-async def test_a4_orions_own_messages_are_acknowledged_and_ignored(opened: Opened) -> None:
+async def test_orions_own_messages_are_acknowledged_and_ignored(opened: Opened) -> None:
     async with opened() as running:
         place, ts = running.slack.ask()
         await running.heard()
@@ -299,7 +299,7 @@ async def test_a4_orions_own_messages_are_acknowledged_and_ignored(opened: Opene
         assert len(running.ledger.messages) == 1
 
 
-async def test_a12_a_refused_channel_is_acknowledged_and_only_told_so(opened: Opened, redis_client: Redis) -> None:
+async def test_refused_channel_is_acknowledged_and_only_told_so(opened: Opened, redis_client: Redis) -> None:
     async with opened(Access(deny_channels=frozenset({CHANNEL}))) as running:
         place, _ = running.slack.ask("<@U0ORION> a secret?")
         running.slack.server.post("U0YOU", CHANNEL, "and you?", place.thread_ts)
@@ -313,7 +313,7 @@ async def test_a12_a_refused_channel_is_acknowledged_and_only_told_so(opened: Op
         assert sorted(running.ledger.fates) == ["channel_refused", "channel_refused", "known_already", "question"]
 
 
-async def test_a8_not_helpful_asks_what_was_wrong_in_the_language_of_the_question(opened: Opened) -> None:
+async def test_not_helpful_asks_what_was_wrong_in_the_language_of_the_question(opened: Opened) -> None:
     async with opened() as running:
         place, ts = running.slack.ask()
         (posted,) = await running.slack.delivery.answer(
@@ -337,7 +337,7 @@ async def test_a8_not_helpful_asks_what_was_wrong_in_the_language_of_the_questio
         assert complaint.place == place
 
 
-async def test_a10_a_question_on_app_home_is_asked_in_the_direct_chat(opened: Opened) -> None:
+async def test_question_on_app_home_is_asked_in_the_direct_chat(opened: Opened) -> None:
     async with opened() as running:
         server = running.slack.server
         server.open_home(tab="home")
@@ -350,7 +350,7 @@ async def test_a10_a_question_on_app_home_is_asked_in_the_direct_chat(opened: Op
         assert server.messages(CHAT)[-1]["ts"] == asked.ts == asked.thread.thread_ts
 
 
-async def test_a8_thanks_that_fail_lose_no_feedback(opened: Opened) -> None:
+async def test_thanks_that_fail_lose_no_feedback(opened: Opened) -> None:
     async with opened() as running:
         place, ts = running.slack.ask()
         (posted,) = await running.slack.delivery.answer(
@@ -369,7 +369,7 @@ async def test_a8_thanks_that_fail_lose_no_feedback(opened: Opened) -> None:
         ("turn-9", "nl-NL", say("trust_unknown", "en")),
     ],
 )
-async def test_f9_why_trust_this_speaks_as_the_question_did_else_as_the_person(
+async def test_why_trust_this_speaks_as_the_question_did_else_as_the_person(
     opened: Opened, turn_id: str, locale: str, first: str
 ) -> None:
     async with opened() as running:
@@ -384,7 +384,7 @@ async def test_f9_why_trust_this_speaks_as_the_question_did_else_as_the_person(
         assert call.arguments["view"]["blocks"][0]["text"]["text"].startswith(first)
 
 
-async def test_a10_home_and_messages_tab_are_served(opened: Opened) -> None:
+async def test_home_and_messages_tab_are_served(opened: Opened) -> None:
     async with opened() as running:
         server = running.slack.server
         server.open_home(tab="home")
@@ -395,7 +395,7 @@ async def test_a10_home_and_messages_tab_are_served(opened: Opened) -> None:
         assert running.ledger.messages == []
 
 
-async def test_f9_home_and_greeting_speak_what_the_person_uses_slack_in(opened: Opened) -> None:
+async def test_home_and_greeting_speak_what_the_person_uses_slack_in(opened: Opened) -> None:
     async with opened() as running:
         server = running.slack.server
         speaking(running, "ja-JP")
@@ -407,7 +407,7 @@ async def test_f9_home_and_greeting_speak_what_the_person_uses_slack_in(opened: 
         assert [message["text"] for message in said] == [help_text("ja")]
 
 
-async def test_f9_where_slack_does_not_tell_home_is_english(opened: Opened) -> None:
+async def test_where_slack_does_not_tell_home_is_english(opened: Opened) -> None:
     async with opened() as running:
         server = running.slack.server
         server.faults.fail("users.info", "missing_scope")
@@ -416,7 +416,7 @@ async def test_f9_where_slack_does_not_tell_home_is_english(opened: Opened) -> N
         assert say("home_intro", "en") in str(home)
 
 
-async def test_a9_a_click_is_answered_in_time_also_when_slack_is_slow_to_say_who_pressed(opened: Opened) -> None:
+async def test_click_is_answered_in_time_also_when_slack_is_slow_to_say_who_pressed(opened: Opened) -> None:
     async with opened() as running:
         server = running.slack.server
         place, ts = running.slack.ask()
@@ -432,7 +432,7 @@ def opened_views(running: Running) -> list[ApiCall]:
     return [call for call in running.slack.server.calls if call.method == "views.open" and call.done]
 
 
-async def test_h3_a_click_is_acknowledged_before_anything_slow(opened: Opened) -> None:
+async def test_click_is_acknowledged_before_anything_slow(opened: Opened) -> None:
     async with opened() as running:
         server = running.slack.server
         place, ts = running.slack.ask()
@@ -445,7 +445,7 @@ async def test_h3_a_click_is_acknowledged_before_anything_slow(opened: Opened) -
         server.faults.release()
 
 
-async def test_a1_a_message_shortcut_asks_about_that_message(opened: Opened) -> None:
+async def test_message_shortcut_asks_about_that_message(opened: Opened) -> None:
     async with opened() as running:
         server = running.slack.server
         ts = server.post("U0RELEASE", CHANNEL, "how do we release?")
@@ -459,7 +459,7 @@ async def test_a1_a_message_shortcut_asks_about_that_message(opened: Opened) -> 
         )
 
 
-async def test_a1_orion_says_once_how_to_ask_it_where_it_was_invited(opened: Opened) -> None:
+async def test_orion_says_once_how_to_ask_it_where_it_was_invited(opened: Opened) -> None:
     async with opened() as running:
         server = running.slack.server
         server.join("U0PEOPLE", CHANNEL)
@@ -474,7 +474,7 @@ def speaking(running: Running, locale: str) -> None:
     members["U0YOU"] = replace(members["U0YOU"], locale=locale)
 
 
-async def test_g1_a_failing_listener_logs_its_kind_and_no_text(opened: Opened) -> None:
+async def test_failing_listener_logs_its_kind_and_no_text(opened: Opened) -> None:
     with capture_logs() as lines:
         async with opened() as running:
             running.ledger.closed = 1
@@ -486,7 +486,7 @@ async def test_g1_a_failing_listener_logs_its_kind_and_no_text(opened: Opened) -
     assert "confidential" not in str(lines)
 
 
-async def test_g1_a_redis_that_is_away_is_told_as_that(opened: Opened) -> None:
+async def test_redis_that_is_away_is_told_as_that(opened: Opened) -> None:
     with capture_logs() as lines:
         async with opened() as running:
             running.ledger.raises = RedisConnectionError("Error 111 connecting to hunter2")
@@ -498,14 +498,14 @@ async def test_g1_a_redis_that_is_away_is_told_as_that(opened: Opened) -> None:
     assert "hunter2" not in str(lines)
 
 
-async def test_h3_an_app_that_acknowledges_first_is_refused(redis_client: Redis) -> None:
+async def test_an_app_that_acknowledges_first_is_refused(redis_client: Redis) -> None:
     async with local_slack() as slack, beside() as tasks:
         eager = AsyncApp(token=slack.server.bot_token, signing_secret="")
         with pytest.raises(ValueError, match="process_before_response"):
             register(eager, services(slack, Ledger(), redis_client, Access()), tasks)
 
 
-async def test_a10_the_try_button_says_hello(opened: Opened) -> None:
+async def test_the_try_button_says_hello(opened: Opened) -> None:
     async with opened() as running:
         await running.slack.server.workspace.deliveries.interaction(TRY)
         said = await running.slack.server.wait_for(lambda: running.slack.server.messages(CHAT))
@@ -522,14 +522,14 @@ async def test_a10_the_try_button_says_hello(opened: Opened) -> None:
         {"type": "block_actions", "actions": [{"type": "button", "action_id": "orion_trust", "block_id": "b"}]},
     ],
 )
-async def test_a8_whatever_is_pressed_is_acknowledged(opened: Opened, payload: dict[str, Any]) -> None:
+async def test_whatever_is_pressed_is_acknowledged(opened: Opened, payload: dict[str, Any]) -> None:
     async with opened() as running:
         known = {"user": {"id": "U0YOU"}, "team": {"id": "T0LOCAL"}, "trigger_id": "1.2.x"}
         await running.slack.server.workspace.deliveries.interaction({**known, **payload})
         assert running.ledger.feedback == []
 
 
-async def test_a10_an_unknown_tab_is_acknowledged(opened: Opened) -> None:
+async def test_an_unknown_tab_is_acknowledged(opened: Opened) -> None:
     async with opened() as running:
         running.slack.server.open_home(tab="about")
         await running.slack.server.wait_for(lambda: running.slack.server.workspace.deliveries.log[0].acknowledged)

@@ -68,7 +68,7 @@ def reason(event: dict[str, Any], access: Access = OPEN, **fields: Any) -> str:
     return found.reason
 
 
-def test_a1_a_mention_opens_its_own_thread() -> None:
+def test_mention_opens_its_own_thread() -> None:
     assert incoming(mention()) == Incoming(
         kind="question",
         thread=ThreadKey(team="T1", channel="C1", thread_ts="1700000000.000100"),
@@ -84,7 +84,7 @@ def test_a1_a_mention_opens_its_own_thread() -> None:
     )
 
 
-def test_a11_only_a_message_tells_of_its_files_and_files_alone_are_a_question() -> None:
+def test_only_a_message_tells_of_its_files_and_files_alone_are_a_question() -> None:
     chat = {"type": "message", "channel": "D1", "channel_type": "im", "user": "UANN", "ts": "1.000001"}
     assert incoming({**chat, "text": "hi"}).files == "none"
     shared = incoming({**chat, "text": "", "subtype": "file_share", "files": [{"id": "F1"}]})
@@ -92,11 +92,11 @@ def test_a11_only_a_message_tells_of_its_files_and_files_alone_are_a_question() 
     assert incoming({**mention(), "text": "<@UORION>"}).kind == "help"
 
 
-def test_a1_a_mention_in_a_thread_stays_in_it() -> None:
+def test_mention_in_a_thread_stays_in_it() -> None:
     assert incoming(mention(thread_ts="1600000000.000001")).thread.thread_ts == "1600000000.000001"
 
 
-def test_a1_a_direct_message_opens_a_thread_of_its_own() -> None:
+def test_direct_message_opens_a_thread_of_its_own() -> None:
     found = incoming(message(channel="D1", channel_type="im"))
     place = ThreadKey(team="T1", channel="D1", thread_ts="1700000009.000200")
     assert (found.addressed, found.thread) == ("direct", place)
@@ -104,18 +104,18 @@ def test_a1_a_direct_message_opens_a_thread_of_its_own() -> None:
     assert threaded.thread.thread_ts == "1600000000.000001"
 
 
-def test_a1_a_direct_message_may_name_other_people() -> None:
+def test_direct_message_may_name_other_people() -> None:
     found = incoming(message(channel="D1", channel_type="im", text="what does <@UBEN> do?"))
     assert (found.kind, found.text, found.mentioned) == ("question", "what does <@UBEN> do?", frozenset({"UBEN"}))
 
 
-def test_a1_a_group_direct_message_counts_when_it_mentions_orion() -> None:
+def test_group_direct_message_counts_when_it_mentions_orion() -> None:
     found = incoming(message(channel="G1", channel_type="mpim", text="<@UORION> hello?"))
     assert (found.addressed, found.thread.thread_ts) == ("mention", "1700000009.000200")
     assert reason(message(channel="G1", channel_type="mpim")) == "not_addressed"
 
 
-def test_a1_a_follow_up_waits_for_the_threads_standing() -> None:
+def test_follow_up_waits_for_the_threads_standing() -> None:
     found = incoming(message(thread_ts="1700000000.000100"))
     assert found.addressed == "follow_up"
     assert settle(found, "engaged") is found
@@ -126,15 +126,15 @@ def test_a1_a_follow_up_waits_for_the_threads_standing() -> None:
 
 
 @pytest.mark.parametrize("text", ["<@UBEN> can you?", "<!here> look", "<!subteam^S1|@team> look"])
-def test_a1_a_message_to_somebody_else_gets_no_answer(text: str) -> None:
+def test_message_to_somebody_else_gets_no_answer(text: str) -> None:
     assert reason(message(thread_ts="1700000000.000100", text=text)) == "to_somebody_else"
 
 
-def test_a1_channel_talk_outside_threads_is_not_looked_up() -> None:
+def test_channel_talk_outside_threads_is_not_looked_up() -> None:
     assert reason(message()) == "not_addressed"
 
 
-def test_a1_mute_keeps_quiet_until_mentioned_again() -> None:
+def test_mute_keeps_quiet_until_mentioned_again() -> None:
     muting = incoming(message(thread_ts="1700000000.000100", text="Mute."))
     assert (muting.kind, settle(muting, "engaged")) == ("mute", muting)
     again = incoming(mention(thread_ts="1700000000.000100"))
@@ -145,7 +145,7 @@ def test_a1_mute_keeps_quiet_until_mentioned_again() -> None:
 
 
 @pytest.mark.parametrize("place", [{}, {"channel": "G1", "channel_type": "mpim"}])
-def test_a3_both_events_of_one_mention_are_taken_and_share_a_key(place: dict[str, Any]) -> None:
+def test_both_events_of_one_mention_are_taken_and_share_a_key(place: dict[str, Any]) -> None:
     said = {**place, "text": "<@UORION> how do we release?", "ts": "1700000000.000100"}
     first, second = incoming(mention(**said), event_id="Ev1"), incoming(message(**said), event_id="Ev2")
     assert first.event_ids[0] != second.event_ids[0]
@@ -202,14 +202,14 @@ PREVIEW = {
         (mention(**THROUGH_APP), "how do we release?", "unknown"),
     ],
 )  # fmt: skip
-def test_a1_every_form_of_a_message_is_a_question(event: dict[str, Any], text: str, files: str) -> None:
+def test_every_form_of_a_message_is_a_question(event: dict[str, Any], text: str, files: str) -> None:
     found = incoming(event)
     assert (found.kind, found.addressed, found.text, found.files) == ("question", "mention", text, files)
     assert found.mentioned == frozenset(), "whom a shared message names, the question does not"
     assert found.through_app is ("bot_id" in event and "client_msg_id" not in event)
 
 
-def test_a4_what_an_app_says_in_a_thread_is_not_looked_up() -> None:
+def test_what_an_app_says_in_a_thread_is_not_looked_up() -> None:
     assert reason(message(thread_ts="1700000000.000100", **THROUGH_APP)) == "bot"
 
 
@@ -229,7 +229,7 @@ def edit(text: str = "how do we <@UORION> roll back?", **fields: Any) -> dict[st
     }
 
 
-def test_a3_an_edit_is_a_new_version_of_the_same_message() -> None:
+def test_an_edit_is_a_new_version_of_the_same_message() -> None:
     found = incoming(edit())
     assert (found.kind, found.ts, found.edited_ts) == ("edit", "1700000000.000100", "1700000042.000000")
     assert found.text == "how do we  roll back?"
@@ -239,14 +239,14 @@ def test_a3_an_edit_is_a_new_version_of_the_same_message() -> None:
     assert (mentioned.kind, mentioned.event_ids[1]) == ("edit", found.event_ids[1])
 
 
-def test_a3_an_edit_without_mention_waits_for_the_standing() -> None:
+def test_an_edit_without_mention_waits_for_the_standing() -> None:
     found = incoming(edit("how do we roll back?"))
     assert found.addressed == "follow_up"
     assert settle(found, "unknown") == Ignored(reason="not_addressed")
     assert settle(found, "muted") is found
 
 
-def test_a3_an_edit_that_first_mentions_orion_is_a_first_question() -> None:
+def test_an_edit_that_first_mentions_orion_is_a_first_question() -> None:
     event = edit()
     event["previous_message"]["text"] = "how do we release?"
     found = incoming(event)
@@ -257,19 +257,19 @@ def test_a3_an_edit_that_first_mentions_orion_is_a_first_question() -> None:
     assert settle(found, "engaged") is found
 
 
-def test_a3_a_bare_mention_that_becomes_a_question_is_one() -> None:
+def test_bare_mention_that_becomes_a_question_is_one() -> None:
     event = edit()
     event["previous_message"]["text"] = "<@UORION>"
     assert incoming(event).kind == "question"
 
 
-def test_a4_unfurls_and_own_updates_are_no_edits() -> None:
+def test_unfurls_and_own_updates_are_no_edits() -> None:
     assert reason(edit("<@UORION> how do we release?")) == "not_an_edit"
     assert reason(edit(edited={})) == "not_an_edit"
     assert reason(edit(user="UORION", bot_id="BORION")) == "self"
 
 
-def test_a3_a_deleted_question_is_told() -> None:
+def test_deleted_question_is_told() -> None:
     gone = {"type": "message", "user": "UANN", "text": "<@UORION> how?", "ts": "1700000000.000100"}
     event = {
         "type": "message",
@@ -290,7 +290,7 @@ def test_a3_a_deleted_question_is_told() -> None:
 
 
 @pytest.mark.parametrize("text", ["<@UBEN> the PIN is 4711", "<!here> look", "mute"])
-def test_a3_what_people_tell_each_other_in_a_thread_is_told_when_it_is_deleted(text: str) -> None:
+def test_what_people_tell_each_other_in_a_thread_is_told_when_it_is_deleted(text: str) -> None:
     gone = {"user": "UANN", "text": text, "ts": "1700000000.000300", "thread_ts": "1700000000.000100"}
     event: dict[str, Any] = {
         "type": "message",
@@ -318,12 +318,12 @@ def test_a3_what_people_tell_each_other_in_a_thread_is_told_when_it_is_deleted(t
         ({"subtype": "reminder_add"}, "subtype"),
     ],
 )
-def test_a4_never_itself_bots_or_notices(fields: dict[str, Any], why: str) -> None:
+def test_never_itself_bots_or_notices(fields: dict[str, Any], why: str) -> None:
     assert reason(message(channel="D1", channel_type="im", **fields)) == why
 
 
 @pytest.mark.parametrize("name", ["BOTHER", "AOTHER", "UOTHER"])
-def test_a4_an_allow_listed_bot_may_ask(name: str) -> None:
+def test_an_allow_listed_bot_may_ask(name: str) -> None:
     access = Access(allow_bots=frozenset({name}))
     event = mention(bot_id="BOTHER", app_id="AOTHER", user="UOTHER")
     assert isinstance(read(envelope(event), OWN, access), Incoming)
@@ -334,7 +334,7 @@ def test_a4_an_allow_listed_bot_may_ask(name: str) -> None:
 
 
 @pytest.mark.parametrize("subtype", ["file_share", "thread_broadcast"])
-def test_a4_files_and_broadcast_replies_are_people_speaking(subtype: str) -> None:
+def test_files_and_broadcast_replies_are_people_speaking(subtype: str) -> None:
     assert incoming(message(subtype=subtype, thread_ts="1700000000.000100")).kind == "question"
 
 
@@ -347,7 +347,7 @@ def test_a4_files_and_broadcast_replies_are_people_speaking(subtype: str) -> Non
         ("question", "stop the press|is it mute?|why unmute|para qué"),
     ],
 )
-def test_a6_a_command_is_a_whole_message_in_any_of_the_seven_languages(kind: str, words: str) -> None:
+def test_command_is_a_whole_message_in_any_of_the_seven_languages(kind: str, words: str) -> None:
     for word in words.split("|"):
         found = incoming(message(thread_ts="1700000000.000100", text=word, channel_type="mpim"))
         assert found.kind == kind, word
@@ -355,7 +355,7 @@ def test_a6_a_command_is_a_whole_message_in_any_of_the_seven_languages(kind: str
             assert settle(found, "muted") is found
 
 
-def test_a6_the_stop_button_stops() -> None:
+def test_the_stop_button_stops() -> None:
     event = {
         "type": "agent_session_stopped",
         "channel": "D1",
@@ -369,7 +369,7 @@ def test_a6_the_stop_button_stops() -> None:
 
 
 @pytest.mark.parametrize("text", ["<@UORION>", "<@UORION|orion>  ", ""])
-def test_a1_an_empty_mention_asks_for_help(text: str) -> None:
+def test_an_empty_mention_asks_for_help(text: str) -> None:
     assert incoming(mention(text=text)).kind == "help"
 
 
@@ -382,16 +382,16 @@ def test_a1_an_empty_mention_asks_for_help(text: str) -> None:
         (Access(allow_channels=frozenset({"C2"})), "channel_refused"),
     ],
 )
-def test_a12_lists_refuse(access: Access, why: str) -> None:
+def test_lists_refuse(access: Access, why: str) -> None:
     assert reason(mention(), access) == why
 
 
-def test_a12_lists_allow() -> None:
+def test_lists_allow() -> None:
     access = Access(allow_users=frozenset({"UANN"}), allow_channels=frozenset({"C1"}))
     assert isinstance(read(envelope(mention()), OWN, access), Incoming)
 
 
-def test_a12_external_channels_are_refused_unless_opened() -> None:
+def test_external_channels_are_refused_unless_opened() -> None:
     assert reason(mention(), is_ext_shared_channel=True) == "external_channel"
     shared = envelope(mention(), is_ext_shared_channel=True, team_id="TOTHER")
     found = read(shared, OWN, Access(allow_external=True))
@@ -399,29 +399,29 @@ def test_a12_external_channels_are_refused_unless_opened() -> None:
     assert found.thread.team == "T1"
 
 
-def test_i2_an_escaped_mention_names_nobody() -> None:
+def test_an_escaped_mention_names_nobody() -> None:
     found = incoming(mention(text="<@UORION> print &lt;@UBEN&gt;"))
     assert (found.text, found.mentioned) == ("print <@UBEN>", frozenset())
 
 
-def test_a1_a_letter_is_a_question() -> None:
+def test_letter_is_a_question() -> None:
     question = incoming(mention(text="<@UORION> tell <@UBEN>")).question()
     assert (question.text, question.user, question.mentioned) == ("tell <@UBEN>", "UANN", frozenset({"UBEN"}))
 
 
 @pytest.mark.parametrize("body", ["", "7", "[]", '"x"', "{}", '{"thread":7}', '{"thread":{},"kind":"stop"}'])
-def test_a3_a_body_that_is_no_letter_is_named(body: str) -> None:
+def test_body_that_is_no_letter_is_named(body: str) -> None:
     with pytest.raises(ValueError, match=r"message|Expecting"):
         Incoming.from_json(body)
 
 
-def test_a3_a_newer_versions_letter_still_loads() -> None:
+def test_newer_versions_letter_still_loads() -> None:
     stored = json.loads(incoming(mention()).to_json())
     assert Incoming.from_json(json.dumps({**stored, "mood": "curious"})) == incoming(mention())
 
 
 @pytest.mark.parametrize("fields", [{"user": None}, {"channel": "C:1"}, {"ts": "soon"}, {"thread_ts": "C1:x"}])
-def test_i1_fields_that_cannot_be_are_malformed(fields: dict[str, Any]) -> None:
+def test_fields_that_cannot_be_are_malformed(fields: dict[str, Any]) -> None:
     assert reason(mention(**fields)) == "malformed"
 
 
@@ -444,14 +444,14 @@ WILD_EVENT = st.fixed_dictionaries(
 
 
 @given(JSON | st.fixed_dictionaries({"event": JSON | WILD_EVENT, "team_id": JSON, "authorizations": JSON}))
-def test_i1_no_payload_makes_it_crash(payload: object) -> None:
+def test_no_payload_makes_it_crash(payload: object) -> None:
     assert isinstance(read(payload, OWN, OPEN), Incoming | Ignored)
 
 
 @given(
     text=st.text(st.characters()), ts=st.sampled_from(["1700000000.000100", "1"]), ids=st.lists(st.text(), max_size=2)
 )
-def test_a3_a_letter_survives_storage(text: str, ts: str, ids: list[str]) -> None:
+def test_letter_survives_storage(text: str, ts: str, ids: list[str]) -> None:
     stored = Incoming(
         kind="question",
         thread=ThreadKey(team="T1", channel="C1", thread_ts=ts),
@@ -466,13 +466,13 @@ def test_a3_a_letter_survives_storage(text: str, ts: str, ids: list[str]) -> Non
 
 
 @given(text=st.text(), thread_mode=st.sampled_from(["unknown", "engaged", "muted"]))
-def test_a1_a_mention_always_reaches_orion(text: str, thread_mode: ThreadMode) -> None:
+def test_mention_always_reaches_orion(text: str, thread_mode: ThreadMode) -> None:
     found = incoming(mention(text=f"<@UORION> {text}"))
     assert settle(found, thread_mode) == found
 
 
 @pytest.mark.parametrize(("said", "told"), [(mention(), True), (message(thread_ts="1700000000.000100"), False)])
-def test_a12_whoever_spoke_to_orion_and_may_not_is_to_be_told_and_their_text_is_not_kept(
+def test_whoever_spoke_to_orion_and_may_not_is_to_be_told_and_their_text_is_not_kept(
     said: dict[str, Any], *, told: bool
 ) -> None:
     found = read(envelope({**said, "action_token": "xact-1"}), OWN, Access(deny_users=frozenset({"UANN"})))
@@ -488,7 +488,7 @@ def test_a12_whoever_spoke_to_orion_and_may_not_is_to_be_told_and_their_text_is_
 
 
 @pytest.mark.parametrize(("told", "vouched"), [(False, True), (None, False), ("no", False)])
-def test_a12_a_letter_remembers_whether_its_event_told_of_sharing(told: object, *, vouched: bool) -> None:
+def test_letter_remembers_whether_its_event_told_of_sharing(told: object, *, vouched: bool) -> None:
     found = read(envelope(mention(), is_ext_shared_channel=told), OWN, Access(allow_external=True))
     assert isinstance(found, Incoming)
     assert found.vouched is vouched

@@ -1,4 +1,4 @@
-"""Who is let in, who waits and who is told why not: guests, strangers, budgets, pauses, in a whole workspace (A12)."""
+"""Who is let in, who waits and who is told why not: guests, strangers, budgets, pauses, in a whole workspace."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def idle(setting: Setting) -> bool:
     return settled and (await setting.orion.mailbox.depth()).messages == 0
 
 
-async def test_a12_guests_and_strangers_are_told_once_and_never_answered(tmp_path: Path, redis_url: str) -> None:
+async def test_guests_and_strangers_are_told_once_and_never_answered(tmp_path: Path, redis_url: str) -> None:
     async with orion(tmp_path, redis_url) as setting:
         asked = [setting.ask(f"{MENTION} {LIMIT}", user=user) for user in (GUEST, STRANGER, GUEST)]
         aside = setting.ask("The handbook says so", thread=asked[0])
@@ -80,7 +80,7 @@ async def test_a12_guests_and_strangers_are_told_once_and_never_answered(tmp_pat
             assert answers(setting.workspace, ts, asked[0] if ts == aside else ts) == []
 
 
-async def test_a12_a_guest_who_writes_directly_is_told_in_each_thread(redis_client: Redis) -> None:
+async def test_guest_who_writes_directly_is_told_in_each_thread(redis_client: Redis) -> None:
     async with gates(redis_client) as at:
         roster = at.slack.server.workspace.roster
         roster.members[GUEST] = Member(id=GUEST, name="Guest", is_restricted=True)
@@ -94,7 +94,7 @@ async def test_a12_a_guest_who_writes_directly_is_told_in_each_thread(redis_clie
         assert at.through == []
 
 
-async def test_a12_a_whisper_about_a_channel_message_stands_in_the_channel(tmp_path: Path, redis_url: str) -> None:
+async def test_whisper_about_a_channel_message_stands_in_the_channel(tmp_path: Path, redis_url: str) -> None:
     """Slack shows a message to one person in a thread only where the thread has a reply already."""
     async with orion(tmp_path, redis_url) as setting:
         root = setting.ask("A thread", channel="C0GENERAL")
@@ -105,7 +105,7 @@ async def test_a12_a_whisper_about_a_channel_message_stands_in_the_channel(tmp_p
         assert ("thread_ts" in top, within["thread_ts"]) == (False, root)
 
 
-async def test_a12_guests_and_strangers_are_answered_where_they_are_let_in(tmp_path: Path, redis_url: str) -> None:
+async def test_guests_and_strangers_are_answered_where_they_are_let_in(tmp_path: Path, redis_url: str) -> None:
     async with orion(tmp_path, redis_url, allow_guests=True, allow_users=frozenset({GUEST, STRANGER})) as setting:
         for user in (GUEST, STRANGER):
             await setting.answer_to(setting.ask(f"{MENTION} {LIMIT}", user=user))
@@ -115,7 +115,7 @@ async def test_a12_guests_and_strangers_are_answered_where_they_are_let_in(tmp_p
         assert answers(setting.workspace, refused, refused) == []
 
 
-async def test_a12_a_shared_channel_is_refused_and_its_text_not_kept(
+async def test_shared_channel_is_refused_and_its_text_not_kept(
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
     async with orion(tmp_path, redis_url) as setting:
@@ -131,7 +131,7 @@ async def test_a12_a_shared_channel_is_refused_and_its_text_not_kept(
         assert await redis_client.keys("*zebra*") == []
 
 
-async def test_a12_a_used_up_budget_is_told_with_its_renewal_and_binds_no_admin(tmp_path: Path, redis_url: str) -> None:
+async def test_used_up_budget_is_told_with_its_renewal_and_binds_no_admin(tmp_path: Path, redis_url: str) -> None:
     async with ScriptedOpenAI(decisions=[RESPOND] * 3, drafts=[DRAFT] * 3) as server:
         more = {
             "openai_base_url": server.url,
@@ -150,7 +150,7 @@ async def test_a12_a_used_up_budget_is_told_with_its_renewal_and_binds_no_admin(
             assert server.phases().count("write") == 3
 
 
-async def test_a12_an_edit_beyond_the_budget_leaves_its_answer_standing(tmp_path: Path, redis_url: str) -> None:
+async def test_an_edit_beyond_the_budget_leaves_its_answer_standing(tmp_path: Path, redis_url: str) -> None:
     async with ScriptedOpenAI(decisions=[RESPOND], drafts=[DRAFT]) as server:
         more = {"openai_base_url": server.url, "model": "m", "daily_tokens_channel": 200}
         async with orion(tmp_path, redis_url, **more) as setting:
@@ -162,7 +162,7 @@ async def test_a12_an_edit_beyond_the_budget_leaves_its_answer_standing(tmp_path
             assert "600" in shown(answers(setting.workspace, ts, ts)[0])
 
 
-async def test_a12_while_paused_questions_are_kept_told_once_and_answered_in_order_afterwards(
+async def test_while_paused_questions_are_kept_told_once_and_answered_in_order_afterwards(
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
     pausing = Pausing(redis_client)
@@ -189,9 +189,7 @@ def said(setting: Setting, channel: str, thread: str | None = None) -> list[dict
     return [m for m in setting.workspace.messages(channel, thread) if m.get("bot_id")]
 
 
-async def test_a4_a_person_who_asks_through_an_app_is_answered_and_an_app_is_not(
-    tmp_path: Path, redis_url: str
-) -> None:
+async def test_person_who_asks_through_an_app_is_answered_and_an_app_is_not(tmp_path: Path, redis_url: str) -> None:
     async with orion(tmp_path, redis_url) as setting:
         setting.workspace.workspace.roster.members["U0OTHER"] = Member(id="U0OTHER", name="Other app", is_bot=True)
         by_app = setting.workspace.post_as_other_app(CHANNEL, f"{MENTION} {LIMIT}")
@@ -201,7 +199,7 @@ async def test_a4_a_person_who_asks_through_an_app_is_answered_and_an_app_is_not
         assert (answers(setting.workspace, by_app, by_app), whispers(setting)) == ([], [])
 
 
-async def test_a12_a_slack_that_does_not_tell_makes_the_question_wait(redis_client: Redis) -> None:
+async def test_slack_that_does_not_tell_makes_the_question_wait(redis_client: Redis) -> None:
     async with gates(redis_client) as at:
         claimed, lease = await at.store(vouched=True)
         for _ in range(6):
@@ -226,7 +224,7 @@ async def test_a12_a_slack_that_does_not_tell_makes_the_question_wait(redis_clie
     ("method", "vouched", "why"),
     [("users.info", True, "unknown_person"), ("conversations.info", False, "unknown_channel")],
 )
-async def test_a12_a_slack_that_never_tells_refuses_and_says_what_to_do(
+async def test_slack_that_never_tells_refuses_and_says_what_to_do(
     redis_client: Redis, method: str, why: Any, *, vouched: bool
 ) -> None:
     async with gates(redis_client) as at:
@@ -236,7 +234,7 @@ async def test_a12_a_slack_that_never_tells_refuses_and_says_what_to_do(
         assert [one["text"] for one in at.slack.server.ephemerals("C0GENERAL")] == [say(why, None)]
 
 
-async def test_a12_a_letter_without_an_envelope_is_looked_up_and_an_open_door_looks_nobody_up(
+async def test_letter_without_an_envelope_is_looked_up_and_an_open_door_looks_nobody_up(
     redis_client: Redis,
 ) -> None:
     async with gates(redis_client) as at:
@@ -258,7 +256,7 @@ async def test_a12_a_letter_without_an_envelope_is_looked_up_and_an_open_door_lo
         {"kind": "mute", "vouched": True},
     ],
 )
-async def test_a12_what_costs_nothing_passes(redis_client: Redis, more: dict[str, Any]) -> None:
+async def test_what_costs_nothing_passes(redis_client: Redis, more: dict[str, Any]) -> None:
     async with gates(redis_client) as at:
         await Pausing(redis_client).pause()
         assert await at.knock(**more) == OK
@@ -266,7 +264,7 @@ async def test_a12_what_costs_nothing_passes(redis_client: Redis, more: dict[str
 
 
 @pytest.mark.parametrize("files", ["some", "unknown"])
-async def test_a12_a_bare_mention_that_may_bring_a_file_waits_and_spends_like_a_question(
+async def test_bare_mention_that_may_bring_a_file_waits_and_spends_like_a_question(
     redis_client: Redis, files: str
 ) -> None:
     async with gates(redis_client, limits=Limits(workspace=1)) as at:
@@ -282,7 +280,7 @@ async def test_a12_a_bare_mention_that_may_bring_a_file_waits_and_spends_like_a_
         assert len(at.through) == 1
 
 
-async def test_a12_a_muting_guest_mutes_nobody(redis_client: Redis) -> None:
+async def test_muting_guest_mutes_nobody(redis_client: Redis) -> None:
     async with gates(redis_client) as at:
         at.slack.server.workspace.roster.members[GUEST] = Member(id=GUEST, name="Guest", is_ultra_restricted=True)
         thread_modes = ThreadModes(redis_client)
@@ -293,7 +291,7 @@ async def test_a12_a_muting_guest_mutes_nobody(redis_client: Redis) -> None:
         assert at.slack.server.ephemerals("C0GENERAL") == []
 
 
-async def test_a12_a_guest_who_mutes_a_thread_that_orion_does_not_know_brings_it_in_nowhere(
+async def test_guest_who_mutes_a_thread_that_orion_does_not_know_brings_it_in_nowhere(
     redis_client: Redis,
 ) -> None:
     async with gates(redis_client) as at:
@@ -305,7 +303,7 @@ async def test_a12_a_guest_who_mutes_a_thread_that_orion_does_not_know_brings_it
         assert await thread_modes.of(place) != "engaged"
 
 
-async def test_a12_a_guest_seen_to_late_takes_no_thread_from_a_member_who_asked_there(redis_client: Redis) -> None:
+async def test_guest_seen_to_late_takes_no_thread_from_a_member_who_asked_there(redis_client: Redis) -> None:
     async with gates(redis_client) as at:
         at.slack.server.workspace.roster.members[GUEST] = Member(id=GUEST, name="Guest", is_restricted=True)
         thread_modes = ThreadModes(redis_client)
@@ -324,7 +322,7 @@ async def test_a12_a_guest_seen_to_late_takes_no_thread_from_a_member_who_asked_
         assert await thread_modes.of(place) == "engaged"
 
 
-async def test_a12_a_budget_is_no_matter_of_whoever_speaks_to_others(redis_client: Redis) -> None:
+async def test_budget_is_no_matter_of_whoever_speaks_to_others(redis_client: Redis) -> None:
     """While Orion waits for one person's answer, what others say costs nothing and gets no answer, this one neither."""
     async with gates(redis_client, limits=Limits(channel=1)) as at:
         place, ts = at.slack.ask()
@@ -340,7 +338,7 @@ async def test_a12_a_budget_is_no_matter_of_whoever_speaks_to_others(redis_clien
         assert (await ThreadStore(redis_client).load(place)).history[-1].ts == ts
 
 
-async def test_a12_a_refused_letter_that_dies_is_told_to_nobody(redis_client: Redis) -> None:
+async def test_refused_letter_that_dies_is_told_to_nobody(redis_client: Redis) -> None:
     async with gates(redis_client) as at:
         lease = (await at.store(refused="user_refused"))[1]
         roster = at.slack.server.workspace.roster
@@ -351,7 +349,7 @@ async def test_a12_a_refused_letter_that_dies_is_told_to_nobody(redis_client: Re
         assert at.dead == ["{}"]
 
 
-async def test_a12_an_answer_decided_already_is_delivered_whatever_was_spent(redis_client: Redis) -> None:
+async def test_an_answer_decided_already_is_delivered_whatever_was_spent(redis_client: Redis) -> None:
     async with gates(redis_client, limits=Limits(workspace=1)) as at:
         claimed, lease = await at.store(vouched=True)
         incoming = Incoming.from_json(claimed.body)
@@ -362,7 +360,7 @@ async def test_a12_an_answer_decided_already_is_delivered_whatever_was_spent(red
         assert len(at.through) == 1
 
 
-async def test_a12_waiting_for_an_admin_is_no_far_ends_fault(redis_client: Redis) -> None:
+async def test_waiting_for_an_admin_is_no_far_ends_fault(redis_client: Redis) -> None:
     async with gates(redis_client) as at:
         claimed, lease = await at.store(vouched=True)
         old = replace(claimed, enqueued_at=claimed.enqueued_at - 7_200)
@@ -371,7 +369,7 @@ async def test_a12_waiting_for_an_admin_is_no_far_ends_fault(redis_client: Redis
         assert at.through[0].claimed.enqueued_at > claimed.enqueued_at - 60
 
 
-async def test_a12_a_withdrawn_question_is_not_told_about_pauses(redis_client: Redis) -> None:
+async def test_withdrawn_question_is_not_told_about_pauses(redis_client: Redis) -> None:
     async with gates(redis_client) as at:
         await Pausing(redis_client).pause()
         claimed, lease = await at.store(vouched=True)
@@ -380,7 +378,7 @@ async def test_a12_a_withdrawn_question_is_not_told_about_pauses(redis_client: R
         assert len(at.through) == 1
 
 
-async def test_a12_an_unreadable_message_is_given_up_and_nobody_is_told(redis_client: Redis) -> None:
+async def test_an_unreadable_message_is_given_up_and_nobody_is_told(redis_client: Redis) -> None:
     async with gates(redis_client) as at:
         await at.mailbox.enqueue(str(ThreadKey(team="T", channel="C", thread_ts="1.0")), "garbage", event_ids=["e"])
         (claimed,) = await at.mailbox.claim("w", 1)
@@ -390,7 +388,7 @@ async def test_a12_an_unreadable_message_is_given_up_and_nobody_is_told(redis_cl
         assert (at.through, at.dead) == ([], [])
 
 
-async def test_f9_help_and_mute_speak_the_threads_language_or_the_persons(tmp_path: Path, redis_url: str) -> None:
+async def test_help_and_mute_speak_the_threads_language_or_the_persons(tmp_path: Path, redis_url: str) -> None:
     async with orion(tmp_path, redis_url) as setting:
         roster = setting.workspace.workspace.roster
         roster.members["U0RELEASE"] = Member(id="U0RELEASE", name="Release manager", locale="fr-FR")
@@ -403,7 +401,7 @@ async def test_f9_help_and_mute_speak_the_threads_language_or_the_persons(tmp_pa
         assert say("muted", "de") in shown(muted)
 
 
-async def test_a1_mute_holds_across_workers_and_restarts_until_a_mention(tmp_path: Path, redis_url: str) -> None:
+async def test_mute_holds_across_workers_and_restarts_until_a_mention(tmp_path: Path, redis_url: str) -> None:
     settings = settings_in(tmp_path, redis_url)
     async with running(settings) as setting:
         root = setting.ask(f"{MENTION} {LIMIT}")

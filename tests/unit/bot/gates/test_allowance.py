@@ -1,4 +1,4 @@
-"""Paused, or nothing left to spend: who is told what, and how often (A12). Whole ways are in ``test_admission``."""
+"""Paused, or nothing left to spend: who is told what, and how often. Whole ways are in ``test_admission``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.gates import gates
 CHANNEL = "C0GENERAL"
 
 
-async def test_a12_a_notice_whose_sender_died_before_it_was_noted_stands_once(redis_client: Redis) -> None:
+async def test_notice_whose_sender_died_before_it_was_noted_stands_once(redis_client: Redis) -> None:
     async with gates(redis_client) as at:
         await Pausing(redis_client).pause("stocktaking")
         claimed, lease = await at.store(vouched=True)
@@ -27,7 +27,7 @@ async def test_a12_a_notice_whose_sender_died_before_it_was_noted_stands_once(re
         assert [m["text"] for m in said] == [say("paused", None) + "\nstocktaking"]
 
 
-async def test_a12_on_an_edit_only_its_writer_is_told(redis_client: Redis) -> None:
+async def test_on_an_edit_only_its_writer_is_told(redis_client: Redis) -> None:
     async with gates(redis_client, limits=Limits(workspace=1)) as at:
         edit = {"kind": "edit", "edited_ts": "1.0", "vouched": True}
         claimed, lease = await at.store(**edit)
@@ -44,7 +44,7 @@ async def test_a12_on_an_edit_only_its_writer_is_told(redis_client: Redis) -> No
         assert at.through == []
 
 
-async def test_h3_a_notice_that_slack_refuses_for_good_ends_the_question_and_else_it_waits(redis_client: Redis) -> None:
+async def test_notice_that_slack_refuses_for_good_ends_the_question_and_else_it_waits(redis_client: Redis) -> None:
     async with gates(redis_client) as at:
         await Pausing(redis_client).pause()
         claimed, lease = await at.store(vouched=True)

@@ -1,4 +1,4 @@
-"""While Orion waits for one person's answer: others are left in peace, noted, and answered if they ask (B6)."""
+"""While Orion waits for one person's answer: others are left in peace, noted, and answered if they ask."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ async def asked_back(home: Path, redis_url: str) -> AsyncIterator[tuple[Setting,
             yield setting, server, root
 
 
-async def test_b6_a_bystander_neither_answers_the_open_question_nor_is_lost(
+async def test_bystander_neither_answers_the_open_question_nor_is_lost(
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
     async with asked_back(tmp_path, redis_url) as (setting, server, root):
@@ -76,7 +76,7 @@ async def test_b6_a_bystander_neither_answers_the_open_question_nor_is_lost(
         assert "The small one" in str(server.requests[-2]["messages"])
 
 
-async def test_a1_a_mere_emoji_in_a_thread_is_a_reaction_unless_it_answers_a_question(
+async def test_mere_emoji_in_a_thread_is_a_reaction_unless_it_answers_a_question(
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
     async with asked_back(tmp_path, redis_url) as (setting, _, root):
@@ -95,7 +95,7 @@ async def test_a1_a_mere_emoji_in_a_thread_is_a_reaction_unless_it_answers_a_que
         await setting.answer_to(more, thread=root)
 
 
-async def test_b6_only_the_holder_of_the_thread_notes_and_a_whisper_may_fail(redis_client: Redis) -> None:
+async def test_only_the_holder_of_the_thread_notes_and_a_whisper_may_fail(redis_client: Redis) -> None:
     async with gates(redis_client) as at:
         place, _ = at.slack.ask()
         pending = PendingQuestion(key="plan", text="Which?", user=VISITOR)

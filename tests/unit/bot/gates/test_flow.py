@@ -1,4 +1,4 @@
-"""A deploy with two versions side by side: the newer one's messages and states wait for it, uncounted (H3, E4)."""
+"""A deploy with two versions side by side: the newer one's messages and states wait for it, uncounted."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MESSAGE = Incoming(
 NEWER = json.dumps({**json.loads(MESSAGE), "schema": MESSAGE_SCHEMA + 1, "what_we_know_nothing_of": {}})
 
 
-async def test_h3_a_newer_message_waits_for_its_version_uncounted_and_not_for_ever(redis_client: Redis) -> None:
+async def test_newer_message_waits_for_its_version_uncounted_and_not_for_ever(redis_client: Redis) -> None:
     async with gates(redis_client, EVERYBODY) as at:
         claimed, lease = await at.stored(str(KEY), NEWER)
         with capture_logs() as logs:
@@ -42,7 +42,7 @@ async def test_h3_a_newer_message_waits_for_its_version_uncounted_and_not_for_ev
         assert at.through[0].incoming.text == "diamonds?"
 
 
-async def test_h3_a_thread_that_a_newer_version_saved_is_left_to_it(redis_client: Redis) -> None:
+async def test_thread_that_a_newer_version_saved_is_left_to_it(redis_client: Redis) -> None:
     store = ThreadStore(redis_client)
     await store.save(KEY, ThreadState(mission="m"))
     async with gates(redis_client, EVERYBODY) as at:

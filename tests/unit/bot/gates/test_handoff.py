@@ -1,4 +1,4 @@
-"""Ask a human: the button, what people get to see, once, and what is said where it fails (A13)."""
+"""Ask a human: the button, what people get to see, once, and what is said where it fails."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def now(setting: Setting, message: Json, channel: str = CHANNEL) -> Json:
 
 
 @pytest.mark.parametrize("handoff", [HELPERS, "#engineering"])
-async def test_a13_people_in_the_channel_are_asked_once_with_question_sources_and_the_way_back(
+async def test_people_in_the_channel_are_asked_once_with_question_sources_and_the_way_back(
     tmp_path: Path, redis_url: str, handoff: str
 ) -> None:
     async with orion(tmp_path, redis_url, handoff) as setting:
@@ -81,9 +81,7 @@ async def test_a13_people_in_the_channel_are_asked_once_with_question_sources_an
         assert (VISITOR, say("handed_off", None, where=f"<#{HELPERS}>")) in whispers(setting)
 
 
-async def test_a13_a_user_group_is_called_into_the_thread_and_into_no_direct_chat(
-    tmp_path: Path, redis_url: str
-) -> None:
+async def test_user_group_is_called_into_the_thread_and_into_no_direct_chat(tmp_path: Path, redis_url: str) -> None:
     async with orion(tmp_path, redis_url, "S0HELPERS") as setting:
         answer = await refused(setting)
         await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION)
@@ -94,7 +92,7 @@ async def test_a13_a_user_group_is_called_into_the_thread_and_into_no_direct_cha
         assert button(await refused(setting, channel=DIRECT)) is None
 
 
-async def test_a13_without_a_place_to_ask_or_with_an_answer_there_is_no_button(tmp_path: Path, redis_url: str) -> None:
+async def test_without_a_place_to_ask_or_with_an_answer_there_is_no_button(tmp_path: Path, redis_url: str) -> None:
     async with orion(tmp_path, redis_url, "") as setting:
         assert button(await refused(setting)) is None
     async with orion(tmp_path, redis_url, HELPERS) as setting:
@@ -105,7 +103,7 @@ async def test_a13_without_a_place_to_ask_or_with_an_answer_there_is_no_button(t
         assert len(handed(setting)) == 1
 
 
-async def test_a13_a_post_whose_reply_was_lost_is_found_and_not_made_again(tmp_path: Path, redis_url: str) -> None:
+async def test_post_whose_reply_was_lost_is_found_and_not_made_again(tmp_path: Path, redis_url: str) -> None:
     async with orion(tmp_path, redis_url, HELPERS) as setting:
         answer = await refused(setting)
         setting.workspace.faults.lose_response("chat.postMessage")
@@ -115,7 +113,7 @@ async def test_a13_a_post_whose_reply_was_lost_is_found_and_not_made_again(tmp_p
 
 
 @pytest.mark.parametrize("handoff", [HELPERS, "S0HELPERS"])
-async def test_a13_a_post_that_slack_carries_out_after_the_next_one_goes(
+async def test_post_that_slack_carries_out_after_the_next_one_goes(
     handoff: str, tmp_path: Path, redis_url: str
 ) -> None:
     async with orion(tmp_path, redis_url, handoff, TurnTimeouts(attempt_s=0.5, first_pause_s=0.01)) as setting:
@@ -131,7 +129,7 @@ async def test_a13_a_post_that_slack_carries_out_after_the_next_one_goes(
         assert handed(setting, *place)[0]["ts"] == first["ts"]
 
 
-async def test_a13_a_crash_between_asking_and_noting_it_asks_once(
+async def test_crash_between_asking_and_noting_it_asks_once(
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
     async with orion(tmp_path, redis_url, HELPERS) as setting:
@@ -146,9 +144,7 @@ async def test_a13_a_crash_between_asking_and_noting_it_asks_once(
         assert len(handed(setting)) == 1
 
 
-async def test_a13_a_failure_is_told_in_the_thread_and_the_next_click_counts_again(
-    tmp_path: Path, redis_url: str
-) -> None:
+async def test_failure_is_told_in_the_thread_and_the_next_click_counts_again(tmp_path: Path, redis_url: str) -> None:
     async with orion(tmp_path, redis_url, "#nowhere") as setting:
         answer = await refused(setting, "Welche Marke hat die Kaffeemaschine im dritten Stock des Lissabonner Büros?")
         await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION)
@@ -172,7 +168,7 @@ CLICK: Json = {
 }
 
 
-def test_a13_every_click_on_one_answer_is_the_same_letter() -> None:
+def test_every_click_on_one_answer_is_the_same_letter() -> None:
     first, second = (read_human_asked({**CLICK, "user": {"id": user}}) for user in ("U1", "U2"))
     assert first is not None
     assert second is not None
@@ -181,10 +177,10 @@ def test_a13_every_click_on_one_answer_is_the_same_letter() -> None:
 
 
 @pytest.mark.parametrize("without", ["user", "channel", "message", "actions"])
-def test_a13_half_a_click_is_ignored(without: str) -> None:
+def test_half_a_click_is_ignored(without: str) -> None:
     body: dict[str, Any] = {key: value for key, value in CLICK.items() if key != without}
     assert read_human_asked(body) is None
 
 
-def test_a13_the_button_is_offered_where_people_can_be_asked() -> None:
+def test_the_button_is_offered_where_people_can_be_asked() -> None:
     assert [offers_human(handoff, THREAD) for handoff in ("", "S1", "C1", "#help")] == [False, True, True, True]

@@ -1,4 +1,4 @@
-"""A thread that Redis lost is looked up in Slack, by the worker and once (A2)."""
+"""A thread that Redis lost is looked up in Slack, by the worker and once."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def lost_thread(redis: Redis) -> AsyncIterator[Lost]:
         ((), "unknown"),
     ],
 )
-async def test_a2_what_orion_last_said_in_the_thread_decides(
+async def test_what_orion_last_said_in_the_thread_decides(
     own: Sequence[str], thread_mode: ThreadMode, redis_client: Redis
 ) -> None:
     async with lost_thread(redis_client) as lost:
@@ -75,7 +75,7 @@ async def test_a2_what_orion_last_said_in_the_thread_decides(
         assert len(lost.at.through) == (2 if thread_mode == "engaged" else 0)
 
 
-async def test_a2_a_mention_that_came_later_is_no_proof_for_what_people_said_before(redis_client: Redis) -> None:
+async def test_mention_that_came_later_is_no_proof_for_what_people_said_before(redis_client: Redis) -> None:
     async with lost_thread(redis_client) as lost:
         await lost.thread_modes.engage(lost.place)
         assert await lost.handle() == OK
@@ -83,7 +83,7 @@ async def test_a2_a_mention_that_came_later_is_no_proof_for_what_people_said_bef
         assert await lost.thread_modes.of(lost.place) == "engaged"
 
 
-async def test_a2_a_slack_that_is_away_is_waited_for_and_a_thread_that_is_gone_is_not(redis_client: Redis) -> None:
+async def test_slack_that_is_away_is_waited_for_and_a_thread_that_is_gone_is_not(redis_client: Redis) -> None:
     async with lost_thread(redis_client) as lost:
         lost.at.slack.server.faults.fail("conversations.replies", "internal_error", times=20)
         assert await lost.handle() == later(AGAIN_S)
@@ -93,7 +93,7 @@ async def test_a2_a_slack_that_is_away_is_waited_for_and_a_thread_that_is_gone_i
         assert lost.at.through == []
 
 
-async def test_a2_nobody_is_told_of_a_message_that_was_perhaps_not_for_orion(redis_client: Redis) -> None:
+async def test_nobody_is_told_of_a_message_that_was_perhaps_not_for_orion(redis_client: Redis) -> None:
     async with lost_thread(redis_client) as lost:
         claimed, lease = await lost.said()
         await lost.at.flow.tell_dead(claimed, lease, "crashed")

@@ -1,4 +1,4 @@
-"""Who may stop what, and what a stop that finds nothing says (A6, A12)."""
+"""Who may stop what, and what a stop that finds nothing says."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def over(setting: Setting) -> bool:
     return all(event.acknowledged for event in events) and stored <= 1 and setting.orion.turns.in_flight <= 1
 
 
-async def test_a6_a_guest_stops_no_turn_of_a_member(tmp_path: Path, redis_url: str) -> None:
+async def test_guest_stops_no_turn_of_a_member(tmp_path: Path, redis_url: str) -> None:
     async with hanging(tmp_path, redis_url) as (setting, ts, gate):
         setting.ask("stop", thread=ts, user=GUEST)
         setting.ask(f"{MENTION} stop", thread=ts, user=GUEST)
@@ -66,16 +66,14 @@ async def test_a6_a_guest_stops_no_turn_of_a_member(tmp_path: Path, redis_url: s
         assert whispers(setting) == [(GUEST, say("guest", None))]
 
 
-async def test_a6_another_member_stops_it_though_slack_must_be_asked_who_that_is(
-    tmp_path: Path, redis_url: str
-) -> None:
+async def test_another_member_stops_it_though_slack_must_be_asked_who_that_is(tmp_path: Path, redis_url: str) -> None:
     async with hanging(tmp_path, redis_url) as (setting, ts, _):
         setting.ask("stop", thread=ts, user="U0ONCALL")
         assert shown(await setting.answer_to(ts)).startswith("Stopped")
         assert whispers(setting) == []
 
 
-async def test_a6_a_stop_that_finds_nothing_says_so_to_its_person_alone(tmp_path: Path, redis_url: str) -> None:
+async def test_stop_that_finds_nothing_says_so_to_its_person_alone(tmp_path: Path, redis_url: str) -> None:
     async with hanging(tmp_path, redis_url) as (setting, ts, gate):
         gate.set()
         await setting.answer_to(ts)
@@ -93,7 +91,7 @@ async def test_a6_a_stop_that_finds_nothing_says_so_to_its_person_alone(tmp_path
 
 
 @pytest.mark.parametrize("channel", [CHANNEL, DIRECT])
-async def test_a6_slacks_stop_button_shows_while_a_turn_runs_and_stops_it(
+async def test_slacks_stop_button_shows_while_a_turn_runs_and_stops_it(
     channel: str, tmp_path: Path, redis_url: str
 ) -> None:
     async with writing(tmp_path, redis_url, channel) as (setting, ts, _):
@@ -107,14 +105,14 @@ async def test_a6_slacks_stop_button_shows_while_a_turn_runs_and_stops_it(
         assert whispers(setting, channel) == []
 
 
-async def test_a6_the_word_at_the_top_of_a_direct_chat_stops_the_thread_before(tmp_path: Path, redis_url: str) -> None:
+async def test_the_word_at_the_top_of_a_direct_chat_stops_the_thread_before(tmp_path: Path, redis_url: str) -> None:
     async with writing(tmp_path, redis_url, DIRECT) as (setting, ts, _):
         await setting.workspace.wait_for(lambda: session(setting, (DIRECT, ts)) == "processing", 20)
         setting.ask("stop", channel=DIRECT)
         assert shown(await setting.answer_to(ts, channel=DIRECT)).startswith("Stopped")
 
 
-async def test_a6_a_stop_button_that_outlived_its_turn_goes_away(tmp_path: Path, redis_url: str) -> None:
+async def test_stop_button_that_outlived_its_turn_goes_away(tmp_path: Path, redis_url: str) -> None:
     async with hanging(tmp_path, redis_url) as (setting, ts, gate):
         gate.set()
         await setting.answer_to(ts)
@@ -126,7 +124,7 @@ async def test_a6_a_stop_button_that_outlived_its_turn_goes_away(tmp_path: Path,
         await setting.workspace.wait_for(lambda: whispers(setting), 20)
 
 
-async def test_a6_b6_stop_also_lets_a_question_back_be(tmp_path: Path, redis_url: str) -> None:
+async def test_stop_also_lets_a_question_back_be(tmp_path: Path, redis_url: str) -> None:
     drafts = repeat(says(DRAFTS["good"]))
     async with (
         ScriptedOpenAI(decisions=[ASKS, RESPOND], drafts=drafts) as server,
@@ -164,7 +162,7 @@ def session(setting: Setting, thread: tuple[str, str]) -> str:
         (Access(allow_external=True, allow_guests=True), {"vouched": False}, None, True),
     ],
 )
-def test_a12_who_is_let_in_without_asking_slack(
+def test_who_is_let_in_without_asking_slack(
     access: Access, more: dict[str, object], known: Person | None, *, admitted: bool
 ) -> None:
     assert admits(replace(STOP, **more), access, known) is admitted  # type: ignore[arg-type]  # of the rows above
@@ -192,14 +190,14 @@ class Cancelled(list[Cancellation]):
         self.append(wish)
 
 
-async def test_a6_a_late_stop_takes_back_nothing_that_was_asked_after_it(stores: Stores) -> None:
+async def test_late_stop_takes_back_nothing_that_was_asked_after_it(stores: Stores) -> None:
     cancelled = Cancelled()
     await put(stores, "question", after=True)
     assert not await obey(STOP, stores, cancelled)
     assert cancelled == []
 
 
-async def test_a6_what_waits_behind_is_taken_back_and_a_deletion_goes_on(stores: Stores) -> None:
+async def test_what_waits_behind_is_taken_back_and_a_deletion_goes_on(stores: Stores) -> None:
     cancelled = Cancelled()
     await put(stores, "delete", "question")
     assert await obey(STOP, stores, cancelled)
@@ -209,7 +207,7 @@ async def test_a6_what_waits_behind_is_taken_back_and_a_deletion_goes_on(stores:
 
 
 @pytest.mark.parametrize(("asker", "obeyed"), [("U1", 1), ("U2", 0)])
-async def test_a6_who_is_unknown_stops_their_own_at_once_and_others_behind_the_door(
+async def test_who_is_unknown_stops_their_own_at_once_and_others_behind_the_door(
     stores: Stores, redis_client: Redis, asker: str, obeyed: int
 ) -> None:
     cancelled = Cancelled()
@@ -221,7 +219,7 @@ async def test_a6_who_is_unknown_stops_their_own_at_once_and_others_behind_the_d
     assert (await ThreadStore(redis_client).load(PLACE)).history == ()
 
 
-async def test_a6_their_own_among_others_is_not_theirs_to_stop_alone(stores: Stores, redis_client: Redis) -> None:
+async def test_their_own_among_others_is_not_theirs_to_stop_alone(stores: Stores, redis_client: Redis) -> None:
     cancelled = Cancelled()
     await put(stores, "question", user="U1")
     await put(stores, "question", "edit", user="U2")
@@ -229,7 +227,7 @@ async def test_a6_their_own_among_others_is_not_theirs_to_stop_alone(stores: Sto
     assert cancelled == []
 
 
-async def test_a6_a_word_to_one_person_that_fails_and_a_stop_that_dies_trouble_nobody(
+async def test_word_to_one_person_that_fails_and_a_stop_that_dies_trouble_nobody(
     redis_client: Redis,
 ) -> None:
     async with gates(redis_client) as at:

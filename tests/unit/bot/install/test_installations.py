@@ -1,4 +1,4 @@
-"""Installed workspaces (I5): encrypted at rest, keys that change, deletion. A real Valkey."""
+"""Installed workspaces: encrypted at rest, keys that change, deletion. A real Valkey."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def everything(redis: Redis) -> str:
     return "\n".join(found)
 
 
-async def test_i5_tokens_are_encrypted_at_rest(redis_client: Redis) -> None:
+async def test_tokens_are_encrypted_at_rest(redis_client: Redis) -> None:
     store = installations(redis_client)
     whole = replace(ONE, refresh_token="xoxe-1-made-up", expires_at=1.5)
     await store.save(whole)
@@ -45,7 +45,7 @@ async def test_i5_tokens_are_encrypted_at_rest(redis_client: Redis) -> None:
     assert "UORION" not in at_rest
 
 
-async def test_i5_any_key_opens_and_the_first_one_seals_anew(redis_client: Redis) -> None:
+async def test_any_key_opens_and_the_first_one_seals_anew(redis_client: Redis) -> None:
     await installations(redis_client, OLD).save(ONE)
     before = await redis_client.get("orion:install:T1")
     assert await installations(redis_client, NEW, OLD).find("T1") == ONE
@@ -55,7 +55,7 @@ async def test_i5_any_key_opens_and_the_first_one_seals_anew(redis_client: Redis
     assert found == ONE
 
 
-async def test_i5_without_its_key_an_installation_is_absent_and_stays(redis_client: Redis) -> None:
+async def test_without_its_key_an_installation_is_absent_and_stays(redis_client: Redis) -> None:
     await installations(redis_client, OLD).save(ONE)
     with capture_logs() as lines:
         assert await installations(redis_client, NEW).find("T1") is None
@@ -63,7 +63,7 @@ async def test_i5_without_its_key_an_installation_is_absent_and_stays(redis_clie
     assert await installations(redis_client, OLD).find("T1") is not None
 
 
-async def test_i5_an_entry_copied_to_another_team_opens_nothing(redis_client: Redis) -> None:
+async def test_an_entry_copied_to_another_team_opens_nothing(redis_client: Redis) -> None:
     store = installations(redis_client)
     await store.save(ONE)
     await redis_client.set("orion:install:T2", str(await redis_client.get("orion:install:T1")))
@@ -71,13 +71,13 @@ async def test_i5_an_entry_copied_to_another_team_opens_nothing(redis_client: Re
 
 
 @pytest.mark.parametrize("text", ["no json", "[]", '{"team": "T1"}', "7"])
-async def test_i5_what_is_no_installation_is_absent(redis_client: Redis, text: str) -> None:
+async def test_what_is_no_installation_is_absent(redis_client: Redis, text: str) -> None:
     store = installations(redis_client)
     await redis_client.set("orion:install:T1", Seal([OLD]).close(text))
     assert await store.find("T1") is None
 
 
-async def test_i5_an_entry_of_a_newer_version_is_read(redis_client: Redis) -> None:
+async def test_an_entry_of_a_newer_version_is_read(redis_client: Redis) -> None:
     store = installations(redis_client)
     text = json.dumps({**asdict(ONE), "something_new": [1]})
     await redis_client.set("orion:install:T1", Seal([OLD]).close(text))
@@ -86,7 +86,7 @@ async def test_i5_an_entry_of_a_newer_version_is_read(redis_client: Redis) -> No
     assert found == ONE
 
 
-async def test_i5_nothing_is_written_over_a_newer_installation(redis_client: Redis) -> None:
+async def test_nothing_is_written_over_a_newer_installation(redis_client: Redis) -> None:
     store = installations(redis_client)
     await store.save(ONE)
     read = await store.find("T1")
@@ -99,7 +99,7 @@ async def test_i5_nothing_is_written_over_a_newer_installation(redis_client: Red
     assert found == again
 
 
-async def test_i5_uninstalling_deletes_the_tokens(redis_client: Redis) -> None:
+async def test_uninstalling_deletes_the_tokens(redis_client: Redis) -> None:
     store = installations(redis_client)
     await store.save(ONE)
     assert await store.delete("T1")
@@ -108,7 +108,7 @@ async def test_i5_uninstalling_deletes_the_tokens(redis_client: Redis) -> None:
     assert await everything(redis_client) == ""
 
 
-async def test_i5_a_late_word_of_uninstalling_spares_the_next_installation(redis_client: Redis) -> None:
+async def test_late_word_of_uninstalling_spares_the_next_installation(redis_client: Redis) -> None:
     store = installations(redis_client)
     await store.save(replace(ONE, installed_at=2000.0))
     assert not await store.delete("T1", as_of=1000.0)
@@ -117,13 +117,13 @@ async def test_i5_a_late_word_of_uninstalling_spares_the_next_installation(redis
 
 
 @pytest.mark.parametrize("keys", [(), ("short",), (OLD, "é" * 44)])
-def test_i5_keys_that_are_none_are_refused_without_showing_them(keys: tuple[str, ...]) -> None:
+def test_keys_that_are_none_are_refused_without_showing_them(keys: tuple[str, ...]) -> None:
     with pytest.raises(WrongUse) as failure:
         seal_of(Settings(ORION_ENCRYPTION_KEYS=",".join(keys)))  # type: ignore[call-arg]  # by the variable's name
     assert not any(key in str(failure.value) for key in keys)
 
 
-def test_i5_a_changed_text_is_not_opened() -> None:
+def test_changed_text_is_not_opened() -> None:
     seal = Seal([OLD])
     sealed = seal.close("text")
     assert seal.open(sealed) == "text"

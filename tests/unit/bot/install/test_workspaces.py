@@ -1,4 +1,4 @@
-"""Two workspaces in one Orion (H2, I3, I5): installed over HTTP, served each with its own token, nothing mixed up."""
+"""Two workspaces in one Orion: installed over HTTP, served each with its own token, nothing mixed up."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ async def served(home: Path, redis_url: str, **more: object) -> AsyncIterator[Se
                 working.cancel()
 
 
-async def test_h2_two_workspaces_install_and_each_is_served_as_itself(
+async def test_two_workspaces_install_and_each_is_served_as_itself(
     tmp_path: Path, redis_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -136,7 +136,7 @@ async def test_h2_two_workspaces_install_and_each_is_served_as_itself(
         assert not any(token in caplog.text for token in place.slack.grants.tokens)
 
 
-async def test_i3_the_same_thread_id_in_two_workspaces_is_two_conversations(tmp_path: Path, redis_url: str) -> None:
+async def test_the_same_thread_id_in_two_workspaces_is_two_conversations(tmp_path: Path, redis_url: str) -> None:
     async with served(tmp_path, redis_url) as place:
         for team in TEAMS:
             await place.install(team)
@@ -158,7 +158,7 @@ async def _known(threads: ThreadStore, key: ThreadKey) -> bool:
     return bool((await threads.load(key)).history)
 
 
-async def test_i5_uninstalling_ends_the_service_and_deletes_the_token(tmp_path: Path, redis_url: str) -> None:
+async def test_uninstalling_ends_the_service_and_deletes_the_token(tmp_path: Path, redis_url: str) -> None:
     async with served(tmp_path, redis_url) as place:
         await place.install(ONE)
         workspace = place.slack.workspaces[ONE].workspace
@@ -183,16 +183,14 @@ async def _gone(place: Served, team: str) -> bool:
     return not await place.orion.redis.exists(f"orion:install:{team}")
 
 
-async def test_i5_a_workspace_that_is_not_installed_is_acknowledged_and_not_served(
-    tmp_path: Path, redis_url: str
-) -> None:
+async def test_workspace_that_is_not_installed_is_acknowledged_and_not_served(tmp_path: Path, redis_url: str) -> None:
     async with served(tmp_path, redis_url) as place:
         place.ask(TWO)
         await wait_until(lambda: _acknowledged(place, TWO), "the event is acknowledged")
         assert (await place.orion.mailbox.depth()).messages == 0
 
 
-async def test_i5_a_state_works_once(tmp_path: Path, redis_url: str) -> None:
+async def test_state_works_once(tmp_path: Path, redis_url: str) -> None:
     async with served(tmp_path, redis_url) as place:
         state = await place.begin()
         cookie = next(morsel.value for morsel in place.browser.cookie_jar if morsel.key == COOKIE)
@@ -204,7 +202,7 @@ async def test_i5_a_state_works_once(tmp_path: Path, redis_url: str) -> None:
 
 
 @pytest.mark.parametrize("brings", ["", "somebody-elses"])
-async def test_i5_a_state_works_in_its_own_browser_only(tmp_path: Path, redis_url: str, brings: str) -> None:
+async def test_state_works_in_its_own_browser_only(tmp_path: Path, redis_url: str, brings: str) -> None:
     async with served(tmp_path, redis_url) as place:
         state = await place.begin()
         place.browser.cookie_jar.clear()
@@ -215,7 +213,7 @@ async def test_i5_a_state_works_in_its_own_browser_only(tmp_path: Path, redis_ur
         assert await _gone(place, ONE)
 
 
-async def test_i5_the_pages_are_neither_framed_nor_kept_and_the_cookie_is_the_browsers_alone(
+async def test_the_pages_are_neither_framed_nor_kept_and_the_cookie_is_the_browsers_alone(
     tmp_path: Path, redis_url: str
 ) -> None:
     async with served(tmp_path, redis_url) as place:
@@ -234,7 +232,7 @@ async def test_i5_the_pages_are_neither_framed_nor_kept_and_the_cookie_is_the_br
             assert (page.headers["Cache-Control"], page.headers["Referrer-Policy"]) == ("no-store", "no-referrer")
 
 
-async def test_i5_cancelled_refused_and_org_wide_install_nothing(tmp_path: Path, redis_url: str) -> None:
+async def test_cancelled_refused_and_org_wide_install_nothing(tmp_path: Path, redis_url: str) -> None:
     async with served(tmp_path, redis_url) as place:
         state = await place.begin()
         query = {"state": state, "error": "access_denied"}
@@ -250,7 +248,7 @@ async def test_i5_cancelled_refused_and_org_wide_install_nothing(tmp_path: Path,
         assert await place.orion.redis.smembers("orion:installs") == set()
 
 
-async def test_i5_a_workspace_that_is_not_allowed_gives_its_token_back(tmp_path: Path, redis_url: str) -> None:
+async def test_workspace_that_is_not_allowed_gives_its_token_back(tmp_path: Path, redis_url: str) -> None:
     async with served(tmp_path, redis_url, allow_teams=frozenset({ONE})) as place:
         assert (await place.install(TWO))[0] == 403
         assert place.slack.grants.revoked == [TWO]
@@ -258,7 +256,7 @@ async def test_i5_a_workspace_that_is_not_allowed_gives_its_token_back(tmp_path:
         assert (await place.install(ONE))[0] == 200
 
 
-async def test_i5_nobody_fills_redis_with_states(tmp_path: Path, redis_url: str) -> None:
+async def test_nobody_fills_redis_with_states(tmp_path: Path, redis_url: str) -> None:
     async with served(tmp_path, redis_url) as place:
         states = place.orion.installing.states if place.orion.installing else None
         assert states is not None
@@ -268,7 +266,7 @@ async def test_i5_nobody_fills_redis_with_states(tmp_path: Path, redis_url: str)
             assert page.status == 429
 
 
-async def test_i5_a_slack_or_redis_that_is_away_installs_nothing_and_says_so(tmp_path: Path, redis_url: str) -> None:
+async def test_slack_or_redis_that_is_away_installs_nothing_and_says_so(tmp_path: Path, redis_url: str) -> None:
     async with served(tmp_path, redis_url) as place, Redis(port=1, retry=Retry(NoBackoff(), 0)) as away:
         assert place.orion.installing is not None
         pages = replace(place.orion.installing, states=States(away))
@@ -280,7 +278,7 @@ async def test_i5_a_slack_or_redis_that_is_away_installs_nothing_and_says_so(tmp
                     assert (page.status, "Wait a minute" in await page.text()) == (503, True)
 
 
-async def test_i5_a_slack_that_cannot_be_reached_is_no_refusal() -> None:
+async def test_slack_that_cannot_be_reached_is_no_refusal() -> None:
     async with open_client("", api_url="http://127.0.0.1:1/api/") as client:
         calls = OAuthCalls(client, client_id=CLIENT_ID, client_secret=CLIENT_SECRET)
         with pytest.raises(DeliveryFailed) as failure:
@@ -288,7 +286,7 @@ async def test_i5_a_slack_that_cannot_be_reached_is_no_refusal() -> None:
     assert not failure.value.permanent
 
 
-async def test_i5_a_grant_without_a_team_is_none() -> None:
+async def test_grant_without_a_team_is_none() -> None:
     async with two_teams() as slack, open_client("", api_url=slack.api_url) as client:
         calls = OAuthCalls(client, client_id=CLIENT_ID, client_secret=CLIENT_SECRET)
         slack.grants.codes["code"] = ""
@@ -369,7 +367,7 @@ async def installed(slack: TwoTeams, store: Installations, expires_at: float) ->
     return kept
 
 
-async def test_i5_a_token_is_refreshed_once_however_many_processes_notice(redis_client: Redis) -> None:
+async def test_token_is_refreshed_once_however_many_processes_notice(redis_client: Redis) -> None:
     async with two_teams() as slack, AsyncExitStack() as stack:
         replicas = [await stack.enter_async_context(replica(slack, redis_client)) for _ in range(4)]
         before = await installed(slack, replicas[0].installations, expires_at=1.0)
@@ -385,7 +383,7 @@ async def test_i5_a_token_is_refreshed_once_however_many_processes_notice(redis_
         assert (await task.result().workspace.own()).user == BOT_USER
 
 
-async def test_i5_a_refresh_that_fails_keeps_a_token_that_still_lives(redis_client: Redis) -> None:
+async def test_refresh_that_fails_keeps_a_token_that_still_lives(redis_client: Redis) -> None:
     async with two_teams() as slack, replica(slack, redis_client) as one:
         kept = await installed(slack, one.installations, expires_at=time.time() + 1800)
         slack.grants.failing = "internal_error"
@@ -397,7 +395,7 @@ async def test_i5_a_refresh_that_fails_keeps_a_token_that_still_lives(redis_clie
 
 
 @pytest.mark.parametrize(("reason", "permanent"), [("internal_error", False), ("invalid_refresh_token", True)])
-async def test_i5_a_token_that_ran_out_and_cannot_be_renewed_is_no_ack(
+async def test_token_that_ran_out_and_cannot_be_renewed_is_no_ack(
     redis_client: Redis, reason: str, *, permanent: bool
 ) -> None:
     async with two_teams() as slack, replica(slack, redis_client) as one:
@@ -410,7 +408,7 @@ async def test_i5_a_token_that_ran_out_and_cannot_be_renewed_is_no_ack(
             await one.workspaces.authorize(ONE)
 
 
-async def test_i5_a_turn_that_is_cancelled_during_a_refresh_takes_no_token_along(redis_client: Redis) -> None:
+async def test_turn_that_is_cancelled_during_a_refresh_takes_no_token_along(redis_client: Redis) -> None:
     """The refresh token works once: Slack has used it up, whoever still waits for its reply."""
     async with two_teams() as slack, replica(slack, redis_client) as one:
         before = await installed(slack, one.installations, expires_at=1.0)
@@ -429,7 +427,7 @@ async def test_i5_a_turn_that_is_cancelled_during_a_refresh_takes_no_token_along
         assert slack.grants.refreshes == 1
 
 
-async def test_i5_an_installation_made_during_a_refresh_counts(redis_client: Redis) -> None:
+async def test_an_installation_made_during_a_refresh_counts(redis_client: Redis) -> None:
     async with two_teams() as slack, replica(slack, redis_client) as one:
         await installed(slack, one.installations, expires_at=1.0)
         slack.grants.gate.clear()
@@ -443,7 +441,7 @@ async def test_i5_an_installation_made_during_a_refresh_counts(redis_client: Red
         assert (await asking.result().workspace.authorize()).bot_token == anew
 
 
-async def test_i5_letters_of_a_workspace_that_left_are_put_away(redis_client: Redis) -> None:
+async def test_letters_of_a_workspace_that_left_are_put_away(redis_client: Redis) -> None:
     async with two_teams() as slack, replica(slack, redis_client) as one:
         claimed, lease = incoming(f"{ONE}:C1:1.1")
         assert (await one.workspaces.handle(claimed, lease)).verb == "ok"
@@ -455,7 +453,7 @@ async def test_i5_letters_of_a_workspace_that_left_are_put_away(redis_client: Re
             await one.workspaces.tell_dead(claimed, lease, "reason")
 
 
-async def test_d3_a_workspace_may_grant_the_search_when_it_installs(tmp_path: Path, redis_url: str) -> None:
+async def test_workspace_may_grant_the_search_when_it_installs(tmp_path: Path, redis_url: str) -> None:
     async with served(tmp_path, redis_url) as orion:
         for query, asked in (("", False), ("?search=1", True)):
             async with orion.browser.get(f"{orion.url}/slack/install{query}", allow_redirects=False) as page:
@@ -467,7 +465,7 @@ async def test_d3_a_workspace_may_grant_the_search_when_it_installs(tmp_path: Pa
 
 
 @pytest.mark.parametrize(("keys", "says"), [("", "is not set"), ("short", "cannot be used")])
-async def test_i5_wrong_keys_are_refused_with_what_to_do(
+async def test_wrong_keys_are_refused_with_what_to_do(
     redis_client: Redis, tmp_path: Path, keys: str, says: str
 ) -> None:
     settings = settings_for("http://127.0.0.1:1/api/", tmp_path, "", encryption_keys=SecretStr(keys))
@@ -477,16 +475,14 @@ async def test_i5_wrong_keys_are_refused_with_what_to_do(
     assert "short" not in str(failure.value)
 
 
-async def test_h2_nobody_decided_who_may_install_is_refused_with_what_to_do(
-    redis_client: Redis, tmp_path: Path
-) -> None:
+async def test_nobody_decided_who_may_install_is_refused_with_what_to_do(redis_client: Redis, tmp_path: Path) -> None:
     settings = settings_for("http://127.0.0.1:1/api/", tmp_path, "", allow_teams=frozenset())
     with pytest.raises(WrongUse, match=r"ORION_ALLOW_TEAMS is not set.*set it to \* to let every"):
         async with open_slack(settings, redis_client, desk_of, prefix="orion"):
             raise AssertionError
 
 
-async def test_h2_a_redis_that_is_away_does_not_keep_orion_from_starting(tmp_path: Path) -> None:
+async def test_redis_that_is_away_does_not_keep_orion_from_starting(tmp_path: Path) -> None:
     async with Redis(port=1, retry=Retry(NoBackoff(), 0)) as redis:
         settings = settings_for("http://127.0.0.1:1/api/", tmp_path, "")
         with capture_logs() as lines:
@@ -495,7 +491,7 @@ async def test_h2_a_redis_that_is_away_does_not_keep_orion_from_starting(tmp_pat
         assert [line["event"] for line in lines] == ["installations_not_looked_at"]
 
 
-def test_h2_a_bot_token_means_one_workspace(tmp_path: Path) -> None:
+def test_bot_token_means_one_workspace(tmp_path: Path) -> None:
     settings = settings_for("http://127.0.0.1:1/api/", tmp_path, "")
     assert settings.many_workspaces
     assert not settings.model_copy(update={"slack_bot_token": SecretStr("xoxb-1")}).many_workspaces

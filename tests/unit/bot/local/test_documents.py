@@ -57,7 +57,7 @@ def folders(tmp_path: Path) -> tuple[Path, ...]:
     return (tmp_path / "a", tmp_path / "b", tmp_path / "secret.md")
 
 
-def test_i4_only_files_inside_the_folders_are_found(tmp_path: Path) -> None:
+def test_only_files_inside_the_folders_are_found(tmp_path: Path) -> None:
     docs = folders(tmp_path)
     assert find_document(docs, "one.md") == tmp_path / "a" / "one.md"
     assert find_document(docs, "b/one.md") == tmp_path / "b" / "one.md"
@@ -66,7 +66,7 @@ def test_i4_only_files_inside_the_folders_are_found(tmp_path: Path) -> None:
         assert find_document(docs, path) is None
 
 
-async def test_h1_documents_open_as_readable_pages(tmp_path: Path) -> None:
+async def test_documents_open_as_readable_pages(tmp_path: Path) -> None:
     async with running(LocalWorkspace(docs=folders(tmp_path))) as workspace, aiohttp.ClientSession() as session:
         pages: dict[str, tuple[int, str, str]] = {}
         for path in (
@@ -106,7 +106,7 @@ async def test_h1_documents_open_as_readable_pages(tmp_path: Path) -> None:
             assert "script-src 'self'" in answer.headers["Content-Security-Policy"]
 
 
-async def test_h1_without_a_folder_there_are_no_documents() -> None:
+async def test_without_a_folder_there_are_no_documents() -> None:
     async with (
         running(LocalWorkspace()) as workspace,
         aiohttp.ClientSession() as session,
@@ -118,7 +118,7 @@ async def test_h1_without_a_folder_there_are_no_documents() -> None:
 @pytest.mark.parametrize(
     "path", sorted(HANDBOOK.rglob("*.md")) + sorted(HANDBOOK.rglob("*.html")), ids=lambda path: path.name
 )
-def test_h1_every_anchor_that_a_citation_can_use_stands_in_the_page(path: Path) -> None:
+def test_every_anchor_that_a_citation_can_use_stands_in_the_page(path: Path) -> None:
     anchors = {chunk.anchor for chunk in chunk_document(read_document(path)) if chunk.anchor}
     assert anchors <= Ids(document_html(path.read_text(encoding="utf-8"), path.suffix)).ids
 
@@ -132,7 +132,7 @@ TAG_SOUP = st.lists(st.sampled_from(TAGS), max_size=14)
 
 
 @given(TAG_SOUP)
-def test_i2_no_document_brings_script_or_frames(parts: list[str]) -> None:
+def test_no_document_brings_script_or_frames(parts: list[str]) -> None:
     found = Ids(safe_html("".join(parts)))
     assert not found.tags & {"script", "style", "iframe", "svg", "img", "object"}
     assert found.attributes <= {"id", "class", "href", "rel"}
@@ -140,18 +140,18 @@ def test_i2_no_document_brings_script_or_frames(parts: list[str]) -> None:
 
 
 @pytest.mark.parametrize("address", ["https://a.example", "mailto:a@b.example", "other.md#part", "#part"])
-def test_i2_links_that_may_be_followed(address: str) -> None:
+def test_links_that_may_be_followed(address: str) -> None:
     assert Ids(safe_html(f'<a href="{address}">x</a>')).links == [address]
 
 
 @pytest.mark.parametrize(
     "address", ["java\nscript:x", "JavaScript:x", "&#1;javascript:x", "data:text/html,x", "ftp://a"]
 )
-def test_i2_links_that_may_not(address: str) -> None:
+def test_links_that_may_not(address: str) -> None:
     assert Ids(safe_html(f'<a href="{address}">x</a>')).links == []
 
 
-def test_i2_a_document_is_read_as_a_browser_reads_it_and_loses_what_is_not_allowed() -> None:
+def test_document_is_read_as_a_browser_reads_it_and_loses_what_is_not_allowed() -> None:
     cells = '<table><tr><td colspan="2" onclick="x()">a</td></tr></table>'
     for source, clean in (
         ("<p>a<b>b</p>c", "<p>a<b>b</b></p><b>c</b>"),

@@ -18,7 +18,7 @@ from bot.local.server import LocalWorkspace
 from tests.support.local_echo import CHAT, HELP, MENTION, YOU, call, idle, running
 
 
-async def test_h1_conversations_and_files_outlive_a_restart(tmp_path: Path) -> None:
+async def test_conversations_and_files_outlive_a_restart(tmp_path: Path) -> None:
     async with running(LocalWorkspace(strictness=LENIENT, kept=tmp_path)) as first:
         port = int(first.url.rpartition(":")[2])
         root = first.post(YOU, HELP, "one", files=[first.add_file(YOU, "a.txt", b"\x00text")])
@@ -39,7 +39,7 @@ async def test_h1_conversations_and_files_outlive_a_restart(tmp_path: Path) -> N
         await second.stop()
 
 
-async def test_h2_a_workspace_that_installed_the_app_has_it_after_a_restart(tmp_path: Path) -> None:
+async def test_workspace_that_installed_the_app_has_it_after_a_restart(tmp_path: Path) -> None:
     async with (
         running(LocalWorkspace(kept=tmp_path)) as first,
         running(LocalWorkspace(kept=tmp_path, beside=first, team="T0SECOND", name="Second")) as second,
@@ -73,14 +73,14 @@ async def test_h2_a_workspace_that_installed_the_app_has_it_after_a_restart(tmp_
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"files": {}}', '{"messages": [{"text": 1}], "files": {}}'])
-def test_h1_a_file_that_cannot_be_read_is_an_empty_workspace(content: str, tmp_path: Path) -> None:
+def test_file_that_cannot_be_read_is_an_empty_workspace(content: str, tmp_path: Path) -> None:
     (tmp_path / "kept.json").write_text(content)
     workspace = idle()
     load(workspace, tmp_path / "kept.json")
     assert workspace.log.timeline(HELP) == []
 
 
-async def test_h1_a_person_is_chosen_and_shares_a_file() -> None:
+async def test_person_is_chosen_and_shares_a_file() -> None:
     async with running(LocalWorkspace(strictness=LENIENT)) as workspace, aiohttp.ClientSession() as session:
 
         async def act(action: str, /, **body: object) -> dict[str, object]:
@@ -105,7 +105,7 @@ async def test_h1_a_person_is_chosen_and_shares_a_file() -> None:
         assert CHAT not in {channel["id"] for channel in boot["channels"]}
 
 
-def test_h1_faults_are_switched_on_and_off() -> None:
+def test_faults_are_switched_on_and_off() -> None:
     workspace = idle()
     workspace.switches.turn("no_streams", on=True)
     assert "chat.startStream" in workspace.faults.missing

@@ -1,4 +1,4 @@
-"""Dead letters: told apart, tried again once at the end of their thread, dropped for good (H3)."""
+"""Dead letters: told apart, tried again once at the end of their thread, dropped for good."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def bury(mailbox: Mailbox, body: str, thread: str = THREAD) -> Claimed:
     return claimed
 
 
-async def test_h3_a_retried_letter_goes_to_the_end_of_its_thread_once(
+async def test_retried_letter_goes_to_the_end_of_its_thread_once(
     redis_client: Redis, mailbox: Mailbox, no_leaked_keys: list[str]
 ) -> None:
     no_leaked_keys.append("*:fence")
@@ -49,7 +49,7 @@ async def test_h3_a_retried_letter_goes_to_the_end_of_its_thread_once(
     assert await letters.newest() == []
 
 
-async def test_h3_a_retried_letter_wakes_a_worker_and_waits_behind_a_running_turn(
+async def test_retried_letter_wakes_a_worker_and_waits_behind_a_running_turn(
     redis_client: Redis, mailbox: Mailbox
 ) -> None:
     letters = DeadLetters(redis_client)
@@ -69,7 +69,7 @@ async def test_h3_a_retried_letter_wakes_a_worker_and_waits_behind_a_running_tur
     assert [c.body for c in await mailbox.claim("w", 1)] == ["dead"]
 
 
-async def test_h3_a_dropped_letter_is_gone(redis_client: Redis, mailbox: Mailbox) -> None:
+async def test_dropped_letter_is_gone(redis_client: Redis, mailbox: Mailbox) -> None:
     letters = DeadLetters(redis_client)
     await bury(mailbox, "dead")
     (letter,) = await letters.newest()
@@ -86,7 +86,7 @@ async def test_what_names_no_letter_changes_none(redis_client: Redis, mailbox: M
     assert len(await DeadLetters(redis_client).newest()) == 1
 
 
-async def test_h3_letters_of_several_shards_are_told_apart(redis_client: Redis) -> None:
+async def test_letters_of_several_shards_are_told_apart(redis_client: Redis) -> None:
     mailbox, letters = Mailbox(redis_client, shards=3), DeadLetters(redis_client, shards=3)
     for team in "ABCDEF":
         await bury(mailbox, team, f"{team}:C:1")

@@ -43,7 +43,7 @@ async def let_backoff_pass(redis: Redis, mailbox: Mailbox, thread: str = THREAD)
     await redis.zadd(mailbox.ready_key(thread), {thread: 1}, xx=True)
 
 
-async def test_e5_messages_of_a_thread_come_one_at_a_time_in_order(mailbox: Mailbox, no_leaked_keys: list[str]) -> None:
+async def test_messages_of_a_thread_come_one_at_a_time_in_order(mailbox: Mailbox, no_leaked_keys: list[str]) -> None:
     no_leaked_keys.append(STRUCTURAL)
     for body in ("one", "two", "drei 🙂\nmit Zeile"):
         await put(mailbox, body)
@@ -57,7 +57,7 @@ async def test_e5_messages_of_a_thread_come_one_at_a_time_in_order(mailbox: Mail
     assert await mailbox.depth() == Depth(messages=0, leased=0, dead=0)
 
 
-async def test_a3_what_says_more_of_a_message_takes_its_place_while_nobody_has_it(mailbox: Mailbox) -> None:
+async def test_what_says_more_of_a_message_takes_its_place_while_nobody_has_it(mailbox: Mailbox) -> None:
     assert await mailbox.enqueue(THREAD, "mention", event_ids=["E1", "M1"], hold_s=60)
     assert await mailbox.claim("w1", 1) == [], "it waits for its twin"
     assert not await mailbox.enqueue(THREAD, "mention again", event_ids=["E1", "M1"], hold_s=60)
@@ -69,7 +69,7 @@ async def test_a3_what_says_more_of_a_message_takes_its_place_while_nobody_has_i
     assert [one.body for one in await mailbox.stored(THREAD)] == ["message"]
 
 
-async def test_h3_what_says_more_of_a_later_message_cuts_no_wait_of_the_one_before_it(mailbox: Mailbox) -> None:
+async def test_what_says_more_of_a_later_message_cuts_no_wait_of_the_one_before_it(mailbox: Mailbox) -> None:
     await put(mailbox, "first")
     assert await mailbox.done(await claim_one(mailbox), "giveback", after_s=60)
     assert await mailbox.enqueue(THREAD, "mention", event_ids=["E1", "M1"], hold_s=60)
@@ -78,12 +78,12 @@ async def test_h3_what_says_more_of_a_later_message_cuts_no_wait_of_the_one_befo
     assert await mailbox.claim("w1", 1) == [], "the first one still rests"
 
 
-async def test_a3_without_its_twin_a_message_is_claimed_a_moment_later(mailbox: Mailbox) -> None:
+async def test_without_its_twin_a_message_is_claimed_a_moment_later(mailbox: Mailbox) -> None:
     assert await mailbox.enqueue(THREAD, "mention", event_ids=["E1"], hold_s=0.05)
     await wait_until(lambda: mailbox.claim("w1", 1), "it is claimed")
 
 
-async def test_e5_threads_run_side_by_side_and_take_turns(mailbox: Mailbox) -> None:
+async def test_threads_run_side_by_side_and_take_turns(mailbox: Mailbox) -> None:
     for thread in ("a", "b"):
         for body in ("1", "2"):
             await put(mailbox, body, thread)
@@ -101,7 +101,7 @@ async def test_claim_respects_its_limit(mailbox: Mailbox) -> None:
     assert [len(await mailbox.claim("w", 2)) for _ in range(4)] == [2, 2, 1, 0]
 
 
-async def test_a3_an_event_is_stored_once_whatever_id_it_comes_under(redis_client: Redis, mailbox: Mailbox) -> None:
+async def test_an_event_is_stored_once_whatever_id_it_comes_under(redis_client: Redis, mailbox: Mailbox) -> None:
     assert await mailbox.enqueue(THREAD, "q", event_ids=["Ev1", "T:C:ts"])
     assert not await mailbox.enqueue(THREAD, "q", event_ids=["Ev1", "T:C:ts"])
     assert not await mailbox.enqueue(THREAD, "q", event_ids=["Ev2", "T:C:ts"])
@@ -111,21 +111,19 @@ async def test_a3_an_event_is_stored_once_whatever_id_it_comes_under(redis_clien
     assert 86_000 < await redis_client.ttl(f"{mailbox.shard_of(THREAD)}:seen:Ev2") <= 86_400
 
 
-async def test_a3_the_same_id_twice_in_one_call_is_no_twin(mailbox: Mailbox) -> None:
+async def test_the_same_id_twice_in_one_call_is_no_twin(mailbox: Mailbox) -> None:
     assert await mailbox.enqueue(THREAD, "cut \ud83d off", event_ids=["a", "a"])
     assert (await claim_one(mailbox)).body == "cut ? off"
 
 
-async def test_a3_a_message_that_was_answered_stays_a_duplicate(mailbox: Mailbox) -> None:
+async def test_message_that_was_answered_stays_a_duplicate(mailbox: Mailbox) -> None:
     await put(mailbox, "q")
     await mailbox.done(await claim_one(mailbox), "ok")
     assert not await mailbox.enqueue(THREAD, "q", event_ids=[f"E-{THREAD}-q"])
     assert await mailbox.claim("w", 1) == []
 
 
-async def test_h3_a_dead_workers_message_goes_to_another_with_the_same_id(
-    redis_client: Redis, mailbox: Mailbox
-) -> None:
+async def test_dead_workers_message_goes_to_another_with_the_same_id(redis_client: Redis, mailbox: Mailbox) -> None:
     await put(mailbox, "q")
     first = await claim_one(mailbox, "dies")
     await let_lease_run_out(redis_client, mailbox)
@@ -135,7 +133,7 @@ async def test_h3_a_dead_workers_message_goes_to_another_with_the_same_id(
     assert second.fence.token != first.fence.token
 
 
-async def test_e5_the_old_holder_is_refused_everything(redis_client: Redis, mailbox: Mailbox) -> None:
+async def test_the_old_holder_is_refused_everything(redis_client: Redis, mailbox: Mailbox) -> None:
     await put(mailbox, "q")
     old = await claim_one(mailbox)
     await let_lease_run_out(redis_client, mailbox)
@@ -152,7 +150,7 @@ async def test_e5_the_old_holder_is_refused_everything(redis_client: Redis, mail
     assert await mailbox.done(new, "ok")
 
 
-async def test_e5_no_effect_after_the_lease_ran_out_even_if_nobody_took_over(
+async def test_no_effect_after_the_lease_ran_out_even_if_nobody_took_over(
     redis_client: Redis, mailbox: Mailbox
 ) -> None:
     await put(mailbox, "q")
@@ -165,7 +163,7 @@ async def test_e5_no_effect_after_the_lease_ran_out_even_if_nobody_took_over(
     assert await mailbox.done(claimed, "ok")
 
 
-async def test_a_mark_is_written_once_and_outlives_the_holder(redis_client: Redis, mailbox: Mailbox) -> None:
+async def test_mark_is_written_once_and_outlives_the_holder(redis_client: Redis, mailbox: Mailbox) -> None:
     await put(mailbox, "q")
     first = await claim_one(mailbox)
     assert await mailbox.mark(first, f"posted:{first.id}", "111.1") == "111.1"
@@ -176,13 +174,13 @@ async def test_a_mark_is_written_once_and_outlives_the_holder(redis_client: Redi
     assert 0 < await redis_client.ttl(mailbox.mark_key(THREAD, f"posted:{first.id}")) <= SEEN_TTL_S
 
 
-async def test_a_mark_can_stand_for_as_long_as_it_is_given(redis_client: Redis, mailbox: Mailbox) -> None:
+async def test_mark_can_stand_for_as_long_as_it_is_given(redis_client: Redis, mailbox: Mailbox) -> None:
     await put(mailbox, "q")
     await mailbox.mark(await claim_one(mailbox), "posted", "111.1", ttl_s=5)
     assert 0 < await redis_client.ttl(mailbox.mark_key(THREAD, "posted")) <= 5
 
 
-async def test_a_repeated_done_takes_no_second_message(mailbox: Mailbox) -> None:
+async def test_repeated_done_takes_no_second_message(mailbox: Mailbox) -> None:
     await put(mailbox, "one")
     await put(mailbox, "two")
     claimed = await claim_one(mailbox)
@@ -191,7 +189,7 @@ async def test_a_repeated_done_takes_no_second_message(mailbox: Mailbox) -> None
     assert (await claim_one(mailbox)).body == "two"
 
 
-async def test_a_beat_keeps_the_lease(redis_client: Redis, mailbox: Mailbox) -> None:
+async def test_beat_keeps_the_lease(redis_client: Redis, mailbox: Mailbox) -> None:
     await put(mailbox, "q")
     claimed = await claim_one(mailbox)
     lease = Lease(now())
@@ -204,7 +202,7 @@ async def test_a_beat_keeps_the_lease(redis_client: Redis, mailbox: Mailbox) -> 
     lease.require()
 
 
-async def test_a_lease_runs_out_by_our_own_clock(mailbox: Mailbox) -> None:
+async def test_lease_runs_out_by_our_own_clock(mailbox: Mailbox) -> None:
     lease = Lease(now() + 0.05)
     lease.require()
     await wait_until(lambda: not lease.held(), "the lease ran out")
@@ -213,7 +211,7 @@ async def test_a_lease_runs_out_by_our_own_clock(mailbox: Mailbox) -> None:
         lease.require()
 
 
-async def test_e5_retry_keeps_the_place_and_waits(redis_client: Redis, mailbox: Mailbox) -> None:
+async def test_retry_keeps_the_place_and_waits(redis_client: Redis, mailbox: Mailbox) -> None:
     await put(mailbox, "one")
     await put(mailbox, "two")
     assert await mailbox.done(await claim_one(mailbox), "retry", after_s=60)
@@ -228,7 +226,7 @@ async def test_e5_retry_keeps_the_place_and_waits(redis_client: Redis, mailbox: 
     assert (following.body, following.tries) == ("two", 1)
 
 
-async def test_h3_giveback_is_free_for_anybody_at_once_and_does_not_count(mailbox: Mailbox) -> None:
+async def test_giveback_is_free_for_anybody_at_once_and_does_not_count(mailbox: Mailbox) -> None:
     await put(mailbox, "q")
     for _ in range(MAX_TRIES * 3):
         claimed = await claim_one(mailbox)
@@ -236,7 +234,7 @@ async def test_h3_giveback_is_free_for_anybody_at_once_and_does_not_count(mailbo
         assert await mailbox.done(claimed, "giveback")
 
 
-async def test_h3_a_message_that_kills_its_worker_is_handed_out_for_a_farewell_then_buried(
+async def test_message_that_kills_its_worker_is_handed_out_for_a_farewell_then_buried(
     redis_client: Redis, mailbox: Mailbox, no_leaked_keys: list[str]
 ) -> None:
     no_leaked_keys.append(STRUCTURAL)
@@ -255,7 +253,7 @@ async def test_h3_a_message_that_kills_its_worker_is_handed_out_for_a_farewell_t
     await mailbox.done(following, "ok")
 
 
-async def test_h3_a_buried_message_that_was_the_last_leaves_nothing_behind(
+async def test_buried_message_that_was_the_last_leaves_nothing_behind(
     redis_client: Redis, mailbox: Mailbox, no_leaked_keys: list[str]
 ) -> None:
     no_leaked_keys.append(STRUCTURAL)
@@ -267,7 +265,7 @@ async def test_h3_a_buried_message_that_was_the_last_leaves_nothing_behind(
     assert await mailbox.depth() == Depth(messages=0, leased=0, dead=1)
 
 
-async def test_h3_a_bystander_of_a_poisoned_message_is_not_dragged_along(redis_client: Redis, mailbox: Mailbox) -> None:
+async def test_bystander_of_a_poisoned_message_is_not_dragged_along(redis_client: Redis, mailbox: Mailbox) -> None:
     for thread in ("poison", "bystander"):
         await put(mailbox, "x", thread)
     for _ in range(MAX_TRIES - SOLO_TRIES):  # their worker dies under both each time
@@ -293,7 +291,7 @@ async def wait_for_claim(mailbox: Mailbox) -> list[Claimed]:
     return found
 
 
-async def test_h3_dead_keeps_the_message_with_its_reason(mailbox: Mailbox, no_leaked_keys: list[str]) -> None:
+async def test_dead_keeps_the_message_with_its_reason(mailbox: Mailbox, no_leaked_keys: list[str]) -> None:
     no_leaked_keys.append(STRUCTURAL)
     await put(mailbox, "q")
     claimed = await claim_one(mailbox)
@@ -345,7 +343,7 @@ async def test_two_prefixes_do_not_see_each_other(redis_client: Redis) -> None:
     await theirs.aclose()
 
 
-async def test_e5_what_was_said_earlier_but_came_later_goes_before_what_waits(mailbox: Mailbox) -> None:
+async def test_what_was_said_earlier_but_came_later_goes_before_what_waits(mailbox: Mailbox) -> None:
     """Slack sends an event again that nobody took: by then a later question of its thread may wait already."""
     said = {"first": "1700000000.000001", "second": "1700000000.000002", "third": "1700000000.000003"}
     for name in ("second", "third", "first"):
@@ -362,14 +360,14 @@ async def test_e5_what_was_said_earlier_but_came_later_goes_before_what_waits(ma
     assert bodies == ["first", "too late", "second", "third"]
 
 
-async def test_e5_what_was_said_at_the_same_time_stays_in_the_order_it_came(mailbox: Mailbox) -> None:
+async def test_what_was_said_at_the_same_time_stays_in_the_order_it_came(mailbox: Mailbox) -> None:
     for body in ("first", "second"):
         await mailbox.enqueue("t", body, event_ids=[body], said="1700000000.000001")
     assert [claimed.body for claimed in await mailbox.claim("w", 1)] == ["first"]
 
 
 @pytest.mark.parametrize("said", ["", "soon", "1 2", "1700000000"])
-async def test_e5_a_time_that_is_none_of_slacks_orders_nothing(mailbox: Mailbox, said: str) -> None:
+async def test_time_that_is_none_of_slacks_orders_nothing(mailbox: Mailbox, said: str) -> None:
     await mailbox.enqueue("t", "first", event_ids=["a"], said="1700000000.000001")
     await mailbox.enqueue("t", "second", event_ids=["b"], said=said)
     (claimed,) = await mailbox.claim("w", 1)
@@ -380,7 +378,7 @@ async def claimed_now(mailbox: Mailbox, limit: int, worker: str = "w1") -> list[
     return [claimed.thread for claimed in await mailbox.claim(worker, limit)]
 
 
-async def test_e5_a_burst_of_one_workspace_does_not_starve_anothers_one_question(mailbox: Mailbox) -> None:
+async def test_burst_of_one_workspace_does_not_starve_anothers_one_question(mailbox: Mailbox) -> None:
     for number in range(1000):
         await put(mailbox, "q", f"TBIG:{number}")
     busy = await mailbox.claim("w1", 50)
@@ -389,14 +387,14 @@ async def test_e5_a_burst_of_one_workspace_does_not_starve_anothers_one_question
     assert await claimed_now(mailbox, 1) == ["TSMALL:1"]
 
 
-async def test_e5_workspaces_take_turns_and_within_one_the_longest_waiting_thread_comes_first(mailbox: Mailbox) -> None:
+async def test_workspaces_take_turns_and_within_one_the_longest_waiting_thread_comes_first(mailbox: Mailbox) -> None:
     for thread in ("T1:a", "T1:b", "T1:c", "T2:a", "T2:b", "T3:a"):
         await put(mailbox, "q", thread)
     assert await claimed_now(mailbox, 4) == ["T1:a", "T2:a", "T3:a", "T1:b"]
     assert await claimed_now(mailbox, 4) == ["T2:b", "T1:c"]
 
 
-async def test_e5_who_asks_once_more_keeps_their_workspaces_place_in_the_queue(mailbox: Mailbox) -> None:
+async def test_who_asks_once_more_keeps_their_workspaces_place_in_the_queue(mailbox: Mailbox) -> None:
     for thread in ("T1:a", "T1:b", "T2:a", "T3:a"):
         await put(mailbox, "q", thread)
     assert await claimed_now(mailbox, 1) == ["T1:a"]
@@ -404,7 +402,7 @@ async def test_e5_who_asks_once_more_keeps_their_workspaces_place_in_the_queue(m
     assert await claimed_now(mailbox, 1) == ["T2:a"]
 
 
-async def test_e5_a_workspace_has_no_more_turns_at_once_than_its_share_over_all_workers(redis_client: Redis) -> None:
+async def test_workspace_has_no_more_turns_at_once_than_its_share_over_all_workers(redis_client: Redis) -> None:
     box = Mailbox(redis_client, per_team=3)
     for thread in ("T1:a", "T1:b", "T1:c", "T1:d", "T2:a"):
         await put(box, "q", thread)
@@ -416,7 +414,7 @@ async def test_e5_a_workspace_has_no_more_turns_at_once_than_its_share_over_all_
     await box.aclose()
 
 
-async def test_h3_what_an_older_version_made_ready_is_claimed_once(redis_client: Redis, mailbox: Mailbox) -> None:
+async def test_what_an_older_version_made_ready_is_claimed_once(redis_client: Redis, mailbox: Mailbox) -> None:
     """Before workspaces took turns there was one sorted set for all."""
     shard = mailbox.shard_of(THREAD)
     for thread in ("T1:waiting", "T1:leased"):
@@ -429,14 +427,14 @@ async def test_h3_what_an_older_version_made_ready_is_claimed_once(redis_client:
     assert not await redis_client.exists(f"{shard}:ready")
 
 
-async def test_h3_a_thread_that_an_older_worker_claimed_has_one_holder(redis_client: Redis, mailbox: Mailbox) -> None:
+async def test_thread_that_an_older_worker_claimed_has_one_holder(redis_client: Redis, mailbox: Mailbox) -> None:
     await put(mailbox, "q")
     await redis_client.zadd(f"{mailbox.shard_of(THREAD)}:lease", {THREAD: 9_999_999_999_999})
     assert await claimed_now(mailbox, 10) == []
     assert not await redis_client.exists(mailbox.ready_key(THREAD))
 
 
-async def test_a5_who_waits_is_told_once_in_a_while_and_how_soon_it_is_their_turn(mailbox: Mailbox) -> None:
+async def test_who_waits_is_told_once_in_a_while_and_how_soon_it_is_their_turn(mailbox: Mailbox) -> None:
     for thread in ("T1:a", "T1:b", "T1:c", "T2:a"):
         await put(mailbox, "q", thread)
     assert await mailbox.waiting(for_s=60, again_s=60, limit=10) == []
@@ -447,7 +445,7 @@ async def test_a5_who_waits_is_told_once_in_a_while_and_how_soon_it_is_their_tur
     assert [one.id for one in await mailbox.stored("T1:a")] == [told[0].id]
 
 
-async def test_a5_who_comes_behind_a_running_turn_is_told_so(mailbox: Mailbox) -> None:
+async def test_who_comes_behind_a_running_turn_is_told_so(mailbox: Mailbox) -> None:
     for body in ("runs", "waits", "waits too"):
         await put(mailbox, body)
     (claimed,) = await mailbox.claim("w", 1)
@@ -459,7 +457,7 @@ async def test_a5_who_comes_behind_a_running_turn_is_told_so(mailbox: Mailbox) -
     assert [one.body for one in await mailbox.stored(THREAD)] == ["waits", "waits too"]
 
 
-async def test_a6_what_was_taken_back_while_it_rested_is_due_at_once(redis_client: Redis, mailbox: Mailbox) -> None:
+async def test_what_was_taken_back_while_it_rested_is_due_at_once(redis_client: Redis, mailbox: Mailbox) -> None:
     await put(mailbox, "q")
     assert await mailbox.done(await claim_one(mailbox), "giveback", after_s=60)
     await redis_client.delete(mailbox._wakeup.key)
@@ -470,7 +468,7 @@ async def test_a6_what_was_taken_back_while_it_rested_is_due_at_once(redis_clien
     assert (await claim_one(mailbox)).body == "q"
 
 
-async def test_a5_looking_for_who_waits_costs_little_in_500_workspaces(redis_client: Redis, mailbox: Mailbox) -> None:
+async def test_looking_for_who_waits_costs_little_in_500_workspaces(redis_client: Redis, mailbox: Mailbox) -> None:
     async with redis_client.pipeline(transaction=False) as pipe:
         for team in range(500):
             threads = [f"T{team}:C1:{number}.000000" for number in range(20)]
@@ -488,7 +486,7 @@ async def test_a5_looking_for_who_waits_costs_little_in_500_workspaces(redis_cli
     assert await mailbox.waiting(for_s=1, again_s=600, limit=10, each_s=60) == [], "another process just looked"
 
 
-async def test_h3_a_direct_chat_goes_before_a_burst_in_channels(mailbox: Mailbox) -> None:
+async def test_direct_chat_goes_before_a_burst_in_channels(mailbox: Mailbox) -> None:
     for thread in ("T1:C1:1.0", "T1:C1:2.0", "T1:D1:D1", "T1:C1:3.0"):
         await mailbox.enqueue(thread, "body", event_ids=[thread])
     assert [one.thread for one in await mailbox.claim("w", 9)][:2] == ["T1:D1:D1", "T1:C1:1.0"]

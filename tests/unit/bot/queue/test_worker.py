@@ -105,7 +105,7 @@ async def head(mailbox: Mailbox) -> str:
     return (await mailbox.stored(THREAD))[0].id
 
 
-async def test_e5_a_thread_is_worked_on_in_order_and_threads_side_by_side(mailbox: Mailbox) -> None:
+async def test_thread_is_worked_on_in_order_and_threads_side_by_side(mailbox: Mailbox) -> None:
     stage = Stage()
     stage.behaviour = stage.until_told
     await put(mailbox, "1", "2", "3")
@@ -119,7 +119,7 @@ async def test_e5_a_thread_is_worked_on_in_order_and_threads_side_by_side(mailbo
     assert [body for body in stage.ended if body != "a"] == ["1", "2", "3"]
 
 
-async def test_b4_while_the_processor_is_busy_few_are_claimed_and_others_can_overtake(mailbox: Mailbox) -> None:
+async def test_while_the_processor_is_busy_few_are_claimed_and_others_can_overtake(mailbox: Mailbox) -> None:
     stage = Stage()
     most = 0
 
@@ -153,7 +153,7 @@ async def test_concurrency_is_a_limit(mailbox: Mailbox) -> None:
     assert len(stage.ended) == 5
 
 
-async def test_e5_what_waits_for_its_workspaces_share_begins_as_soon_as_a_turn_ends(
+async def test_what_waits_for_its_workspaces_share_begins_as_soon_as_a_turn_ends(
     redis_client: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(turns_module, "IDLE_S", 60.0)  # a constant, not a function
@@ -166,7 +166,7 @@ async def test_e5_what_waits_for_its_workspaces_share_begins_as_soon_as_a_turn_e
             await put(box, "last", thread="T1:last")  # wakes the worker, which sees that it is to end
 
 
-async def test_h3_a_crash_is_logged_without_its_text_and_tried_again(redis_client: Redis, mailbox: Mailbox) -> None:
+async def test_crash_is_logged_without_its_text_and_tried_again(redis_client: Redis, mailbox: Mailbox) -> None:
     stage = Stage()
 
     async def crash_once(claimed: Claimed, lease: Lease) -> Ending:
@@ -190,7 +190,7 @@ async def test_h3_a_crash_is_logged_without_its_text_and_tried_again(redis_clien
     assert stage.told == []
 
 
-async def test_h3_what_crashes_each_time_is_given_up_and_the_person_told(redis_client: Redis, mailbox: Mailbox) -> None:
+async def test_what_crashes_each_time_is_given_up_and_the_person_told(redis_client: Redis, mailbox: Mailbox) -> None:
     stage = Stage()
 
     async def crash(claimed: Claimed, lease: Lease) -> Ending:
@@ -216,7 +216,7 @@ async def empty_but_dead(mailbox: Mailbox) -> bool:
     return await mailbox.depth() == Depth(messages=0, leased=0, dead=1)
 
 
-async def test_h3_if_nobody_can_be_told_the_message_is_buried_in_the_end(redis_client: Redis, mailbox: Mailbox) -> None:
+async def test_if_nobody_can_be_told_the_message_is_buried_in_the_end(redis_client: Redis, mailbox: Mailbox) -> None:
     stage = Stage()
 
     def fail() -> None:
@@ -238,7 +238,7 @@ async def test_h3_if_nobody_can_be_told_the_message_is_buried_in_the_end(redis_c
     assert incoming.reason == "crashed: ConnectionResetError"
 
 
-async def test_a_handler_decides_itself_when_to_try_again_or_give_up(redis_client: Redis, mailbox: Mailbox) -> None:
+async def test_handler_decides_itself_when_to_try_again_or_give_up(redis_client: Redis, mailbox: Mailbox) -> None:
     stage = Stage()
 
     async def wait_then_give_up(claimed: Claimed, lease: Lease) -> Ending:
@@ -255,7 +255,7 @@ async def test_a_handler_decides_itself_when_to_try_again_or_give_up(redis_clien
 
 
 @pytest.mark.parametrize("where", ["here", "on another worker"])
-async def test_a6_stop_ends_the_running_turn_and_the_thread_goes_on(mailbox: Mailbox, where: str) -> None:
+async def test_stop_ends_the_running_turn_and_the_thread_goes_on(mailbox: Mailbox, where: str) -> None:
     stage = Stage()
     stage.behaviour = stage.until_told
     await put(mailbox, "long", "next")
@@ -272,7 +272,7 @@ async def test_a6_stop_ends_the_running_turn_and_the_thread_goes_on(mailbox: Mai
     assert [lease.stopped for lease in stage.leases] == ["stop", None]
 
 
-async def test_a6_a_stop_that_arrives_late_spares_the_next_turn(mailbox: Mailbox) -> None:
+async def test_stop_that_arrives_late_spares_the_next_turn(mailbox: Mailbox) -> None:
     stage = Stage()
     stage.behaviour = stage.until_told
     await put(mailbox, "long", "next")
@@ -305,7 +305,7 @@ async def other_ears(mailbox: Mailbox) -> AsyncIterator[list[Cancellation]]:
         task.cancel()
 
 
-async def test_a3_a_cancellation_may_mean_one_message_only(mailbox: Mailbox) -> None:
+async def test_cancellation_may_mean_one_message_only(mailbox: Mailbox) -> None:
     stage = Stage()
     stage.behaviour = stage.until_told
     await put(mailbox, "edited", "later")
@@ -321,7 +321,7 @@ async def test_a3_a_cancellation_may_mean_one_message_only(mailbox: Mailbox) -> 
     assert await mailbox.stored("T1:C1:9.9") == []
 
 
-async def test_h3_a_wish_that_cannot_be_understood_ends_no_worker(redis_client: Redis, mailbox: Mailbox) -> None:
+async def test_wish_that_cannot_be_understood_ends_no_worker(redis_client: Redis, mailbox: Mailbox) -> None:
     """A newer version may say more, and anybody may say nonsense."""
     stage = Stage()
     stage.behaviour = stage.until_told
@@ -335,7 +335,7 @@ async def test_h3_a_wish_that_cannot_be_understood_ends_no_worker(redis_client: 
     assert [lease.stopped for lease in stage.leases] == ["stopped"]
 
 
-async def test_a_handler_may_clean_up_when_stopped_and_choose_its_ending(mailbox: Mailbox) -> None:
+async def test_handler_may_clean_up_when_stopped_and_choose_its_ending(mailbox: Mailbox) -> None:
     stage = Stage()
 
     async def clean_up(claimed: Claimed, lease: Lease) -> Ending:
@@ -354,7 +354,7 @@ async def test_a_handler_may_clean_up_when_stopped_and_choose_its_ending(mailbox
         await wait_until(lambda: empty_but_dead(mailbox), "the turn ended its own way")
 
 
-async def test_e5_a_turn_is_interrupted_when_somebody_else_took_its_thread(redis_client: Redis) -> None:
+async def test_turn_is_interrupted_when_somebody_else_took_its_thread(redis_client: Redis) -> None:
     mailbox = Mailbox(redis_client, lease_s=0.4)
     stage = Stage()
     stage.behaviour = stage.until_told
@@ -371,7 +371,7 @@ async def test_e5_a_turn_is_interrupted_when_somebody_else_took_its_thread(redis
     await mailbox.aclose()
 
 
-async def test_h3_a_turn_longer_than_its_lease_runs_once(redis_client: Redis) -> None:
+async def test_turn_longer_than_its_lease_runs_once(redis_client: Redis) -> None:
     mailbox = Mailbox(redis_client, lease_s=0.4)
     stage = Stage()
     stage.behaviour = stage.until_told
@@ -385,7 +385,7 @@ async def test_h3_a_turn_longer_than_its_lease_runs_once(redis_client: Redis) ->
     await mailbox.aclose()
 
 
-async def test_h3_a_turn_whose_worker_was_killed_is_begun_again(redis_client: Redis) -> None:
+async def test_turn_whose_worker_was_killed_is_begun_again(redis_client: Redis) -> None:
     mailbox = Mailbox(redis_client, lease_s=0.4)
     stage = Stage()
     stage.behaviour = stage.until_told
@@ -401,7 +401,7 @@ async def test_h3_a_turn_whose_worker_was_killed_is_begun_again(redis_client: Re
     await mailbox.aclose()
 
 
-async def test_e5_a_handler_that_finds_its_lease_lost_leaves_the_message_alone(mailbox: Mailbox) -> None:
+async def test_handler_that_finds_its_lease_lost_leaves_the_message_alone(mailbox: Mailbox) -> None:
     stage = Stage()
 
     async def find_out(claimed: Claimed, lease: Lease) -> Ending:
@@ -415,7 +415,7 @@ async def test_e5_a_handler_that_finds_its_lease_lost_leaves_the_message_alone(m
         assert await mailbox.depth() == Depth(messages=1, leased=1, dead=0)
 
 
-async def test_e5_a_lease_that_a_late_beat_brings_back_costs_no_try(mailbox: Mailbox) -> None:
+async def test_lease_that_a_late_beat_brings_back_costs_no_try(mailbox: Mailbox) -> None:
     await put(mailbox, "q")
     (claimed,) = await mailbox.claim("worker", 1)
     lease = Lease(now())
@@ -427,7 +427,7 @@ async def test_e5_a_lease_that_a_late_beat_brings_back_costs_no_try(mailbox: Mai
     assert turn.ending(stopping=False) == GIVEBACK
 
 
-async def test_a_handler_that_cancels_itself_counts_as_crashed(mailbox: Mailbox) -> None:
+async def test_handler_that_cancels_itself_counts_as_crashed(mailbox: Mailbox) -> None:
     stage = Stage()
 
     async def cancel_itself(claimed: Claimed, lease: Lease) -> Ending:
@@ -441,7 +441,7 @@ async def test_a_handler_that_cancels_itself_counts_as_crashed(mailbox: Mailbox)
     assert [log["verb"] for log in logs if log["event"] == "turn_ended"] == ["retry"]
 
 
-async def test_h3_drain_finishes_what_it_can_and_gives_back_the_rest(mailbox: Mailbox) -> None:
+async def test_drain_finishes_what_it_can_and_gives_back_the_rest(mailbox: Mailbox) -> None:
     stage, successor = Stage(), Stage()
     quick = asyncio.Event()
 
@@ -466,13 +466,13 @@ async def test_h3_drain_finishes_what_it_can_and_gives_back_the_rest(mailbox: Ma
     assert sorted(successor.ended) == ["new", "slow"]
 
 
-async def test_h3_an_idle_worker_stops_within_a_second(mailbox: Mailbox) -> None:
+async def test_an_idle_worker_stops_within_a_second(mailbox: Mailbox) -> None:
     async with asyncio.timeout(1.5):
         async with working(mailbox, Stage()):
             pass
 
 
-async def test_h3_ended_at_once_it_still_gives_back(mailbox: Mailbox) -> None:
+async def test_ended_at_once_it_still_gives_back(mailbox: Mailbox) -> None:
     stage = Stage()
     stage.behaviour = stage.until_told
     await put(mailbox, "q")
@@ -485,7 +485,7 @@ async def test_h3_ended_at_once_it_still_gives_back(mailbox: Mailbox) -> None:
     assert (claimed.body, claimed.tries) == ("q", 1)
 
 
-async def test_h3_ended_at_once_a_handler_that_resists_keeps_its_lease(
+async def test_ended_at_once_a_handler_that_resists_keeps_its_lease(
     mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(turns_module, "FAREWELL_S", 0.05)  # a constant, not a function
@@ -511,9 +511,7 @@ async def test_h3_ended_at_once_a_handler_that_resists_keeps_its_lease(
     assert await mailbox.depth() == Depth(messages=1, leased=1, dead=0)
 
 
-async def test_a6_a_cancellation_that_was_swallowed_is_repeated(
-    mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_cancellation_that_was_swallowed_is_repeated(mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns_module, "INSIST_S", 0.05)  # a constant, not a function
     stage = Stage()
 
@@ -535,7 +533,7 @@ async def kill_server(redis: Redis) -> None:
     os.kill(int((await redis.info("server"))["process_id"]), signal.SIGKILL)
 
 
-async def test_h3_a_redis_that_dies_and_comes_back_loses_and_repeats_nothing(tmp_path: Path) -> None:
+async def test_redis_that_dies_and_comes_back_loses_and_repeats_nothing(tmp_path: Path) -> None:
     stage = Stage()
     stage.behaviour = stage.until_told
     async with connect(tmp_path) as redis:
@@ -562,7 +560,7 @@ def away(directory: Path) -> Iterator[None]:
     manifest.write_text(written)
 
 
-async def test_h3_e5_an_outage_longer_than_a_lease_ends_the_turn_and_another_try_answers(tmp_path: Path) -> None:
+async def test_an_outage_longer_than_a_lease_ends_the_turn_and_another_try_answers(tmp_path: Path) -> None:
     stage = Stage()
     stage.behaviour = stage.until_told
     async with connect(tmp_path) as redis:
@@ -587,7 +585,7 @@ async def test_h3_e5_an_outage_longer_than_a_lease_ends_the_turn_and_another_try
     assert stage.started == ["q", "q"]
 
 
-async def test_h3_stopping_while_redis_is_away_does_not_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_stopping_while_redis_is_away_does_not_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns_module, "FAREWELL_S", 0.1)  # a constant, not a function
     stage = Stage()
     stage.behaviour = stage.until_told
@@ -612,7 +610,7 @@ def test_backoff_doubles_up_to_a_minute() -> None:
     assert [backoff(tries) for tries in (1, 2, 3, 7, 50)] == [1, 2, 4, 60, 60]
 
 
-async def test_a5_what_is_done_beside_the_turns_never_ends_them(mailbox: Mailbox) -> None:
+async def test_what_is_done_beside_the_turns_never_ends_them(mailbox: Mailbox) -> None:
     stage, sweeps = Stage(), [ZeroDivisionError("secret text"), RedisConnectionError("away")]
 
     async def sweep() -> None:
@@ -632,7 +630,7 @@ async def test_a5_what_is_done_beside_the_turns_never_ends_them(mailbox: Mailbox
     assert "secret" not in str(told)
 
 
-async def test_h3_a_redis_that_goes_away_under_a_turn_uses_up_no_try(redis_client: Redis, mailbox: Mailbox) -> None:
+async def test_redis_that_goes_away_under_a_turn_uses_up_no_try(redis_client: Redis, mailbox: Mailbox) -> None:
     stage = Stage()
     tries: list[int] = []
 

@@ -1,4 +1,4 @@
-"""A cluster's client fails with ``RedisError`` only, whatever redis-py makes of nodes that come and go (H3)."""
+"""A cluster's client fails with ``RedisError`` only, whatever redis-py makes of nodes that come and go."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_what_redis_py_trips_over_is_an_outage_without_a_text(error: Exception) 
     assert "writelines" not in str(raised.value)
 
 
-async def test_h3_nobody_there_is_an_outage_for_every_way_of_asking(nobody: Cluster) -> None:
+async def test_nobody_there_is_an_outage_for_every_way_of_asking(nobody: Cluster) -> None:
     pipe, pubsub = nobody.pipeline(transaction=False), nobody.pubsub()
     pipe.get("a")
     for ask in (

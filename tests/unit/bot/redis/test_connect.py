@@ -1,4 +1,4 @@
-"""What Orion needs of a Redis, with a real server that lacks it (H3, H4)."""
+"""What Orion needs of a Redis, with a real server that lacks it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def old_server() -> Iterator[Path]:
     shutil.rmtree(directory)
 
 
-async def test_h3_a_redis_below_6_2_is_refused_with_what_to_do(old_server: Path, tmp_path: Path) -> None:
+async def test_redis_below_6_2_is_refused_with_what_to_do(old_server: Path, tmp_path: Path) -> None:
     settings = settings_in(
         tmp_path, f"unix://{old_server}", slack_api_url="http://127.0.0.1:9/api/", slack_bot_token=SecretStr("xoxb-1")
     )
@@ -55,13 +55,13 @@ async def test_h3_a_redis_below_6_2_is_refused_with_what_to_do(old_server: Path,
     assert (told.ok, "lacks GETEX" in told.detail) == (False, True)
 
 
-async def test_h3_what_a_redis_can_do_and_evicts_is_found_out(old_server: Path, redis_client: Redis) -> None:
+async def test_what_a_redis_can_do_and_evicts_is_found_out(old_server: Path, redis_client: Redis) -> None:
     async with Redis.from_url(f"unix://{old_server}", decode_responses=True) as old:
         assert (bool(await too_old(old)), await eviction_policy(old)) == (True, "allkeys-lru")
     assert (await too_old(redis_client), await eviction_policy(redis_client)) == ("", "")
 
 
-async def test_h3_a_server_that_still_reads_its_log_is_known(tmp_path: Path, redis_socket: Path) -> None:
+async def test_server_that_still_reads_its_log_is_known(tmp_path: Path, redis_socket: Path) -> None:
     async def loading(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while commands := (await reader.read(4096)).count(b"*"):
             writer.write(b"-LOADING Redis is loading the dataset in memory\r\n" * commands)

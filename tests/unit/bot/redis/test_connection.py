@@ -13,7 +13,7 @@ from bot.redis.connection import Pool, TcpConnection
 from tests.support.redis_fleet import cancellations_lost
 
 
-async def test_h3_a_server_that_reads_nothing_is_given_up_in_time() -> None:
+async def test_server_that_reads_nothing_is_given_up_in_time() -> None:
     with socket.create_server(("127.0.0.1", 0)) as deaf:
         connection = TcpConnection(port=deaf.getsockname()[1], socket_timeout=0.1, protocol=2)
         connection._reader, connection._writer = await asyncio.open_connection(*deaf.getsockname())
@@ -22,7 +22,7 @@ async def test_h3_a_server_that_reads_nothing_is_given_up_in_time() -> None:
         assert (connection.socket_timeout, connection.is_connected) == (0.1, False)
 
 
-async def test_h3_nobody_waits_for_a_connection_in_vain(redis_url: str) -> None:
+async def test_nobody_waits_for_a_connection_in_vain(redis_url: str) -> None:
     pool = Pool.from_url(redis_url, max_connections=2, timeout=5)
     served: set[int] = set()
 
@@ -41,5 +41,5 @@ async def test_h3_nobody_waits_for_a_connection_in_vain(redis_url: str) -> None:
     await pool.aclose()
 
 
-async def test_a12_no_cancellation_is_lost_in_a_command(redis_client: Redis) -> None:
+async def test_no_cancellation_is_lost_in_a_command(redis_client: Redis) -> None:
     assert await cancellations_lost(redis_client) == 0

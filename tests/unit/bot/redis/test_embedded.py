@@ -80,7 +80,7 @@ async def home(tmp_path: Path) -> AsyncIterator[Path]:
         pass
 
 
-async def test_h3_what_was_confirmed_is_there_again(home: Path) -> None:
+async def test_what_was_confirmed_is_there_again(home: Path) -> None:
     async with connect(home) as redis:
         await redis.set("question", "ä")
         assert (await redis.config_get("append*"))["appendfsync"] == "always"
@@ -110,7 +110,7 @@ async def test_several_processes_at_once_start_one_server(home: Path) -> None:
     assert len(pids) == 1
 
 
-async def test_h3_the_server_outlives_a_killed_parent_and_is_found_again(home: Path) -> None:
+async def test_the_server_outlives_a_killed_parent_and_is_found_again(home: Path) -> None:
     with user(home) as process:
         pid = await asyncio.to_thread(reported_pid, process)
         assert os.getpgid(pid) != os.getpgid(process.pid)  # Ctrl-C in the parent's terminal does not reach it
@@ -120,7 +120,7 @@ async def test_h3_the_server_outlives_a_killed_parent_and_is_found_again(home: P
         assert await redis.get("users") == "1"
 
 
-async def test_h3_a_killed_server_is_started_again_with_all_that_was_confirmed(home: Path) -> None:
+async def test_killed_server_is_started_again_with_all_that_was_confirmed(home: Path) -> None:
     async with connect(home) as redis:
         for number in range(100):
             await redis.rpush("list", number)
@@ -135,7 +135,7 @@ async def test_h3_a_killed_server_is_started_again_with_all_that_was_confirmed(h
         await wait_until(complete, "the server is back")
 
 
-async def test_h3_a_server_that_cannot_come_back_is_an_outage_not_a_crash(tmp_path: Path) -> None:
+async def test_server_that_cannot_come_back_is_an_outage_not_a_crash(tmp_path: Path) -> None:
     async with connect(tmp_path) as redis:
         await redis.set("a", "b")
         manifest = next((tmp_path / "redis" / "appendonlydir").glob("*.manifest"))
@@ -148,7 +148,7 @@ async def test_h3_a_server_that_cannot_come_back_is_an_outage_not_a_crash(tmp_pa
         assert await redis.get("a") == "b"
 
 
-async def test_h3_a_full_disk_takes_no_question_and_goes_on_when_there_is_room(home: Path) -> None:
+async def test_full_disk_takes_no_question_and_goes_on_when_there_is_room(home: Path) -> None:
     """A limit on the size of files stands in for a disk without room; a server inherits it when it is started."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, hard))
@@ -178,7 +178,7 @@ async def test_h3_a_full_disk_takes_no_question_and_goes_on_when_there_is_room(h
     ("last_words", "cause"),
     [("# Can't recover from AOF write error. Exiting...", "cannot write to its disk"), ("", "killed or crashed")],
 )
-async def test_h3_why_the_server_died_is_told(home: Path, last_words: str, cause: str) -> None:
+async def test_why_the_server_died_is_told(home: Path, last_words: str, cause: str) -> None:
     async with connect(home) as redis:
         await redis.ping()
         os.kill(await pid_of(redis), signal.SIGKILL)
@@ -204,7 +204,7 @@ async def test_only_its_owner_reaches_it(home: Path) -> None:
         assert stat.S_IMODE((home / "redis" / "redis.sock").stat().st_mode) == 0o700
 
 
-async def test_a_home_too_deep_for_a_socket_gets_a_short_one_that_others_find(tmp_path: Path) -> None:
+async def test_home_too_deep_for_a_socket_gets_a_short_one_that_others_find(tmp_path: Path) -> None:
     home = tmp_path / ("deep" * 30)
     async with connect(home) as redis:
         pid, socket = await pid_of(redis), Path((home / "redis" / "socket").read_text())
@@ -227,7 +227,7 @@ async def test_files_that_cannot_be_read_give_a_clear_error(tmp_path: Path) -> N
             pass
 
 
-async def test_a_home_that_cannot_hold_the_files_gives_a_clear_error(tmp_path: Path) -> None:
+async def test_home_that_cannot_hold_the_files_gives_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "redis" / "server.log").mkdir(parents=True)
     with pytest.raises(EmbeddedRedisError, match=r"(?s)could not be started: .*log file"):
         async with connect(tmp_path):
@@ -241,7 +241,7 @@ async def test_redis_url_is_used_and_nothing_is_started(redis_url: str, redis_cl
     assert not (tmp_path / "home").exists()
 
 
-async def test_a_named_redis_that_is_away_is_no_error_yet(tmp_path: Path) -> None:
+async def test_named_redis_that_is_away_is_no_error_yet(tmp_path: Path) -> None:
     async with open_redis(named(tmp_path, f"unix://{tmp_path}/nobody.sock")) as redis:
         hasty = impatient(redis, timeout_s=0.2)
         with pytest.raises(RedisError):
@@ -261,7 +261,7 @@ def test_the_bundled_server_comes_first_and_one_on_path_second(tmp_path: Path, m
     assert find_server() == bundled
 
 
-def test_a_server_that_does_not_run_here_is_passed_over(tmp_path: Path) -> None:
+def test_server_that_does_not_run_here_is_passed_over(tmp_path: Path) -> None:
     foreign, broken, good = tmp_path / "foreign", tmp_path / "broken", tmp_path / "good"
     foreign.write_bytes(b"\x7fELF of another machine")
     broken.write_text("#!/bin/sh\nexit 127\n")

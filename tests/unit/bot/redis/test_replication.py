@@ -1,4 +1,4 @@
-"""A question counts as kept once a replica has it, where there is one (H3). Real servers on loopback."""
+"""A question counts as kept once a replica has it, where there is one. Real servers on loopback."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def pair(tmp_path: Path) -> AsyncIterator[Pair]:
         yield Pair(client, replica)
 
 
-async def test_h3_a_question_that_no_replica_has_is_not_acknowledged_yet_is_kept_and_known_when_it_comes_again(
+async def test_question_that_no_replica_has_is_not_acknowledged_yet_is_kept_and_known_when_it_comes_again(
     pair: Pair,
 ) -> None:
     mailbox = Mailbox(pair.client)
@@ -57,7 +57,7 @@ async def test_h3_a_question_that_no_replica_has_is_not_acknowledged_yet_is_kept
     await mailbox.aclose()
 
 
-async def test_h3_what_a_replica_has_is_confirmed_and_one_that_is_gone_is_not_waited_for(pair: Pair) -> None:
+async def test_what_a_replica_has_is_confirmed_and_one_that_is_gone_is_not_waited_for(pair: Pair) -> None:
     replication = pair.replication()
     await pair.client.set("a", "b")
     await replication.confirm(SHARD)
@@ -72,7 +72,7 @@ async def test_h3_what_a_replica_has_is_confirmed_and_one_that_is_gone_is_not_wa
     await replication.confirm(SHARD)
 
 
-async def test_h3_a_replica_that_comes_later_is_noticed(redis_client: Redis) -> None:
+async def test_replica_that_comes_later_is_noticed(redis_client: Redis) -> None:
     asked: list[None] = []
 
     def clock() -> float:
@@ -84,7 +84,7 @@ async def test_h3_a_replica_that_comes_later_is_noticed(redis_client: Redis) -> 
     assert await redis_client.exists(f"{SHARD}:replicated") == 0  # nobody to wait for: nothing is written
 
 
-async def test_a_server_that_does_not_say_has_no_replicas(pair: Pair) -> None:
+async def test_server_that_does_not_say_has_no_replicas(pair: Pair) -> None:
     await pair.client.acl_setuser("default", enabled=True, nopass=True, commands=["+@all", "-info"], keys=["*"])
     with pytest.raises(ResponseError):
         await pair.client.info("replication")

@@ -22,7 +22,7 @@ from bot.redis.connection import TlsConnection, WatchedTlsConnection
 from bot.redis.url import client_of, impatient, plain_cause
 
 
-async def test_h3_a_cluster_is_named_by_some_of_its_nodes() -> None:
+async def test_cluster_is_named_by_some_of_its_nodes() -> None:
     async with client_of("redis+cluster://me:p%40ss@10.0.0.1,[::1]:7001?health_check_interval=5") as client:
         assert isinstance(client, Cluster)
         assert client.made_of["nodes"] == [("10.0.0.1", 6379), ("::1", 7001)]
@@ -36,13 +36,13 @@ async def test_h3_a_cluster_is_named_by_some_of_its_nodes() -> None:
         await hasty.aclose()
 
 
-async def test_h3_a_cluster_can_be_spoken_to_over_tls() -> None:
+async def test_cluster_can_be_spoken_to_over_tls() -> None:
     async with client_of("rediss+cluster://10.0.0.1:7000") as client:
         assert isinstance(client, Cluster)
         assert client.connection_kwargs["connection_class"] is TlsConnection
 
 
-async def test_h3_sentinels_name_the_service_and_the_database() -> None:
+async def test_sentinels_name_the_service_and_the_database() -> None:
     url = "redis+sentinel://me:secret@10.0.0.1:5000,10.0.0.2/queue/3?sentinel_password=other"
     async with client_of(url) as client:
         pool = client.connection_pool
@@ -61,7 +61,7 @@ async def test_h3_sentinels_name_the_service_and_the_database() -> None:
         await hasty.aclose()
 
 
-async def test_h3_a_watched_primary_can_be_spoken_to_over_tls() -> None:
+async def test_watched_primary_can_be_spoken_to_over_tls() -> None:
     async with client_of("rediss+sentinel://10.0.0.1/queue") as client:
         assert client.connection_pool.connection_class is WatchedTlsConnection
 
@@ -78,14 +78,14 @@ async def test_h3_a_watched_primary_can_be_spoken_to_over_tls() -> None:
         "redis+cluster://10.0.0.1,,10.0.0.2",
     ],
 )
-async def test_a_url_of_no_known_form_is_refused_without_its_password(url: str) -> None:
+async def test_url_of_no_known_form_is_refused_without_its_password(url: str) -> None:
     with pytest.raises(ValueError, match=r".") as refused:
         async with client_of(url):
             pass
     assert "hunter2" not in str(refused.value)
 
 
-async def test_h3_a_cluster_nobody_answers_for_is_an_outage() -> None:
+async def test_cluster_nobody_answers_for_is_an_outage() -> None:
     async with client_of("redis+cluster://127.0.0.1:9") as client:
         with pytest.raises(RedisError):
             await client.get("a")
@@ -113,7 +113,7 @@ def test_what_went_wrong_is_said_in_words_and_quotes_nothing(error: RedisError, 
     assert "hunter2" not in plain_cause(error)
 
 
-async def test_h3_a_burst_of_events_finds_connections_enough(redis_url: str) -> None:
+async def test_burst_of_events_finds_connections_enough(redis_url: str) -> None:
     """Each event and each turn holds one for a moment; beyond redis-py's own hundred it would be refused at once."""
     async with client_of(redis_url) as redis:
 

@@ -85,7 +85,7 @@ def event(text: str = "hello") -> bytes:
     return json.dumps({"type": "event_callback", "team_id": "T1", "event_id": "Ev1", "event": inner}).encode()
 
 
-async def test_g3_the_three_pages_stand_in_every_mode() -> None:
+async def test_the_three_pages_stand_in_every_mode() -> None:
     async with front() as session:
         async with session.get("/healthz") as page:
             assert (page.status, await page.json()) == (200, {"alive": True})
@@ -100,18 +100,18 @@ async def test_g3_the_three_pages_stand_in_every_mode() -> None:
             assert page.status == 404
 
 
-async def test_g3_not_ready_names_what_is_missing() -> None:
+async def test_not_ready_names_what_is_missing() -> None:
     async with front(shown=pages(ready=False)) as session, session.get("/readyz") as page:
         assert (page.status, (await page.json())["checks"]) == (503, {"redis": True, "slack": False})
 
 
-async def test_g3_a_far_end_that_is_left_alone_is_named_and_no_reason_not_to_take_questions() -> None:
+async def test_far_end_that_is_left_alone_is_named_and_no_reason_not_to_take_questions() -> None:
     shown = replace(pages(), left_alone=lambda: ["model"])
     async with front(shown=shown) as session, session.get("/readyz") as page:
         assert (page.status, (await page.json())["left_alone"]) == (200, ["model"])
 
 
-async def test_i1_a_signed_event_is_heard_and_acknowledged() -> None:
+async def test_signed_event_is_heard_and_acknowledged() -> None:
     heard: list[dict[str, Any]] = []
     async with front(SlackEndpoint(app=bolt(heard), signing_secret=SECRET)) as session:
         async with session.post("/slack/events", data=event(), headers=headers(event())) as answer:
@@ -119,14 +119,14 @@ async def test_i1_a_signed_event_is_heard_and_acknowledged() -> None:
         assert [body["event"]["text"] for body in heard] == ["hello"]
 
 
-async def test_h3_a_listener_that_fails_gets_a_500_so_that_slack_sends_again() -> None:
+async def test_listener_that_fails_gets_a_500_so_that_slack_sends_again() -> None:
     async with front(SlackEndpoint(app=bolt([]), signing_secret=SECRET)) as session:
         body = event("fail")
         async with session.post("/slack/events", data=body, headers=headers(body)) as answer:
             assert (answer.status, await answer.text()) == (500, "")
 
 
-async def test_i1_url_verification_answers_the_challenge() -> None:
+async def test_url_verification_answers_the_challenge() -> None:
     body = json.dumps({"type": "url_verification", "challenge": "c-1", "token": "t"}).encode()
     async with (
         front(SlackEndpoint(app=bolt([]), signing_secret=SECRET)) as session,
@@ -149,7 +149,7 @@ async def test_i1_url_verification_answers_the_challenge() -> None:
         {"X-Slack-Request-Timestamp": "-5"},
     ],
 )
-async def test_i1_a_bad_signature_is_a_401_and_leaves_no_text_in_any_log(
+async def test_bad_signature_is_a_401_and_leaves_no_text_in_any_log(
     broken: dict[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
     heard: list[dict[str, Any]] = []
@@ -165,20 +165,20 @@ async def test_i1_a_bad_signature_is_a_401_and_leaves_no_text_in_any_log(
 
 
 @pytest.mark.parametrize("age_s", [-305, 305])
-async def test_i1_a_signature_lives_five_minutes(age_s: int) -> None:
+async def test_signature_lives_five_minutes(age_s: int) -> None:
     now = int(time.time())
     assert not signed(SECRET, headers(b"x", stamp=str(now - age_s - 1)), b"x")
     assert signed(SECRET, headers(b"x", stamp=str(now - 290)), b"x")
 
 
-async def test_i1_bodies_over_a_mebibyte_are_refused() -> None:
+async def test_bodies_over_a_mebibyte_are_refused() -> None:
     async with front(SlackEndpoint(app=bolt([]), signing_secret=SECRET)) as session:
         for size, status in ((LARGEST_BODY + 1, 413), (LARGEST_BODY, 401)):
             async with session.post("/slack/events", data=io.BytesIO(b"x" * size)) as answer:
                 assert answer.status == status
 
 
-async def test_i1_a_body_that_never_comes_is_not_waited_for() -> None:
+async def test_body_that_never_comes_is_not_waited_for() -> None:
     async with front(SlackEndpoint(app=bolt([]), signing_secret=SECRET, body_s=0.05)) as session:
 
         async def trickle() -> AsyncIterator[bytes]:
@@ -190,7 +190,7 @@ async def test_i1_a_body_that_never_comes_is_not_waited_for() -> None:
 
 
 @pytest.mark.parametrize("body", [b"{", b'{"authorizations": [7]}', b"[]"])
-async def test_i1_a_signed_but_unreadable_body_is_a_400(body: bytes) -> None:
+async def test_signed_but_unreadable_body_is_a_400(body: bytes) -> None:
     async with (
         front(SlackEndpoint(app=bolt([]), signing_secret=SECRET)) as session,
         session.post("/slack/events", data=body, headers=headers(body)) as answer,
@@ -198,7 +198,7 @@ async def test_i1_a_signed_but_unreadable_body_is_a_400(body: bytes) -> None:
         assert answer.status == 400
 
 
-async def test_i1_the_server_binds_to_loopback() -> None:
+async def test_the_server_binds_to_loopback() -> None:
     application = build(pages())
     async with (
         serve(application) as port,
@@ -209,5 +209,5 @@ async def test_i1_the_server_binds_to_loopback() -> None:
 
 
 @given(stamp=st.text(), signature=st.text(), body=st.binary())
-def test_i1_no_header_makes_the_check_crash(stamp: str, signature: str, body: bytes) -> None:
+def test_no_header_makes_the_check_crash(stamp: str, signature: str, body: bytes) -> None:
     assert not signed(SECRET, {"X-Slack-Request-Timestamp": stamp, "X-Slack-Signature": signature}, body)

@@ -1,4 +1,4 @@
-"""The socket to Slack: replaced when it breaks, asked for at a pace, ready only once Slack greeted (H3)."""
+"""The socket to Slack: replaced when it breaks, asked for at a pace, ready only once Slack greeted."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def listening(slack: Slack, redis: Redis, ledger: Ledger) -> AsyncIterator
         running.cancel()
 
 
-async def test_h3_a_recycled_socket_is_replaced(redis_client: Redis) -> None:
+async def test_recycled_socket_is_replaced(redis_client: Redis) -> None:
     async with local_slack(strictness=PROMPT) as slack:
         ledger = Ledger()
         async with listening(slack, redis_client, ledger) as front:
@@ -54,7 +54,7 @@ async def test_h3_a_recycled_socket_is_replaced(redis_client: Redis) -> None:
         assert len({incoming.ts for incoming in ledger.messages}) == 1
 
 
-async def test_h3_a_slack_that_is_away_at_the_start_is_waited_for(redis_client: Redis) -> None:
+async def test_slack_that_is_away_at_the_start_is_waited_for(redis_client: Redis) -> None:
     async with local_slack(strictness=PROMPT) as slack:
         slack.server.faults.fail("apps.connections.open", "internal_error", times=2)
         async with listening(slack, redis_client, Ledger()) as front:
@@ -62,7 +62,7 @@ async def test_h3_a_slack_that_is_away_at_the_start_is_waited_for(redis_client: 
             await wait_until(front.ready, "the socket is connected after all")
 
 
-async def test_h2_a_socket_on_this_machine_is_opened_without_the_hosts_proxy(
+async def test_socket_on_this_machine_is_opened_without_the_hosts_proxy(
     redis_client: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"):
@@ -96,7 +96,7 @@ async def never_says_goodbye() -> AsyncIterator[str]:
         over.set()
 
 
-async def test_h3_a_socket_that_never_says_goodbye_does_not_hold_up_the_end() -> None:
+async def test_socket_that_never_says_goodbye_does_not_hold_up_the_end() -> None:
     async with never_says_goodbye() as api_url, open_client("xoxb-1", api_url=api_url) as client:
         front = SocketFront(build_app(client, Workspace(client, SlackCalls(client)).authorize), "xapp-1")
         async with asyncio.TaskGroup() as group:
@@ -128,7 +128,7 @@ def opened(slack: Slack) -> int:
     return slack.made("apps.connections.open")
 
 
-async def test_h3_where_slack_has_no_place_for_a_socket_it_is_asked_at_a_pace(redis_client: Redis) -> None:
+async def test_where_slack_has_no_place_for_a_socket_it_is_asked_at_a_pace(redis_client: Redis) -> None:
     async with local_slack(strictness=PROMPT) as slack:
         with capture_logs() as logs:
             async with listening(slack, redis_client, Ledger()) as front:
@@ -143,7 +143,7 @@ async def test_h3_where_slack_has_no_place_for_a_socket_it_is_asked_at_a_pace(re
         assert "too_many_websockets" in [line["reason"] for line in logs if line["event"] == "slack_socket_dropped"]
 
 
-async def test_h4_a_refused_app_token_is_told_by_its_reason(redis_client: Redis) -> None:
+async def test_refused_app_token_is_told_by_its_reason(redis_client: Redis) -> None:
     async with local_slack(strictness=PROMPT) as slack:
         slack.server.faults.fail("apps.connections.open", "invalid_auth", times=1)
         with capture_logs() as logs:
@@ -154,7 +154,7 @@ async def test_h4_a_refused_app_token_is_told_by_its_reason(redis_client: Redis)
         assert "SLACK_APP_TOKEN" in told["remedy"]
 
 
-async def test_h3_waiting_for_a_socket_does_not_hold_up_the_end(redis_client: Redis) -> None:
+async def test_waiting_for_a_socket_does_not_hold_up_the_end(redis_client: Redis) -> None:
     async with local_slack(strictness=PROMPT) as slack:
         slack.server.faults.fail("apps.connections.open", "internal_error", times=99)
         front = SocketFront(
@@ -169,7 +169,7 @@ async def test_h3_waiting_for_a_socket_does_not_hold_up_the_end(redis_client: Re
         assert time.monotonic() - began < 4
 
 
-async def test_g1_no_text_in_any_library_line(redis_client: Redis, caplog: pytest.LogCaptureFixture) -> None:
+async def test_no_text_in_any_library_line(redis_client: Redis, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     async with local_slack(strictness=PROMPT) as slack:
         ledger = Ledger(closed=1)

@@ -24,7 +24,7 @@ def session(slack: Slack) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("channel", [CHANNEL, CHAT])
-async def test_a5_a_status_makes_the_session_processing_and_the_end_names_it(channel: str) -> None:
+async def test_status_makes_the_session_processing_and_the_end_names_it(channel: str) -> None:
     async with local_slack() as slack:
         place, ts = slack.ask(channel=channel)
         async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW, title="x" * 300).shown():
@@ -34,7 +34,7 @@ async def test_a5_a_status_makes_the_session_processing_and_the_end_names_it(cha
         assert (told(slack), slack.server.workspace.threads.shown()) == (["active"], [])
 
 
-async def test_a5_the_last_word_is_as_patient_as_a_post() -> None:
+async def test_the_last_word_is_as_patient_as_a_post() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         slack.server.faults.fail(SESSION_METHOD, "ratelimited", times=2)
@@ -44,7 +44,7 @@ async def test_a5_the_last_word_is_as_patient_as_a_post() -> None:
 
 
 @pytest.mark.parametrize("error", ["unknown_method", "not_authorized", "missing_scope"])
-async def test_a5_a_workspace_without_sessions_is_asked_once_and_its_status_cleared(error: str) -> None:
+async def test_workspace_without_sessions_is_asked_once_and_its_status_cleared(error: str) -> None:
     async with local_slack() as slack:
         place, _ = slack.ask()
         slack.server.faults.fail(SESSION_METHOD, error, times=100)
@@ -55,7 +55,7 @@ async def test_a5_a_workspace_without_sessions_is_asked_once_and_its_status_clea
         assert told(slack, STATUS_METHOD) == ["is thinking…", ""] * 3
 
 
-async def test_a6_where_no_status_can_be_set_the_session_offers_the_button() -> None:
+async def test_where_no_status_can_be_set_the_session_offers_the_button() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         slack.server.faults.fail(STATUS_METHOD, "unknown_method", times=100)
@@ -64,7 +64,7 @@ async def test_a6_where_no_status_can_be_set_the_session_offers_the_button() -> 
         assert told(slack) == ["processing", "active"]
 
 
-async def test_a6_a_question_that_rests_can_be_stopped_too() -> None:
+async def test_question_that_rests_can_be_stopped_too() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).shown() as status:
@@ -72,7 +72,7 @@ async def test_a6_a_question_that_rests_can_be_stopped_too() -> None:
         assert session(slack) == [("processing", "")], "it waits, and so does the button"
 
 
-async def test_a6_without_its_lease_a_turn_touches_no_button() -> None:
+async def test_without_its_lease_a_turn_touches_no_button() -> None:
     def lost() -> None:
         raise LeaseLost
 

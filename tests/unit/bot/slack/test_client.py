@@ -13,7 +13,7 @@ from observability.loopback import proxy_for
 from tests.support.local_slack import local_slack
 
 
-async def test_h2_loopback_never_goes_through_a_proxy() -> None:
+async def test_loopback_never_goes_through_a_proxy() -> None:
     async with open_client("xoxb-1", api_url="http://127.0.0.1:1/api/") as client:
         assert client.proxy is None
     async with local_slack() as slack:
@@ -22,7 +22,7 @@ async def test_h2_loopback_never_goes_through_a_proxy() -> None:
         assert (app.client.proxy, app.client.base_url) == (None, slack.server.api_url)
 
 
-async def test_h2_the_hosts_proxy_and_its_exceptions_are_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_hosts_proxy_and_its_exceptions_are_honoured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
     monkeypatch.setenv("http_proxy", "http://proxy.example:3128")
     monkeypatch.setenv("no_proxy", "intern.example")
@@ -35,7 +35,7 @@ async def test_h2_the_hosts_proxy_and_its_exceptions_are_honoured(monkeypatch: p
         assert client.proxy is None
 
 
-async def test_h2_orion_asks_once_who_it_is() -> None:
+async def test_orion_asks_once_who_it_is() -> None:
     async with local_slack() as slack:
         first = await slack.workspace.own()
         assert await slack.workspace.own() is first
@@ -45,7 +45,7 @@ async def test_h2_orion_asks_once_who_it_is() -> None:
         assert slack.made("auth.test") == 1
 
 
-async def test_h3_a_refused_token_is_an_error_not_a_silent_ack() -> None:
+async def test_refused_token_is_an_error_not_a_silent_ack() -> None:
     async with local_slack() as slack:
         slack.server.faults.fail("auth.test", "invalid_auth", times=2)
         with pytest.raises(NotAuthorized, match="invalid_auth"):
@@ -54,7 +54,7 @@ async def test_h3_a_refused_token_is_an_error_not_a_silent_ack() -> None:
             await slack.workspace.own()
 
 
-async def test_a3_the_client_repeats_nothing_by_itself() -> None:
+async def test_the_client_repeats_nothing_by_itself() -> None:
     async with local_slack() as slack:
         slack.server.faults.lose_response("chat.postMessage")
         slack.server.faults.fail("chat.postMessage", "ratelimited", status=429, retry_after=1)
@@ -62,7 +62,7 @@ async def test_a3_the_client_repeats_nothing_by_itself() -> None:
         assert isinstance(slack.client, AsyncWebClient)
 
 
-def test_g1_the_libraries_lines_lose_their_texts(caplog: pytest.LogCaptureFixture) -> None:
+def test_the_libraries_lines_lose_their_texts(caplog: pytest.LogCaptureFixture) -> None:
     logger = library_logger()
     assert library_logger().filters == logger.filters
     with caplog.at_level(logging.ERROR, logger=logger.name):
@@ -73,13 +73,13 @@ def test_g1_the_libraries_lines_lose_their_texts(caplog: pytest.LogCaptureFixtur
             logger.exception("confidential %s", "words")
         logger.error("confidential words")
     assert [record.getMessage() for record in caplog.records] == [
-        "slack library: ValueError in test_client.test_g1_the_libraries_lines_lose_their_texts",
-        "slack library: error in test_client.test_g1_the_libraries_lines_lose_their_texts",
+        "slack library: ValueError in test_client.test_the_libraries_lines_lose_their_texts",
+        "slack library: error in test_client.test_the_libraries_lines_lose_their_texts",
     ]
     assert "confidential" not in caplog.text
 
 
-async def test_g3_readiness_knows_a_revoked_token_and_takes_no_outage_for_one() -> None:
+async def test_readiness_knows_a_revoked_token_and_takes_no_outage_for_one() -> None:
     async with local_slack() as slack:
         check = TokenCheck(slack.client, every_s=0)
         seen = [await check.accepted()]

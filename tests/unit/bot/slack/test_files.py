@@ -103,7 +103,7 @@ def named(read: tuple[AttachedFile, ...]) -> list[tuple[str, bool]]:
     return [(file.name, file.opening) for file in read]
 
 
-async def test_a11_the_files_of_a_mention_are_looked_up_and_read() -> None:
+async def test_the_files_of_a_mention_are_looked_up_and_read() -> None:
     async with local_slack() as slack:
         named = [
             ("notes.md", b"# Launch\n\nOn 3 March.\n", ""),
@@ -124,7 +124,7 @@ async def test_a11_the_files_of_a_mention_are_looked_up_and_read() -> None:
         assert "x()" not in read[3].text
 
 
-async def test_a11_files_that_an_event_tells_of_are_read_without_asking_for_the_message() -> None:
+async def test_files_that_an_event_tells_of_are_read_without_asking_for_the_message() -> None:
     async with local_slack() as slack:
         file = slack.server.add_file(VISITOR, "a.txt", b"Forty euros.")
         told = (slack.server.workspace.files[file].payload,)
@@ -136,7 +136,7 @@ async def test_a11_files_that_an_event_tells_of_are_read_without_asking_for_the_
         assert read.name == "a.txt", "an id alone is looked up"
 
 
-async def test_a11_files_of_a_question_in_a_thread_come_before_those_at_its_top() -> None:
+async def test_files_of_a_question_in_a_thread_come_before_those_at_its_top() -> None:
     async with local_slack() as slack:
         first, second = (slack.server.add_file(VISITOR, name, b"Forty euros.") for name in ("a.txt", "b.txt"))
         root = slack.server.post(VISITOR, CHANNEL, "look", files=[first])
@@ -153,7 +153,7 @@ async def test_a11_files_of_a_question_in_a_thread_come_before_those_at_its_top(
         assert [file.name for file in await reader.of(incoming(chat, CHAT, CHAT, files="some"), {})] == ["a.txt"]
 
 
-async def test_a11_the_top_of_a_thread_is_looked_up_only_where_it_was_not_read() -> None:
+async def test_the_top_of_a_thread_is_looked_up_only_where_it_was_not_read() -> None:
     async with local_slack() as slack:
         file = slack.server.add_file(VISITOR, "a.txt", b"Forty euros.")
         root = slack.server.post(VISITOR, CHANNEL, "look", files=[file])
@@ -169,13 +169,13 @@ async def test_a11_the_top_of_a_thread_is_looked_up_only_where_it_was_not_read()
         assert slack.made("conversations.replies") == before + 1
 
 
-async def test_a11_without_files_nothing_is_asked_of_slack() -> None:
+async def test_without_files_nothing_is_asked_of_slack() -> None:
     async with local_slack() as slack:
         assert await attachments(slack).of(incoming("1.000001", files="none"), {}) == ()
         assert slack.server.calls == []
 
 
-async def test_a11_of_a_place_that_cannot_be_read_only_what_an_event_told_is_known() -> None:
+async def test_of_a_place_that_cannot_be_read_only_what_an_event_told_is_known() -> None:
     """A Slack that is away is waited for."""
     async with local_slack(patience_s=0.05) as slack:
         ts = slack.server.post(VISITOR, CHANNEL, f"{MENTION} hm?")
@@ -189,7 +189,7 @@ async def test_a11_of_a_place_that_cannot_be_read_only_what_an_event_told_is_kno
             await attachments(slack).of(incoming(ts), {})
 
 
-async def test_a11_the_limit_holds_for_the_question_and_the_top_of_its_thread_together() -> None:
+async def test_the_limit_holds_for_the_question_and_the_top_of_its_thread_together() -> None:
     async with far_end() as (there, reader):
         for number in range(4):
             there.offer(f"{number}.txt", {"text": "Forty euros."})
@@ -200,7 +200,7 @@ async def test_a11_the_limit_holds_for_the_question_and_the_top_of_its_thread_to
         ]  # fmt: skip
 
 
-async def test_a11_more_files_than_are_read_are_named() -> None:
+async def test_more_files_than_are_read_are_named() -> None:
     async with far_end() as (there, reader):
         for number in range(MOST_FILES + 2):
             there.offer(f"{number}.txt", {"text": "Forty euros."})
@@ -243,7 +243,7 @@ TROUBLES: list[tuple[str, Reply | float, dict[str, Any], str]] = [
 ]  # fmt: skip
 
 
-async def test_a11_whatever_is_wrong_with_a_file_is_its_trouble() -> None:
+async def test_whatever_is_wrong_with_a_file_is_its_trouble() -> None:
     async with far_end(fetch_s=0.5) as (there, reader):
         for name, reply, more, trouble in TROUBLES:
             there.files.clear()
@@ -253,7 +253,7 @@ async def test_a11_whatever_is_wrong_with_a_file_is_its_trouble() -> None:
             assert bool(file.text) == (not trouble)
 
 
-async def test_i4_slacks_hosts_get_the_token_only_where_the_api_is_slacks_and_only_over_tls() -> None:
+async def test_slacks_hosts_get_the_token_only_where_the_api_is_slacks_and_only_over_tls() -> None:
     async with local_slack() as slack:
         slack.client.base_url = "https://slack.com/api/"
         reader = attachments(slack)
@@ -262,7 +262,7 @@ async def test_i4_slacks_hosts_get_the_token_only_where_the_api_is_slacks_and_on
         assert [url for url in (*good, *bad) if reader.allowed(url)] == list(good)
 
 
-async def test_a11_a_file_of_another_organisation_is_asked_for_by_its_id() -> None:
+async def test_file_of_another_organisation_is_asked_for_by_its_id() -> None:
     async with local_slack() as slack:
         file_id = slack.server.add_file(VISITOR, "plan.txt", b"Forty euros.")
         ts = slack.server.post(VISITOR, CHANNEL, f"{MENTION} hm?", files=[file_id])
@@ -280,7 +280,7 @@ async def setting(tmp_path: Path, redis_url: str, redis_client: Redis) -> AsyncI
         yield made
 
 
-async def test_a11_files_are_answered_from_end_to_end(setting: Setting) -> None:
+async def test_files_are_answered_from_end_to_end(setting: Setting) -> None:
     """A mention with a question, a mention and a direct message of nothing but a file, one that cannot be read."""
     workspace = setting.workspace
     plan = workspace.add_file(VISITOR, "offsite.md", b"# Offsite\n\nThe walrus offsite takes place in Turin.\n")
@@ -299,7 +299,7 @@ async def test_a11_files_are_answered_from_end_to_end(setting: Setting) -> None:
 CHANNEL_HELP = "C0HELP"
 
 
-async def test_a11_a_mention_of_nothing_is_still_greeted(setting: Setting) -> None:
+async def test_mention_of_nothing_is_still_greeted(setting: Setting) -> None:
     ts = setting.ask(MENTION)
     greeted = await setting.workspace.wait_for(
         lambda: [m for m in setting.workspace.messages("C0HELP", ts) if m.get("bot_id")], 20
@@ -313,7 +313,7 @@ LOG = b"""2026-11-20 02:14:07 walrus backup started on vault-3
 """
 
 
-async def test_a11_a_file_at_the_top_of_a_thread_is_read_for_the_questions_under_it(setting: Setting) -> None:
+async def test_file_at_the_top_of_a_thread_is_read_for_the_questions_under_it(setting: Setting) -> None:
     """A colleague posts a log and a photo; whoever asks under it means the log. What was not read is said once."""
     workspace = setting.workspace
     files = [workspace.add_file("U0ONCALL", name, data) for name, data in (("night.log", LOG), ("photo.png", b"\x89"))]
@@ -330,14 +330,14 @@ async def test_a11_a_file_at_the_top_of_a_thread_is_read_for_the_questions_under
 
 
 @pytest.mark.parametrize("text", ["what does this log say?", "what does the log say?", "can you summarise this?"])
-async def test_a11_a_log_at_the_top_can_be_asked_for_as_a_whole(setting: Setting, text: str) -> None:
+async def test_log_at_the_top_can_be_asked_for_as_a_whole(setting: Setting, text: str) -> None:
     log = setting.workspace.add_file("U0ONCALL", "night.log", LOG)
     root = setting.workspace.post("U0ONCALL", CHANNEL_HELP, "", files=[log])
     asked = setting.ask(f"{MENTION} {text}", thread=root)
     assert "walrus backup started on vault-3" in shown(await setting.answer_to(asked, thread=root))
 
 
-async def test_a11_a_thread_under_a_direct_message_knows_its_file(setting: Setting) -> None:
+async def test_thread_under_a_direct_message_knows_its_file(setting: Setting) -> None:
     workspace = setting.workspace
     log = workspace.add_file(VISITOR, "night.log", LOG)
     root = workspace.post(VISITOR, DIRECT, "Keep this for me.", files=[log])
@@ -349,7 +349,7 @@ async def test_a11_a_thread_under_a_direct_message_knows_its_file(setting: Setti
     assert [call.method for call in workspace.calls].count("conversations.replies") == before + 1, "read once"
 
 
-async def test_a11_a_file_that_was_taken_away_from_the_top_is_not_answered_from(setting: Setting) -> None:
+async def test_file_that_was_taken_away_from_the_top_is_not_answered_from(setting: Setting) -> None:
     workspace = setting.workspace
     log = workspace.add_file("U0ONCALL", "night.log", LOG)
     root = workspace.post("U0ONCALL", CHANNEL_HELP, "The backup again.", files=[log])
@@ -362,7 +362,7 @@ async def test_a11_a_file_that_was_taken_away_from_the_top_is_not_answered_from(
     assert "Priya" not in shown(await setting.answer_to(further, thread=root))
 
 
-async def test_a3_an_edited_question_is_asked_of_the_file_at_the_top_again(setting: Setting) -> None:
+async def test_an_edited_question_is_asked_of_the_file_at_the_top_again(setting: Setting) -> None:
     log = setting.workspace.add_file("U0ONCALL", "night.log", LOG)
     root = setting.workspace.post("U0ONCALL", CHANNEL_HELP, "The backup again.", files=[log])
     asked = setting.ask(f"{MENTION} why did the walrus backup fail?", thread=root)

@@ -29,7 +29,7 @@ async def say(slack: Slack, place: ThreadKey, text: str, *, meta: dict[str, obje
     return str(reply["ts"])
 
 
-async def test_a2_a_thread_reads_oldest_first_with_its_speakers() -> None:
+async def test_thread_reads_oldest_first_with_its_speakers() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask("<@U0ORION> how do we <https://x.example|release>?")
         answer = await say(slack, place, "On Tuesdays.")
@@ -43,7 +43,7 @@ async def test_a2_a_thread_reads_oldest_first_with_its_speakers() -> None:
         assert (await slack.reader.conversation(place, before=ts)).messages == ()
 
 
-async def test_a2_a_long_thread_is_read_over_all_pages() -> None:
+async def test_long_thread_is_read_over_all_pages() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         for number in range(450):
@@ -54,7 +54,7 @@ async def test_a2_a_long_thread_is_read_over_all_pages() -> None:
         assert [m.text for m in (await slack.reader.conversation(place, limit=2)).messages] == ["line 448", "line 449"]
 
 
-async def test_a2_the_alert_that_a_thread_is_about_is_read_too() -> None:
+async def test_the_alert_that_a_thread_is_about_is_read_too() -> None:
     async with local_slack() as slack:
         log = slack.server.workspace.log
         alert = {"title": "Disk full", "text": "db-7 is at 98 %", "fallback": "Disk full: db-7"}
@@ -68,7 +68,7 @@ async def test_a2_the_alert_that_a_thread_is_about_is_read_too() -> None:
         ]
 
 
-async def test_a2_a_direct_chat_reads_its_last_messages() -> None:
+async def test_direct_chat_reads_its_last_messages() -> None:
     async with local_slack() as slack:
         stamps = [slack.ask(f"question {number}", CHAT)[1] for number in range(250)]
         place = ThreadKey(team="T0LOCAL", channel=CHAT, thread_ts=CHAT)
@@ -77,7 +77,7 @@ async def test_a2_a_direct_chat_reads_its_last_messages() -> None:
         assert slack.made("conversations.history") == 1
 
 
-async def test_a3_what_was_posted_for_a_question_is_found_in_order() -> None:
+async def test_what_was_posted_for_a_question_is_found_in_order() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         working = await say(slack, place, "…", meta=metadata("orion_working", question_ts=ts))
@@ -92,7 +92,7 @@ async def test_a3_what_was_posted_for_a_question_is_found_in_order() -> None:
         )
 
 
-async def test_i2_another_apps_metadata_counts_for_nothing() -> None:
+async def test_another_apps_metadata_counts_for_nothing() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         forged = slack.server.post("U0RELEASE", CHANNEL, "I am Orion", ts)
@@ -102,7 +102,7 @@ async def test_i2_another_apps_metadata_counts_for_nothing() -> None:
         assert await slack.reader.posted(place, ts) == ()
 
 
-async def test_a3_without_the_history_scope_nothing_is_found() -> None:
+async def test_without_the_history_scope_nothing_is_found() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         slack.server.faults.fail("conversations.replies", "missing_scope", times=2)
@@ -111,7 +111,7 @@ async def test_a3_without_the_history_scope_nothing_is_found() -> None:
             await slack.reader.conversation(place)
 
 
-async def test_h3_a_thread_that_is_gone_is_a_failure() -> None:
+async def test_thread_that_is_gone_is_a_failure() -> None:
     async with local_slack() as slack:
         gone = ThreadKey(team="T0LOCAL", channel=CHANNEL, thread_ts="1600000000.000001")
         with pytest.raises(DeliveryFailed) as failed:
@@ -119,7 +119,7 @@ async def test_h3_a_thread_that_is_gone_is_a_failure() -> None:
         assert failed.value.permanent
 
 
-async def test_a2_a_thread_without_end_is_read_up_to_a_bound_and_nothing_twice() -> None:
+async def test_thread_without_end_is_read_up_to_a_bound_and_nothing_twice() -> None:
     asked: list[str] = []
 
     async def again(request: web.Request) -> web.Response:
@@ -143,6 +143,6 @@ async def test_a2_a_thread_without_end_is_read_up_to_a_bound_and_nothing_twice()
 
 
 @given(st.tuples(st.integers(0, 2_000_000_000), st.integers(0, 999_999)), st.text())
-def test_a2_timestamps_order_exactly(parts: tuple[int, int], noise: str) -> None:
+def test_timestamps_order_exactly(parts: tuple[int, int], noise: str) -> None:
     assert sort_key(f"{parts[0]}.{parts[1]:06}") == parts
     assert len(sort_key(noise)) == 2

@@ -20,21 +20,21 @@ NEEDED = {
 }
 
 
-def test_h2_socket_mode_needs_no_url() -> None:
+def test_socket_mode_needs_no_url() -> None:
     made = manifest()
     assert made["settings"]["socket_mode_enabled"] is True
     assert "request_url" not in made["settings"]["event_subscriptions"]
     assert made["settings"]["interactivity"] == {"is_enabled": True}
 
 
-def test_h2_http_mode_names_its_url_for_events_and_clicks() -> None:
+def test_http_mode_names_its_url_for_events_and_clicks() -> None:
     settings = manifest(url="https://orion.example/")["settings"]
     assert settings["socket_mode_enabled"] is False
     assert settings["event_subscriptions"]["request_url"] == "https://orion.example/slack/events"
     assert settings["interactivity"]["request_url"] == "https://orion.example/slack/events"
 
 
-def test_h2_new_apps_are_agents_whose_messages_tab_can_be_written_in() -> None:
+def test_new_apps_are_agents_whose_messages_tab_can_be_written_in() -> None:
     features = manifest()["features"]
     assert "assistant_view" not in features
     assert 1 <= len(features["agent_view"]["suggested_prompts"]) <= 4
@@ -45,16 +45,16 @@ def test_h2_new_apps_are_agents_whose_messages_tab_can_be_written_in() -> None:
 
 
 @pytest.mark.parametrize("event", BOT_EVENTS)
-def test_h2_each_event_has_its_scope(event: str) -> None:
+def test_each_event_has_its_scope(event: str) -> None:
     assert NEEDED[event] <= set(BOT_SCOPES)
 
 
-def test_a12_whether_a_place_is_shared_can_be_asked_of_every_kind_of_place() -> None:
+def test_whether_a_place_is_shared_can_be_asked_of_every_kind_of_place() -> None:
     """``conversations.info`` needs the scope of the kind; a direct chat is never asked about."""
     kinds = {event.rpartition(".")[2] for event in BOT_EVENTS if event.startswith("message.")} - {"im"}
     assert {f"{kind}:read" for kind in kinds} <= set(BOT_SCOPES)
 
 
-def test_i2_nothing_is_asked_that_is_not_used() -> None:
+def test_nothing_is_asked_that_is_not_used() -> None:
     assert "user" not in manifest()["oauth_config"]["scopes"]
     assert not {"chat:write.public", "chat:write.customize"} & set(BOT_SCOPES)

@@ -1,4 +1,4 @@
-"""Slack's wire text as a person reads it (A1)."""
+"""Slack's wire text as a person reads it."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ from bot.slack.text import plain_text
         ("<!here> at <!date^1700000000^{date}|Nov 14>", "@here at Nov 14"),
     ],
 )
-def test_a1_text_reads_as_the_person_wrote_it(wire: str, plain: str) -> None:
+def test_text_reads_as_the_person_wrote_it(wire: str, plain: str) -> None:
     assert plain_text(wire, "UORION") == plain

@@ -27,7 +27,7 @@ def post(number: int, channel: str = "C1") -> dict[str, object]:
     return {"channel": channel, "thread_ts": f"{number}.0", "metadata": {"event_payload": {"turn_id": str(number)}}}
 
 
-async def test_h3_workers_share_a_pace_and_those_who_wait_keep_their_order(redis_client: Redis) -> None:
+async def test_workers_share_a_pace_and_those_who_wait_keep_their_order(redis_client: Redis) -> None:
     waits: list[str] = []
     one, two = worker(redis_client, waits), worker(redis_client)
     for number in range(BURST):
@@ -46,7 +46,7 @@ async def test_h3_workers_share_a_pace_and_those_who_wait_keep_their_order(redis
     assert await worker(redis_client, team="T2").turn(POST, post(1), patience_s=0) == 0
 
 
-async def test_h3_a_refusal_is_told_to_all_and_they_do_not_come_back_at_once(redis_client: Redis) -> None:
+async def test_refusal_is_told_to_all_and_they_do_not_come_back_at_once(redis_client: Redis) -> None:
     one, two = worker(redis_client), worker(redis_client)
     method = "conversations.replies"
     await one.refused(method, {}, 30)
@@ -56,7 +56,7 @@ async def test_h3_a_refusal_is_told_to_all_and_they_do_not_come_back_at_once(red
     assert await redis_client.pttl(one.key(method, {})) > 0
 
 
-async def test_h3_what_may_come_last_leaves_half_of_a_burst_to_others(redis_client: Redis) -> None:
+async def test_what_may_come_last_leaves_half_of_a_burst_to_others(redis_client: Redis) -> None:
     one, method = worker(redis_client), "conversations.replies"
     for number in range(PACES[method].burst // 2):
         assert await one.turn(method, {"n": number}, patience_s=0, spare=True) == 0
@@ -64,7 +64,7 @@ async def test_h3_what_may_come_last_leaves_half_of_a_burst_to_others(redis_clie
     assert await one.turn(method, {}, patience_s=0) == 0
 
 
-async def test_h3_a_call_that_would_wait_long_fails_at_once_and_says_when(redis_client: Redis) -> None:
+async def test_call_that_would_wait_long_fails_at_once_and_says_when(redis_client: Redis) -> None:
     async with local_slack(strictness=Strictness(post_burst=1, post_per_second=0.1)) as slack:
         calls = SlackCalls(slack.client, limits=worker(redis_client))
         place, _ = slack.ask()
@@ -81,7 +81,7 @@ async def test_h3_a_call_that_would_wait_long_fails_at_once_and_says_when(redis_
         assert await calls.unmade(POST, body)
 
 
-async def test_a5_a_cancellation_comes_out_of_a_wait_for_redis(redis_client: Redis) -> None:
+async def test_cancellation_comes_out_of_a_wait_for_redis(redis_client: Redis) -> None:
     limits = worker(redis_client)
 
     async def keep() -> None:

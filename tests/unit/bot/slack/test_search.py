@@ -1,4 +1,4 @@
-"""Slack's real-time search, through a whole Orion in a workspace that grants it or does not (D3)."""
+"""Slack's real-time search, through a whole Orion in a workspace that grants it or does not."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ async def searched(tool: Tool, arguments: dict[str, Any]) -> ToolResult:
     return await call_tool({SLACK_SEARCH: tool}, call, timeout_s=30, max_chars=16_000)
 
 
-async def test_d3_a_question_is_answered_from_slack_and_only_the_link_is_kept(
+async def test_question_is_answered_from_slack_and_only_the_link_is_kept(
     redis_url: str, redis_client: Redis, tmp_path: Path
 ) -> None:
     async with (
@@ -102,7 +102,7 @@ async def test_d3_a_question_is_answered_from_slack_and_only_the_link_is_kept(
     assert "slack_search" in offered(server)
 
 
-async def test_d3_without_the_grant_there_is_no_tool(redis_url: str, tmp_path: Path) -> None:
+async def test_without_the_grant_there_is_no_tool(redis_url: str, tmp_path: Path) -> None:
     async with (
         ScriptedOpenAI(decisions=[RESPOND], drafts=[says("<answer>Hello there, how can I help?</answer>")]) as server,
         workspace() as inside,
@@ -118,7 +118,7 @@ def incoming(ts: str = "1.0", **more: Any) -> Incoming:
     return Incoming(kind="question", thread=place, user="U1", ts=ts, addressed="mention", text="?", **more)
 
 
-async def test_d3_a_grant_is_asked_for_once_and_a_refusal_is_remembered() -> None:
+async def test_grant_is_asked_for_once_and_a_refusal_is_remembered() -> None:
     async with workspace(SEARCH_SCOPE) as inside:
         now = [0.0]
         async with open_client(inside.bot_token, api_url=inside.api_url) as client:
@@ -137,7 +137,7 @@ async def test_d3_a_grant_is_asked_for_once_and_a_refusal_is_remembered() -> Non
             assert len(await searching.tools(incoming(action_token="t"))) == 1
 
 
-async def test_d3_what_is_found_is_public_said_by_people_and_not_the_question() -> None:
+async def test_what_is_found_is_public_said_by_people_and_not_the_question() -> None:
     async with workspace(SEARCH_SCOPE) as inside, open_client(inside.bot_token, api_url=inside.api_url) as client:
         inside.post_as_other_app("C0GENERAL", "canteen by a machine")
         inside.post("U0PEOPLE", "C0GENERAL", f"{NEWS} See <https://a.example/x|the plan> &amp; map")
@@ -163,7 +163,7 @@ async def test_d3_what_is_found_is_public_said_by_people_and_not_the_question() 
     ],
     ids=["event", "thread", "long", "number", "none"],
 )
-def test_d3_the_token_comes_with_the_event_and_is_not_stored_with_the_letter(more: dict[str, Any], token: str) -> None:
+def test_the_token_comes_with_the_event_and_is_not_stored_with_the_letter(more: dict[str, Any], token: str) -> None:
     event = {"type": "app_mention", "channel": "C1", "user": "U1", "ts": "1.0", "text": "<@U0> hi", **more}
     found = read({"team_id": "T1", "event_id": "Ev1", "event": event}, Own(user="U0"), Access())
     assert isinstance(found, Incoming)
@@ -171,7 +171,7 @@ def test_d3_the_token_comes_with_the_event_and_is_not_stored_with_the_letter(mor
     assert Incoming.from_json(found.to_json()) == replace(found, action_token="")
 
 
-async def test_d3_nothing_found_and_a_failure_are_results() -> None:
+async def test_nothing_found_and_a_failure_are_results() -> None:
     async def nothing(_query: str, _limit: int) -> list[Source]:
         return []
 
@@ -183,7 +183,7 @@ async def test_d3_nothing_found_and_a_failure_are_results() -> None:
     assert (await searched(SlackSearchTool(away), {"query": "x"})).error == "away"
 
 
-def test_d3_only_permalinks_may_be_kept() -> None:
+def test_only_permalinks_may_be_kept() -> None:
     private = Source(id=1, title="Ada in #general", url="https://s.example/p1", text="words", origin=ORIGIN)
     page = Source(id=2, title="Page", text="words")
     assert permalinks_only([private, page]) == (
@@ -195,7 +195,7 @@ def test_d3_only_permalinks_may_be_kept() -> None:
     assert [source["text"] for source in stored["answer"]["sources"]] == ["", "words"]
 
 
-def test_d3_the_manifest_asks_for_search_only_when_told() -> None:
+def test_the_manifest_asks_for_search_only_when_told() -> None:
     def scopes(**more: Any) -> list[str]:
         return list(manifest(**more)["oauth_config"]["scopes"]["bot"])
 

@@ -37,10 +37,10 @@ anything = st.recursive(
         ({"blocks": "x", "attachments": [None, 3]}, ""),
     ],
 )
-def test_a2_an_apps_message_is_read_as_people_see_it(message: dict[str, Any], text: str) -> None:
+def test_an_apps_message_is_read_as_people_see_it(message: dict[str, Any], text: str) -> None:
     assert app_text(message) == text
 
 
 @given(st.fixed_dictionaries({"text": anything, "attachments": anything, "blocks": anything}))
-def test_a2_any_message_gives_a_text(message: dict[str, Any]) -> None:
+def test_any_message_gives_a_text(message: dict[str, Any]) -> None:
     assert isinstance(app_text(message), str)

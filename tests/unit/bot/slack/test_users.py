@@ -1,4 +1,4 @@
-"""Who somebody is to this workspace: what Slack says is read strictly, kept for an hour, and never guessed (A12)."""
+"""Who somebody is to this workspace: what Slack says is read strictly, kept for an hour, and never guessed."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def people_of(slack: Slack, redis: Redis) -> People:
         ({}, Person()),
     ],
 )
-def test_a12_an_account_is_read_as_slack_describes_it(told: dict[str, Any], person: Person) -> None:
+def test_an_account_is_read_as_slack_describes_it(told: dict[str, Any], person: Person) -> None:
     assert read_person(told, "T1") == person
 
 
@@ -46,11 +46,11 @@ def test_a12_an_account_is_read_as_slack_describes_it(told: dict[str, Any], pers
         ({}, False),
     ],
 )
-def test_a12_a_channel_shared_within_our_own_organisation_is_ours(told: dict[str, Any], *, elsewhere: bool) -> None:
+def test_channel_shared_within_our_own_organisation_is_ours(told: dict[str, Any], *, elsewhere: bool) -> None:
     assert reads_elsewhere(told) is elsewhere
 
 
-async def test_a12_slack_is_asked_once_an_hour(redis_client: Redis, no_leaked_keys: list[str]) -> None:
+async def test_slack_is_asked_once_an_hour(redis_client: Redis, no_leaked_keys: list[str]) -> None:
     roster = seeded()
     roster.members["U0GUEST"] = Member(id="U0GUEST", name="Guest", is_restricted=True)
     roster.channels["C0PARTNER"] = Channel(id="C0PARTNER", name="partner", members={"U0ORION"}, is_ext_shared=True)
@@ -68,7 +68,7 @@ async def test_a12_slack_is_asked_once_an_hour(redis_client: Redis, no_leaked_ke
 @pytest.mark.parametrize(
     "stored", ['{"guest": true, "external": false, "language": "en", "new": [1]}', "{}", "[1]", "garbage"]
 )
-async def test_h3_what_another_version_wrote_of_a_person_crashes_no_turn(redis_client: Redis, stored: str) -> None:
+async def test_what_another_version_wrote_of_a_person_crashes_no_turn(redis_client: Redis, stored: str) -> None:
     roster = seeded()
     roster.members["U0GUEST"] = Member(id="U0GUEST", name="Guest", is_restricted=True)
     async with local_slack(server=LocalWorkspace(roster=roster)) as slack:
@@ -77,7 +77,7 @@ async def test_h3_what_another_version_wrote_of_a_person_crashes_no_turn(redis_c
         assert await people.person(TEAM_ID, "U0GUEST") == Person(guest=True, language="en")
 
 
-async def test_a12_whom_slack_does_not_know_is_somebody_elses(redis_client: Redis) -> None:
+async def test_whom_slack_does_not_know_is_somebody_elses(redis_client: Redis) -> None:
     async with local_slack() as slack:
         people = people_of(slack, redis_client)
         assert (await people.person(TEAM_ID, "U0ELSEWHERE")).external
@@ -86,7 +86,7 @@ async def test_a12_whom_slack_does_not_know_is_somebody_elses(redis_client: Redi
 
 
 @pytest.mark.parametrize(("error", "permanent"), [("missing_scope", True), ("internal_error", False)])
-async def test_a12_a_failing_look_is_no_guess(redis_client: Redis, error: str, *, permanent: bool) -> None:
+async def test_failing_look_is_no_guess(redis_client: Redis, error: str, *, permanent: bool) -> None:
     async with local_slack(patience_s=0.05) as slack:
         people = people_of(slack, redis_client)
         for method, look in (("users.info", people.person), ("conversations.info", people.is_shared)):
@@ -98,7 +98,7 @@ async def test_a12_a_failing_look_is_no_guess(redis_client: Redis, error: str, *
             assert await redis_client.dbsize() == 0
 
 
-async def test_a12_a_thing_is_told_once_a_day_unless_it_could_not_be(redis_client: Redis) -> None:
+async def test_thing_is_told_once_a_day_unless_it_could_not_be(redis_client: Redis) -> None:
     async with local_slack() as slack:
         people = people_of(slack, redis_client)
         assert [await people.tell_now(TEAM_ID, "U1", "guest") for _ in range(3)] == [True, False, False]

@@ -25,7 +25,7 @@ def post(text: str = "hello") -> dict[str, str]:
     return {"channel": CHANNEL, "text": text}
 
 
-async def test_h3_retry_after_is_obeyed() -> None:
+async def test_retry_after_is_obeyed() -> None:
     async with local_slack() as slack:
         slack.server.faults.rate_limit("chat.postMessage", retry_after=1)
         began = time.monotonic()
@@ -35,14 +35,14 @@ async def test_h3_retry_after_is_obeyed() -> None:
 
 
 @pytest.mark.parametrize(("error", "status"), [("internal_error", 200), ("fatal_error", 500), ("", 503)])
-async def test_h3_slacks_own_trouble_is_waited_out(error: str, status: int) -> None:
+async def test_slacks_own_trouble_is_waited_out(error: str, status: int) -> None:
     async with local_slack() as slack:
         slack.server.faults.fail("chat.postMessage", error, times=3, status=status)
         await slack.calls.write("chat.postMessage", post())
         assert slack.made("chat.postMessage") == 4
 
 
-async def test_h3_a_final_error_is_not_repeated() -> None:
+async def test_final_error_is_not_repeated() -> None:
     async with local_slack() as slack:
         with pytest.raises(DeliveryFailed) as failed:
             await slack.calls.write("chat.postMessage", {"channel": "C0NOWHERE", "text": "hello"})
@@ -50,7 +50,7 @@ async def test_h3_a_final_error_is_not_repeated() -> None:
         assert slack.made("chat.postMessage") == 1
 
 
-async def test_h3_patience_ends() -> None:
+async def test_patience_ends() -> None:
     async with local_slack(patience_s=0.2) as slack:
         slack.server.faults.fail("chat.postMessage", times=1000)
         with pytest.raises(DeliveryFailed) as failed:
@@ -58,7 +58,7 @@ async def test_h3_patience_ends() -> None:
         assert (failed.value.reason, failed.value.permanent) == ("internal_error", False)
 
 
-async def test_h3_a_wait_longer_than_patience_is_not_begun() -> None:
+async def test_wait_longer_than_patience_is_not_begun() -> None:
     async with local_slack(patience_s=5) as slack:
         slack.server.faults.rate_limit("chat.postMessage", retry_after=30)
         began = time.monotonic()
@@ -67,7 +67,7 @@ async def test_h3_a_wait_longer_than_patience_is_not_begun() -> None:
         assert time.monotonic() - began < 4  # neither the 30 s asked for nor the 5 s of its patience
 
 
-async def test_a3_what_may_have_happened_is_looked_for_before_it_is_repeated() -> None:
+async def test_what_may_have_happened_is_looked_for_before_it_is_repeated() -> None:
     async with local_slack() as slack:
         slack.server.faults.lose_response("chat.postMessage")
 
@@ -78,7 +78,7 @@ async def test_a3_what_may_have_happened_is_looked_for_before_it_is_repeated() -
         assert [message["ts"] for message in slack.server.messages(CHANNEL)] == [reply["ts"]]
 
 
-async def test_a3_what_did_not_happen_is_repeated() -> None:
+async def test_what_did_not_happen_is_repeated() -> None:
     async with local_slack() as slack:
         slack.server.faults.reset("chat.postMessage", times=2)
         looks: list[int] = []
@@ -91,7 +91,7 @@ async def test_a3_what_did_not_happen_is_repeated() -> None:
         assert (looks, len(slack.server.messages(CHANNEL))) == ([0, 0], 1)
 
 
-async def test_a3_what_may_have_happened_is_looked_for_also_after_a_later_attempt_that_did_not() -> None:
+async def test_what_may_have_happened_is_looked_for_also_after_a_later_attempt_that_did_not() -> None:
     async with (
         running(LocalWorkspace(strictness=LENIENT)) as server,
         open_client(server.bot_token, api_url=server.api_url) as client,
@@ -111,7 +111,7 @@ async def test_a3_what_may_have_happened_is_looked_for_also_after_a_later_attemp
         assert (looks, len(server.messages(CHANNEL))) == ([0, 1], 1)
 
 
-async def test_e5_the_lease_is_checked_before_each_attempt() -> None:
+async def test_the_lease_is_checked_before_each_attempt() -> None:
     async with local_slack() as slack:
         slack.server.faults.fail("chat.postMessage", times=5)
         checks: list[int] = []
@@ -127,7 +127,7 @@ async def test_e5_the_lease_is_checked_before_each_attempt() -> None:
         assert checks == [0, 1, 2]
 
 
-async def test_h3_a_call_that_hangs_is_given_up_and_repeated() -> None:
+async def test_call_that_hangs_is_given_up_and_repeated() -> None:
     async with (
         running(LocalWorkspace(strictness=LENIENT)) as server,
         open_client(server.bot_token, api_url=server.api_url) as client,
@@ -137,7 +137,7 @@ async def test_h3_a_call_that_hangs_is_given_up_and_repeated() -> None:
         assert (await calls.read("auth.test"))["user_id"] == "U0ORION"
 
 
-async def test_a5_a_call_made_once_is_not_repeated() -> None:
+async def test_call_made_once_is_not_repeated() -> None:
     async with local_slack() as slack:
         slack.server.faults.fail("views.open", times=2)
         with pytest.raises(DeliveryFailed, match="internal_error"):
@@ -145,7 +145,7 @@ async def test_a5_a_call_made_once_is_not_repeated() -> None:
         assert slack.made("views.open") == 1
 
 
-async def test_h3_a_slack_that_is_not_there_is_waited_for() -> None:
+async def test_slack_that_is_not_there_is_waited_for() -> None:
     async with open_client("xoxb-1", api_url="http://127.0.0.1:9/api/") as client:
         with pytest.raises(DeliveryFailed) as failed:
             await SlackCalls(client, patience_s=0.1, first_pause_s=0.01).read("auth.test")
@@ -179,7 +179,7 @@ async def answering(body: str, status: int, content_type: str) -> AsyncIterator[
         ('{"ok": false}', 200, "application/json", "http_200", True),
     ],
 )
-async def test_h3_a_proxys_page_is_no_answer(
+async def test_proxys_page_is_no_answer(
     body: str, status: int, content_type: str, reason: str, *, permanent: bool
 ) -> None:
     async with answering(body, status, content_type) as calls:
@@ -188,7 +188,7 @@ async def test_h3_a_proxys_page_is_no_answer(
         assert (failed.value.reason, failed.value.permanent) == (reason, permanent)
 
 
-async def test_g1_waiting_logs_the_method_and_never_the_text() -> None:
+async def test_waiting_logs_the_method_and_never_the_text() -> None:
     async with local_slack() as slack:
         slack.server.faults.fail("chat.postMessage")
         with capture_logs() as lines:
@@ -203,7 +203,7 @@ async def test_g1_waiting_logs_the_method_and_never_the_text() -> None:
     ]
 
 
-async def test_h3_a_slack_that_keeps_failing_gets_one_call_at_a_time_until_it_is_back() -> None:
+async def test_slack_that_keeps_failing_gets_one_call_at_a_time_until_it_is_back() -> None:
     async with local_slack() as slack:
         breaker = CircuitBreaker("slack", failures=3, first_pause_s=0.5)
         calls = SlackCalls(slack.client, patience_s=0.04, first_pause_s=0.01, breaker=breaker)
@@ -221,7 +221,7 @@ async def test_h3_a_slack_that_keeps_failing_gets_one_call_at_a_time_until_it_is
 
 
 @pytest.mark.parametrize("error", ["channel_not_found", "ratelimited"])
-async def test_h3_a_slack_that_says_no_is_there(error: str) -> None:
+async def test_slack_that_says_no_is_there(error: str) -> None:
     async with local_slack() as slack:
         breaker = CircuitBreaker("slack", failures=1)
         calls = SlackCalls(slack.client, patience_s=0.0, first_pause_s=0.01, breaker=breaker)
@@ -231,7 +231,7 @@ async def test_h3_a_slack_that_says_no_is_there(error: str) -> None:
         assert not breaker.is_open
 
 
-async def test_h3_a_call_that_was_cancelled_leaves_the_probe_to_the_next() -> None:
+async def test_call_that_was_cancelled_leaves_the_probe_to_the_next() -> None:
     async with local_slack() as slack:
         breaker = CircuitBreaker("slack", failures=1, first_pause_s=0.001)
         calls = SlackCalls(slack.client, first_pause_s=0.01, breaker=breaker)
@@ -250,7 +250,7 @@ async def test_h3_a_call_that_was_cancelled_leaves_the_probe_to_the_next() -> No
     ("error", "status", "pending_checks"),
     [("internal_error", 200, 1), ("", 503, 1), ("ratelimited", 429, 0), ("channel_not_found", 200, 0)],
 )
-async def test_e5_only_what_slack_may_still_carry_out_is_doubted(error: str, status: int, pending_checks: int) -> None:
+async def test_only_what_slack_may_still_carry_out_is_doubted(error: str, status: int, pending_checks: int) -> None:
     heard: list[None] = []
 
     async def maybe_posted() -> None:
@@ -263,7 +263,7 @@ async def test_e5_only_what_slack_may_still_carry_out_is_doubted(error: str, sta
     assert len(heard) == pending_checks
 
 
-async def test_e5_a_slack_that_cannot_be_reached_carries_nothing_out() -> None:
+async def test_slack_that_cannot_be_reached_carries_nothing_out() -> None:
     async def maybe_posted() -> None:
         pytest.fail("no connection was opened")
 
@@ -273,7 +273,7 @@ async def test_e5_a_slack_that_cannot_be_reached_carries_nothing_out() -> None:
             await calls.write("chat.postMessage", post(), maybe_posted=maybe_posted)
 
 
-async def test_h2_a_workspace_that_hangs_leaves_connections_to_others() -> None:
+async def test_workspace_that_hangs_leaves_connections_to_others() -> None:
     async with local_slack() as slack:
         slow, other = SlackCalls(slack.client, at_once=2), SlackCalls(slack.client, at_once=2)
         slack.server.faults.hang("users.info", times=2)
@@ -286,7 +286,7 @@ async def test_h2_a_workspace_that_hangs_leaves_connections_to_others() -> None:
         assert slack.made("users.info") == 4
 
 
-async def test_e5_who_lost_its_lease_while_waiting_for_a_place_posts_nothing() -> None:
+async def test_who_lost_its_lease_while_waiting_for_a_place_posts_nothing() -> None:
     held = asyncio.Event()
     held.set()
 
@@ -309,7 +309,7 @@ async def test_e5_who_lost_its_lease_while_waiting_for_a_place_posts_nothing() -
         assert slack.made("chat.postMessage") == 0
 
 
-async def test_h2_what_is_stale_a_moment_later_waits_for_no_place() -> None:
+async def test_what_is_stale_a_moment_later_waits_for_no_place() -> None:
     async with local_slack() as slack:
         calls = SlackCalls(slack.client, at_once=1)
         slack.server.faults.hang("users.info")

@@ -1,4 +1,4 @@
-"""Tokens a day: counted while they are used, in one step, never lost with a turn that ends badly (A12)."""
+"""Tokens a day: counted while they are used, in one step, never lost with a turn that ends badly."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def spend(purse: Budgets, tokens: int, of: Incoming) -> None:
         (Limits(), None),
     ],
 )
-async def test_a12_a_used_up_budget_is_named(
+async def test_used_up_budget_is_named(
     redis_client: Redis, no_leaked_keys: list[str], limits: Limits, holder: Holder | None
 ) -> None:
     purse = budgets(redis_client, limits)
@@ -63,7 +63,7 @@ async def test_a12_a_used_up_budget_is_named(
     assert await used_up(redis_client, purse, incoming()) == holder
 
 
-async def test_a12_others_and_tomorrow_are_another_matter(redis_client: Redis) -> None:
+async def test_others_and_tomorrow_are_another_matter(redis_client: Redis) -> None:
     limits = Limits(user=10, channel=10)
     purse = budgets(redis_client, limits)
     await spend(purse, 10, incoming())
@@ -78,7 +78,7 @@ async def test_a12_others_and_tomorrow_are_another_matter(redis_client: Redis) -
     assert await used_up(redis_client, budgets(redis_client, limits, NOON + purse.renewed_in_s), incoming()) is None
 
 
-async def test_a12_what_a_killed_worker_used_is_counted_already(redis_client: Redis) -> None:
+async def test_what_a_killed_worker_used_is_counted_already(redis_client: Redis) -> None:
     """Each call is written down when it ends, not when the turn does: nothing but the turn itself is lost."""
     purse = budgets(redis_client, Limits(user=1_000))
     async with purse.counting("t", incoming()):
@@ -94,7 +94,7 @@ async def test_a12_what_a_killed_worker_used_is_counted_already(redis_client: Re
 
 
 @pytest.mark.parametrize("end", [ValueError("a bug"), asyncio.CancelledError()])
-async def test_a12_a_turn_that_ends_badly_costs_what_it_used(redis_client: Redis, end: BaseException) -> None:
+async def test_turn_that_ends_badly_costs_what_it_used(redis_client: Redis, end: BaseException) -> None:
     purse = budgets(redis_client, Limits(user=50))
 
     async def turn() -> None:
@@ -107,7 +107,7 @@ async def test_a12_a_turn_that_ends_badly_costs_what_it_used(redis_client: Redis
     assert await used_up(redis_client, purse, incoming()) == "user"
 
 
-async def test_a12_many_turns_at_once_lose_no_token(redis_client: Redis) -> None:
+async def test_many_turns_at_once_lose_no_token(redis_client: Redis) -> None:
     purse = budgets(redis_client, Limits(workspace=1))
 
     async def turn(number: int) -> None:
@@ -125,7 +125,7 @@ async def test_a12_many_turns_at_once_lose_no_token(redis_client: Redis) -> None
     assert await redis_client.hget(purse.key("T1"), "workspace") == str(30 * 5 * 7)
 
 
-async def test_a12_a_turn_that_ends_late_takes_nothing_from_its_next_try(redis_client: Redis) -> None:
+async def test_turn_that_ends_late_takes_nothing_from_its_next_try(redis_client: Redis) -> None:
     """A worker that lost a lease may claim the question again before the first try has cleaned up."""
     purse = budgets(redis_client, Limits(user=10))
     async with AsyncExitStack() as second:
@@ -135,7 +135,7 @@ async def test_a12_a_turn_that_ends_late_takes_nothing_from_its_next_try(redis_c
     assert await used_up(redis_client, purse, incoming()) == "user"
 
 
-async def test_a12_a_redis_that_is_away_ends_no_turn(tmp_path: Path) -> None:
+async def test_redis_that_is_away_ends_no_turn(tmp_path: Path) -> None:
     async with Redis.from_url(f"unix://{tmp_path}/nobody.sock") as nobody:
         purse = budgets(nobody, Limits(user=1))
         with capture_logs() as logs:
@@ -144,7 +144,7 @@ async def test_a12_a_redis_that_is_away_ends_no_turn(tmp_path: Path) -> None:
 
 
 @given(st.integers(min_value=0, max_value=86_400))
-def test_a12_the_time_left_is_said_in_hours_and_minutes(seconds: int) -> None:
+def test_the_time_left_is_said_in_hours_and_minutes(seconds: int) -> None:
     words = in_words(seconds)
     parts = [int(word) for word in words.split() if word.isdecimal()]
     minutes = parts[0] * 60 + parts[1] if len(parts) == 2 else parts[0]

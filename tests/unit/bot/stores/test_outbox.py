@@ -30,7 +30,7 @@ answers = st.builds(
 
 
 @given(answers, words)
-def test_h3_an_entry_is_read_back_as_it_was_written(answer: Answer, said: str) -> None:
+def test_an_entry_is_read_back_as_it_was_written(answer: Answer, said: str) -> None:
     state = ThreadState(mission=said, history=(Message(role="user", text=said),))
     entry = Entry(outcome="answered", answer=answer, state=state)
     assert read_entry(entry.to_json()) == entry
@@ -39,5 +39,5 @@ def test_h3_an_entry_is_read_back_as_it_was_written(answer: Answer, said: str) -
 @pytest.mark.parametrize(
     "stored", [None, "", "{", "[]", '{"outcome": "answered"}', '{"outcome":1,"answer":{},"state":""}']
 )
-def test_h3_what_cannot_be_read_counts_as_none(stored: str | None) -> None:
+def test_what_cannot_be_read_counts_as_none(stored: str | None) -> None:
     assert read_entry(stored) is None

@@ -1,4 +1,4 @@
-"""Pause and resume: one switch for every process over the same Redis, and it stays as it was left (A12)."""
+"""Pause and resume: one switch for every process over the same Redis, and it stays as it was left."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from redis.asyncio import Redis
 from bot.stores.pause import REASON_MOST, Pause, Pausing
 
 
-async def test_a12_a_pause_holds_for_everybody_until_somebody_resumes(redis_client: Redis) -> None:
+async def test_pause_holds_for_everybody_until_somebody_resumes(redis_client: Redis) -> None:
     here, there = Pausing(redis_client, clock=lambda: 100.0), Pausing(redis_client, clock=lambda: 200.0)
     assert await there.now() is None
     assert await here.pause("The index is being  rebuilt\n") == Pause(since=100.0, reason="The index is being rebuilt")
@@ -21,7 +21,7 @@ async def test_a12_a_pause_holds_for_everybody_until_somebody_resumes(redis_clie
     assert await redis_client.get(here.resumed_key()) == "100.0"
 
 
-async def test_a12_one_orions_pause_is_not_anothers(redis_client: Redis) -> None:
+async def test_one_orions_pause_is_not_anothers(redis_client: Redis) -> None:
     await Pausing(redis_client, prefix="one").pause("x" * 1_000)
     assert await Pausing(redis_client, prefix="two").now() is None
     thread_mode = await Pausing(redis_client, prefix="one").now()
@@ -30,7 +30,7 @@ async def test_a12_one_orions_pause_is_not_anothers(redis_client: Redis) -> None
 
 
 @pytest.mark.parametrize("stored", ["", "{}", "[]", '{"since": "soon"}', "no JSON"])
-async def test_a12_a_pause_that_cannot_be_read_holds_all_the_same(redis_client: Redis, stored: str) -> None:
+async def test_pause_that_cannot_be_read_holds_all_the_same(redis_client: Redis, stored: str) -> None:
     pausing = Pausing(redis_client)
     await redis_client.set(pausing.key(), stored)
     assert (await pausing.now() is not None) == bool(stored)

@@ -1,4 +1,4 @@
-"""The threads of a direct chat, and the one before (A1)."""
+"""The threads of a direct chat, and the one before."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def thread(seconds: int, channel: str = "D1") -> ThreadKey:
     return ThreadKey(team="T1", channel=channel, thread_ts=f"{1_700_000_000 + seconds}.000100")
 
 
-async def test_a1_the_thread_before_is_the_one_last_used_within_half_an_hour(redis_client: Redis) -> None:
+async def test_the_thread_before_is_the_one_last_used_within_half_an_hour(redis_client: Redis) -> None:
     chats = DirectChats(redis_client)
     first, second, channel = thread(0), thread(60), thread(0, "C1")
     async with redis_client.pipeline() as pipe:

@@ -1,4 +1,4 @@
-"""The token of a question is kept for minutes, and nowhere beside where it is looked for (D3, I5)."""
+"""The token of a question is kept for minutes, and nowhere beside where it is looked for."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def everything(redis: Redis) -> dict[str, str]:
     return found
 
 
-async def test_d3_a_token_is_in_no_mailbox_and_no_dead_letter(redis_client: Redis) -> None:
+async def test_token_is_in_no_mailbox_and_no_dead_letter(redis_client: Redis) -> None:
     mailbox = Mailbox(redis_client)
     stores = Stores(redis_client, mailbox)
     await Enqueuer(stores, mailbox.cancel, Access()).receive(incoming())
@@ -57,7 +57,7 @@ async def test_d3_a_token_is_in_no_mailbox_and_no_dead_letter(redis_client: Redi
     await mailbox.aclose()
 
 
-async def test_d3_each_version_of_a_message_has_its_own(redis_client: Redis) -> None:
+async def test_each_version_of_a_message_has_its_own(redis_client: Redis) -> None:
     stores = Stores(redis_client, Mailbox(redis_client))
     await stores.keep_token(incoming())
     assert await token_of(stores, incoming(action_token="", edited_ts="2.0")) == ""

@@ -18,7 +18,7 @@ def standings_of(redis: Redis) -> ThreadModes:
     return ThreadModes(redis, clock=lambda: BEGAN)
 
 
-async def test_a1_standing_changes_and_expires(redis_client: Redis, no_leaked_keys: list[str]) -> None:
+async def test_standing_changes_and_expires(redis_client: Redis, no_leaked_keys: list[str]) -> None:
     thread_modes = standings_of(redis_client)
     no_leaked_keys.append(thread_modes.since_key())
     assert await thread_modes.of(NEW) == "unknown"
@@ -29,7 +29,7 @@ async def test_a1_standing_changes_and_expires(redis_client: Redis, no_leaked_ke
     assert await redis_client.ttl(thread_modes.key(NEW)) > 0
 
 
-async def test_a2_a_thread_older_than_the_memory_may_be_lost_until_somebody_looked(redis_client: Redis) -> None:
+async def test_thread_older_than_the_memory_may_be_lost_until_somebody_looked(redis_client: Redis) -> None:
     thread_modes = standings_of(redis_client)
     assert [await thread_modes.of(thread) for thread in (OLD, NEW, DIRECT)] == ["lost", "unknown", "unknown"]
     await thread_modes.pass_by(OLD)
@@ -39,7 +39,7 @@ async def test_a2_a_thread_older_than_the_memory_may_be_lost_until_somebody_look
     assert await thread_modes.of(OLD) == "engaged"
 
 
-async def test_a2_the_memory_begins_with_the_first_mention_that_redis_took(redis_client: Redis) -> None:
+async def test_the_memory_begins_with_the_first_mention_that_redis_took(redis_client: Redis) -> None:
     thread_modes = standings_of(redis_client)
     asked = Incoming(kind="question", thread=OLD, user="U1", ts=OLD.thread_ts, addressed="mention")
     lost, taken = redis_client.pipeline(transaction=False), redis_client.pipeline(transaction=False)
@@ -49,7 +49,7 @@ async def test_a2_the_memory_begins_with_the_first_mention_that_redis_took(redis
     assert float(str(await redis_client.get(thread_modes.since_key()))) == BEGAN
 
 
-async def test_a2_the_memory_begins_once(redis_client: Redis) -> None:
+async def test_the_memory_begins_once(redis_client: Redis) -> None:
     await standings_of(redis_client).of(NEW)
     later = ThreadModes(redis_client, clock=lambda: BEGAN + 3_600)
     assert await later.of(NEW) == "unknown"

@@ -41,7 +41,7 @@ def recorded(tool: str = "search") -> Recorder:
     return recorder
 
 
-def test_f7_record_holds_attempts_timings_and_usage() -> None:
+def test_record_holds_attempts_timings_and_usage() -> None:
     answer = Answer(text="a", chunks=("a",), sources=(LIMITS,), verified=True, attempts=1)
     record = recorded().record(question(), Answered(answer=answer), turn_id="t1", model="m")
     assert record["claims"] == []
@@ -54,7 +54,7 @@ def test_f7_record_holds_attempts_timings_and_usage() -> None:
     assert record["attempts"][0]["violations"] == [asdict(VERDICT.violations[0])]
 
 
-def test_d3_of_what_slacks_search_found_a_record_keeps_the_link() -> None:
+def test_of_what_slacks_search_found_a_record_keeps_the_link() -> None:
     found = Source(id=1, title="Ann in #tea", url="https://slack.example/p1", text="words", origin="tool:slack_search")
     answer = Answer(text="a [1]", chunks=("a",), sources=(found,), verified=True, attempts=1)
     record = recorded("slack_search").record(question(), Answered(answer=answer), turn_id="t1", model="m")
@@ -62,7 +62,7 @@ def test_d3_of_what_slacks_search_found_a_record_keeps_the_link() -> None:
     assert [(source["title"], source["url"]) for source in record["sources"]] == [("A message in Slack", found.url)]
 
 
-async def test_a9_records_are_kept_and_expire(redis_client: Redis) -> None:
+async def test_records_are_kept_and_expire(redis_client: Redis) -> None:
     records = TurnRecords(redis_client)
     await records.save({"turn_id": "t1", "answer": "ä"})
     assert await records.load("t1") == {"turn_id": "t1", "answer": "ä"}
@@ -70,7 +70,7 @@ async def test_a9_records_are_kept_and_expire(redis_client: Redis) -> None:
     assert await redis_client.ttl(records.key("t1")) > 0
 
 
-def test_a9_a_claim_stands_beside_the_passage_that_bears_it_out() -> None:
+def test_claim_stands_beside_the_passage_that_bears_it_out() -> None:
     text = "Rate limits\n\nEach API key may make 600 requests a minute. Ask sales for more. Tea is at four."
     sources = (Source(id=1, title="Tea", text="Tea is at four."), Source(id=2, title="Limits", text=text))
     claim = Claim(
@@ -91,7 +91,7 @@ def record_of(answer: Answer) -> dict[str, Any]:
     return dict(told)
 
 
-async def test_a8_admins_are_told_which_verified_answers_were_disliked_and_what_failed(redis_client: Redis) -> None:
+async def test_admins_are_told_which_verified_answers_were_disliked_and_what_failed(redis_client: Redis) -> None:
     records = TurnRecords(redis_client)
     for turn, verified in (("t1", True), ("t2", False), ("t3", True), ("t4", True)):
         await records.save({"turn_id": turn, "verified": verified, "outcome": "answered" if verified else "failed"})

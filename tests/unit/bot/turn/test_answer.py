@@ -193,7 +193,7 @@ async def team_bot(
         index.close()
 
 
-async def test_h3_given_back_after_slack_took_the_post_it_stands_once(tmp_path: Path, redis_client: Redis) -> None:
+async def test_given_back_after_slack_took_the_post_it_stands_once(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD], pause_s=10) as at:
         place, ts = at.slack.ask()
         await at.store(ts, place)
@@ -204,7 +204,7 @@ async def test_h3_given_back_after_slack_took_the_post_it_stands_once(tmp_path: 
         assert len(at.model.written) == 1
 
 
-async def test_h3_crashed_before_the_post_the_decided_answer_is_delivered_not_made_again(
+async def test_crashed_before_the_post_the_decided_answer_is_delivered_not_made_again(
     tmp_path: Path, redis_client: Redis
 ) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD, "<answer>Another text [1].</answer>"]) as at:
@@ -220,9 +220,7 @@ async def test_h3_crashed_before_the_post_the_decided_answer_is_delivered_not_ma
         assert state.history[-1].role == "assistant"
 
 
-async def test_a6_a_stop_after_the_post_leaves_the_answer_and_keeps_the_turn(
-    tmp_path: Path, redis_client: Redis
-) -> None:
+async def test_stop_after_the_post_leaves_the_answer_and_keeps_the_turn(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         await at.store(ts, place)
@@ -236,7 +234,7 @@ async def test_a6_a_stop_after_the_post_leaves_the_answer_and_keeps_the_turn(
         assert (await at.threads.load(place)).history != ()
 
 
-async def test_a6_a_question_that_still_waits_is_stopped_too_and_once(tmp_path: Path, redis_client: Redis) -> None:
+async def test_question_that_still_waits_is_stopped_too_and_once(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         await at.store(ts, place)
@@ -250,7 +248,7 @@ async def test_a6_a_question_that_still_waits_is_stopped_too_and_once(tmp_path: 
         assert len(at.cancelled) == 1, "a stop that Slack sends again stops nothing"
 
 
-async def test_h3_a_question_stored_but_not_acknowledged_is_served_when_slack_sends_it_again(
+async def test_question_stored_but_not_acknowledged_is_served_when_slack_sends_it_again(
     tmp_path: Path, redis_client: Redis
 ) -> None:
     """Its thread must be among those that are looked into after an absence."""
@@ -265,9 +263,7 @@ async def test_h3_a_question_stored_but_not_acknowledged_is_served_when_slack_se
         assert await at.stores.served.latest(9) == [place]
 
 
-async def test_a6_a_stop_that_redis_cut_short_counts_when_slack_sends_it_again(
-    tmp_path: Path, redis_client: Redis
-) -> None:
+async def test_stop_that_redis_cut_short_counts_when_slack_sends_it_again(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         await at.store(ts, place)
@@ -289,7 +285,7 @@ async def test_a6_a_stop_that_redis_cut_short_counts_when_slack_sends_it_again(
         assert at.cancelled == [Cancellation(thread=str(place), reason="stopped", message_id=question.id)]
 
 
-async def test_a6_a_running_turn_that_is_stopped_says_so(tmp_path: Path, redis_client: Redis) -> None:
+async def test_running_turn_that_is_stopped_says_so(tmp_path: Path, redis_client: Redis) -> None:
     never = ModelError("LLMError", "away")
     async with team_bot(tmp_path, redis_client, [never]) as at:
         place, ts = at.slack.ask()
@@ -315,7 +311,7 @@ async def test_a6_a_running_turn_that_is_stopped_says_so(tmp_path: Path, redis_c
         assert at.said(place)[0].startswith("Stopped")
 
 
-async def test_a3_a_deleted_question_cancels_its_turn_and_gets_no_answer(tmp_path: Path, redis_client: Redis) -> None:
+async def test_deleted_question_cancels_its_turn_and_gets_no_answer(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         await at.store(ts, place)
@@ -329,7 +325,7 @@ async def test_a3_a_deleted_question_cancels_its_turn_and_gets_no_answer(tmp_pat
         assert at.model.decided == []
 
 
-async def test_h3_a_slack_that_is_away_uses_up_no_tries(tmp_path: Path, redis_client: Redis) -> None:
+async def test_slack_that_is_away_uses_up_no_tries(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         at.answering.delivery._calls.patience_s = 0.05  # its own patience, shortened
         place, ts = at.slack.ask()
@@ -347,7 +343,7 @@ async def test_h3_a_slack_that_is_away_uses_up_no_tries(tmp_path: Path, redis_cl
 
 
 @pytest.mark.parametrize("how", ["edited after Redis was lost", "a dead letter tried again days later"])
-async def test_a3_a_question_that_comes_again_from_elsewhere_is_answered_in_place(
+async def test_question_that_comes_again_from_elsewhere_is_answered_in_place(
     tmp_path: Path, redis_client: Redis, how: str
 ) -> None:
     """Nothing in Redis tells that an answer stands, and it is the message's first try: only Slack knows."""
@@ -364,7 +360,7 @@ async def test_a3_a_question_that_comes_again_from_elsewhere_is_answered_in_plac
         assert "120 requests" in said
 
 
-async def test_a3_what_an_edits_turn_posted_is_looked_for_however_long_slack_lets_nobody_read(
+async def test_what_an_edits_turn_posted_is_looked_for_however_long_slack_lets_nobody_read(
     tmp_path: Path, redis_client: Redis
 ) -> None:
     """Where the first answer stands is known; what this turn posted beside it is not."""
@@ -387,7 +383,7 @@ async def test_a3_what_an_edits_turn_posted_is_looked_for_however_long_slack_let
         assert len(at.said(place)) == 3
 
 
-async def test_h3_a_model_that_is_away_is_waited_for(tmp_path: Path, redis_client: Redis) -> None:
+async def test_model_that_is_away_is_waited_for(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [ModelError("LLMError", "away"), GOOD]) as at:
         place, ts = at.slack.ask()
         await at.store(ts, place)
@@ -397,7 +393,7 @@ async def test_h3_a_model_that_is_away_is_waited_for(tmp_path: Path, redis_clien
         assert "120 requests" in at.said(place)[0]
 
 
-async def test_h3_given_up_the_person_is_told_unless_an_answer_stands(tmp_path: Path, redis_client: Redis) -> None:
+async def test_given_up_the_person_is_told_unless_an_answer_stands(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         incoming = await at.store(ts, place)
@@ -414,7 +410,7 @@ async def test_h3_given_up_the_person_is_told_unless_an_answer_stands(tmp_path: 
         assert ["120 requests" in text for text in at.said(other)] == [True]
 
 
-async def test_h3_given_up_while_slack_is_away_the_letter_is_kept_until_its_person_can_be_told(
+async def test_given_up_while_slack_is_away_the_letter_is_kept_until_its_person_can_be_told(
     tmp_path: Path, redis_client: Redis
 ) -> None:
     async with team_bot(tmp_path, redis_client, [], patience_s=0.05) as at:
@@ -429,7 +425,7 @@ async def test_h3_given_up_while_slack_is_away_the_letter_is_kept_until_its_pers
         assert len(at.said(place)) == 1
 
 
-async def test_a5_without_statuses_the_answer_is_the_last_word(tmp_path: Path, redis_client: Redis) -> None:
+async def test_without_statuses_the_answer_is_the_last_word(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         await at.store(ts, place)
@@ -451,7 +447,7 @@ async def test_an_unreadable_letter_is_given_up_and_nobody_crashes(
         assert at.slack.server.messages(CHANNEL) == []
 
 
-async def test_e5_a_question_that_slack_brings_late_goes_before_what_waits(tmp_path: Path, redis_client: Redis) -> None:
+async def test_question_that_slack_brings_late_goes_before_what_waits(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, first = at.slack.ask()
         second = at.slack.server.post("U0YOU", CHANNEL, "and a day?", first)
@@ -461,9 +457,7 @@ async def test_e5_a_question_that_slack_brings_late_goes_before_what_waits(tmp_p
         assert Incoming.from_json(claimed.body).ts == first
 
 
-async def test_a2_a_question_that_came_after_a_later_one_is_remembered_once(
-    tmp_path: Path, redis_client: Redis
-) -> None:
+async def test_question_that_came_after_a_later_one_is_remembered_once(tmp_path: Path, redis_client: Redis) -> None:
     """The later one, first in work, read the thread and found the earlier one in it."""
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, first = at.slack.ask()
@@ -493,7 +487,7 @@ async def settled(at: TeamBot) -> None:
                 assert await at.mailbox.done(claimed, "ok")
 
 
-async def test_e5_a_worker_that_stood_still_after_its_claim_starts_no_turn(tmp_path: Path, redis_client: Redis) -> None:
+async def test_worker_that_stood_still_after_its_claim_starts_no_turn(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         await at.store(ts, place)
@@ -522,7 +516,7 @@ async def taken_over_while_it_posts(at: TeamBot, place: ThreadKey) -> None:
         at.slack.server.faults.release()
 
 
-async def test_e5_the_second_post_of_a_worker_that_lost_its_thread_is_found_and_deleted(
+async def test_the_second_post_of_a_worker_that_lost_its_thread_is_found_and_deleted(
     tmp_path: Path, redis_client: Redis
 ) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
@@ -538,7 +532,7 @@ async def test_e5_the_second_post_of_a_worker_that_lost_its_thread_is_found_and_
         assert at.slack.server.workspace.threads.statuses == {}
 
 
-async def test_e5_a_second_look_waits_and_deletes_nothing_that_is_right(tmp_path: Path, redis_client: Redis) -> None:
+async def test_second_look_waits_and_deletes_nothing_that_is_right(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         await at.store(ts, place)
@@ -554,7 +548,7 @@ async def test_e5_a_second_look_waits_and_deletes_nothing_that_is_right(tmp_path
         assert len(at.said(place)) == 1
 
 
-async def test_a5_what_a_dead_worker_showed_goes_when_another_finishes(tmp_path: Path, redis_client: Redis) -> None:
+async def test_what_a_dead_worker_showed_goes_when_another_finishes(tmp_path: Path, redis_client: Redis) -> None:
     """The answer was decided, the worker died; the status, or the placeholder, must not stay beside it."""
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
@@ -573,7 +567,7 @@ async def test_a5_what_a_dead_worker_showed_goes_when_another_finishes(tmp_path:
         assert at.slack.server.workspace.threads.statuses == {}
 
 
-async def test_a3_what_a_dead_worker_showed_goes_when_the_question_was_taken_back(
+async def test_what_a_dead_worker_showed_goes_when_the_question_was_taken_back(
     tmp_path: Path, redis_client: Redis
 ) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
@@ -590,7 +584,7 @@ async def test_a3_what_a_dead_worker_showed_goes_when_the_question_was_taken_bac
 
 
 @pytest.mark.parametrize(("error", "verb"), [("channel_not_found", "ok"), ("internal_error", "giveback")])
-async def test_e5_a_second_look_that_slack_refuses_is_repeated_if_that_may_help(
+async def test_second_look_that_slack_refuses_is_repeated_if_that_may_help(
     error: str, verb: str, tmp_path: Path, redis_client: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:

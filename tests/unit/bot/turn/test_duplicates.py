@@ -1,4 +1,4 @@
-"""What Slack carried out after it was given up stands once all the same (E5, A3, H3), and the messages for it."""
+"""What Slack carried out after it was given up stands once all the same, and the messages for it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ATTEMPT_S = 0.2
 
 
 @given(words, words, words, words)
-def test_e5_it_is_read_back_as_it_was_written(team: str, channel: str, thread_ts: str, ts: str) -> None:
+def test_it_is_read_back_as_it_was_written(team: str, channel: str, thread_ts: str, ts: str) -> None:
     pending_check = PendingCheck(place=ThreadKey(team=team, channel=channel, thread_ts=thread_ts), question_ts=ts)
     assert read_body(pending_check.to_json()) == (1, pending_check)
     with pytest.raises(ValueError):  # noqa: PT011 - any reason will do: it is no message of a person's
@@ -48,7 +48,7 @@ def test_e5_it_is_read_back_as_it_was_written(team: str, channel: str, thread_ts
 
 
 @given(words)
-def test_e5_a_persons_message_is_none(text: str) -> None:
+def test_persons_message_is_none(text: str) -> None:
     place = ThreadKey(team="T", channel="C", thread_ts="1.0")
     incoming = Incoming(kind="question", thread=place, user="U", ts="1.0", addressed="mention", text=text)
     assert read_body(incoming.to_json()) == (MESSAGE_SCHEMA, incoming)
@@ -58,7 +58,7 @@ def test_e5_a_persons_message_is_none(text: str) -> None:
     "body",
     ["", "no message", "[]", "{}", '{"schema": "two"}', '"settle"', '{"settle": 1}', '{"settle": {"place": {}}}'],
 )
-def test_e5_what_cannot_be_read_is_nothing(body: str) -> None:
+def test_what_cannot_be_read_is_nothing(body: str) -> None:
     assert read_body(body) == (1, None)
 
 
@@ -121,7 +121,7 @@ POSTINGS: dict[str, tuple[Posting, Any, int]] = {
 
 @pytest.mark.parametrize("channel", [CHANNEL, CHAT])
 @pytest.mark.parametrize("name", list(POSTINGS))
-async def test_e5_what_slack_carried_out_after_its_second_try_goes(
+async def test_what_slack_carried_out_after_its_second_try_goes(
     name: str, channel: str, tmp_path: Path, redis_client: Redis
 ) -> None:
     posting, draft, messages = POSTINGS[name]
@@ -137,7 +137,7 @@ async def test_e5_what_slack_carried_out_after_its_second_try_goes(
         assert stamps(at.slack, place) == first, "what people saw first stays"
 
 
-async def test_e5_a_second_notice_goes_while_the_answer_is_still_to_come(tmp_path: Path, redis_client: Redis) -> None:
+async def test_second_notice_goes_while_the_answer_is_still_to_come(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD], attempt_s=ATTEMPT_S) as at:
         place, ts = at.slack.ask()
         at.slack.server.faults.hold(POST)
@@ -152,7 +152,7 @@ async def test_e5_a_second_notice_goes_while_the_answer_is_still_to_come(tmp_pat
         assert [line["event"] for line in logged] == ["second_notice_deleted"]
 
 
-async def test_e5_a_placeholder_that_comes_after_the_answer_goes(tmp_path: Path, redis_client: Redis) -> None:
+async def test_placeholder_that_comes_after_the_answer_goes(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD], attempt_s=ATTEMPT_S) as at:
         place, ts = at.slack.ask()
         answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
@@ -167,7 +167,7 @@ async def test_e5_a_placeholder_that_comes_after_the_answer_goes(tmp_path: Path,
 
 
 @pytest.mark.parametrize("why", ["drained", "stopped", "edited", "deleted"])
-async def test_e5_a_post_that_was_cut_off_and_lands_late_is_no_second_one(
+async def test_post_that_was_cut_off_and_lands_late_is_no_second_one(
     why: str, tmp_path: Path, redis_client: Redis
 ) -> None:
     """The turn was interrupted in the middle of its post: nobody waits for the reply, and Slack carries it out."""
@@ -193,9 +193,7 @@ async def test_e5_a_post_that_was_cut_off_and_lands_late_is_no_second_one(
             assert "as edited" in at.said(place)[0]
 
 
-async def test_e5_what_a_dead_worker_said_lands_beside_what_the_next_one_said(
-    tmp_path: Path, redis_client: Redis
-) -> None:
+async def test_what_a_dead_worker_said_lands_beside_what_the_next_one_said(tmp_path: Path, redis_client: Redis) -> None:
     """It was killed over its word; Slack carried that out when the next one had looked, and said it too."""
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
@@ -209,7 +207,7 @@ async def test_e5_what_a_dead_worker_said_lands_beside_what_the_next_one_said(
         assert stamps(at.slack, place) == [first]
 
 
-async def test_a3_of_two_versions_the_answer_to_the_latest_stays() -> None:
+async def test_of_two_versions_the_answer_to_the_latest_stays() -> None:
     """The older one landed between the newer one's look and post: it stands first, and answers nothing any more."""
     async with local_slack() as slack:
         place, ts = slack.ask()
@@ -224,7 +222,7 @@ async def test_a3_of_two_versions_the_answer_to_the_latest_stays() -> None:
         assert stamps(slack, place) == [latest]
 
 
-async def test_h3_where_slack_replied_nobody_looks_and_nothing_is_left(tmp_path: Path, redis_client: Redis) -> None:
+async def test_where_slack_replied_nobody_looks_and_nothing_is_left(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         await answered(at, place, ts)
@@ -232,7 +230,7 @@ async def test_h3_where_slack_replied_nobody_looks_and_nothing_is_left(tmp_path:
         assert at.slack.made("conversations.replies") == 0
 
 
-async def test_e5_a_newer_doubt_takes_the_place_of_an_older_one(tmp_path: Path, redis_client: Redis) -> None:
+async def test_newer_doubt_takes_the_place_of_an_older_one(tmp_path: Path, redis_client: Redis) -> None:
     """Slack was away for long: each try left a message, and one look is enough for all of them."""
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
@@ -247,7 +245,7 @@ async def test_e5_a_newer_doubt_takes_the_place_of_an_older_one(tmp_path: Path, 
         assert (await at.mailbox.depth()).messages == 0
 
 
-async def test_e5_a_newer_doubt_need_not_wait_for_an_older_one_that_rests(tmp_path: Path, redis_client: Redis) -> None:
+async def test_newer_doubt_need_not_wait_for_an_older_one_that_rests(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         await leave_check(at.mailbox, place, ts)
@@ -258,7 +256,7 @@ async def test_e5_a_newer_doubt_need_not_wait_for_an_older_one_that_rests(tmp_pa
         assert len(await at.mailbox.claim("w", 9)) == 1
 
 
-async def test_e5_it_is_looked_again_and_again_until_nothing_can_come_any_more(
+async def test_it_is_looked_again_and_again_until_nothing_can_come_any_more(
     tmp_path: Path, redis_client: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
@@ -277,7 +275,7 @@ async def test_e5_it_is_looked_again_and_again_until_nothing_can_come_any_more(
 
 
 @pytest.mark.parametrize("channel", [CHANNEL, CHAT])
-async def test_a5_what_shows_that_an_edited_question_is_at_work_is_left_alone(
+async def test_what_shows_that_an_edited_question_is_at_work_is_left_alone(
     channel: str, tmp_path: Path, redis_client: Redis
 ) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD, GOOD], attempt_s=ATTEMPT_S) as at:
@@ -296,9 +294,7 @@ async def test_a5_what_shows_that_an_edited_question_is_at_work_is_left_alone(
         assert stamps(at.slack, place) == [first]
 
 
-async def test_a3_no_look_deletes_a_part_that_an_edit_is_about_to_take_over(
-    tmp_path: Path, redis_client: Redis
-) -> None:
+async def test_no_look_deletes_a_part_that_an_edit_is_about_to_take_over(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         first = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
@@ -314,7 +310,7 @@ async def test_a3_no_look_deletes_a_part_that_an_edit_is_about_to_take_over(
         assert stamps(at.slack, place) == thread_mode[:1]
 
 
-async def test_e5_a_status_of_another_question_at_work_is_left_alone(tmp_path: Path, redis_client: Redis) -> None:
+async def test_status_of_another_question_at_work_is_left_alone(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         await answered(at, place, ts)
@@ -328,7 +324,7 @@ async def test_e5_a_status_of_another_question_at_work_is_left_alone(tmp_path: P
         await at.flow.handle(claimed, lease)
 
 
-async def test_e5_a_workspace_without_statuses_is_looked_at_as_often(
+async def test_workspace_without_statuses_is_looked_at_as_often(
     tmp_path: Path, redis_client: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
@@ -344,7 +340,7 @@ async def test_e5_a_workspace_without_statuses_is_looked_at_as_often(
 PLACE = ThreadKey(team="T", channel="C", thread_ts="1.0")
 
 
-async def test_h3_a_redis_that_fails_over_is_waited_for(tmp_path: Path) -> None:
+async def test_redis_that_fails_over_is_waited_for(tmp_path: Path) -> None:
     async with node(tmp_path) as server, server.client() as client:
         mailbox = Mailbox(client)
         server.kill()
@@ -357,7 +353,7 @@ async def test_h3_a_redis_that_fails_over_is_waited_for(tmp_path: Path) -> None:
         await mailbox.aclose()
 
 
-async def test_h3_without_redis_the_post_goes_on(redis_client: Redis) -> None:
+async def test_without_redis_the_post_goes_on(redis_client: Redis) -> None:
     mailbox = Mailbox(Redis(port=9, retry=Retry(NoBackoff(), 0)))
     with capture_logs() as logged:
         await leave_check(mailbox, PLACE, "1.0", patience_s=0.3)

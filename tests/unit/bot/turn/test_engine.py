@@ -53,7 +53,7 @@ class Hesitant(OpenAIModel):
         return await super().decide(context)
 
 
-async def test_h3_a_model_that_is_back_is_asked_by_one_call_first(tmp_path: Path) -> None:
+async def test_model_that_is_back_is_asked_by_one_call_first(tmp_path: Path) -> None:
     """A draft beside the decision would take the one call that may find out, and stop with the refused decision."""
     question = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text=QUESTION, ts="1")
     draft = says("<answer>Each API key may make 600 requests a minute [1].</answer>")
@@ -82,14 +82,14 @@ async def test_settings_reach_policy_and_budget(tmp_path: Path) -> None:
         assert "llm_generate" not in engine.tools
 
 
-async def test_d1_a_server_brings_the_generating_tool(tmp_path: Path) -> None:
+async def test_server_brings_the_generating_tool(tmp_path: Path) -> None:
     settings = settings_in(tmp_path, "", openai_base_url="http://127.0.0.1:9/v1")
     async with open_engine(settings, corpus_of(settings)) as engine:
         assert isinstance(engine.model, OpenAIModel)
         assert "llm_generate" in engine.tools
 
 
-async def test_h1_without_a_server_orion_quotes(tmp_path: Path) -> None:
+async def test_without_a_server_orion_quotes(tmp_path: Path) -> None:
     async with open_model(settings_in(tmp_path, "")) as model:
         assert isinstance(model, ExtractiveModel)
 
@@ -109,7 +109,7 @@ async def test_named_folders_get_an_index_of_their_own(tmp_path: Path) -> None:
         assert [document.title for document in index.documents()] == ["Limits"]
 
 
-async def test_d2_repositories_are_indexed_beside_the_folders(tmp_path: Path) -> None:
+async def test_repositories_are_indexed_beside_the_folders(tmp_path: Path) -> None:
     here = ROOT
     settings = settings_in(tmp_path / "home", "", docs=(docs_in(tmp_path / "docs"),))
     entries = frozenset({f"{tmp_path}/nowhere", f"{here}@HEAD:docs/decisions/"})
@@ -128,7 +128,7 @@ async def test_d2_repositories_are_indexed_beside_the_folders(tmp_path: Path) ->
         assert len(report.failed) == 1
 
 
-async def test_d2_exports_are_indexed_too(tmp_path: Path) -> None:
+async def test_exports_are_indexed_too(tmp_path: Path) -> None:
     export = tmp_path / "export"
     export.mkdir()
     (export / "channels.json").write_text('[{"id": "C0OPS", "name": "ops"}]')
@@ -172,7 +172,7 @@ def away(tmp_path: Path, **options: object) -> Settings:
     return settings_in(tmp_path, "", knowledge_url=SecretStr(url), **options)
 
 
-async def test_h5_the_shared_index_is_used_where_one_is_named(tmp_path: Path, postgres_url: str) -> None:
+async def test_the_shared_index_is_used_where_one_is_named(tmp_path: Path, postgres_url: str) -> None:
     docs = docs_in(tmp_path / "docs")
     settings = settings_in(tmp_path / "home", "", docs=(docs,), knowledge_url=SecretStr(postgres_url))
     question = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text=QUESTION, ts="1")
@@ -186,7 +186,7 @@ async def test_h5_the_shared_index_is_used_where_one_is_named(tmp_path: Path, po
     assert corpus_of(settings, [docs]).database == ""
 
 
-async def test_h3_while_the_shared_index_is_away_no_question_is_answered_with_nothing_found(tmp_path: Path) -> None:
+async def test_while_the_shared_index_is_away_no_question_is_answered_with_nothing_found(tmp_path: Path) -> None:
     settings = away(tmp_path / "home", docs=(docs_in(tmp_path / "docs"),))
     question = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text=QUESTION, ts="1")
     async with open_engine(settings, corpus_of(settings)) as engine:
@@ -199,7 +199,7 @@ async def test_h3_while_the_shared_index_is_away_no_question_is_answered_with_no
     assert isinstance(greeted, Answered)
 
 
-async def test_h3_the_shared_index_that_is_away_is_told_to_commands(tmp_path: Path) -> None:
+async def test_the_shared_index_that_is_away_is_told_to_commands(tmp_path: Path) -> None:
     settings = away(tmp_path)
     with pytest.raises(KnowledgeAwayError):
         async with open_index(corpus_of(settings)):

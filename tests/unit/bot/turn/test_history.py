@@ -21,7 +21,7 @@ async def settled(setting: Setting) -> None:
     await wait_until(lambda: done(setting), "all is said")
 
 
-async def test_a2_a_mention_knows_what_was_said_to_others_since(tmp_path: Path, redis_url: str) -> None:
+async def test_mention_knows_what_was_said_to_others_since(tmp_path: Path, redis_url: str) -> None:
     async with (
         ScriptedOpenAI(decisions=[RESPOND] * 3, drafts=ANSWERS) as server,
         running(with_server(tmp_path, redis_url, server)) as setting,
@@ -45,7 +45,7 @@ async def test_a2_a_mention_knows_what_was_said_to_others_since(tmp_path: Path, 
         assert json.dumps(server.requests[-1], default=str).count("pastries") <= 2, "it is remembered once"
 
 
-async def test_a1_a_new_thread_in_a_direct_chat_knows_the_exchange_before_and_keeps_none_of_it(
+async def test_new_thread_in_a_direct_chat_knows_the_exchange_before_and_keeps_none_of_it(
     tmp_path: Path, redis_url: str
 ) -> None:
     async with (
@@ -70,7 +70,7 @@ async def test_a1_a_new_thread_in_a_direct_chat_knows_the_exchange_before_and_ke
         assert not any("pastries" in json.dumps(body, default=str) for body in server.requests[before:])
 
 
-async def test_a1_without_a_model_a_new_thread_repeats_nothing_and_only_answers_from_documents_count(
+async def test_without_a_model_a_new_thread_repeats_nothing_and_only_answers_from_documents_count(
     tmp_path: Path, redis_url: str
 ) -> None:
     async with running(settings_in(tmp_path, redis_url)) as setting:
@@ -88,7 +88,7 @@ async def test_a1_without_a_model_a_new_thread_repeats_nothing_and_only_answers_
 
 
 @pytest.mark.parametrize("remembered", [False, True])
-async def test_a2_a_thread_that_slack_does_not_let_it_read_is_no_reason_not_to_answer(
+async def test_thread_that_slack_does_not_let_it_read_is_no_reason_not_to_answer(
     tmp_path: Path, redis_url: str, *, remembered: bool
 ) -> None:
     async with (
@@ -107,7 +107,7 @@ async def test_a2_a_thread_that_slack_does_not_let_it_read_is_no_reason_not_to_a
 
 
 @pytest.mark.parametrize("call", ["can you answer this?", "any idea?", "?"])
-async def test_a2_whoever_calls_orion_under_a_question_means_that_question(
+async def test_whoever_calls_orion_under_a_question_means_that_question(
     call: str, tmp_path: Path, redis_url: str
 ) -> None:
     async with (
@@ -121,7 +121,7 @@ async def test_a2_whoever_calls_orion_under_a_question_means_that_question(
 
 
 @pytest.mark.parametrize("way", ["edit", "ask"])
-async def test_a6_after_a_first_question_that_was_stopped_the_thread_above_is_read_all_the_same(
+async def test_after_a_first_question_that_was_stopped_the_thread_above_is_read_all_the_same(
     way: str, tmp_path: Path, redis_url: str
 ) -> None:
     async with (

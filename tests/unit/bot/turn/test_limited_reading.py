@@ -1,4 +1,4 @@
-"""Where Slack lets an app read one thread a minute, a mention in a thread is answered all the same (A2, H3)."""
+"""Where Slack lets an app read one thread a minute, a mention in a thread is answered all the same."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ QUESTION = f"{MENTION} How many requests per minute may one API key send?"
 ONE_A_MINUTE = Strictness(calls_a_minute={"conversations.replies": 1})
 
 
-async def test_a2_one_reading_a_minute_keeps_nobody_waiting_and_the_answer_says_what_it_did_not_see(
+async def test_one_reading_a_minute_keeps_nobody_waiting_and_the_answer_says_what_it_did_not_see(
     tmp_path: Path, redis_url: str
 ) -> None:
     async with running(settings_in(tmp_path, redis_url), strictness=ONE_A_MINUTE) as setting:

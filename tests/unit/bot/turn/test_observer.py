@@ -1,4 +1,4 @@
-"""Who watches a turn sees what the agent tells (G2, G3)."""
+"""Who watches a turn sees what the agent tells."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CALL = ModelCall(model="m", messages=(MESSAGE,))
 SPENT = Usage(model_calls=1, prompt_tokens=7, completion_tokens=3)
 
 
-async def test_g2_a_trace_shows_what_the_model_was_shown_and_what_it_said(tmp_path: Path, redis_client: Redis) -> None:
+async def test_trace_shows_what_the_model_was_shown_and_what_it_said(tmp_path: Path, redis_client: Redis) -> None:
     async with LangfuseReceiver() as receiver:
         settings = settings_in(
             tmp_path,
@@ -44,7 +44,7 @@ async def test_g2_a_trace_shows_what_the_model_was_shown_and_what_it_said(tmp_pa
         assert 'orion_model_calls_total{error="",phase="write"} 1.0' in page
 
 
-async def test_g2_the_total_holds_the_time_in_the_mailbox(tmp_path: Path, redis_client: Redis) -> None:
+async def test_the_total_holds_the_time_in_the_mailbox(tmp_path: Path, redis_client: Redis) -> None:
     settings = settings_in(tmp_path, "")
     async with open_engine(settings, corpus_of(settings)) as engine, open_observers(settings, redis_client) as all_:
         with all_.turn(QUESTION, "t1", engine) as listen:

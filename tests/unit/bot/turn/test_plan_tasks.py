@@ -1,4 +1,4 @@
-"""A plan of several steps as people see it: tasks above the answer, or a status that names the step in hand (A5)."""
+"""A plan of several steps as people see it: tasks above the answer, or a status that names the step in hand."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def once(*first: Scripted) -> Any:
     return lambda _: left.pop(0) if left else RESPOND
 
 
-def test_a5_the_first_open_step_is_in_hand_and_no_other() -> None:
+def test_the_first_open_step_is_in_hand_and_no_other() -> None:
     steps = seen("done", "failed", "open", "open", "skipped")
     assert [task["status"] for task in tasks_of(steps, None)] == [
         "complete", "error", "in_progress", "pending", "error",
@@ -80,7 +80,7 @@ def test_a5_the_first_open_step_is_in_hand_and_no_other() -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_f9_steps_are_told_in_the_language_of_the_question(language: str) -> None:
+def test_steps_are_told_in_the_language_of_the_question(language: str) -> None:
     without = seen("done", "open", title="")
     said, (_, second) = status_of(without, language), tasks_of(without, language)
     others = {status_of(without, other) for other in LANGUAGES if other != language}
@@ -89,11 +89,11 @@ def test_f9_steps_are_told_in_the_language_of_the_question(language: str) -> Non
     assert "2" in second["title"]
 
 
-def test_a5_a_status_stays_on_its_line() -> None:
+def test_status_stays_on_its_line() -> None:
     assert status_of(seen("open", "open", title="{x}" * 33), "fr") == f"en est à l'étape 1 sur 2 : {'{x}' * 19}{{x…"
 
 
-async def test_a5_a_plan_stands_above_the_answer_as_it_proceeds(tmp_path: Path, redis_url: str) -> None:
+async def test_plan_stands_above_the_answer_as_it_proceeds(tmp_path: Path, redis_url: str) -> None:
     gate = asyncio.Event()
     drafted = draft("Ea", gate=gate, rest=(FIRST, THIRD))
     async with stage(tmp_path, redis_url, drafted, drafted, gate=gate, decisions=once(PLANNED)) as at:
@@ -110,7 +110,7 @@ async def test_a5_a_plan_stands_above_the_answer_as_it_proceeds(tmp_path: Path, 
         assert (at.calls(START), at.calls(STOP), at.calls("chat.postMessage"), at.calls("chat.update")) == (1, 1, 0, 0)
 
 
-async def test_a5_without_streams_the_status_names_the_step(tmp_path: Path, redis_url: str) -> None:
+async def test_without_streams_the_status_names_the_step(tmp_path: Path, redis_url: str) -> None:
     german = [{"description": "Das Limit finden"}, {"description": "Mit dem Partnerplan vergleichen <!here>"}]
     plan = calls(("finish_step", {"step": 1, "result": "600", "plan": german}))
     async with stage(tmp_path, redis_url, decisions=once(plan, HANGS), streams=False) as at:
@@ -121,7 +121,7 @@ async def test_a5_without_streams_the_status_names_the_step(tmp_path: Path, redi
         assert at.calls(START) == 0
 
 
-async def test_a5_the_status_names_the_step_that_a_tool_is_called_for(tmp_path: Path, redis_url: str) -> None:
+async def test_the_status_names_the_step_that_a_tool_is_called_for(tmp_path: Path, redis_url: str) -> None:
     plan = calls(("finish_step", {"step": 1, "result": "600", "plan": STEPS}), ("search", {"query": "partner"}))
     async with stage(tmp_path, redis_url, decisions=once(plan, HANGS), streams=False) as at:
         at.ask()
@@ -130,7 +130,7 @@ async def test_a5_the_status_names_the_step_that_a_tool_is_called_for(tmp_path: 
         )
 
 
-async def test_a5_a_plan_of_one_step_shows_nothing(tmp_path: Path, redis_url: str) -> None:
+async def test_plan_of_one_step_shows_nothing(tmp_path: Path, redis_url: str) -> None:
     plan = calls(("respond", {"plan": STEPS[:1]}))
     async with stage(tmp_path, redis_url, draft(FIRST, THIRD), decisions=once(plan)) as at:
         message = await at.answered(at.ask())
@@ -140,16 +140,14 @@ async def test_a5_a_plan_of_one_step_shows_nothing(tmp_path: Path, redis_url: st
         assert not any("chunks" in arguments for arguments in appended)
 
 
-async def test_a5_what_is_never_right_takes_the_place_of_the_plan(tmp_path: Path, redis_url: str) -> None:
+async def test_what_is_never_right_takes_the_place_of_the_plan(tmp_path: Path, redis_url: str) -> None:
     async with stage(tmp_path, redis_url, *[draft(WRONG, WRONG)] * 4, decisions=once(PLANNED)) as at:
         message = await at.answered(at.ask())
         assert tasks(message) == []
         assert "900 requests" not in shown(message)
 
 
-async def test_a5_b6_a_question_back_takes_the_place_of_the_plan_that_then_goes_on(
-    tmp_path: Path, redis_url: str
-) -> None:
+async def test_question_back_takes_the_place_of_the_plan_that_then_goes_on(tmp_path: Path, redis_url: str) -> None:
     gate = asyncio.Event()
     decisions = once(ASKS_BACK, calls(("finish_step", {"step": 1, "result": "600"})))
     drafts = [draft("Ea", gate=gate, rest=(FIRST,))] * 3
@@ -164,7 +162,7 @@ async def test_a5_b6_a_question_back_takes_the_place_of_the_plan_that_then_goes_
         assert [tasks(message) for message in at.own(ts)] == [[], DONE]
 
 
-async def test_a5_a6_a_stop_leaves_no_step_behind(tmp_path: Path, redis_url: str) -> None:
+async def test_stop_leaves_no_step_behind(tmp_path: Path, redis_url: str) -> None:
     gate = asyncio.Event()
     async with stage(tmp_path, redis_url, *[draft("Ea", gate=gate)] * 2, gate=gate, decisions=once(PLANNED)) as at:
         ts = at.ask()
@@ -174,7 +172,7 @@ async def test_a5_a6_a_stop_leaves_no_step_behind(tmp_path: Path, redis_url: str
         assert (tasks(message), message["text"]) == ([], "Stopped.")
 
 
-async def test_a5_a6_a_stop_under_the_answer_leaves_the_steps_that_led_to_it(tmp_path: Path, redis_url: str) -> None:
+async def test_stop_under_the_answer_leaves_the_steps_that_led_to_it(tmp_path: Path, redis_url: str) -> None:
     gate = asyncio.Event()
     drafted = draft(FIRST, "Bur", gate=gate)
     async with stage(tmp_path, redis_url, drafted, drafted, gate=gate, decisions=once(PLANNED)) as at:
@@ -186,7 +184,7 @@ async def test_a5_a6_a_stop_under_the_answer_leaves_the_steps_that_led_to_it(tmp
         assert "Stopped." in shown(message)
 
 
-async def test_a3_a5_a_plan_goes_with_its_question_and_makes_way_for_an_edit(tmp_path: Path, redis_url: str) -> None:
+async def test_plan_goes_with_its_question_and_makes_way_for_an_edit(tmp_path: Path, redis_url: str) -> None:
     gate = asyncio.Event()
     deleted = asyncio.Event()
 
@@ -210,7 +208,7 @@ async def test_a3_a5_a_plan_goes_with_its_question_and_makes_way_for_an_edit(tmp
         assert (message["ts"], tasks(message)) == (first["ts"], [])
 
 
-async def test_a5_h3_while_the_model_is_away_no_step_is_in_hand(tmp_path: Path, redis_url: str) -> None:
+async def test_while_the_model_is_away_no_step_is_in_hand(tmp_path: Path, redis_url: str) -> None:
     decisions = once(PLANNED, *[fails(503)] * 4, PLANNED)
     async with stage(tmp_path, redis_url, *[draft(FIRST)] * 4, decisions=decisions) as at:
         ts = at.ask()
@@ -221,7 +219,7 @@ async def test_a5_h3_while_the_model_is_away_no_step_is_in_hand(tmp_path: Path, 
         assert at.calls("chat.delete") == 1
 
 
-async def test_a5_a_server_that_takes_no_tasks_is_not_asked_for_them_again(tmp_path: Path, redis_url: str) -> None:
+async def test_server_that_takes_no_tasks_is_not_asked_for_them_again(tmp_path: Path, redis_url: str) -> None:
     async with stage(tmp_path, redis_url, *[draft(FIRST, THIRD)] * 4, decisions=once(PLANNED, RESPOND, PLANNED)) as at:
         at.setting.workspace.faults.fail(APPEND, "invalid_chunks")
         message = await at.answered(at.ask())
@@ -231,9 +229,7 @@ async def test_a5_a_server_that_takes_no_tasks_is_not_asked_for_them_again(tmp_p
         assert not any("chunks" in call.arguments for call in at.setting.workspace.calls if call.method == STOP)
 
 
-async def test_a5_a_plan_that_slack_will_not_update_is_taken_away_for_the_answer(
-    tmp_path: Path, redis_url: str
-) -> None:
+async def test_plan_that_slack_will_not_update_is_taken_away_for_the_answer(tmp_path: Path, redis_url: str) -> None:
     async with stage(tmp_path, redis_url, draft(FIRST), decisions=once(ASKS_BACK)) as at:
         at.setting.workspace.faults.fail("chat.update", "block_mismatch")
         message = await at.answered(at.ask())
@@ -241,7 +237,7 @@ async def test_a5_a_plan_that_slack_will_not_update_is_taken_away_for_the_answer
         assert (at.calls(START), at.calls("chat.postMessage")) == (1, 1)
 
 
-async def test_a5_a_plan_in_a_stream_that_dies_makes_way_for_the_answer(tmp_path: Path, redis_url: str) -> None:
+async def test_plan_in_a_stream_that_dies_makes_way_for_the_answer(tmp_path: Path, redis_url: str) -> None:
     gate, short = asyncio.Event(), replace(LENIENT, stream_seconds=0.5)
     drafted = draft("Ea", gate=gate, rest=(FIRST, THIRD))
     async with stage(tmp_path, redis_url, drafted, drafted, gate=gate, strictness=short, decisions=once(PLANNED)) as at:
@@ -257,7 +253,7 @@ async def test_a5_a_plan_in_a_stream_that_dies_makes_way_for_the_answer(tmp_path
 TROUBLES = [(method, trouble) for method in (START, APPEND) for trouble in ("lose_response", "reset", "fail", "hang")]
 
 
-async def test_a5_h3_whatever_goes_wrong_with_a_plan_the_answer_stands_once(tmp_path: Path, redis_url: str) -> None:
+async def test_whatever_goes_wrong_with_a_plan_the_answer_stands_once(tmp_path: Path, redis_url: str) -> None:
     decisions = once(*[PLANNED, RESPOND] * len(TROUBLES), PLANNED)
     async with stage(tmp_path, redis_url, *[draft(FIRST, THIRD)] * 18, decisions=decisions) as at:
         for method, trouble in [*TROUBLES, (APPEND, "rate_limit")]:
@@ -270,9 +266,7 @@ async def test_a5_h3_whatever_goes_wrong_with_a_plan_the_answer_stands_once(tmp_
 
 
 @pytest.mark.parametrize("stops", [False, True])
-async def test_a5_h3_a_worker_that_dies_over_a_plan_leaves_none(
-    tmp_path: Path, redis_client: Redis, *, stops: bool
-) -> None:
+async def test_worker_that_dies_over_a_plan_leaves_none(tmp_path: Path, redis_client: Redis, *, stops: bool) -> None:
     """Whoever takes the question over, or finds that it was taken back, knows nothing of the plan but its message."""
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         at.answering = answering(at, model=Slow(["<answer>Ea"], decisions=DECIDED))
@@ -289,7 +283,7 @@ async def test_a5_h3_a_worker_that_dies_over_a_plan_leaves_none(
         assert ("120 requests" in message["text"], message["text"] == "Stopped.") == (not stops, stops)
 
 
-async def test_a5_h3_a_plan_on_its_way_is_waited_for_by_the_answer(tmp_path: Path, redis_client: Redis) -> None:
+async def test_plan_on_its_way_is_waited_for_by_the_answer(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, ["<answer>What is this?</answer>"]) as at:
         at.answering = answering(at, model=ScriptedModel(["<answer>NOT_IN_SOURCES</answer>"], decisions=DECIDED))
         for method in (START, APPEND):
@@ -303,7 +297,7 @@ async def test_a5_h3_a_plan_on_its_way_is_waited_for_by_the_answer(tmp_path: Pat
 
 
 @pytest.mark.parametrize("error", [RedisConnectionError, LeaseLost])
-async def test_a5_e5_a_plan_ends_no_turn_whose_redis_or_lease_is_gone(error: type[Exception]) -> None:
+async def test_plan_ends_no_turn_whose_redis_or_lease_is_gone(error: type[Exception]) -> None:
     async def before() -> None:
         raise error
 

@@ -1,4 +1,4 @@
-"""Who waits for a free place sees how soon it is their turn, once, and not a moment longer than they wait (A5)."""
+"""Who waits for a free place sees how soon it is their turn, once, and not a moment longer than they wait."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def placeholders(slack: Slack, place: ThreadKey) -> list[str]:
     return [m["text"] for m in messages if (m.get("metadata") or {}).get("event_type") == "orion_working"]
 
 
-async def test_a5_who_waits_behind_a_full_pool_sees_their_number_once(redis_client: Redis) -> None:
+async def test_who_waits_behind_a_full_pool_sees_their_number_once(redis_client: Redis) -> None:
     async with scene(redis_client) as on:
         for _ in range(3):
             await on.asked()
@@ -70,7 +70,7 @@ async def test_a5_who_waits_behind_a_full_pool_sees_their_number_once(redis_clie
         assert shown(on.slack) == [f"is busy: you are number {number} in the queue…" for number in (1, 2, 3)]
 
 
-async def test_f9_who_waits_reads_their_number_in_the_language_they_asked_in(redis_client: Redis) -> None:
+async def test_who_waits_reads_their_number_in_the_language_they_asked_in(redis_client: Redis) -> None:
     async with scene(redis_client) as on:
         place, ts = on.slack.ask()
         asked = "Wie viele Anfragen pro Minute darf ein Schlüssel stellen?"
@@ -80,7 +80,7 @@ async def test_f9_who_waits_reads_their_number_in_the_language_they_asked_in(red
         assert shown(on.slack) == ["ist beschäftigt: Du bist Nummer 1 in der Schlange…"]
 
 
-async def test_a5_the_number_makes_way_for_the_turn(redis_client: Redis) -> None:
+async def test_the_number_makes_way_for_the_turn(redis_client: Redis) -> None:
     async with scene(redis_client) as on:
         incoming = await on.asked()
         await on.queueing.sweep()
@@ -93,7 +93,7 @@ async def test_a5_the_number_makes_way_for_the_turn(redis_client: Redis) -> None
 
 
 @pytest.mark.parametrize("channel", ["C0GENERAL", CHAT])
-async def test_a5_a_message_behind_a_running_turn_says_that_it_waits_also_after_a_restart(
+async def test_message_behind_a_running_turn_says_that_it_waits_also_after_a_restart(
     redis_client: Redis, channel: str
 ) -> None:
     async with scene(redis_client) as on:
@@ -104,7 +104,7 @@ async def test_a5_a_message_behind_a_running_turn_says_that_it_waits_also_after_
         assert shown(on.slack) == [BEHIND]
 
 
-async def test_a5_a_word_that_comes_too_late_is_taken_back(redis_client: Redis) -> None:
+async def test_word_that_comes_too_late_is_taken_back(redis_client: Redis) -> None:
     async with scene(redis_client) as on:
         await on.asked()
         (waiting,) = await on.mailbox.waiting(for_s=0, again_s=1, limit=1)
@@ -121,7 +121,7 @@ async def test_a5_a_word_that_comes_too_late_is_taken_back(redis_client: Redis) 
         assert len(shown(on.slack)) == 1, "what is answered is not told"
 
 
-async def test_a5_without_statuses_one_message_stands_in_and_goes_with_the_turn(redis_client: Redis) -> None:
+async def test_without_statuses_one_message_stands_in_and_goes_with_the_turn(redis_client: Redis) -> None:
     async with scene(redis_client) as on:
         on.slack.server.faults.fail("assistant.threads.setStatus", "unknown_method", times=100)
         incoming = await on.asked()
@@ -134,7 +134,7 @@ async def test_a5_without_statuses_one_message_stands_in_and_goes_with_the_turn(
         assert placeholders(on.slack, incoming.thread) == []
 
 
-async def test_a5_what_is_no_question_is_not_told(redis_client: Redis) -> None:
+async def test_what_is_no_question_is_not_told(redis_client: Redis) -> None:
     async with scene(redis_client) as on:
         place, ts = on.slack.ask()
         incoming = Incoming(kind="delete", thread=place, user="U0YOU", ts=ts, addressed="mention")
@@ -145,7 +145,7 @@ async def test_a5_what_is_no_question_is_not_told(redis_client: Redis) -> None:
         assert shown(on.slack) == []
 
 
-async def test_a12_who_is_refused_is_not_told_that_it_is_their_turn_soon(redis_client: Redis) -> None:
+async def test_who_is_refused_is_not_told_that_it_is_their_turn_soon(redis_client: Redis) -> None:
     async with scene(redis_client) as on:
         place, ts = on.slack.ask()
         incoming = Incoming(
@@ -156,7 +156,7 @@ async def test_a12_who_is_refused_is_not_told_that_it_is_their_turn_soon(redis_c
         assert shown(on.slack) == []
 
 
-async def test_a5_a_slack_that_is_away_holds_nobody_up(redis_client: Redis) -> None:
+async def test_slack_that_is_away_holds_nobody_up(redis_client: Redis) -> None:
     async with scene(redis_client) as on:
         await on.asked()
         await on.asked()

@@ -1,4 +1,4 @@
-"""A far end is away: the person sees it within seconds; a question's patience begins with the failure (H3, A5)."""
+"""A far end is away: the person sees it within seconds; a question's patience begins with the failure."""
 
 from __future__ import annotations
 
@@ -61,14 +61,14 @@ def statuses(setting: Setting) -> list[str]:
     return [str(call.arguments["status"]) for call in calls]
 
 
-async def test_h3_time_in_a_queue_takes_nothing_from_the_models_patience(redis_client: Redis) -> None:
+async def test_time_in_a_queue_takes_nothing_from_the_models_patience(redis_client: Redis) -> None:
     async with team_bot(redis_client) as at:
         queued = replace(at.job, claimed=replace(at.job.claimed, enqueued_at=time.time() - 7_200))
         assert pause_s(queued, DOWN, PATIENT) == 2.0
         assert waiting_since(queued) == 0.0
 
 
-async def test_h3_the_model_is_waited_for_from_its_first_failure_on(redis_client: Redis) -> None:
+async def test_the_model_is_waited_for_from_its_first_failure_on(redis_client: Redis) -> None:
     async with team_bot(redis_client) as at:
         place, answer_key = at.job.place, AnswerKey(question_ts=at.job.incoming.ts)
         async with WorkingStatus(at.slack.delivery, place, answer_key).shown() as status:
@@ -87,7 +87,7 @@ async def test_h3_the_model_is_waited_for_from_its_first_failure_on(redis_client
         assert pause_s(resumed, DOWN, PATIENT) == 2.0, "an admin's pause lay between"
 
 
-async def test_h3_what_does_not_pass_is_not_waited_for(redis_client: Redis) -> None:
+async def test_what_does_not_pass_is_not_waited_for(redis_client: Redis) -> None:
     async with team_bot(redis_client) as at:
         for outcome in (
             Failed(answer=DOWN.answer, reason="AuthenticationError"),
@@ -97,7 +97,7 @@ async def test_h3_what_does_not_pass_is_not_waited_for(redis_client: Redis) -> N
             assert pause_s(at.job, outcome, PATIENT) is None
 
 
-async def test_a5_documents_that_are_away_are_called_so(redis_client: Redis) -> None:
+async def test_documents_that_are_away_are_called_so(redis_client: Redis) -> None:
     async with team_bot(redis_client) as at:
         place, answer_key = at.job.place, AnswerKey(question_ts=at.job.incoming.ts)
         async with WorkingStatus(at.slack.delivery, place, answer_key).shown() as status:
@@ -106,7 +106,7 @@ async def test_a5_documents_that_are_away_are_called_so(redis_client: Redis) -> 
         assert told[-1] == DOCUMENTS_AWAY
 
 
-async def test_a5_a_silent_model_is_shown_while_it_is_silent_and_after(tmp_path: Path, redis_url: str) -> None:
+async def test_silent_model_is_shown_while_it_is_silent_and_after(tmp_path: Path, redis_url: str) -> None:
     """Nobody waits for the model's time-out to learn what Orion waits for; on the next try the status stays."""
     # The silence is told a second after the first status: the call has to hang for longer on a busy machine too.
     timeouts = replace(QUICK, late_s=0.05, model=replace(QUICK.model, reply=4.0))
@@ -125,7 +125,7 @@ async def test_a5_a_silent_model_is_shown_while_it_is_silent_and_after(tmp_path:
         assert "is thinking…" not in after
 
 
-async def test_a2_a_thread_is_read_once_however_often_its_question_is_tried(tmp_path: Path, redis_url: str) -> None:
+async def test_thread_is_read_once_however_often_its_question_is_tried(tmp_path: Path, redis_url: str) -> None:
     failing = [fails(500)] * 4
     async with (
         ScriptedOpenAI(decisions=[*failing, RESPOND], drafts=lambda _: says(DRAFTS["good"])) as server,
@@ -139,7 +139,7 @@ async def test_a2_a_thread_is_read_once_however_often_its_question_is_tried(tmp_
         assert sum(call.method == "conversations.replies" for call in setting.workspace.calls) == 1
 
 
-async def test_a5_a_status_is_shown_while_the_thread_is_read(tmp_path: Path, redis_url: str) -> None:
+async def test_status_is_shown_while_the_thread_is_read(tmp_path: Path, redis_url: str) -> None:
     async with (
         ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"])]) as server,
         running(with_server(tmp_path, redis_url, server)) as setting,

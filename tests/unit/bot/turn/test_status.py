@@ -30,7 +30,7 @@ def cleared(slack: Slack) -> bool:
     return not threads.shown() and {one.status for one in threads.sessions.values()} == {"active"}
 
 
-async def test_a5_a_status_is_shown_changed_and_cleared() -> None:
+async def test_status_is_shown_changed_and_cleared() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).shown() as status:
@@ -41,7 +41,7 @@ async def test_a5_a_status_is_shown_changed_and_cleared() -> None:
         assert cleared(slack)
 
 
-async def test_a5_slack_is_reminded_before_it_forgets() -> None:
+async def test_slack_is_reminded_before_it_forgets() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), QUICK).shown():
@@ -49,7 +49,7 @@ async def test_a5_slack_is_reminded_before_it_forgets() -> None:
     assert Pace().remind_s < 120
 
 
-async def test_a5_f10_what_a_message_took_away_is_shown_again() -> None:
+async def test_what_a_message_took_away_is_shown_again() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).shown() as status:
@@ -58,7 +58,7 @@ async def test_a5_f10_what_a_message_took_away_is_shown_again() -> None:
             await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"] * 2)
 
 
-async def test_a5_changes_in_a_burst_are_sent_as_the_last_one() -> None:
+async def test_changes_in_a_burst_are_sent_as_the_last_one() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         async with WorkingStatus(
@@ -71,7 +71,7 @@ async def test_a5_changes_in_a_burst_are_sent_as_the_last_one() -> None:
         assert shown(slack) == ["is thinking…", "step 49"]
 
 
-async def test_a5_a_change_that_the_answer_overtakes_saves_its_call() -> None:
+async def test_change_that_the_answer_overtakes_saves_its_call() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).shown() as status:
@@ -83,7 +83,7 @@ async def test_a5_a_change_that_the_answer_overtakes_saves_its_call() -> None:
         assert cleared(slack)
 
 
-async def test_a5_a_model_that_says_nothing_for_a_while_is_shown_to_be_waited_for() -> None:
+async def test_model_that_says_nothing_for_a_while_is_shown_to_be_waited_for() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         pace = Pace(change_s=0.01, late_s=0.05)
@@ -100,7 +100,7 @@ async def test_a5_a_model_that_says_nothing_for_a_while_is_shown_to_be_waited_fo
 
 
 @pytest.mark.parametrize("error", ["unknown_method", "missing_scope", "not_allowed_token_type"])
-async def test_a5_without_statuses_a_message_stands_in_and_becomes_the_answer(error: str) -> None:
+async def test_without_statuses_a_message_stands_in_and_becomes_the_answer(error: str) -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         slack.server.faults.fail("assistant.threads.setStatus", error, times=100)
@@ -116,7 +116,7 @@ async def test_a5_without_statuses_a_message_stands_in_and_becomes_the_answer(er
         assert slack.made("assistant.threads.setStatus") == 1
 
 
-async def test_a5_a_placeholder_without_an_answer_goes_away() -> None:
+async def test_placeholder_without_an_answer_goes_away() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         slack.server.faults.fail("assistant.threads.setStatus", "unknown_method")
@@ -125,7 +125,7 @@ async def test_a5_a_placeholder_without_an_answer_goes_away() -> None:
         assert answers(slack, place) == []
 
 
-async def test_a5_a_slack_in_trouble_stops_no_turn() -> None:
+async def test_slack_in_trouble_stops_no_turn() -> None:
     async with local_slack(patience_s=0.05) as slack:
         place, ts = slack.ask()
         slack.server.faults.fail("*", "internal_error", times=1000)
@@ -136,7 +136,7 @@ async def test_a5_a_slack_in_trouble_stops_no_turn() -> None:
         assert slack.server.messages(CHANNEL)
 
 
-async def test_a5_what_the_turn_raises_leaves_as_it_was() -> None:
+async def test_what_the_turn_raises_leaves_as_it_was() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
 
@@ -149,7 +149,7 @@ async def test_a5_what_the_turn_raises_leaves_as_it_was() -> None:
             await turn()
 
 
-async def test_a6_a_cancelled_turn_clears_its_status() -> None:
+async def test_cancelled_turn_clears_its_status() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
 
@@ -165,7 +165,7 @@ async def test_a6_a_cancelled_turn_clears_its_status() -> None:
         assert cleared(slack)
 
 
-async def test_e5_a_lost_lease_ends_the_status_and_leaves_the_turn_to_its_worker() -> None:
+async def test_lost_lease_ends_the_status_and_leaves_the_turn_to_its_worker() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         slack.server.faults.fail("assistant.threads.setStatus", "unknown_method", times=5)
@@ -180,7 +180,7 @@ async def test_e5_a_lost_lease_ends_the_status_and_leaves_the_turn_to_its_worker
 
 
 @pytest.mark.parametrize("error", ["", "unknown_method"])
-async def test_h3_a_question_that_waits_keeps_its_status(error: str) -> None:
+async def test_question_that_waits_keeps_its_status(error: str) -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         if error:

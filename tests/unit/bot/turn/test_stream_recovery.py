@@ -1,4 +1,4 @@
-"""A stream that nobody ended, and whoever comes next: one message in the end, whatever was known (H3, A6, F10)."""
+"""A stream that nobody ended, and whoever comes next: one message in the end, whatever was known."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def own(slack: Slack, place: ThreadKey) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("text", ["", "Each **key**"])
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("ended", [True, False])
-async def test_h3_the_next_answer_takes_a_stream_over(text: str, *, known: bool, ended: bool) -> None:
+async def test_the_next_answer_takes_a_stream_over(text: str, *, known: bool, ended: bool) -> None:
     async with local_slack() as slack:
         place, asked = slack.ask()
         ts = await begun(slack, place, text)
@@ -68,7 +68,7 @@ async def test_h3_the_next_answer_takes_a_stream_over(text: str, *, known: bool,
             assert found == {ts: ANSWER.text}
 
 
-async def test_h3_a_stream_beside_an_answer_goes() -> None:
+async def test_stream_beside_an_answer_goes() -> None:
     async with local_slack() as slack:
         place, asked = slack.ask()
         (first,) = await slack.delivery.answer(place, ANSWER, AnswerKey(question_ts=asked, turn_id="t" * 32))
@@ -77,7 +77,7 @@ async def test_h3_a_stream_beside_an_answer_goes() -> None:
         assert [message["ts"] for message in own(slack, place)] == [first]
 
 
-async def test_h3_what_a_frozen_worker_began_late_is_found_when_the_thread_is_looked_at_again() -> None:
+async def test_what_a_frozen_worker_began_late_is_found_when_the_thread_is_looked_at_again() -> None:
     async with local_slack() as slack:
         clock = Clock()
         slack.server.workspace.log = MessageLog(clock)
@@ -93,7 +93,7 @@ async def test_h3_what_a_frozen_worker_began_late_is_found_when_the_thread_is_lo
         assert {message["ts"] for message in own(slack, place)} == {first} | others
 
 
-async def test_h3_a_stream_that_its_turn_ends_meanwhile_is_no_blank_one() -> None:
+async def test_stream_that_its_turn_ends_meanwhile_is_no_blank_one() -> None:
     """The first piece of an answer can wait for Slack longer than a blank stream is left alone."""
     async with local_slack() as slack:
         clock = Clock()
@@ -112,7 +112,7 @@ async def test_h3_a_stream_that_its_turn_ends_meanwhile_is_no_blank_one() -> Non
         assert [message["text"] for message in own(slack, place)] == [ANSWER.text, "Two."]
 
 
-async def test_a6_what_was_shown_stands_under_the_note_that_it_was_stopped() -> None:
+async def test_what_was_shown_stands_under_the_note_that_it_was_stopped() -> None:
     async with local_slack() as slack:
         place, asked = slack.ask()
         ts = await begun(slack, place, "Each key")
@@ -124,7 +124,7 @@ async def test_a6_what_was_shown_stands_under_the_note_that_it_was_stopped() -> 
         assert not await slack.delivery.end_streams(place, answer_key, "Stopped.")  # it is ended
 
 
-async def test_a6_a_dead_stream_says_that_it_was_stopped() -> None:
+async def test_dead_stream_says_that_it_was_stopped() -> None:
     async with local_slack() as slack:
         place, asked = slack.ask()
         ts = await begun(slack, place, "Each key")
@@ -134,7 +134,7 @@ async def test_a6_a_dead_stream_says_that_it_was_stopped() -> None:
         assert [(m["ts"], m["text"]) for m in own(slack, place)] == [(ts, "Stopped.")]
 
 
-async def test_a3_a_stream_waits_for_the_next_answer_or_goes() -> None:
+async def test_stream_waits_for_the_next_answer_or_goes() -> None:
     async with local_slack() as slack:
         place, asked = slack.ask()
         ts = await begun(slack, place, "Each key")
@@ -157,7 +157,7 @@ def stream_in(slack: Slack, place: ThreadKey, streams: Streams) -> tuple[AnswerS
     return stream, noted
 
 
-async def test_h3_a_start_is_noted_before_and_its_ts_right_after() -> None:
+async def test_start_is_noted_before_and_its_ts_right_after() -> None:
     async with local_slack() as slack:
         place, _ = slack.ask()
         stream, noted = stream_in(slack, place, Streams(slack.calls))
@@ -166,7 +166,7 @@ async def test_h3_a_start_is_noted_before_and_its_ts_right_after() -> None:
         assert noted == ["", stream.ts, "began"]
 
 
-async def test_f10_pieces_are_sent_together_where_slack_may_not_be_told_yet() -> None:
+async def test_pieces_are_sent_together_where_slack_may_not_be_told_yet() -> None:
     async with local_slack() as slack:
         place, _ = slack.ask()
         stream, _ = stream_in(slack, place, Streams(slack.calls, each_s=0.2))
@@ -179,7 +179,7 @@ async def test_f10_pieces_are_sent_together_where_slack_may_not_be_told_yet() ->
         assert own(slack, place)[0]["text"] == "One.\n\nTwo.\n\nThree."
 
 
-async def test_f10_a_limited_piece_is_sent_again_after_a_while() -> None:
+async def test_limited_piece_is_sent_again_after_a_while() -> None:
     async with local_slack() as slack:
         place, _ = slack.ask()
         stream, _ = stream_in(slack, place, Streams(slack.calls, each_s=0.01, limited_s=0.2))
@@ -192,7 +192,7 @@ async def test_f10_a_limited_piece_is_sent_again_after_a_while() -> None:
         assert own(slack, place)[0]["text"] == "One.\n\nTwo."
 
 
-async def test_f10_who_refused_is_asked_again_only_after_a_while() -> None:
+async def test_who_refused_is_asked_again_only_after_a_while() -> None:
     async with local_slack() as slack:
         streams = Streams(slack.calls, missing_s=0.05, limited_s=3_600)
         place = slack.ask()[0]
@@ -206,7 +206,7 @@ async def test_f10_who_refused_is_asked_again_only_after_a_while() -> None:
         assert not streams.may_be_tried(elsewhere)
 
 
-async def test_h3_slack_away_at_the_end_is_told_to_whoever_delivers() -> None:
+async def test_slack_away_at_the_end_is_told_to_whoever_delivers() -> None:
     async with local_slack(patience_s=0.05) as slack:
         place, _ = slack.ask()
         stream, _ = stream_in(slack, place, Streams(slack.calls))
@@ -238,7 +238,7 @@ async def with_streams(tmp_path: Path, redis: Redis, drafts: list[Any]) -> Async
 
 
 @pytest.mark.parametrize("method", ["chat.startStream", "chat.appendStream", "chat.stopStream"])
-async def test_h3_a_turn_cut_off_in_mid_stream_is_finished_in_its_message(
+async def test_turn_cut_off_in_mid_stream_is_finished_in_its_message(
     method: str, tmp_path: Path, redis_client: Redis
 ) -> None:
     async with with_streams(tmp_path, redis_client, [GOOD]) as at:
@@ -258,7 +258,7 @@ async def test_h3_a_turn_cut_off_in_mid_stream_is_finished_in_its_message(
         assert str(message["blocks"]).count("120 requests") == 1
 
 
-async def test_a6_a_stream_cut_off_and_then_stopped_keeps_its_text(tmp_path: Path, redis_client: Redis) -> None:
+async def test_stream_cut_off_and_then_stopped_keeps_its_text(tmp_path: Path, redis_client: Redis) -> None:
     async with with_streams(tmp_path, redis_client, [GOOD]) as at:
         at.answering = answering(at, model=Slow([GOOD[:-20]]))
         place, ts = at.slack.ask()
@@ -270,7 +270,7 @@ async def test_a6_a_stream_cut_off_and_then_stopped_keeps_its_text(tmp_path: Pat
         assert ["120 requests" in message["text"], "Stopped." in str(message["blocks"])] == [True, True]
 
 
-async def test_f10_a_bot_without_an_account_gets_a_post(tmp_path: Path, redis_client: Redis) -> None:
+async def test_bot_without_an_account_gets_a_post(tmp_path: Path, redis_client: Redis) -> None:
     """Slack takes only people for a stream's recipients; its refusal would take streams from the whole channel."""
     async with with_streams(tmp_path, redis_client, [GOOD, GOOD]) as at:
         for user, starts in (("B0ALERTS", 0), ("U0YOU", 1)):
@@ -282,7 +282,7 @@ async def test_f10_a_bot_without_an_account_gets_a_post(tmp_path: Path, redis_cl
 
 
 @pytest.mark.parametrize("stops", [False, True])
-async def test_h3_a_stream_that_begins_when_nobody_waits_for_it_any_more_goes(
+async def test_stream_that_begins_when_nobody_waits_for_it_any_more_goes(
     tmp_path: Path, redis_client: Redis, *, stops: bool
 ) -> None:
     """Slack was slower than a start may take, and began it all the same, under the answer."""
@@ -305,7 +305,7 @@ async def test_h3_a_stream_that_begins_when_nobody_waits_for_it_any_more_goes(
         assert [message["ts"] for message in own(at.slack, place)] == [answer["ts"]]
 
 
-async def test_h3_a_letter_given_up_tells_so_in_its_stream(tmp_path: Path, redis_client: Redis) -> None:
+async def test_letter_given_up_tells_so_in_its_stream(tmp_path: Path, redis_client: Redis) -> None:
     async with with_streams(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         await at.store(ts, place)

@@ -26,7 +26,7 @@ async def names(settings: Settings) -> list[str]:
         return [tool.spec.name for tool in toolbox.tools]
 
 
-async def test_d3_what_is_configured_is_there(tmp_path: Path) -> None:
+async def test_what_is_configured_is_there(tmp_path: Path) -> None:
     settings = settings_in(
         tmp_path, "", git=(tmp_path,), files=(tmp_path,), searxng_url="http://127.0.0.1:9", git_url="https://g.example"
     )
@@ -36,12 +36,12 @@ async def test_d3_what_is_configured_is_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("variable", ["git", "files"])
-async def test_d3_a_folder_that_is_not_there_is_named(tmp_path: Path, variable: str) -> None:
+async def test_folder_that_is_not_there_is_named(tmp_path: Path, variable: str) -> None:
     with pytest.raises(WrongUse, match=f"ORION_{variable.upper()} names .*nowhere, which is no folder"):
         await names(settings_in(tmp_path, "", **{variable: (tmp_path / "nowhere",)}))
 
 
-async def test_d4_orion_starts_although_a_server_is_down(tmp_path: Path) -> None:
+async def test_orion_starts_although_a_server_is_down(tmp_path: Path) -> None:
     path = config(tmp_path, gone={"command": str(tmp_path / "nowhere")}, off={"command": "x", "disabled": True})
     settings = settings_in(tmp_path, "", mcp_config=path)
     async with open_toolbox(settings) as toolbox:
@@ -49,7 +49,7 @@ async def test_d4_orion_starts_although_a_server_is_down(tmp_path: Path) -> None
     assert [server.name for server in mcp_servers(settings)] == ["gone"]
 
 
-async def test_d4_what_fails_inside_comes_out_as_it_is(tmp_path: Path) -> None:
+async def test_what_fails_inside_comes_out_as_it_is(tmp_path: Path) -> None:
     """The servers' keepers run in a task group, which would wrap it up."""
     settings = settings_in(
         tmp_path, "", mcp_config=config(tmp_path, gone={"command": sys.executable, "args": ["-c", ""]})
@@ -68,9 +68,7 @@ async def test_d4_what_fails_inside_comes_out_as_it_is(tmp_path: Path) -> None:
         (b'{"mcpServers": {"a": {}}}', "Server 'a': it needs either 'command' or 'url'\\."),
     ],
 )
-def test_d4_a_configuration_that_cannot_be_meant_so_is_refused(
-    tmp_path: Path, content: bytes | None, reason: str
-) -> None:
+def test_configuration_that_cannot_be_meant_so_is_refused(tmp_path: Path, content: bytes | None, reason: str) -> None:
     path = tmp_path / "mcp.json"
     if content is not None:
         path.write_bytes(content)

@@ -1,4 +1,4 @@
-"""The dashboard in Langfuse: made once, of the very names that traces carry; what goes wrong is a sentence (G2)."""
+"""The dashboard in Langfuse: made once, of the very names that traces carry; what goes wrong is a sentence."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def make(there: LangfuseDashboards, key: str = "sk-1") -> Made:
     return make_dashboard(public_key="pk-1", secret_key=key, host=there.url + "/")
 
 
-def test_g2_the_dashboard_is_made_with_every_chart_on_it(langfuse: LangfuseDashboards) -> None:
+def test_the_dashboard_is_made_with_every_chart_on_it(langfuse: LangfuseDashboards) -> None:
     made = make(langfuse)
     assert (len(made.added), made.kept, made.url) == (len(CHARTS), [], f"{langfuse.url}/project/p1/dashboards/d0")
     (board,) = langfuse.boards
@@ -33,7 +33,7 @@ def test_g2_the_dashboard_is_made_with_every_chart_on_it(langfuse: LangfuseDashb
     assert len({widget["name"] for widget in langfuse.widgets}) == len(CHARTS)
 
 
-def test_g2_a_second_time_nothing_is_made(langfuse: LangfuseDashboards) -> None:
+def test_second_time_nothing_is_made(langfuse: LangfuseDashboards) -> None:
     make(langfuse)
     langfuse.widgets[0]["chartType"] = "NUMBER"  # its owner likes it better so
     again = make(langfuse)
@@ -46,7 +46,7 @@ def test_g2_a_second_time_nothing_is_made(langfuse: LangfuseDashboards) -> None:
     assert langfuse.widgets[0]["chartType"] == "NUMBER"
 
 
-def test_g2_what_an_interrupted_run_left_undone_is_done(langfuse: LangfuseDashboards) -> None:
+def test_what_an_interrupted_run_left_undone_is_done(langfuse: LangfuseDashboards) -> None:
     make(langfuse)
     del langfuse.widgets[-1]
     del langfuse.boards[0]["definition"]["widgets"][-2:]
@@ -56,13 +56,13 @@ def test_g2_what_an_interrupted_run_left_undone_is_done(langfuse: LangfuseDashbo
 
 
 @pytest.mark.parametrize("name", sorted({name for chart in CHARTS for name in chart["names"]}))
-def test_g2_charts_read_what_traces_carry(name: str) -> None:
+def test_charts_read_what_traces_carry(name: str) -> None:
     phases = {"decide", "write", "judge"}  # the names that `model_start` documents
     source = inspect.getsource(connection) + inspect.getsource(tracing)
     assert f'"{name}"' in source or (name in phases and f"``{name}``" in source)
 
 
-def test_g2_charts_are_of_what_people_asked_in_slack(langfuse: LangfuseDashboards) -> None:
+def test_charts_are_of_what_people_asked_in_slack(langfuse: LangfuseDashboards) -> None:
     make(langfuse)
     for widget in langfuse.widgets:
         (elsewhere,) = [one for one in widget["filters"] if one["column"] == "environment"]
@@ -81,20 +81,20 @@ def test_g2_charts_are_of_what_people_asked_in_slack(langfuse: LangfuseDashboard
         (0, b"{}", "not as Langfuse does"),
     ],
 )
-def test_g2_what_langfuse_refuses_is_told(langfuse: LangfuseDashboards, status: int, body: bytes, said: str) -> None:
+def test_what_langfuse_refuses_is_told(langfuse: LangfuseDashboards, status: int, body: bytes, said: str) -> None:
     langfuse.status, langfuse.body = status, body
     with pytest.raises(DashboardsError, match=said):
         make(langfuse)
 
 
-def test_g2_wrong_keys_and_a_host_that_is_away_are_told(langfuse: LangfuseDashboards) -> None:
+def test_wrong_keys_and_a_host_that_is_away_are_told(langfuse: LangfuseDashboards) -> None:
     with pytest.raises(DashboardsError, match="refuses LANGFUSE_PUBLIC_KEY"):
         make(langfuse, "sk-2")
     with pytest.raises(DashboardsError, match=r"cannot be reached \(ConnectError\)"):
         make_dashboard(public_key="pk-1", secret_key="sk-1", host="http://127.0.0.1:9")
 
 
-def test_g2_the_command_says_where_the_dashboard_is(terminal: Terminal, langfuse: LangfuseDashboards) -> None:
+def test_the_command_says_where_the_dashboard_is(terminal: Terminal, langfuse: LangfuseDashboards) -> None:
     without = terminal.orion("dashboards")
     assert (without.code, "Set LANGFUSE_PUBLIC_KEY" in without.err) == (2, True)
     terminal.set(LANGFUSE_PUBLIC_KEY="pk-1", LANGFUSE_SECRET_KEY="sk-1", LANGFUSE_HOST=langfuse.url)

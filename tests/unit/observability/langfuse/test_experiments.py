@@ -1,4 +1,4 @@
-"""A run as an experiment in Langfuse: pushed by the SDK when it is over; an absence costs seconds (G5)."""
+"""A run as an experiment in Langfuse: pushed by the SDK when it is over; an absence costs seconds."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def push(tracer: Tracer, *, run: str = "set now", within_s: float = 20) ->
     return await experiments.push(tracer, made, within_s=within_s)
 
 
-async def test_g5_a_run_is_a_dataset_with_items_traces_and_scores() -> None:
+async def test_run_is_a_dataset_with_items_traces_and_scores() -> None:
     async with LangfuseReceiver() as receiver, tracer_at(receiver.url) as tracer:
         told = await push(tracer)
         assert told.startswith(f"Langfuse: run set now of the dataset set, {receiver.url}/project/p1/experiments/")
@@ -69,7 +69,7 @@ async def test_g5_a_run_is_a_dataset_with_items_traces_and_scores() -> None:
     assert SECRET.encode() not in receiver.raw
 
 
-async def test_g5_items_keep_their_ids_from_run_to_run() -> None:
+async def test_items_keep_their_ids_from_run_to_run() -> None:
     async with LangfuseReceiver() as receiver, tracer_at(receiver.url) as one, tracer_at(receiver.url) as two:
         first, second = await push(one, run="one"), await push(two, run="two")
         assert first != second
@@ -77,7 +77,7 @@ async def test_g5_items_keep_their_ids_from_run_to_run() -> None:
     assert len({score["datasetRunId"] for score in receiver.scores if "datasetRunId" in score}) == 2
 
 
-async def test_g5_without_content_nothing_that_was_asked_answered_or_expected_leaves() -> None:
+async def test_without_content_nothing_that_was_asked_answered_or_expected_leaves() -> None:
     async with LangfuseReceiver() as receiver, tracer_at(receiver.url, send_content=False) as tracer:
         await push(tracer)
     assert [item["expectedOutput"] for item in receiver.items] == [[{"length": 12}], TO_BE_REFUSED]
@@ -85,7 +85,7 @@ async def test_g5_without_content_nothing_that_was_asked_answered_or_expected_le
         assert text not in receiver.raw
 
 
-async def test_g5_without_keys_nothing_happens() -> None:
+async def test_without_keys_nothing_happens() -> None:
     assert await push(Tracer(public_key="", secret_key="", host="http://127.0.0.1:9")) == ""
 
 
@@ -97,27 +97,27 @@ async def test_g5_without_keys_nothing_happens() -> None:
         (200, "does not answer as Langfuse does"),
     ],
 )
-async def test_g5_a_langfuse_that_refuses_is_told(refuse: int, why: str) -> None:
+async def test_langfuse_that_refuses_is_told(refuse: int, why: str) -> None:
     async with LangfuseReceiver(refuse=refuse) as receiver, tracer_at(receiver.url) as tracer:
         assert await push(tracer) == f"{receiver.url} {why}: {NOT_PUSHED}"
     assert receiver.spans == []
 
 
-async def test_g5_an_absent_langfuse_is_told() -> None:
+async def test_an_absent_langfuse_is_told() -> None:
     with socket.socket() as closed:  # bound and not listening: connections are refused
         closed.bind(("127.0.0.1", 0))
         async with tracer_at(f"http://127.0.0.1:{closed.getsockname()[1]}") as tracer:
             assert f"cannot be reached (ConnectError): {NOT_PUSHED}" in await push(tracer)
 
 
-async def test_g5_a_silent_langfuse_keeps_nobody_longer_than_said() -> None:
+async def test_silent_langfuse_keeps_nobody_longer_than_said() -> None:
     async with LangfuseReceiver(hang=True) as receiver, tracer_at(receiver.url) as tracer:
         began = time.monotonic()
         assert await push(tracer, within_s=0.2) == f"{receiver.url} did not answer in time: {NOT_PUSHED}"
         assert time.monotonic() - began < 5
 
 
-async def test_g5_items_that_langfuse_refuses_are_told() -> None:
+async def test_items_that_langfuse_refuses_are_told() -> None:
     async with LangfuseReceiver(refuse_items=400) as receiver, tracer_at(receiver.url) as tracer:
         assert await push(tracer) == f"{receiver.url} answered 400: {NOT_PUSHED}"
     assert json.loads(json.dumps(receiver.datasets))[0]["name"] == "set"

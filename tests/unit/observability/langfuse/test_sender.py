@@ -1,4 +1,4 @@
-"""How observations leave for Langfuse (G2): named as by its SDK, tried again, never piling up without end."""
+"""How observations leave for Langfuse: named as by its SDK, tried again, never piling up without end."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def seen(name: str = "turn", **facts: object) -> Observation:
     return Observation(name=name, trace_id="ab" * 16, common={}, facts=facts, ended_ns=1)
 
 
-async def test_g2_attributes_are_those_of_the_sdk() -> None:
+async def test_attributes_are_those_of_the_sdk() -> None:
     known = {name for key, name in vars(LangfuseOtelSpanAttributes).items() if key.isupper()}
     async with LangfuseReceiver() as receiver:
         tracer = Tracer(public_key="pk", secret_key="sk", host=receiver.url, version="v", environment="eval")
@@ -47,14 +47,14 @@ async def test_g2_attributes_are_those_of_the_sdk() -> None:
     assert {name.rpartition(".")[2] for name in metadata} == {"attempt", "outcome", "reason", "attempts"}
 
 
-async def test_g2_a_busy_host_is_asked_again() -> None:
+async def test_busy_host_is_asked_again() -> None:
     async with LangfuseReceiver() as receiver, sender_to(receiver.url) as sender:
         receiver.refuse_traces = [503]
         sender.put(seen())
         await wait_until(lambda: [span.name for span in receiver.spans] == ["turn"], "it arrives at the second try", 20)
 
 
-async def test_g2_what_a_host_refuses_is_dropped_and_told_once() -> None:
+async def test_what_a_host_refuses_is_dropped_and_told_once() -> None:
     async with LangfuseReceiver() as receiver:
         receiver.refuse_traces = [401, 301]
         with capture_logs() as logs:
@@ -70,7 +70,7 @@ async def test_g2_what_a_host_refuses_is_dropped_and_told_once() -> None:
     ]  # fmt: skip
 
 
-async def test_g2_what_waits_for_a_host_is_bounded() -> None:
+async def test_what_waits_for_a_host_is_bounded() -> None:
     async with LangfuseReceiver() as receiver:
         with capture_logs() as logs:
             async with sender_to(receiver.url) as sender:
@@ -80,7 +80,7 @@ async def test_g2_what_waits_for_a_host_is_bounded() -> None:
     assert [(entry["event"], entry["lost"]) for entry in logs] == [("traces_arrive_again", 5)]
 
 
-async def test_g2_half_an_emoji_and_a_great_number_arrive() -> None:
+async def test_half_an_emoji_and_a_great_number_arrive() -> None:
     async with LangfuseReceiver() as receiver, sender_to(receiver.url) as sender:
         sender.put(seen(input="caf\ud83d", output={"rows": 2**70}))
     (span,) = receiver.spans

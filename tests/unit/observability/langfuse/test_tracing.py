@@ -65,7 +65,7 @@ def run_turn(trace: TurnTrace, *, outcome: str = "answered", reason: str = "") -
     trace.end(outcome=outcome, reason=reason, answer="120 [1]")
 
 
-async def test_g2_a_turn_is_one_trace_of_typed_observations() -> None:
+async def test_turn_is_one_trace_of_typed_observations() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
         run_turn(turn_of(tracer))
     kinds = {(span.name, span.kind) for span in receiver.spans}
@@ -90,7 +90,7 @@ async def test_g2_a_turn_is_one_trace_of_typed_observations() -> None:
     assert receiver.headers[0]["x-langfuse-ingestion-version"] == "4"
 
 
-async def test_d3_what_slacks_search_found_leaves_as_lengths() -> None:
+async def test_what_slacks_search_found_leaves_as_lengths() -> None:
     """It may not be kept: neither what it brought nor a prompt that holds it; drafts and the answer are ours."""
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
         trace = turn_of(tracer)
@@ -112,7 +112,7 @@ async def test_d3_what_slacks_search_found_leaves_as_lengths() -> None:
     assert b"Ann" not in receiver.raw
 
 
-async def test_f7_every_attempt_is_a_guardrail_with_its_issues_and_repairs() -> None:
+async def test_every_attempt_is_a_guardrail_with_its_issues_and_repairs() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
         run_turn(turn_of(tracer))
     first, second = (span for span in receiver.spans if span.name == "verify")
@@ -143,7 +143,7 @@ async def test_f7_every_attempt_is_a_guardrail_with_its_issues_and_repairs() -> 
         ("out_of_budget", "tokens", []),
     ],
 )  # fmt: skip
-async def test_g2_scores_are_set_only_where_verification_decided(outcome: str, reason: str, passed: list[int]) -> None:
+async def test_scores_are_set_only_where_verification_decided(outcome: str, reason: str, passed: list[int]) -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
         run_turn(turn_of(tracer), outcome=outcome, reason=reason)
     assert receiver.score("verify_pass") == passed
@@ -157,7 +157,7 @@ async def test_g2_scores_are_set_only_where_verification_decided(outcome: str, r
         assert (types["verify_pass"], types["verify_attempts"]) == ("BOOLEAN", "NUMERIC")
 
 
-async def test_f8_the_verifiers_own_errors_are_scores_of_a_session_of_their_own() -> None:
+async def test_the_verifiers_own_errors_are_scores_of_a_session_of_their_own() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
         tracer.verifier(false_accept_rate=0.05, false_reject_rate=0.1)
     assert [(score["name"], score["value"], score["sessionId"]) for score in receiver.scores] == [
@@ -165,7 +165,7 @@ async def test_f8_the_verifiers_own_errors_are_scores_of_a_session_of_their_own(
     ]  # fmt: skip
 
 
-async def test_g2_only_the_first_end_of_a_turn_counts() -> None:
+async def test_only_the_first_end_of_a_turn_counts() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
         trace = turn_of(tracer)
         trace.end(outcome="answered", answer="So.")
@@ -173,7 +173,7 @@ async def test_g2_only_the_first_end_of_a_turn_counts() -> None:
     assert receiver.score("turn_outcome") == ["answered"]
 
 
-async def test_a8_feedback_lands_on_the_same_trace_and_a_second_click_replaces_the_first() -> None:
+async def test_feedback_lands_on_the_same_trace_and_a_second_click_replaces_the_first() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
         tracer.feedback("turn-9", user="U1", good=True)
         tracer.feedback("turn-9", user="U1", good=False)
@@ -183,7 +183,7 @@ async def test_a8_feedback_lands_on_the_same_trace_and_a_second_click_replaces_t
     assert receiver.scores[0]["id"] == receiver.scores[1]["id"]
 
 
-def test_g2_a_turn_id_that_can_be_a_trace_id_is_the_trace_id() -> None:
+def test_turn_id_that_can_be_a_trace_id_is_the_trace_id() -> None:
     turn_id = hashlib.sha256(b"T1:C1:1.1").hexdigest()[:32]
     assert trace_id_of(turn_id) == turn_id
     for other in ("turn-1", "", "0" * 32, turn_id.upper(), turn_id + "0"):
@@ -191,7 +191,7 @@ def test_g2_a_turn_id_that_can_be_a_trace_id_is_the_trace_id() -> None:
         assert trace_id_of(other) != other
 
 
-async def test_g2_content_can_be_kept_at_home() -> None:
+async def test_content_can_be_kept_at_home() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url, send_content=False) as tracer:
         run_turn(turn_of(tracer))
     for text in (b"How many", b"120 a minute", b"120 [1]", b"limits", b"decide on this", b"the source says"):
@@ -200,7 +200,7 @@ async def test_g2_content_can_be_kept_at_home() -> None:
     assert search["output"] == {"length": 12}
 
 
-async def test_g2_what_is_open_is_closed_at_the_end_and_long_ids_are_hashed() -> None:
+async def test_what_is_open_is_closed_at_the_end_and_long_ids_are_hashed() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
         trace = tracer.turn("t", thread="ü" * 300, user="U", question="q" * 60_000)
         trace.model_start(phase="write", model="m")
@@ -213,7 +213,7 @@ async def test_g2_what_is_open_is_closed_at_the_end_and_long_ids_are_hashed() ->
     assert root["level"] == "ERROR"
 
 
-async def test_g2_a_failing_model_call_is_marked() -> None:
+async def test_failing_model_call_is_marked() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
         trace = turn_of(tracer)
         trace.model_start(phase="write", model="m")
@@ -223,7 +223,7 @@ async def test_g2_a_failing_model_call_is_marked() -> None:
     assert (write["level"], write["status_message"]) == ("ERROR", "TimeoutError")
 
 
-async def test_g2_without_keys_nothing_happens() -> None:
+async def test_without_keys_nothing_happens() -> None:
     tracer = Tracer(public_key="", secret_key="", host="http://127.0.0.1:9")
     assert tracer.sender is None
     with capture_logs() as logs:
@@ -234,7 +234,7 @@ async def test_g2_without_keys_nothing_happens() -> None:
     assert logs == []
 
 
-async def test_g2_a_fault_inside_stays_behind_the_wall() -> None:
+async def test_fault_inside_stays_behind_the_wall() -> None:
     class Unprintable:
         def __repr__(self) -> str:
             raise RuntimeError
@@ -249,7 +249,7 @@ async def test_g2_a_fault_inside_stays_behind_the_wall() -> None:
     ]
 
 
-async def test_g2_a_trace_that_could_not_begin_stays_silent() -> None:
+async def test_trace_that_could_not_begin_stays_silent() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
         with capture_logs() as logs:
             trace = tracer.turn("t", thread=THREAD, user="\ud800", question="q")
@@ -260,7 +260,7 @@ async def test_g2_a_trace_that_could_not_begin_stays_silent() -> None:
     assert receiver.spans == []
 
 
-async def test_h2_a_server_on_this_machine_is_never_behind_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_server_on_this_machine_is_never_behind_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
@@ -276,7 +276,7 @@ def closed_port() -> str:
 
 
 @pytest.mark.parametrize("host", ["refused", "hanging"])
-async def test_g2_a_dead_or_hanging_host_delays_neither_the_turn_nor_the_end(host: str) -> None:
+async def test_dead_or_hanging_host_delays_neither_the_turn_nor_the_end(host: str) -> None:
     async with LangfuseReceiver(hang=True) as receiver:
         url = receiver.url if host == "hanging" else closed_port()
         tracer = Tracer(public_key="pk", secret_key="sk", host=url)
@@ -303,7 +303,7 @@ print(time.monotonic())
 
 
 @pytest.mark.parametrize("host", ["refused", "hanging"])
-async def test_g2_the_process_ends_although_the_host_is_gone(host: str) -> None:
+async def test_the_process_ends_although_the_host_is_gone(host: str) -> None:
     async with LangfuseReceiver(hang=True) as receiver:
         url = receiver.url if host == "hanging" else closed_port()
         process = await asyncio.create_subprocess_exec(sys.executable, "-c", EXITING, url, stdout=subprocess.PIPE)

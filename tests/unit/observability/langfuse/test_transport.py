@@ -15,7 +15,7 @@ from tests.support.tls_server import behind_tls, certificate
 from tests.support.waiting import wait_until
 
 
-async def test_h2_what_the_host_trusts_is_trusted_for_traces_and_scores(
+async def test_what_the_host_trusts_is_trusted_for_traces_and_scores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, asked = certificate(tmp_path), list[str]()
@@ -30,7 +30,7 @@ async def test_h2_what_the_host_trusts_is_trusted_for_traces_and_scores(
 
 
 @pytest.mark.parametrize("trusted", [True, False])
-def test_h2_dashboards_trust_the_same_and_nobody_else(
+def test_dashboards_trust_the_same_and_nobody_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, trusted: bool
 ) -> None:
     file, asked = certificate(tmp_path), list[str]()
@@ -43,7 +43,7 @@ def test_h2_dashboards_trust_the_same_and_nobody_else(
 
 
 @pytest.mark.parametrize("trusted", [True, False])
-def test_h2_experiments_trust_the_same_and_nobody_else(
+def test_experiments_trust_the_same_and_nobody_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, trusted: bool
 ) -> None:
     file, asked = certificate(tmp_path), list[str]()

@@ -56,7 +56,7 @@ def draft(text: str) -> Draft:
     "form", ["Do this [1]:\n```\n{}\n```", "```bash\n{}\n```\n[1]", "It is so [1].\n\n```\n{}\n```"]
 )
 @pytest.mark.parametrize("code", WRONG)
-def test_f1_code_that_no_source_has_is_an_error(code: str, form: str) -> None:
+def test_code_that_no_source_has_is_an_error(code: str, form: str) -> None:
     verdict = check(draft(form.format(code)))
     assert "claim_supported" in {error.rule for error in verdict.errors}
     assert all(verdict.text[error.start : error.end].startswith(error.words[:20]) for error in verdict.errors)
@@ -64,15 +64,15 @@ def test_f1_code_that_no_source_has_is_an_error(code: str, form: str) -> None:
 
 @pytest.mark.parametrize("form", ["Do this [1]:\n```\n{}\n```", "```bash\n{}\n```\n[1]"])
 @pytest.mark.parametrize("code", RIGHT)
-def test_f1_code_that_a_source_has_or_that_fills_it_in_passes(code: str, form: str) -> None:
+def test_code_that_a_source_has_or_that_fills_it_in_passes(code: str, form: str) -> None:
     assert check(draft(form.format(code))).errors == ()
 
 
-def test_f1_code_without_any_citation_is_a_claim_without_one() -> None:
+def test_code_without_any_citation_is_a_claim_without_one() -> None:
     assert [error.rule for error in check(draft("```\ndbctl restart --wait\n```")).errors] == ["cites_sources"]
 
 
-def test_f1_code_as_a_source_has_it_is_not_even_suspected() -> None:
+def test_code_as_a_source_has_it_is_not_even_suspected() -> None:
     assert check(draft("Do this [1]:\n```\ndbctl restart --wait && dbctl status\n```")).violations == ()
 
 
@@ -84,7 +84,7 @@ def test_f1_code_as_a_source_has_it_is_not_even_suspected() -> None:
         ("dbctl status  # waits 45 seconds", "45"),
     ],
 )
-def test_f1_names_and_numbers_of_code_that_stand_nowhere_fail_unless_a_judge_is_asked(code: str, words: str) -> None:
+def test_names_and_numbers_of_code_that_stand_nowhere_fail_unless_a_judge_is_asked(code: str, words: str) -> None:
     asked = draft(f"Do this [1]:\n```\n{code}\n```")
     (error,) = check(asked).errors
     assert words in error.detail
@@ -93,17 +93,17 @@ def test_f1_names_and_numbers_of_code_that_stand_nowhere_fail_unless_a_judge_is_
     assert [claim.supported for claim in verdict.claims if claim.code] == ["open"]
 
 
-def test_f1_variables_and_comments_of_code_need_no_source() -> None:
+def test_variables_and_comments_of_code_need_no_source() -> None:
     code = "# first look at it\nlimit = 600\nprint(limit)\ndbctl status  # and wait"
     assert check(draft(f"Do this [1]:\n```\n{code}\n```")).passed
 
 
-def test_f1_code_cites_what_stands_round_it() -> None:
+def test_code_cites_what_stands_round_it() -> None:
     text = "*One*\nFirst [1].\n```\nx = 1\n```\n*Two*\n```\ny = 2\n```\nSecond [2]."
     assert [claim.cited for claim in claims(text) if claim.code] == [(1,), (2,)]
 
 
-def test_f1_words_in_a_fence_are_prose_and_code_lines_go_together() -> None:
+def test_words_in_a_fence_are_prose_and_code_lines_go_together() -> None:
     body = "a = 1\nb = 2\n\nKeys are free for all\nc = 3"
     assert [(body[a:b], code) for a, b, code in pieces(body, 0)] == [
         ("a = 1\nb = 2", True),
@@ -113,7 +113,7 @@ def test_f1_words_in_a_fence_are_prose_and_code_lines_go_together() -> None:
     assert not is_code("密码可以共享给所有人")
 
 
-def test_f1_placeholders_are_filled_in_by_one_word_each() -> None:
+def test_placeholders_are_filled_in_by_one_word_each() -> None:
     assert fillings("`shipit rollback --service cart --to previous`", [PAGE]) == {"cart"}
     assert fillings("kioskctl sync kiosk-05", ["Run `kioskctl sync kiosk-NN`."]) == {"05"}
     assert fillings("shipit rollback --service cart x --to previous", [PAGE]) == frozenset()
@@ -121,14 +121,14 @@ def test_f1_placeholders_are_filled_in_by_one_word_each() -> None:
     assert fillings("shipit rollback --service --all --to previous", [PAGE]) == frozenset()
 
 
-def test_b3_the_machinerys_json_is_a_leak_in_a_fence_too() -> None:
+def test_the_machinerys_json_is_a_leak_in_a_fence_too() -> None:
     leaked = '```\n{"action": "respond", "answer": "dbctl status"}\n```\n[1]'
     assert "mrkdwn" in {error.rule for error in check(draft(leaked)).errors}
     assert "mrkdwn" not in {error.rule for error in check(draft('```\n{"limit": 600}\n```\n[1]')).errors}
 
 
 @given(st.text(alphabet="ab -/.`\n$<>=1", max_size=120))
-def test_f1_pieces_are_ordered_and_never_empty(body: str) -> None:
+def test_pieces_are_ordered_and_never_empty(body: str) -> None:
     last = 0
     for start, end, _ in pieces(body, 0):
         assert last <= start < end
@@ -136,14 +136,14 @@ def test_f1_pieces_are_ordered_and_never_empty(body: str) -> None:
         last = end
 
 
-def test_f1_many_code_blocks_stay_linear() -> None:
+def test_many_code_blocks_stay_linear() -> None:
     started = time.process_time()
     claims("Say [1].\n```\na = 1\n```\n" * 4_000)
     assert time.process_time() - started < 4
 
 
 @pytest.mark.parametrize(("placeholders", "filled"), [(8, {"x"}), (9, set())])
-def test_f1_a_command_may_have_eight_placeholders(placeholders: int, filled: set[str]) -> None:
+def test_command_may_have_eight_placeholders(placeholders: int, filled: set[str]) -> None:
     assert fillings("ctl" + " x" * placeholders, [f"`ctl{' <a>' * placeholders}`"]) == filled
 
 
@@ -153,7 +153,7 @@ COMMANDS = (
 )
 
 
-def test_f1_a_command_of_a_source_with_one_word_changed_is_an_error() -> None:
+def test_command_of_a_source_with_one_word_changed_is_an_error() -> None:
     for line in [
         "pgadm status --cluster orders",
         "pgctl drain --cluster orders",
@@ -166,7 +166,7 @@ def test_f1_a_command_of_a_source_with_one_word_changed_is_an_error() -> None:
         assert [(each.rule, each.words) for each in verdict.errors] == [("claim_supported", line)]
 
 
-def test_f1_a_command_that_is_as_it_was_or_fitted_to_the_question_passes() -> None:
+def test_command_that_is_as_it_was_or_fitted_to_the_question_passes() -> None:
     for line, question in [
         ("pgctl status --cluster orders", ""),
         ("certctl renew --name edge-1 --dns", ""),
@@ -178,7 +178,7 @@ def test_f1_a_command_that_is_as_it_was_or_fitted_to_the_question_passes() -> No
         assert check(Draft(text=f"Run it [1]:\n```\n{line}\n```", question=question, sources=(source,))).passed
 
 
-def test_f1_a_calculation_in_a_code_span_is_no_code() -> None:
+def test_calculation_in_a_code_span_is_no_code() -> None:
     source = Source(id=1, title="Rates", text="A volume discount of 6 % is given on 24,000.")
     for text, fails in (("`24,000 × 6 % = 1,440` [1]", False), ("`24,000 × 6 % = 1,540` [1]", True)):
         assert bool(check(Draft(text=f"The discount is {text}.", sources=(source,))).errors) is fails

@@ -160,18 +160,18 @@ def errors(source: str, text: str) -> list[Violation]:
         ),
     ],
 )
-def test_f1_what_follows_passes_and_what_nearly_does_fails(source: str, right: str, wrong: str) -> None:
+def test_what_follows_passes_and_what_nearly_does_fails(source: str, right: str, wrong: str) -> None:
     assert errors(source, right) == []
     assert errors(source, wrong)
 
 
-def test_f1_a_sum_of_unlike_things_is_for_somebody_else_to_compare() -> None:
+def test_sum_of_unlike_things_is_for_somebody_else_to_compare() -> None:
     source = Source(id=1, title="", text="The shelter has 5 cats and 3 dogs.")
     verdict = check(Draft(text="The shelter has 8 animals in total [1].", sources=(source,)))
     assert [(each.severity, each.words) for each in verdict.violations] == [("warning", "8")]
 
 
-def test_f1_the_result_of_a_right_calculation_may_stand_in_every_sentence_of_the_answer() -> None:
+def test_the_result_of_a_right_calculation_may_stand_in_every_sentence_of_the_answer() -> None:
     source = "Own car: 0.38 euros a km for the first 300 km, then 0.20 euros."
     steps = "- 300 km × 0.38 euros = 114 euros [1]\n- 114 euros + 24 euros = {} euros"
     assert not [
@@ -181,7 +181,7 @@ def test_f1_the_result_of_a_right_calculation_may_stand_in_every_sentence_of_the
     assert [each for each in errors(source, f"You get 148 euros [1].\n\n{steps.format(148)}") if "148" in each.words]
 
 
-def test_f1_a_span_of_time_lies_between_two_times_of_the_source() -> None:
+def test_span_of_time_lies_between_two_times_of_the_source() -> None:
     for source, right, wrong in [
         (
             "Uploads failed from 09:12 to 11:47.",
@@ -220,7 +220,7 @@ def test_f1_a_span_of_time_lies_between_two_times_of_the_source() -> None:
         assert errors(source, wrong)
 
 
-def test_f1_times_far_from_the_claim_make_no_span() -> None:
+def test_times_far_from_the_claim_make_no_span() -> None:
     mills = " ".join(f"The mill grinds {grain}." for grain in ("rye", "oats", "spelt", "wheat", "barley"))
     source = f"The desk opens at 08:00. {mills} Lunch is at 12:00."
     assert errors(source, "The mill grinds for 4 hours")
@@ -229,7 +229,7 @@ def test_f1_times_far_from_the_claim_make_no_span() -> None:
 @pytest.mark.parametrize(
     ("text", "fails"), [("322 € : 3,5 h × 92 € = 322 € [1].", False), ("On facture 4,5 h à 92 € [1].", True)]
 )
-def test_f1_how_long_the_question_says_something_took_may_be_written_in_hours(text: str, fails: bool) -> None:  # noqa: FBT001 - a parameter
+def test_how_long_the_question_says_something_took_may_be_written_in_hours(text: str, fails: bool) -> None:  # noqa: FBT001 - a parameter
     price = Source(id=1, title="Tarifs", text="L'heure de main-d'œuvre coûte 92 €.")
     draft = Draft(text=text, question="3h30 de réparation, on facture quoi ?", sources=(price,))
     assert bool(check(draft).errors) is fails

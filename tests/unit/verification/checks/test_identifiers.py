@@ -25,14 +25,14 @@ def errors(text: str, page: str = PAGE) -> tuple[Violation, ...]:
         "Then run rotas swap [1].",
     ],
 )
-def test_f1_the_command_itself_and_other_words_pass(text: str) -> None:
+def test_the_command_itself_and_other_words_pass(text: str) -> None:
     assert errors(text) == ()
 
 
-def test_f1_a_name_that_the_source_has_as_well_passes() -> None:
+def test_name_that_the_source_has_as_well_passes() -> None:
     assert errors("Then run rota2 swap [1].", f"{PAGE} On the new host it is rota2.") == ()
 
 
-def test_f1_only_the_first_commands_near_a_claim_are_looked_at() -> None:
+def test_only_the_first_commands_near_a_claim_are_looked_at() -> None:
     many = " ".join(f"Run `tool{'x' * number} go`." for number in range(40))
     assert errors("Run tool-2 go [1].", many) != ()

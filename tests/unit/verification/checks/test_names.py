@@ -19,7 +19,7 @@ def found(claim: str, *, question: str = "", source: str = "") -> list[Violation
     ]
 
 
-def test_f1_another_name_in_the_place_of_the_sources_is_an_error() -> None:
+def test_another_name_in_the_place_of_the_sources_is_an_error() -> None:
     (violation,) = found("Requests go to Jonas Brandt in Lisbon.")
     assert (violation.severity, violation.words) == ("error", "Jonas Brandt")
     assert "Marta Weiss" in violation.detail
@@ -29,16 +29,16 @@ def test_f1_another_name_in_the_place_of_the_sources_is_an_error() -> None:
     "claim",
     ["Requests go to Marta Weiss in Lisbon.", "The team in LA uses Kestrel for builds.", "Builds use Kestrel."],
 )
-def test_f1_known_names_initials_and_first_words_are_fine(claim: str) -> None:
+def test_known_names_initials_and_first_words_are_fine(claim: str) -> None:
     assert found(claim) == []
 
 
-def test_f1_before_an_article_the_same_word_must_stand_too() -> None:
+def test_before_an_article_the_same_word_must_stand_too() -> None:
     assert found("Builds go from the Team in Lisbon.") == []
     assert found("Requests of Marta Weiss go by the Warden in Los Angeles.") == []
 
 
-def test_f1_names_of_the_question_are_known() -> None:
+def test_names_of_the_question_are_known() -> None:
     assert found("The team in Ottawa uses Kestrel for builds.", question="What about Ottawa?") == []
 
 
@@ -54,12 +54,12 @@ NOTES = (
         ("Ines Duarte writes the migration note.", "Mei Tanaka"),
     ],
 )
-def test_f1_a_known_name_in_the_place_of_another_fails(claim: str, there: str) -> None:
+def test_known_name_in_the_place_of_another_fails(claim: str, there: str) -> None:
     (violation,) = found(claim, source=NOTES)
     assert (violation.severity, violation.detail.split(" says ")[1].split(", not")[0]) == ("error", there)
 
 
-def test_f1_a_known_name_where_it_may_stand_passes() -> None:
+def test_known_name_where_it_may_stand_passes() -> None:
     for claim, question in [
         ("Mei Tanaka writes the migration note.", ""),
         ("Mei objected because the rollback plan is untested.", ""),  # a first word has a capital anyway
@@ -71,6 +71,6 @@ def test_f1_a_known_name_where_it_may_stand_passes() -> None:
         assert [v for v in found(claim, question=question, source=NOTES) if v.severity == "error"] == []
 
 
-def test_f1_a_name_that_another_sentence_puts_there_passes() -> None:
+def test_name_that_another_sentence_puts_there_passes() -> None:
     source = "Karl tests the rollback plan on Monday. Mei tests the rollback plan later."
     assert found("Mei tests the rollback plan on Monday.", source=source) == []

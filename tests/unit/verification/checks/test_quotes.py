@@ -18,7 +18,7 @@ def found(claim: str, source: str = SOURCE) -> list[Violation]:
     return [v for v in ground(grounds(draft, text), claims(text))[1] if v.words != text]
 
 
-def test_f9_quotation_marks_of_every_kind() -> None:
+def test_quotation_marks_of_every_kind() -> None:
     for marked in [
         "“one two three”",
         "„one two three“",
@@ -32,7 +32,7 @@ def test_f9_quotation_marks_of_every_kind() -> None:
         assert [marked[start - 0 : end] for start, end, _ in quotations(marked)] == [marked[1:-1]]
 
 
-def test_f1_one_or_two_quoted_words_are_a_label() -> None:
+def test_one_or_two_quoted_words_are_a_label() -> None:
     assert list(quotations('the "Save all" button')) == []
 
 
@@ -44,37 +44,37 @@ def test_f1_one_or_two_quoted_words_are_a_label() -> None:
         'It says "never to open the valve [...] the lamp is green".',
     ],
 )
-def test_f1_faithful_quotations_pass(claim: str) -> None:
+def test_faithful_quotations_pass(claim: str) -> None:
     assert [v for v in found(claim) if v.severity == "error"] == []
 
 
-def test_f1_a_quotation_of_the_first_words_of_a_source_passes() -> None:
+def test_quotation_of_the_first_words_of_a_source_passes() -> None:
     assert found('It begins with "The manual says".', "The manual says they never open the valve.") == []
 
 
-def test_f1_an_altered_quotation_names_the_original() -> None:
+def test_an_altered_quotation_names_the_original() -> None:
     (violation,) = found('It says "never to open the valve before the lamp is red".')
     assert violation.severity == "error"
     assert violation.detail == "source [1] has it as: never to open the valve before the lamp is green"
 
 
-def test_f1_an_invented_quotation_is_an_error() -> None:
+def test_an_invented_quotation_is_an_error() -> None:
     (violation,) = found('It says "squirrels guard those purple teapots".')
     assert violation.severity == "error"
     assert "do not stand in source [1]" in violation.detail
 
 
-def test_f1_small_words_apart_it_is_a_suspicion() -> None:
+def test_small_words_apart_it_is_a_suspicion() -> None:
     violations = found('It says "they are never to open the valve".')
     assert [v.severity for v in violations] == ["warning"]
 
 
-def test_f9_a_translated_quotation_cannot_be_compared() -> None:
+def test_translated_quotation_cannot_be_compared() -> None:
     german = "Das Handbuch sagt, dass man das Ventil nie öffnen darf, bevor die Lampe grün leuchtet."
     assert found('The manual of the house says "never open the valve before green" to all of us.', german) == []
 
 
-def test_f9_a_negation_left_out_is_no_small_word_in_german_either() -> None:
+def test_negation_left_out_is_no_small_word_in_german_either() -> None:
     source = "Das Handbuch sagt, man soll das Ventil während der Wartung nicht öffnen und die Lampe prüfen."
     violations = found("Es heißt „man soll das Ventil während der Wartung öffnen und die Lampe prüfen“.", source)
     assert [v.severity for v in violations if "has it as" in v.detail] == ["error"]

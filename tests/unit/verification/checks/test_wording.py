@@ -13,7 +13,7 @@ def found(source: str, claim: str, *, judged: bool = False) -> tuple[Violation, 
     return ground(grounds(draft, text), claims(text))[1]
 
 
-def test_f9_a_negation_more_or_less_is_an_error_where_no_judge_is_asked() -> None:
+def test_negation_more_or_less_is_an_error_where_no_judge_is_asked() -> None:
     for source, claim in [
         ("Deploys are allowed on Friday.", "Deploys are not allowed on Friday."),
         ("The door must not be opened by visitors.", "The door must be opened by visitors."),
@@ -28,7 +28,7 @@ def test_f9_a_negation_more_or_less_is_an_error_where_no_judge_is_asked() -> Non
         assert found(source, source) == ()
 
 
-def test_f1_what_is_denied_of_what_is_left_to_a_judge() -> None:
+def test_what_is_denied_of_what_is_left_to_a_judge() -> None:
     for source, claim in [
         ("Smoking is not allowed in the hall.", "Smoking is forbidden in the hall."),
         ("Pets are welcome in the garden.", "No, pets are welcome in the garden."),

@@ -16,7 +16,7 @@ def cited(text: str) -> list[tuple[str, tuple[int, ...]]]:
     return [(claim.text, claim.cited) for claim in claims(text)]
 
 
-def test_f1_citations_before_and_behind_the_full_stop() -> None:
+def test_citations_before_and_behind_the_full_stop() -> None:
     assert cited("The limit is 30. [1] It resets daily [2].") == [
         ("The limit is 30. [1]", (1,)),
         ("It resets daily [2].", (2,)),
@@ -29,11 +29,11 @@ def test_f1_citations_before_and_behind_the_full_stop() -> None:
 
 
 @pytest.mark.parametrize("written", ["[1][2]", "[1, 2]", "[1] [2]", "[1-2]"])
-def test_f1_several_sources_in_every_spelling(written: str) -> None:
+def test_several_sources_in_every_spelling(written: str) -> None:
     assert cited(f"The limit is 30 {written}.") == [(f"The limit is 30 {written}.", (1, 2))]
 
 
-def test_f1_a_sentence_shares_the_citations_of_its_paragraph_item_list_or_table() -> None:
+def test_sentence_shares_the_citations_of_its_paragraph_item_list_or_table() -> None:
     for text, expected in [
         # a paragraph, wherever in it the citation stands; a sentence with its own keeps it
         ("The office opens at 9. It closes at 17. [1]", [(1,), (1,)]),
@@ -58,7 +58,7 @@ def test_f1_a_sentence_shares_the_citations_of_its_paragraph_item_list_or_table(
         assert [ids for _, ids in cited(text)] == expected
 
 
-def test_f1_whether_an_opening_or_a_closing_states_something_is_for_the_judge() -> None:
+def test_whether_an_opening_or_a_closing_states_something_is_for_the_judge() -> None:
     for text, expected in [
         ("Good to know before you travel.\n\nThe limit is 30 [1].\n\nAsk your manager first.", [(1,), (1,), (1,)]),
         ("The limit is 30 [1].\n\nIt was 20 before.", [(1,), ()]),
@@ -69,21 +69,21 @@ def test_f1_whether_an_opening_or_a_closing_states_something_is_for_the_judge() 
         assert [claim.cited for claim in claims(text, judged=True)] == expected
 
 
-def test_f1_citations_inside_code_count_for_nothing() -> None:
+def test_citations_inside_code_count_for_nothing() -> None:
     assert cited("The call is `x[3]` here.") == [("The call is `x[3]` here.", ())]
 
 
-def test_f1_list_items_share_the_citation_of_their_introduction() -> None:
+def test_list_items_share_the_citation_of_their_introduction() -> None:
     text = "Steps [4]:\n- Run `orion index`\n- Wait for 5 minutes [2]\n"
     assert cited(text) == [("Steps [4]:", (4,)), ("Run `orion index`", (4,)), ("Wait for 5 minutes [2]", (2,))]
 
 
-def test_f1_table_rows_are_claims_in_both_dialects() -> None:
+def test_table_rows_are_claims_in_both_dialects() -> None:
     assert cited("| A | B |\n|---|---|\n| x y | 3 [2] |") == [("| x y | 3 [2] |", (2,))]
     assert [c for _, c in cited("```\nName | Days\n-----+-----\nFoo  | 3 [1]\n```")] == [(1,)]
 
 
-def test_f1_small_letters_begin_a_row_of_a_table_but_go_on_with_a_line_of_text() -> None:
+def test_small_letters_begin_a_row_of_a_table_but_go_on_with_a_line_of_text() -> None:
     table = "```\nname | days\n-----+-----\nfoo  | 3 [1]\nbar  | 4 [2]\n```"
     assert cited(table) == [("foo  | 3 [1]", (1,)), ("bar  | 4 [2]", (2,))]
     assert cited("```\n-----+-----\nFoo  | 3 [1]\n```") == [("Foo  | 3 [1]", (1,))]
@@ -92,22 +92,22 @@ def test_f1_small_letters_begin_a_row_of_a_table_but_go_on_with_a_line_of_text()
     assert [c for _, c in cited("The limit is 30.\n\nit resets daily. [1]")] == [(), (1,)]
 
 
-def test_f1_lines_set_in_under_an_item_belong_to_the_list() -> None:
+def test_lines_set_in_under_an_item_belong_to_the_list() -> None:
     text = "Steps [4]:\n- Run it now\n  Then wait here\n  And go home"
     assert {c for _, c in cited(text)} == {(4,)}
 
 
 @pytest.mark.parametrize(("written", "ids"), [("1-31", (*range(1, 32),)), ("1-32", (NOWHERE,)), ("3; 5–6", (3, 5, 6))])
-def test_f1_a_range_names_as_many_sources_as_a_citation_may(written: str, ids: tuple[int, ...]) -> None:
+def test_range_names_as_many_sources_as_a_citation_may(written: str, ids: tuple[int, ...]) -> None:
     assert cited(f"The limit is 30 [{written}].")[0][1] == ids
 
 
-def test_f1_a_line_of_citations_alone_belongs_to_the_lines_above() -> None:
+def test_line_of_citations_alone_belongs_to_the_lines_above() -> None:
     assert cited("Final claim here.\nSource: [7]") == [("Final claim here.", (7,))]
     assert [c for _, c in cited("Limits:\n- Free has 60.\n- Team has 600.\n\nSource: [7]")] == [(7,), (7,)]
 
 
-def test_f1_small_talk_is_no_claim() -> None:
+def test_small_talk_is_no_claim() -> None:
     for text in [
         "Hi there!",
         "Is that what you meant?",
@@ -130,7 +130,7 @@ def test_f1_small_talk_is_no_claim() -> None:
         assert claims(text) == ()
 
 
-def test_f9_statements_are_claims_in_every_language() -> None:
+def test_statements_are_claims_in_every_language() -> None:
     for text in [
         "Deploys stop on Friday.",
         "If you deploy on Friday, you need approval.",
@@ -145,7 +145,7 @@ def test_f9_statements_are_claims_in_every_language() -> None:
         assert cited(text) == [(text, ())]
 
 
-def test_f1_what_looks_like_no_statement_and_is_one() -> None:
+def test_what_looks_like_no_statement_and_is_one() -> None:
     for text, told in [
         ("*Keys never expire*\nThey are rotated monthly [1].", ("*Keys never expire*", (1,))),
         ("*The limit is 900*\n- Keys last 90 days [1]\n- Keys are free [2]", ("*The limit is 900*", (1, 2))),
@@ -172,7 +172,7 @@ def test_f1_what_looks_like_no_statement_and_is_one() -> None:
         assert told in cited(text)
 
 
-def test_f1_a_title_and_a_number_that_is_known_state_nothing() -> None:
+def test_title_and_a_number_that_is_known_state_nothing() -> None:
     for text in [
         "*Step 2*\nKeys are rotated monthly [1].",
         "*What you need to know*\nKeys are rotated monthly [1].",
@@ -191,18 +191,18 @@ def test_f1_a_title_and_a_number_that_is_known_state_nothing() -> None:
         assert [claim.cited for claim in told] == [(1,)]
 
 
-def test_f1_rows_of_a_drawn_table_share_the_citation_of_their_introduction() -> None:
+def test_rows_of_a_drawn_table_share_the_citation_of_their_introduction() -> None:
     text = "First updates [1]:\n\n```\nSeverity | Update\n---------+-------\nSEV1     | 15 min\n```"
     assert cited(text) == [("First updates [1]:", (1,)), ("SEV1     | 15 min", (1,))]
 
 
-def test_f1_a_reference_behind_the_sentence_is_its_citation() -> None:
+def test_reference_behind_the_sentence_is_its_citation() -> None:
     assert cited("Keys last 90 days. See https://wiki.test/p1 [1].")[0] == ("Keys last 90 days.", (1,))
     assert cited("See `https://evil.test/x` [1].") == [("See `https://evil.test/x` [1].", (1,))]
 
 
 @given(st.text(alphabet="ab A.1[]-*`|\n:?。[1] ", max_size=200))
-def test_f1_spans_are_the_text_and_never_overlap(text: str) -> None:
+def test_spans_are_the_text_and_never_overlap(text: str) -> None:
     last = 0
     for claim in claims(text):
         assert text[claim.start : claim.end] == claim.text
@@ -211,7 +211,7 @@ def test_f1_spans_are_the_text_and_never_overlap(text: str) -> None:
 
 
 @pytest.mark.parametrize("unit", ["*", "<", "`", "[", "[1]", "- ", "| ", "```", "1", "[1,", "a.\n", "\ud800 "])
-def test_f1_hostile_text_is_read_in_linear_time(unit: str) -> None:
+def test_hostile_text_is_read_in_linear_time(unit: str) -> None:
     claims(unit * 20_000)
     started = time.process_time()
     claims(unit * 20_000)

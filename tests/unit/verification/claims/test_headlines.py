@@ -19,7 +19,7 @@ from verification.claims.small_talk import (
     ["*Keys never expire*", "## Refunds are free", "*Step 2: Keys must be rotated*", "Schlüssel dürfen geteilt werden",
      "Les clés sont gratuites", "Las claves son gratis", "Kunci boleh dibagikan", "鍵は共有できます", "密码可以共享"],
 )  # fmt: skip
-def test_f9_a_heading_with_a_finite_verb_is_a_sentence(heading: str) -> None:
+def test_heading_with_a_finite_verb_is_a_sentence(heading: str) -> None:
     assert is_sentence(heading)
 
 
@@ -28,17 +28,17 @@ def test_f9_a_heading_with_a_finite_verb_is_a_sentence(heading: str) -> None:
     ["*Limits*", "How keys are rotated", "What you need to know", "If you are on call", "Services that must go",
      "Wann ausgeliefert wird", "Is the office open?", "Step 2"],
 )  # fmt: skip
-def test_f9_a_title_is_none(heading: str) -> None:
+def test_title_is_none(heading: str) -> None:
     assert not is_sentence(heading)
 
 
-def test_f1_an_introduction_may_say_something_first() -> None:
+def test_an_introduction_may_say_something_first() -> None:
     assert opens_with_sentence("Refunds are free, and these are the rules:")
     assert not opens_with_sentence("If you are on call, do this:")
     assert not opens_with_sentence("These are the rules:")
 
 
-def test_f1_labels_and_counts_are_no_facts() -> None:
+def test_labels_and_counts_are_no_facts() -> None:
     assert own_digits("Step 2: Wait for 3 documents [1]") == frozenset()
     assert own_digits("The limit is 900 a minute [1]") == {"900"}
     assert digits("Call 0800-123 <https://a.test/4|x> [7]") == {"0800", "123"}
@@ -52,10 +52,10 @@ def test_f1_labels_and_counts_are_no_facts() -> None:
      "Kurze Antwort: 5 Minuten.", "En bref : 5 minutes.", "Respuesta corta: 5 minutos.", "Singkatnya: 5 menit.",
      "答案：5分钟。", "結論：5分です。"],
 )  # fmt: skip
-def test_f9_a_label_that_announces_the_answer_ends_before_it(text: str) -> None:
+def test_label_that_announces_the_answer_ends_before_it(text: str) -> None:
     assert text[announcement_end(text) :].startswith("5")
 
 
 @pytest.mark.parametrize("text", ["Backups: 5 minutes.", "The short answer is yes: 5 minutes.", "Answer 5.", ""])
-def test_f1_a_label_that_names_a_subject_is_none(text: str) -> None:
+def test_label_that_names_a_subject_is_none(text: str) -> None:
     assert announcement_end(text) == 0

@@ -141,31 +141,31 @@ STATES_NOTHING = [
 ]
 
 
-def test_f1_a_fact_behind_a_courtesy_is_a_claim() -> None:
+def test_fact_behind_a_courtesy_is_a_claim() -> None:
     for sentence in STATES:
         assert not states_nothing(sentence)
         assert not is_interjection(sentence)
         assert [claim.cited for claim in claims(sentence)] == [()]
 
 
-def test_f9_courtesies_state_nothing() -> None:
+def test_courtesies_state_nothing() -> None:
     for sentence in STATES_NOTHING:
         assert states_nothing(sentence) or is_interjection(sentence)
 
 
-def test_f1_a_bare_answer_is_told_from_one_that_says_more() -> None:
+def test_bare_answer_is_told_from_one_that_says_more() -> None:
     for answer in ["Yes.", "*No*", "Ja, natürlich!", "Sí", "はい。", "不是", "Correct."]:
         assert is_bare_answer(answer)
         assert not is_bare_answer(f"{answer} Keys are shared.")
 
 
 @pytest.mark.parametrize("unit", ["yes ", "No: ", "thanks so ", "hello, but ", "知道", "die quellen ", "if you "])
-def test_f1_hostile_courtesies_stay_linear(unit: str) -> None:
+def test_hostile_courtesies_stay_linear(unit: str) -> None:
     started = time.process_time()
     states_nothing(unit * 20_000)
     assert time.process_time() - started < 3
 
 
-def test_f1_a_greeting_with_two_names_states_nothing() -> None:
+def test_greeting_with_two_names_states_nothing() -> None:
     assert states_nothing("Hello Anna Weber!")
     assert not states_nothing("Hello Anna Weber Leads Everything!")

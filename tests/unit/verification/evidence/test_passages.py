@@ -21,7 +21,7 @@ WORDS = (
     st.sampled_from(["en", "de", "ja"]),
 )
 @example(["Keys", "expire"], ".", "en")
-def test_f9_a_line_without_ends_of_sentences_is_one_sentence(words: list[str], end: str, language: str) -> None:
+def test_line_without_ends_of_sentences_is_one_sentence(words: list[str], end: str, language: str) -> None:
     line = " ".join(words) + end
     parted = [piece for piece in sentencex.segment(language, line) if piece.strip()]
     spans = [line[start:stop] for start, stop in sentence_spans(line, language)]
@@ -31,12 +31,12 @@ def test_f9_a_line_without_ends_of_sentences_is_one_sentence(words: list[str], e
 
 
 @pytest.mark.parametrize("line", ["It works. It is fast.", "It works! \u3042。い", "a; b. C is d."])
-def test_f9_a_line_with_ends_inside_goes_through_the_splitter(line: str) -> None:
+def test_line_with_ends_inside_goes_through_the_splitter(line: str) -> None:
     parted = [piece.strip() for piece in sentencex.segment("en", line)]
     assert [line[start:stop] for start, stop in sentence_spans(line, "en")] == parted
 
 
-def test_f1_a_long_text_tells_like_a_short_one_how_many_stems_each_sentence_holds() -> None:
+def test_long_text_tells_like_a_short_one_how_many_stems_each_sentence_holds() -> None:
     passage = analyse(" ".join(f"Key {number} opens door {number % 7}." for number in range(150)), "en")
     stems = frozenset({"key", "door", "3", "77", "window"})
     counts = {index: len(held & stems) for index, held in enumerate(passage.sentence_stems)}
@@ -45,7 +45,7 @@ def test_f1_a_long_text_tells_like_a_short_one_how_many_stems_each_sentence_hold
     assert len(passage.holding(frozenset({"77"}))) == 1
 
 
-def test_f1_a_number_in_a_path_is_the_paths_also_inside_code() -> None:
+def test_number_in_a_path_is_the_paths_also_inside_code() -> None:
     for text in (
         "See decisions/0011-who-may-stop.md.",
         "See `decisions/0011-who-may-stop.md`.",
@@ -55,12 +55,12 @@ def test_f1_a_number_in_a_path_is_the_paths_also_inside_code() -> None:
     assert [found.readings for found in analyse("Run `wait --for 30` with `v1.2.3`.", "en").quantities] == [(30.0,)]
 
 
-def test_f9_a_german_ordinal_ends_no_sentence() -> None:
+def test_german_ordinal_ends_no_sentence() -> None:
     text = "Der 5. Werktag galt bis 2023. Jetzt gilt der 3. Werktag."
     spans = sentence_spans(text, "de")
     assert [text[start:end] for start, end in spans] == ["Der 5. Werktag galt bis 2023.", "Jetzt gilt der 3. Werktag."]
 
 
-def test_f1_an_abbreviated_word_ends_no_sentence() -> None:
+def test_an_abbreviated_word_ends_no_sentence() -> None:
     for text, language in (("They pay £320, excl. VAT [1].", "en"), ("Das kostet 168 € inkl. MwSt. im Mai.", "de")):
         assert len(sentence_spans(text, language)) == 1

@@ -21,17 +21,17 @@ def suspicion(kind: Kind) -> Finding:
     return Finding(kind=kind, certainty="certain", span=(0, 1), detail="", remedy="")
 
 
-def test_f1_what_the_source_says_scores_high_and_what_it_never_says_nothing() -> None:
+def test_what_the_source_says_scores_high_and_what_it_never_says_nothing() -> None:
     assert score(evidence("Backups are kept for thirty days in the cellar of the old library."), ()) > 0.8
     assert score(evidence("Ferdinand Oyelaran paints wonderful giraffes."), ()) == 0.0
 
 
 @pytest.mark.parametrize("claim", ["I keep backups for thirty days.", "Are backups kept for thirty days?"])
-def test_f1_what_the_writer_thinks_or_asks_scores_far_lower(claim: str) -> None:
+def test_what_the_writer_thinks_or_asks_scores_far_lower(claim: str) -> None:
     assert score(evidence(claim), ()) < 0.6 * score(evidence("Backups are kept for thirty days."), ())
 
 
-def test_f1_a_doubt_weighs_by_its_kind() -> None:
+def test_doubt_weighs_by_its_kind() -> None:
     told = evidence("Backups are kept for thirty days in the cellar.")
     plain, name, number, turned = (
         score(told, found) for found in ((), *((suspicion(kind),) for kind in ("name", "number", "polarity")))

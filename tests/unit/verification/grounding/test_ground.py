@@ -28,7 +28,7 @@ def judge(text: str, *, question: str = "", known_text: str = "") -> tuple[tuple
     return ground(grounds(draft, text), claims(text))
 
 
-def test_f1_precise_evidence_is_an_error_that_names_what_stands_there() -> None:
+def test_precise_evidence_is_an_error_that_names_what_stands_there() -> None:
     for text, words, said in [
         ("Backups are kept for 14 days [1].", "14 days", "source [1] says 30 days"),
         ("Backups are kept for 30 hours [1].", "30 hours", "source [1] says 30 days"),
@@ -48,7 +48,7 @@ def test_f1_precise_evidence_is_an_error_that_names_what_stands_there() -> None:
         assert found.remedy
 
 
-def test_f9_other_spellings_are_no_errors() -> None:
+def test_other_spellings_are_no_errors() -> None:
     for text in [
         "They run nightly at 2 am [1].",
         "It was released on 2021-03-05 [1].",
@@ -61,7 +61,7 @@ def test_f9_other_spellings_are_no_errors() -> None:
         assert not [violation for violation in violations if violation.severity == "error"]
 
 
-def test_f1_numbers_of_the_question_and_the_thread_are_known() -> None:
+def test_numbers_of_the_question_and_the_thread_are_known() -> None:
     assert not judge("For 99 users 30 days hold too [1].", question="Does it hold for 99 users?")[1]
     assert not judge("For 99 users 30 days hold too [1].", known_text="We are 99 users.")[1]
 
@@ -69,7 +69,7 @@ def test_f1_numbers_of_the_question_and_the_thread_are_known() -> None:
 @pytest.mark.parametrize(
     "unit", ["`", "*", "<", "1 ", "[", "--", "http://", "一", "A ", "\ud800", '"a b c ', "X_", "/a"]
 )
-def test_f1_hostile_text_is_grounded_in_linear_time(unit: str) -> None:
+def test_hostile_text_is_grounded_in_linear_time(unit: str) -> None:
     text = unit * (20_000 // len(unit))
     claim = Claim(text=text, start=0, end=len(text), cited=(1,))
     started = time.process_time()
@@ -79,7 +79,7 @@ def test_f1_hostile_text_is_grounded_in_linear_time(unit: str) -> None:
 
 
 @pytest.mark.parametrize("unit", ["1 ", "1:"])
-def test_f1_many_numbers_that_no_source_has_are_looked_at_quickly(unit: str) -> None:
+def test_many_numbers_that_no_source_has_are_looked_at_quickly(unit: str) -> None:
     text = unit * 10_000
     claim = Claim(text=text, start=0, end=len(text), cited=(1,))
     draft = Draft(text=text, sources=(Source(id=1, title="Other", text="Nine of 2 are 3."),))
@@ -88,13 +88,13 @@ def test_f1_many_numbers_that_no_source_has_are_looked_at_quickly(unit: str) -> 
     assert time.process_time() - started < 4
 
 
-def test_f1_a_claim_without_an_existing_source_stays_open() -> None:
+def test_claim_without_an_existing_source_stays_open() -> None:
     judged, violations = judge("Backups are kept for 14 days [9].")
     assert [(claim.supported, claim.score) for claim in judged] == [("open", 0.0)]
     assert violations == ()
 
 
-def test_f1_a_claim_behind_one_that_is_told_at_once_is_judged_all_the_same() -> None:
+def test_claim_behind_one_that_is_told_at_once_is_judged_all_the_same() -> None:
     text = "Backups are kept for 14 days [9]. Backups are kept for 30 days [1]. Backups are kept for 15 days [1]."
     judged, violations = judge(text)
     assert [claim.supported for claim in judged] == ["open", "yes", "no"]
@@ -107,7 +107,7 @@ def errors(claim: str, source: str) -> list[str]:
     return [found.words for found in ground(grounds(draft, text), claims(text))[1] if found.severity == "error"]
 
 
-def test_f9_what_a_source_says_another_way_is_no_error() -> None:
+def test_what_a_source_says_another_way_is_no_error() -> None:
     for source, right, wrong in [
         ("Potatoes came to Europe in the sixteenth century.", "Potatoes came in the 16th century.", "17th century"),
         ("Pigs have 19 chromosome pairs.", "Pigs have 38 chromosomes.", "48"),
@@ -132,27 +132,27 @@ def test_f9_what_a_source_says_another_way_is_no_error() -> None:
         "Requests for leave go to the team lead, while users in Berlin and Paris number 1,200 [1][2].",
     ],
 )
-def test_f1_what_two_sources_say_together_is_borne_out_by_both(text: str) -> None:
+def test_what_two_sources_say_together_is_borne_out_by_both(text: str) -> None:
     (claim,), violations = judge(text)
     assert (claim.supported, claim.settled_by, violations) == ("open", "nobody", ())
 
 
-def test_f1_a_month_is_not_written_where_a_word_like_it_is() -> None:
+def test_month_is_not_written_where_a_word_like_it_is() -> None:
     assert errors("The review begins in May.", "The review may begin in June.") == ["May"]
 
 
-def test_f1_a_word_in_code_that_no_source_has_is_an_error() -> None:
+def test_word_in_code_that_no_source_has_is_an_error() -> None:
     _, violations = judge("Backups are made with `xyzzy` [1].")
     assert [(each.severity, each.words) for each in violations] == [("error", "`xyzzy`")]
 
 
 @pytest.mark.parametrize(("code", "severity"), [("`curl`", "error"), ("`curl -s`", "warning")])
-def test_f1_how_an_everyday_command_is_called_is_for_the_writer_to_say(code: str, severity: str) -> None:
+def test_how_an_everyday_command_is_called_is_for_the_writer_to_say(code: str, severity: str) -> None:
     _, violations = judge(f"Backups are fetched with {code} [1].")
     assert [(each.severity, each.words) for each in violations] == [(severity, code)]
 
 
-def test_f1_a_quotation_that_ends_inside_a_word_is_altered() -> None:
+def test_quotation_that_ends_inside_a_word_is_altered() -> None:
     source = Source(id=1, title="", text='The sign says "never delete the backups." It hangs there.')
     text = 'It says "never delete the backup" [1].'
     _, violations = ground(grounds(Draft(text=text, sources=(source,)), text), claims(text))
@@ -172,7 +172,7 @@ def test_f1_a_quotation_that_ends_inside_a_word_is_altered() -> None:
         ),
     ],
 )
-def test_f9_a_short_claim_is_read_in_the_language_of_the_source_whose_words_it_has(source: str, text: str) -> None:
+def test_short_claim_is_read_in_the_language_of_the_source_whose_words_it_has(source: str, text: str) -> None:
     draft = Draft(text=text, question="What do our rules say?", sources=(Source(id=1, title="Page", text=source),))
     ((claim,), _) = ground(grounds(draft, text), claims(text))
     assert claim.supported == "no"
@@ -190,7 +190,7 @@ def test_f9_a_short_claim_is_read_in_the_language_of_the_source_whose_words_it_h
         ("作品は三日間[1]。", True, False),
     ],
 )
-def test_f6_a_quotation_is_shortened_only_where_no_judge_could_tell(
+def test_quotation_is_shortened_only_where_no_judge_could_tell(
     text: str,
     without: bool,  # noqa: FBT001 - a column of the table
     before_a_judge: bool,  # noqa: FBT001 - a column of the table

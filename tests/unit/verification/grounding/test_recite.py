@@ -21,7 +21,7 @@ def set_right(text: str, sources: tuple[Source, ...] = SOURCES) -> tuple[str, tu
     return recite(offered, text, ground(offered, claims(text))[0])
 
 
-def test_f2_a_wrong_citation_of_a_right_fact_is_set_right_and_recorded() -> None:
+def test_wrong_citation_of_a_right_fact_is_set_right_and_recorded() -> None:
     text = "Employees have 28 days of leave a year [1]. Backups are kept for 30 days [1]."
     assert set_right(text) == (
         "Employees have 28 days of leave a year [2]. Backups are kept for 30 days [1].",
@@ -29,17 +29,17 @@ def test_f2_a_wrong_citation_of_a_right_fact_is_set_right_and_recorded() -> None
     )
 
 
-def test_f2_a_citation_that_does_not_exist_is_set_right_too() -> None:
+def test_citation_that_does_not_exist_is_set_right_too() -> None:
     assert set_right("The garage opens at 06:30 [9].")[0] == "The garage opens at 06:30 [3]."
     assert set_right("The garage opens at 06:30 [9][1].")[0] == "The garage opens at 06:30 [3]."
 
 
-def test_f2_setting_right_is_idempotent() -> None:
+def test_setting_right_is_idempotent() -> None:
     once, _ = set_right("Employees have 28 days of leave a year [1].")
     assert set_right(once) == (once, ())
 
 
-def test_f2_nothing_changes_when_the_fact_is_wrong_unclear_or_fine() -> None:
+def test_nothing_changes_when_the_fact_is_wrong_unclear_or_fine() -> None:
     for text in (
         "Employees have 27 days of leave a year [1].",
         "Backups are kept for 30 days [1].",
@@ -50,13 +50,13 @@ def test_f2_nothing_changes_when_the_fact_is_wrong_unclear_or_fine() -> None:
         assert set_right(text) == (text, ())
 
 
-def test_f2_two_sources_that_both_hold_it_leave_the_choice_to_the_model() -> None:
+def test_two_sources_that_both_hold_it_leave_the_choice_to_the_model() -> None:
     twice = (*SOURCES, Source(id=4, title="Leave again", text="Employees have 28 days of leave a year."))
     text = "Employees have 28 days of leave a year [1]."
     assert set_right(text, twice) == (text, ())
 
 
-def test_f1_the_remedy_names_the_source_that_bears_it_out() -> None:
+def test_the_remedy_names_the_source_that_bears_it_out() -> None:
     text = "Employees have 28 days of leave a year [1]."
     (judged,), violations = ground(grounds(Draft(text=text, sources=SOURCES), text), claims(text))
     assert judged.supported == "no"
@@ -70,7 +70,7 @@ RULEBOOK = (
 )
 
 
-def test_f2_a_wrong_citation_is_set_right_and_recorded() -> None:
+def test_wrong_citation_is_set_right_and_recorded() -> None:
     for text, mended in [
         ("Refunds take 14 days [2].", "Refunds take 14 days [1]."),
         ("Annual leave is 30 days [1].", "Annual leave is 30 days [2]."),
@@ -99,18 +99,18 @@ def test_f2_a_wrong_citation_is_set_right_and_recorded() -> None:
         "The trial takes 30 days [1].",
     ],
 )
-def test_f2_a_wrong_fact_stays_wrong(text: str) -> None:
+def test_wrong_fact_stays_wrong(text: str) -> None:
     verdict = check(Draft(text=text, sources=RULEBOOK))
     assert not verdict.passed
     assert verdict.text == text
 
 
-def test_f2_what_two_sources_hold_is_not_moved() -> None:
+def test_what_two_sources_hold_is_not_moved() -> None:
     twins = (*RULEBOOK, Source(id=4, title="Refunds again", text="Refunds take 14 days."))
     assert check(Draft(text="Refunds take 14 days [2].", sources=twins)).text == "Refunds take 14 days [2]."
 
 
-def test_f2_without_repair_nothing_is_moved() -> None:
+def test_without_repair_nothing_is_moved() -> None:
     verdict = check(Draft(text="Refunds take 14 days [2].", sources=RULEBOOK, repair=False))
     assert not verdict.passed
     assert verdict.text == "Refunds take 14 days [2]."
@@ -132,7 +132,7 @@ GUIDES = (
         "Updates [1].",
     ],
 )
-def test_f2_a_citation_that_no_other_page_beats_stays(text: str) -> None:
+def test_citation_that_no_other_page_beats_stays(text: str) -> None:
     verdict = check(Draft(text=text, sources=GUIDES))
     assert verdict.passed
     assert verdict.text == text

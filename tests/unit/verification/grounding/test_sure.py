@@ -29,7 +29,7 @@ def draft(source: str, text: str, question: str = "") -> Draft:
     return Draft(text=text, question=question, sources=(page,))
 
 
-def test_f1_what_is_right_passes_in_any_spelling() -> None:
+def test_what_is_right_passes_in_any_spelling() -> None:
     for source, text, question in [
         # calculations, however they are written
         (TRAVEL, "300 km × 0.32 €/km = 96 € [1].", "How much for 300 km?"),
@@ -76,13 +76,13 @@ def test_f1_what_is_right_passes_in_any_spelling() -> None:
         (KEYS, "The review is on Monday, 10 May 2027 at 14:30 [1].", "10 May 2027"),
     ],
 )
-def test_f1_another_value_in_the_place_of_the_sources_fails_whoever_judges(source: str, text: str, words: str) -> None:
+def test_another_value_in_the_place_of_the_sources_fails_whoever_judges(source: str, text: str, words: str) -> None:
     asked = replace(draft(source, text), question="300 km")
     for verdict in (check(asked), check(replace(asked, judged=True))):
         assert words in {error.words for error in verdict.errors}
 
 
-def test_f1_f6_a_value_that_stands_nowhere_is_left_to_the_judge_where_there_is_one() -> None:
+def test_value_that_stands_nowhere_is_left_to_the_judge_where_there_is_one() -> None:
     for source, text in [
         (TRAVEL, "Lunch on the train is paid up to 77 euros [1]."),
         (KEYS, "The next audit takes place on 9 June 2029 [1]."),
@@ -97,7 +97,7 @@ def test_f1_f6_a_value_that_stands_nowhere_is_left_to_the_judge_where_there_is_o
         assert "open" in {claim.supported for claim in verdict.claims}
 
 
-def test_f1_what_a_strong_model_reckoned_right_fails_no_rule_where_a_judge_is_asked() -> None:
+def test_what_a_strong_model_reckoned_right_fails_no_rule_where_a_judge_is_asked() -> None:
     """Recorded first drafts that rules rejected although they were right."""
     retries = "Retries come 1 min, 5 min, 30 min, 2 h, 6 h, 12 h and 24 h after the one before."
     minor = "Amounts are integers in the smallest unit of the currency. KWD has three decimals."
@@ -116,7 +116,7 @@ def test_f1_what_a_strong_model_reckoned_right_fails_no_rule_where_a_judge_is_as
         assert check(replace(draft(source, text, question), judged=True)).errors == ()
 
 
-def test_f2_a_citation_is_not_moved_by_shared_words_where_a_judge_is_asked() -> None:
+def test_citation_is_not_moved_by_shared_words_where_a_judge_is_asked() -> None:
     """Which source says it is the judge's to tell: rules moved right citations to pages with the same numbers."""
     sources = (
         Source(id=1, title="Colonoscopy", text="Second sachet 5 hours before. Drink nothing from three hours before."),
@@ -126,7 +126,7 @@ def test_f2_a_citation_is_not_moved_by_shared_words_where_a_judge_is_asked() -> 
     assert "[1]" in check(Draft(text=text, sources=sources, judged=True)).text
 
 
-def test_f6_the_order_of_quoted_steps_is_left_to_the_judge_where_there_is_one() -> None:
+def test_the_order_of_quoted_steps_is_left_to_the_judge_where_there_is_one() -> None:
     """Two steps exchanged, each word for word: rules and quotations alone let it pass in a recorded try."""
     page = "1. Unplug the battery from the truck.\n2. Switch on the fan and wait for the green lamp."
     swapped = (

@@ -6,7 +6,7 @@ from verification.markup.edits import Edit, applied
 from verification.markup.mrkdwn import repair
 
 
-def test_f2_neighbourhoods() -> None:
+def test_neighbourhoods() -> None:
     for draft, expected in [
         # Lists
         ("- a\n  text\n- b", "• a\n  text\n• b"),
@@ -62,7 +62,7 @@ def test_f2_neighbourhoods() -> None:
         assert repair(text) == (text, ())
 
 
-def test_f2_inline_neighbourhoods() -> None:
+def test_inline_neighbourhoods() -> None:
     for draft, expected in [
         ("[`a<b>&c`](https://x.y)", "<https://x.y|`a&lt;b&gt;&amp;c`>"),
         ("[two\nlines](https://x.y)", "<https://x.y|two lines>"),
@@ -132,16 +132,16 @@ def test_f2_inline_neighbourhoods() -> None:
         assert repair(text) == (text, ())
 
 
-def test_f12_words_in_parentheses_stay_in_markdown() -> None:
+def test_words_in_parentheses_stay_in_markdown() -> None:
     for draft in ("[a](b c)", "[a](https://x.y) [b][c]", "\\*x\\*", "<me@x.org>", "a > b"):
         assert repair(draft, "markdown") == (draft, ())
     assert repair("<https://x.y|l> a", "markdown")[0] == "[l](https://x.y) a"
 
 
-def test_f12_code_that_begins_behind_its_ticks_keeps_its_indentation() -> None:
+def test_code_that_begins_behind_its_ticks_keeps_its_indentation() -> None:
     assert repair("x ```a\n b``` c", "markdown")[0] == "x \n```\na\n b\n```\n c"
 
 
-def test_f2_an_overlapping_edit_is_skipped() -> None:
+def test_an_overlapping_edit_is_skipped() -> None:
     assert applied("abcd", [Edit(1, 3, "X"), Edit(2, 4, "Y")]) == "aXd"
     assert applied("ab", [Edit(1, 1, "-"), Edit(1, 2, "B")]) == "a-B"

@@ -42,7 +42,7 @@ def words(texts: tuple[str, ...]) -> list[str]:
 
 @settings(max_examples=200, deadline=None)
 @given(text=TEXTS, limit=st.sampled_from((60, 150, 400, 3000)))
-def test_a7_chunks_fit_and_lose_no_word(text: str, limit: int) -> None:
+def test_chunks_fit_and_lose_no_word(text: str, limit: int) -> None:
     text, _ = repair(text)
     chunks = split(text, SOURCES, "mrkdwn", limit)
     assert all(0 < len(chunk) <= limit for chunk in chunks)
@@ -51,7 +51,7 @@ def test_a7_chunks_fit_and_lose_no_word(text: str, limit: int) -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(text=TEXTS, limit=st.sampled_from((150, 400, 3000)))
-def test_a7_every_chunk_satisfies_the_form_rules(text: str, limit: int) -> None:
+def test_every_chunk_satisfies_the_form_rules(text: str, limit: int) -> None:
     text, _ = repair(text)
     for chunk in split(text, SOURCES, "mrkdwn", limit):
         assert violations(chunk, limit=limit) == ()
@@ -59,19 +59,19 @@ def test_a7_every_chunk_satisfies_the_form_rules(text: str, limit: int) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(text=TEXTS)
-def test_a7_splitting_what_was_split_changes_nothing(text: str) -> None:
+def test_splitting_what_was_split_changes_nothing(text: str) -> None:
     chunks = split(repair(text)[0], SOURCES)
     assert tuple(part for chunk in chunks for part in split(chunk, SOURCES)) == chunks
 
 
-def test_a7_citations_become_links_but_not_in_code() -> None:
+def test_citations_become_links_but_not_in_code() -> None:
     text = "A [1], b [2], c [1][3], d [1, 3] e [9] `[1]` <https://x.y|[1]>\n```\n[1]\n```"
     one, three = "<https://s.example/a_(b)?x=1&y=2|[1]>", "<https://s.example/c%7Cd|[3]>"
     expected = f"A {one}, b [2], c {one}{three}, d {one}{three} e [9] `[1]` <https://x.y|[1]>\n```\n[1]\n```"
     assert split(text, SOURCES) == (expected,)
 
 
-def test_f12_citations_in_markdown() -> None:
+def test_citations_in_markdown() -> None:
     text = "A [1] b [2] [label 1](https://x.y) [\\[1\\]](https://x.y) `[1]`"
     (chunk,) = split(text, SOURCES, "markdown", 12_000)
     link = "[\\[1\\]](https://s.example/a_%28b%29?x=1&y=2)"
@@ -79,12 +79,12 @@ def test_f12_citations_in_markdown() -> None:
     assert violations(chunk, "markdown", limit=12_000) == ()
 
 
-def test_a7_code_is_escaped_for_slack_once() -> None:
+def test_code_is_escaped_for_slack_once() -> None:
     assert split("`a < b && c &lt; d`\n```\nx > y\n```") == ("`a &lt; b &amp;&amp; c &lt; d`\n```\nx &gt; y\n```",)
     assert split("`a < b`\n```\nx > y\n```", (), "markdown") == ("`a < b`\n```\nx > y\n```",)
 
 
-def test_a7_a_long_fence_is_closed_and_opened_again() -> None:
+def test_long_fence_is_closed_and_opened_again() -> None:
     code = "\n".join(f"line {number} <tag> [1]" for number in range(300))
     chunks = split(f"Before.\n\n```\n{code}\n```\n\nAfter.", SOURCES)
     assert len(chunks) > 2
@@ -94,7 +94,7 @@ def test_a7_a_long_fence_is_closed_and_opened_again() -> None:
     assert html.unescape(joined) == code
 
 
-def test_a7_a_long_table_repeats_its_header() -> None:
+def test_long_table_repeats_its_header() -> None:
     rows = "\n".join(f"| service-{number} | {number} |" for number in range(200))
     text, _ = repair(f"| Name | Count |\n|---|--:|\n{rows}")
     chunks = split(text, (), "mrkdwn", 800)
@@ -104,28 +104,28 @@ def test_a7_a_long_table_repeats_its_header() -> None:
     assert sum(chunk.count("service-") for chunk in chunks) == 200
 
 
-def test_f12_a_long_markdown_table_repeats_its_header() -> None:
+def test_long_markdown_table_repeats_its_header() -> None:
     rows = "\n".join(f"| service-{number} | {number} |" for number in range(100))
     chunks = split(f"| Name | Count |\n|---|--:|\n{rows}", (), "markdown", 600)
     assert len(chunks) > 2
     assert all(chunk.startswith("| Name | Count |\n|---|--:|\n| service-") for chunk in chunks)
 
 
-def test_a7_a_title_stays_with_what_it_introduces() -> None:
+def test_title_stays_with_what_it_introduces() -> None:
     chunks = split(f"{'a ' * 60}.\n\n*Title*\n\n{'b ' * 60}.", (), "mrkdwn", 170)
     assert [chunk[:7] for chunk in chunks] == ["a a a a", "*Title*"]
     chunks = split(f"{'a ' * 60}.\n\n*a footnote\n\n{'b ' * 60}.", (), "mrkdwn", 170)
     assert [chunk[:7] for chunk in chunks] == ["a a a a", "b b b b"]
 
 
-def test_a7_a_link_is_never_cut() -> None:
+def test_link_is_never_cut() -> None:
     link = "<https://x.y/" + "p" * 60 + "|a label with words>"
     for pad in range(120):
         for chunk in split("w " * pad + link + " end" * 20, (), "mrkdwn", 120):
             assert chunk.count("<") == chunk.count(">") == chunk.count("|a label with words>")
 
 
-def test_a7_a_line_without_spaces_is_cut_all_the_same() -> None:
+def test_line_without_spaces_is_cut_all_the_same() -> None:
     chunks = split("漢" * 7000)
     assert [len(chunk) for chunk in chunks] == [3000, 3000, 1000]
     assert [len(chunk) for chunk in split(f"```\n{'x' * 7000}\n```")] == [3000, 3000, 1024]
@@ -134,29 +134,29 @@ def test_a7_a_line_without_spaces_is_cut_all_the_same() -> None:
     assert html.unescape("".join(part[4:-4] for part in (code, *rest))) == "x<" * 3000
 
 
-def test_a7_a_cut_starts_no_accidental_markup() -> None:
+def test_cut_starts_no_accidental_markup() -> None:
     for pad in range(40, 70):
         for chunk in split("w" * pad + " # 5 is not a title " + "x" * 50, (), "mrkdwn", 72):
             assert violations(chunk) == ()
 
 
-def test_a7_a_token_longer_than_a_chunk_is_cut_rather_than_refused() -> None:
+def test_token_longer_than_a_chunk_is_cut_rather_than_refused() -> None:
     chunks = split("<https://x.y/" + "p" * 200 + "|l>", (), "mrkdwn", 80)
     assert all(len(chunk) <= 80 for chunk in chunks)
 
 
 @pytest.mark.parametrize(("limit", "lines"), [(44, 9), (43, 8)])
-def test_a7_as_many_lines_as_fit_stand_in_each_chunk(limit: int, lines: int) -> None:
+def test_as_many_lines_as_fit_stand_in_each_chunk(limit: int, lines: int) -> None:
     chunks = split("\n".join(["abcd"] * 40), (), "mrkdwn", limit)
     assert {chunk.count("abcd") for chunk in chunks[:-1]} == {lines}
 
 
-def test_a7_a_sentence_that_ends_early_does_not_make_a_short_chunk() -> None:
+def test_sentence_that_ends_early_does_not_make_a_short_chunk() -> None:
     first, *_ = split("Ab. " + "word " * 40, (), "mrkdwn", 60)
     assert 55 <= len(first) <= 60
 
 
-def test_a7_tokens_without_blanks_between_them_are_cut_between_them() -> None:
+def test_tokens_without_blanks_between_them_are_cut_between_them() -> None:
     token = "<https://a.test/1|one>"
     assert split(token * 6, (), "mrkdwn", 50) == (token * 2,) * 3
     cited = "[1, 2, 3, 4, 5]"
@@ -175,7 +175,7 @@ def test_a7_tokens_without_blanks_between_them_are_cut_between_them() -> None:
         ("&amp;", "mrkdwn"),
     ],
 )
-def test_a7_citations_links_addresses_and_escapes_stay_whole(atom: str, dialect: Dialect) -> None:
+def test_citations_links_addresses_and_escapes_stay_whole(atom: str, dialect: Dialect) -> None:
     for pad in range(60):
         chunks = split("w" * pad + f" {atom}" * 3 + "漢" * 60, (), dialect, 60)
         assert sum(chunk.count(atom) for chunk in chunks) == 3, pad
@@ -183,14 +183,14 @@ def test_a7_citations_links_addresses_and_escapes_stay_whole(atom: str, dialect:
 
 
 @pytest.mark.parametrize(("ticks", "opens", "info"), [(8, "`" * 8, "abcdefgh"), (9, "```", "abcdefgh")])
-def test_a7_long_ticks_and_what_stands_behind_them_leave_room_for_the_code(ticks: int, opens: str, info: str) -> None:
+def test_long_ticks_and_what_stands_behind_them_leave_room_for_the_code(ticks: int, opens: str, info: str) -> None:
     fence = "`" * ticks
     first, second, *_ = split(f"{fence}{'abcdefghij' * 2}\n{'x' * 200}\n{fence}", (), "markdown", 64)
     assert first.startswith(f"{opens}{info}\nx")
     assert len(first) == 64 == len(second)
 
 
-def test_a7_a_table_whose_header_is_longer_than_a_chunk_is_cut_all_the_same() -> None:
+def test_table_whose_header_is_longer_than_a_chunk_is_cut_all_the_same() -> None:
     header, rule = " | ".join(["a long title"] * 8), "-+-".join(["-" * 12] * 8)
     chunks = split(f"```\n{header}\n{rule}\none | two\n```", (), "mrkdwn", 60)
     assert all(len(chunk) <= 60 for chunk in chunks)
@@ -198,16 +198,16 @@ def test_a7_a_table_whose_header_is_longer_than_a_chunk_is_cut_all_the_same() ->
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n \n"])
-def test_a7_nothing_gives_no_chunk(text: str) -> None:
+def test_nothing_gives_no_chunk(text: str) -> None:
     assert split(text) == ()
 
 
-def test_a7_short_text_is_one_chunk_unchanged() -> None:
+def test_short_text_is_one_chunk_unchanged() -> None:
     text = "*Title*\n\n• a\n    • b\n\n```\nx\n```\nend"
     assert split(text) == (text,)
 
 
-def test_a7_messages_hold_at_most_45_blocks_and_12000_characters() -> None:
+def test_messages_hold_at_most_45_blocks_and_12000_characters() -> None:
     groups = messages(tuple("x" for _ in range(100)))
     assert [len(group) for group in groups] == [45, 45, 10]
     groups = messages(("x" * 3000,) * 9)
@@ -220,7 +220,7 @@ def test_a7_messages_hold_at_most_45_blocks_and_12000_characters() -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(sizes=st.lists(st.integers(1, 3000), max_size=120))
-def test_a7_messages_keep_every_chunk_in_order(sizes: list[int]) -> None:
+def test_messages_keep_every_chunk_in_order(sizes: list[int]) -> None:
     chunks = tuple("x" * size for size in sizes)
     groups = messages(chunks)
     assert tuple(chunk for group in groups for chunk in group) == chunks
@@ -228,7 +228,7 @@ def test_a7_messages_keep_every_chunk_in_order(sizes: list[int]) -> None:
 
 
 @pytest.mark.parametrize("noise", ["<", "`", "[", "[1]", "\\[", "~~~\n", "&lt;", "a. ", "**a ", "\n", "|"])
-def test_a7_noise_stays_linear(noise: str) -> None:
+def test_noise_stays_linear(noise: str) -> None:
     def seconds(size: int, dialect: Dialect) -> float:
         spent = []
         for again in range(2):  # the better one: a busy machine slows one or the other
@@ -243,12 +243,12 @@ def test_a7_noise_stays_linear(noise: str) -> None:
         assert large < small * 60, (small, large)  # ten times the input; a quadratic cut would take a hundred times
 
 
-def test_a7_segments_of_a_chunk_cover_it() -> None:
+def test_segments_of_a_chunk_cover_it() -> None:
     (chunk,) = split("a `b` <https://x.y|c>\n```\nd\n```")
     assert [segment.kind for segment in segments(chunk)] == ["text", "code", "text", "token", "text", "fence"]
 
 
-def test_a7_a_bare_url_is_a_link_and_a_host_or_a_channel_a_word() -> None:
+def test_bare_url_is_a_link_and_a_host_or_a_channel_a_word() -> None:
     """Slack is told to take blocks verbatim: it would make links of hosts and channels, and calls of names."""
     text = "See https://a.example/x_y?b=1&amp;c=2. Ask in #help or @anna, at wiki.example/x (`https://b.example`)."
     shown = text.replace("https://a.example/x_y?b=1&amp;c=2", "<https://a.example/x_y?b=1&amp;c=2>")
@@ -257,7 +257,7 @@ def test_a7_a_bare_url_is_a_link_and_a_host_or_a_channel_a_word() -> None:
     assert split(text, dialect="markdown") == (text,)
 
 
-def test_a7_a_citation_beside_a_url_is_none_of_it() -> None:
+def test_citation_beside_a_url_is_none_of_it() -> None:
     source = Source(id=1, title="A", url="https://a.example/x", text="")
     (shown,) = split("It is at https://a.example/x[1].", (source,))
     assert shown == "It is at <https://a.example/x><https://a.example/x|[1]>."

@@ -44,10 +44,10 @@ def findings(text: str, *, close: bool, bold: bool) -> tuple[list[object], list[
 @given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join), st.booleans())
 @example("*a* _b_ `c*d` [1][2] <https://a.example|[3]> &amp; x: y", False)
 @example("a *b c", True)
-def test_f2_a_glance_finds_what_a_close_look_finds(text: str, bold: bool) -> None:  # noqa: FBT001 - hypothesis gives it
+def test_glance_finds_what_a_close_look_finds(text: str, bold: bool) -> None:  # noqa: FBT001 - hypothesis gives it
     assert findings(text, close=False, bold=bold) == findings(text, close=True, bold=bold)
 
 
-def test_f2_a_glance_at_noise_stays_short() -> None:
+def test_glance_at_noise_stays_short() -> None:
     for unit in ["`a", "[1", "<https://a", "&amp", "*a", "_", "a:", "[1]("]:
         mend(Page(unit * 50_000, "mrkdwn"), 0, len(unit) * 50_000)

@@ -12,7 +12,7 @@ def kinds(text: str) -> list[tuple[str, str]]:
     return [(line.kind, text[line.content : line.end]) for line in lines(text) if line.kind != "blank"]
 
 
-def test_f1_the_lines_of_a_text() -> None:
+def test_the_lines_of_a_text() -> None:
     for text, expected in [
         ("*Title* [1]\nText", [("heading", "*Title* [1]"), ("text", "Text")]),
         ("One\nruns on\n\nTwo", [("text", "One\nruns on"), ("text", "Two")]),
@@ -28,13 +28,13 @@ def test_f1_the_lines_of_a_text() -> None:
         assert kinds(text) == expected
 
 
-def test_f1_a_citation_behind_the_colon_changes_nothing() -> None:
+def test_citation_behind_the_colon_changes_nothing() -> None:
     assert ends_in_colon("*The steps:* [1]")
     assert not ends_in_colon("At 10:00 it starts")
 
 
 @given(st.text(alphabet="ab.1 \n-•|*#`:。[]~>", max_size=120))
-def test_f1_lines_lie_in_order_and_cover_what_is_seen(text: str) -> None:
+def test_lines_lie_in_order_and_cover_what_is_seen(text: str) -> None:
     last = 0
     for line in lines(text):
         assert last <= line.start <= line.content <= max(line.content, line.end) <= len(text)

@@ -22,7 +22,7 @@ SOURCE = Source(
 )
 
 
-def test_f1_links_are_found_in_every_form() -> None:
+def test_links_are_found_in_every_form() -> None:
     for text, targets in [
         ("see https://a.test/x.", ["https://a.test/x"]),
         ("see (https://a.test/x).", ["https://a.test/x"]),
@@ -48,7 +48,7 @@ def test_f1_links_are_found_in_every_form() -> None:
         assert [link.target for link in links(text)] == targets
 
 
-def test_f1_spellings_of_one_target_are_equal() -> None:
+def test_spellings_of_one_target_are_equal() -> None:
     for one, other in [
         ("https://A.test/x/", "https://a.test/x"),
         ("http://a.test/x", "https://a.test/x"),
@@ -70,11 +70,11 @@ def test_f1_spellings_of_one_target_are_equal() -> None:
         ("https://a.test/x?y=1", "https://a.test/x?y=2"),
     ],
 )
-def test_f1_other_targets_are_not(one: str, other: str) -> None:
+def test_other_targets_are_not(one: str, other: str) -> None:
     assert normal(one) != normal(other)
 
 
-def test_f1_a_link_resolves_or_is_code_or_comes_from_nowhere() -> None:
+def test_link_resolves_or_is_code_or_comes_from_nowhere() -> None:
     for target, standing in [
         ("https://docs.acme.test/deploy", "resolves"),
         ("https://docs.acme.test/console", "resolves"),
@@ -102,13 +102,13 @@ def test_f1_a_link_resolves_or_is_code_or_comes_from_nowhere() -> None:
         assert KnownLinks(draft).standing(target) == standing
 
 
-def test_f1_a_page_with_an_anchor_may_be_linked_without_it() -> None:
+def test_page_with_an_anchor_may_be_linked_without_it() -> None:
     draft = Draft(text="", sources=(Source(id=1, title="t", url="https://a.test/p#section"),))
     assert KnownLinks(draft).standing("https://a.test/p") == "resolves"
     assert KnownLinks(draft).standing("https://a.test/p#section") == "resolves"
 
 
-def test_f1_a_link_that_only_stands_in_a_text_is_shown_as_code() -> None:
+def test_link_that_only_stands_in_a_text_is_shown_as_code() -> None:
     for text, shown in [
         ("see https://wiki.other.test/a_(b).", "see `https://wiki.other.test/a_(b)`."),
         ("see <https://wiki.other.test/a_(b)|the wiki>.", "see the wiki (`https://wiki.other.test/a_(b)`)."),
@@ -127,7 +127,7 @@ def test_f1_a_link_that_only_stands_in_a_text_is_shown_as_code() -> None:
 
 
 @pytest.mark.parametrize("dialect", ["mrkdwn", "markdown"])
-def test_f1_a_link_from_nowhere_is_an_error_in_both_dialects(dialect: Dialect) -> None:
+def test_link_from_nowhere_is_an_error_in_both_dialects(dialect: Dialect) -> None:
     text = "Deploy from the console [1], more on [this page](https://evil.test/?q=secret) [1]."
     verdict = check(Draft(text=text, question="How do I deploy?", sources=(SOURCE,), dialect=dialect))
     (found,) = [each for each in verdict.errors if each.rule == "citation_resolves"]
@@ -135,19 +135,19 @@ def test_f1_a_link_from_nowhere_is_an_error_in_both_dialects(dialect: Dialect) -
     assert verdict.text[found.start : found.end] == found.words
 
 
-def test_i2_a_label_that_shows_another_address_is_an_error() -> None:
+def test_label_that_shows_another_address_is_an_error() -> None:
     text = "Deploy from <https://docs.acme.test/console|https://evil.test/login> [1]."
     verdict = check(Draft(text=text, question="How do I deploy?", sources=(SOURCE,)))
     assert "citation_resolves" in [each.rule for each in verdict.errors]
 
 
-def test_f1_without_repair_a_link_to_be_shown_as_code_is_an_error() -> None:
+def test_without_repair_a_link_to_be_shown_as_code_is_an_error() -> None:
     draft = Draft(text="Deploy, see https://wiki.other.test/a_(b) [1].", sources=(SOURCE,), repair=False)
     assert "Show the address as `code`, not as a link." in [each.remedy for each in check(draft).errors]
 
 
 @given(st.text(alphabet="htps:/.<>|[]()aw`1 \n@", max_size=80))
-def test_f1_links_lie_in_order_inside_the_text(text: str) -> None:
+def test_links_lie_in_order_inside_the_text(text: str) -> None:
     last = 0
     for link in links(text):
         assert 0 <= link.start < link.end <= len(text)

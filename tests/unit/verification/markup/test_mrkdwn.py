@@ -68,21 +68,21 @@ HIDDEN = re.compile(r"(?:```|~~~)[^\n]*|<[a-z]+ [^>]*>")
 
 @LAW
 @given(draft=DRAFTS | RAW, dialect=DIALECTS)
-def test_f2_repair_is_idempotent(draft: str, dialect: Dialect) -> None:
+def test_repair_is_idempotent(draft: str, dialect: Dialect) -> None:
     once, _ = repair(draft, dialect)
     assert repair(once, dialect) == (once, ())
 
 
 @LAW
 @given(draft=DRAFTS | RAW, dialect=DIALECTS)
-def test_f2_repaired_text_satisfies_the_form_rules(draft: str, dialect: Dialect) -> None:
+def test_repaired_text_satisfies_the_form_rules(draft: str, dialect: Dialect) -> None:
     text, _ = repair(draft, dialect)
     assert [found for found in violations(text, dialect, limit=0) if "json" not in found.detail] == []
 
 
 @LAW
 @given(draft=DRAFTS, dialect=DIALECTS)
-def test_f2_words_and_numbers_stay(draft: str, dialect: Dialect) -> None:
+def test_words_and_numbers_stay(draft: str, dialect: Dialect) -> None:
     before = Counter(WORD.findall(HIDDEN.sub(" ", draft)))
     after = Counter(WORD.findall(repair(draft, dialect)[0]))
     everything = Counter(WORD.findall(draft))
@@ -91,7 +91,7 @@ def test_f2_words_and_numbers_stay(draft: str, dialect: Dialect) -> None:
 
 @LAW
 @given(parts=st.lists(st.sampled_from(MARKS) | WORDS | st.just(" "), max_size=20))
-def test_f2_addresses_stay(parts: list[str]) -> None:
+def test_addresses_stay(parts: list[str]) -> None:
     urls = [f"https://h{number}.example/p?a=1&b=2" for number in range(len(parts))]
     draft = " ".join(f"{part} {url}" for part, url in zip(parts, urls, strict=True) if "`" not in part)
     text, _ = repair(draft)
@@ -105,14 +105,14 @@ CODE = st.text(st.characters(exclude_characters="`\r\n", exclude_categories=("Cs
 
 @LAW
 @given(code=CODE, before=st.sampled_from(("", "**x** ", "> ", "# ", "- ", "| ")))
-def test_f2_bytes_of_inline_code_stay(code: str, before: str) -> None:
+def test_bytes_of_inline_code_stay(code: str, before: str) -> None:
     text, _ = repair(f"{before}`{code}`")
     assert f"`{code}`" in text
 
 
 @LAW
 @given(lines=st.lists(CODE | st.just(""), min_size=1, max_size=6), language=st.sampled_from(("", "python", "sh")))
-def test_f2_bytes_of_fenced_code_stay(lines: list[str], language: str) -> None:
+def test_bytes_of_fenced_code_stay(lines: list[str], language: str) -> None:
     body = "\n".join(lines)
     text, _ = repair(f"# T\n```{language}\n{body}\n```\n**x**")
     assert text == (f"*T*\n```\n{body}\n```\n*x*" if body else "*T*\n```\n```\n*x*")
@@ -136,33 +136,33 @@ VALID_BLOCKS = st.one_of(
 
 @LAW
 @given(blocks=st.lists(VALID_BLOCKS, min_size=1, max_size=6), gap=st.sampled_from(("\n", "\n\n")))
-def test_f2_valid_mrkdwn_is_a_fixed_point(blocks: list[str], gap: str) -> None:
+def test_valid_mrkdwn_is_a_fixed_point(blocks: list[str], gap: str) -> None:
     text = gap.join(blocks)
     assert repair(text) == (text, ())
 
 
 @LAW
 @given(draft=DRAFTS | RAW)
-def test_f1_mentions_are_never_touched(draft: str) -> None:
+def test_mentions_are_never_touched(draft: str) -> None:
     text, _ = repair(f"<!channel> <@U0AAAAAAA> {draft}")
     # In a table, which is set as code, nobody is called: there the words are left.
     assert "<!channel> <@U0AAAAAAA>" in text or ("```" in text and "!channel @U0AAAAAAA" in text)
 
 
-def test_f2_repairs_are_counted_by_kind() -> None:
+def test_repairs_are_counted_by_kind() -> None:
     _, repairs = repair("**a** **b**\n> c\r\n- d")
     assert {found.kind: found.count for found in repairs} == {"bold": 2, "quote": 1, "line end": 1, "list": 1}
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n", "\t"])
-def test_f2_nothing_stays_nothing(text: str) -> None:
+def test_nothing_stays_nothing(text: str) -> None:
     assert repair(text) == (text, ())
 
 
 @pytest.mark.parametrize(
     "noise", ["*", "<", "`", "[", ">", "](", "[a](", "<b>", "a**b", "_a__b", "&", "\\", "| ", "> "]
 )
-def test_f2_noise_stays_linear(noise: str) -> None:
+def test_noise_stays_linear(noise: str) -> None:
     def seconds(size: int) -> float:
         draft = (noise * size)[:size]
         start = time.process_time()
@@ -174,7 +174,7 @@ def test_f2_noise_stays_linear(noise: str) -> None:
     assert large < small * 60, (small, large)  # ten times the input; a quadratic pass would take a hundred times
 
 
-def test_a7_plain_reads_well_in_a_notification() -> None:
+def test_plain_reads_well_in_a_notification() -> None:
     text = (
         "*Deploys* run at `14:00` <https://x.y/z|[1]> &amp; _never_ on "
         "<https://x.y|Friday> <!here> <mailto:a@b.c>\n```\na_b\n```"
@@ -182,17 +182,17 @@ def test_a7_plain_reads_well_in_a_notification() -> None:
     assert plain(text) == "Deploys run at 14:00 [1] & never on Friday @here a@b.c\na_b"
 
 
-def test_a7_plain_keeps_marks_inside_code() -> None:
+def test_plain_keeps_marks_inside_code() -> None:
     assert plain("*Use `_b_` and `*.py`* now") == "Use _b_ and *.py now"
 
 
-def test_a7_plain_says_the_fallback_of_a_date() -> None:
+def test_plain_says_the_fallback_of_a_date() -> None:
     assert plain("on <!date^1392734382^{date}|Feb 18> <@U123ABC>") == "on Feb 18 @U123ABC"
 
 
 @LAW
 @given(draft=DRAFTS | RAW)
-def test_a7_plain_never_fails_and_has_no_tokens(draft: str) -> None:
+def test_plain_never_fails_and_has_no_tokens(draft: str) -> None:
     text = plain(repair(draft)[0])
     if "`" not in draft and "~~~" not in draft:  # in code a link is text
         assert "<https://l.m/n|" not in text

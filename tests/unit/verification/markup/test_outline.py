@@ -12,7 +12,7 @@ def shape(text: str) -> list[tuple[str, str]]:
     return [(unit.kind, text[unit.start : unit.end].strip()) for unit in outline(text)]
 
 
-def test_f4_the_units_of_a_text() -> None:
+def test_the_units_of_a_text() -> None:
     for text, units in [
         ("", []),
         ("One. Two [1]. Three", [("sentence", "One."), ("sentence", "Two [1]."), ("sentence", "Three")]),
@@ -35,7 +35,7 @@ def test_f4_the_units_of_a_text() -> None:
         assert shape(text) == units
 
 
-def test_f4_depth_and_numbers_of_items() -> None:
+def test_depth_and_numbers_of_items() -> None:
     units = outline("3. a\n   - b\n4. c:\n")
     assert [(unit.indent, unit.number, unit.introduces) for unit in units] == [
         (0, 3, False),
@@ -45,7 +45,7 @@ def test_f4_depth_and_numbers_of_items() -> None:
 
 
 @given(st.text(alphabet="ab.1 \n-•|*#`:。[]", max_size=120))
-def test_f4_units_lie_in_order_and_cover_what_is_seen(text: str) -> None:
+def test_units_lie_in_order_and_cover_what_is_seen(text: str) -> None:
     last = 0
     for unit in outline(text):
         assert last <= unit.start < unit.end <= len(text)

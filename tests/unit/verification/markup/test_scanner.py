@@ -14,13 +14,13 @@ def kinds(text: str) -> list[tuple[str, str]]:
 
 @settings(max_examples=300, deadline=None)
 @given(text=st.text(alphabet="`~<>|\n a>-1.@U:/h", max_size=80) | st.text(max_size=80))
-def test_f2_segments_cover_the_text_in_order(text: str) -> None:
+def test_segments_cover_the_text_in_order(text: str) -> None:
     parts = segments(text)
     assert "".join(text[part.start : part.end] for part in parts) == text
     assert all(part.start < part.end for part in parts)
 
 
-def test_f2_code_comes_before_tokens_and_tokens_before_text() -> None:
+def test_code_comes_before_tokens_and_tokens_before_text() -> None:
     assert kinds("a `<https://x.y>` <https://x.y|l `m`> b") == [
         ("text", "a "),
         ("code", "`<https://x.y>`"),
@@ -30,7 +30,7 @@ def test_f2_code_comes_before_tokens_and_tokens_before_text() -> None:
     ]
 
 
-def test_f2_slack_tokens_are_tokens() -> None:
+def test_slack_tokens_are_tokens() -> None:
     for token in [
         "<@U123ABC>",
         "<@W123|name>",
@@ -46,22 +46,22 @@ def test_f2_slack_tokens_are_tokens() -> None:
         assert kinds(token) == [("token", token)]
 
 
-def test_f2_other_angle_brackets_are_text() -> None:
+def test_other_angle_brackets_are_text() -> None:
     for text in ["<foo>", "<std::vector>", "<https://x y>", "< https://x.y>", "<!unknown>", "<javascript:x>"]:
         assert kinds(text) == [("text", text)]
 
 
-def test_f2_inline_code_never_crosses_a_line_end() -> None:
+def test_inline_code_never_crosses_a_line_end() -> None:
     assert kinds("a `b\nc` d") == [("text", "a `b\nc` d")]
 
 
-def test_f2_code_spans_close_with_a_run_of_the_same_length() -> None:
+def test_code_spans_close_with_a_run_of_the_same_length() -> None:
     assert kinds("``a`b`` `c``d`") == [("code", "``a`b``"), ("text", " "), ("code", "`c``d`")]
     assert CodeSpans("`a` b `c", 0, 8).end_of(6, 1) == -1
     assert CodeSpans("`a`", 0, 3).end_of(1, 1) == -1
 
 
-def test_f2_fences() -> None:
+def test_fences() -> None:
     for text, code, closed, quoted in [
         ("```\na\nb\n```", "a\nb", True, False),
         ("```py\na\n```\nrest", "a", True, False),
@@ -84,12 +84,12 @@ def test_f2_fences() -> None:
         assert (fence.closed, fence.quoted) == (closed, quoted)
 
 
-def test_f2_no_fence_here() -> None:
+def test_no_fence_here() -> None:
     for text in ["a ``` b", "a ```b``` c", "```a``` b\nc", "``\na\n``", "a ~~~\nb\n"]:
         assert fences(text) == []
 
 
-def test_f2_ticks_in_a_line_do_not_swallow_a_real_fence() -> None:
+def test_ticks_in_a_line_do_not_swallow_a_real_fence() -> None:
     text = "Use ``` to open.\n\n```\ncode\n```"
     (fence,) = fences(text)
     assert text[fence.start : fence.end] == "```\ncode\n```"

@@ -20,18 +20,18 @@ from verification.markup.tables import (
 )
 
 
-def test_f2_columns_line_up_with_wide_characters() -> None:
+def test_columns_line_up_with_wide_characters() -> None:
     text = drawn([["漢字", "n"], ["a", "10"]], "<>", headed=True)
     assert text == "漢字 |  n\n-----+---\na    | 10"
     assert {width(line) for line in text.split("\n")} == {9}
 
 
-def test_f2_alignments_and_ragged_rows() -> None:
+def test_alignments_and_ragged_rows() -> None:
     text = drawn([["left", "mid", "right"], ["a", "b"], ["c", "d", "e", "f"]], "<^>", headed=True)
     assert text.split("\n") == ["left | mid | right", "-----+-----+-------+--", "a    |  b", "c    |  d  |     e | f"]
 
 
-def test_f2_a_drawn_table_is_known_again() -> None:
+def test_drawn_table_is_known_again() -> None:
     for rows in ([["a", "b"], ["1", "2"]], [["only"], ["x"]], [["x"], ["y"]]):
         text = drawn(rows, "", headed=True)
         assert is_drawn(text)
@@ -40,7 +40,7 @@ def test_f2_a_drawn_table_is_known_again() -> None:
     assert not is_drawn("one line")
 
 
-def test_f2_cells_keep_pipes_in_code_in_tokens_and_escaped() -> None:
+def test_cells_keep_pipes_in_code_in_tokens_and_escaped() -> None:
     assert cells("| `a|b` | <https://x.y|l> | c\\|d |") == ["`a|b`", "<https://x.y|l>", "c|d"]
     assert cells("a | b") == ["a", "b"]
 
@@ -54,11 +54,11 @@ def test_f2_cells_keep_pipes_in_code_in_tokens_and_escaped() -> None:
         ("2*3*4 *.py", "2*3*4 *.py"),
     ],
 )
-def test_f2_cells_are_plain_text(text: str, expected: str) -> None:
+def test_cells_are_plain_text(text: str, expected: str) -> None:
     assert flat(text) == expected
 
 
-def test_f2_delimiters_and_rows() -> None:
+def test_delimiters_and_rows() -> None:
     assert is_delimiter("|---|:-:|")
     assert is_delimiter("--- | ---")
     assert not is_delimiter("---")
@@ -71,12 +71,12 @@ def test_f2_delimiters_and_rows() -> None:
     assert aligns("|:-:|--:|:--|---|") == "^><<"
 
 
-def test_f2_control_characters_have_a_width() -> None:
+def test_control_characters_have_a_width() -> None:
     assert width("漢\x07") == 2
     assert width("\u200b") == 0
 
 
-def test_f2_very_wide_cells_stay_linear() -> None:
+def test_very_wide_cells_stay_linear() -> None:
     wide = "x" * 20_000
     start = time.process_time()
     text, _ = repair("| a | b |\n|---|---|\n" + f"| {wide} | 1 |\n" + "| y | 2 |\n" * 2000)
@@ -84,6 +84,6 @@ def test_f2_very_wide_cells_stay_linear() -> None:
     assert time.process_time() - start < 20
 
 
-def test_f2_code_ticks_in_a_cell_do_not_close_the_block() -> None:
+def test_code_ticks_in_a_cell_do_not_close_the_block() -> None:
     text, _ = repair("| a |\n|---|\n| ``x ``` y`` |")
     assert text.count("```") == 2

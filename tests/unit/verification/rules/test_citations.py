@@ -57,7 +57,7 @@ def rules_of(verdict: Verdict, rule: str) -> list[str]:
         ("see https://e.test/x[1].", [(1,)]),
     ],
 )
-def test_f1_citations_are_read_in_every_spelling(text: str, ids: list[tuple[int, ...]]) -> None:
+def test_citations_are_read_in_every_spelling(text: str, ids: list[tuple[int, ...]]) -> None:
     assert [citation.ids for citation in citations(text)] == ids
 
 
@@ -86,19 +86,19 @@ def test_f1_citations_are_read_in_every_spelling(text: str, ids: list[tuple[int,
         ("a <https://docs.acme.test/other|Other>", "a <https://docs.acme.test/other|Other>"),
     ],
 )
-def test_f2_citations_are_set_into_one_form(text: str, normal: str) -> None:
+def test_citations_are_set_into_one_form(text: str, normal: str) -> None:
     once, repairs = normalise(text, SOURCES)
     assert once == normal
     assert bool(repairs) == (text != normal)
     assert normalise(once, SOURCES) == (normal, ())
 
 
-def test_f2_a_page_of_two_sources_is_cited_by_number_only() -> None:
+def test_page_of_two_sources_is_cited_by_number_only() -> None:
     twins = (REFUNDS, Source(id=4, title="Refunds, part 2", url=REFUNDS.url))
     assert normalise("a <https://docs.acme.test/refunds|Refunds>", twins)[1] == ()
 
 
-def test_f2_a_line_with_two_links_is_cited_twice() -> None:
+def test_line_with_two_links_is_cited_twice() -> None:
     text = "a https://docs.acme.test/leave and https://docs.acme.test/refunds"
     once, _ = normalise(text, SOURCES)
     assert once == "a https://docs.acme.test/leave [2] and https://docs.acme.test/refunds [1]"
@@ -106,12 +106,12 @@ def test_f2_a_line_with_two_links_is_cited_twice() -> None:
 
 
 @given(st.text(alphabet="[]0123, -–ab`<>|【】.\n()", max_size=60))
-def test_f2_setting_citations_is_idempotent(text: str) -> None:
+def test_setting_citations_is_idempotent(text: str) -> None:
     once, _ = normalise(text, SOURCES)
     assert normalise(once, SOURCES)[0] == once
 
 
-def test_f1_a_claim_without_citation_is_an_error() -> None:
+def test_claim_without_citation_is_an_error() -> None:
     verdict = check(Draft(text="Refunds take 14 days.", question="How long do refunds take?", sources=SOURCES))
     assert rules_of(verdict, "cites_sources") == ["Refunds take 14 days."]
     assert not verdict.passed
@@ -128,7 +128,7 @@ def test_f1_a_claim_without_citation_is_an_error() -> None:
         ("Refunds take 14 days.", {"sources": ()}),
     ],
 )
-def test_f1_what_needs_no_citation_gets_no_error(text: str, flags: dict[str, bool]) -> None:
+def test_what_needs_no_citation_gets_no_error(text: str, flags: dict[str, bool]) -> None:
     fields = {"sources": SOURCES, **flags}
     verdict = check(Draft(text=text, **fields))  # type: ignore[arg-type]  # a table of mixed fields
     assert rules_of(verdict, "cites_sources") == []
@@ -138,47 +138,47 @@ def test_f1_what_needs_no_citation_gets_no_error(text: str, flags: dict[str, boo
     "text",
     ["Refunds take 14 days [1]. They do [1][7].", "Refunds take 14 days [0].", "Refunds take 14 days [999999999999]."],
 )
-def test_f1_a_number_that_is_no_source_is_an_error(text: str) -> None:
+def test_number_that_is_no_source_is_an_error(text: str) -> None:
     verdict = check(Draft(text=text, question="How long do refunds take?", sources=SOURCES))
     assert len(rules_of(verdict, "citation_resolves")) == 1
 
 
-def test_f1_without_sources_any_number_is_an_error() -> None:
+def test_without_sources_any_number_is_an_error() -> None:
     assert rules_of(check(Draft(text="It takes 14 days [1].")), "citation_resolves") == ["[1]"]
 
 
-def test_f1_a_bad_number_is_reported_once() -> None:
+def test_bad_number_is_reported_once() -> None:
     verdict = check(Draft(text="Refunds take two weeks [99999999999999].", sources=SOURCES))
     assert rules_of(verdict, "cites_sources") == []
 
 
-def test_f1_numbers_in_ones_own_words_are_no_citations() -> None:
+def test_numbers_in_ones_own_words_are_no_citations() -> None:
     verdict = check(Draft(text="Siehe [4] im Anhang.", question="Translate: see [4] in the annex.", own_words=True))
     assert rules_of(verdict, "citation_resolves") == []
 
 
-def test_f2_a_citation_written_as_a_link_to_its_source_is_one() -> None:
+def test_citation_written_as_a_link_to_its_source_is_one() -> None:
     verdict = check(Draft(text="Refunds take 14 days <https://docs.acme.test/refunds|[1]>.", sources=SOURCES))
     assert verdict.text == "Refunds take 14 days [1]."
 
 
-def test_f1_sources_with_equal_ids_give_a_verdict() -> None:
+def test_sources_with_equal_ids_give_a_verdict() -> None:
     twins = (REFUNDS, Source(id=1, title="Other", text="Something else."))
     assert check(Draft(text="Refunds take 14 days [1].", sources=twins)).text == "Refunds take 14 days [1]."
 
 
-def test_f1_the_remedy_names_the_numbers_there_are() -> None:
+def test_the_remedy_names_the_numbers_there_are() -> None:
     verdict = check(Draft(text="Refunds take 14 days [9].", sources=SOURCES))
     (found,) = [each for each in verdict.violations if each.rule == "citation_resolves"]
     assert found.remedy == "Cite only [1], [2], [3]."
     assert (found.start, found.end) == (21, 24)
 
 
-def test_f4_cited_sources_are_those_named_outside_code() -> None:
+def test_cited_sources_are_those_named_outside_code() -> None:
     assert cited_sources(Draft(text="", sources=SOURCES), "a [3] b [1] `[2]`") == (REFUNDS, PLAIN)
 
 
-def test_f1_an_unknown_number_in_a_row_of_a_table_is_an_error() -> None:
+def test_an_unknown_number_in_a_row_of_a_table_is_an_error() -> None:
     source = Source(id=1, title="Limits", text="120 requests a minute. 45 euros a day.")
     table = "| what |\n|---|\n| 120 requests a minute [1] |\n| 45 euros a day [77] |"
     verdict = check(Draft(text=table, sources=(source,)))
@@ -188,7 +188,7 @@ def test_f1_an_unknown_number_in_a_row_of_a_table_is_an_error() -> None:
     assert check(Draft(text=table.replace("77", "1"), sources=(source,))).passed
 
 
-def test_f1_links_that_touch_are_blanked_out_both() -> None:
+def test_links_that_touch_are_blanked_out_both() -> None:
     assert citations("<https://a.example/1|[8]><https://a.example/2|[7]> said [2].") == (
         Citation(start=56, end=59, ids=(2,)),
     )
@@ -208,11 +208,11 @@ def test_f1_links_that_touch_are_blanked_out_both() -> None:
         ("[1234567890123]", (NOWHERE,)),
     ],
 )
-def test_f1_the_longest_range_and_the_longest_number(bracket: str, ids: tuple[int, ...]) -> None:
+def test_the_longest_range_and_the_longest_number(bracket: str, ids: tuple[int, ...]) -> None:
     assert [citation.ids for citation in citations(f"It is so {bracket}.")] == [ids]
 
 
-def test_f2_a_link_gets_its_number_by_what_its_own_line_cites() -> None:
+def test_link_gets_its_number_by_what_its_own_line_cites() -> None:
     sources = (Source(id=1, title="A", url="https://a.test/p", text="A."), Source(id=2, title="B", text="B."))
     text = "Cited [2].\nSee [the page](https://a.test/p)\nCited [2]."
     assert normalise(text, sources)[0] == text.replace("/p)", "/p) [1]")

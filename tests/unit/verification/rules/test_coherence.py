@@ -15,7 +15,7 @@ def details(text: str, question: str = "", *, own_words: bool = False) -> list[s
     return [each.detail for each in found]
 
 
-def test_f1_a_repeated_sentence_is_warned_about() -> None:
+def test_repeated_sentence_is_warned_about() -> None:
     for text in [
         "Refunds take fourteen days [1]. The form is online. Refunds take fourteen days [2].",
         "Rückerstattungen dauern vierzehn Tage. Das Formular ist online. Rückerstattungen dauern vierzehn Tage.",
@@ -35,11 +35,11 @@ def test_f1_a_repeated_sentence_is_warned_about() -> None:
         "Open the page. Close it. Open the page.",
     ],
 )
-def test_f1_short_or_similar_sentences_are_no_repetition(text: str) -> None:
+def test_short_or_similar_sentences_are_no_repetition(text: str) -> None:
     assert details(text) == []
 
 
-def test_f1_a_text_that_breaks_off_is_warned_about() -> None:
+def test_text_that_breaks_off_is_warned_about() -> None:
     for text in [
         "Refunds are paid by the",
         "Refunds are paid by the finance team and",
@@ -58,7 +58,7 @@ def test_f1_a_text_that_breaks_off_is_warned_about() -> None:
         assert found.words == text
 
 
-def test_f1_a_finished_text_is_not() -> None:
+def test_finished_text_is_not() -> None:
     for text in [
         "Refunds are paid by finance.",
         "Refunds are paid by finance [1]",
@@ -84,12 +84,12 @@ def test_f1_a_finished_text_is_not() -> None:
         "Die Frist beträgt 14 Tage. Die Frist beträgt 30 Tage.",
     ],
 )
-def test_f1_two_figures_for_one_thing_are_warned_about(text: str) -> None:
+def test_two_figures_for_one_thing_are_warned_about(text: str) -> None:
     (detail,) = details(text)
     assert detail.startswith("The same is said with ")
 
 
-def test_f1_figures_for_different_things_are_no_contradiction() -> None:
+def test_figures_for_different_things_are_no_contradiction() -> None:
     for text in [
         "Plan A costs 5 dollars. Plan B costs 10 dollars.",
         "• Step 1 takes 5 minutes.\n• Step 2 takes 5 minutes.",
@@ -106,7 +106,7 @@ def test_f1_figures_for_different_things_are_no_contradiction() -> None:
 QUESTION = "How long do refunds take until they are paid?"
 
 
-def test_f9_another_language_than_the_question_is_warned_about() -> None:
+def test_another_language_than_the_question_is_warned_about() -> None:
     for question, text in [
         (QUESTION, "Die Rückerstattung wird innerhalb von vierzehn Tagen auf das Konto gezahlt."),
         (QUESTION, "返金は十四日以内に支払われます。"),
@@ -117,7 +117,7 @@ def test_f9_another_language_than_the_question_is_warned_about() -> None:
         assert [detail for detail in details(text, question) if detail.startswith("The question is in ")]
 
 
-def test_f9_the_same_or_an_asked_for_language_is_not() -> None:
+def test_the_same_or_an_asked_for_language_is_not() -> None:
     for question, text in [
         (QUESTION, "The refund is paid to the account within two weeks."),
         (QUESTION, "14 days"),
@@ -132,6 +132,6 @@ def test_f9_the_same_or_an_asked_for_language_is_not() -> None:
         assert not [detail for detail in details(text, question) if detail.startswith("The question is in ")]
 
 
-def test_f9_a_text_from_ones_own_words_may_be_in_any_language() -> None:
+def test_text_from_ones_own_words_may_be_in_any_language() -> None:
     text = "Die Rückerstattung wird auf das Konto gezahlt, und zwar bald."
     assert details(text, "Put the note about the refund into the language of my boss", own_words=True) == []

@@ -43,7 +43,7 @@ FAULTS: tuple[tuple[str, RuleName, str, str], ...] = (
 )
 
 
-def test_f1_each_fault_is_named_placed_and_remedied() -> None:
+def test_each_fault_is_named_placed_and_remedied() -> None:
     for text, rule, name, words in FAULTS:
         found = [violation for violation in violations(text) if violation.detail.startswith(f"{name}: ")]
         assert len(found) == 1
@@ -61,15 +61,15 @@ def test_f1_each_fault_is_named_placed_and_remedied() -> None:
         "2**10 and 3**4, __init__, *.py and src/**/*.md",
     ],
 )
-def test_f1_code_and_lookalikes_are_not_judged(text: str) -> None:
+def test_code_and_lookalikes_are_not_judged(text: str) -> None:
     assert violations(text) == ()
 
 
-def test_f1_a_table_outside_a_quote_is_no_quote() -> None:
+def test_table_outside_a_quote_is_no_quote() -> None:
     assert [found.rule for found in violations("| a | b |\n|---|---|\n| 1 | 2 |")] == ["mrkdwn"]
 
 
-def test_f1_places_are_exact_after_windows_line_ends_and_control_characters() -> None:
+def test_places_are_exact_after_windows_line_ends_and_control_characters() -> None:
     text = "one\r\ntwo\r\n\x00**three**\r\n> four"
     found = {violation.detail.partition(":")[0]: violation for violation in violations(text)}
     assert set(found) == {"control", "bold", "quote"}
@@ -77,24 +77,24 @@ def test_f1_places_are_exact_after_windows_line_ends_and_control_characters() ->
     assert found["quote"].words == "> four"
 
 
-def test_f1_windows_line_ends_round_code_are_no_fault() -> None:
+def test_windows_line_ends_round_code_are_no_fault() -> None:
     for dialect in get_args(Dialect):
         assert not violations("one\r\n\r\n```\r\nx = 1\r\n```\r\n\r\ntwo\r\n", dialect)
 
 
-def test_f1_too_long_for_a_block_is_reported_once() -> None:
+def test_too_long_for_a_block_is_reported_once() -> None:
     (found,) = violations("word " * 700)
     assert (found.start, found.end, found.detail.partition(":")[0]) == (3000, 3500, "length")
     assert violations("word " * 700, limit=0) == ()
 
 
-def test_f1_words_shown_are_bounded() -> None:
+def test_words_shown_are_bounded() -> None:
     (found,) = violations("**" + "x" * 900 + "**")
     assert len(found.words) == 200
     assert found.end == 904
 
 
-def test_f12_bold_is_right_in_markdown_and_the_rest_holds() -> None:
+def test_bold_is_right_in_markdown_and_the_rest_holds() -> None:
     assert violations("**x**\n\n# T\n\n- [ ] a\n\n| a | b |\n|---|---|\n| 1 | 2 |", "markdown") == ()
     rules = [violation.rule for violation in violations("> q\n\n![a](https://x.y)\n\n```\nx", "markdown")]
     assert rules == ["no_blockquotes", "mrkdwn", "mrkdwn"]
@@ -102,7 +102,7 @@ def test_f12_bold_is_right_in_markdown_and_the_rest_holds() -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(text=st.text(alphabet='*_`~[]()<>&#-|\n \r\x00\\ab1:!={"', max_size=60))
-def test_f1_words_are_what_stands_at_the_place(text: str) -> None:
+def test_words_are_what_stands_at_the_place(text: str) -> None:
     dialects: tuple[Dialect, ...] = ("mrkdwn", "markdown")
     for dialect in dialects:
         for violation in violations(text, dialect):
@@ -112,7 +112,7 @@ def test_f1_words_are_what_stands_at_the_place(text: str) -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(text=st.text(alphabet="*_`~[]()<>&#-|\n \\ab1:!=", max_size=60))
-def test_f1_no_violation_means_nothing_to_repair_but_polish(text: str) -> None:
+def test_no_violation_means_nothing_to_repair_but_polish(text: str) -> None:
     if not violations(text):
         kinds = {found.kind for found in repair(text)[1]}
         assert kinds <= {"list", "backslash", "code", "line end"}

@@ -35,7 +35,7 @@ def found(text: str, dialect: Dialect = "mrkdwn", mentions: frozenset[str] = fro
         "<!Channel> look",
     ],
 )
-def test_f1_a_broadcast_is_an_error_and_never_repaired(text: str, dialect: Dialect) -> None:
+def test_broadcast_is_an_error_and_never_repaired(text: str, dialect: Dialect) -> None:
     assert found(text, dialect)
 
 
@@ -54,11 +54,11 @@ def test_f1_a_broadcast_is_an_error_and_never_repaired(text: str, dialect: Diale
         "See https://acme.test/@here for the page.",
     ],
 )
-def test_f1_what_only_looks_like_one_is_none(text: str, dialect: Dialect) -> None:
+def test_what_only_looks_like_one_is_none(text: str, dialect: Dialect) -> None:
     assert found(text, dialect) == []
 
 
-def test_f1_a_person_the_question_named_may_be_mentioned() -> None:
+def test_person_the_question_named_may_be_mentioned() -> None:
     assert found("<@U0123456> is on call.", mentions=frozenset({"U0123456"})) == []
     assert len(found("<@U0123456> and <@U0999999>.", mentions=frozenset({"U0123456"}))) == 1
 
@@ -68,17 +68,17 @@ TABLE = "| Severity | Who |\n|---|---|\n| SEV1 | Primary |"
 
 @pytest.mark.parametrize("call", ["<!here>", "<!channel>", "@here", "@channel", "<@U0456EFGH>", "<!subteam^S01|ops>"])
 @pytest.mark.parametrize("form", ["{call} {table}", "{table} {call}", "*Note for {call}:* {table}"])
-def test_f1_a_call_that_a_table_would_swallow_is_found_all_the_same(call: str, form: str) -> None:
+def test_call_that_a_table_would_swallow_is_found_all_the_same(call: str, form: str) -> None:
     assert len(found(form.format(call=call, table=TABLE))) == 1
 
 
-def test_f1_a_table_that_calls_nobody_is_none() -> None:
+def test_table_that_calls_nobody_is_none() -> None:
     assert found(TABLE) == []
     assert found(f"{TABLE}\n| SEV2 | <@U0456EFGH> |", mentions=frozenset({"U0456EFGH"})) == []
     assert found(f"{TABLE}\n| SEV2 | `@here` |") == []
 
 
 @pytest.mark.parametrize(("text", "passes"), [("<@u0123abcd> Keys expire.", False), ("The tag <@param> is old.", True)])
-def test_i3_a_mention_in_small_letters_is_one(text: str, passes: bool) -> None:  # noqa: FBT001 - a parameter of the test
+def test_mention_in_small_letters_is_one(text: str, passes: bool) -> None:  # noqa: FBT001 - a parameter of the test
     found = check(Draft(text=text, own_words=True)).violations
     assert ("no_broadcast" not in {each.rule for each in found}) == passes

@@ -21,14 +21,14 @@ def fires(rule: str, text: str, question: str, **fields: object) -> bool:
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n\t", "\u200b\u200b", "\u00a0", "\ufeff \u2060"])
-def test_f1_nothing_to_see_is_an_error(text: str) -> None:
+def test_nothing_to_see_is_an_error(text: str) -> None:
     verdict: Verdict = check(Draft(text=text, question="Anything?"))
     assert not verdict.passed
     assert [found.rule for found in verdict.errors] == ["not_empty"]
 
 
 @pytest.mark.parametrize("text", ["a", "0", "はい", "`x`", "👍"])
-def test_f1_anything_to_see_is_not_empty(text: str) -> None:
+def test_anything_to_see_is_not_empty(text: str) -> None:
     assert not fires("not_empty", text, "Anything?")
 
 
@@ -44,7 +44,7 @@ def test_f1_anything_to_see_is_not_empty(text: str) -> None:
         ("", "Is the office open?", False),
     ],
 )
-def test_f1_an_answer_is_as_long_as_its_question_up_to_fifty(text: str, question: str, short: bool) -> None:  # noqa: FBT001 - a table's column
+def test_an_answer_is_as_long_as_its_question_up_to_fifty(text: str, question: str, short: bool) -> None:  # noqa: FBT001 - a table's column
     assert fires("minimum_length", text, question) is short
 
 
@@ -64,7 +64,7 @@ def test_f1_an_answer_is_as_long_as_its_question_up_to_fifty(text: str, question
         ("???", "It is paid within 14 days [1]."),
     ],
 )
-def test_f1_an_answer_in_the_questions_terms_addresses_it(question: str, text: str) -> None:
+def test_an_answer_in_the_questions_terms_addresses_it(question: str, text: str) -> None:
     assert not fires("addresses_question", text, question)
 
 
@@ -80,17 +80,17 @@ def test_f1_an_answer_in_the_questions_terms_addresses_it(question: str, text: s
         ("打印机怎么用？", "财务部十四天内付款[1]。"),
     ],
 )
-def test_f1_an_answer_to_something_else_is_warned_about(question: str, text: str) -> None:
+def test_an_answer_to_something_else_is_warned_about(question: str, text: str) -> None:
     if question.startswith("How many"):  # "days" is shared: a word in common is enough, so take it out
         question = "How does vacation work?"
     assert fires("addresses_question", text, question)
 
 
-def test_f1_a_text_from_ones_own_words_need_not_repeat_the_question() -> None:
+def test_text_from_ones_own_words_need_not_repeat_the_question() -> None:
     assert not fires("addresses_question", "Good day to all of you.", "Übersetze: Guten Tag zusammen", own_words=True)
 
 
-def test_f1_missing_the_question_never_fails_an_answer() -> None:
+def test_missing_the_question_never_fails_an_answer() -> None:
     verdict = check(
         Draft(text="It is paid within 14 days [1].", question="How does the printer work?", sources=(REFUNDS,))
     )

@@ -26,12 +26,12 @@ SENTENCES = [
 ]
 
 
-def test_f9_each_of_the_seven_languages_is_told() -> None:
+def test_each_of_the_seven_languages_is_told() -> None:
     for language, text in SENTENCES:
         assert detect(text) == language
 
 
-def test_f9_other_languages_and_short_texts_are_not_guessed() -> None:
+def test_other_languages_and_short_texts_are_not_guessed() -> None:
     for text in [
         "",
         "   ",
@@ -51,7 +51,7 @@ def test_f9_other_languages_and_short_texts_are_not_guessed() -> None:
         assert detect(text) is None
 
 
-def test_f9_a_short_text_is_told_only_by_its_function_words() -> None:
+def test_short_text_is_told_only_by_its_function_words() -> None:
     for language, text in [
         ("en", "who is on call"),
         ("en", "Where is the VPN config?"),
@@ -69,27 +69,27 @@ def test_f9_a_short_text_is_told_only_by_its_function_words() -> None:
         assert detect(text) == language
 
 
-def test_f9_the_script_decides_even_a_short_text() -> None:
+def test_the_script_decides_even_a_short_text() -> None:
     assert detect("返金") == "zh"
     assert detect("返金は") == "ja"
     assert detect("这是优の良品牌的官方网站退款需要十四天时间才能到账的说明文字") == "zh"
 
 
-def test_f9_code_links_and_mentions_do_not_decide_the_language() -> None:
+def test_code_links_and_mentions_do_not_decide_the_language() -> None:
     text = "```\nthe and of to with for this that\n```\nDie Antwort steht in der Anleitung und nicht hier. <@U123> https://the.of/and"
     assert detect(text) == "de"
     mail = "the.and.of.to.with.for.this.that@have.been.from.they.will.example"
     assert detect(f"Die Antwort steht in der Anleitung. {mail}") == "de"
 
 
-def test_f9_the_beginning_of_a_long_text_decides_only_where_it_leads_by_far() -> None:
+def test_the_beginning_of_a_long_text_decides_only_where_it_leads_by_far() -> None:
     beginning = "The page is for all of us. Das ist die Seite. " * 11
     rest = "Wir haben das in der Anleitung und auf der Seite für alle beschrieben, damit es nicht verloren geht. " * 30
     assert detect(beginning) == "en"
     assert detect(beginning + rest) == "de"
 
 
-def test_f9_inflected_words_share_a_stem() -> None:
+def test_inflected_words_share_a_stem() -> None:
     for asked, said in [
         ("How do I request refunds?", "A refund is requested in the portal."),
         ("Welche Fristen gelten für Rückerstattungen?", "Für die Rückerstattung gilt eine Frist."),
@@ -102,7 +102,7 @@ def test_f9_inflected_words_share_a_stem() -> None:
         assert content_stems(asked) & content_stems(said)
 
 
-def test_f9_function_words_carry_no_subject() -> None:
+def test_function_words_carry_no_subject() -> None:
     for language, text in [
         ("en", "how is this with the and where would you"),
         ("de", "wie ist das mit der und wo würde man"),
@@ -115,15 +115,15 @@ def test_f9_function_words_carry_no_subject() -> None:
         assert content_stems(text, language) == frozenset()
 
 
-def test_f9_an_unknown_language_counts_every_stem() -> None:
+def test_an_unknown_language_counts_every_stem() -> None:
     assert content_stems("Refund duration") & content_stems("The refund is paid after a duration of days.", "en")
 
 
-def test_f9_a_single_han_letter_stands_for_itself() -> None:
+def test_single_han_letter_stands_for_itself() -> None:
     assert content_stems("税") == frozenset({"税"})
 
 
 @given(st.text())
-def test_f9_any_text_gives_a_known_answer(text: str) -> None:
+def test_any_text_gives_a_known_answer(text: str) -> None:
     assert detect(text) in {None, "en", "de", "fr", "es", "id", "ja", "zh"}
     assert all(content_stems(text))

@@ -10,7 +10,7 @@ from verification.text.lexicon import LANGUAGES, compiled, entries, words
 CODE = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "verification").rglob("*.py"))
 
 
-def test_f9_every_entry_of_a_language_is_read_and_english_has_it_too() -> None:
+def test_every_entry_of_a_language_is_read_and_english_has_it_too() -> None:
     english = set(entries("en"))
     for language in LANGUAGES:
         keys = set(entries(language))
@@ -19,7 +19,7 @@ def test_f9_every_entry_of_a_language_is_read_and_english_has_it_too() -> None:
         assert keys <= english | {key for key in keys if key.endswith("_unparted")} | {"letters", "function_letters"}
 
 
-def test_f9_a_pattern_takes_both_apostrophes_and_other_entries() -> None:
+def test_pattern_takes_both_apostrophes_and_other_entries() -> None:
     for written in ("I can’t find it", "I can't find it", "ich weiß das nicht"):
         assert compiled("(?:{admissions})").match(written)
     assert all(isinstance(compiled(f"{{{key}}}"), re.Pattern) for key in entries("en") if key != "bounds")

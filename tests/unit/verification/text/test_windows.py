@@ -68,7 +68,7 @@ TEXTS = st.lists(st.sampled_from(PIECES), max_size=14).map("".join) | st.text(ma
 
 
 @given(TEXTS)
-def test_f1_identifiers_in_stretches_are_those_of_the_whole_text(text: str) -> None:
+def test_identifiers_in_stretches_are_those_of_the_whole_text(text: str) -> None:
     whole = [(match.start(), match.group()) for match in identifiers._IDENTIFIER.finditer(text)]
     parts = around(text, identifiers._SIGN) if identifiers._NAMED_HOST not in text else [(0, len(text))]
     found = [(m.start(), m.group()) for begin, end in parts for m in identifiers._IDENTIFIER.finditer(text, begin, end)]
@@ -76,14 +76,14 @@ def test_f1_identifiers_in_stretches_are_those_of_the_whole_text(text: str) -> N
 
 
 @given(TEXTS)
-def test_f1_bare_links_in_stretches_are_those_of_the_whole_text(text: str) -> None:
+def test_bare_links_in_stretches_are_those_of_the_whole_text(text: str) -> None:
     whole = [match.span() for match in targets._BARE.finditer(text)]
     parts = around(text, targets._IN_BARE)
     assert [m.span() for begin, end in parts for m in targets._BARE.finditer(text, begin, end)] == whole
 
 
 @given(TEXTS)
-def test_f1_stretches_are_in_order_and_apart(text: str) -> None:
+def test_stretches_are_in_order_and_apart(text: str) -> None:
     last = 0
     for start, end in around(text, re.compile(r"[/@]")):
         assert last <= start < end <= len(text)
@@ -93,9 +93,7 @@ def test_f1_stretches_are_in_order_and_apart(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "stretch"), [("`a/b c` d", (0, 9)), ("a/b c", (0, 3)), ("a/b\nc d", (0, 3)), ("x `a/b c`\nd", (2, 9))]
 )
-def test_f1_a_stretch_ends_at_a_blank_or_behind_a_back_tick_at_the_line_end(
-    text: str, stretch: tuple[int, int]
-) -> None:
+def test_stretch_ends_at_a_blank_or_behind_a_back_tick_at_the_line_end(text: str, stretch: tuple[int, int]) -> None:
     assert list(around(text, re.compile("/"))) == [stretch]
 
 
@@ -140,7 +138,7 @@ ORDERS = (
 )
 
 
-def test_i2_no_order_is_passed_over() -> None:
+def test_no_order_is_passed_over() -> None:
     for text in ORDERS:
         signs = (injection._STRONG, injection._STRONG_CJK, injection._MARKER, injection._WEAK)
         assert any(compiled(sign).search(text) for sign in signs), "the example orders nothing"
@@ -149,6 +147,6 @@ def test_i2_no_order_is_passed_over() -> None:
 
 
 @given(st.lists(st.sampled_from((*ORDERS, *" .,:\n<>#*", "the", "system", "user", "with")), max_size=6).map(" ".join))
-def test_i2_a_text_that_is_passed_over_holds_no_sign_of_an_order(text: str) -> None:
+def test_text_that_is_passed_over_holds_no_sign_of_an_order(text: str) -> None:
     signs = (injection._STRONG, injection._STRONG_CJK, injection._MARKER, injection._WEAK)
     assert injection._may_order(text) or not any(compiled(sign).search(text) for sign in signs)

@@ -17,10 +17,10 @@ LANGUAGES = st.sampled_from([None, "en", "de", "fr", "es", "id", "ja"])
 
 
 @given(TEXTS, LANGUAGES)
-def test_f1_stems_in_a_row_are_those_of_the_terms(text: str, language: str | None) -> None:
+def test_stems_in_a_row_are_those_of_the_terms(text: str, language: str | None) -> None:
     assert stem_list(folded_words(text), language) == [term.stem for term in terms(text, language) if term.stem]
 
 
 @given(TEXTS)
-def test_f1_the_words_are_those_of_the_terms(text: str) -> None:
+def test_the_words_are_those_of_the_terms(text: str) -> None:
     assert [*folded_words(text)] == [term.word for term in terms(text, None)]

@@ -18,7 +18,7 @@ def parts(moment: Moment) -> Parts:
     return (moment.year, moment.month, moment.day, moment.hour, moment.minute, moment.weekday)
 
 
-def test_f9_one_day_in_every_spelling() -> None:
+def test_one_day_in_every_spelling() -> None:
     for written in [
         "2021-03-05",
         "2021/03/05",
@@ -37,7 +37,7 @@ def test_f9_one_day_in_every_spelling() -> None:
         assert [parts(m)[:3] for m in moments(f"on {written} it rained")] == [(2021, 3, 5)]
 
 
-def test_f9_one_time_in_every_spelling() -> None:
+def test_one_time_in_every_spelling() -> None:
     for written in [
         "14:30",
         "2:30 pm",
@@ -54,7 +54,7 @@ def test_f9_one_time_in_every_spelling() -> None:
         assert [parts(m)[3:5] for m in moments(f"at {written} sharp")] == [(14, 30)]
 
 
-def test_f9_what_is_written_and_no_more() -> None:
+def test_what_is_written_and_no_more() -> None:
     for text, expected in [
         ("2021-03-05T09:00Z", [(2021, 3, 5, 9, 0, None)]),
         ("March 2021", [(2021, 3, None, None, None, None)]),
@@ -92,7 +92,7 @@ def test_f9_what_is_written_and_no_more() -> None:
         assert [parts(m) for m in moments(text)] == expected
 
 
-def test_f9_what_is_no_date() -> None:
+def test_what_is_no_date() -> None:
     for text in [
         "next Friday's plan".replace("Friday", "week"),
         "today",
@@ -114,7 +114,7 @@ def test_f9_what_is_no_date() -> None:
         assert moments(text) == ()
 
 
-def test_f9_agreement_asks_for_all_the_claim_gives() -> None:
+def test_agreement_asks_for_all_the_claim_gives() -> None:
     for claim, source, same in [
         ("March 2021", "5 March 2021", True),
         ("5 March 2021", "March 2021", False),
@@ -138,7 +138,7 @@ def test_f9_agreement_asks_for_all_the_claim_gives() -> None:
 
 
 @given(st.dates(min_value=dt.date(1900, 1, 1), max_value=dt.date(2099, 12, 31)))
-def test_f9_iso_and_spelled_dates_agree(day: dt.date) -> None:
+def test_iso_and_spelled_dates_agree(day: dt.date) -> None:
     (iso,) = moments(day.isoformat())
     (spelled,) = moments(f"{day.day} {day:%B} {day.year}")
     assert agrees(iso, spelled)
@@ -146,11 +146,11 @@ def test_f9_iso_and_spelled_dates_agree(day: dt.date) -> None:
 
 
 @given(st.text(max_size=80))
-def test_f9_any_text_is_read_without_trouble(text: str) -> None:
+def test_any_text_is_read_without_trouble(text: str) -> None:
     for moment in moments(text):
         assert 0 <= moment.start < moment.end <= len(text)
 
 
-def test_f1_a_span_of_a_whole_day_passes_where_the_source_has_it() -> None:
+def test_span_of_a_whole_day_passes_where_the_source_has_it() -> None:
     sources = (Source(id=1, title="", text="The desk is staffed from 08:00 to 08:00 the next day."),)
     assert check(Draft(text="The desk is open from 08:00 to 08:00 the next day [1].", sources=sources)).passed

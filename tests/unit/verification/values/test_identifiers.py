@@ -14,7 +14,7 @@ from verification.types import Draft, Source
 from verification.values.identifiers import Identifier, identifiers, missing_words, nearest, stands_in
 
 
-def test_f1_identifiers_of_every_kind() -> None:
+def test_identifiers_of_every_kind() -> None:
     for text, kind, found in [
         ("see https://a.example/b_(c).", "url", "https://a.example/b_(c)"),
         ("see https://a.example/b, or", "url", "https://a.example/b"),
@@ -40,12 +40,12 @@ def test_f1_identifiers_of_every_kind() -> None:
         assert text[identifier.start : identifier.end].strip("`") == found
 
 
-def test_f1_what_is_no_identifier() -> None:
+def test_what_is_no_identifier() -> None:
     for text in ["and/or", "24/7", "1.234.567", "a - b", "well-known", "It is 5.", "", "e.g. this"]:
         assert identifiers(text) == ()
 
 
-def test_f1_a_name_stands_as_a_whole_or_not_at_all() -> None:
+def test_name_stands_as_a_whole_or_not_at_all() -> None:
     for needle, haystack, there in [
         ("--dry", "use --dry now", True),
         ("--dry", "use --dry-run now", False),
@@ -64,30 +64,30 @@ def test_f1_a_name_stands_as_a_whole_or_not_at_all() -> None:
         assert stands_in(needle, haystack) is there
 
 
-def test_f1_missing_words_of_a_command_leave_placeholders_out() -> None:
+def test_missing_words_of_a_command_leave_placeholders_out() -> None:
     command = Identifier(kind="code", text="orion index <DIR> --force ...", start=0, end=1)
     assert missing_words(command, normalised("Call `orion index docs`")) == ("--force",)
     assert missing_words(Identifier(kind="version", text="v2.1.3", start=0, end=1), "on 2.1.3") == ()
     assert missing_words(Identifier(kind="flag", text="--x", start=0, end=1), "nothing") == ("--x",)
 
 
-def test_f1_the_nearest_known_identifier() -> None:
+def test_the_nearest_known_identifier() -> None:
     known = identifiers("`orion backup --full` and /etc/hosts")
     assert nearest("orion backup --fast", known) == "orion backup --full"
     assert nearest("zzz", known) == ""
 
 
 @given(st.text(max_size=80))
-def test_f1_any_text_is_read_without_trouble(text: str) -> None:
+def test_any_text_is_read_without_trouble(text: str) -> None:
     for identifier in identifiers(text):
         assert 0 <= identifier.start <= identifier.end <= len(text)
 
 
-def test_f1_a_severity_with_one_digit_is_an_identifier_and_a_chemical_is_none() -> None:
+def test_severity_with_one_digit_is_an_identifier_and_a_chemical_is_none() -> None:
     assert [found.text for found in identifiers("A SEV5 at EC2 in Q3, CO2 or H2")] == ["SEV5"]
 
 
-def test_f1_a_region_is_a_name_and_stands_in_its_source_or_does_not() -> None:
+def test_region_is_a_name_and_stands_in_its_source_or_does_not() -> None:
     assert [(each.kind, each.text) for each in identifiers("It runs in eu-central-1 and us-east-1a.")] == [
         ("name", "eu-central-1"),
         ("name", "us-east-1a"),
@@ -98,7 +98,7 @@ def test_f1_a_region_is_a_name_and_stands_in_its_source_or_does_not() -> None:
     assert not check(Draft(text="Production runs in us-east-1 [1].", sources=page)).passed
 
 
-def test_f1_a_whole_name_is_no_part_of_a_longer_one() -> None:
+def test_whole_name_is_no_part_of_a_longer_one() -> None:
     for needle, haystack, stands in [
         ("orion", "orion-cli", True),
         ("--force", "--force-all", False),
@@ -121,16 +121,16 @@ def test_f1_a_whole_name_is_no_part_of_a_longer_one() -> None:
         ("5", "1.5", False),
     ],
 )
-def test_f1_a_name_may_go_on_behind_a_hyphen_and_a_flag_may_not(needle: str, haystack: str, stands: bool) -> None:  # noqa: FBT001 - a table
+def test_name_may_go_on_behind_a_hyphen_and_a_flag_may_not(needle: str, haystack: str, stands: bool) -> None:  # noqa: FBT001 - a table
     assert stands_in(needle, haystack) is stands
 
 
-def test_f1_localhost_is_an_address_without_any_sign() -> None:
+def test_localhost_is_an_address_without_any_sign() -> None:
     assert [each.text for each in identifiers("It runs on localhost now")] == ["localhost"]
 
 
 @pytest.mark.parametrize("unit", ["1", "1×", "=1", "1 ÷ 1 = "])
-def test_f5_a_long_code_span_is_read_in_linear_time(unit: str) -> None:
+def test_long_code_span_is_read_in_linear_time(unit: str) -> None:
     spent = []
     for count in (2_000, 20_000):
         began = time.process_time()

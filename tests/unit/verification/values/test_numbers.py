@@ -19,12 +19,12 @@ def only(text: str, language: str | None = "en") -> Quantity:
     return quantity
 
 
-def test_f9_a_thousand_two_hundred_in_every_spelling() -> None:
+def test_thousand_two_hundred_in_every_spelling() -> None:
     for written in ["1,200", "1.200", "1 200", "1\u202f200", "1'200", "1200", "1.2k", "1.2 thousand"]:
         assert 1200.0 in only(f"{written} users").readings
 
 
-def test_f9_ambiguous_grouping_keeps_both_readings() -> None:
+def test_ambiguous_grouping_keeps_both_readings() -> None:
     for written, readings in [
         ("1,205", (1205.0, 1.205)),
         ("1,200", (1200.0,)),
@@ -40,7 +40,7 @@ def test_f9_ambiguous_grouping_keeps_both_readings() -> None:
         assert only(written).readings == readings
 
 
-def test_f9_values_with_their_units() -> None:
+def test_values_with_their_units() -> None:
     for text, language, value, dimension, factor in [
         ("50 %", "en", 50, "ratio", 1),
         ("50 per cent", "en", 50, "ratio", 1),
@@ -81,7 +81,7 @@ def test_f9_values_with_their_units() -> None:
         assert quantity.amounts()[0] == pytest.approx(value * factor)
 
 
-def test_f9_bounds_beside_a_number() -> None:
+def test_bounds_beside_a_number() -> None:
     for text, language, bound in [
         ("at least 5 people", "en", ">="),
         ("no more than 5 people", "en", "<="),
@@ -108,12 +108,12 @@ def test_f9_bounds_beside_a_number() -> None:
         assert only(text, language).bound == bound
 
 
-def test_f9_what_is_no_number() -> None:
+def test_what_is_no_number() -> None:
     for text in ["Q3", "v2", "x_5", "iPhone", "a top-ten list", "十分です", "一人", "", "1234567890123456789"]:
         assert quantities(text, "en" if text.isascii() else "ja") == ()
 
 
-def test_f9_a_number_at_the_edge_of_what_is_read() -> None:
+def test_number_at_the_edge_of_what_is_read() -> None:
     assert only("123456789012345678 rows").readings == (123456789012345678.0,)
     assert [q.readings for q in quantities("1.2.3 is out", "en")] == [(1.2,)]
     assert [q.readings for q in quantities("half a quarter", "en")] == [(50.0,), (25.0,)]
@@ -123,7 +123,7 @@ def test_f9_a_number_at_the_edge_of_what_is_read() -> None:
     assert only("30 pour les enfants", "fr").unit is None
 
 
-def test_f9_a_range_shares_its_unit() -> None:
+def test_range_shares_its_unit() -> None:
     first, second = quantities("3 to 5 days", "en")
     assert first.unit == second.unit is not None
     assert quantities("3 apples, 5 days", "en")[0].unit is None
@@ -131,7 +131,7 @@ def test_f9_a_range_shares_its_unit() -> None:
     assert [q.period for q in quantities("1,200 euros and 5 days a year", "en")] == [UNITS["year"]] * 2
 
 
-def test_f9_articles_and_ordinals_are_weak() -> None:
+def test_articles_and_ordinals_are_weak() -> None:
     assert [(q.readings, q.weak) for q in quantities("one third half the second-most", "en")] == [
         ((1.0,), True),
         ((3.0,), True),
@@ -143,7 +143,7 @@ def test_f9_articles_and_ordinals_are_weak() -> None:
     assert only("dua belas bulan", None).weak
 
 
-def test_f9_parts_and_dozens_of_a_unit_are_meant() -> None:
+def test_parts_and_dozens_of_a_unit_are_meant() -> None:
     for text, language, value, weak in [
         ("within half an hour", "en", 0.5, False),
         ("a quarter of an hour", "en", 0.25, False),
@@ -173,12 +173,12 @@ RANKS = {
 }
 
 
-def test_f9_ranks_in_words_count_up() -> None:
+def test_ranks_in_words_count_up() -> None:
     for language, ranks in RANKS.items():
         assert [only(word, language).readings[0] for word in ranks.split()] == list(range(1, 21))
 
 
-def test_f9_fractions_in_words_are_shares() -> None:
+def test_fractions_in_words_are_shares() -> None:
     for word, language, percent in [
         ("quarter", "en", 25),
         ("one-third", "en", 33.333),
@@ -190,14 +190,14 @@ def test_f9_fractions_in_words_are_shares() -> None:
         assert only(word, language).readings[0] == pytest.approx(percent, rel=1e-4)
 
 
-def test_f9_number_words_end_where_they_stop_making_sense() -> None:
+def test_number_words_end_where_they_stop_making_sense() -> None:
     assert [q.readings[0] for q in quantities("two hundred and five people", "en")] == [205.0]
     assert [q.readings[0] for q in quantities("twenty-five ten-pin lanes", "en")] == [25.0, 10.0]
     assert [q.readings[0] for q in quantities("three and more", "en")] == [3.0]
     assert [q.readings[0] for q in quantities("two three", "en")] == [2.0, 3.0]
 
 
-def test_f9_indonesian_number_words() -> None:
+def test_indonesian_number_words() -> None:
     for run, value in [
         ("dua belas", 12),
         ("sebelas", 11),
@@ -209,30 +209,30 @@ def test_f9_indonesian_number_words() -> None:
         assert read(run, "id") == value
 
 
-def test_f9_words_that_make_no_number() -> None:
+def test_words_that_make_no_number() -> None:
     assert read("and and", "en") is None
 
 
-def test_f9_chinese_and_japanese_numerals() -> None:
+def test_chinese_and_japanese_numerals() -> None:
     runs = [("十二", 12), ("三千五百", 3500), ("二〇二四", 2024), ("一億二千万", 120_000_000), ("百", 100)]
     for run, value in [*runs, ("两百", 200), ("三兆", 3e12)]:
         assert read_cjk(run) == value
 
 
 @given(st.integers(min_value=2, max_value=999_999_999))
-def test_f9_grouped_digits_read_as_written(value: int) -> None:
+def test_grouped_digits_read_as_written(value: int) -> None:
     assert float(value) in only(f"{value:,}").readings
     assert float(value) in only(f"{value:,}".replace(",", ".")).readings
 
 
 @given(st.text(max_size=80))
-def test_f9_any_text_is_read_without_trouble(text: str) -> None:
+def test_any_text_is_read_without_trouble(text: str) -> None:
     for language in (None, "en", "de", "ja"):
         for quantity in quantities(text, language):
             assert 0 <= quantity.start < quantity.end <= len(text)
 
 
-def test_f9_each_unit_is_so_many_of_the_next() -> None:
+def test_each_unit_is_so_many_of_the_next() -> None:
     for larger, smaller, times in [
         ("week", "day", 7),
         ("day", "hour", 24),
@@ -273,7 +273,7 @@ def test_f9_each_unit_is_so_many_of_the_next() -> None:
         assert UNITS[larger].factor / UNITS[smaller].factor == pytest.approx(times, rel=1e-6)
 
 
-def test_f9_each_scale_is_so_many_of_the_next() -> None:
+def test_each_scale_is_so_many_of_the_next() -> None:
     steps = ("hundred", "k", "万", "million", "億", "billion", "trillion")
     factors = [SCALES[word] for word in steps]
     assert [after / before for before, after in pairwise(factors)] == [10, 10, 100, 100, 10, 1000]
@@ -287,7 +287,7 @@ def test_f9_each_scale_is_so_many_of_the_next() -> None:
 @pytest.mark.parametrize(
     ("row", "language"), [("two ", "en"), ("zwei ", "de"), ("two-", "en"), ("000 ", "en"), ("百分之一", "zh")]
 )
-def test_f1_long_rows_of_numbers_are_read_in_linear_time(row: str, language: str) -> None:
+def test_long_rows_of_numbers_are_read_in_linear_time(row: str, language: str) -> None:
     spent = []
     for count in (1_000, 10_000):
         began = time.process_time()
@@ -296,7 +296,7 @@ def test_f1_long_rows_of_numbers_are_read_in_linear_time(row: str, language: str
     assert spent[1] <= 25 * max(spent[0], 0.01)
 
 
-def test_f9_the_longest_number_in_words_is_one() -> None:
+def test_the_longest_number_in_words_is_one() -> None:
     group = "nine hundred and ninety nine"
     words = f"{group} billion {group} million {group} thousand {group}"
     assert only(f"{words} users").readings == (999_999_999_999.0,)

@@ -15,7 +15,7 @@ from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.types import Holding, IndexReport, Passage, SourceState
 
 
-def test_d2_search_brings_the_passage_with_its_place(index: KnowledgeIndex, docs: Path) -> None:
+def test_search_brings_the_passage_with_its_place(index: KnowledgeIndex, docs: Path) -> None:
     assert index.index([docs], docs_url="https://docs.example/x") == IndexReport(added=2)
     found = index.search("When does the canteen open?")[0]
     assert found == Passage(
@@ -32,7 +32,7 @@ def test_d2_search_brings_the_passage_with_its_place(index: KnowledgeIndex, docs
     assert found.label == "Alpha › Lunch"
 
 
-def test_d2_only_what_changed_is_taken(index: KnowledgeIndex, docs: Path) -> None:
+def test_only_what_changed_is_taken(index: KnowledgeIndex, docs: Path) -> None:
     seen: list[str] = []
     index.index([docs])
     (docs / "a.md").write_text("# Alpha\n\nDinner is at six.\n")
@@ -46,7 +46,7 @@ def test_d2_only_what_changed_is_taken(index: KnowledgeIndex, docs: Path) -> Non
     assert [d.id for d in index.documents()] == ["a.md", "c.txt"]
 
 
-def test_d2_what_cannot_be_read_is_named_and_the_rest_goes_on(index: KnowledgeIndex, docs: Path) -> None:
+def test_what_cannot_be_read_is_named_and_the_rest_goes_on(index: KnowledgeIndex, docs: Path) -> None:
     index.index([docs])
     (docs / "a.md").write_bytes(b"\0\1binary")
     (docs / "z.pdf").write_bytes(b"%PDF broken")
@@ -60,7 +60,7 @@ def test_d2_what_cannot_be_read_is_named_and_the_rest_goes_on(index: KnowledgeIn
     assert index.search("canteen") == ()
 
 
-def test_d2_a_root_that_is_not_there_keeps_what_it_had(index: KnowledgeIndex, docs: Path) -> None:
+def test_root_that_is_not_there_keeps_what_it_had(index: KnowledgeIndex, docs: Path) -> None:
     index.index([docs])
     docs.rename(docs.with_name("away"))
     report = index.index([docs])
@@ -68,13 +68,13 @@ def test_d2_a_root_that_is_not_there_keeps_what_it_had(index: KnowledgeIndex, do
     assert len(index.documents()) == 2
 
 
-def test_d2_a_root_that_is_no_longer_given_is_dropped(index: KnowledgeIndex, docs: Path) -> None:
+def test_root_that_is_no_longer_given_is_dropped(index: KnowledgeIndex, docs: Path) -> None:
     index.index([docs])
     assert index.index([docs / "sub"]) == IndexReport(changed=1, removed=1)
     assert [d.id for d in index.documents()] == ["b.md"]
 
 
-def test_d2_a_document_is_found_by_any_of_its_names(index: KnowledgeIndex, docs: Path) -> None:
+def test_document_is_found_by_any_of_its_names(index: KnowledgeIndex, docs: Path) -> None:
     index.index([docs], docs_url="https://d/?path=")
     for name in ("sub/b.md", "b.md", "B", "beta", " Beta "):
         document = index.document(name)
@@ -85,20 +85,20 @@ def test_d2_a_document_is_found_by_any_of_its_names(index: KnowledgeIndex, docs:
     assert index.document("gamma") is None
 
 
-def test_d2_a_title_and_heading_weigh_more_than_text(index: KnowledgeIndex, docs: Path) -> None:
+def test_title_and_heading_weigh_more_than_text(index: KnowledgeIndex, docs: Path) -> None:
     (docs / "c.md").write_text("# Other\n\nBeta and beta are words.\n")
     index.index([docs])
     assert index.search("beta")[0].document == "sub/b.md"
 
 
-def test_d2_the_same_text_is_found_once(index: KnowledgeIndex, docs: Path) -> None:
+def test_the_same_text_is_found_once(index: KnowledgeIndex, docs: Path) -> None:
     for name in ("x.txt", "y.txt"):
         (docs / name).write_text("Identical penguins")
     index.index([docs])
     assert len(index.search("penguins")) == 1
 
 
-def test_d2_one_document_leaves_room_for_others(index: KnowledgeIndex, docs: Path) -> None:
+def test_one_document_leaves_room_for_others(index: KnowledgeIndex, docs: Path) -> None:
     sections = "\n\n".join(f"## Walrus {n}\n\nA walrus {n}." for n in range(9))
     (docs / "walrus.md").write_text(f"# Walrus\n\n{sections}\n")
     (docs / "zoo.md").write_text("# Zoo\n\nAmong many other animals that live here there is also one walrus.\n")
@@ -108,7 +108,7 @@ def test_d2_one_document_leaves_room_for_others(index: KnowledgeIndex, docs: Pat
     assert [passage.document for passage in index.search("walrus", limit=1)] == ["walrus.md"]
 
 
-def test_f9_chinese_and_japanese_are_found_by_parts_of_words(index: KnowledgeIndex, docs: Path) -> None:
+def test_chinese_and_japanese_are_found_by_parts_of_words(index: KnowledgeIndex, docs: Path) -> None:
     (docs / "ja.md").write_text("# 休暇\n\n有給休暇は年間二十日です。\n")
     (docs / "zh.md").write_text("# 报销\n\n出差餐费每天最多六十欧元。\n")
     index.index([docs])
@@ -116,13 +116,13 @@ def test_f9_chinese_and_japanese_are_found_by_parts_of_words(index: KnowledgeInd
     assert index.search("餐费上限是多少")[0].document == "zh.md"
 
 
-def test_d2_any_text_is_a_query(index: KnowledgeIndex, docs: Path) -> None:
+def test_any_text_is_a_query(index: KnowledgeIndex, docs: Path) -> None:
     index.index([docs])
     for query in ["", " ", "?!", '"', "\0", "NEAR(", "a AND OR NOT", "text:*", "\ud800", "x" * 100_000]:
         assert isinstance(index.search(query), tuple)
 
 
-def test_d2_no_limit_means_nothing(index: KnowledgeIndex, docs: Path) -> None:
+def test_no_limit_means_nothing(index: KnowledgeIndex, docs: Path) -> None:
     index.index([docs])
     assert index.search("canteen", limit=0) == ()
     assert len(index.search("canteen deploys", limit=1)) == 1
@@ -130,11 +130,11 @@ def test_d2_no_limit_means_nothing(index: KnowledgeIndex, docs: Path) -> None:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(query=st.text(max_size=80))
-def test_d2_no_text_is_query_syntax(index: KnowledgeIndex, query: str) -> None:
+def test_no_text_is_query_syntax(index: KnowledgeIndex, query: str) -> None:
     assert index.search(query) == ()
 
 
-def test_d2_a_failing_statement_leaves_nothing_half_done(index: KnowledgeIndex, docs: Path) -> None:
+def test_failing_statement_leaves_nothing_half_done(index: KnowledgeIndex, docs: Path) -> None:
     index.index([docs])
 
     def interrupt(_: str) -> None:
@@ -147,7 +147,7 @@ def test_d2_a_failing_statement_leaves_nothing_half_done(index: KnowledgeIndex, 
     assert index.index([docs]).changed == 1
 
 
-def test_d2_readers_go_on_while_a_writer_indexes(index: KnowledgeIndex, docs: Path) -> None:
+def test_readers_go_on_while_a_writer_indexes(index: KnowledgeIndex, docs: Path) -> None:
     index.index([docs])
     for n in range(150):
         (docs / f"n{n}.md").write_text(f"# Note {n}\n\n" + "The canteen again. " * 20)
@@ -174,7 +174,7 @@ def test_d2_readers_go_on_while_a_writer_indexes(index: KnowledgeIndex, docs: Pa
     assert len(index.documents()) == 152
 
 
-def test_d2_of_very_many_failures_the_first_are_kept_by_name(index: KnowledgeIndex, docs: Path) -> None:
+def test_of_very_many_failures_the_first_are_kept_by_name(index: KnowledgeIndex, docs: Path) -> None:
     for n in range(MOST_FAILURES + 5):
         (docs / f"e{n:03}.md").touch()
     assert len(index.index([docs]).failed) == MOST_FAILURES + 5
@@ -185,9 +185,7 @@ def test_d2_of_very_many_failures_the_first_are_kept_by_name(index: KnowledgeInd
 @pytest.mark.parametrize(
     "note", ["nonsense", "[]", "{}", '{"tried": 1, "failed": 3}', '{"tried": 1, "failed": [], "new": 1}', "null"]
 )
-def test_d2_a_state_is_read_as_it_was_written_and_a_note_that_says_nothing_is_none(
-    index: KnowledgeIndex, note: str
-) -> None:
+def test_state_is_read_as_it_was_written_and_a_note_that_says_nothing_is_none(index: KnowledgeIndex, note: str) -> None:
     state = SourceState(tried=2.5, synced=1.5, seconds=0.5, read=3, size=4, failed=(("ä.md", "is empty"),), failures=8)
     with index.session() as session:
         tables.put_states(session, {"a": state, "b": state})
@@ -195,7 +193,7 @@ def test_d2_a_state_is_read_as_it_was_written_and_a_note_that_says_nothing_is_no
     assert index.states() == {"a": state}
 
 
-def test_d2_what_there_is_of_each_source_is_told_without_reading_a_text(index: KnowledgeIndex, docs: Path) -> None:
+def test_what_there_is_of_each_source_is_told_without_reading_a_text(index: KnowledgeIndex, docs: Path) -> None:
     (docs / "sub/b.md").write_text("# Beta\n\nUpdated: 2025-03-04\n\nText.\n")
     index.index([docs])
     assert index.holdings() == (

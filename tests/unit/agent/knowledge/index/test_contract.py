@@ -62,7 +62,7 @@ def stored(index: KnowledgeIndex) -> tuple[dict[str, bytes], int]:
         return words, session.execute("SELECT passages FROM totals").fetchone()[0]
 
 
-def test_d2_what_is_removed_leaves_no_word_behind(index: KnowledgeIndex, docs: Path) -> None:
+def test_what_is_removed_leaves_no_word_behind(index: KnowledgeIndex, docs: Path) -> None:
     index.index([docs])
     before = stored(index)
     (docs / "b.md").write_text("Beta opens too")
@@ -76,7 +76,7 @@ def test_d2_what_is_removed_leaves_no_word_behind(index: KnowledgeIndex, docs: P
     assert stored(index) == before
 
 
-def test_d2_a_number_is_never_given_again(index: KnowledgeIndex, docs: Path) -> None:
+def test_number_is_never_given_again(index: KnowledgeIndex, docs: Path) -> None:
     index.index([docs])
     before = {number for number, _ in index.by_words("canteen opens", 9)}
     (docs / "b.md").write_text("# Beta\n\nThe canteen opens again.\n")
@@ -85,7 +85,7 @@ def test_d2_a_number_is_never_given_again(index: KnowledgeIndex, docs: Path) -> 
     assert before.isdisjoint(number for number, _ in index.by_words("canteen opens", 9))
 
 
-def test_d2_an_interrupted_transaction_is_undone(index: KnowledgeIndex, docs: Path) -> None:
+def test_an_interrupted_transaction_is_undone(index: KnowledgeIndex, docs: Path) -> None:
     index.index([docs])
     with pytest.raises(KeyboardInterrupt), index.session(write=True) as session:  # noqa: PT012 - the two lines are one story
         session.execute("DELETE FROM documents")
@@ -93,9 +93,7 @@ def test_d2_an_interrupted_transaction_is_undone(index: KnowledgeIndex, docs: Pa
     assert len(index.documents()) == 2
 
 
-def test_d2_a_killed_builder_leaves_its_batches_and_no_lock(
-    index: KnowledgeIndex, docs: Path, place: list[str]
-) -> None:
+def test_killed_builder_leaves_its_batches_and_no_lock(index: KnowledgeIndex, docs: Path, place: list[str]) -> None:
     for n in range(100, 200):
         (docs / f"n{n}.md").write_text(f"# Note {n}\n\nNumber {n}.")
     with other_process(BUILDER, place, docs) as builder:
@@ -105,7 +103,7 @@ def test_d2_a_killed_builder_leaves_its_batches_and_no_lock(
     assert index.search("Number 199")[0].document == "n199.md"
 
 
-def test_d2_one_at_a_time_and_a_killed_one_lets_go(index: KnowledgeIndex, docs: Path, place: list[str]) -> None:
+def test_one_at_a_time_and_a_killed_one_lets_go(index: KnowledgeIndex, docs: Path, place: list[str]) -> None:
     with other_process(HOLDER, place, docs) as holder:
         with index.alone("lock", 0.1) as alone:
             assert not alone
@@ -119,7 +117,7 @@ def test_d2_one_at_a_time_and_a_killed_one_lets_go(index: KnowledgeIndex, docs: 
         assert alone
 
 
-def test_d2_a_database_that_is_away_is_told_as_such(tmp_path: Path) -> None:
+def test_database_that_is_away_is_told_as_such(tmp_path: Path) -> None:
     with (
         PostgresIndex(f"postgresql://nobody@/none?host={tmp_path}") as index,
         pytest.raises(KnowledgeAwayError),

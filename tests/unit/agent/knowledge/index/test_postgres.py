@@ -26,7 +26,7 @@ def shared(postgres_url: str) -> Iterator[tuple[PostgresIndex, str]]:
         opened.erase()
 
 
-def test_h3_tables_of_another_version_beneath_a_process_are_told(
+def test_tables_of_another_version_beneath_a_process_are_told(
     shared: tuple[PostgresIndex, str], postgres_url: str, docs: Path
 ) -> None:
     index, schema = shared
@@ -37,7 +37,7 @@ def test_h3_tables_of_another_version_beneath_a_process_are_told(
         index.search("canteen")
 
 
-def test_d2_an_older_version_is_made_anew(shared: tuple[PostgresIndex, str], postgres_url: str, docs: Path) -> None:
+def test_an_older_version_is_made_anew(shared: tuple[PostgresIndex, str], postgres_url: str, docs: Path) -> None:
     index, schema = shared
     index.index([docs])
     with psycopg.connect(postgres_url) as connection:
@@ -48,7 +48,7 @@ def test_d2_an_older_version_is_made_anew(shared: tuple[PostgresIndex, str], pos
         assert again.index([docs]).added == 2
 
 
-def test_h5_one_builds_at_a_time_and_the_next_finds_it_done(shared: tuple[PostgresIndex, str], docs: Path) -> None:
+def test_one_builds_at_a_time_and_the_next_finds_it_done(shared: tuple[PostgresIndex, str], docs: Path) -> None:
     index, _ = shared
     begun, go_on = threading.Event(), threading.Event()
 
@@ -71,7 +71,7 @@ def test_h5_one_builds_at_a_time_and_the_next_finds_it_done(shared: tuple[Postgr
     assert reports == {"first": IndexReport(added=2), "second": IndexReport(unchanged=2)}
 
 
-def test_d2_common_words_alone_do_not_hide_what_has_several(shared: tuple[PostgresIndex, str], docs: Path) -> None:
+def test_common_words_alone_do_not_hide_what_has_several(shared: tuple[PostgresIndex, str], docs: Path) -> None:
     index, _ = shared
     section = "## Step {n}\n\nDeploy the {what} number {n}."
     text = "\n\n".join(section.format(n=n, what="pipeline" if n % 2 else "service") for n in range(1_200))
@@ -83,7 +83,7 @@ def test_d2_common_words_alone_do_not_hide_what_has_several(shared: tuple[Postgr
     assert {"both.md", "rare.md"} <= set(found)
 
 
-def test_d2_both_indexes_give_the_same_passages_the_same_scores(
+def test_both_indexes_give_the_same_passages_the_same_scores(
     shared: tuple[PostgresIndex, str], tmp_path: Path, docs: Path
 ) -> None:
     (docs / "b.md").write_text("# Beta\n\n## Lunch\n\nThe canteen of FH-2002 opens.\n\n## Noon\n\nNobody is there.\n")
@@ -97,7 +97,7 @@ def test_d2_both_indexes_give_the_same_passages_the_same_scores(
             assert alone.by_words(query, 9) == shared[0].by_words(query, 9) != []
 
 
-def test_h3_a_database_that_is_away_is_told_and_comes_back() -> None:
+def test_database_that_is_away_is_told_and_comes_back() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))
         port = closed.getsockname()[1]
@@ -109,9 +109,7 @@ def test_h3_a_database_that_is_away_is_told_and_comes_back() -> None:
                 assert "secret" not in str(raised.value)
 
 
-def test_h3_a_connection_that_was_cut_is_replaced(
-    shared: tuple[PostgresIndex, str], postgres_url: str, docs: Path
-) -> None:
+def test_connection_that_was_cut_is_replaced(shared: tuple[PostgresIndex, str], postgres_url: str, docs: Path) -> None:
     index, _ = shared
     index.index([docs])
     assert index.search("canteen")
@@ -120,7 +118,7 @@ def test_h3_a_connection_that_was_cut_is_replaced(
     assert index.search("canteen")
 
 
-def test_d2_what_is_no_address_is_refused_without_showing_it() -> None:
+def test_what_is_no_address_is_refused_without_showing_it() -> None:
     with pytest.raises(ValueError, match="no address") as raised:
         PostgresIndex("postgresql://user:secret@[half/name")
     assert "secret" not in str(raised.value)

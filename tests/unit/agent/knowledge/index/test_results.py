@@ -17,7 +17,7 @@ from agent.knowledge.types import Document, Passage
         ("https://chat/p1", "", 0, "https://chat/p1"),
     ],
 )
-def test_d6_the_link_leads_to_the_place_that_its_host_understands(url: str, place: str, page: int, link: str) -> None:
+def test_the_link_leads_to_the_place_that_its_host_understands(url: str, place: str, page: int, link: str) -> None:
     link_parts = (7 << 20, "lunch", url, place, "https://d")
     row = (*link_parts, "a b.md", "Alpha", "Lunch", "At noon.", 5, page, "2026-01-02", "public", 1)
     assert passage_of(row).url == link
@@ -27,14 +27,14 @@ def passage(document: str, text: str) -> Passage:
     return Passage(document=document, title="", heading="", text=text)
 
 
-def test_d2_no_text_comes_twice_and_one_document_leaves_room_and_no_more_is_read() -> None:
+def test_no_text_comes_twice_and_one_document_leaves_room_and_no_more_is_read() -> None:
     found = iter([*(passage("a", text) for text in "11234"), passage("b", "5"), passage("c", "6"), passage("d", "7")])
     assert [each.text for each in spread(found, 4)] == ["1", "2", "5", "6"]
     assert [each.text for each in found] == ["7"]
     assert [each.text for each in spread([passage("a", text) for text in "123"], 4)] == ["1", "2", "3"]
 
 
-def test_d2_the_most_direct_name_wins() -> None:
+def test_the_most_direct_name_wins() -> None:
     documents = [Document(id="x/b.md", title="a.md"), Document(id="a.md", title="Other")]
     assert meant(documents, " A.MD ") == "a.md"
     assert meant(documents, "b") == "x/b.md"
@@ -45,5 +45,5 @@ def test_d2_the_most_direct_name_wins() -> None:
     ("prefix", "link"),
     [("", ""), ("https://d", "https://d/a%20b.md"), ("https://d/", "https://d/a%20b.md"), ("/f?p=", "/f?p=a%20b.md")],
 )
-def test_d6_links_have_the_configured_prefix(prefix: str, link: str) -> None:
+def test_links_have_the_configured_prefix(prefix: str, link: str) -> None:
     assert document_url(prefix, "a b.md") == link

@@ -25,7 +25,7 @@ def index(tmp_path: Path) -> Iterator[SqliteIndex]:
     opened.close()
 
 
-def test_h1_two_that_open_a_new_index_at_once_both_have_it(tmp_path: Path) -> None:
+def test_two_that_open_a_new_index_at_once_both_have_it(tmp_path: Path) -> None:
     path = tmp_path / "index.sqlite3"
     opened: list[SqliteIndex] = []
     second = threading.Thread(target=lambda: opened.append(SqliteIndex.open(path)))
@@ -39,7 +39,7 @@ def test_h1_two_that_open_a_new_index_at_once_both_have_it(tmp_path: Path) -> No
     opened[0].close()
 
 
-def test_d2_a_new_schema_starts_anew(tmp_path: Path, docs: Path) -> None:
+def test_new_schema_starts_anew(tmp_path: Path, docs: Path) -> None:
     path = tmp_path / "k.db"
     index = SqliteIndex.open(path)
     index.index([docs])
@@ -70,7 +70,7 @@ PRAGMA user_version = 2;
 """The tables of the first release, which ranked by FTS5."""
 
 
-def test_d2_an_index_of_the_first_release_is_made_anew(tmp_path: Path, docs: Path) -> None:
+def test_an_index_of_the_first_release_is_made_anew(tmp_path: Path, docs: Path) -> None:
     with closing(sqlite3.connect(tmp_path / "k.db")) as connection:
         connection.executescript(_VERSION_2)
     index = SqliteIndex.open(tmp_path / "k.db")
@@ -79,9 +79,7 @@ def test_d2_an_index_of_the_first_release_is_made_anew(tmp_path: Path, docs: Pat
     assert [passage.document for passage in index.search("canteen")] == ["a.md"]
 
 
-def test_h3_tables_of_another_version_beneath_a_process_are_told(
-    index: SqliteIndex, tmp_path: Path, docs: Path
-) -> None:
+def test_tables_of_another_version_beneath_a_process_are_told(index: SqliteIndex, tmp_path: Path, docs: Path) -> None:
     index.index([docs])
     with closing(sqlite3.connect(tmp_path / "home/knowledge.db")) as newer:
         newer.executescript("DROP TABLE postings; PRAGMA user_version = 999")
@@ -90,12 +88,12 @@ def test_h3_tables_of_another_version_beneath_a_process_are_told(
             ask()
 
 
-def test_d2_a_fault_that_no_version_explains_stays_what_it_is(index: SqliteIndex) -> None:
+def test_fault_that_no_version_explains_stays_what_it_is(index: SqliteIndex) -> None:
     with pytest.raises(sqlite3.OperationalError), index.session() as connection:
         connection.execute("SELECT * FROM nothing")
 
 
-def test_d2_a_damaged_index_is_set_aside(tmp_path: Path, docs: Path) -> None:
+def test_damaged_index_is_set_aside(tmp_path: Path, docs: Path) -> None:
     path = tmp_path / "k.db"
     path.write_text("this is no database, and long enough not to be taken for an empty one" * 40)
     index = SqliteIndex.open(path)
@@ -103,13 +101,13 @@ def test_d2_a_damaged_index_is_set_aside(tmp_path: Path, docs: Path) -> None:
     assert (tmp_path / "k.db.damaged").read_text().startswith("this is no database")
 
 
-def test_d2_a_place_that_cannot_be_written_is_an_error_not_a_rebuild(tmp_path: Path) -> None:
+def test_place_that_cannot_be_written_is_an_error_not_a_rebuild(tmp_path: Path) -> None:
     (tmp_path / "k.db").mkdir()
     with pytest.raises(sqlite3.OperationalError):
         SqliteIndex.open(tmp_path / "k.db")
 
 
-def test_d2_closing_while_in_use_lets_the_reader_finish(index: SqliteIndex, docs: Path) -> None:
+def test_closing_while_in_use_lets_the_reader_finish(index: SqliteIndex, docs: Path) -> None:
     index.index([docs])
     with index.session() as connection:
         index.close()
@@ -127,7 +125,7 @@ SqliteIndex.open(Path(sys.argv[1])).index([Path(sys.argv[2])])
 """
 
 
-def test_d2_two_processes_may_index_at_once(tmp_path: Path, docs: Path) -> None:
+def test_two_processes_may_index_at_once(tmp_path: Path, docs: Path) -> None:
     for n in range(80):
         (docs / f"n{n}.md").write_text(f"# Note {n}\n\nNumber {n}.")
     command = [sys.executable, "-c", _INDEXING, str(tmp_path / "k.db"), str(docs)]
@@ -139,7 +137,7 @@ def test_d2_two_processes_may_index_at_once(tmp_path: Path, docs: Path) -> None:
     assert len(index.search("canteen")) == 1
 
 
-def test_d2_what_a_hit_grows_by_is_read_without_looking_at_other_documents(index: SqliteIndex) -> None:
+def test_what_a_hit_grows_by_is_read_without_looking_at_other_documents(index: SqliteIndex) -> None:
     with index.session() as session:
         plan = session.execute("EXPLAIN QUERY PLAN " + PART, ("a.md", 0, 3)).fetchall()
     assert not any("SCAN" in step[-1] for step in plan), plan

@@ -14,7 +14,7 @@ def chunks(text: str, *, form: str = "markdown") -> tuple[Chunk, ...]:
     return chunk_document(ReadDocument(title="T", form=kind, parts=(Part(text=text),), updated_at=""))  # type: ignore[arg-type]  # narrowed above
 
 
-def test_d2_headings_part_chunks_and_give_place_and_line() -> None:
+def test_headings_part_chunks_and_give_place_and_line() -> None:
     found = chunks("# Top\n\nIntro.\n\n## *One* two\n\nText.\n\n### Deep\n\nx\n\n## One two\n\nAgain.\n")
     assert [(c.path, c.anchor, c.line) for c in found] == [
         ("Top", "top", 1),
@@ -25,20 +25,20 @@ def test_d2_headings_part_chunks_and_give_place_and_line() -> None:
     assert found[1].text == "## *One* two\n\nText."
 
 
-def test_d2_a_heading_without_text_is_no_chunk() -> None:
+def test_heading_without_text_is_no_chunk() -> None:
     assert [c.heading for c in chunks("# A\n\n## B\n\ntext\n\n## C\n")] == ["B"]
 
 
-def test_d2_text_before_any_heading_is_kept() -> None:
+def test_text_before_any_heading_is_kept() -> None:
     assert chunks("plain\n")[0] == Chunk(text="plain")
 
 
-def test_d2_comments_and_scripts_in_markdown_are_left_out() -> None:
+def test_comments_and_scripts_in_markdown_are_left_out() -> None:
     found = chunks("# A\n\n<!-- note to assistant -->\n\nbody\n\n<script>\nx()\n</script>\n")
     assert found[0].text == "# A\n\nbody"
 
 
-def test_d2_long_lists_part_between_items() -> None:
+def test_long_lists_part_between_items() -> None:
     items = [f"- item {n} {'word ' * 30}\n  more of {n}" for n in range(30)]
     found = chunks("## L\n\n" + "\n".join(items))
     assert len(found) > 2
@@ -47,7 +47,7 @@ def test_d2_long_lists_part_between_items() -> None:
         assert chunk.text.count("- item") == chunk.text.count("more of")
 
 
-def test_d2_long_tables_part_between_rows_and_repeat_their_head() -> None:
+def test_long_tables_part_between_rows_and_repeat_their_head() -> None:
     rows = "\n".join(f"| {n} | {'x' * 50} |" for n in range(60))
     found = chunks(f"## T\n\n| A | B |\n|---|---|\n{rows}\n")
     assert len(found) > 2
@@ -56,26 +56,26 @@ def test_d2_long_tables_part_between_rows_and_repeat_their_head() -> None:
     assert found[1].line > found[0].line
 
 
-def test_d2_an_item_or_line_longer_than_a_chunk_still_fits() -> None:
+def test_an_item_or_line_longer_than_a_chunk_still_fits() -> None:
     found = chunks("- " + "A sentence here. " * 200 + "\n- " + "x" * 3_000)
     assert max(len(chunk.text) for chunk in found) <= CHUNK_CHARS
     assert "".join(chunk.text for chunk in found).count("x") == 3_000
 
 
-def test_d2_plain_text_parts_at_empty_lines() -> None:
+def test_plain_text_parts_at_empty_lines() -> None:
     paragraph = "word " * 200
     found = chunks(f"{paragraph}\n\n# {paragraph}\n\n{paragraph}", form="text")
     assert [c.line for c in found] == [1, 3, 5]
     assert all(c.heading == "" for c in found)
 
 
-def test_d2_pages_keep_their_number_and_line() -> None:
+def test_pages_keep_their_number_and_line() -> None:
     parts = (Part(text="one", page=1, line=1), Part(text="two\n\nthree", page=2, line=3))
     found = chunk_document(ReadDocument(title="T", form="text", parts=parts, updated_at=""))
     assert [(c.page, c.line, c.text) for c in found] == [(1, 1, "one"), (2, 3, "two\n\nthree")]
 
 
-def test_d2_slugs_are_those_of_repository_hosts() -> None:
+def test_slugs_are_those_of_repository_hosts() -> None:
     assert slug("Public API: limits & errors (v2)") == "public-api-limits--errors-v2"
     assert slug("日本語 見出し") == "日本語-見出し"
 
@@ -84,7 +84,7 @@ _LINE = st.text(alphabet="ab #+|`.1\n*> \t", max_size=60)
 
 
 @given(st.lists(_LINE, max_size=12).map("\n".join))
-def test_d2_no_word_is_lost(text: str) -> None:
+def test_no_word_is_lost(text: str) -> None:
     """Letters are what is said; marks such as empty headings may go."""
     kept = "\n".join(chunk.text for chunk in chunks(text))
     headings = {c for line in text.split("\n") if line.lstrip().startswith("#") for c in line}
@@ -94,6 +94,6 @@ def test_d2_no_word_is_lost(text: str) -> None:
 
 
 @given(st.text(max_size=300))
-def test_d2_plain_text_is_kept_to_the_letter(text: str) -> None:
+def test_plain_text_is_kept_to_the_letter(text: str) -> None:
     kept = "".join("".join(chunk.text.split()) for chunk in chunks(text, form="text"))
     assert kept == "".join(text.split())

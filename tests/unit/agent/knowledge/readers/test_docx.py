@@ -50,7 +50,7 @@ def repacked(replaced: dict[str, bytes]) -> bytes:
         return packed({name: package.read(name) for name in package.namelist()} | replaced)
 
 
-def test_d2_the_form_of_a_word_document_is_kept(tmp_path: Path) -> None:
+def test_the_form_of_a_word_document_is_kept(tmp_path: Path) -> None:
     file = tmp_path / "travel.docx"
     file.write_bytes(made())
     document = read_document(file)
@@ -61,7 +61,7 @@ def test_d2_the_form_of_a_word_document_is_kept(tmp_path: Path) -> None:
     )
 
 
-def test_d2_a_numbered_list_counts_as_word_shows_it() -> None:
+def test_numbered_list_counts_as_word_shows_it() -> None:
     document = Document()
     for text, style in (("Open", "List Number"), ("Close", "List Number"), ("Then:", None), ("Leave", "List Number")):
         document.add_paragraph(text, style=style)
@@ -78,7 +78,7 @@ def test_d2_a_numbered_list_counts_as_word_shows_it() -> None:
     assert text == "1. Open\n2. Close\n\nThen:\n\n3. Leave\n1. Ring\n    - twice\n2. Wait\n"
 
 
-def test_d2_a_package_that_unpacks_to_too_much_is_refused_unread() -> None:
+def test_package_that_unpacks_to_too_much_is_refused_unread() -> None:
     bomb = repacked({"word/media/1.bin": bytes(201_000_000)})
     assert len(bomb) < 2_000_000
     with pytest.raises(ReadError, match="would unpack to 201 MB"):
@@ -87,7 +87,7 @@ def test_d2_a_package_that_unpacks_to_too_much_is_refused_unread() -> None:
         docx_markdown(repacked({"word/document.xml": b"<a>" + bytes(61_000_000)}))
 
 
-def test_d2_entities_are_not_blown_up() -> None:
+def test_entities_are_not_blown_up() -> None:
     lines = "".join(f'<!ENTITY e{n} "{f"&e{n - 1};" * 10}">' for n in range(1, 12))
     document = f'<?xml version="1.0"?><!DOCTYPE d [<!ENTITY e0 "x">{lines}]><d>&e11;</d>'.encode()
     with pytest.raises(ReadError):
@@ -104,12 +104,12 @@ def test_d2_entities_are_not_blown_up() -> None:
         (made()[:-200], "damaged"),
     ],
 )
-def test_d2_what_is_no_readable_document_is_named(data: bytes, reason: str) -> None:
+def test_what_is_no_readable_document_is_named(data: bytes, reason: str) -> None:
     with pytest.raises(ReadError, match=reason):
         docx_markdown(data)
 
 
-def test_d2_a_locked_entry_is_named() -> None:
+def test_locked_entry_is_named() -> None:
     data = bytearray(made())
     at = data.rindex(b"PK\x01\x02")
     data[at + 8] |= 1
@@ -130,7 +130,7 @@ def test_d2_a_locked_entry_is_named() -> None:
         ("<w:p><w:sdt><w:sdtPr><w:showingPlcHdr/></w:sdtPr><w:sdtContent>{run}</w:sdtContent></w:sdt></w:p>", ""),
     ],
 )
-def test_d2_what_was_inserted_or_stands_in_a_control_is_read(xml: str, text: str) -> None:
+def test_what_was_inserted_or_stands_in_a_control_is_read(xml: str, text: str) -> None:
     written = xml.format(run="<w:r><w:t>C</w:t></w:r>")
     document, stream = Document(), io.BytesIO()
     document.element.body.insert(0, parse_xml(f"<w:body {nsdecls('w')}>{written}</w:body>")[0])
@@ -138,7 +138,7 @@ def test_d2_what_was_inserted_or_stands_in_a_control_is_read(xml: str, text: str
     assert docx_markdown(stream.getvalue())[1].replace("\xa0", " ").strip() == text
 
 
-def test_d2_a_table_inside_a_cell_is_read_with_it() -> None:
+def test_table_inside_a_cell_is_read_with_it() -> None:
     document, stream = Document(), io.BytesIO()
     cell = document.add_table(rows=1, cols=1).cell(0, 0)
     cell.text = "Bern"
@@ -149,7 +149,7 @@ def test_d2_a_table_inside_a_cell_is_read_with_it() -> None:
 
 @settings(max_examples=30)
 @given(st.integers(0, 30_000), st.binary(min_size=1, max_size=8))
-def test_d2_damage_anywhere_is_an_error_of_ours_or_none(at: int, damage: bytes) -> None:
+def test_damage_anywhere_is_an_error_of_ours_or_none(at: int, damage: bytes) -> None:
     data = made()
     at %= len(data)
     broken = data[:at] + damage + data[at + len(damage) :]

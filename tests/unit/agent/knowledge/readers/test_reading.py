@@ -44,28 +44,28 @@ def pdf(path: Path, *pages: str, title: str = "") -> Path:
     return path
 
 
-def test_d2_markdown_has_the_title_and_date_it_states() -> None:
+def test_markdown_has_the_title_and_date_it_states() -> None:
     document = read("a-b.md", "# On *call*\n\n**Last updated:** 2026-10-02\n\nText.\n")
     assert (document.title, document.updated_at, document.form) == ("On call", "2026-10-02", "markdown")
 
 
-def test_d2_front_matter_wins_and_line_numbers_stay_true() -> None:
+def test_front_matter_wins_and_line_numbers_stay_true() -> None:
     document = read("a.md", "---\ntitle: 'Given'\nlast-updated: 2025-01-02\n---\n# Other\n")
     assert (document.title, document.updated_at) == ("Given", "2025-01-02")
     assert document.text.split("\n")[4] == "# Other"
 
 
-def test_d2_a_date_that_is_none_is_not_taken() -> None:
+def test_date_that_is_none_is_not_taken() -> None:
     assert read("a.md", "---\nupdated: soon\n---\nLast updated: 2026-02-31\n\nx").updated_at == "2024-10-04"
 
 
-def test_d2_text_has_its_name_as_title_and_the_files_date() -> None:
+def test_text_has_its_name_as_title_and_the_files_date() -> None:
     document = read("release_notes-old.txt", "# not a heading\r\nline\r\n")
     assert (document.title, document.updated_at) == ("Release notes old", "2024-10-04")
     assert document.text == "# not a heading\nline\n"
 
 
-def test_d2_html_keeps_what_is_said_and_drops_what_surrounds_it() -> None:
+def test_html_keeps_what_is_said_and_drops_what_surrounds_it() -> None:
     page = (
         "<html><head><title>The &nbsp; page</title><style>p{color:red}</style><script>steal()</script></head><body>"
         "<nav><a href='/'>Home sweet</a></nav><h1 id='top'>Head</h1><p>Hello <b>you</b></p><table><tr><th>A</th></tr>"
@@ -80,41 +80,41 @@ def test_d2_html_keeps_what_is_said_and_drops_what_surrounds_it() -> None:
         assert gone not in document.text
 
 
-def test_d2_html_of_documentation_builders_keeps_no_signs_beside_headings() -> None:
+def test_html_of_documentation_builders_keeps_no_signs_beside_headings() -> None:
     page = '<h1>Install<a class="headerlink" href="#i" title="Link">\u00b6</a></h1><p>Run <a href="/x">it</a>.</p>'
     document = parse_document("x.html", page.encode(), changed=0)
     assert (document.title, document.text) == ("Install", "# Install\n\nRun [it](/x).\n")
 
 
-def test_d2_the_title_of_a_page_has_its_entities_read() -> None:
+def test_the_title_of_a_page_has_its_entities_read() -> None:
     page = b"<title>Tom &amp; Jerry</title><p>Text.</p>"
     assert parse_document("x.html", page, changed=0).title == "Tom & Jerry"
 
 
-def test_d2_html_without_heading_takes_its_title() -> None:
+def test_html_without_heading_takes_its_title() -> None:
     assert read("x.htm", "<title>Only this</title><p>Text</p>").title == "Only this"
     assert read("x-y.htm", "<p>Text</p>").title == "X y"
 
 
-def test_d2_pdf_has_pages_and_title(tmp_path: Path) -> None:
+def test_pdf_has_pages_and_title(tmp_path: Path) -> None:
     document = read_document(pdf(tmp_path / "g.pdf", "First\nLast updated: 2026-05-04", "", "Third", title="Guide"))
     assert (document.title, document.updated_at) == ("Guide", "2026-05-04")
     assert [(part.page, part.line) for part in document.parts] == [(1, 1), (3, 4)]
     assert document.text.split("\n")[3] == "Third"
 
 
-def test_d2_a_scanned_pdf_is_named_not_silently_empty(tmp_path: Path) -> None:
+def test_scanned_pdf_is_named_not_silently_empty(tmp_path: Path) -> None:
     assert "has no text" in reason("s.pdf", pdf(tmp_path / "s.pdf", "", "").read_bytes())
 
 
-def test_d2_a_locked_pdf_is_named(tmp_path: Path) -> None:
+def test_locked_pdf_is_named(tmp_path: Path) -> None:
     writer = PdfWriter(clone_from=PdfReader(pdf(tmp_path / "open.pdf", "Secret")))
     writer.encrypt("word", algorithm="RC4-128")
     writer.write(tmp_path / "locked.pdf")
     assert "password" in reason("locked.pdf", (tmp_path / "locked.pdf").read_bytes())
 
 
-def test_d2_a_pdf_with_too_many_pages_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pdf_with_too_many_pages_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "agent.knowledge.readers.reading.MAX_PAGES", 1
     )  # a limit, not behaviour: 2,000 pages take minutes
@@ -139,7 +139,7 @@ def test_d2_a_pdf_with_too_many_pages_is_named(tmp_path: Path, monkeypatch: pyte
         ("README", b"x", "no suffix"),
     ],
 )
-def test_d2_what_cannot_be_read_says_why(name: str, data: bytes, said: str) -> None:
+def test_what_cannot_be_read_says_why(name: str, data: bytes, said: str) -> None:
     assert said in reason(name, data)
 
 
@@ -153,11 +153,11 @@ def test_d2_what_cannot_be_read_says_why(name: str, data: bytes, said: str) -> N
         ("a.txt", b"a\x07b\x1b[0m", "ab[0m"),
     ],
 )
-def test_d2_usual_encodings_are_understood(name: str, data: bytes, text: str) -> None:
+def test_usual_encodings_are_understood(name: str, data: bytes, text: str) -> None:
     assert text in read(name, data).text
 
 
-def test_d2_a_file_that_is_too_big_is_not_read(tmp_path: Path) -> None:
+def test_file_that_is_too_big_is_not_read(tmp_path: Path) -> None:
     big = tmp_path / "big.txt"
     with big.open("wb") as file:
         file.truncate(reading.MAX_BYTES + 1)
@@ -165,7 +165,7 @@ def test_d2_a_file_that_is_too_big_is_not_read(tmp_path: Path) -> None:
         read_document(big)
 
 
-def test_d2_a_pipe_or_missing_file_never_hangs(tmp_path: Path) -> None:
+def test_pipe_or_missing_file_never_hangs(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.txt")
     with pytest.raises(ReadError, match="regular file"):
         read_document(tmp_path / "pipe.txt")
@@ -174,7 +174,7 @@ def test_d2_a_pipe_or_missing_file_never_hangs(tmp_path: Path) -> None:
 
 
 @given(st.binary(max_size=400), st.sampled_from([".md", ".txt", ".html", ".pdf"]))
-def test_d2_any_bytes_are_text_or_a_reason(data: bytes, suffix: str) -> None:
+def test_any_bytes_are_text_or_a_reason(data: bytes, suffix: str) -> None:
     try:
         document = read(f"x{suffix}", data)
     except ReadError as error:
@@ -184,7 +184,7 @@ def test_d2_any_bytes_are_text_or_a_reason(data: bytes, suffix: str) -> None:
     assert said.encode("utf-8").strip()
 
 
-def test_d2_a_2_gb_log_is_named_without_being_read(tmp_path: Path) -> None:
+def test_2_gb_log_is_named_without_being_read(tmp_path: Path) -> None:
     file = tmp_path / "app.log"
     with file.open("wb") as stream:
         stream.truncate(2_000_000_000)
@@ -192,7 +192,7 @@ def test_d2_a_2_gb_log_is_named_without_being_read(tmp_path: Path) -> None:
         read_document(file)
 
 
-def test_d2_programs_keep_their_name_and_rst_has_its_title(tmp_path: Path) -> None:
+def test_programs_keep_their_name_and_rst_has_its_title(tmp_path: Path) -> None:
     (tmp_path / "retry_later.py").write_text("def retry() -> None:\n    ...\n")
     (tmp_path / "guide.rst").write_text("=====\nGuide\n=====\n\nWords.\n")
     (tmp_path / "plain.rst").write_text("Words only.\n")
@@ -209,7 +209,7 @@ def read_until_refused(file: Path) -> None:
         read_bytes(file)
 
 
-def test_d2_a_file_that_is_being_written_waits_until_it_rests(tmp_path: Path) -> None:
+def test_file_that_is_being_written_waits_until_it_rests(tmp_path: Path) -> None:
     file = tmp_path / "minutes.txt"
     file.write_text("one\n" * 2_000_000)
     touch = "import itertools, os, sys\nfor n in itertools.count(): os.utime(sys.argv[1], ns=(n, n))"
@@ -251,11 +251,11 @@ def test_d2_a_file_that_is_being_written_waits_until_it_rests(tmp_path: Path) ->
         ("Updated by Ann in 2026", "2024-10-04"),
     ],
 )
-def test_d2_a_date_that_a_document_states_is_read_in_seven_languages(line: str, date: str) -> None:
+def test_date_that_a_document_states_is_read_in_seven_languages(line: str, date: str) -> None:
     assert read("a.md", f"# Title\n\n{line}\n\nText.\n").updated_at == date
 
 
-def test_d2_a_date_in_front_matter_may_have_a_name_in_any_of_the_languages() -> None:
+def test_date_in_front_matter_may_have_a_name_in_any_of_the_languages() -> None:
     for field, said in (("actualizado", "2024-02-12"), ("valid from", "2026-09-01"), ("Stand", "2. März 2026")):
         text = f"---\ntitulo: Gastos\n{field}: {said}\n---\n\n# Gastos\n\nTexto.\n"
         assert read("a.md", text).updated_at in {said, "2026-03-02"}

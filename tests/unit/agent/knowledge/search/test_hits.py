@@ -45,13 +45,13 @@ def find(index: KnowledgeIndex, tmp_path: Path) -> Find:
     return found
 
 
-def test_d2_a_short_page_comes_whole_with_the_headings_that_tell_its_parts_apart(find: Find) -> None:
+def test_short_page_comes_whole_with_the_headings_that_tell_its_parts_apart(find: Find) -> None:
     (page,), left_out = find("enterprise requests", PLANS)
     assert (page.title, left_out) == ("Plans", ())
     assert page.text == PLANS.strip()
 
 
-def test_d2_a_section_of_a_long_page_stands_under_its_whole_path(find: Find) -> None:
+def test_section_of_a_long_page_stands_under_its_whole_path(find: Find) -> None:
     filler = "\n\n".join(f"## Part {n}\n\n{'Nothing of note here. ' * 40}" for n in range(6))
     long = f"{PLANS}\n{filler}\n\n### Limits\n\nAn odd limit of 55 kiwis.\n"
     (stretch, *_), _ = find("kiwis", long)
@@ -61,7 +61,7 @@ def test_d2_a_section_of_a_long_page_stands_under_its_whole_path(find: Find) -> 
     assert len(stretch.text) <= MERGED_CHARS
 
 
-def test_d2_small_siblings_are_merged_and_large_ones_are_not(find: Find) -> None:
+def test_small_siblings_are_merged_and_large_ones_are_not(find: Find) -> None:
     small = "\n\n".join(f"## Fruit {n}\n\nOne about fruit {n}." for n in range(4))
     large = "\n\n".join(f"## Tree {n}\n\n{f'Tree {n} grows. ' * 84}" for n in range(5))
     (stretch, *_), _ = find("fruit 2", f"# Garden\n\n{small}\n\n{large}")
@@ -70,7 +70,7 @@ def test_d2_small_siblings_are_merged_and_large_ones_are_not(find: Find) -> None
     assert "Tree" not in stretch.text
 
 
-def test_d2_a_sub_section_is_not_merged_without_what_its_section_says_first(find: Find) -> None:
+def test_sub_section_is_not_merged_without_what_its_section_says_first(find: Find) -> None:
     claim = "Upload the receipt. " * 20
     meals = "Breakfast costs 9 pounds at most. " * 27
     text = (
@@ -81,7 +81,7 @@ def test_d2_a_sub_section_is_not_merged_without_what_its_section_says_first(find
     assert "Customers" not in claiming.text or "Breakfast" in claiming.text
 
 
-def test_d2_what_there_is_no_room_for_is_told(find: Find) -> None:
+def test_what_there_is_no_room_for_is_told(find: Find) -> None:
     texts = [f"# Page {n}\n\n{f'Kiwis ripen in {n} days. ' * 40}" for n in range(5)]
     stretches, left_out = find("kiwis ripen", *texts, tokens=600)
     assert len(stretches) == 2
@@ -95,7 +95,7 @@ PATHS = st.lists(st.sampled_from(["T", "T › A", "T › A › X", "T › B", "T
 
 @settings(max_examples=80, deadline=None)
 @given(PATHS, st.lists(st.integers(0, 29), max_size=6), st.integers(1, 1_000), st.integers(1, 900))
-def test_d2_nothing_found_is_lost_or_brought_twice(paths: list[str], hits: list[int], tokens: int, size: int) -> None:
+def test_nothing_found_is_lost_or_brought_twice(paths: list[str], hits: list[int], tokens: int, size: int) -> None:
     page = [
         Passage(document="d", title="T", heading=path, text=f"{n} " + "x" * size, number=n, of=len(paths))
         for n, path in enumerate(paths)

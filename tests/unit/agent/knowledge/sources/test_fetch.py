@@ -61,7 +61,7 @@ def any_form(_: str) -> int:
     return 1_000_000
 
 
-def test_i4_the_certificate_is_that_of_the_name_though_the_address_was_judged(
+def test_the_certificate_is_that_of_the_name_though_the_address_was_judged(
     secure: LocalSite, certificate: Path
 ) -> None:
     secure.pages["/"] = html("Protected.")
@@ -72,9 +72,7 @@ def test_i4_the_certificate_is_that_of_the_name_though_the_address_was_judged(
 
 
 @pytest.mark.parametrize("host", ["other.example", NAME])
-def test_i4_a_certificate_of_another_name_or_of_nobody_is_refused(
-    secure: LocalSite, certificate: Path, host: str
-) -> None:
+def test_certificate_of_another_name_or_of_nobody_is_refused(secure: LocalSite, certificate: Path, host: str) -> None:
     secure.pages["/"] = html("Protected.")
     trusting = ssl.create_default_context(cafile=str(certificate)) if host != NAME else None
     with fetcher(host, tls=trusting) as guest, pytest.raises(ReadError, match="cannot be reached") as failed:
@@ -83,7 +81,7 @@ def test_i4_a_certificate_of_another_name_or_of_nobody_is_refused(
     assert secure.asked == []
 
 
-def test_i4_no_redirect_leads_from_a_protected_connection_to_an_open_one(secure: LocalSite, certificate: Path) -> None:
+def test_no_redirect_leads_from_a_protected_connection_to_an_open_one(secure: LocalSite, certificate: Path) -> None:
     secure.pages["/"] = Reply(status=301, headers={"Location": f"http://{NAME}/open"})
     with (
         fetcher(NAME, tls=ssl.create_default_context(cafile=str(certificate))) as guest,
@@ -93,7 +91,7 @@ def test_i4_no_redirect_leads_from_a_protected_connection_to_an_open_one(secure:
 
 
 @pytest.mark.parametrize(("status", "passing"), [(204, False), (300, False), (404, False), (429, True), (503, True)])
-def test_d2_only_what_may_pass_lets_an_old_text_stand(
+def test_only_what_may_pass_lets_an_old_text_stand(
     secure: LocalSite, certificate: Path, status: int, *, passing: bool
 ) -> None:
     secure.pages["/"] = Reply(status=status)
@@ -106,7 +104,7 @@ def test_d2_only_what_may_pass_lets_an_old_text_stand(
 
 
 @given(st.binary(max_size=3_000), st.integers(1, 200), st.sampled_from(["", "gzip", "deflate", "identity"]))
-def test_d2_where_a_body_is_cut_does_not_show(body: bytes, size: int, encoding: str) -> None:
+def test_where_a_body_is_cut_does_not_show(body: bytes, size: int, encoding: str) -> None:
     window = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}.get(encoding)
     sent = body
     if window:

@@ -20,7 +20,7 @@ def ids(ground: Ground, *roots: Path) -> list[str]:
     return [file.id for file in files(ground, *roots)]
 
 
-def test_d2_only_documents_are_taken_in_a_stable_order(tmp_path: Path) -> None:
+def test_only_documents_are_taken_in_a_stable_order(tmp_path: Path) -> None:
     for name in ("b.md", "a.TXT", ".hidden.md", "x.png", "node_modules/p.md", ".git/c.md", "sub/d.pdf", "sub/e.html"):
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
@@ -30,7 +30,7 @@ def test_d2_only_documents_are_taken_in_a_stable_order(tmp_path: Path) -> None:
     assert (ground.failed, ground.missing) == ([], [])
 
 
-def test_i4_links_never_leave_their_root_and_never_loop(tmp_path: Path) -> None:
+def test_links_never_leave_their_root_and_never_loop(tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     (tmp_path / "secret.md").write_text("x")
@@ -44,7 +44,7 @@ def test_i4_links_never_leave_their_root_and_never_loop(tmp_path: Path) -> None:
     assert ground.failed == [("out.md", "is a link that leads out of its folder")]
 
 
-def test_d2_roots_may_share_names_overlap_and_be_files(tmp_path: Path) -> None:
+def test_roots_may_share_names_overlap_and_be_files(tmp_path: Path) -> None:
     for name in ("one/a.md", "two/a.md", "two/b.md"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(name)
@@ -52,7 +52,7 @@ def test_d2_roots_may_share_names_overlap_and_be_files(tmp_path: Path) -> None:
     assert ids(Ground(), one, two, two / "b.md", one) == ["a.md", "two/a.md", "b.md"]
 
 
-def test_d2_a_missing_root_and_a_name_that_is_no_text_are_named(tmp_path: Path) -> None:
+def test_missing_root_and_a_name_that_is_no_text_are_named(tmp_path: Path) -> None:
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/bad\xff.md")).write_text("x")
     ground = Ground()
     assert ids(ground, tmp_path, tmp_path / "none") == []
@@ -63,13 +63,13 @@ def test_d2_a_missing_root_and_a_name_that_is_no_text_are_named(tmp_path: Path) 
     assert ground.missing == [str(tmp_path / "none")]
 
 
-def test_d2_a_folder_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
+def test_folder_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
     ground = Ground()
     Folders([tmp_path], ground)._unwalkable(PermissionError(13, "Permission denied", str(tmp_path / "shut")))
     assert ground.failed == [(str(tmp_path / "shut"), "cannot be opened (Permission denied)")]
 
 
-def test_d2_links_in_circles_end_and_are_named(tmp_path: Path) -> None:
+def test_links_in_circles_end_and_are_named(tmp_path: Path) -> None:
     (tmp_path / "docs" / "sub").mkdir(parents=True)
     (tmp_path / "docs" / "sub" / "up").symlink_to(tmp_path / "docs")
     (tmp_path / "docs" / "self.md").symlink_to(tmp_path / "docs" / "self.md")
@@ -80,7 +80,7 @@ def test_d2_links_in_circles_end_and_are_named(tmp_path: Path) -> None:
         found[1].read()
 
 
-def test_i3_the_file_that_names_the_audience_is_no_document(tmp_path: Path) -> None:
+def test_the_file_that_names_the_audience_is_no_document(tmp_path: Path) -> None:
     (tmp_path / "orion-audience.toml").write_text('audience = "public"')
     (tmp_path / "run.py").write_text("print()")
     assert ids(Ground(), tmp_path) == ["run.py"]

@@ -38,7 +38,7 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
-def test_d2_documents_come_from_the_ref_with_links_to_the_line(index: KnowledgeIndex, repository: Path) -> None:
+def test_documents_come_from_the_ref_with_links_to_the_line(index: KnowledgeIndex, repository: Path) -> None:
     source = GitSource(repository=repository, ref="main", url=URL)
     (repository / "docs" / "draft.md").write_text("# Draft\n\nNot committed.\n")
     assert index.index([source]) == IndexReport(added=3)
@@ -50,7 +50,7 @@ def test_d2_documents_come_from_the_ref_with_links_to_the_line(index: KnowledgeI
     assert {d.source for d in index.documents()} == {source.key}
 
 
-def test_d2_only_what_a_commit_changed_is_taken(index: KnowledgeIndex, repository: Path) -> None:
+def test_only_what_a_commit_changed_is_taken(index: KnowledgeIndex, repository: Path) -> None:
     source = GitSource(repository=repository, ref="main", folder="docs", url=URL)
     assert index.index([source]) == IndexReport(added=2)
     (repository / "docs" / "lunch.md").write_text("# Lunch\n\nDinner is at six.\n")
@@ -61,7 +61,7 @@ def test_d2_only_what_a_commit_changed_is_taken(index: KnowledgeIndex, repositor
     assert [(d.id, d.updated_at) for d in index.documents()] == [("docs/lunch.md", "2026-03-04")]
 
 
-def test_d2_a_repository_that_is_away_keeps_what_was_known(index: KnowledgeIndex, repository: Path) -> None:
+def test_repository_that_is_away_keeps_what_was_known(index: KnowledgeIndex, repository: Path) -> None:
     source = GitSource(repository=repository, ref="main")
     index.index([source])
     repository.rename(repository.with_name("away"))
@@ -73,7 +73,7 @@ def test_d2_a_repository_that_is_away_keeps_what_was_known(index: KnowledgeIndex
     assert len(index.documents()) == 3
 
 
-def test_d3_without_git_the_repository_is_away_and_the_reason_told(
+def test_without_git_the_repository_is_away_and_the_reason_told(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "")
@@ -85,13 +85,13 @@ def test_d3_without_git_the_repository_is_away_and_the_reason_told(
 
 
 @pytest.mark.parametrize("ref", ["--output=/tmp/x", "nowhere", ""])
-def test_d3_a_ref_is_never_an_option(repository: Path, ref: str) -> None:
+def test_ref_is_never_an_option(repository: Path, ref: str) -> None:
     ground = Ground()
     assert list(GitSource(repository=repository, ref=ref).documents(ground)) == []
     assert len(ground.failed) == len(ground.missing) == 1
 
 
-def test_i3_an_audience_file_that_says_nothing_hides_what_it_covers(repository: Path) -> None:
+def test_an_audience_file_that_says_nothing_hides_what_it_covers(repository: Path) -> None:
     (repository / "docs" / "orion-audience.toml").write_text("nonsense")
     git(repository, "add", "-A")
     git(repository, "commit", "-m", "third")
@@ -101,13 +101,13 @@ def test_i3_an_audience_file_that_says_nothing_hides_what_it_covers(repository: 
     assert [name for name, _ in ground.failed] == ["handbook/docs/orion-audience.toml"]
 
 
-def test_d2_two_repositories_may_have_the_same_paths(index: KnowledgeIndex, repository: Path) -> None:
+def test_two_repositories_may_have_the_same_paths(index: KnowledgeIndex, repository: Path) -> None:
     main, other = GitSource(repository=repository, ref="main"), GitSource(repository=repository)
     assert index.index([main, other]).added == 6
     assert sum(d.id.startswith("handbook/") for d in index.documents()) == 3
 
 
-def test_d2_what_cannot_be_read_from_a_repository_is_named(index: KnowledgeIndex, repository: Path) -> None:
+def test_what_cannot_be_read_from_a_repository_is_named(index: KnowledgeIndex, repository: Path) -> None:
     (repository / "docs" / "big.log").write_text("line\n" * 2_100_000)
     (repository / "docs" / "node_modules").mkdir()
     (repository / "docs" / "node_modules" / "left_out.md").write_text("text")
@@ -123,7 +123,7 @@ def test_d2_what_cannot_be_read_from_a_repository_is_named(index: KnowledgeIndex
     assert index.search("canteen")[0].url == "https://git.example/b/docs/lunch.md#L5"
 
 
-def test_d2_a_blob_that_is_gone_keeps_what_was_known(index: KnowledgeIndex, repository: Path) -> None:
+def test_blob_that_is_gone_keeps_what_was_known(index: KnowledgeIndex, repository: Path) -> None:
     source = GitSource(repository=repository, ref="main", folder="docs")
     index.index([source])
     name = subprocess.run(

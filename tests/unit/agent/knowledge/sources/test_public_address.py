@@ -30,25 +30,25 @@ from tests.support.web_site import LocalSite, html
         "2001:0:808:808::f5ff:fffe",
     ],
 )
-def test_i4_no_address_of_a_private_network_is_public(address: str) -> None:
+def test_no_address_of_a_private_network_is_public(address: str) -> None:
     assert not is_public(address)
 
 
 @pytest.mark.parametrize(
     "address", ["8.8.8.8", "93.184.216.34", "2606:4700::1111", "::ffff:8.8.8.8", "64:ff9b::808:808"]
 )
-def test_i4_public_addresses_are(address: str) -> None:
+def test_public_addresses_are(address: str) -> None:
     assert is_public(address)
     assert is_near(address)
 
 
-def test_i4_even_a_named_host_never_leads_to_the_link_or_to_everybody() -> None:
+def test_even_a_named_host_never_leads_to_the_link_or_to_everybody() -> None:
     assert is_near("10.0.0.1")
     assert is_near("127.0.0.1")
     assert not any(map(is_near, ("169.254.169.254", "fe80::1", "::", "224.0.0.1", "::ffff:169.254.169.254")))
 
 
-def test_i4_an_address_needs_no_look_up_and_a_name_has_each_address_once() -> None:
+def test_an_address_needs_no_look_up_and_a_name_has_each_address_once() -> None:
     assert resolved("93.184.216.34", 80) == ["93.184.216.34"]
     found = resolved("localhost", 80)
     assert len(found) == len(set(found))
@@ -60,7 +60,7 @@ def fetched(network: CheckedNetwork, url: str) -> int:
         return pool.request("GET", url).status
 
 
-def test_i4_the_name_is_resolved_once_and_the_judged_address_is_used() -> None:
+def test_the_name_is_resolved_once_and_the_judged_address_is_used() -> None:
     """A name server that gives another address the second time (DNS rebinding) is not asked a second time."""
     asked: list[str] = []
 
@@ -78,7 +78,7 @@ def test_i4_the_name_is_resolved_once_and_the_judged_address_is_used() -> None:
         assert site.asked == ["/"]
 
 
-def test_i4_of_several_addresses_only_the_allowed_are_tried() -> None:
+def test_of_several_addresses_only_the_allowed_are_tried() -> None:
     with LocalSite() as site:
         site.pages["/"] = html("Inside.")
         several = CheckedNetwork(["docs.example"], lambda *_: ["169.254.169.254", "127.0.0.2", "127.0.0.1"])
@@ -89,7 +89,7 @@ def test_i4_of_several_addresses_only_the_allowed_are_tried() -> None:
             fetched(CheckedNetwork(["docs.example"], lambda *_: ["127.0.0.1"]), "http://docs.example:9/")
 
 
-def test_i4_a_name_that_nobody_knows_cannot_be_reached() -> None:
+def test_name_that_nobody_knows_cannot_be_reached() -> None:
     def unknown(*_: object) -> Iterable[str]:
         raise OSError
 
@@ -97,7 +97,7 @@ def test_i4_a_name_that_nobody_knows_cannot_be_reached() -> None:
         fetched(CheckedNetwork([], unknown), "http://docs.example/")
 
 
-def test_d2_nothing_goes_on_after_the_deadline() -> None:
+def test_nothing_goes_on_after_the_deadline() -> None:
     with LocalSite() as site:
         network = CheckedNetwork(["localhost"])
         network.deadline = time.monotonic() - 1

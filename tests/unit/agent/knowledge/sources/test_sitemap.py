@@ -22,7 +22,7 @@ def urls(*entries: str) -> bytes:
     return f'<?xml version="1.0"?>\n<urlset {SPACE}>{listed}</urlset>'.encode()
 
 
-def test_d2_pages_come_in_order_with_the_time_of_their_change() -> None:
+def test_pages_come_in_order_with_the_time_of_their_change() -> None:
     found = read_sitemap(
         urls(
             "<loc>\n https://a.example/?x=1&amp;y=2 </loc><lastmod>2026-01-02T03:04:05+00:00</lastmod>",
@@ -41,7 +41,7 @@ def test_d2_pages_come_in_order_with_the_time_of_their_change() -> None:
     assert (found.maps, found.more) == ([], False)
 
 
-def test_d2_no_more_is_kept_than_asked_for() -> None:
+def test_no_more_is_kept_than_asked_for() -> None:
     found = read_sitemap(urls(*(f"<loc>https://a.example/{n % 4}</loc>" for n in range(9))), most=3)
     assert (list(found.pages), found.more) == ([f"https://a.example/{n}" for n in range(3)], True)
     maps = "".join(f"<sitemap><loc>https://a.example/{n}.xml</loc></sitemap>" for n in range(9))
@@ -67,24 +67,24 @@ def test_d2_no_more_is_kept_than_asked_for() -> None:
         (gzip.compress(b"<urlset/>", mtime=0)[:-4], "broke off"),
     ],
 )
-def test_d2_what_is_no_sitemap_is_said_to_be_none(data: bytes, reason: str) -> None:
+def test_what_is_no_sitemap_is_said_to_be_none(data: bytes, reason: str) -> None:
     with pytest.raises(ReadError, match=reason):
         read_sitemap(data, most=10)
 
 
-def test_d2_a_packed_bomb_is_not_unpacked() -> None:
+def test_packed_bomb_is_not_unpacked() -> None:
     pack = zlib.compressobj(1, zlib.DEFLATED, zlib.MAX_WBITS | 16)
     bomb = b"".join(pack.compress(b" " * 1_000_000) for _ in range(51)) + pack.flush()
     with pytest.raises(ReadError, match="too big"):
         read_sitemap(bomb, most=1)
 
 
-def test_d2_a_packed_sitemap_is_read() -> None:
+def test_packed_sitemap_is_read() -> None:
     data = gzip.compress(urls("<loc>https://a.example/</loc>"))
     assert list(read_sitemap(data, most=1).pages) == ["https://a.example/"]
 
 
-def test_d2_a_sitemap_is_told_from_a_page_by_its_first_element() -> None:
+def test_sitemap_is_told_from_a_page_by_its_first_element() -> None:
     assert looks_like_sitemap(b"\xef\xbb\xbf" + urls())
     assert looks_like_sitemap(b"  <sitemapindex>")
     assert not looks_like_sitemap(b"<html>&lt;urlset></html>")
@@ -92,7 +92,7 @@ def test_d2_a_sitemap_is_told_from_a_page_by_its_first_element() -> None:
 
 
 @given(st.binary(max_size=200))
-def test_d2_any_bytes_are_a_sitemap_or_an_error(data: bytes) -> None:
+def test_any_bytes_are_a_sitemap_or_an_error(data: bytes) -> None:
     try:
         assert read_sitemap(b"<urlset>" + data, most=2).maps == []
     except ReadError:

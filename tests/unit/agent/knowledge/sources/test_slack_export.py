@@ -57,7 +57,7 @@ def export(tmp_path: Path) -> Path:
     return folder
 
 
-def test_d2_a_thread_is_a_document_with_its_permalink(index: KnowledgeIndex, export: Path) -> None:
+def test_thread_is_a_document_with_its_permalink(index: KnowledgeIndex, export: Path) -> None:
     assert index.index([SlackExport(folder=export, url=URL)]) == IndexReport(added=3)
     found = index.search("rotate the vault key")[0]
     assert found.document == "slack/ops/1767348000.000100"
@@ -72,7 +72,7 @@ def test_d2_a_thread_is_a_document_with_its_permalink(index: KnowledgeIndex, exp
     assert index.index([SlackExport(folder=export, url=URL)]) == IndexReport(unchanged=3)
 
 
-def test_i3_a_private_channel_is_for_itself(index: KnowledgeIndex, export: Path) -> None:
+def test_private_channel_is_for_itself(index: KnowledgeIndex, export: Path) -> None:
     index.index([SlackExport(folder=export, url=URL)])
     audience = {d.id: d.audience for d in index.documents()}["slack/hr/2026-01-02"]
     assert may_see(audience, Viewers(team="T1", channel="G0HR"))
@@ -80,14 +80,14 @@ def test_i3_a_private_channel_is_for_itself(index: KnowledgeIndex, export: Path)
     assert "@example.org" not in "".join(p.text for p in index.search("Ann Bo bonus canteen vault", limit=20))
 
 
-def test_d2_damage_is_named_and_the_rest_goes_on(export: Path) -> None:
+def test_damage_is_named_and_the_rest_goes_on(export: Path) -> None:
     (export / "ops" / "2026-01-03.json").write_text("{broken")
     ground = Ground()
     assert len(list(SlackExport(folder=export).documents(ground))) == 3
     assert ground.failed == [("slack/ops/2026-01-03.json", "(2026-01-03.json) cannot be read")]
 
 
-def test_d2_what_is_no_export_keeps_what_was_known(index: KnowledgeIndex, export: Path) -> None:
+def test_what_is_no_export_keeps_what_was_known(index: KnowledgeIndex, export: Path) -> None:
     source = SlackExport(folder=export)
     index.index([source])
     (export / "channels.json").unlink()
@@ -96,7 +96,7 @@ def test_d2_what_is_no_export_keeps_what_was_known(index: KnowledgeIndex, export
     assert len(index.documents()) == 3
 
 
-def test_d2_a_day_that_is_too_big_is_named_unread(export: Path) -> None:
+def test_day_that_is_too_big_is_named_unread(export: Path) -> None:
     with (export / "ops" / "2026-01-03.json").open("r+b") as file:
         file.truncate(60_000_000)
     (export / "ops" / "notes.txt").write_text("no day")

@@ -64,7 +64,7 @@ def trouble(page: Readable) -> str | None:
     return None
 
 
-def test_d2_the_pages_of_a_sitemap_are_documents_with_their_link(index: KnowledgeIndex, site: LocalSite) -> None:
+def test_the_pages_of_a_sitemap_are_documents_with_their_link(index: KnowledgeIndex, site: LocalSite) -> None:
     site.pages["/lunch"] = html("The canteen opens at noon.", "Lunch", modified="Mon, 02 Mar 2026 10:00:00 GMT")
     site.pages["/pay"] = html("A bonus of 900.", "Pay")
     site.sitemap("/lunch", "/pay")
@@ -82,7 +82,7 @@ def test_d2_the_pages_of_a_sitemap_are_documents_with_their_link(index: Knowledg
     assert told.size == len(site.pages["/lunch"].body) + len(site.pages["/pay"].body)
 
 
-def test_d2_what_did_not_change_is_not_sent_again(index: KnowledgeIndex, site: LocalSite) -> None:
+def test_what_did_not_change_is_not_sent_again(index: KnowledgeIndex, site: LocalSite) -> None:
     site.pages["/tag"] = html("Tagged.", "Tag", etag='"v1"')
     site.pages["/date"] = html("Dated.", "Date", modified="Mon, 02 Mar 2026 10:00:00 GMT")
     site.pages["/bare"] = html("Bare.", "Bare")
@@ -101,14 +101,14 @@ def test_d2_what_did_not_change_is_not_sent_again(index: KnowledgeIndex, site: L
     assert site.headers["/tag"]["if-none-match"] == '"v2"'
 
 
-def test_i3_another_audience_is_taken_in_though_the_page_is_as_it_was(index: KnowledgeIndex, site: LocalSite) -> None:
+def test_another_audience_is_taken_in_though_the_page_is_as_it_was(index: KnowledgeIndex, site: LocalSite) -> None:
     site.pages["/a"] = html("Text.", etag='"v1"')
     index.index([source(site, f"{site.url}/a")])
     assert index.index([source(site, f"{site.url}/a", audience="C0HR")]) == IndexReport(changed=1)
     assert [document.audience for document in index.documents()] == ["C0HR"]
 
 
-def test_d2_what_is_gone_leaves_and_what_fails_for_now_stays(index: KnowledgeIndex, site: LocalSite) -> None:
+def test_what_is_gone_leaves_and_what_fails_for_now_stays(index: KnowledgeIndex, site: LocalSite) -> None:
     for path in ("/stays", "/gone", "/late", "/broken", "/unlisted", "/secret"):
         site.pages[path] = html(f"About {path[1:]}.", path[1:])
     site.sitemap("/stays", "/gone", "/late", "/broken", "/unlisted", "/secret")
@@ -132,7 +132,7 @@ def test_d2_what_is_gone_leaves_and_what_fails_for_now_stays(index: KnowledgeInd
     assert list(noted(index)) == [f"fetched:{web.key}/{site.url}{path}" for path in shown(index, site)]
 
 
-def test_d2_a_sitemap_that_cannot_be_had_keeps_all_that_was_known(index: KnowledgeIndex, site: LocalSite) -> None:
+def test_sitemap_that_cannot_be_had_keeps_all_that_was_known(index: KnowledgeIndex, site: LocalSite) -> None:
     site.pages["/a"] = html("Alpha.")
     site.sitemap("/a")
     web = source(site)
@@ -155,9 +155,7 @@ def test_d2_a_sitemap_that_cannot_be_had_keeps_all_that_was_known(index: Knowled
     assert after.tried > before.tried
 
 
-def test_d2_indexes_of_sitemaps_packed_ones_and_one_found_by_its_content(
-    index: KnowledgeIndex, site: LocalSite
-) -> None:
+def test_indexes_of_sitemaps_packed_ones_and_one_found_by_its_content(index: KnowledgeIndex, site: LocalSite) -> None:
     site.pages["/a"] = html("Alpha.")
     site.pages["/b"] = html("Beta.")
     site.sitemap("/a", path="/one.xml")
@@ -170,7 +168,7 @@ def test_d2_indexes_of_sitemaps_packed_ones_and_one_found_by_its_content(
     assert site.asked.count("/map") <= 2
 
 
-def test_d2_every_form_is_read_by_what_the_server_says_it_is(index: KnowledgeIndex, site: LocalSite) -> None:
+def test_every_form_is_read_by_what_the_server_says_it_is(index: KnowledgeIndex, site: LocalSite) -> None:
     pdf = FPDF()
     pdf.add_page()
     pdf.set_font("helvetica")
@@ -211,7 +209,7 @@ def test_d2_every_form_is_read_by_what_the_server_says_it_is(index: KnowledgeInd
     assert "hidden" not in text.text
 
 
-def test_d2_robots_txt_is_heeded_and_read_once(index: KnowledgeIndex, site: LocalSite) -> None:
+def test_robots_txt_is_heeded_and_read_once(index: KnowledgeIndex, site: LocalSite) -> None:
     site.pages["/robots.txt"] = Reply(
         body=b"User-agent: *\nDisallow: /private/\nDisallow: /*.pdf$\nAllow: /\n", kind="text/plain"
     )
@@ -226,7 +224,7 @@ def test_d2_robots_txt_is_heeded_and_read_once(index: KnowledgeIndex, site: Loca
     assert site.asked == ["/robots.txt", "/sitemap.xml", "/open"]
 
 
-def test_d2_what_robots_txt_forbids_now_leaves_the_index(index: KnowledgeIndex, site: LocalSite) -> None:
+def test_what_robots_txt_forbids_now_leaves_the_index(index: KnowledgeIndex, site: LocalSite) -> None:
     site.pages["/a"] = html("Alpha.")
     web = source(site, f"{site.url}/a")
     index.index([web])
@@ -244,7 +242,7 @@ def test_d2_what_robots_txt_forbids_now_leaves_the_index(index: KnowledgeIndex, 
         (Reply(body=b"#" * 600_000, kind="text/plain"), "is too big (the limit is 0.512 MB)"),
     ],
 )
-def test_d2_a_robots_txt_that_cannot_be_had_keeps_what_was_known(
+def test_robots_txt_that_cannot_be_had_keeps_what_was_known(
     index: KnowledgeIndex, site: LocalSite, robots: Reply, reason: str
 ) -> None:
     site.pages["/a"] = html("Alpha.")
@@ -266,7 +264,7 @@ def test_d2_a_robots_txt_that_cannot_be_had_keeps_what_was_known(
         ("http://[half/", "leads to another site (%5Bhalf)"),
     ],
 )
-def test_i4_only_web_addresses_of_named_hosts_are_asked(site: LocalSite, entry: str, reason: str) -> None:
+def test_only_web_addresses_of_named_hosts_are_asked(site: LocalSite, entry: str, reason: str) -> None:
     ground = Ground()
     (page,) = source(site, entry).documents(ground)
     with pytest.raises(ReadError) as raised:
@@ -275,7 +273,7 @@ def test_i4_only_web_addresses_of_named_hosts_are_asked(site: LocalSite, entry: 
     assert site.asked == []
 
 
-def test_i4_a_redirect_is_held_to_the_same_at_every_hop(index: KnowledgeIndex, site: LocalSite) -> None:
+def test_redirect_is_held_to_the_same_at_every_hop(index: KnowledgeIndex, site: LocalSite) -> None:
     targets = {
         "/near": f"http://127.0.0.1:{site.port}/secret",
         "/metadata": "http://169.254.169.254/latest/",
@@ -309,7 +307,7 @@ def test_i4_a_redirect_is_held_to_the_same_at_every_hop(index: KnowledgeIndex, s
     assert "/private" not in site.asked
 
 
-def test_d2_a_page_that_moved_away_for_good_leaves_and_one_that_is_away_stays(
+def test_page_that_moved_away_for_good_leaves_and_one_that_is_away_stays(
     index: KnowledgeIndex, site: LocalSite
 ) -> None:
     for path in ("/login", "/moved"):
@@ -325,7 +323,7 @@ def test_d2_a_page_that_moved_away_for_good_leaves_and_one_that_is_away_stays(
     assert shown(index, site) == ["/login"]
 
 
-def test_i4_a_private_network_is_refused_unless_its_host_is_named(index: KnowledgeIndex, site: LocalSite) -> None:
+def test_private_network_is_refused_unless_its_host_is_named(index: KnowledgeIndex, site: LocalSite) -> None:
     site.pages["/a"] = html("Alpha.")
     report = index.index([source(site, f"{site.url}/a", private_hosts=())])
     assert [reason for _, reason in report.failed] == [
@@ -334,7 +332,7 @@ def test_i4_a_private_network_is_refused_unless_its_host_is_named(index: Knowled
     assert site.asked == []
 
 
-def test_d2_what_never_ends_is_too_big_or_too_broken_is_named(index: KnowledgeIndex, site: LocalSite) -> None:
+def test_what_never_ends_is_too_big_or_too_broken_is_named(index: KnowledgeIndex, site: LocalSite) -> None:
     site.pages |= {
         "/endless": Reply(endless=b"x" * 1_000_000),
         "/drips": Reply(drips=True),
@@ -359,7 +357,7 @@ def test_d2_what_never_ends_is_too_big_or_too_broken_is_named(index: KnowledgeIn
     }
 
 
-def test_d2_sitemaps_that_name_themselves_or_too_much_end(index: KnowledgeIndex, site: LocalSite) -> None:
+def test_sitemaps_that_name_themselves_or_too_much_end(index: KnowledgeIndex, site: LocalSite) -> None:
     site.pages["/p"] = html("Page.")
     here = f"<sitemap><loc>{site.url}/sitemap.xml</loc></sitemap><sitemap><loc>{site.url}/big.xml</loc></sitemap>"
     site.pages["/sitemap.xml"] = Reply(body=f"<sitemapindex>{here}</sitemapindex>".encode(), kind="text/xml")
@@ -378,7 +376,7 @@ def test_d2_sitemaps_that_name_themselves_or_too_much_end(index: KnowledgeIndex,
     ]
 
 
-def test_d2_too_many_sitemaps_are_left_out(site: LocalSite) -> None:
+def test_too_many_sitemaps_are_left_out(site: LocalSite) -> None:
     maps = "".join(f"<sitemap><loc>{site.url}/{n}.xml</loc></sitemap>" for n in range(600))
     site.pages["/sitemap.xml"] = Reply(body=f"<sitemapindex>{maps}</sitemapindex>".encode(), kind="text/xml")
     ground = Ground()
@@ -387,7 +385,7 @@ def test_d2_too_many_sitemaps_are_left_out(site: LocalSite) -> None:
     assert set(ground.missing) == {f"web:{site.url}"}
 
 
-def test_d2_a_server_that_does_not_answer_is_left_alone(index: KnowledgeIndex, site: LocalSite) -> None:
+def test_server_that_does_not_answer_is_left_alone(index: KnowledgeIndex, site: LocalSite) -> None:
     for n in range(6):
         site.pages[f"/{n}"] = Reply(status=429)
     report = index.index([source(site, site.sitemap(*(f"/{n}" for n in range(6))))])
@@ -398,7 +396,7 @@ def test_d2_a_server_that_does_not_answer_is_left_alone(index: KnowledgeIndex, s
     assert len(site.asked) == 5
 
 
-def test_d2_the_delay_that_is_asked_for_is_kept_or_the_site_left_alone(site: LocalSite) -> None:
+def test_the_delay_that_is_asked_for_is_kept_or_the_site_left_alone(site: LocalSite) -> None:
     site.pages["/a"] = html("Alpha.")
     entries = (f"{site.url}/a", f"{site.url}/b")
     for delay, reasons in (
@@ -410,9 +408,7 @@ def test_d2_the_delay_that_is_asked_for_is_kept_or_the_site_left_alone(site: Loc
         assert set(map(trouble, pages)) == reasons
 
 
-def test_d2_a_run_that_ends_early_goes_on_with_what_was_not_seen_for_longest(
-    index: KnowledgeIndex, site: LocalSite
-) -> None:
+def test_run_that_ends_early_goes_on_with_what_was_not_seen_for_longest(index: KnowledgeIndex, site: LocalSite) -> None:
     for path in "abc":
         site.pages[f"/{path}"] = html(f"About {path}.")
     web = source(site, site.sitemap("/a", "/b"))
@@ -425,9 +421,7 @@ def test_d2_a_run_that_ends_early_goes_on_with_what_was_not_seen_for_longest(
     assert (report.removed, len(index.documents())) == (0, 3)
 
 
-def test_i3_a_narrower_audience_holds_at_once_though_the_source_is_put_off(
-    index: KnowledgeIndex, site: LocalSite
-) -> None:
+def test_narrower_audience_holds_at_once_though_the_source_is_put_off(index: KnowledgeIndex, site: LocalSite) -> None:
     site.pages["/a"] = html("Alpha.")
     web = source(site, f"{site.url}/a")
     index.index([web])
@@ -437,7 +431,7 @@ def test_i3_a_narrower_audience_holds_at_once_though_the_source_is_put_off(
     assert index.index([source(site, f"{site.url}/a", audience="C0HR")]) == IndexReport(added=1)
 
 
-def test_d2_a_source_that_is_put_off_stays_as_it_is(index: KnowledgeIndex, site: LocalSite) -> None:
+def test_source_that_is_put_off_stays_as_it_is(index: KnowledgeIndex, site: LocalSite) -> None:
     site.pages["/a"] = html("Alpha.")
     web = source(site, f"{site.url}/a")
     index.index([web])

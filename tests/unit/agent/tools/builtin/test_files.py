@@ -1,4 +1,4 @@
-"""Reading files inside roots: the asked lines, the ways out that are shut, and files that are no text (D3, I4)."""
+"""Reading files inside roots: the asked lines, the ways out that are shut, and files that are no text."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ async def text_of(root: Path, path: str, **arguments: Any) -> str:
         ({"tail": 9}, "one\ntwo\nthree\nfour", "logs/app/run.log"),
     ],
 )
-async def test_d3_the_asked_lines_become_a_source(root: Path, arguments: dict[str, Any], text: str, title: str) -> None:
+async def test_the_asked_lines_become_a_source(root: Path, arguments: dict[str, Any], text: str, title: str) -> None:
     found = await read(root, "logs/app/run.log", **arguments)
     (source,) = found.sources
     assert (source.text, source.title, source.origin) == (text, title, "tool:file_read")
     assert source.updated_at.startswith("20")
 
 
-async def test_d3_a_path_may_leave_the_root_s_name_out_or_be_whole(root: Path) -> None:
+async def test_path_may_leave_the_root_s_name_out_or_be_whole(root: Path) -> None:
     assert await text_of(root, "app/run.log") == await text_of(root, str(root / "app" / "run.log"))
 
 
@@ -81,7 +81,7 @@ async def test_d3_a_path_may_leave_the_root_s_name_out_or_be_whole(root: Path) -
         "x" * 3000,
     ],
 )
-async def test_i4_no_way_leads_out_of_the_root(root: Path, path: str) -> None:
+async def test_no_way_leads_out_of_the_root(root: Path, path: str) -> None:
     (root / "out").symlink_to(root.parent / "secret.txt")
     (root / "outside").symlink_to(root.parent)
     (root / "circle").symlink_to(root / "circle")
@@ -91,20 +91,20 @@ async def test_i4_no_way_leads_out_of_the_root(root: Path, path: str) -> None:
     assert not found.sources
 
 
-async def test_i4_a_link_that_stays_inside_is_followed(root: Path) -> None:
+async def test_link_that_stays_inside_is_followed(root: Path) -> None:
     (root / "latest.log").symlink_to(root / "app" / "run.log")
     found = await read(root, "latest.log", tail=1)
     assert (found.sources[0].title, found.sources[0].text) == ("logs/app/run.log", "four")
 
 
-def test_i4_a_folder_swapped_for_a_link_gains_nothing(root: Path) -> None:
+def test_folder_swapped_for_a_link_gains_nothing(root: Path) -> None:
     """What was looked up as a folder is a link by the time it is opened."""
     (root / "swapped").symlink_to(root.parent)
     with pytest.raises(FileRefused, match="cannot be opened"):
         _opened(root, ("swapped", "secret.txt"))
 
 
-async def test_i4_pipes_and_sockets_are_named_and_do_not_hang(root: Path) -> None:
+async def test_pipes_and_sockets_are_named_and_do_not_hang(root: Path) -> None:
     os.mkfifo(root / "pipe")
     found = await read(root, "pipe")
     assert found.error == "That is a device, a pipe or a socket, no file."
@@ -136,7 +136,7 @@ async def test_bad_input_a_line_deep_in_a_file_is_found(root: Path) -> None:
         assert (await read(root, "long.log", start_line=beyond)).error == f"It has fewer than {beyond} lines."
 
 
-async def test_d3_what_is_too_much_is_cut_and_says_so(root: Path) -> None:
+async def test_what_is_too_much_is_cut_and_says_so(root: Path) -> None:
     (root / "long.log").write_text("".join(f"line {n}\n" for n in range(1, 30_001)))
     found = await read(root, "long.log")
     assert len(found.sources[0].text) == TEXT_MOST
@@ -179,12 +179,12 @@ async def test_bad_input_lines_of_wide_text(root: Path) -> None:
     assert await text_of(root, "w.txt", tail=1) == "c"
 
 
-async def test_d3_lines_in_the_wrong_order_are_refused(root: Path) -> None:
+async def test_lines_in_the_wrong_order_are_refused(root: Path) -> None:
     found = await read(root, "app/run.log", start_line=3, end_line=2)
     assert found.error == "'end_line' must not be before 'start_line'."
 
 
-async def test_d3_a_folder_shows_its_names(root: Path) -> None:
+async def test_folder_shows_its_names(root: Path) -> None:
     for number in range(LISTED_MOST):
         (root / f"f{number:04}.txt").touch()
     found = await read(root, "logs")
@@ -194,7 +194,7 @@ async def test_d3_a_folder_shows_its_names(root: Path) -> None:
     assert (await read(root, "app")).sources[0].text == "run.log"
 
 
-async def test_i4_a_file_that_may_not_be_read_is_named(root: Path) -> None:
+async def test_file_that_may_not_be_read_is_named(root: Path) -> None:
     found = await read(root, "f0", tail="all")
     assert found.error == "Bad parameters: 'tail' must be integer, not string."
 
@@ -203,7 +203,7 @@ LINE = st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"
 
 
 @given(st.lists(LINE, max_size=12), st.integers(1, 14), st.integers(1, 14))
-def test_d3_any_range_of_any_file_is_those_lines(lines: list[str], first: int, last: int) -> None:
+def test_any_range_of_any_file_is_those_lines(lines: list[str], first: int, last: int) -> None:
     data = "\n".join(lines).encode()
     try:
         found = _stretch(BytesIO(data), len(data), {"start_line": first, "end_line": last}, Event())

@@ -1,4 +1,4 @@
-"""The Git tools over real repositories: what they find and refuse; nothing a repository names is run (D3, I4)."""
+"""The Git tools over real repositories: what they find and refuse; nothing a repository names is run."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def call(tool: str, folders: list[Path], url: str = URL, **arguments: Any)
     return await call_tool(tools, asked, timeout_s=20, max_chars=20_000)
 
 
-async def test_d3_log_brings_each_commit_as_a_source_with_date_and_link(work: Work) -> None:
+async def test_log_brings_each_commit_as_a_source_with_date_and_link(work: Work) -> None:
     found = await call("git_log", [work.folder], since="2026-11-09", until="2026-11-11")
     assert found.ok
     tea = work.git("rev-parse", "HEAD~1").strip()
@@ -86,7 +86,7 @@ async def test_d3_log_brings_each_commit_as_a_source_with_date_and_link(work: Wo
         ({"author": "--all"}, []),
     ],
 )
-async def test_d3_log_narrows_by_what_is_asked(work: Work, arguments: dict[str, Any], subjects: list[str]) -> None:
+async def test_log_narrows_by_what_is_asked(work: Work, arguments: dict[str, Any], subjects: list[str]) -> None:
     found = await call("git_log", [work.folder], **arguments)
     assert found.ok
     assert [source.title.partition(": ")[2] for source in found.sources] == subjects
@@ -94,7 +94,7 @@ async def test_d3_log_narrows_by_what_is_asked(work: Work, arguments: dict[str, 
     assert bool(found.hints) == (not subjects)
 
 
-async def test_d3_show_brings_the_changes(work: Work) -> None:
+async def test_show_brings_the_changes(work: Work) -> None:
     found = await call("git_show", [work.folder], commit="HEAD~1", path="prices.txt")
     (source,) = found.sources
     assert "-tea 3\n+tea 4" in source.text
@@ -102,7 +102,7 @@ async def test_d3_show_brings_the_changes(work: Work) -> None:
     assert (source.origin, source.title.partition(": ")[2]) == ("tool:git_show", "Raise tea to 4")
 
 
-async def test_d3_show_of_a_merge_shows_what_it_brought_in(work: Work) -> None:
+async def test_show_of_a_merge_shows_what_it_brought_in(work: Work) -> None:
     work.git("checkout", "-q", "-b", "side", "HEAD~1")
     work.commit("Paint it", at="2026-11-13T09:00:00+00:00", name="paint.txt")
     work.git("checkout", "-q", "main")
@@ -126,7 +126,7 @@ async def test_d3_show_of_a_merge_shows_what_it_brought_in(work: Work) -> None:
         ("git_show", {"commit": "HEAD", "path": "a\0b"}),
     ],
 )
-async def test_i4_what_is_no_name_is_refused_and_named(work: Work, tool: str, arguments: dict[str, Any]) -> None:
+async def test_what_is_no_name_is_refused_and_named(work: Work, tool: str, arguments: dict[str, Any]) -> None:
     found = await call(tool, [work.folder], **arguments)
     assert not found.ok
     assert found.error
@@ -134,7 +134,7 @@ async def test_i4_what_is_no_name_is_refused_and_named(work: Work, tool: str, ar
     assert not found.sources
 
 
-async def test_i4_wrong_types_are_named(work: Work) -> None:
+async def test_wrong_types_are_named(work: Work) -> None:
     found = await call("git_log", [work.folder], limit="many", colour="red")
     assert found.error == (
         "Bad parameters: 'limit' must be integer, not string; "
@@ -142,7 +142,7 @@ async def test_i4_wrong_types_are_named(work: Work) -> None:
     )
 
 
-async def test_i4_nothing_a_repository_names_is_run(work: Work, tmp_path: Path) -> None:
+async def test_nothing_a_repository_names_is_run(work: Work, tmp_path: Path) -> None:
     """A repository is somebody else's: its configuration and attributes may name programs for nearly everything."""
     touched = tmp_path / "touched"
     trap = tmp_path / "trap.sh"
@@ -165,20 +165,20 @@ async def test_i4_nothing_a_repository_names_is_run(work: Work, tmp_path: Path) 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to somebody else")
-async def test_i4_a_repository_of_another_owner_is_read(work: Work) -> None:
+async def test_repository_of_another_owner_is_read(work: Work) -> None:
     for path in (work.folder, *work.folder.rglob("*")):
         os.chown(path, 12345, 12345, follow_symlinks=False)
     assert len((await call("git_log", [work.folder])).sources) == 3
 
 
-async def test_d3_reading_changes_nothing(work: Work) -> None:
+async def test_reading_changes_nothing(work: Work) -> None:
     before = {path: path.stat().st_mtime_ns for path in work.folder.rglob("*")}
     await call("git_log", [work.folder])
     await call("git_show", [work.folder], commit="HEAD")
     assert {path: path.stat().st_mtime_ns for path in work.folder.rglob("*")} == before
 
 
-async def test_d6_many_commits_share_a_few_sources(work: Work) -> None:
+async def test_many_commits_share_a_few_sources(work: Work) -> None:
     for number in range(30):
         work.commit(f"Change {number}", at=f"2026-11-14T09:{number:02}:00+00:00", text=str(number))
     found = await call("git_log", [work.folder], limit=LISTED_MOST)
@@ -187,14 +187,14 @@ async def test_d6_many_commits_share_a_few_sources(work: Work) -> None:
     assert sum(source.text.count("commit ") for source in found.sources) == 33
 
 
-async def test_i4_a_huge_commit_is_cut_and_says_so(work: Work) -> None:
+async def test_huge_commit_is_cut_and_says_so(work: Work) -> None:
     work.commit("Big", at="2026-11-15T09:00:00+00:00", name="big.txt", text="line of text\n" * 60_000)
     found = await call("git_show", [work.folder], commit="HEAD")
     assert found.content.endswith("name a path to see those of one file.")
     assert SHOWN_MOST < len(found.sources[0].text) < SHOWN_MOST + 500
 
 
-async def test_d3_several_repositories_are_told_apart(work: Work, tmp_path: Path) -> None:
+async def test_several_repositories_are_told_apart(work: Work, tmp_path: Path) -> None:
     other = Work(tmp_path / "more" / "shop")
     other.commit("Other", at="2026-11-02T09:00:00+00:00")
     both = [work.folder, other.folder]
@@ -204,13 +204,13 @@ async def test_d3_several_repositories_are_told_apart(work: Work, tmp_path: Path
     assert (await call("git_log", both, url="", repository="shop-2")).sources[0].url == ""
 
 
-async def test_h4_a_folder_that_is_no_repository_is_named(work: Work, tmp_path: Path) -> None:
+async def test_folder_that_is_no_repository_is_named(work: Work, tmp_path: Path) -> None:
     good, bad = repositories([work.folder, tmp_path])
     assert await answers(good) == ""
     assert "cannot read the repository" in await answers(bad)
     assert not (await call("git_log", [tmp_path])).ok
 
 
-def test_a_bare_repository_is_named_without_its_ending(tmp_path: Path) -> None:
+def test_bare_repository_is_named_without_its_ending(tmp_path: Path) -> None:
     (one,) = repositories([tmp_path / "shop.git"])
     assert one.name == "shop"

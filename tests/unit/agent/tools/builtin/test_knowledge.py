@@ -23,7 +23,7 @@ def tools(index: KnowledgeIndex, tmp_path: Path) -> dict[str, Tool]:
     return {tool.spec.name: tool for tool in knowledge_tools(index)}
 
 
-async def test_d2_search_brings_one_source_a_stretch(tools: dict[str, Tool]) -> None:
+async def test_search_brings_one_source_a_stretch(tools: dict[str, Tool]) -> None:
     assert await tools["search"].run({"query": "canteen"}) == ToolResult(
         content="Alpha (a.md, line 5, updated 2026-01-02)",
         sources=(
@@ -38,7 +38,7 @@ async def test_d2_search_brings_one_source_a_stretch(tools: dict[str, Tool]) -> 
     )
 
 
-async def test_d2_what_is_found_and_too_long_is_named(index: KnowledgeIndex, tmp_path: Path) -> None:
+async def test_what_is_found_and_too_long_is_named(index: KnowledgeIndex, tmp_path: Path) -> None:
     for n in range(3):
         (tmp_path / f"{n}.md").write_text(f"# Page {n}\n\n{f'Kiwis ripen in {n} days. ' * 40}")
     index.index([tmp_path])
@@ -49,7 +49,7 @@ async def test_d2_what_is_found_and_too_long_is_named(index: KnowledgeIndex, tmp
     assert result.content.endswith("get_document reads one of them.")
 
 
-async def test_d2_where_more_was_found_than_came_the_model_is_told_and_gets_the_rest(
+async def test_where_more_was_found_than_came_the_model_is_told_and_gets_the_rest(
     index: KnowledgeIndex, tmp_path: Path
 ) -> None:
     """A document takes half the places at most, so that no page is a part of a longer list."""
@@ -69,19 +69,19 @@ async def test_d2_where_more_was_found_than_came_the_model_is_told_and_gets_the_
     assert sorted(brought) == sorted(source.text for source in all_of_it.sources)
 
 
-async def test_d5_nothing_found_is_a_result(tools: dict[str, Tool]) -> None:
+async def test_nothing_found_is_a_result(tools: dict[str, Tool]) -> None:
     result = await tools["search"].run({"query": "zebra", "limit": 3})
     assert (result.ok, result.sources) == (True, ())
     assert result.hints
 
 
-async def test_d2_the_list_is_one_source(tools: dict[str, Tool]) -> None:
+async def test_the_list_is_one_source(tools: dict[str, Tool]) -> None:
     result = await tools["list_documents"].run({})
     assert result.sources == (Source(id=0, title=LIST_TITLE, text="- Alpha (a.md), updated 2026-01-02"),)
     assert result.content.startswith("1 documents:\n- Alpha")
 
 
-async def test_d2_an_empty_or_long_list_says_so(
+async def test_an_empty_or_long_list_says_so(
     index: KnowledgeIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listing = {tool.spec.name: tool for tool in knowledge_tools(index)}["list_documents"]
@@ -96,25 +96,25 @@ async def test_d2_an_empty_or_long_list_says_so(
     assert (await listing.run({})).sources[0].text.endswith("\n- and 2 more")
 
 
-def test_d6_a_turn_cuts_nothing_off_that_the_tool_did_not_tell_of() -> None:
+def test_turn_cuts_nothing_off_that_the_tool_did_not_tell_of() -> None:
     assert TOOL_MOST > knowledge.MOST_TEXT + 500
 
 
-async def test_d2_a_document_is_read_whole(tools: dict[str, Tool]) -> None:
+async def test_document_is_read_whole(tools: dict[str, Tool]) -> None:
     result = await tools["get_document"].run({"document": "alpha"})
     assert result.content == "Alpha (a.md)"
     assert result.sources[0].url == "https://docs.example/a.md"
     assert result.sources[0].text.endswith("The canteen opens at noon.\n")
 
 
-async def test_d2_a_long_document_is_cut_and_says_so(tools: dict[str, Tool], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_long_document_is_cut_and_says_so(tools: dict[str, Tool], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(knowledge, "MOST_TEXT", 10)  # a limit, not behaviour
     result = await tools["get_document"].run({"document": "a.md"})
     assert "the first 10 of" in result.content
     assert len(result.sources[0].text) == 10
 
 
-async def test_d5_an_unknown_document_is_a_result_with_hints(tools: dict[str, Tool]) -> None:
+async def test_an_unknown_document_is_a_result_with_hints(tools: dict[str, Tool]) -> None:
     with pytest.raises(ToolFailed, match="no document of that name") as failed:
         await tools["get_document"].run({"document": "gamma"})
     assert len(failed.value.hints) == 2

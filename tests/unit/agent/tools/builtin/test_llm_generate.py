@@ -31,7 +31,7 @@ async def generated(script: list[Scripted], **arguments: Any) -> tuple[ToolResul
     return result, server.requests
 
 
-async def test_d1_text_and_the_servers_figures_come_back() -> None:
+async def test_text_and_the_servers_figures_come_back() -> None:
     with capture_logs() as logs:
         result, requests = await generated([says("Hello!", usage=(11, 4))], prompt=PROMPT)
     assert result.ok
@@ -56,13 +56,13 @@ async def test_d1_text_and_the_servers_figures_come_back() -> None:
     assert "Hello!" not in str(logs)
 
 
-async def test_d1_figures_are_estimated_and_marked_where_the_server_has_none() -> None:
+async def test_figures_are_estimated_and_marked_where_the_server_has_none() -> None:
     result, _ = await generated([says("Hello!!!", usage=None)], prompt="x" * 12, max_tokens=9, temperature=0)
     body = json.loads(result.content)
     assert (body["prompt_tokens"], body["completion_tokens"], body["tokens_used"], body["estimated"]) == (3, 2, 5, True)
 
 
-async def test_d1_context_is_indented_json_in_any_script() -> None:
+async def test_context_is_indented_json_in_any_script() -> None:
     context = {"名": {"b": [1, "ü"]}}
     _, requests = await generated([says("x")], prompt=PROMPT, context=context)
     assert requests[0]["messages"][0]["content"] == (
@@ -70,12 +70,12 @@ async def test_d1_context_is_indented_json_in_any_script() -> None:
     )
 
 
-async def test_d1_a_string_of_context_stands_as_it_is() -> None:
+async def test_string_of_context_stands_as_it_is() -> None:
     _, requests = await generated([says("x")], prompt=PROMPT, context='as "it" is')
     assert requests[0]["messages"][0]["content"] == f'Context Data:\nas "it" is\n\nTask:\n{PROMPT}'
 
 
-async def test_d1_a_large_context_logs_a_warning() -> None:
+async def test_large_context_logs_a_warning() -> None:
     with capture_logs() as logs:
         await generated([says("x")], prompt=PROMPT, context="c" * 2_001)
     warning = logs[0]
@@ -102,7 +102,7 @@ async def test_d1_a_large_context_logs_a_warning() -> None:
         (GARBAGE, "LLMError", "configuration"),
     ],
 )
-async def test_d1_a_failure_has_a_type_and_hints(scripted: Scripted, kind: str, hint: str) -> None:
+async def test_failure_has_a_type_and_hints(scripted: Scripted, kind: str, hint: str) -> None:
     with capture_logs() as logs:
         result, _ = await generated([scripted], prompt=PROMPT)
     body = json.loads(result.content)
@@ -110,7 +110,7 @@ async def test_d1_a_failure_has_a_type_and_hints(scripted: Scripted, kind: str, 
     assert (body["success"], body["type"]) == (False, kind)
     assert any(hint in text for text in body["hints"])
     assert body["error"] == result.error
-    assert result.usage == Usage(model_calls=1), "a failed call counts against the turn's budget too (B7)"
+    assert result.usage == Usage(model_calls=1), "a failed call counts against the turn's budget too"
     failed = logs[1]
     assert failed == {
         "event": "llm_generate_failed", "log_level": "warning", "error_type": kind, "error": body["error"],
@@ -118,7 +118,7 @@ async def test_d1_a_failure_has_a_type_and_hints(scripted: Scripted, kind: str, 
     }  # fmt: skip
 
 
-async def test_d1_a_model_that_hangs_is_a_time_out_before_the_wall_says_less() -> None:
+async def test_model_that_hangs_is_a_time_out_before_the_wall_says_less() -> None:
     assert TOOL_TIMEOUT_S > LONGEST_S
     async with ScriptedOpenAI(generations=[HANGS]) as server:
         model = OpenAIModel(base_url=server.url, api_key="k", model="m")
@@ -145,14 +145,14 @@ async def test_d1_a_model_that_hangs_is_a_time_out_before_the_wall_says_less() -
         ({"prompt": "x", "context": [1]}, "'context' must be object or string, not array"),
     ],
 )
-async def test_d1_bad_parameters_get_a_clear_message(arguments: dict[str, Any], message: str) -> None:
+async def test_bad_parameters_get_a_clear_message(arguments: dict[str, Any], message: str) -> None:
     result, requests = await generated([], **arguments)
     assert message in result.error
     assert requests == []
     assert result.usage == Usage()
 
 
-async def test_d1_g1_what_a_server_echoes_of_a_prompt_or_an_answer_is_neither_logged_nor_returned() -> None:
+async def test_what_a_server_echoes_of_a_prompt_or_an_answer_is_neither_logged_nor_returned() -> None:
     secret = "the quince orchard is for sale"
     for reply in (fails(400, f"bad prompt: {secret}"), fails(500, secret), says(secret, finish="length")):
         with capture_logs() as logs:
@@ -178,7 +178,7 @@ class Echo:
         raise NotImplementedError(context.mission)
 
 
-async def test_b4_d1_its_own_work_is_far_below_50_ms_of_processor_time() -> None:
+async def test_its_own_work_is_far_below_50_ms_of_processor_time() -> None:
     tool = LlmGenerate(Echo())
     context = {"rows": [{"name": f"row {n}", "value": n} for n in range(300)]}
     call = ToolCall(call_id="1", tool="llm_generate", input={"prompt": PROMPT, "context": context})
@@ -188,7 +188,7 @@ async def test_b4_d1_its_own_work_is_far_below_50_ms_of_processor_time() -> None
     assert (time.process_time() - began) / 20 < 0.05
 
 
-def test_d1_the_schema_is_what_was_agreed() -> None:
+def test_the_schema_is_what_was_agreed() -> None:
     properties = LlmGenerate.spec.parameters["properties"]
     for use in ("formulating replies", "summaries", "formatting data", "translations", "creative text"):
         assert use in LlmGenerate.spec.description

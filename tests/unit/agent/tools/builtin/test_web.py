@@ -1,4 +1,4 @@
-"""Web search over a server of SearXNG's form: what becomes a source, and every way the far end can fail (D3, I4)."""
+"""Web search over a server of SearXNG's form: what becomes a source, and every way the far end can fail."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def search(server: LocalSearxNG, **arguments: Any) -> ToolResult:
         return await call(engine, **arguments)
 
 
-async def test_d3_the_text_that_was_found_is_the_source() -> None:
+async def test_the_text_that_was_found_is_the_source() -> None:
     async with LocalSearxNG(TEA) as server:
         found = await search(server, query="price of tea")
     (source,) = found.sources
@@ -47,7 +47,7 @@ async def test_d3_the_text_that_was_found_is_the_source() -> None:
     assert server.asked == ["price of tea"]
 
 
-async def test_d3_as_many_as_asked_for_and_nothing_is_a_result_too() -> None:
+async def test_as_many_as_asked_for_and_nothing_is_a_result_too() -> None:
     many = [{**TEA, "url": f"https://tea.example/{n}"} for n in range(12)]
     async with LocalSearxNG(*many) as server:
         some = await search(server, query="tea")
@@ -71,13 +71,13 @@ async def test_d3_as_many_as_asked_for_and_nothing_is_a_result_too() -> None:
         {"content": 7},
     ],
 )
-async def test_i2_what_cannot_be_linked_or_quoted_is_left_out(odd: dict[str, Any]) -> None:
+async def test_what_cannot_be_linked_or_quoted_is_left_out(odd: dict[str, Any]) -> None:
     async with LocalSearxNG({**TEA, **odd}, "no object", TEA) as server:  # type: ignore[arg-type]  # a bad server
         found = await search(server, query="tea")
     assert [source.url for source in found.sources] == [TEA["url"]]
 
 
-async def test_d3_odd_titles_and_dates_do_no_harm() -> None:
+async def test_odd_titles_and_dates_do_no_harm() -> None:
     odd = {**TEA, "title": None, "publishedDate": "last week"}
     async with LocalSearxNG(odd, {**TEA, "publishedDate": 5, "title": "x" * 900}) as server:
         first, second = (await search(server, query="tea")).sources
@@ -97,7 +97,7 @@ async def test_d3_odd_titles_and_dates_do_no_harm() -> None:
         ({"raw": b" " * (REPLY_MOST + 1)}, "The search engine sent more than can be read."),
     ],
 )
-async def test_i4_a_search_engine_that_fails_is_a_failed_result(fault: dict[str, Any], error: str) -> None:
+async def test_search_engine_that_fails_is_a_failed_result(fault: dict[str, Any], error: str) -> None:
     async with LocalSearxNG(**fault) as server:
         found = await search(server, query="tea")
     assert (found.ok, found.error, found.sources) == (False, error, ())
@@ -105,26 +105,26 @@ async def test_i4_a_search_engine_that_fails_is_a_failed_result(fault: dict[str,
     assert server.asked == ["tea"]
 
 
-async def test_d3_results_of_another_form_are_none() -> None:
+async def test_results_of_another_form_are_none() -> None:
     async with LocalSearxNG(raw=json.dumps({"results": {"a": 1}}).encode()) as server:
         assert (await search(server, query="tea")).content == "Nothing was found."
 
 
-async def test_i4_a_search_engine_that_hangs_or_is_away() -> None:
+async def test_search_engine_that_hangs_or_is_away() -> None:
     async with LocalSearxNG(hangs=True) as server, httpx2.AsyncClient(timeout=0.2, trust_env=False) as client:
         found = await call(WebSearchTool(f"{server.url}/search", client), query="tea")
     assert found.error == "The search engine did not answer in time."
     assert (await search(server, query="tea")).error == "The search engine cannot be reached."
 
 
-async def test_h2_a_loopback_server_is_not_behind_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_loopback_server_is_not_behind_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
     async with LocalSearxNG(TEA) as server:
         assert (await search(server, query="tea")).ok
 
 
-async def test_g1_no_query_is_logged() -> None:
+async def test_no_query_is_logged() -> None:
     with structlog.testing.capture_logs() as logs:
         async with LocalSearxNG(TEA) as server:
             await search(server, query="sesame")

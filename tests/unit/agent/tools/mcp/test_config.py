@@ -1,4 +1,4 @@
-"""The configuration of MCP servers: the usual form, and a sentence for each way to get it wrong (D4)."""
+"""The configuration of MCP servers: the usual form, and a sentence for each way to get it wrong."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def read(**servers: Any) -> tuple[McpServer, ...]:
     return read_servers(json.dumps({"mcpServers": servers}))
 
 
-def test_d4_the_usual_form_is_read() -> None:
+def test_the_usual_form_is_read() -> None:
     assert read(
         files={"command": "npx", "args": ["-y", "fs"], "env": {"A": "b"}, "cwd": "/srv", "type": "stdio"},
         far={"url": "https://m.example/mcp", "headers": {"Authorization": "Bearer x"}, "allow": ["get_*"],
@@ -33,7 +33,7 @@ def test_d4_the_usual_form_is_read() -> None:
     )  # fmt: skip
 
 
-def test_d4_an_allow_list_allows_names_and_their_beginnings() -> None:
+def test_an_allow_list_allows_names_and_their_beginnings() -> None:
     server = McpServer(name="a", command="x", allow=("get_*", "list"))
     assert [server.allows(name) for name in ("get_x", "list", "lists", "drop")] == [True, True, False, False]
     assert McpServer(name="a", command="x").allows("anything")
@@ -59,12 +59,12 @@ def test_d4_an_allow_list_allows_names_and_their_beginnings() -> None:
         ("a", {"command": "x", "max_chars": 5}, "max_chars: Input should be greater than or equal to 100."),
     ],
 )
-def test_d4_what_is_wrong_is_said_with_its_place(name: str, given_server: Any, reason: str) -> None:
+def test_what_is_wrong_is_said_with_its_place(name: str, given_server: Any, reason: str) -> None:
     with pytest.raises(ValueError, match=re.escape(reason)):
         read(**{name: given_server})
 
 
-def test_i6_no_value_is_shown() -> None:
+def test_no_value_is_shown() -> None:
     with pytest.raises(ValueError, match="headers") as raised:
         read(a={"url": "http://a.example", "headers": {"Authorization": ["secret-token"]}})
     assert "secret-token" not in str(raised.value)
@@ -78,7 +78,7 @@ JSON = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dicti
 
 @settings(max_examples=40)
 @given(st.dictionaries(st.text(max_size=4), JSON, max_size=3))
-def test_d4_any_json_is_read_or_refused(servers: dict[str, Any]) -> None:
+def test_any_json_is_read_or_refused(servers: dict[str, Any]) -> None:
     try:
         found = read(**servers)
     except ValueError:

@@ -1,4 +1,4 @@
-"""A process that is talked to in lines: what it says is bounded, and it never stays behind (D4)."""
+"""A process that is talked to in lines: what it says is bounded, and it never stays behind."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from agent.tools.mcp.process import LINE_MOST, started
 
 
-async def test_d4_lines_go_out_and_come_back_without_empty_ones() -> None:
+async def test_lines_go_out_and_come_back_without_empty_ones() -> None:
     async with started("cat", (), env={"PATH": "/usr/bin:/bin"}) as child:
         await child.say(b"one\n\ntwo")
         lines = child.lines()
@@ -17,19 +17,19 @@ async def test_d4_lines_go_out_and_come_back_without_empty_ones() -> None:
     assert [line async for line in lines] == []
 
 
-async def test_d4_a_line_without_end_is_the_end() -> None:
+async def test_line_without_end_is_the_end() -> None:
     script = f"head -c {LINE_MOST + 1000} /dev/zero; echo; echo more"
     async with started("sh", ("-c", script), env={"PATH": "/usr/bin:/bin"}) as child:
         assert [line async for line in child.lines()] == []
 
 
-async def test_d4_a_process_that_does_not_listen_is_asked_to_end() -> None:
+async def test_process_that_does_not_listen_is_asked_to_end() -> None:
     async with started("sleep", ("600",), env={"PATH": "/usr/bin:/bin"}, cwd="/") as child:
         pass
     assert [line async for line in child.lines()] == []
 
 
-async def test_d4_what_cannot_be_started_says_so() -> None:
+async def test_what_cannot_be_started_says_so() -> None:
     with pytest.raises(FileNotFoundError):
         async with started("/nowhere/at/all", (), env={}):
             pass

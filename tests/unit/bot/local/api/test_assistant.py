@@ -11,7 +11,7 @@ from bot.local.workspace import Setup, Workspace
 from tests.support.local_echo import CHAT, HELP, YOU, call, idle, modal, refused
 
 
-async def test_a5_a_status_shows_until_the_app_speaks_in_the_thread() -> None:
+async def test_status_shows_until_the_app_speaks_in_the_thread() -> None:
     workspace = idle()
     root = People(workspace).post(YOU, HELP, "question")
     call(
@@ -31,7 +31,7 @@ async def test_a5_a_status_shows_until_the_app_speaks_in_the_thread() -> None:
     assert not workspace.threads.shown()
 
 
-async def test_a5_a_status_and_its_session_are_one_state_which_only_their_thread_ends() -> None:
+async def test_status_and_its_session_are_one_state_which_only_their_thread_ends() -> None:
     workspace = idle()
     ts = People(workspace).post(YOU, CHAT, "question")
     where = {"channel_id": CHAT, "thread_ts": ts}
@@ -47,7 +47,7 @@ async def test_a5_a_status_and_its_session_are_one_state_which_only_their_thread
     assert (states, workspace.threads.shown()) == (["processing", "active", "active"], [])
 
 
-async def test_a5_a_status_goes_by_itself_or_when_set_to_nothing() -> None:
+async def test_status_goes_by_itself_or_when_set_to_nothing() -> None:
     workspace = Workspace(Setup(strictness=Strictness(status_seconds=0.01)))
     ts = People(workspace).post(YOU, HELP, "question")
     call(workspace, "assistant.threads.setStatus", channel_id=HELP, thread_ts=ts, status="is searching")
@@ -61,7 +61,7 @@ async def test_a5_a_status_goes_by_itself_or_when_set_to_nothing() -> None:
     lasting.threads.close()
 
 
-def test_a5_statuses_are_checked() -> None:
+def test_statuses_are_checked() -> None:
     workspace = idle()
     ts = People(workspace).post(YOU, HELP, "question")
     where = {"channel_id": HELP, "thread_ts": ts}
@@ -72,7 +72,7 @@ def test_a5_statuses_are_checked() -> None:
     assert refused(workspace, method, channel_id="C404", thread_ts=ts, status="a") == "channel_not_found"
 
 
-def test_a10_suggested_prompts_are_for_the_chat_and_silently_nothing_with_a_thread() -> None:
+def test_suggested_prompts_are_for_the_chat_and_silently_nothing_with_a_thread() -> None:
     workspace = idle()
     prompts = [{"title": "Try", "message": "How?"}]
     method = "assistant.threads.setSuggestedPrompts"
@@ -84,7 +84,7 @@ def test_a10_suggested_prompts_are_for_the_chat_and_silently_nothing_with_a_thre
     assert refused(workspace, method, channel_id=CHAT, prompts=[{"title": "x"}]) == "invalid_arguments"
 
 
-def test_a6_sessions_have_four_states_and_a_title() -> None:
+def test_sessions_have_four_states_and_a_title() -> None:
     workspace = idle()
     ts = People(workspace).post(YOU, HELP, "question")
     where = {"channel_id": HELP, "thread_ts": ts}
@@ -101,7 +101,7 @@ def test_a6_sessions_have_four_states_and_a_title() -> None:
     assert refused(workspace, "agents.sessions.rename", **where, title="x" * 201) == "invalid_arguments"
 
 
-def test_h1_a_title_needs_a_thread_but_no_session() -> None:
+def test_title_needs_a_thread_but_no_session() -> None:
     workspace, method = idle(), "assistant.threads.setTitle"
     ts = People(workspace).post(YOU, CHAT, "question")
     where = {"channel_id": CHAT, "thread_ts": People(workspace).post(YOU, CHAT, "more", ts)}
@@ -117,7 +117,7 @@ def test_h1_a_title_needs_a_thread_but_no_session() -> None:
         assert refused(workspace, method, **{**where, "title": "x", **change}) == error
 
 
-def test_a6_a_session_without_the_stop_event_is_warned_about() -> None:
+def test_session_without_the_stop_event_is_warned_about() -> None:
     workspace = Workspace(Setup(subscriptions=frozenset()))
     ts = People(workspace).post(YOU, HELP, "question")
     answer = call(workspace, "agents.sessions.setStatus", channel_id=HELP, thread_ts=ts, status="active")
@@ -125,7 +125,7 @@ def test_a6_a_session_without_the_stop_event_is_warned_about() -> None:
     assert not workspace.deliveries.log
 
 
-def test_a6_the_stop_button_tells_the_thread_and_its_streams() -> None:
+def test_the_stop_button_tells_the_thread_and_its_streams() -> None:
     workspace = idle()
     people = People(workspace)
     ts = people.post(YOU, CHAT, "question")
@@ -137,7 +137,7 @@ def test_a6_the_stop_button_tells_the_thread_and_its_streams() -> None:
     assert event["streaming_message_ts"] == [stream]
 
 
-def test_a9_a_modal_opens_by_a_trigger_once_and_in_time() -> None:
+def test_modal_opens_by_a_trigger_once_and_in_time() -> None:
     workspace = idle()
     trigger = workspace.views.new_trigger(YOU)
     view = call(workspace, "views.open", trigger_id=trigger, view=modal())["view"]
@@ -149,7 +149,7 @@ def test_a9_a_modal_opens_by_a_trigger_once_and_in_time() -> None:
     assert refused(late, "views.open", trigger_id=late.views.new_trigger(YOU), view=modal()) == "expired_trigger_id"
 
 
-def test_a9_modals_are_pushed_updated_and_closed_as_a_stack() -> None:
+def test_modals_are_pushed_updated_and_closed_as_a_stack() -> None:
     workspace = idle()
     views = workspace.views
 
@@ -180,7 +180,7 @@ def test_a9_modals_are_pushed_updated_and_closed_as_a_stack() -> None:
     assert [one.user for one in views.open.values()] == ["U0GUEST"]
 
 
-def test_a10_the_home_is_published_per_user_and_guarded_by_its_hash() -> None:
+def test_the_home_is_published_per_user_and_guarded_by_its_hash() -> None:
     workspace = idle()
     home = {"type": "home", "blocks": [{"type": "divider"}]}
     first = call(workspace, "views.publish", user_id=YOU, view=home)["view"]
@@ -213,7 +213,7 @@ def test_a10_the_home_is_published_per_user_and_guarded_by_its_hash() -> None:
         {"submit": None},
     ],
 )
-def test_a9_views_are_checked(change: dict[str, Any]) -> None:
+def test_views_are_checked(change: dict[str, Any]) -> None:
     workspace = idle()
     trigger = workspace.views.new_trigger(YOU)
     assert refused(workspace, "views.open", trigger_id=trigger, view=modal() | change) == "invalid_arguments"

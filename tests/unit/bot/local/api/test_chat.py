@@ -31,18 +31,18 @@ from tests.support.local_echo import CHAT, HELP, MENTION, YOU, call, idle, refus
         ),
     ],
 )
-def test_a7_what_slack_refuses_to_post(arguments: dict[str, Any], error: str) -> None:
+def test_what_slack_refuses_to_post(arguments: dict[str, Any], error: str) -> None:
     assert refused(idle(), "chat.postMessage", **arguments) == error
 
 
-def test_a7_a_long_text_is_cut_with_a_warning() -> None:
+def test_long_text_is_cut_with_a_warning() -> None:
     workspace = idle()
     answer = call(workspace, "chat.postMessage", channel=HELP, text="a" * 40_001)
     assert answer["warning"] == "message_truncated"
     assert len(answer["message"]["text"]) == 40_000
 
 
-def test_h1_private_places_without_the_app_do_not_exist_and_public_ones_need_membership() -> None:
+def test_private_places_without_the_app_do_not_exist_and_public_ones_need_membership() -> None:
     workspace = idle()
     workspace.roster.channels["G0"] = Channel(id="G0", name="secret", kind="group", members={YOU})
     workspace.roster.channels["C9"] = Channel(id="C9", name="others", members={YOU})
@@ -50,14 +50,14 @@ def test_h1_private_places_without_the_app_do_not_exist_and_public_ones_need_mem
     assert found == ["channel_not_found", "not_in_channel"]
 
 
-def test_h1_channels_answer_to_names_and_users_to_their_direct_chat() -> None:
+def test_channels_answer_to_names_and_users_to_their_direct_chat() -> None:
     workspace = idle()
     assert call(workspace, "chat.postMessage", channel="#help", text="x")["channel"] == HELP
     assert call(workspace, "chat.postMessage", channel=YOU, text="x")["channel"] == CHAT
     assert call(workspace, "chat.postMessage", channel="U0RELEASE", text="x")["channel"] == "D0RELEASE"
 
 
-def test_h1_markdown_text_becomes_a_markdown_block_and_blocks_get_ids() -> None:
+def test_markdown_text_becomes_a_markdown_block_and_blocks_get_ids() -> None:
     workspace = idle()
     message = call(workspace, "chat.postMessage", channel=HELP, markdown_text="**hi**")["message"]
     (block,) = message["blocks"]
@@ -65,7 +65,7 @@ def test_h1_markdown_text_becomes_a_markdown_block_and_blocks_get_ids() -> None:
     assert block["block_id"]
 
 
-def test_h1_a_reply_to_a_reply_joins_its_thread_and_may_be_broadcast() -> None:
+def test_reply_to_a_reply_joins_its_thread_and_may_be_broadcast() -> None:
     workspace = idle()
     people = People(workspace)
     root = people.post(YOU, HELP, "root")
@@ -76,7 +76,7 @@ def test_h1_a_reply_to_a_reply_joins_its_thread_and_may_be_broadcast() -> None:
     assert answer["ts"] in [one.ts for one in workspace.log.timeline(HELP)]
 
 
-def test_a3_update_changes_what_is_given_and_keeps_the_rest() -> None:
+def test_update_changes_what_is_given_and_keeps_the_rest() -> None:
     workspace = idle()
     metadata = {"event_type": "orion_answer", "event_payload": {"turn_id": "1"}}
     blocks = [{"type": "divider"}]
@@ -96,7 +96,7 @@ def test_a3_update_changes_what_is_given_and_keeps_the_rest() -> None:
     assert event["hidden"] is True
 
 
-def test_a3_only_own_messages_change_or_go() -> None:
+def test_only_own_messages_change_or_go() -> None:
     workspace = idle()
     theirs = People(workspace).post(YOU, HELP, "mine")
     own = call(workspace, "chat.postMessage", channel=HELP, text="a")["ts"]
@@ -117,7 +117,7 @@ def test_a3_only_own_messages_change_or_go() -> None:
     assert (event["subtype"], event["deleted_ts"]) == ("message_deleted", own)
 
 
-def test_a8_ephemeral_messages_are_seen_by_one_person_and_sent_to_no_app() -> None:
+def test_ephemeral_messages_are_seen_by_one_person_and_sent_to_no_app() -> None:
     workspace = idle()
     ts = call(workspace, "chat.postEphemeral", channel=HELP, user=YOU, text="psst")["message_ts"]
     message = workspace.log.get(HELP, ts)
@@ -137,7 +137,7 @@ def test_a8_ephemeral_messages_are_seen_by_one_person_and_sent_to_no_app() -> No
         call(workspace, "chat.update", channel=HELP, ts=ts, text="x")
 
 
-def test_h1_permalinks_name_channel_message_and_thread() -> None:
+def test_permalinks_name_channel_message_and_thread() -> None:
     workspace = idle()
     workspace.url = "http://127.0.0.1:1"
     people = People(workspace)
@@ -148,7 +148,7 @@ def test_h1_permalinks_name_channel_message_and_thread() -> None:
     assert f"thread_ts={root}" in call(workspace, "chat.getPermalink", channel=HELP, message_ts=reply)["permalink"]
 
 
-def test_a4_another_apps_message_comes_with_its_bot_id() -> None:
+def test_another_apps_message_comes_with_its_bot_id() -> None:
     workspace = idle()
     People(workspace).post_as_other_app(HELP, f"{MENTION} hello")
     mention, message = (one.event for one in workspace.deliveries.log)
@@ -156,7 +156,7 @@ def test_a4_another_apps_message_comes_with_its_bot_id() -> None:
     assert message["app_id"] == "A0OTHER"
 
 
-def test_h1_the_app_reacts_once_and_takes_it_back() -> None:
+def test_the_app_reacts_once_and_takes_it_back() -> None:
     workspace = idle()
     ts = People(workspace).post(YOU, HELP, "hello")
     People(workspace).react(YOU, HELP, ts, "tada")

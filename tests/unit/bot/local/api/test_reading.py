@@ -17,7 +17,7 @@ ALREADY = {"already_open": True, "no_op": True}
 
 
 @given(count=st.integers(0, 40), limit=st.integers(1, 12))
-def test_a2_pages_hold_everything_once_and_in_order(count: int, limit: int) -> None:
+def test_pages_hold_everything_once_and_in_order(count: int, limit: int) -> None:
     seen: list[int] = []
     cursor = ""
     while True:
@@ -38,13 +38,13 @@ def test_a2_pages_hold_everything_once_and_in_order(count: int, limit: int) -> N
         ({"limit": -1}, "invalid_limit"),
     ],
 )
-def test_a2_bad_cursors_and_limits_are_refused(arguments: dict[str, Any], error: str) -> None:
+def test_bad_cursors_and_limits_are_refused(arguments: dict[str, Any], error: str) -> None:
     with pytest.raises(ApiError) as caught:
         Call(idle(), arguments).page([1], 10)
     assert caught.value.error == error
 
 
-def test_a2_replies_come_oldest_first_with_their_root_and_metadata_on_request() -> None:
+def test_replies_come_oldest_first_with_their_root_and_metadata_on_request() -> None:
     workspace = idle()
     root = People(workspace).post(YOU, HELP, "root")
     metadata = {"event_type": "orion_answer", "event_payload": {"turn_id": "1"}}
@@ -62,7 +62,7 @@ def test_a2_replies_come_oldest_first_with_their_root_and_metadata_on_request() 
     assert first["messages"][1]["parent_user_id"] == YOU
 
 
-def test_a2_a_root_without_replies_has_no_thread_ts_and_a_reply_stands_alone() -> None:
+def test_root_without_replies_has_no_thread_ts_and_a_reply_stands_alone() -> None:
     workspace = idle()
     people = People(workspace)
     root = people.post(YOU, HELP, "root")
@@ -74,7 +74,7 @@ def test_a2_a_root_without_replies_has_no_thread_ts_and_a_reply_stands_alone() -
     assert refused(workspace, "conversations.replies", channel=HELP, ts="1.000001") == "thread_not_found"
 
 
-def test_h3_history_is_newest_first_and_keeps_to_its_window() -> None:
+def test_history_is_newest_first_and_keeps_to_its_window() -> None:
     workspace = idle()
     people = People(workspace)
     stamps = [people.post(YOU, HELP, str(number)) for number in range(4)]
@@ -90,7 +90,7 @@ def test_h3_history_is_newest_first_and_keeps_to_its_window() -> None:
         texts(oldest="soon")
 
 
-def test_h1_channels_are_listed_by_type() -> None:
+def test_channels_are_listed_by_type() -> None:
     workspace = idle()
     workspace.roster.channels["G0"] = Channel(id="G0", name="secret", kind="group", members={YOU})
     public = call(workspace, "conversations.list")["channels"]
@@ -121,14 +121,14 @@ def test_h1_channels_are_listed_by_type() -> None:
         ("users.list", {"cursor": "!!"}, "invalid_cursor"),
     ],
 )
-def test_h1_another_app_reads_and_opens(method: str, arguments: dict[str, Any], answer: dict[str, Any] | str) -> None:
+def test_another_app_reads_and_opens(method: str, arguments: dict[str, Any], answer: dict[str, Any] | str) -> None:
     workspace = idle()
     workspace.roster.channels["G0"] = Channel(id="G0", name="secret", kind="group", members={YOU})
     asked = refused if isinstance(answer, str) else call
     assert asked(workspace, method, **arguments) == answer
 
 
-def test_h1_lists_show_each_one_as_alone() -> None:
+def test_lists_show_each_one_as_alone() -> None:
     workspace = idle()
     workspace.url = "http://127.0.0.1:1"
     first = call(workspace, "users.list", limit=7, include_locale=True)
@@ -142,7 +142,7 @@ def test_h1_lists_show_each_one_as_alone() -> None:
     assert (team["id"], team["name"], team["url"]) == (told["team_id"], told["team"], told["url"])
 
 
-def test_h1_people_bots_and_files_are_known() -> None:
+def test_people_bots_and_files_are_known() -> None:
     workspace = idle()
     assert call(workspace, "users.info", user="U0ORION")["user"]["is_bot"] is True
     file_id = People(workspace).add_file(YOU, "notes.txt", b"hello")

@@ -22,13 +22,13 @@ async def refused(client: AsyncWebClient, method: str, **arguments: object) -> S
     return caught.value
 
 
-def test_h1_the_docs_list_the_methods_there_are() -> None:
+def test_the_docs_list_the_methods_there_are() -> None:
     page = (ROOT / "docs" / "local-workspace.md").read_text(encoding="utf-8")
     listed = re.findall(r"`([a-z]+(?:\.\w+)+)`", page.partition("| family |")[2])
     assert sorted(listed) == sorted([*METHODS, EXCHANGE])
 
 
-async def test_h1_tokens_are_asked_for_with_slacks_names() -> None:
+async def test_tokens_are_asked_for_with_slacks_names() -> None:
     async with running(LocalWorkspace()) as workspace, aiohttp.ClientSession() as session:
         async with session.post(f"{workspace.api_url}auth.test") as answer:
             assert (answer.status, await answer.json()) == (200, {"ok": False, "error": "not_authed"})
@@ -44,7 +44,7 @@ async def test_h1_tokens_are_asked_for_with_slacks_names() -> None:
         assert (await bot.auth_test())["bot_id"] == "B0ORION"
 
 
-async def test_h1_the_token_may_come_as_an_argument_and_scopes_are_told() -> None:
+async def test_the_token_may_come_as_an_argument_and_scopes_are_told() -> None:
     async with running(LocalWorkspace()) as workspace, aiohttp.ClientSession() as session:
         url = f"{workspace.api_url}auth.test"
         for request in (
@@ -57,14 +57,14 @@ async def test_h1_the_token_may_come_as_an_argument_and_scopes_are_told() -> Non
         assert all("token" not in one.arguments for one in workspace.calls)
 
 
-async def test_h4_a_missing_scope_is_named() -> None:
+async def test_missing_scope_is_named() -> None:
     async with running(LocalWorkspace(scopes=("chat:write",))) as workspace:
         error = await refused(client_of(workspace), "users.info", user="U0YOU")
         assert error.response["error"] == "missing_scope"
         assert (error.response["needed"], error.response["provided"]) == ("users:read", "chat:write")
 
 
-async def test_h1_bodies_that_are_no_json_objects_are_refused() -> None:
+async def test_bodies_that_are_no_json_objects_are_refused() -> None:
     async with running(LocalWorkspace()) as workspace, aiohttp.ClientSession() as session:
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {workspace.bot_token}"}
         answers = []
@@ -74,7 +74,7 @@ async def test_h1_bodies_that_are_no_json_objects_are_refused() -> None:
         assert answers == ["invalid_json", "json_not_object", None]
 
 
-async def test_h1_forms_query_strings_and_json_say_the_same() -> None:
+async def test_forms_query_strings_and_json_say_the_same() -> None:
     async with running(LocalWorkspace(strictness=LENIENT)) as workspace, aiohttp.ClientSession() as session:
         url, headers = f"{workspace.api_url}chat.postMessage", {"Authorization": f"Bearer {workspace.bot_token}"}
         arguments = {"channel": HELP, "text": "hello", "blocks": '[{"type": "divider"}]'}
@@ -88,7 +88,7 @@ async def test_h1_forms_query_strings_and_json_say_the_same() -> None:
         assert [one["text"] for one in workspace.messages(HELP)] == ["hello"] * 3
 
 
-async def test_h3_one_channel_takes_bursts_and_then_one_post_a_second() -> None:
+async def test_one_channel_takes_bursts_and_then_one_post_a_second() -> None:
     async with running(LocalWorkspace(strictness=Strictness(post_burst=2))) as workspace:
         client = client_of(workspace)
         for _ in range(2):
@@ -100,7 +100,7 @@ async def test_h3_one_channel_takes_bursts_and_then_one_post_a_second() -> None:
         assert workspace.calls[2].status == 429
 
 
-async def test_h3_faults_strike_as_often_as_asked() -> None:
+async def test_faults_strike_as_often_as_asked() -> None:
     async with running(LocalWorkspace(strictness=LENIENT)) as workspace:
         client = client_of(workspace)
         workspace.faults.fail("auth.test", "fatal_error", status=503)
@@ -114,7 +114,7 @@ async def test_h3_faults_strike_as_often_as_asked() -> None:
         assert [one.error for one in workspace.calls] == ["fatal_error", "ratelimited", "", ""]
 
 
-async def test_h3_a_lost_response_has_had_its_effect_a_reset_has_not() -> None:
+async def test_lost_response_has_had_its_effect_a_reset_has_not() -> None:
     async with running(LocalWorkspace(strictness=LENIENT)) as workspace, aiohttp.ClientSession() as session:
         headers = {"Authorization": f"Bearer {workspace.bot_token}"}
         posted: list[int] = []
@@ -130,7 +130,7 @@ async def test_h3_a_lost_response_has_had_its_effect_a_reset_has_not() -> None:
         assert [one.error for one in workspace.calls] == ["connection_cut", "connection_cut"]
 
 
-async def test_h3_a_hanging_call_goes_on_when_released() -> None:
+async def test_hanging_call_goes_on_when_released() -> None:
     async with running(LocalWorkspace(strictness=LENIENT)) as workspace:
         workspace.faults.hang("auth.test")
         async with asyncio.TaskGroup() as group:
@@ -142,7 +142,7 @@ async def test_h3_a_hanging_call_goes_on_when_released() -> None:
         assert task.result()["ok"] is True
 
 
-async def test_h3_a_slow_server_does_what_a_caller_asked_that_is_gone() -> None:
+async def test_slow_server_does_what_a_caller_asked_that_is_gone() -> None:
     async with running(LocalWorkspace(strictness=LENIENT)) as workspace:
         workspace.faults.delay("chat.postMessage", 0.3)
         with pytest.raises(TimeoutError):

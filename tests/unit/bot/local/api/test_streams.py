@@ -35,7 +35,7 @@ def task(number: int, status: str, **more: str) -> dict[str, str]:
     return {"type": "task_update", "id": f"t{number}", "title": f"Task {number}", "status": status, **more}
 
 
-def test_a5_a_stream_grows_and_ends_with_blocks_and_metadata() -> None:
+def test_stream_grows_and_ends_with_blocks_and_metadata() -> None:
     workspace = idle()
     ts = started(workspace, chunks=[text("**Hel")], task_display_mode="plan")
     message = workspace.log.get(CHAT, ts)
@@ -72,7 +72,7 @@ def test_a5_a_stream_grows_and_ends_with_blocks_and_metadata() -> None:
     assert [one.status for one in workspace.threads.sessions.values()] == ["active"]
 
 
-def test_a5_tasks_stand_in_a_timeline_unless_a_plan_is_asked_for() -> None:
+def test_tasks_stand_in_a_timeline_unless_a_plan_is_asked_for() -> None:
     workspace = idle()
     ts = started(workspace)
     for chunks in (
@@ -96,7 +96,7 @@ def test_a5_tasks_stand_in_a_timeline_unless_a_plan_is_asked_for() -> None:
     ("first", "second"),
     [({"markdown_text": "a"}, {"chunks": [task(1, "pending")]}), ({"chunks": [text("a")]}, {"markdown_text": "b"})],
 )
-def test_a5_a_stream_takes_text_or_chunks_as_it_began(first: dict[str, Any], second: dict[str, Any]) -> None:
+def test_stream_takes_text_or_chunks_as_it_began(first: dict[str, Any], second: dict[str, Any]) -> None:
     workspace = idle()
     ts = started(workspace)
     call(workspace, "chat.appendStream", channel=CHAT, ts=ts, **first)
@@ -105,7 +105,7 @@ def test_a5_a_stream_takes_text_or_chunks_as_it_began(first: dict[str, Any], sec
     call(workspace, "chat.stopStream", channel=CHAT, ts=ts)
 
 
-def test_a5_channels_ask_who_receives_a_stream() -> None:
+def test_channels_ask_who_receives_a_stream() -> None:
     workspace = idle()
     root = People(workspace).post(YOU, HELP, "question")
     for given, error in (
@@ -130,13 +130,13 @@ def test_a5_channels_ask_who_receives_a_stream() -> None:
         ({}, "no_text"),
     ],
 )
-def test_a5_what_slack_refuses_to_append(arguments: dict[str, Any], error: str) -> None:
+def test_what_slack_refuses_to_append(arguments: dict[str, Any], error: str) -> None:
     workspace = idle()
     ts = started(workspace)
     assert refused(workspace, "chat.appendStream", channel=CHAT, ts=ts, **arguments) == error
 
 
-def test_a5_a_stream_dies_after_five_minutes_and_can_then_be_updated() -> None:
+def test_stream_dies_after_five_minutes_and_can_then_be_updated() -> None:
     workspace, clock = idle(), Clock()
     workspace.log = MessageLog(clock)
     ts = started(workspace, markdown_text="a")
@@ -149,7 +149,7 @@ def test_a5_a_stream_dies_after_five_minutes_and_can_then_be_updated() -> None:
     assert call(workspace, "chat.update", channel=CHAT, ts=ts, text="b", blocks=[])["text"] == "b"
 
 
-def test_a5_streams_of_others_and_odd_session_states_are_refused() -> None:
+def test_streams_of_others_and_odd_session_states_are_refused() -> None:
     workspace = idle()
     theirs = People(workspace).post(YOU, CHAT, "mine")
     own = started(workspace)

@@ -38,7 +38,7 @@ async def receiver(answer: Answer) -> AsyncIterator[str]:
         yield url
 
 
-async def test_h1_a_plain_bolt_app_answers_over_signed_http() -> None:
+async def test_plain_bolt_app_answers_over_signed_http() -> None:
     async with running(LocalWorkspace(signing_secret="shared")) as workspace:
         echo = EchoApp(workspace, signing_secret="shared")
         async with served(echo.app.server(host="127.0.0.1").web_app) as url:
@@ -51,7 +51,7 @@ async def test_h1_a_plain_bolt_app_answers_over_signed_http() -> None:
             await workspace.wait_for(lambda: all(one.acknowledged for one in workspace.workspace.deliveries.log))
 
 
-async def test_i1_a_wrong_secret_is_refused_by_the_app_and_retried() -> None:
+async def test_wrong_secret_is_refused_by_the_app_and_retried() -> None:
     async with running(LocalWorkspace(strictness=QUICK)) as workspace:
         echo = EchoApp(workspace, signing_secret="another")
         async with served(echo.app.server(host="127.0.0.1").web_app) as url:
@@ -62,7 +62,7 @@ async def test_i1_a_wrong_secret_is_refused_by_the_app_and_retried() -> None:
             assert delivery.reasons == ["http_error"] * 4
 
 
-async def test_h1_every_request_is_signed_and_retries_say_so() -> None:
+async def test_every_request_is_signed_and_retries_say_so() -> None:
     seen: list[tuple[bytes, dict[str, str]]] = []
 
     async def answer(request: web.Request) -> web.Response:
@@ -81,7 +81,7 @@ async def test_h1_every_request_is_signed_and_retries_say_so() -> None:
         assert numbers == [(None, None), ("1", "http_error"), ("2", "http_error")]
 
 
-async def test_h1_no_retry_when_the_app_forbids_it() -> None:
+async def test_no_retry_when_the_app_forbids_it() -> None:
     async def answer(request: web.Request) -> web.Response:
         return web.Response(status=500, headers={"X-Slack-No-Retry": "1"})
 
@@ -93,7 +93,7 @@ async def test_h1_no_retry_when_the_app_forbids_it() -> None:
         assert delivery.attempts == 1
 
 
-async def test_h1_redirects_time_outs_and_closed_ports_have_their_reasons() -> None:
+async def test_redirects_time_outs_and_closed_ports_have_their_reasons() -> None:
     async def away(request: web.Request) -> web.Response:
         raise web.HTTPFound(location="/elsewhere")
 
@@ -115,7 +115,7 @@ async def test_h1_redirects_time_outs_and_closed_ports_have_their_reasons() -> N
     assert reasons == ["too_many_redirects", "http_timeout", "connection_failed"]
 
 
-async def test_a8_a_click_that_nobody_answers_is_not_repeated() -> None:
+async def test_click_that_nobody_answers_is_not_repeated() -> None:
     seen: list[dict[str, Any]] = []
 
     async def answer(request: web.Request) -> web.Response:

@@ -16,7 +16,7 @@ from tests.support.local_echo import CHAT, HELP, MENTION, YOU, client_of, echoin
 QUICK = Strictness(rates=False, ack_seconds=0.2, retry_delays=(0.0, 0.01, 0.02))
 
 
-async def test_h1_a_plain_bolt_app_answers_a_mention_in_its_thread() -> None:
+async def test_plain_bolt_app_answers_a_mention_in_its_thread() -> None:
     async with running(LocalWorkspace()) as workspace, echoing(workspace) as echo:
         ts = workspace.post(YOU, HELP, f"{MENTION} hello")
         thread = await workspace.wait_for(lambda: workspace.messages(HELP, ts)[1:])
@@ -29,7 +29,7 @@ async def test_h1_a_plain_bolt_app_answers_a_mention_in_its_thread() -> None:
         assert kinds == {"app_mention", "message"}
 
 
-async def test_a3_a_mention_comes_as_two_events_with_one_ts() -> None:
+async def test_mention_comes_as_two_events_with_one_ts() -> None:
     workspace = LocalWorkspace()
     ts = workspace.post(YOU, HELP, f"{MENTION} hello")
     mention, message = workspace.workspace.deliveries.log
@@ -40,7 +40,7 @@ async def test_a3_a_mention_comes_as_two_events_with_one_ts() -> None:
     assert message.event["channel_type"] == "channel"
 
 
-async def test_h1_a_direct_message_is_one_event_and_its_own_messages_are_sent_but_ignored() -> None:
+async def test_direct_message_is_one_event_and_its_own_messages_are_sent_but_ignored() -> None:
     async with running(LocalWorkspace()) as workspace, echoing(workspace) as echo:
         workspace.post(YOU, CHAT, "hello there")
         await workspace.wait_for(lambda: len(workspace.messages(CHAT)) == 2)
@@ -51,7 +51,7 @@ async def test_h1_a_direct_message_is_one_event_and_its_own_messages_are_sent_bu
         assert [event["text"] for event in echo.events] == ["hello there"]
 
 
-async def test_h1_disconnect_makes_the_app_come_back_on_a_new_connection() -> None:
+async def test_disconnect_makes_the_app_come_back_on_a_new_connection() -> None:
     async with running(LocalWorkspace()) as workspace, echoing(workspace):
         await workspace.workspace.sockets.disconnect()
         await workspace.wait_for(lambda: workspace.workspace.sockets.opened == 2 and workspace.connections == 1)
@@ -77,7 +77,7 @@ async def received(socket: aiohttp.ClientWebSocketResponse, *, ack: bool = True)
     return envelope
 
 
-async def test_a3_an_unacknowledged_envelope_is_sent_again_with_its_number_and_reason() -> None:
+async def test_an_unacknowledged_envelope_is_sent_again_with_its_number_and_reason() -> None:
     async with running(LocalWorkspace(strictness=QUICK)) as workspace, connected(workspace) as socket:
         workspace.post(YOU, CHAT, "hello")
         first = await received(socket, ack=False)
@@ -91,7 +91,7 @@ async def test_a3_an_unacknowledged_envelope_is_sent_again_with_its_number_and_r
         assert delivery.attempts == 2
 
 
-async def test_h1_after_three_retries_slack_gives_up() -> None:
+async def test_after_three_retries_slack_gives_up() -> None:
     async with running(LocalWorkspace(strictness=QUICK)) as workspace:
         workspace.post(YOU, CHAT, "nobody listens")
         (delivery,) = workspace.workspace.deliveries.log
@@ -99,7 +99,7 @@ async def test_h1_after_three_retries_slack_gives_up() -> None:
         assert delivery.reasons == ["connection_failed"] * 4
 
 
-async def test_h1_each_event_goes_to_one_connection() -> None:
+async def test_each_event_goes_to_one_connection() -> None:
     async with running(LocalWorkspace()) as workspace, connected(workspace) as one, connected(workspace) as other:
         for text in ("a", "b"):
             workspace.post(YOU, CHAT, text)
@@ -107,7 +107,7 @@ async def test_h1_each_event_goes_to_one_connection() -> None:
         assert texts == {"a", "b"}
 
 
-async def test_h1_a_closed_connection_hands_its_envelope_to_another_one() -> None:
+async def test_closed_connection_hands_its_envelope_to_another_one() -> None:
     async with running(LocalWorkspace(strictness=QUICK)) as workspace, connected(workspace) as socket:
         workspace.post(YOU, CHAT, "hello")
         await received(socket, ack=False)
@@ -117,7 +117,7 @@ async def test_h1_a_closed_connection_hands_its_envelope_to_another_one() -> Non
             assert again["retry_reason"] == "connection_failed"
 
 
-async def test_h1_the_envelope_carries_what_slack_puts_round_an_event() -> None:
+async def test_the_envelope_carries_what_slack_puts_round_an_event() -> None:
     async with running(LocalWorkspace()) as workspace, connected(workspace) as socket:
         workspace.post(YOU, HELP, f"{MENTION} hello")
         payload = (await received(socket))["payload"]
@@ -140,14 +140,14 @@ async def test_h1_the_envelope_carries_what_slack_puts_round_an_event() -> None:
         await received(socket)
 
 
-async def test_h1_pings_come_back_with_their_payload() -> None:
+async def test_pings_come_back_with_their_payload() -> None:
     async with running(LocalWorkspace(strictness=QUICK)) as workspace, connected(workspace) as socket:
         await socket.ping(b"sdk-ping-pong:1.5")
         pong = await socket.receive()
         assert (pong.type, bytes(pong.data)) == (aiohttp.WSMsgType.PONG, b"sdk-ping-pong:1.5")
 
 
-async def test_h1_nonsense_from_the_app_is_ignored() -> None:
+async def test_nonsense_from_the_app_is_ignored() -> None:
     async with running(LocalWorkspace()) as workspace, connected(workspace) as socket:
         for text in ("no json", "[]", json.dumps({"envelope_id": "unknown"})):
             await socket.send_str(text)
@@ -157,7 +157,7 @@ async def test_h1_nonsense_from_the_app_is_ignored() -> None:
         await workspace.wait_for(lambda: delivery.acknowledged)
 
 
-async def test_h1_a_ticket_opens_one_connection_and_an_eleventh_is_sent_away() -> None:
+async def test_ticket_opens_one_connection_and_an_eleventh_is_sent_away() -> None:
     async with running(LocalWorkspace()) as workspace, aiohttp.ClientSession() as session:
         client = client_of(workspace, workspace.app_token)
         urls = [
@@ -171,7 +171,7 @@ async def test_h1_a_ticket_opens_one_connection_and_an_eleventh_is_sent_away() -
             await session.ws_connect(urls[0])
 
 
-async def test_a3_faults_drop_and_double_events() -> None:
+async def test_faults_drop_and_double_events() -> None:
     async with running(LocalWorkspace(strictness=QUICK)) as workspace, connected(workspace) as socket:
         workspace.faults.drop_events = 1
         workspace.post(YOU, CHAT, "lost at first")

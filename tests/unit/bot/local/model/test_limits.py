@@ -107,11 +107,11 @@ def cell(text: str) -> dict[str, str]:
         ({"type": "input", "label": PLAIN}, "missing required field: element [json-pointer:/blocks/0/element]"),
     ],
 )
-def test_a7_each_block_limit_has_slacks_words(block: dict[str, Any], fault: str) -> None:
+def test_each_block_limit_has_slacks_words(block: dict[str, Any], fault: str) -> None:
     assert block_faults([block], limit=50) == [fault]
 
 
-def test_a7_fifty_blocks_and_one_table_to_a_message() -> None:
+def test_fifty_blocks_and_one_table_to_a_message() -> None:
     assert block_faults([{"type": "divider"}] * 50, limit=50) == []
     assert block_faults([{"type": "divider"}] * 51, limit=50) == [
         "no more than 50 items allowed [json-pointer:/blocks]"
@@ -120,7 +120,7 @@ def test_a7_fifty_blocks_and_one_table_to_a_message() -> None:
     assert block_faults([table, table], limit=50) == ["only one table allowed [json-pointer:/blocks]"]
 
 
-def test_a7_invalid_blocks_carries_pointers_and_long_blocks_their_own_name() -> None:
+def test_invalid_blocks_carries_pointers_and_long_blocks_their_own_name() -> None:
     with pytest.raises(ApiError) as caught:
         check_blocks([section("x" * 3_001)])
     assert caught.value.error == "invalid_blocks"
@@ -136,13 +136,13 @@ def test_a7_invalid_blocks_carries_pointers_and_long_blocks_their_own_name() -> 
 
 
 @given(st.lists(st.text(max_size=20), max_size=10))
-def test_a7_text_length_adds_up_every_text(texts: list[str]) -> None:
+def test_text_length_adds_up_every_text(texts: list[str]) -> None:
     blocks = [section(text) for text in texts]
     assert text_length(blocks) == sum(map(len, texts))
     assert text_length({"elements": blocks, "text": "abc"}) == sum(map(len, texts)) + 3
 
 
-def test_h3_rates_fill_up_again_with_time() -> None:
+def test_rates_fill_up_again_with_time() -> None:
     now = [0.0]
     limiter = RateLimiter(Strictness(post_burst=1, calls_a_minute={"chat.stopStream": 2}), lambda: now[0])
     limiter.charge("chat.postMessage", "C1")

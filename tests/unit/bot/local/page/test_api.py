@@ -29,7 +29,7 @@ async def act(
         return answer.status, (await answer.json() if answer.content_type == "application/json" else text)
 
 
-async def test_h1_the_page_and_its_parts_are_served_from_here_only() -> None:
+async def test_the_page_and_its_parts_are_served_from_here_only() -> None:
     async with running(workspace_with_page()) as workspace, aiohttp.ClientSession() as session:
         for path in ("/", "/archives/C0HELP/p1"):
             async with session.get(workspace.url + path) as answer:
@@ -44,7 +44,7 @@ async def test_h1_the_page_and_its_parts_are_served_from_here_only() -> None:
         assert statuses == [200, 200, 200, 404, 404, 404]
 
 
-async def test_i1_another_site_cannot_drive_the_page() -> None:
+async def test_another_site_cannot_drive_the_page() -> None:
     async with running(workspace_with_page()) as workspace, aiohttp.ClientSession() as session:
         message = {"channel": HELP, "text": "hello"}
         evil: list[dict[str, str]] = [
@@ -70,7 +70,7 @@ async def test_i1_another_site_cannot_drive_the_page() -> None:
         assert (await act(session, workspace, "post", message, Origin=workspace.url))[0] == 200
 
 
-async def test_h1_boot_tells_what_there_is() -> None:
+async def test_boot_tells_what_there_is() -> None:
     async with running(workspace_with_page()) as workspace, echoing(workspace), aiohttp.ClientSession() as session:
         async with session.get(f"{workspace.url}/ui/boot") as answer:
             boot = await answer.json()
@@ -78,7 +78,7 @@ async def test_h1_boot_tells_what_there_is() -> None:
         assert (boot["me"], boot["bot"], boot["examples"], boot["connected"]) == (YOU, "U0ORION", ["How?"], True)
 
 
-async def test_h1_a_person_posts_edits_reacts_and_deletes_only_what_is_theirs() -> None:
+async def test_person_posts_edits_reacts_and_deletes_only_what_is_theirs() -> None:
     async with running(workspace_with_page()) as workspace, aiohttp.ClientSession() as session:
         status, posted = await act(session, workspace, "post", {"channel": HELP, "text": " @Orion <hello> "})
         assert status == 200
@@ -103,7 +103,7 @@ async def test_h1_a_person_posts_edits_reacts_and_deletes_only_what_is_theirs() 
         assert [one["text"] for one in workspace.messages(HELP)] == ["mine"]
 
 
-async def test_h1_messages_come_with_html_and_ephemerals_for_their_reader() -> None:
+async def test_messages_come_with_html_and_ephemerals_for_their_reader() -> None:
     async with running(workspace_with_page()) as workspace, aiohttp.ClientSession() as session:
         root = workspace.post(YOU, HELP, "*hi*")
         workspace.post("U0RELEASE", HELP, "reply", root)
@@ -120,7 +120,7 @@ async def test_h1_messages_come_with_html_and_ephemerals_for_their_reader() -> N
         assert [one["text"] for one in thread] == ["*hi*", "reply", f"for {YOU}"]
 
 
-async def test_a9_clicks_modals_home_and_stop_go_through_the_page() -> None:
+async def test_clicks_modals_home_and_stop_go_through_the_page() -> None:
     async with (
         running(workspace_with_page()) as workspace,
         echoing(workspace) as echo,
@@ -155,7 +155,7 @@ async def test_a9_clicks_modals_home_and_stop_go_through_the_page() -> None:
         await workspace.wait_for(lambda: echo.events[-1]["type"] == "agent_session_stopped")
 
 
-async def test_a9_a_click_without_an_app_tells_the_person() -> None:
+async def test_click_without_an_app_tells_the_person() -> None:
     async with running(workspace_with_page()) as workspace, aiohttp.ClientSession() as session:
         view = workspace.workspace.views.show(YOU, modal() | {"notify_on_close": True})
         assert await act(session, workspace, "dismiss", {"view_id": view["id"]}) == (
@@ -164,7 +164,7 @@ async def test_a9_a_click_without_an_app_tells_the_person() -> None:
         )
 
 
-async def test_h1_the_inspector_reads_the_record() -> None:
+async def test_the_inspector_reads_the_record() -> None:
     async with running(workspace_with_page()) as workspace, aiohttp.ClientSession() as session:
         async with session.get(f"{workspace.url}/ui/turn/turn-1") as answer:
             assert await answer.json() == RECORD
@@ -176,7 +176,7 @@ async def updates(socket: aiohttp.ClientWebSocketResponse, count: int) -> list[J
     return [await socket.receive_json(timeout=5) for _ in range(count)]
 
 
-async def test_h1_a_page_that_was_away_is_told_what_it_missed() -> None:
+async def test_page_that_was_away_is_told_what_it_missed() -> None:
     async with running(workspace_with_page()) as workspace, aiohttp.ClientSession() as session:
         feed = workspace.workspace.feed
         live = f"{workspace.url}/ui/live?run={feed.run}&since="
@@ -197,14 +197,14 @@ async def test_h1_a_page_that_was_away_is_told_what_it_missed() -> None:
 
 
 @pytest.mark.parametrize("query", ["", "run=old&since=0", "run={run}&since=99", "run={run}&since=x"])
-async def test_h1_a_page_of_another_run_starts_over(query: str) -> None:
+async def test_page_of_another_run_starts_over(query: str) -> None:
     async with running(workspace_with_page()) as workspace, aiohttp.ClientSession() as session:
         address = f"{workspace.url}/ui/live?{query.format(run=workspace.workspace.feed.run)}"
         async with session.ws_connect(address) as socket:
             assert await updates(socket, 1) == [{"type": "reset"}]
 
 
-async def test_h1_the_page_is_told_when_the_app_comes_and_goes() -> None:
+async def test_the_page_is_told_when_the_app_comes_and_goes() -> None:
     async with running(workspace_with_page()) as workspace, aiohttp.ClientSession() as session:
         address = f"{workspace.url}/ui/live?run={workspace.workspace.feed.run}&since=0"
         async with session.ws_connect(address) as socket:
@@ -213,7 +213,7 @@ async def test_h1_the_page_is_told_when_the_app_comes_and_goes() -> None:
             assert (await updates(socket, 1))[0]["connected"] is False
 
 
-async def test_h1_stopping_sends_the_pages_home() -> None:
+async def test_stopping_sends_the_pages_home() -> None:
     async with aiohttp.ClientSession() as session:
         workspace = workspace_with_page()
         async with running(workspace):

@@ -76,11 +76,11 @@ def inline(text: str) -> str:
         ),
     ],
 )
-def test_h1_mrkdwn_looks_as_in_slack(text: str, html: str) -> None:
+def test_mrkdwn_looks_as_in_slack(text: str, html: str) -> None:
     assert inline(text) == html
 
 
-def test_h1_fences_quotes_bullets_and_gaps() -> None:
+def test_fences_quotes_bullets_and_gaps() -> None:
     quoted, items = "&gt; quoted\n> more", "• one\n  ◦ two\n1. three"
     html = mrkdwn_html(f"intro\n```\n*raw* <https://a.example|x>\n```\n{quoted}\n\n{items}", NAMES)
     assert "<pre><code>*raw* https://a.example</code></pre>" in html
@@ -103,7 +103,7 @@ NASTY = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
 @example("<http://x|<img src=x onerror=alert(1)>>")
 @example('<http://x" onmouseover="alert(1)|y>')
 @example("\x000\x00`a`")
-def test_i2_no_message_makes_markup_of_its_own(text: str) -> None:
+def test_no_message_makes_markup_of_its_own(text: str) -> None:
     for html in (mrkdwn_html(text, NAMES), plain_html(text), markdown_html(text, NAMES)):
         found = Tags(html)
         assert set(found.tags) <= ALLOWED
@@ -112,12 +112,12 @@ def test_i2_no_message_makes_markup_of_its_own(text: str) -> None:
 
 
 @given(st.text(alphabet="abc *_~\n•-<>&", max_size=80))
-def test_h1_plain_words_never_get_lost(text: str) -> None:
+def test_plain_words_never_get_lost(text: str) -> None:
     shown = Tags(mrkdwn_html(text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"), {})).shown
     assert [one for one in shown if one in "abc"] == [one for one in text if one in "abc"]
 
 
-def test_h1_markdown_blocks_show_mentions_tables_and_images_as_links() -> None:
+def test_markdown_blocks_show_mentions_tables_and_images_as_links() -> None:
     table = "| a | b |\n|---|---|\n| 1 | 2 |"
     links = "![chart](https://a.example/c.png) [bad](javascript:x) <b>raw</b>"
     html = markdown_html(f"**b** ~~s~~ <@U0ORION>\n\n{table}\n\n{links}", NAMES)
@@ -131,7 +131,7 @@ def test_h1_markdown_blocks_show_mentions_tables_and_images_as_links() -> None:
     assert "<a>" in markdown_html("[x](ftp://a.example)", NAMES)
 
 
-def test_h1_rich_text_shows_its_parts() -> None:
+def test_rich_text_shows_its_parts() -> None:
     part = {
         "type": "rich_text_list", "style": "ordered",
         "elements": [{"type": "rich_text_section", "elements": [
@@ -153,7 +153,7 @@ def test_h1_rich_text_shows_its_parts() -> None:
     assert rich_html({"type": "rich_text_list", "elements": []}, {}) == "<ul></ul>"
 
 
-def test_h1_each_block_has_a_view() -> None:
+def test_each_block_has_a_view() -> None:
     plain = {"type": "plain_text", "text": "Name"}
     option = {"text": plain, "value": "1"}
     select = {"type": "static_select", "action_id": "s", "placeholder": plain, "options": [option]}
@@ -184,7 +184,7 @@ def test_h1_each_block_has_a_view() -> None:
     assert (shown["title"], shown["close"], len(shown["blocks"])) == ("", "Name", 8)
 
 
-def test_h1_the_inspector_is_offered_for_answers_only() -> None:
+def test_the_inspector_is_offered_for_answers_only() -> None:
     log = MessageLog()
     message = Message(channel="C1", ts=log.next_ts(), user="U0ORION", text="hi")
     log.add(message)
@@ -206,11 +206,11 @@ def test_h1_the_inspector_is_offered_for_answers_only() -> None:
         ("`@Orion <x>` and ```@Orion```", "`@Orion &lt;x&gt;` and ```@Orion```"),
     ],
 )
-def test_i2_what_a_person_types_becomes_slacks_text(typed: str, text: str) -> None:
+def test_what_a_person_types_becomes_slacks_text(typed: str, text: str) -> None:
     assert as_slack_text(typed, NAMES) == text
 
 
-def test_h1_typed_text_without_names_and_its_rich_twin() -> None:
+def test_typed_text_without_names_and_its_rich_twin() -> None:
     assert as_slack_text("@Orion", {}) == "@Orion"
     (block,) = rich_text("<@U0ORION> see <https://a.example|there> &amp; <#C0HELP>")
     kinds = [one["type"] for one in block["elements"][0]["elements"]]

@@ -12,7 +12,7 @@ from bot.local.server import LocalWorkspace
 from tests.support.local_echo import CHAT, HELP, MENTION, YOU, call, client_of, echoing, idle, modal, running
 
 
-def test_a3_an_edit_tells_both_versions_and_no_new_mention() -> None:
+def test_an_edit_tells_both_versions_and_no_new_mention() -> None:
     workspace = idle()
     people = People(workspace)
     ts = people.post(YOU, HELP, f"{MENTION} hello")
@@ -28,7 +28,7 @@ def test_a3_an_edit_tells_both_versions_and_no_new_mention() -> None:
         people.edit(HELP, "1.000001", "x")
 
 
-def test_a3_a_deleted_question_with_replies_leaves_a_tombstone() -> None:
+def test_deleted_question_with_replies_leaves_a_tombstone() -> None:
     workspace = idle()
     people = People(workspace)
     ts = people.post(YOU, HELP, "question")
@@ -41,7 +41,7 @@ def test_a3_a_deleted_question_with_replies_leaves_a_tombstone() -> None:
     assert workspace.deliveries.log[-1].event["deleted_ts"] == lonely
 
 
-def test_a11_a_shared_file_comes_with_the_message_but_not_with_the_mention() -> None:
+def test_shared_file_comes_with_the_message_but_not_with_the_mention() -> None:
     workspace = idle()
     people = People(workspace)
     file_id = people.add_file(YOU, "notes.txt", b"remember")
@@ -52,7 +52,7 @@ def test_a11_a_shared_file_comes_with_the_message_but_not_with_the_mention() -> 
     assert message["files"][0]["id"] == file_id
 
 
-async def test_a11_private_files_need_the_bots_token() -> None:
+async def test_private_files_need_the_bots_token() -> None:
     async with running(LocalWorkspace()) as workspace, aiohttp.ClientSession() as session:
         file_id = workspace.add_file(YOU, "notes.txt", b"remember")
         url = workspace.workspace.files[file_id].payload["url_private_download"]
@@ -65,7 +65,7 @@ async def test_a11_private_files_need_the_bots_token() -> None:
             assert answer.status == 404
 
 
-async def test_a9_a_click_opens_a_modal_that_is_submitted() -> None:
+async def test_click_opens_a_modal_that_is_submitted() -> None:
     async with running(LocalWorkspace()) as workspace, echoing(workspace) as echo:
         ts = workspace.post(YOU, HELP, f"{MENTION} hello")
         (answer,) = await workspace.wait_for(lambda: workspace.messages(HELP, ts)[1:])
@@ -91,7 +91,7 @@ async def test_a9_a_click_opens_a_modal_that_is_submitted() -> None:
             await workspace.submit("V404")
 
 
-async def test_a8_feedback_tells_its_side_and_is_thanked_through_the_response_url() -> None:
+async def test_feedback_tells_its_side_and_is_thanked_through_the_response_url() -> None:
     async with running(LocalWorkspace()) as workspace, echoing(workspace) as echo:
         workspace.post(YOU, CHAT, "hello")
         answer = (await workspace.wait_for(lambda: workspace.messages(CHAT)[1:]))[0]
@@ -107,7 +107,7 @@ async def test_a8_feedback_tells_its_side_and_is_thanked_through_the_response_ur
             await workspace.click(CHAT, "1.000001", "vote")
 
 
-async def test_a8_a_response_url_replaces_deletes_posts_and_wears_out() -> None:
+async def test_response_url_replaces_deletes_posts_and_wears_out() -> None:
     async with running(LocalWorkspace(strictness=LENIENT)) as workspace, aiohttp.ClientSession() as session:
         ts = (await client_of(workspace).chat_postMessage(channel=HELP, text="original"))["ts"]
         message = workspace.workspace.log.get(HELP, ts)
@@ -130,7 +130,7 @@ async def test_a8_a_response_url_replaces_deletes_posts_and_wears_out() -> None:
         assert [one["text"] for one in workspace.ephemerals(HELP)] == ["for one"]
 
 
-async def test_a10_the_home_is_opened_published_and_clicked() -> None:
+async def test_the_home_is_opened_published_and_clicked() -> None:
     async with running(LocalWorkspace()) as workspace, echoing(workspace) as echo:
         workspace.open_home()
         home = await workspace.wait_for(lambda: workspace.workspace.views.homes.get(YOU))
@@ -150,7 +150,7 @@ async def test_a10_the_home_is_opened_published_and_clicked() -> None:
         assert not workspace.workspace.views.open
 
 
-def test_h1_a_person_reacts_and_takes_it_back() -> None:
+def test_person_reacts_and_takes_it_back() -> None:
     workspace = idle()
     people = People(workspace)
     ts = people.post(YOU, HELP, "hello")
@@ -164,7 +164,7 @@ def test_h1_a_person_reacts_and_takes_it_back() -> None:
         people.post(YOU, "C404", "x")
 
 
-def test_a4_joining_is_a_message_with_a_subtype() -> None:
+def test_joining_is_a_message_with_a_subtype() -> None:
     workspace = idle()
     workspace.roster.channels[HELP].members.discard("U0RELEASE")
     People(workspace).join("U0RELEASE", HELP)
@@ -173,25 +173,25 @@ def test_a4_joining_is_a_message_with_a_subtype() -> None:
     assert "U0RELEASE" in workspace.roster.channels[HELP].members
 
 
-def test_a12_an_externally_shared_channel_says_so() -> None:
+def test_an_externally_shared_channel_says_so() -> None:
     workspace = idle()
     workspace.roster.channels[HELP].is_ext_shared = True
     assert call(workspace, "conversations.info", channel=HELP)["channel"]["is_ext_shared"] is True
 
 
-async def test_h1_waiting_for_what_never_comes_times_out() -> None:
+async def test_waiting_for_what_never_comes_times_out() -> None:
     with pytest.raises(TimeoutError):
         await LocalWorkspace().wait_for(lambda: False, 0.01)
 
 
-def test_a12_events_from_places_the_app_is_not_in_stay_unsent() -> None:
+def test_events_from_places_the_app_is_not_in_stay_unsent() -> None:
     workspace = idle()
     workspace.roster.channels[HELP].members.discard("U0ORION")
     People(workspace).post(YOU, HELP, f"{MENTION} hello")
     assert workspace.deliveries.log == []
 
 
-async def test_a9_a_view_submission_may_update_or_push() -> None:
+async def test_view_submission_may_update_or_push() -> None:
     async with running(LocalWorkspace(strictness=LENIENT)) as workspace, echoing(workspace) as echo:
         answers: list[dict[str, object]] = [
             {"response_action": "push", "view": modal("Second")},
