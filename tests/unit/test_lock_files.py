@@ -1,0 +1,177 @@
+"""The lock files are complete, and nothing but them is installed.
+
+``make`` runs here against an index on this machine: empty wheels in the place of every locked package, each also in a
+newer release that must not be taken.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib.metadata import distribution
+from pathlib import Path
+from threading import Thread
+from zipfile import ZipFile
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from tests.support.paths import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+RUNTIME = [*PROJECT["project"]["dependencies"], *PROJECT["dependency-groups"]["build"]]
+DEV = [*RUNTIME, *PROJECT["dependency-groups"]["dev"], *PROJECT["dependency-groups"]["bench"]]
+# Without these two, the environment that make builds could not go on installing.
+INSTALLERS = {"pip", "setuptools"}
+BACKEND = """
+import zipfile
+def build_editable(folder, config_settings=None, metadata_directory=None):
+    name = "orion-0-py3-none-any.whl"
+    with zipfile.ZipFile(f"{folder}/{name}", "w") as wheel:
+        wheel.writestr("orion-0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: orion\\nVersion: 0\\n")
+        wheel.writestr("orion-0.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr("orion-0.dist-info/RECORD", "")
+    return name
+"""
+
+
+def locked_versions(lock: str) -> dict[str, str]:
+    """Return each package that the lock file has for this platform and Python, with its version."""
+    lines = re.findall(r"^[a-z].*==.*", (ROOT / "requirements" / lock).read_text(encoding="utf-8"), re.MULTILINE)
+    requirements = [Requirement(line.rstrip(" \\")) for line in lines]
+    return {
+        canonicalize_name(requirement.name): str(requirement.specifier).removeprefix("==")
+        for requirement in requirements
+        if requirement.marker is None or requirement.marker.evaluate()
+    }
+
+
+@pytest.mark.parametrize(("lock", "asked"), [("runtime.txt", RUNTIME), ("dev.txt", DEV)])
+def test_a_lock_file_holds_all_that_its_packages_need(lock: str, asked: list[str]) -> None:
+    locked = locked_versions(lock)
+    waiting, seen, missing = [(Requirement(line), "pyproject.toml") for line in asked], set[str](), list[str]()
+    while waiting:
+        requirement, wanted_by = waiting.pop()
+        name = canonicalize_name(requirement.name)
+        if not requirement.specifier.contains(locked.get(name, "0"), prereleases=True) or name not in locked:
+            missing.append(f"{wanted_by} needs {requirement}, locked is {locked.get(name)}")
+            continue
+        for extra in {"", *requirement.extras}:
+            if f"{name}[{extra}]" not in seen:
+                seen.add(f"{name}[{extra}]")
+                needs = map(Requirement, distribution(name).requires or ())
+                waiting += [
+                    (need, name) for need in needs if need.marker is None or need.marker.evaluate({"extra": extra})
+                ]
+    assert missing == []
+
+
+def write_wheel(folder: Path, name: str, version: str, needs: list[str]) -> str:
+    """Write an empty wheel and return the sha256 of it."""
+    stem = f"{name.replace('-', '_')}-{version}"
+    metadata = [f"Name: {name}", f"Version: {version}", *(f"Requires-Dist: {need}" for need in needs)]
+    path = folder / name / f"{stem}-py3-none-any.whl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with ZipFile(path, "w") as wheel:
+        wheel.writestr(f"{stem}.dist-info/METADATA", "\n".join(["Metadata-Version: 2.1", *metadata, ""]))
+        wheel.writestr(f"{stem}.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        wheel.writestr(f"{stem}.dist-info/RECORD", "")
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+class QuietFiles(SimpleHTTPRequestHandler):
+    """Serve the folders of wheels as pip's simple index."""
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the name is the standard library's)
+        """Print nothing."""
+
+
+@contextmanager
+def index_of(folder: Path) -> Iterator[str]:
+    """Serve ``folder`` as an index; yield its URL."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietFiles, directory=folder))
+    Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def lay_out(checkout: Path, wheels: Path, locks: Mapping[str, Mapping[str, str]]) -> None:
+    """Write a checkout with the real Makefile, and locks of empty wheels that each have a newer release."""
+    (checkout / "requirements").mkdir(parents=True)
+    (checkout / "Makefile").write_text((ROOT / "Makefile").read_text(encoding="utf-8"))
+    (checkout / "backend.py").write_text(BACKEND)
+    (checkout / "pyproject.toml").write_text(
+        '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n[project]\nname = "orion"\n'
+    )
+    for lock in (ROOT / "requirements").glob("*.txt"):
+        lines = []
+        for name, version in locks.get(lock.name, {}).items():
+            needs = distribution(name).requires or []
+            lines.append(f"{name}=={version} --hash=sha256:{write_wheel(wheels, name, version, needs)}")
+            write_wheel(wheels, name, "9999", needs)
+        (checkout / "requirements" / lock.name).write_text("\n".join(lines))
+
+
+def make(checkout: Path, target: str, index: str) -> subprocess.CompletedProcess[str]:
+    """Run the Makefile's own installation against ``index`` and nothing else."""
+    settings = [f"PIP_INDEX_URL={index}", f"PIP_CONFIG_FILE={os.devnull}", "PIP_RETRIES=0"]
+    command = ["env", "-u", "MAKEFLAGS", *settings, "make", "-s", target, f"PYTHON={sys.executable}"]
+    return subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
+
+
+def test_make_takes_nothing_newer_than_the_lock(tmp_path: Path) -> None:
+    locks = {lock: locked_versions(lock) for lock in ("runtime.txt", "dev.txt")}
+    locks = {lock: {k: v for k, v in versions.items() if k not in INSTALLERS} for lock, versions in locks.items()}
+    lay_out(tmp_path / "orion", tmp_path / "wheels", locks)
+    with index_of(tmp_path / "wheels") as index:
+        result = make(tmp_path / "orion", ".venv/.dev", index)
+    assert result.returncode == 0, result.stdout + result.stderr
+    installed = (tmp_path / "orion" / ".venv").glob("lib/*/site-packages/*.dist-info/METADATA")
+    metadata = [re.findall(r"^(?:Name|Version): (.*)", path.read_text(), re.MULTILINE)[:2] for path in installed]
+    taken = {canonicalize_name(name): version for name, version in metadata}
+    assert taken.items() >= (locks["runtime.txt"] | locks["dev.txt"]).items()
+    assert "9999" not in taken.values()
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("hash", "DO NOT MATCH THE HASHES"),
+        ("package", "requires mdurl, which is not installed"),
+        ("index", "requirements/runtime.txt is not installed"),
+    ],
+)
+def test_a_failed_set_up_says_what_is_wrong_and_can_be_repeated(fault: str, words: str, tmp_path: Path) -> None:
+    locked = locked_versions("runtime.txt")
+    whole = {name: locked[name] for name in ("markdown-it-py", "mdurl")}
+    checkout, wheels = tmp_path / "orion", tmp_path / "wheels"
+    lay_out(checkout, wheels, {"runtime.txt": whole})
+    lock = checkout / "requirements" / "runtime.txt"
+    good = lock.read_text()
+    with index_of(wheels) as index:
+        match fault:
+            case "hash":
+                lock.write_text(re.sub(r"sha256:\w{8}", "sha256:00000000", good, count=1))
+            case "package":
+                lock.write_text("\n".join(line for line in good.splitlines() if not line.startswith("mdurl")))
+            case _:
+                (wheels / "markdown-it-py").rename(wheels / "away")
+        result = make(checkout, ".venv/.runtime", index)
+        assert result.returncode != 0
+        assert words in result.stdout + result.stderr
+        lock.write_text(good)
+        if fault == "index":
+            (wheels / "away").rename(wheels / "markdown-it-py")
+        assert make(checkout, ".venv/.runtime", index).returncode == 0
