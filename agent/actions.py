@@ -1,7 +1,7 @@
 """The control channel's vocabulary: what a model may decide in one step, and nothing else.
 
-Wire names and fields are a fixed contract: ``respond``, ``ask_user``, ``finish_step``, ``complete``; any other function
-is a real tool. This channel carries no answer prose.
+Wire names and fields are a fixed contract: ``respond``, ``ask_user``, ``finish_step``, ``complete``, ``no_reply``. Any
+other function is a real tool. This channel carries no answer prose.
 """
 
 from __future__ import annotations
@@ -78,4 +78,8 @@ class Complete(_Decided):
     summary: str
 
 
-Action = ToolCalls | AskUser | Respond | FinishStep | Complete
+class NoReply(_Decided):
+    """The message was meant for other people. Only allowed if it did not address Orion."""
+
+
+Action = ToolCalls | AskUser | Respond | FinishStep | Complete | NoReply

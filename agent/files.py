@@ -15,7 +15,7 @@ from typing import Final
 
 from agent.knowledge.readers.chunking import Chunk, chunk_document
 from agent.knowledge.readers.reading import Form, Part, ReadDocument
-from agent.outcome import TurnOutcome
+from agent.outcome import Silent, TurnOutcome
 from agent.texts.catalogue import say
 from agent.thread.conversation import AttachedFile, Message, Question
 from verification.text.language import detect
@@ -43,7 +43,7 @@ def with_unread(outcome: TurnOutcome, question: Question, history: tuple[Message
     Of files at the top of the thread the first answer under them says it; the next do not say it again.
     """
     lines = _lines(question, told=any(message.role == "assistant" for message in history))
-    if not lines:
+    if not lines or isinstance(outcome, Silent):
         return outcome
     label = "\n".join(filter(None, (outcome.answer.label, *lines)))
     return replace(outcome, answer=replace(outcome.answer, label=label))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
 from verification.types import Answer
 
-OutcomeName = Literal["answered", "partial", "unsourced", "asked", "refused", "failed", "out_of_budget"]
+OutcomeName = Literal["answered", "partial", "unsourced", "asked", "refused", "failed", "out_of_budget", "no_reply"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,4 +72,17 @@ class OutOfBudget(_Said):
     reason: str
 
 
-TurnOutcome = Answered | Partial | Unsourced | Asked | Refused | Failed | OutOfBudget
+class Silent(_Said):
+    """Orion posts nothing: the message was meant for other people. ``answer`` is empty, and nothing is counted."""
+
+    name = "no_reply"
+
+
+SILENT: Final = Silent(answer=Answer(text="", chunks=()))
+
+TurnOutcome = Answered | Partial | Unsourced | Asked | Refused | Failed | OutOfBudget | Silent
+
+
+def without_notice(outcome: TurnOutcome) -> TurnOutcome:
+    """Return ``Silent`` in place of a refusal or a failure: a message that did not address Orion gets no notice."""
+    return SILENT if isinstance(outcome, Refused | Failed | OutOfBudget) else outcome

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from agent.actions import Action, AskUser, Complete, FinishStep, Respond, Step, ToolCall, ToolCalls
+from agent.actions import Action, AskUser, Complete, FinishStep, NoReply, Respond, Step, ToolCall, ToolCalls
 from agent.model.chat_reply import json_objects
 from agent.model.tag_stream import draft_of
 from agent.tools.tool import ToolSpec
@@ -37,6 +37,7 @@ _CONTROL: dict[str, tuple[str, dict[str, Any]]] = {
     "ask_user": ("Ask the person for one missing fact.", {"question": _TEXT, "key": _TEXT}),
     "finish_step": ("A step of the plan is done, or a plan is begun.", {"step": {"type": "integer"}, "result": _TEXT}),
     "complete": ("End with a short friendly reply that states nothing.", {"summary": _TEXT}),
+    "no_reply": ("Post nothing: the message is meant for other people.", {}),
 }
 _MORE = {"finish_step": {"plan": _PLAN}}
 
@@ -48,17 +49,18 @@ class ControlError(ValueError):
         super().__init__(fault)
 
 
-def functions(tools: Iterable[ToolSpec]) -> list[dict[str, Any]]:
-    """The ``tools`` field of a chat request: the four control functions, then the real tools.
+def functions(tools: Iterable[ToolSpec], *, addressed: bool = True) -> list[dict[str, Any]]:
+    """Return the ``tools`` field of a chat request: the control functions, then the real tools.
 
-    It is the same in every step, as it stands in front of all else in a prompt cache. A plan is read from any control
-    function, and offered in one.
+    It is the same in every step of a turn, because it comes first in a prompt cache. A plan is read from any control
+    function and offered in one. ``no_reply`` is offered only for a message that did not address Orion.
     """
     control = [
         _function(
             name, text, {"type": "object", "properties": {**fields, **_MORE.get(name, {})}, "required": [*fields]}
         )
         for name, (text, fields) in _CONTROL.items()
+        if name != "no_reply" or not addressed
     ]
     return control + [_function(t.name, t.description, dict(t.parameters) or {"type": "object"}) for t in tools]
 
@@ -103,6 +105,8 @@ def _read_control(call: ToolCall, plan: tuple[Step, ...]) -> Action:
     match call.tool:
         case "respond":
             return Respond(plan=plan)
+        case "no_reply":
+            return NoReply()
         case "ask_user":
             return AskUser(question=_string(call, "question"), key=_string(call, "key"), plan=plan)
         case "finish_step":

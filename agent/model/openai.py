@@ -77,7 +77,7 @@ class OpenAIModel:
         before = Usage()
         if not self._server.learned(self._model).json_only:
             body = self._deciding(control_messages(context, as_json=False))
-            body |= {"tools": functions(context.tools), "tool_choice": "required"}
+            body |= {"tools": functions(context.tools, addressed=context.question.addressed), "tool_choice": "required"}
             action, before = await self._by_tools(body)
             if action:
                 return Decision(action=action, usage=before, call=self._call(body))

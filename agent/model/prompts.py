@@ -37,7 +37,7 @@ DECIDE_MESSAGE: Final = 1_000
 WRITE_MESSAGE: Final = 4_000
 DECIDE_RESULT: Final = 2_000  # characters of a result that a decision sees, where it brought no sources
 FEW_CALLS: Final = 3  # from here on a decision is told that it should come to an end
-_PRIVATE: Final = ("system", "decide_json", "think", "feedback", "feedback_rest")
+_PRIVATE: Final = ("system", "decide_json", "unaddressed", "think", "feedback", "feedback_rest")
 # Seconds since 1970 that a message of Slack can have; a terminal numbers its questions otherwise.
 _EARLIEST: Final = 1_000_000_000
 _DAYS_TOLD: Final = 60
@@ -83,6 +83,8 @@ def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessa
         ("last message", context.question.text),
     ]
     lines = [fenced(parts, _seed(context.question)), _dated(today), *_left(context)]
+    if not context.question.addressed:
+        lines.append(prompt_text("unaddressed"))
     if context.complaint:
         lines.append(f"Your last decision could not be read: {context.complaint} Decide again, in the right form.")
     tools = ({"name": t.name, "description": t.description, "input": t.parameters} for t in context.tools)

@@ -10,7 +10,7 @@ import re
 from collections.abc import AsyncGenerator, Callable
 from typing import Final
 
-from agent.actions import Respond, ToolCall, ToolCalls
+from agent.actions import NoReply, Respond, ToolCall, ToolCalls
 from agent.budget import Usage
 from agent.files import ORIGIN
 from agent.model.prompts import NOT_FOUND
@@ -26,7 +26,7 @@ from agent.model.protocol import (
 )
 from agent.quoting.passages import Found, fitting, weights_of, windows
 from agent.quoting.rendering import beginning, rendered
-from agent.quoting.small_talk import asks_for_documents, earlier_subjects, search_query, small_talk
+from agent.quoting.small_talk import asks_for_documents, earlier_subjects, is_question, search_query, small_talk
 from agent.quoting.units import QuotableUnit, units_of
 from agent.thread.requests import asks_for_file, from_own_words
 from agent.tools.builtin.knowledge import LIST_DOCUMENTS, LIST_TITLE, SEARCH
@@ -46,6 +46,8 @@ class ExtractiveModel:
     async def decide(self, context: DecideContext) -> Decision:
         """One decision: the list if it is asked for, a search if there was none, else the answer."""
         question = context.question.text
+        if not context.question.addressed and not is_question(question):
+            return Decision(action=NoReply(), usage=Usage())
         offered = {spec.name for spec in context.tools}
         called = {result.tool for result in context.results}
         if small_talk(question) or from_own_words(question):

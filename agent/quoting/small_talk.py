@@ -23,6 +23,8 @@ _EMOJI: Final = re.compile(r":[\w+'-]{1,60}:(?::skin-tone-\d:)?")  # as Slack wr
 _PICTURE: Final = re.compile(r"[\u2190-\u2bff\U0001f000-\U0001faff]")
 _WORD: Final = re.compile(r"[^\W_]+")
 _MARKUP: Final = re.compile(r"[\[\]<>*_`|#]+")
+_NOT_PROSE: Final = re.compile(r"```.*?```|`[^`\n]*`|<[^<>\n]*>|https?://\S+|^>.*$", re.DOTALL | re.MULTILINE)
+_QUESTION_MARK: Final = re.compile(r"[?？]|[かの]。?\s*$|[吗呢]。?\s*$")
 _REPLIES: Final[tuple[tuple[str, Line], ...]] = (("thanks", "welcome"), ("greeting", "hello"), ("reaction", "unclear"))
 _LONGEST: Final = 12  # words of a message that may be small talk
 FEW: Final = 2  # a message with more words of a subject stands on its own
@@ -71,6 +73,13 @@ def asks_for_documents(message: str) -> bool:
         if subjects & nouns and subjects <= nouns | _listed(language, "listing"):
             return True
     return False
+
+
+def is_question(message: str) -> bool:
+    """Return True if a message asks something: by a question mark outside code and links, or a word that asks."""
+    words = _NOT_PROSE.sub(" ", message)
+    first = " ".join(_words(words)[:1])
+    return bool(_QUESTION_MARK.search(words)) or any(first in _listed(language, "asks") for language in _tables())
 
 
 def search_query(question: str, history: tuple[Message, ...]) -> str:

@@ -39,7 +39,10 @@ class AttachedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """One message addressed to Orion. ``mentioned`` are the user ids it names (Orion's own left out)."""
+    """One message for Orion. ``mentioned`` are the user ids it names (Orion's own left out).
+
+    ``addressed`` is False for a message in a thread that does not mention Orion: it may be meant for other people.
+    """
 
     thread: ThreadKey
     user: str
@@ -47,6 +50,7 @@ class Question:
     ts: str
     files: tuple[AttachedFile, ...] = ()
     mentioned: frozenset[str] = frozenset()
+    addressed: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,7 +65,9 @@ class EarlyDraft:
 async def beside_decision(progress: Progress) -> AsyncIterator[None]:
     """Begin the first draft where the first search brought something to answer from; whatever happens, it ends here."""
     # Nine in ten decisions are to respond at once: people waited for two calls in a row (decision 32).
-    if not (progress.sources and progress.policy.early_draft) or progress.model.quotes_only:
+    # A message that was not addressed to Orion often gets no reply: a draft would be paid for and thrown away.
+    is_wanted = progress.policy.early_draft and progress.question.addressed
+    if not (progress.sources and is_wanted) or progress.model.quotes_only:
         yield
         return
     async with beside() as group:

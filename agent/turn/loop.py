@@ -12,12 +12,12 @@ from dataclasses import replace
 
 import structlog
 
-from agent.actions import Action, AskUser, Complete, FinishStep, Respond, ToolCall, ToolCalls
+from agent.actions import Action, AskUser, Complete, FinishStep, NoReply, Respond, ToolCall, ToolCalls
 from agent.budget import Budget, Usage
 from agent.files import file_sources, with_unread
 from agent.model.judge import Judge
 from agent.model.protocol import PASSING, DecideContext, Model, ModelError
-from agent.outcome import Asked, TurnOutcome
+from agent.outcome import SILENT, Asked, Failed, Silent, TurnOutcome, without_notice
 from agent.quoting.small_talk import search_query
 from agent.thread.conversation import Message, Question
 from agent.thread.plan import begin, fail_next, finish
@@ -61,6 +61,8 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
     the claims that the rules leave open; without one they stay open. On a ``stage`` verified blocks can be seen while
     the model writes.
     """
+    if state.pending_question and state.pending_question.user == question.user:
+        question = replace(question, addressed=True)  # it answers what Orion asked
     progress = Progress(
         question=question,
         state=aside(state, question.user),
@@ -86,6 +88,9 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
     task = asyncio.current_task()
     if task is not None and task.cancelling():  # a library swallowed it on its way: it must not come out as an answer
         raise asyncio.CancelledError
+    retry_may_help = isinstance(outcome, Failed) and outcome.reason in PASSING
+    if not (question.addressed or retry_may_help):
+        outcome = without_notice(outcome)
     outcome = with_unread(outcome, question, state.history)
     _settle(progress, outcome, state)
     progress.emit(Done(outcome=outcome.name, usage=progress.used))
@@ -114,7 +119,8 @@ async def _steps(progress: Progress) -> TurnOutcome:
         action = await _decide(progress)
         if not isinstance(action, Respond):
             await discard(progress)
-        ensure_plan(progress, action.plan)
+        if not isinstance(action, NoReply):
+            ensure_plan(progress, action.plan)
         await reveal(progress)
         outcome = await _act(progress, action)
         if outcome is not None:
@@ -165,6 +171,8 @@ async def _decide_once(progress: Progress, complaint: str) -> tuple[Action | Non
 
 def _acceptable(progress: Progress, action: Action) -> tuple[Action | None, str]:
     """What a person sees of the control channel passes the form and safety rules too."""
+    if isinstance(action, NoReply) and progress.question.addressed:
+        return None, "The last message is for you. 'no_reply' is not possible."
     if not isinstance(action, AskUser):
         return action, ""
     question = replace(draft_of(progress, action.question), sources=(), unsourced=True, own_words=False)
@@ -196,11 +204,7 @@ async def _act(progress: Progress, action: Action) -> TurnOutcome | None:
     """Do what was decided; None means: decide again."""
     match action:
         case ToolCalls(calls=calls):
-            if progress.used.tool_calls + len(calls) > progress.budget.tool_calls:
-                # No room for these: answer from what was found, if anything was.
-                return await answer(progress) if progress.sources else out_of_budget(progress, "tool_calls")
-            _begin_steps(progress, calls)
-            await _call_all(progress, calls)
+            return await _use_tools(progress, calls)
         case FinishStep(step=step, result=result):
             if progress.state.plan is not None:
                 change_plan(progress, finish(progress.state.plan, step, result))
@@ -212,6 +216,17 @@ async def _act(progress: Progress, action: Action) -> TurnOutcome | None:
             return await answer(progress)
         case Complete(summary=summary):
             return await answer(progress, first=summary)
+        case NoReply():
+            return SILENT
+    return None
+
+
+async def _use_tools(progress: Progress, calls: tuple[ToolCall, ...]) -> TurnOutcome | None:
+    """Call the tools. If the budget has no room for them, answer from what was found so far."""
+    if progress.used.tool_calls + len(calls) > progress.budget.tool_calls:
+        return await answer(progress) if progress.sources else out_of_budget(progress, "tool_calls")
+    _begin_steps(progress, calls)
+    await _call_all(progress, calls)
     return None
 
 
@@ -247,6 +262,10 @@ def _settle(progress: Progress, outcome: TurnOutcome, before: ThreadState) -> No
     """The conversation remembers what was said; open steps are closed unless Orion asked back."""
     question = progress.question
     asked = Message(role="user", text=question.text, user=question.user, ts=question.ts)
+    if isinstance(outcome, Silent):  # what people tell each other is part of the thread, and changes no mission
+        overheard = replace(asked, addressed=False)
+        progress.state = remember(replace(before, version=progress.state.version), overheard)
+        return
     said = Message(role="assistant", text=outcome.answer.text)
     kept = permalinks_only(outcome.answer.sources[:SOURCES_KEPT]) or progress.state.sources
     found = found_by(progress) if isinstance(outcome, Asked) else None

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.actions import AskUser, Complete, Respond, Step, ToolCall, ToolCalls
+from agent.actions import AskUser, Complete, NoReply, Respond, Step, ToolCall, ToolCalls
 from agent.model.control import ControlError, functions, read_arguments, read_calls, read_json
 from agent.tools.tool import ToolSpec
 
@@ -122,3 +122,9 @@ def test_the_plan_is_offered_once_and_the_schema_is_the_same_in_every_step() -> 
         False
     ] * 2
     assert offered[1]["function"]["parameters"]["required"] == ["question", "key"]
+
+
+def test_no_reply_is_offered_only_where_orion_was_not_addressed() -> None:
+    names = [[each["function"]["name"] for each in functions([], addressed=addressed)] for addressed in (True, False)]
+    assert names[1] == [*names[0], "no_reply"]
+    assert read_json('{"action": "no_reply"}') == NoReply()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.actions import Action, Respond, ToolCalls
+from agent.actions import Action, NoReply, Respond, ToolCalls
 from agent.budget import Budget, Usage
 from agent.model.prompts import NOT_FOUND
 from agent.model.protocol import DecideContext, ModelError, WriteContext
@@ -120,6 +120,13 @@ async def test_one_search_and_none_for_small_talk() -> None:
         decide_context("Write a limerick about databases"),
     ):
         assert await decided(context) == Respond()
+
+
+async def test_a_remark_that_does_not_mention_orion_gets_no_reply() -> None:
+    for text, expected in (("nice, see you at lunch Jonas", NoReply), ("And on Sundays?", ToolCalls)):
+        context = decide_context(text)
+        overheard = replace(context, question=replace(context.question, addressed=False))
+        assert isinstance(await decided(overheard), expected)
 
 
 async def test_the_list_of_documents_is_fetched_once_and_quoted_whole() -> None:

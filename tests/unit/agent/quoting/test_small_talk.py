@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.quoting.small_talk import asks_for_documents, line, search_query, small_talk
+from agent.quoting.small_talk import asks_for_documents, is_question, line, search_query, small_talk
 from agent.thread.conversation import Message
 
 
@@ -64,3 +64,22 @@ def test_message_with_few_words_gets_those_of_the_question_before() -> None:
     assert search_query("?", history[:1]) == "? office open Saturdays"
     alone = "How far from the building is the meeting point?"
     assert search_query(alone, history) == alone
+
+
+@pytest.mark.parametrize(
+    ("message", "asks"),
+    [
+        ("And for Berlin?", True),
+        ("what about the second year", True),
+        ("一年有几天假？", True),
+        ("休暇は何日ですか", True),
+        ("Combien de jours de congé", True),
+        ("nice, see you at lunch Jonas", False),
+        ("I asked Priya, she says it's 30 now", False),
+        ("FYI I moved the meeting, see https://cal.example/?id=3", False),
+        ("I ran `grep -E 'a?'` here", False),
+        ("> is it 30 days?\nyes it is", False),
+    ],
+)
+def test_a_question_is_told_from_a_remark(message: str, asks: bool) -> None:  # noqa: FBT001 - a table's column
+    assert is_question(message) is asks

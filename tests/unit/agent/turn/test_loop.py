@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from agent.actions import Action, AskUser, Complete, FinishStep, Respond, Step, ToolCall, ToolCalls
+from agent.actions import Action, AskUser, Complete, FinishStep, NoReply, Respond, Step, ToolCall, ToolCalls
 from agent.budget import Budget
 from agent.model.protocol import ModelError
-from agent.outcome import Answered, Asked, Failed, OutOfBudget, Partial, Refused, TurnOutcome, Unsourced
+from agent.outcome import SILENT, Answered, Asked, Failed, OutOfBudget, Partial, Refused, TurnOutcome, Unsourced
 from agent.thread.conversation import AttachedFile, Message, Question
 from agent.thread.plan import Plan
 from agent.thread.state import StateNotSaved, ThreadState, before_latest
@@ -442,3 +442,42 @@ async def test_thoughts_may_be_longer_than_a_draft() -> None:
     thoughts = f"<thinking>{'Well, the limits page says it. ' * 3_000}</thinking>"
     outcome = await Story(ScriptedModel([thoughts + GOOD], pieces=400)).ask()
     assert isinstance(outcome, Answered)
+
+
+NOT_FOR_ORION = replace(question("nice, see you at lunch Jonas"), addressed=False)
+
+
+async def test_no_reply_posts_nothing_and_keeps_the_conversation_as_it_was() -> None:
+    story = Story(ScriptedModel([GOOD], decisions=[Respond(), NoReply()]))
+    await story.ask()
+    before = story.state
+    outcome = await story.ask(NOT_FOR_ORION)
+    assert (outcome, outcome.name, outcome.answer.text) == (SILENT, "no_reply", "")
+    assert len(story.model.written) == 1  # no draft was begun next to the decision
+    overheard = Message(role="user", text=NOT_FOR_ORION.text, user="U1", ts=NOT_FOR_ORION.ts, addressed=False)
+    assert story.state == replace(before, history=(*before.history, overheard))
+
+
+async def test_a_message_for_orion_always_gets_a_reply() -> None:
+    story = Story(ScriptedModel([GOOD], decisions=[NoReply(), Respond()]))
+    assert isinstance(await story.ask(), Answered)
+    assert "no_reply" in story.model.decided[1].complaint
+
+
+async def test_what_was_not_addressed_to_orion_gets_an_answer_or_nothing() -> None:
+    answered = await Story(ScriptedModel([GOOD])).ask(replace(question("How many requests a minute?"), addressed=False))
+    assert isinstance(answered, Answered)
+    refused = await Story(ScriptedModel(["<answer>NOT_IN_SOURCES</answer>"])).ask(NOT_FOR_ORION)
+    failed = await Story(ScriptedModel([WRONG])).ask(NOT_FOR_ORION)
+    lost = await Story(ScriptedModel([ModelError("AuthenticationError", "no")])).ask(NOT_FOR_ORION)
+    assert refused == failed == lost == SILENT
+    away = await Story(ScriptedModel([ModelError("RateLimitError", "busy")])).ask(NOT_FOR_ORION)
+    assert isinstance(away, Failed)  # the bot tries again later
+
+
+async def test_the_reply_to_a_question_of_orions_is_for_orion() -> None:
+    asked = AskUser(question="Which key?", key="key")
+    story = Story(ScriptedModel([GOOD], decisions=[asked, Respond()]))
+    await story.ask()
+    assert isinstance(await story.ask(replace(question("The blue one"), addressed=False)), Answered)
+    assert story.model.decided[-1].question.addressed
