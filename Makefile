@@ -48,9 +48,10 @@ export PYTHONDONTWRITEBYTECODE :=
 	@$(INSTALL) --require-hashes -r requirements/semantic-model.txt
 	@touch $@
 
-.venv/.dev: .venv/.semantic requirements/dev.txt
+.venv/.dev: .venv/.runtime requirements/dev.txt
 	@echo "Installing what tests and checks need, once: about a minute …"
 	$(call locked,requirements/dev.txt)
+	@$(INSTALL) --require-hashes -r requirements/semantic.txt
 	@touch $@
 
 .venv/.llm: .venv/.dev requirements/llm.txt
