@@ -40,10 +40,10 @@ from bot.gates.flow import Flow
 from bot.gates.handoff import offers_human
 from bot.gates.services import GateServices
 from bot.install.oauth import InstallPages
-from bot.install.workspaces import TeamBot, Workspaces, heed_uninstalling, open_slack
+from bot.install.workspaces import TeamBot, Workspaces, open_slack, register_uninstall_listeners
 from bot.queue.queue import Cancel, Mailbox
 from bot.queue.worker import DRAIN_S, Turns
-from bot.redis.connect import EVICTS_REMEDY, eviction_policy, open_redis, too_old
+from bot.redis.connect import EVICTS_REMEDY, eviction_policy, missing_command, open_redis
 from bot.servers.http import Pages
 from bot.servers.socket_mode import SocketFront
 from bot.settings import Settings
@@ -66,7 +66,7 @@ from bot.turn.queue_position import Queueing
 
 log = structlog.get_logger()
 Answer = TypeVar("Answer")
-PATIENCE_S = 2.0  # how long a page waits for Redis
+PAGE_TIMEOUT_S = 2.0  # how long a page waits for Redis
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ class Orion:
 
     async def paused(self) -> bool:
         """Whether an admin paused Orion; False also when Redis does not tell."""
-        return self.pausing is not None and await _soon(self.pausing.now()) is not None
+        return self.pausing is not None and await _ask_briefly(self.pausing.now()) is not None
 
     def left_alone(self) -> list[str]:
         """The far ends (``model``, ``slack``) that keep failing and are not called for a while."""
@@ -103,9 +103,9 @@ class Orion:
     async def metrics(self) -> bytes:
         """The page for Prometheus; the queue's depth and what the index holds are asked for when the page is."""
         metrics, unknown = self.observers.metrics, math.nan  # a queue that nobody could look at is not empty
-        depth = await _soon(self.mailbox.depth())
+        depth = await _ask_briefly(self.mailbox.depth())
         metrics.queue(messages=depth.messages if depth else unknown, dead=depth.dead if depth else unknown)
-        known = await _soon(knowledge_figures(self.engine.index))
+        known = await _ask_briefly(knowledge_figures(self.engine.index))
         metrics.knowledge(
             documents=known.documents if known else unknown,
             passages=known.passages if known else unknown,
@@ -118,9 +118,9 @@ class Orion:
 
     async def checks(self) -> dict[str, bool]:
         """What must be up before questions can be answered."""
-        checks = {"redis": bool(await _soon(self.redis.ping()))}
+        checks = {"redis": bool(await _ask_briefly(self.redis.ping()))}
         if self.engine.shared:
-            checks["knowledge"] = await _reaches(self.engine.index)
+            checks["knowledge"] = await _is_index_up(self.engine.index)
         if self.socket is not None:
             checks["slack_socket"] = await self.socket.ready()
         if self.token is not None:
@@ -128,16 +128,16 @@ class Orion:
         return checks
 
 
-async def _soon(answer: Awaitable[Answer]) -> Answer | None:
+async def _ask_briefly(answer: Awaitable[Answer]) -> Answer | None:
     """What Redis or the index answers while a page waits; None where it does not."""
     try:
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(PAGE_TIMEOUT_S):
             return await answer
     except (RedisError, TimeoutError):
         return None
 
 
-async def _reaches(index: KnowledgeIndex) -> bool:
+async def _is_index_up(index: KnowledgeIndex) -> bool:
     try:
         await asyncio.to_thread(index.ping)
     except KnowledgeAwayError:
@@ -149,8 +149,8 @@ async def _redis(stack: AsyncExitStack, settings: Settings) -> Redis:
     """A Redis that has what every question needs; one that is away may be looked at by `orion doctor`."""
     redis = await stack.enter_async_context(open_redis(settings))
     try:
-        async with asyncio.timeout(PATIENCE_S):
-            wrong, policy = await too_old(redis), await eviction_policy(redis)
+        async with asyncio.timeout(PAGE_TIMEOUT_S):
+            wrong, policy = await missing_command(redis), await eviction_policy(redis)
     except (RedisError, TimeoutError) as error:
         log.warning("redis_not_looked_at", reason=type(error).__name__)
         return redis
@@ -196,12 +196,12 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         slack = await stack.enter_async_context(open_slack(settings, redis, team_bots.open, prefix=prefix))
         workspaces = slack.workspaces
         turns = Turns(
-            mailbox, workspaces.handle, on_dead=workspaces.tell_dead,
+            mailbox, workspaces.handle, on_given_up=workspaces.notify_given_up,
             concurrency=max(1, concurrency), drain_s=drain_s, sweep=Queueing(mailbox, workspaces.delivery_of).sweep,
         )  # fmt: skip
         app = build_app(slack.client, workspaces.authorize)
         if slack.installing is not None:
-            heed_uninstalling(app, slack.installing.installations)
+            register_uninstall_listeners(app, slack.installing.installations)
         tasks = await stack.enter_async_context(beside())
         listeners = register(app, team_bots.services(workspaces, turns.cancel), tasks)
         app_token = settings.slack_app_token.get_secret_value()
@@ -280,7 +280,7 @@ class _TeamBots:
             delivery=delivery,
             language_of=people.speaks,
             handle=flow.handle,
-            tell_dead=flow.tell_dead,
+            notify_given_up=flow.notify_given_up,
         )
 
     def services(self, workspaces: Workspaces, cancel: Cancel) -> Services:

@@ -38,7 +38,7 @@ _HOST = re.compile(r"(?:[^\W_][^\s/@:*<>|]*|\[[0-9A-Fa-f:]+\])(?::\d{1,5})?")
 _SWITCHES = dict.fromkeys(("", "0", "off", "no", "false"), "") | dict.fromkeys(("1", "on", "yes", "true"), "on")
 
 
-def _listed(value: Any) -> Any:
+def _split_names(value: Any) -> Any:
     """Names, separated by commas or white space."""
     return frozenset(value.replace(",", " ").split()) if isinstance(value, str) else value
 
@@ -97,7 +97,7 @@ def _place(value: str) -> str:
 
 
 Effort = Literal["", "none", "minimal", "low", "medium", "high", "xhigh"]
-Names = Annotated[frozenset[str], NoDecode, BeforeValidator(_listed)]
+Names = Annotated[frozenset[str], NoDecode, BeforeValidator(_split_names)]
 Folders = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_folders)]
 Switch = Annotated[bool, BeforeValidator(_switch)]
 Amount = Annotated[int, BeforeValidator(_amount)]
@@ -223,11 +223,11 @@ def load_settings(**overrides: Any) -> Settings:
     """The settings in force. ``overrides`` are fields that a command's options set. Raises ``WrongUse``."""
     settings, faults = read_settings()
     if faults:
-        raise WrongUse(refusal(faults))
+        raise WrongUse(settings_complaint(faults))
     return settings.model_copy(update={name: value for name, value in overrides.items() if value is not None})
 
 
-def refusal(faults: Mapping[str, str]) -> str:
+def settings_complaint(faults: Mapping[str, str]) -> str:
     """What to say where settings cannot be used: each variable, and what is wrong with it."""
     return "These settings cannot be used:\n" + "\n".join(f"  {name} {fault}" for name, fault in faults.items())
 
@@ -237,26 +237,26 @@ def read_settings() -> tuple[Settings, dict[str, str]]:
 
     Its default stands in its place, but for what should be a web address and is none.
     """
-    logging.getLogger("dotenv").setLevel(logging.ERROR)  # it would tell of each line twice; ``unread_lines`` does
+    logging.getLogger("dotenv").setLevel(logging.ERROR)  # it would tell of each line twice; ``unreadable_lines`` does
     try:
         settings = Settings()
-        return settings, wrong_addresses(settings)
+        return settings, find_invalid_addresses(settings)
     except (UnicodeDecodeError, OSError):
         unreadable = "is no text in UTF-8 that can be read; one has lines like ORION_DOCS=/srv/handbook"
         file, faults = None, {".env": unreadable}
     except ValidationError as error:
-        file, faults = ".env", _faults(error)
+        file, faults = ".env", _describe_errors(error)
     fields = Settings.model_fields.values()
     sound = {name: field.get_default() for field in fields if (name := _alias(field)) in faults}
     options: dict[str, Any] = {"_env_file": file, **sound}
     try:
         settings = Settings(**options)
     except ValidationError as error:  # without the file, what the environment holds was not looked at yet
-        raise WrongUse(refusal(faults | _faults(error))) from None
-    return settings, faults | wrong_addresses(settings)
+        raise WrongUse(settings_complaint(faults | _describe_errors(error))) from None
+    return settings, faults | find_invalid_addresses(settings)
 
 
-def unread_lines() -> list[int]:
+def unreadable_lines() -> list[int]:
     """The numbers of the lines of ``.env`` that are no ``NAME=value``; nothing of them is used."""
     try:
         text = Path(".env").read_text(encoding="utf-8")
@@ -265,7 +265,7 @@ def unread_lines() -> list[int]:
     return [binding.original.line for binding in parse_stream(StringIO(text)) if binding.error]
 
 
-def unknown_names() -> dict[str, str]:
+def find_unknown_names() -> dict[str, str]:
     """What environment and ``.env`` name like a setting of Orion that is none, each with the nearest (or "none")."""
     known = [_alias(field) for field in Settings.model_fields.values()]
     given = {name.upper() for name in EnvSettingsSource(Settings).env_vars}
@@ -290,7 +290,7 @@ _FAULTS: Final[Mapping[str, str]] = {
 }
 
 
-def _faults(error: ValidationError) -> dict[str, str]:
+def _describe_errors(error: ValidationError) -> dict[str, str]:
     """What is wrong with each variable, with the offending value unless the variable may hold a secret."""
     faults = {}
     for item in error.errors():
@@ -320,7 +320,7 @@ def require_folders(folders: Iterable[Path]) -> None:
             raise WrongUse(why=f"{folder} is no folder. Name an existing folder of documents.")
 
 
-def wrong_addresses(settings: Settings) -> dict[str, str]:
+def find_invalid_addresses(settings: Settings) -> dict[str, str]:
     """What is wrong with each variable that should be a web address and is none."""
     wrong = {}
     for name, example in _ADDRESSES.items():

@@ -141,9 +141,9 @@ def _letter_json(letter: DeadLetter) -> dict[str, Any]:
 
 async def _decided(letters: DeadLetters, ids: Sequence[str], fate: Fate) -> dict[str, bool]:
     """Each id, and whether there was such a letter. Without ids: all, in the order in which they died."""
-    from bot.queue.queue import DEAD_KEPT
+    from bot.queue.queue import MAX_DEAD_LETTERS
 
-    named = ids or [letter.entry_id for letter in reversed(await letters.newest(DEAD_KEPT))]
+    named = ids or [letter.entry_id for letter in reversed(await letters.newest(MAX_DEAD_LETTERS))]
     return {entry_id: await letters.decide(entry_id, fate) for entry_id in dict.fromkeys(named)}
 
 

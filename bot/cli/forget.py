@@ -24,7 +24,7 @@ from bot.errors import WrongUse
 from bot.events.enqueue import DELETED
 from bot.queue.lease import now
 from bot.queue.queue import Cancellation, Mailbox
-from bot.queue.scripts import script, split_entry
+from bot.queue.scripts import load_script, split_entry
 from bot.slack.message import Incoming
 from bot.stores.places import DirectChats, Served
 
@@ -143,8 +143,8 @@ class Forgetting:
 
     async def _drop_letter(self, key: Key, entry: str) -> None:
         """Take a message out; one that is being worked on is cancelled, and its end waited for."""
-        drop, tag, cancelled = script(self.redis, "forget"), key.name.partition("}")[0] + "}", False
-        # Not `asyncio.timeout`: a library may swallow its only cancellation (see `heed_cancellation`).
+        drop, tag, cancelled = load_script(self.redis, "forget"), key.name.partition("}")[0] + "}", False
+        # Not `asyncio.timeout`: a library may swallow its only cancellation (see `raise_if_cancelled`).
         until = now() + self.patience_s
         while (gone := int(await drop(keys=[tag], args=[key.about, entry]))) < 0:
             if now() >= until:

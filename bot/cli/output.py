@@ -55,13 +55,13 @@ def configured(*, log: str = "WARNING", **options: Any) -> Settings:
     """The settings in force, and logging set up by them: JSON unless a person watches."""
     from structlog import get_logger
 
-    from bot.settings import load_settings, unknown_names, unread_lines
+    from bot.settings import find_unknown_names, load_settings, unreadable_lines
 
     settings = load_settings(**options)
     log_at("DEBUG" if settings.debug else log, settings)
-    for name, nearest in unknown_names().items():
+    for name, nearest in find_unknown_names().items():
         get_logger().warning("setting_unknown", name=name, nearest=nearest)
-    if lines := unread_lines():
+    if lines := unreadable_lines():
         get_logger().warning("dotenv_lines_not_understood", lines=lines)
     return settings
 

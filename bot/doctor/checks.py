@@ -22,7 +22,7 @@ from bot.errors import WrongUse
 from bot.gates.handoff import reach
 from bot.install.installations import Installations
 from bot.install.workspaces import seal_of, teams_of
-from bot.redis.connect import EVICTS, EVICTS_REMEDY, eviction_policy, open_redis, too_old
+from bot.redis.connect import EVICTS, EVICTS_REMEDY, eviction_policy, missing_command, open_redis
 from bot.redis.embedded import EmbeddedRedisError
 from bot.redis.url import plain_cause
 from bot.settings import Settings
@@ -164,7 +164,7 @@ async def redis_keeps(settings: Settings, within_s: float) -> Found:
     where = "REDIS_URL" if settings.redis_url.get_secret_value() else f"embedded under {settings.home}"
     try:
         async with asyncio.timeout(within_s), open_redis(settings) as opened:
-            if wrong := await too_old(opened):
+            if wrong := await missing_command(opened):
                 return Wrong(wrong, "Install Redis 6.2 or newer, or Valkey.")
             return await _durable(opened, where)
     except (WrongUse, EmbeddedRedisError) as error:

@@ -17,7 +17,7 @@ from agent.tools.mcp.config import McpServer
 from bot.doctor import checks
 from bot.doctor.checks import Check, CheckLine, Found, Wrong
 from bot.errors import WrongUse
-from bot.settings import Settings, unknown_names, unread_lines
+from bot.settings import Settings, find_unknown_names, unreadable_lines
 from bot.turn.tools import RESERVED, mcp_servers
 
 ANSWERS_WITHIN_S = 12.0  # enough for a model that has to be loaded first, short enough to be waited for
@@ -58,8 +58,8 @@ def _settings(wrong: Mapping[str, str]) -> list[Check]:
     mend = "Mend it in the environment or in .env; Orion does not start with it."
     found = [(f"{name} {what}", mend) for name, what in wrong.items()]
     remark = "Write NAME=value, or # in front of a remark."
-    found += [(f".env, line {number} is not understood", remark) for number in unread_lines()]
-    for name, nearest in unknown_names().items():
+    found += [(f".env, line {number} is not understood", remark) for number in unreadable_lines()]
+    for name, nearest in find_unknown_names().items():
         remedy = "See the README for the names." if nearest == "none" else f"Is {nearest} meant?"
         found.append((f"{name} is no setting of Orion", remedy))
     return [Check(name="Settings", ok=False, detail=detail, remedy=remedy) for detail, remedy in found]

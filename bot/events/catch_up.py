@@ -18,7 +18,7 @@ from redis.exceptions import LockError, RedisError
 
 from agent.thread.conversation import ThreadKey
 from bot.install.workspaces import DeliveryOf
-from bot.queue.lease import heed_cancellation
+from bot.queue.lease import raise_if_cancelled
 from bot.slack.history import ANSWER_EVENT, is_direct, is_own, sort_key
 from bot.slack.message import Own
 from bot.slack.payload import mapping, string
@@ -66,7 +66,7 @@ class CatchingUp:
                 log.warning("heartbeat_failed", error_type=type(error).__name__)
             except DeliveryFailed as failure:
                 log.warning("catch_up_put_off", reason=failure.reason, again_in_s=BEAT_S)
-            heed_cancellation()
+            raise_if_cancelled()
             await asyncio.sleep(BEAT_S)
 
     async def beat(self) -> None:

@@ -75,7 +75,7 @@ class Enqueuer:
         Nor where the edit would not be answered now: then that answer is the only one.
         """
         thread = str(incoming.thread)
-        stored = await self.stores.mailbox.stored(thread)
+        stored = await self.stores.mailbox.list_messages(thread)
         running = turn_at_head(stored)
         asked = (Incoming.in_body(one.body) for one in stored)
         alone = all(one and one.ts == incoming.ts for one in asked)
@@ -92,10 +92,10 @@ class Enqueuer:
         """
         await self.stores.cancellations.delete(incoming)
         thread = str(incoming.thread)
-        running = turn_at_head(await self.stores.mailbox.stored(thread))
+        running = turn_at_head(await self.stores.mailbox.list_messages(thread))
         if running and running[1].ts == incoming.ts:
             await self.cancel(Cancellation(thread=thread, reason=DELETED, message_id=running[0]))
-            await self.stores.mailbox.hurry(thread)
+            await self.stores.mailbox.make_due_now(thread)
 
 
 def ordered(incoming: Incoming, admins: frozenset[str]) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from typing import Final
 import structlog
 
 from bot.gates.services import GateServices
-from bot.queue.queue import OK, Ending, dead, later
+from bot.queue.queue import OK, Ending, give_up, retry_uncounted
 from bot.slack.message import Access, Incoming
 from bot.slack.users import Person
 from bot.slack.web_api import DeliveryFailed
@@ -71,10 +71,10 @@ async def _not_known(job: Job, at: GateServices, failure: DeliveryFailed) -> End
     log.warning("person_not_known_yet", reason=failure.reason)
     waited_s = job.claimed.waited_s
     if waited_s > KNOWN_WITHIN_S:
-        return dead("nobody could tell who asked")
+        return give_up("nobody could tell who asked")
     if waited_s > TOLD_AFTER_S:
         await at.whisper_once(job.incoming, "checking", job.incoming.ts)
-    return later(failure.again_s or gate_wait_s(job.claimed))
+    return retry_uncounted(failure.again_s or gate_wait_s(job.claimed))
 
 
 async def _turn_away(job: Job, at: GateServices, refusal: str) -> None:

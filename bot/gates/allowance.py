@@ -12,7 +12,7 @@ import structlog
 from agent.texts.catalogue import say
 from bot.delivery.links import escape
 from bot.gates.services import GateServices
-from bot.queue.queue import OK, Ending, dead, later
+from bot.queue.queue import OK, Ending, give_up, retry_uncounted
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.budgets import Holder, in_words
 from bot.stores.pause import Pause
@@ -32,14 +32,17 @@ async def allowed(job: Job, at: GateServices) -> Ending | None:
         if facts.pause is not None:
             log.info("question_waits", because="paused", message_id=job.claimed.id)
             await _tell_paused(job, at, facts.pause)
-            return later(gate_wait_s(job.claimed))  # given back, not left unclaimed: deletions go on (decision 5)
+            # Given back, not left unclaimed: deletions go on (decision 5).
+            return retry_uncounted(gate_wait_s(job.claimed))
         if facts.used_up is None or facts.outbox:
             return None
         log.info("budget_used_up", holder=facts.used_up)
         await _tell_used_up(job, at, facts.used_up)
     except DeliveryFailed as failure:
         log.warning("notice_not_delivered", reason=failure.reason)
-        return dead(failure.reason) if failure.permanent else later(failure.again_s or gate_wait_s(job.claimed))
+        if failure.permanent:
+            return give_up(failure.reason)
+        return retry_uncounted(failure.again_s or gate_wait_s(job.claimed))
     return OK
 
 
@@ -56,7 +59,7 @@ async def _tell_used_up(job: Job, at: GateServices, holder: Holder) -> None:
 async def _tell_paused(job: Job, at: GateServices, pause: Pause) -> None:
     """Once per thread and pause; on an edit to its person alone. It is no answer: that one is still to come."""
     incoming, mailbox, name = job.incoming, at.stores.mailbox, f"paused:{pause.since}"
-    if await mailbox.marked(job.claimed.thread, name) is not None:
+    if await mailbox.get_mark(job.claimed.thread, name) is not None:
         return
     text = say("paused", await at.people.spoken_by(incoming))
     text = f"{text}\n{escape(pause.reason)}".rstrip()

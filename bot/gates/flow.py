@@ -18,7 +18,7 @@ from bot.gates.handoff import handed_off, tell_failed
 from bot.gates.services import Gate, GateServices
 from bot.gates.stop import stop_obeyed
 from bot.queue.lease import Lease
-from bot.queue.queue import GIVEBACK, Claimed, Ending, dead, later
+from bot.queue.queue import GIVEBACK, Claimed, Ending, give_up, retry_uncounted
 from bot.slack.message import MESSAGE_SCHEMA, Incoming
 from bot.stores.facts import read_facts
 from bot.turn.duplicates import PendingCheck, pending_check_in, settle
@@ -39,7 +39,7 @@ class Answers(Protocol):
     async def answer(self, job: Job) -> Ending:
         """Do what the message asks."""
 
-    async def tell_dead(self, job: Job, reason: str) -> None:
+    async def notify_given_up(self, job: Job, reason: str) -> None:
         """Tell the person that it was given up. Raises ``DeliveryFailed``."""
 
 
@@ -56,7 +56,7 @@ class Flow:
         lease.require()  # a worker that stood still since it claimed would start a turn that runs elsewhere by now
         schema, message = read_body(claimed.body)
         if message is None:
-            return left_for_newer(claimed, schema) or dead("unreadable message")
+            return left_for_newer(claimed, schema) or give_up("unreadable message")
         if isinstance(message, PendingCheck):
             return await settle(message, claimed, lease, self._services.stores, self._services.delivery)
         try:
@@ -73,7 +73,7 @@ class Flow:
                 raise
             return GIVEBACK  # taken back before it was a turn: the next try tells its person, or the thread of it
 
-    async def tell_dead(self, claimed: Claimed, lease: Lease, reason: str) -> None:
+    async def notify_given_up(self, claimed: Claimed, lease: Lease, reason: str) -> None:
         """Tell the person that it was given up, if Orion may talk to them. Raises ``DeliveryFailed``."""
         _, message = read_body(claimed.body)
         if not isinstance(message, Incoming) or message.kind == "stop":  # what a stop was to end has long ended
@@ -86,7 +86,7 @@ class Flow:
         if message.kind == "hand_off":
             await tell_failed(job, self._services)
         else:
-            await self._answering.tell_dead(job, reason)
+            await self._answering.notify_given_up(job, reason)
 
     async def _job(self, claimed: Claimed, lease: Lease, incoming: Incoming) -> Job:
         turn_id = turn_id_of(incoming)
@@ -120,4 +120,4 @@ def left_for_newer(claimed: Claimed, message_schema: int, state_schema: int = 0)
         log.warning("newer_schema_read_as_far_as_known", thread=claimed.thread, **about)
         return None
     log.warning("left_for_newer_version", thread=claimed.thread, **about, again_in_s=NEWER_AGAIN_S)
-    return later(NEWER_AGAIN_S)
+    return retry_uncounted(NEWER_AGAIN_S)

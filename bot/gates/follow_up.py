@@ -14,7 +14,7 @@ from agent.texts.catalogue import LANGUAGES, say
 from agent.thread.conversation import Message
 from agent.thread.state import remember, waits_for_another
 from bot.gates.services import GateServices
-from bot.queue.queue import OK, Ending, later
+from bot.queue.queue import OK, Ending, retry_uncounted
 from bot.slack.message import Incoming, ThreadMode
 from bot.slack.web_api import DeliveryFailed
 from bot.turn.job import Job
@@ -42,7 +42,7 @@ async def proven(job: Job, at: GateServices) -> Ending | None:
         thread_mode = await _thread_mode(incoming, at)
     except DeliveryFailed as failure:
         log.warning("standing_not_recalled", reason=failure.reason)
-        return OK if failure.permanent else later(failure.again_s or AGAIN_S)
+        return OK if failure.permanent else retry_uncounted(failure.again_s or AGAIN_S)
     return None if thread_mode == "engaged" else OK
 
 

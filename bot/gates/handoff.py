@@ -19,7 +19,7 @@ from agent.thread.conversation import ThreadKey
 from bot.delivery.blocks import HAND_OFF_ACTION, Block, button, clipped, context, section
 from bot.delivery.links import escape, link, source_line
 from bot.gates.services import GateServices
-from bot.queue.queue import OK, Ending, later
+from bot.queue.queue import OK, Ending, retry_uncounted
 from bot.slack.message import Incoming
 from bot.slack.payload import mapping, objects, string
 from bot.slack.web_api import DeliveryFailed, SlackCalls
@@ -76,7 +76,7 @@ async def handed_off(job: Job, at: GateServices) -> Ending | None:
     except DeliveryFailed as failure:
         log.warning("hand_off_failed", reason=failure.reason, permanent=failure.permanent)
         if not failure.permanent and job.claimed.waited_s < PATIENCE_S:
-            return later(failure.again_s or AGAIN_S)
+            return retry_uncounted(failure.again_s or AGAIN_S)
         await tell_failed(job, at, request.language)
     return OK
 
@@ -95,7 +95,7 @@ async def _hand_off(request: HumanRequest) -> None:
     job, at, incoming = request.job, request.at, request.incoming
     name = f"handed:{incoming.text}"
     place = await _place(request)
-    if await at.stores.mailbox.marked(job.claimed.thread, name) is None:
+    if await at.stores.mailbox.get_mark(job.claimed.thread, name) is None:
         blocks, text = await _content(request, place)
         await at.delivery.notify(place, text, f"{incoming.ts}:{name}", job.lease.require, blocks=blocks)
         await at.stores.mailbox.mark(job.claimed, name, "asked", ttl_s=KEPT_S)

@@ -16,7 +16,7 @@ from agent.texts.catalogue import say
 from agent.thread.state import StateNotSaved, let_be
 from bot.gates.access import admits
 from bot.gates.services import GateServices
-from bot.queue.queue import OK, Cancel, Cancellation, Ending, Stored
+from bot.queue.queue import OK, Cancel, Cancellation, Ending, StoredMessage
 from bot.slack.message import Access, Incoming
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.cancellations import after
@@ -34,22 +34,22 @@ async def obey(incoming: Incoming, stores: Stores, cancel: Cancel) -> bool:
     """Take back all that was asked in the thread before; whether there was anything. Raises ``RedisError``."""
     thread, mailbox = str(incoming.thread), stores.mailbox
     await stores.cancellations.stop(incoming)
-    stored = await mailbox.stored(thread)  # noted first: that holds for one whose worker died, too
+    stored = await mailbox.list_messages(thread)  # noted first: that holds for one whose worker died, too
     if not any(_taken_back(one, incoming) for one in stored):
         return False
     if _taken_back(stored[0], incoming):
         await cancel(Cancellation(thread=thread, reason=STOPPED, message_id=stored[0].id))
-    await mailbox.hurry(thread)  # one that rests until a far end is back is ended now
+    await mailbox.make_due_now(thread)  # one that rests until a far end is back is ended now
     return True
 
 
-def turn_at_head(stored: list[Stored]) -> tuple[str, Incoming] | None:
+def turn_at_head(stored: list[StoredMessage]) -> tuple[str, Incoming] | None:
     """The id and message of the turn that runs or rests in a thread, if its first message is one."""
     incoming = Incoming.in_body(stored[0].body) if stored else None
     return (stored[0].id, incoming) if incoming and incoming.kind in _TURNS else None
 
 
-def _taken_back(stored: Stored, stop: Incoming) -> bool:
+def _taken_back(stored: StoredMessage, stop: Incoming) -> bool:
     incoming = Incoming.in_body(stored.body)
     return incoming is not None and incoming.kind in _TURNS and bool(after(stop.event_ts or stop.ts, incoming))
 
@@ -70,7 +70,7 @@ async def stop_early(incoming: Incoming, stores: Stores, cancel: Cancel, access:
 
 async def _may_stop(incoming: Incoming, stores: Stores, access: Access) -> bool:
     """Whether this person is known to be let in: by the lists, or by what Slack said lately."""
-    messages = [Incoming.in_body(one.body) for one in await stores.mailbox.stored(str(incoming.thread))]
+    messages = [Incoming.in_body(one.body) for one in await stores.mailbox.list_messages(str(incoming.thread))]
     if {one.user for one in messages if one and one.kind in _TURNS} == {incoming.user}:
         return True  # it is all their own
     return admits(incoming, access, await stores.people.known(incoming.thread.team, incoming.user))
@@ -96,7 +96,7 @@ async def stop_obeyed(job: Job, at: GateServices) -> Ending | None:
 async def _let_be(job: Job, at: GateServices) -> bool:
     stores, incoming = at.stores, job.incoming
     state = job.facts.state
-    if state.pending_question is None or await stores.mailbox.stored(str(incoming.thread)):
+    if state.pending_question is None or await stores.mailbox.list_messages(str(incoming.thread)):
         return False  # what was said after the stop goes on
     try:
         await stores.threads.save(incoming.thread, let_be(state))

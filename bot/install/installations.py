@@ -17,7 +17,8 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from redis.asyncio import Redis
 from redis.asyncio.lock import Lock
 
-LOCK_S: Final = 60.0  # how long a refresh may take before another process may try; a call to Slack ends long before
+# A refresh may take this long before another process tries. A call to Slack ends long before.
+REFRESH_LOCK_TTL_S: Final = 60.0
 _log = structlog.get_logger()
 
 
@@ -74,9 +75,10 @@ class Installations:
         """Where a workspace's installation stands. It stays until the workspace uninstalls."""
         return f"{self._prefix}:install:{team}"
 
-    def refreshing(self, team: str) -> Lock:
+    def refresh_lock(self, team: str) -> Lock:
         """The lock under which a workspace's token is refreshed: a refresh token works once."""
-        return Lock(self._redis, f"{self._prefix}:install_lock:{team}", timeout=LOCK_S, blocking_timeout=LOCK_S / 2)
+        name, ttl_s = f"{self._prefix}:install_lock:{team}", REFRESH_LOCK_TTL_S
+        return Lock(self._redis, name, timeout=ttl_s, blocking_timeout=ttl_s / 2)
 
     async def teams(self) -> tuple[str, ...]:
         """The ids of all workspaces, sorted."""
@@ -87,7 +89,7 @@ class Installations:
         sealed = await self._redis.get(self.key(team))
         if not sealed:
             return None
-        found = _read(self._seal.open(str(sealed)), str(sealed))
+        found = _parse_installation(self._seal.open(str(sealed)), str(sealed))
         if found is None or found.team != team:  # a copy of another workspace's entry is none of ours
             _log.error("installation_unreadable", team=team)
             return None
@@ -96,12 +98,12 @@ class Installations:
 
     async def save(self, installation: Installation) -> None:
         """A workspace installed Orion, or did so again: this counts from now on."""
-        await self._redis.set(self.key(installation.team), self._sealed(installation))
+        await self._redis.set(self.key(installation.team), self._encrypt(installation))
         await self._redis.sadd(self._teams_key, installation.team)
 
     async def replace(self, found: Installation, installation: Installation) -> Installation | None:
         """Write over what was found; None when something else stands there by now."""
-        sealed = self._sealed(installation)
+        sealed = self._encrypt(installation)
         swapped = await self._swap(keys=[self.key(installation.team)], args=[found.sealed, sealed])
         return replace(installation, sealed=sealed) if swapped else None
 
@@ -115,11 +117,11 @@ class Installations:
         await self._redis.srem(self._teams_key, team)
         return bool(gone)
 
-    def _sealed(self, installation: Installation) -> str:
+    def _encrypt(self, installation: Installation) -> str:
         return self._seal.close(json.dumps(asdict(replace(installation, sealed=""))))
 
 
-def _read(text: str | None, sealed: str) -> Installation | None:
+def _parse_installation(text: str | None, sealed: str) -> Installation | None:
     """The installation, fields of a newer version left out; None when it is none."""
     try:
         fields = json.loads(text or "") | {"sealed": sealed}

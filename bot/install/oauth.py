@@ -30,10 +30,10 @@ from observability.loopback import is_loopback
 
 INSTALL_PATH: Final = "/slack/install"
 COOKIE: Final = "orion_install"
-STATE_S: Final = 600  # Slack's own codes live as long
-MOST_A_MINUTE: Final = 120  # states, for all browsers: a page that anybody may open must not fill Redis
+STATE_TTL_S: Final = 600  # Slack's own codes live as long
+MAX_STATES_PER_MINUTE: Final = 120  # states, for all browsers: a page that anybody may open must not fill Redis
 _ENTROPY: Final = 32  # bytes: a state cannot be guessed within its ten minutes, or ever
-_CALL_S: Final = 20.0
+_CALL_TIMEOUT_S: Final = 20.0
 _ORG_WIDE_REASON: Final = "org_wide"
 _INCOMPLETE_REASON: Final = "incomplete_reply"
 _log = structlog.get_logger()
@@ -70,15 +70,15 @@ class OAuthCalls:
 
     async def exchange(self, code: str) -> Installation:
         """What a code that a browser brought stands for. Raises ``DeliveryFailed``."""
-        granted = _granted(await self._access(code=code))
+        granted = _parse_grant(await self._access(code=code))
         # The grant does not name the bot's own ids, by which its own messages are known.
         identity = await _heard(self.client.auth_test(token=granted.bot_token))
         return replace(granted, bot_id=string(identity, "bot_id"), bot_user=string(identity, "user_id"))
 
-    async def refreshed(self, held: Installation) -> Installation:
+    async def refresh(self, held: Installation) -> Installation:
         """The same installation with a new token; the refresh token is used up. Raises ``DeliveryFailed``."""
         reply = await self._access(grant_type="refresh_token", refresh_token=held.refresh_token)
-        new = _granted(reply, team=held.team)
+        new = _parse_grant(reply, team=held.team)
         refresh_token = new.refresh_token or held.refresh_token
         return replace(held, bot_token=new.bot_token, refresh_token=refresh_token, expires_at=new.expires_at)
 
@@ -91,10 +91,10 @@ class OAuthCalls:
 
 
 async def _heard(call: Awaitable[AsyncSlackResponse]) -> Mapping[str, Any]:
-    return mapping((await heard(call, _CALL_S)).data)
+    return mapping((await heard(call, _CALL_TIMEOUT_S)).data)
 
 
-def _granted(reply: Mapping[str, Any], *, team: str = "") -> Installation:
+def _parse_grant(reply: Mapping[str, Any], *, team: str = "") -> Installation:
     """What ``oauth.v2.access`` granted. Raises ``DeliveryFailed`` when it is not a bot's token for one workspace."""
     if reply.get("is_enterprise_install"):  # its token would open every workspace of the organisation
         raise DeliveryFailed(_ORG_WIDE_REASON, permanent=True)
@@ -133,10 +133,10 @@ class States:
             pipe.incr(counter)
             pipe.expire(counter, 120)
             begun, _ = await pipe.execute()
-        if begun > MOST_A_MINUTE:
+        if begun > MAX_STATES_PER_MINUTE:
             return None
         state = secrets.token_urlsafe(_ENTROPY)
-        await self.redis.set(self.key(state), "1", ex=STATE_S)
+        await self.redis.set(self.key(state), "1", ex=STATE_TTL_S)
         return state
 
     async def finish(self, state: str, cookie: str) -> bool:
@@ -172,7 +172,7 @@ class InstallPages:
         url = f"{self.calls.client.base_url.rstrip('/').removesuffix('/api')}/oauth/v2/authorize"
         consent = AuthorizeUrlGenerator(client_id=self.calls.client_id, scopes=scopes, authorization_url=url)
         response = web.Response(status=302, headers={**_HEADERS, "Location": consent.generate(state)})
-        _bind(response, request, state, STATE_S)
+        _bind(response, request, state, STATE_TTL_S)
         return response
 
     async def finish(self, request: web.Request) -> web.StreamResponse:

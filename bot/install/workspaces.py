@@ -25,8 +25,8 @@ from bot.errors import WrongUse
 from bot.install.installations import Installation, Installations, Seal
 from bot.install.oauth import InstallPages, OAuthCalls, States
 from bot.queue.lease import Lease
-from bot.queue.queue import OK, Claimed, Ending, later
-from bot.queue.worker import Handle, OnDead
+from bot.queue.queue import OK, Claimed, Ending, retry_uncounted
+from bot.queue.worker import Handle, OnGivenUp
 from bot.settings import Settings
 from bot.slack.client import NotAuthorized, Workspace, client_beside, open_client
 from bot.slack.message import Own
@@ -35,8 +35,8 @@ from bot.slack.web_api import DeliveryFailed
 
 NOT_INSTALLED: Final = "not_installed"
 RENEW_BEFORE_S: Final = 2 * 3600.0  # a token that ends within this time is renewed: Slack's live for twelve hours
-LEAST_LEFT_S: Final = 60.0  # with less left the token could run out before the answer is posted
-AGAIN_S: Final = 30.0  # a Slack that is away is away for minutes; each try costs one call
+MIN_REMAINING_S: Final = 60.0  # with less left the token could run out before the answer is posted
+RETRY_AFTER_S: Final = 30.0  # a Slack that is away is away for minutes; each try costs one call
 _KEYS: Final = (
     "ORION_ENCRYPTION_KEYS {what}. It encrypts the tokens of installed workspaces; make a key with: "
     "python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'. "
@@ -59,7 +59,7 @@ class TeamBot:
     delivery: Delivery
     language_of: Callable[[str, str], Awaitable[str | None]]
     handle: Handle
-    tell_dead: OnDead
+    notify_given_up: OnGivenUp
 
 
 OpenTeamBot = Callable[[AsyncWebClient], TeamBot]
@@ -94,10 +94,10 @@ class Workspaces:
         try:
             team_bot = await self._of(claimed)
         except DeliveryFailed as failure:
-            return OK if failure.permanent else later(AGAIN_S)
+            return OK if failure.permanent else retry_uncounted(RETRY_AFTER_S)
         return await team_bot.handle(claimed, lease)
 
-    async def tell_dead(self, claimed: Claimed, lease: Lease, reason: str) -> None:
+    async def notify_given_up(self, claimed: Claimed, lease: Lease, reason: str) -> None:
         """Tell that a message was given up, where it can be told. Raises ``DeliveryFailed`` where Slack is away."""
         try:
             team_bot = await self._of(claimed)
@@ -105,7 +105,7 @@ class Workspaces:
             if not failure.permanent:
                 raise  # the message is kept, and its person told by a later try
             return
-        await team_bot.tell_dead(claimed, lease, reason)
+        await team_bot.notify_given_up(claimed, lease, reason)
 
     async def _of(self, claimed: Claimed) -> TeamBot:
         try:
@@ -132,58 +132,58 @@ class InstalledWorkspaces:
             # What served a workspace that is gone must not live on with its token.
             self._team_bots.pop(team, None)
             raise DeliveryFailed(NOT_INSTALLED, permanent=True)
-        found = await self._fresh(found)
+        found = await self._with_fresh_token(found)
         if team not in self._team_bots:
             self._team_bots[team] = self.open_team_bot(client_beside(self.client, found.bot_token))
         team_bot = self._team_bots[team]
         team_bot.workspace.adopt(found.bot_token, Own(user=found.bot_user, bot=found.bot_id, team=team))
         return team_bot
 
-    async def _fresh(self, found: Installation) -> Installation:
+    async def _with_fresh_token(self, found: Installation) -> Installation:
         """The installation with a token that still lives for a while."""
-        if not _ending(found, RENEW_BEFORE_S):
+        if not _expires_within(found, RENEW_BEFORE_S):
             return found
         try:
             # A refresh token works once: whoever is cancelled meanwhile must not take the new one along.
-            return await asyncio.shield(self._renewed(found.team)) or found
+            return await asyncio.shield(self._refresh_once(found.team)) or found
         except (DeliveryFailed, LockError) as error:
             reason = error.reason if isinstance(error, DeliveryFailed) else "refresh_locked"
             _log.warning("token_not_refreshed", team=found.team, reason=reason)
-            if _ending(found, LEAST_LEFT_S):
+            if _expires_within(found, MIN_REMAINING_S):
                 permanent = isinstance(error, DeliveryFailed) and error.refused
                 raise DeliveryFailed(reason, permanent=permanent) from None
             return found
 
-    async def _renewed(self, team: str) -> Installation | None:
+    async def _refresh_once(self, team: str) -> Installation | None:
         """Under the lock: renew, unless another process just did. What was installed anew meanwhile counts."""
-        async with self.installations.refreshing(team):
+        async with self.installations.refresh_lock(team):
             found = await self.installations.find(team)
-            if found is None or not _ending(found, RENEW_BEFORE_S):
+            if found is None or not _expires_within(found, RENEW_BEFORE_S):
                 return found
-            renewed = await self.oauth.refreshed(found)
+            renewed = await self.oauth.refresh(found)
             _log.info("token_refreshed", team=team)
             return await self.installations.replace(found, renewed) or await self.installations.find(team)
 
 
-def _ending(found: Installation, within_s: float) -> bool:
+def _expires_within(found: Installation, within_s: float) -> bool:
     return 0 < found.expires_at < time.time() + within_s
 
 
-def heed_uninstalling(app: AsyncApp, installations: Installations) -> None:
+def register_uninstall_listeners(app: AsyncApp, installations: Installations) -> None:
     """Delete a workspace's tokens when it revokes or uninstalls. Must be registered before the other listeners."""
 
-    async def uninstalled(body: dict[str, object]) -> None:
+    async def on_uninstall(body: dict[str, object]) -> None:
         team, when = string(body, "team_id"), body.get("event_time")
         if team:
             gone = await installations.delete(team, as_of=float(when) if isinstance(when, int | float) else None)
             _log.info("workspace_uninstalled", team=team, tokens_deleted=gone)
 
-    async def revoked(body: dict[str, object]) -> None:
+    async def on_revoke(body: dict[str, object]) -> None:
         if mapping(body, "event", "tokens").get("bot"):  # people revoking their own tokens are none of ours
-            await uninstalled(body)
+            await on_uninstall(body)
 
-    app.event("app_uninstalled")(uninstalled)
-    app.event("tokens_revoked")(revoked)
+    app.event("app_uninstalled")(on_uninstall)
+    app.event("tokens_revoked")(on_revoke)
 
 
 class Slack(NamedTuple):
@@ -211,7 +211,7 @@ async def open_slack(
         return
     teams = teams_of(settings)
     installations = Installations(redis, seal_of(settings), prefix=prefix)
-    await _seal_anew(installations)
+    await _reseal_all(installations)
     secret = settings.slack_client_secret.get_secret_value()
     async with open_client("", api_url=settings.slack_api_url) as client:
         calls = OAuthCalls(client, client_id=settings.slack_client_id, client_secret=secret)
@@ -237,7 +237,7 @@ def seal_of(settings: Settings) -> Seal:
         raise WrongUse(_KEYS.format(what="cannot be used: each key must be 32 bytes in url-safe base64")) from None
 
 
-async def _seal_anew(installations: Installations) -> None:
+async def _reseal_all(installations: Installations) -> None:
     """After a change of keys everything is sealed with the new one, by being read, so that the old one can go."""
     try:
         found = [await installations.find(team) for team in await installations.teams()]

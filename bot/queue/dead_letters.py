@@ -9,7 +9,7 @@ from typing import Any, Literal
 from redis.asyncio import Redis
 
 from agent.thread.store import shards_of
-from bot.queue.scripts import Wakeup, script, shard_tags, split_entry
+from bot.queue.scripts import Wakeup, load_script, shard_tags, split_entry
 
 Fate = Literal["retry", "drop"]
 
@@ -40,7 +40,7 @@ class DeadLetters:
         self._redis = redis
         self._tags = shard_tags(prefix, shards or shards_of(redis))
         self._wakeup = Wakeup(redis, prefix=prefix, shards=len(self._tags))
-        self._dead = script(redis, "dead")
+        self._decide = load_script(redis, "decide")
 
     async def newest(self, limit: int = 100) -> list[DeadLetter]:
         """The newest first."""
@@ -59,7 +59,7 @@ class DeadLetters:
         if found is None or shard >= len(self._tags):
             return False
         arguments = [found["place"], fate, self._wakeup.ttl_in_scripts]
-        return await self._wakeup.answered(await self._dead(keys=[self._tags[shard]], args=arguments))
+        return await self._wakeup.ring_if_asked(await self._decide(keys=[self._tags[shard]], args=arguments))
 
 
 def _dead_letter(entry_id: str, fields: dict[str, str]) -> DeadLetter:

@@ -11,7 +11,7 @@ def now() -> float:
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
-def heed_cancellation() -> None:
+def raise_if_cancelled() -> None:
     """Raise a cancellation that a library swallowed on its way; ``cancelling`` still knows of it.
 
     On Python 3.11 ``asyncio.wait_for`` loses one that comes as it ends (python/cpython#86296): under redis-py's own
@@ -38,22 +38,22 @@ class Lease:
         # Why a person (by a button, a word, an edit) stopped this turn: they want no answer any more.
         self.stopped: str | None = None
 
-    def held(self) -> bool:
+    def is_held(self) -> bool:
         """Whether nobody else can have the thread yet."""
         return not self._lost and now() < self._until
 
     def require(self) -> None:
         """Raise ``LeaseLost`` unless the lease is held."""
-        if not self.held():
+        if not self.is_held():
             message = "the lease ran out or was taken over"
             raise LeaseLost(message)
 
     @property
-    def left_s(self) -> float:
+    def remaining_s(self) -> float:
         """Seconds until the lease runs out unless it is prolonged; 0 when it is lost."""
         return max(0.0, self._until - now()) if not self._lost else 0.0
 
-    def prolong(self, until: float) -> None:
+    def renew(self, until: float) -> None:
         """Redis confirmed the lease up to ``until``. A lease once found lost stays lost."""
         self._until = max(self._until, until)
 

@@ -24,8 +24,8 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from agent.thread.store import Fence, hash_tag, shards_of, team_of
-from bot.queue.lease import Lease, LeaseLost, heed_cancellation, now
-from bot.queue.scripts import Wakeup, script, shard_tags, split_entry
+from bot.queue.lease import Lease, LeaseLost, now, raise_if_cancelled
+from bot.queue.scripts import Wakeup, load_script, shard_tags, split_entry
 from bot.redis.replication import Replication
 from bot.redis.url import impatient
 
@@ -34,14 +34,14 @@ Verb = Literal["ok", "retry", "dead", "giveback"]
 LEASE_S = 15.0
 MAX_TRIES = 5
 # A message that was tried too often is handed out a few times more, flagged, so that its person can be told.
-FAREWELLS = 3
+EXTRA_NOTIFY_TRIES = 3
 # The last tries of a message under which workers died are made without another such message beside it.
 SOLO_TRIES = 2
 SEEN_TTL_S = 24 * 3600
 # An effect may be repeated as long as its message can come again: until `done`, and while its event ids are known.
 MARK_TTL_S = SEEN_TTL_S
 DEAD_TTL_S = 30 * 24 * 3600
-DEAD_KEPT = 10_000
+MAX_DEAD_LETTERS = 10_000
 
 _SAID = re.compile(r"\d{10}\.\d{6}")
 
@@ -90,7 +90,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stored:
+class StoredMessage:
     """A message of a mailbox, as it lies there."""
 
     id: str
@@ -128,13 +128,13 @@ def retry(after_s: float) -> Ending:
     return Ending(verb="retry", after_s=after_s)
 
 
-def later(after_s: float) -> Ending:
+def retry_uncounted(after_s: float) -> Ending:
     """Try the message again after so many seconds, and do not count this try: a far end was away, nobody failed."""
     return Ending(verb="giveback", after_s=after_s)
 
 
-def dead(reason: str) -> Ending:
-    """Give the message up; ``reason`` is for the operator. ``on_dead`` is called before."""
+def give_up(reason: str) -> Ending:
+    """Give the message up; ``reason`` is for the operator. ``on_given_up`` is called before."""
     return Ending(verb="dead", reason=reason)
 
 
@@ -166,10 +166,10 @@ class Mailbox:
         self._redis = redis
         # Beats must be quick or not at all: a client that patiently retries an old beat starves the next one.
         self._beats = impatient(redis, timeout_s=min(1.0, lease_s / 5))
-        self._enqueue, self._claim, self._done, self._mark, self._depth, self._waiting = (
-            script(redis, name) for name in ("enqueue", "claim", "done", "mark", "depth", "waiting")
+        self._enqueue, self._claim, self._finish, self._mark, self._depth, self._waiting = (
+            load_script(redis, name) for name in ("enqueue", "claim", "finish", "mark", "depth", "waiting")
         )
-        self._beat = script(self._beats, "beat")
+        self._beat = load_script(self._beats, "beat")
         self._tags = shard_tags(prefix, self._shards)
         self._wakeup = Wakeup(redis, prefix=prefix, shards=self._shards)
         self._replication = Replication(redis)
@@ -226,7 +226,7 @@ class Mailbox:
         message_id = f"{said}/{anew[:12]}" if _SAID.fullmatch(said) else anew
         how = [SEEN_TTL_S, self._wakeup.ttl_in_scripts, round(hold_s * 1000), "1" if fuller else ""]
         arguments = [thread, message_id, text, *how, *ids]
-        stored = await self._wakeup.answered(await self._enqueue(keys=[self.shard_of(thread)], args=arguments))
+        stored = await self._wakeup.ring_if_asked(await self._enqueue(keys=[self.shard_of(thread)], args=arguments))
         await self._replication.confirm(self.shard_of(thread))
         return stored
 
@@ -251,9 +251,9 @@ class Mailbox:
 
     async def _claim_in(self, shard: str, worker: str, limit: int) -> list[Claimed]:
         asked_at = now()
-        last_try, suspect_from = self.max_tries + FAREWELLS, max(1, self.max_tries - SOLO_TRIES)
+        last_try, suspect_from = self.max_tries + EXTRA_NOTIFY_TRIES, max(1, self.max_tries - SOLO_TRIES)
         lease_ms = round(self.lease_s * 1000)
-        limits = [limit, last_try, DEAD_KEPT, DEAD_TTL_S, suspect_from, self._per_team]
+        limits = [limit, last_try, MAX_DEAD_LETTERS, DEAD_TTL_S, suspect_from, self._per_team]
         claimed: list[Claimed] = []
         for thread, token, tries, entry in await self._claim(keys=[shard], args=[worker, lease_ms, *limits]):
             message_id, enqueued_at, body = split_entry(entry)
@@ -292,11 +292,11 @@ class Mailbox:
         answers = await self._beat(keys=[shard], args=[round(self.lease_s * 1000), *pairs])
         for (_, lease), accepted in zip(ours, answers, strict=True):
             if accepted:
-                lease.prolong(asked_at + self.lease_s)
+                lease.renew(asked_at + self.lease_s)
             else:
                 lease.lose()
 
-    async def done(
+    async def finish(
         self, claimed: Claimed, verb: Verb, *, after_s: float = 0, reason: str = "", settles: str = ""
     ) -> bool:
         """End the turn as its ``Ending`` says; False when somebody took the thread over (nothing happens then).
@@ -307,8 +307,9 @@ class Mailbox:
         thread = claimed.thread
         settled = f"{thread}:{settles}" if settles else ""
         ending: list[str | int] = [verb, round(after_s * 1000), reason]
-        arguments = [thread, claimed.fence.token, *ending, DEAD_KEPT, DEAD_TTL_S, self._wakeup.ttl_in_scripts, settled]
-        return await self._wakeup.answered(await self._done(keys=[self.shard_of(thread)], args=arguments))
+        limits = [MAX_DEAD_LETTERS, DEAD_TTL_S, self._wakeup.ttl_in_scripts]
+        arguments = [thread, claimed.fence.token, *ending, *limits, settled]
+        return await self._wakeup.ring_if_asked(await self._finish(keys=[self.shard_of(thread)], args=arguments))
 
     async def mark(self, claimed: Claimed, name: str, value: str, *, ttl_s: int = MARK_TTL_S) -> str:
         """Write down once that an effect happened; returns the value that stands, ours or an earlier one.
@@ -322,7 +323,7 @@ class Mailbox:
             raise LeaseLost(message)
         return str(stands)
 
-    async def marked(self, thread: str, name: str) -> str | None:
+    async def get_mark(self, thread: str, name: str) -> str | None:
         """The value of a mark, None if there is none."""
         value = await self._redis.get(self.mark_key(thread, name))
         return None if value is None else str(value)
@@ -331,12 +332,12 @@ class Mailbox:
         """Tell all workers to interrupt the turn of this message, and no other that runs there by then."""
         await self._redis.publish(self.cancel_channel(), json.dumps(asdict(wish)))
 
-    async def hurry(self, thread: str) -> None:
+    async def make_due_now(self, thread: str) -> None:
         """A message of this thread that waits for a later try is due now: somebody took it back."""
         if await self._redis.zadd(self.ready_key(thread), {thread: 1}, xx=True, lt=True, ch=True):
             await self._wakeup.ring()
 
-    async def rests(self, thread: str) -> bool:
+    async def is_waiting(self, thread: str) -> bool:
         """Whether messages of this thread wait and none is in a worker's hands."""
         return await self._redis.zscore(self.ready_key(thread), thread) is not None
 
@@ -347,16 +348,16 @@ class Mailbox:
             await pubsub.subscribe(self.cancel_channel())
             listening()
             while True:
-                heed_cancellation()
+                raise_if_cancelled()
                 message = await pubsub.get_message(timeout=1.0)
-                if message is not None and (wish := _wish(message["data"])) is not None:
+                if message is not None and (wish := _parse_cancellation(message["data"])) is not None:
                     yield wish
 
     async def wait(self, timeout_s: float) -> None:
         """Return when there may be news, after ``timeout_s`` at the latest."""
         await self._wakeup.wait(timeout_s)
 
-    async def waiting(self, *, for_s: float, again_s: float, limit: int, each_s: float = 0) -> list[Waiting]:
+    async def list_waiting(self, *, for_s: float, again_s: float, limit: int, each_s: float = 0) -> list[Waiting]:
         """What has waited for ``for_s``, to be claimed or behind a running turn; each is told once in ``again_s``.
 
         Of all processes one gets an answer in ``each_s``.
@@ -369,11 +370,11 @@ class Mailbox:
                 found.append(Waiting(thread=thread, id=message_id, body=body, place=int(place)))
         return found
 
-    async def stored(self, thread: str) -> list[Stored]:
+    async def list_messages(self, thread: str) -> list[StoredMessage]:
         """What waits or is in work in a thread, in order; if a turn runs there, it is the first one's."""
         entries = await self._redis.lrange(f"{self.shard_of(thread)}:mb:{thread}", 0, -1)
         parts = [split_entry(str(entry)) for entry in entries]
-        return [Stored(id=message_id, body=body) for message_id, _, body in parts]
+        return [StoredMessage(id=message_id, body=body) for message_id, _, body in parts]
 
     async def depth(self) -> Depth:
         """How much there is to do, over all shards."""
@@ -382,7 +383,7 @@ class Mailbox:
         return Depth(messages=messages, leased=leased, dead=dead)
 
 
-def _wish(told: str) -> Cancellation | None:
+def _parse_cancellation(told: str) -> Cancellation | None:
     """What another worker, perhaps of another version, wants cancelled; None where it cannot be understood."""
     try:
         fields = json.loads(told)

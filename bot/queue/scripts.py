@@ -16,10 +16,10 @@ from agent.thread.store import shard_tag
 
 LUA = Path(__file__).parent / "lua"
 BELL_TTL_S = 60
-STRIKES_KEPT = 64
+MAX_BELL_ENTRIES = 64
 
 
-def script(redis: Redis, name: str) -> AsyncScript:
+def load_script(redis: Redis, name: str) -> AsyncScript:
     """One of the scripts, after what they all share."""
     return redis.register_script((LUA / "ready.lua").read_text() + (LUA / f"{name}.lua").read_text())
 
@@ -52,7 +52,7 @@ class Wakeup:
         """Seconds for a script that is to ring, 0 for one that must not."""
         return 0 if self._shared else BELL_TTL_S
 
-    async def answered(self, answer: int) -> bool:
+    async def ring_if_asked(self, answer: int) -> bool:
         """What a script's answer means: whether above 0; after a 2 or -2 a worker has been woken."""
         if abs(answer) > 1 and self._shared:
             with suppress(RedisError):
@@ -63,7 +63,7 @@ class Wakeup:
         """Wake one waiting worker. Raises ``RedisError``."""
         async with self._redis.pipeline(transaction=False) as pipe:
             pipe.lpush(self.key, 1)
-            pipe.ltrim(self.key, 0, STRIKES_KEPT - 1)
+            pipe.ltrim(self.key, 0, MAX_BELL_ENTRIES - 1)
             pipe.expire(self.key, BELL_TTL_S)
             await pipe.execute()
 

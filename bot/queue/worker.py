@@ -1,7 +1,7 @@
 """The worker: claims messages, runs their turns, and ends each as ok, retry, dead or given back.
 
 A turn is cancelled the moment its lease is lost. A handler that crashes meets the wall here and is tried again; in
-the end the person is told (``on_dead``). ``stop`` drains: running turns get ``drain_s`` seconds, then are given back.
+the end the person is told (``on_given_up``). ``stop`` drains: turns get ``drain_s`` seconds, then are given back.
 """
 
 from __future__ import annotations
@@ -19,24 +19,35 @@ from typing import Literal
 import structlog
 from redis.exceptions import RedisError
 
-from bot.queue.lease import Lease, LeaseLost, heed_cancellation, now
-from bot.queue.queue import FAREWELLS, GIVEBACK, OK, Cancellation, Claimed, Ending, Mailbox, dead, later, retry
+from bot.queue.lease import Lease, LeaseLost, now, raise_if_cancelled
+from bot.queue.queue import (
+    EXTRA_NOTIFY_TRIES,
+    GIVEBACK,
+    OK,
+    Cancellation,
+    Claimed,
+    Ending,
+    Mailbox,
+    give_up,
+    retry,
+    retry_uncounted,
+)
 from bot.redis.url import OUTAGES, plain_cause
 
 LOG = structlog.get_logger()
 
 IDLE_S = 0.5
-CLAIMED_AT_ONCE = 8
-CLAIMED_WHEN_BUSY = 2
+MAX_CLAIM = 8
+MAX_CLAIM_WHEN_BUSY = 2
 LAG_S = 0.02
-LAGS_MOST_S = 0.5
+MAX_BUSY_WAIT_S = 0.5
 OUTAGE_FIRST_S = 0.1
 OUTAGE_MAX_S = 2.0
-REPORT_S = 60.0
+REPORT_TIMEOUT_S = 60.0
 SWEEP_S = 2.0
-FAREWELL_S = 2.0
+SHUTDOWN_REPORT_TIMEOUT_S = 2.0
 DRAIN_S = 25.0
-INSIST_S = 3.0
+CANCEL_AGAIN_S = 3.0
 BACKOFF_FIRST_S = 1.0
 BACKOFF_MAX_S = 60.0
 
@@ -49,13 +60,13 @@ def backoff(tries: int) -> float:
     return min(BACKOFF_FIRST_S * 2.0 ** (tries - 1), BACKOFF_MAX_S)
 
 
-def places(error: BaseException) -> list[str]:
+def frame_lines(error: BaseException) -> list[str]:
     """Where it happened, innermost last: enough to find a bug, without the texts that an error message may quote."""
     return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)][-5:]
 
 
 Handle = Callable[[Claimed, Lease], Awaitable[Ending]]
-OnDead = Callable[[Claimed, Lease, str], Awaitable[None]]
+OnGivenUp = Callable[[Claimed, Lease, str], Awaitable[None]]
 
 
 @dataclass(slots=True, eq=False)
@@ -72,23 +83,23 @@ class Turn:
         """Cancel the handler. One that returned already is left to end in peace."""
         if self.why is None and not self.task.done():
             self.why = why
-            self._insist()
+            self._cancel_again()
 
-    def _insist(self) -> None:
-        # A cancellation can be swallowed on its way (see heed_cancellation): repeat it, leaving time to clean up.
+    def _cancel_again(self) -> None:
+        # A cancellation can be swallowed on its way (see raise_if_cancelled): repeat it, leaving time to clean up.
         if not self.task.done():
             self.task.cancel()
-            self._later(INSIST_S, self._insist)
+            self._schedule(CANCEL_AGAIN_S, self._cancel_again)
 
-    def _later(self, seconds: float, act: Callable[[], None]) -> None:
+    def _schedule(self, seconds: float, act: Callable[[], None]) -> None:
         if self.timer is not None:
             self.timer.cancel()
         self.timer = asyncio.get_running_loop().call_later(seconds, act)
 
     def watch(self) -> None:
         """Interrupt the turn at the very moment its lease runs out, prolonged or not by then."""
-        if self.lease.held():
-            self._later(self.lease.left_s, self.watch)
+        if self.lease.is_held():
+            self._schedule(self.lease.remaining_s, self.watch)
         else:
             self.interrupt("lease_lost")
 
@@ -102,7 +113,7 @@ class Turn:
             return replace(ending, after_s=0.0) if self.lease.stopped else ending
         if self.why == "stopped":
             return OK  # the person wants no answer any more
-        if not self.lease.held():
+        if not self.lease.is_held():
             return None
         if self.why is not None or stopping:  # also where the lease had run out, and a late beat found it still ours
             return GIVEBACK
@@ -113,8 +124,8 @@ class Turns:
     """Claims messages and runs ``handle`` on up to ``concurrency`` of them at once, until ``stop``.
 
     ``handle`` must check ``lease.require()`` right before each outside effect. When it is cancelled, ``lease.stopped``
-    tells whether a person wanted that. ``on_dead`` gets the reason and must tell the person; if it fails, the message
-    is kept and tried again, a few times. ``sweep`` is called every ``sweep_s`` seconds, beside the turns.
+    says why a person wanted that. ``on_given_up`` gets the reason and must tell the person. If it fails, the message
+    is kept and tried again a few times. ``sweep`` is called every ``sweep_s`` seconds, in parallel with the turns.
     """
 
     def __init__(  # noqa: PLR0913 - each has a default; who needs another one names it
@@ -122,7 +133,7 @@ class Turns:
         mailbox: Mailbox,
         handle: Handle,
         *,
-        on_dead: OnDead,
+        on_given_up: OnGivenUp,
         concurrency: int = 100,
         drain_s: float = DRAIN_S,
         sweep: Callable[[], Awaitable[None]] | None = None,
@@ -132,7 +143,7 @@ class Turns:
         self.listening = asyncio.Event()
         self._mailbox = mailbox
         self._handle = handle
-        self._on_dead = on_dead
+        self._on_given_up = on_given_up
         self._concurrency = concurrency
         self._drain_s = drain_s
         self._sweep = sweep
@@ -185,7 +196,7 @@ class Turns:
     async def _claim_until_stopped(self, turns: asyncio.TaskGroup) -> None:
         pause_s = OUTAGE_FIRST_S
         while not self._stopping.is_set():
-            heed_cancellation()
+            raise_if_cancelled()
             try:
                 more = await self._claim_some(turns)
                 if pause_s > OUTAGE_FIRST_S:
@@ -210,7 +221,7 @@ class Turns:
         busy = await self._busy()
         if self._stopping.is_set():
             return True
-        most = min(free, CLAIMED_WHEN_BUSY if busy else CLAIMED_AT_ONCE)
+        most = min(free, MAX_CLAIM_WHEN_BUSY if busy else MAX_CLAIM)
         claimed = await self._mailbox.claim(self.worker, most)
         for message in claimed:
             self._start(message, turns)
@@ -222,14 +233,14 @@ class Turns:
         More of them at once would end none sooner. What waits in Redis can still be overtaken by a direct chat or
         another workspace; what is claimed shares the processor with it.
         """
-        until = now() + LAGS_MOST_S
+        until = now() + MAX_BUSY_WAIT_S
         # So few leave time enough, and to find out would cost each question alone some milliseconds.
-        while len(self._running) >= CLAIMED_AT_ONCE and now() < until:
+        while len(self._running) >= MAX_CLAIM and now() < until:
             began = now()
             await asyncio.sleep(LAG_S / 10)
             if now() - began < LAG_S:
                 return False
-        return len(self._running) >= CLAIMED_AT_ONCE
+        return len(self._running) >= MAX_CLAIM
 
     async def _something_changes(self) -> None:
         """Return when a turn ended or ``stop`` was called, from now on."""
@@ -247,72 +258,72 @@ class Turns:
 
     def _start(self, claimed: Claimed, turns: asyncio.TaskGroup) -> None:
         lease = Lease(claimed.leased_until)
-        task = turns.create_task(self._walled(claimed, lease), name=f"turn:{claimed.id}")
+        task = turns.create_task(self._run_handler(claimed, lease), name=f"turn:{claimed.id}")
         turn = Turn(claimed, lease, task)
         self._running.add(turn)
         turn.watch()
-        turns.create_task(self._see_through(turn), name=f"turn:{claimed.id}:end")
+        turns.create_task(self._supervise(turn), name=f"turn:{claimed.id}:end")
 
-    async def _walled(self, claimed: Claimed, lease: Lease) -> Ending:
+    async def _run_handler(self, claimed: Claimed, lease: Lease) -> Ending:
         """The handler's ending, whatever it does. Only cancellation and a lost lease pass through (as cancellation)."""
         tries, most = claimed.tries, self._mailbox.max_tries
         try:
             lease.require()
             # What was tried too often kills its worker: nobody works on it any more, its person is told.
-            ending = dead(f"no end after {most} tries") if tries > most else await self._handle(claimed, lease)
+            ending = give_up(f"no end after {most} tries") if tries > most else await self._handle(claimed, lease)
             if ending.verb == "dead":
-                await self._on_dead(claimed, lease, ending.reason)
+                await self._on_given_up(claimed, lease, ending.reason)
         except LeaseLost:
             lease.lose()
             raise asyncio.CancelledError from None
         except OUTAGES as error:
-            LOG.warning("turn_without_redis", **about(claimed), cause=plain_cause(error))
-            return later(BACKOFF_FIRST_S)
+            LOG.warning("turn_without_redis", **log_fields(claimed), cause=plain_cause(error))
+            return retry_uncounted(BACKOFF_FIRST_S)
         except Exception as error:  # noqa: BLE001 (the wall of the turn)
             what = type(error).__name__
-            LOG.error("turn_crashed", **about(claimed), error_type=what, places=places(error))  # noqa: TRY400 (a traceback quotes texts)
+            LOG.error("turn_crashed", **log_fields(claimed), error_type=what, places=frame_lines(error))  # noqa: TRY400 (a traceback quotes texts)
             # The last try of all ends here even if nobody could be told; before, the next try is the one that tells.
-            return dead(f"crashed: {what}") if tries >= most + FAREWELLS else retry(backoff(tries))
+            return give_up(f"crashed: {what}") if tries >= most + EXTRA_NOTIFY_TRIES else retry(backoff(tries))
         return ending
 
-    async def _see_through(self, turn: Turn) -> None:
+    async def _supervise(self, turn: Turn) -> None:
         """Wait for the handler, then tell the mailbox, also while we are being cancelled ourselves."""
         began = now()
         try:
             await asyncio.wait({turn.task})
         finally:
             if not turn.task.done():  # we are being ended at once; the handler was cancelled beside us
-                await asyncio.wait({turn.task}, timeout=FAREWELL_S)
-            await self._report(turn, seconds=round(now() - began, 3))
+                await asyncio.wait({turn.task}, timeout=SHUTDOWN_REPORT_TIMEOUT_S)
+            await self._conclude(turn, seconds=round(now() - began, 3))
 
-    async def _report(self, turn: Turn, *, seconds: float) -> None:
+    async def _conclude(self, turn: Turn, *, seconds: float) -> None:
         try:
             ending = turn.ending(stopping=self._stopping.is_set())
             if ending is None:
-                LOG.warning("turn_lost", **about(turn.claimed), seconds=seconds, held=turn.lease.held())
+                LOG.warning("turn_lost", **log_fields(turn.claimed), seconds=seconds, held=turn.lease.is_held())
             else:
-                await self._tell_mailbox(turn.claimed, ending, seconds=seconds)
+                await self._report_ending(turn.claimed, ending, seconds=seconds)
         finally:
             if turn.timer is not None:
                 turn.timer.cancel()
             self._running.discard(turn)
             self._changed.set()
 
-    async def _tell_mailbox(self, claimed: Claimed, ending: Ending, *, seconds: float) -> None:
+    async def _report_ending(self, claimed: Claimed, ending: Ending, *, seconds: float) -> None:
         """Report an ending, through an outage if need be: what was answered must not be answered again."""
         began = now()
         while True:
             try:
-                accepted = await self._mailbox.done(claimed, **asdict(ending))
+                accepted = await self._mailbox.finish(claimed, **asdict(ending))
             except RedisError as error:
-                if now() - began > (FAREWELL_S if self._stopping.is_set() else REPORT_S):
-                    LOG.warning("turn_not_reported", **about(claimed), error_type=type(error).__name__)
+                if now() - began > (SHUTDOWN_REPORT_TIMEOUT_S if self._stopping.is_set() else REPORT_TIMEOUT_S):
+                    LOG.warning("turn_not_reported", **log_fields(claimed), error_type=type(error).__name__)
                     return
                 await asyncio.sleep(OUTAGE_FIRST_S)
             else:
                 # An answered turn has its line, ``turn_outcome``; what waits or ends without one has only this.
                 line = LOG.debug if ending.verb == "ok" else LOG.info
-                line("turn_ended", **about(claimed), verb=ending.verb, accepted=accepted, seconds=seconds)
+                line("turn_ended", **log_fields(claimed), verb=ending.verb, accepted=accepted, seconds=seconds)
                 return
 
     async def _beat(self) -> float:
@@ -324,7 +335,7 @@ class Turns:
             LOG.warning("beat_failed", error_type=type(error).__name__, held=len(turns))
             pause_s /= 4
         for turn in turns:
-            if not turn.lease.held():
+            if not turn.lease.is_held():
                 turn.interrupt("lease_lost")
         return pause_s
 
@@ -344,24 +355,24 @@ class Turns:
         except RedisError as error:
             LOG.warning("sweep_failed", error_type=type(error).__name__)
         except Exception as error:  # noqa: BLE001 (the wall of the turn)
-            LOG.error("sweep_crashed", error_type=type(error).__name__, places=places(error))  # noqa: TRY400 (a traceback quotes texts)
+            LOG.error("sweep_crashed", error_type=type(error).__name__, places=frame_lines(error))  # noqa: TRY400 (a traceback quotes texts)
         return self._sweep_s
 
     def _stop_turn(self, wish: Cancellation) -> None:
         for turn in list(self._running):
             if (turn.claimed.thread, turn.claimed.id) == (wish.thread, wish.message_id):
-                LOG.info("turn_stopped", **about(turn.claimed), reason=wish.reason)
+                LOG.info("turn_stopped", **log_fields(turn.claimed), reason=wish.reason)
                 turn.lease.stopped = wish.reason
                 turn.interrupt("stopped")
 
 
 async def _repeat(step: Callable[[], Awaitable[float]], pause_s: float) -> None:
     while True:
-        heed_cancellation()
+        raise_if_cancelled()
         await asyncio.sleep(pause_s)
         pause_s = await step()
 
 
-def about(claimed: Claimed) -> dict[str, str | int]:
+def log_fields(claimed: Claimed) -> dict[str, str | int]:
     """What every log line about a turn carries."""
     return {"thread": claimed.thread, "message_id": claimed.id, "tries": claimed.tries}

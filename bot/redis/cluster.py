@@ -21,7 +21,7 @@ OUT_OF_STEP = (RedisClusterException, AttributeError, KeyError, OSError)
 
 
 @contextmanager
-def as_outage() -> Iterator[None]:
+def errors_as_outage() -> Iterator[None]:
     """Turn what is meant as an outage into one."""
     try:
         yield
@@ -30,9 +30,9 @@ def as_outage() -> Iterator[None]:
         raise RedisConnectionError(message) from error
 
 
-def _guarded(method: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Coroutine[Any, Any, Any]]:
+def _raising_outages(method: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., Coroutine[Any, Any, Any]]:
     async def call(*args: Any, **options: Any) -> Any:
-        with as_outage():
+        with errors_as_outage():
             return await method(*args, **options)
 
     return call
@@ -41,8 +41,8 @@ def _guarded(method: Callable[..., Coroutine[Any, Any, Any]]) -> Callable[..., C
 class Cluster(RedisCluster):
     """The client. ``made_of`` are the nodes and settings it was made of, to make another one like it."""
 
-    initialize = _guarded(RedisCluster.initialize)
-    execute_command = _guarded(RedisCluster.execute_command)
+    initialize = _raising_outages(RedisCluster.initialize)
+    execute_command = _raising_outages(RedisCluster.execute_command)
 
     def __init__(self, *, nodes: list[tuple[str, int]], **settings: Any) -> None:
         self.made_of = {"nodes": nodes, **settings}
@@ -64,14 +64,14 @@ class Cluster(RedisCluster):
         """The primary that holds this key, as far as we know."""
         if self.get_default_node() is None:  # nothing was sent yet: the client does not know the slots
             await self.initialize()
-        with as_outage():
+        with errors_as_outage():
             return cast("ClusterNode", self.get_node_from_key(key))
 
     async def on_one_connection(self, key: str, *commands: tuple[str | int, ...]) -> list[Any]:
         """The answers to these commands, sent to the holder of ``key`` over one connection."""
         holder = await self.holder_of(key)
         sent = [PipelineCommand(number, *command) for number, command in enumerate(commands)]
-        with as_outage():
+        with errors_as_outage():
             await holder.execute_pipeline(sent)
             for each in sent:
                 if isinstance(each.result, Exception):
@@ -82,11 +82,11 @@ class Cluster(RedisCluster):
 class Pipeline(ClusterPipeline):
     """A pipeline that fails with ``RedisError``."""
 
-    execute = _guarded(ClusterPipeline.execute)
+    execute = _raising_outages(ClusterPipeline.execute)
 
 
 class Subscription(ClusterPubSub):
     """A subscription that fails with ``RedisError``."""
 
-    execute_command = _guarded(ClusterPubSub.execute_command)
-    get_message = _guarded(ClusterPubSub.get_message)
+    execute_command = _raising_outages(ClusterPubSub.execute_command)
+    get_message = _raising_outages(ClusterPubSub.get_message)

@@ -46,7 +46,7 @@ async def open_redis(settings: Settings) -> AsyncIterator[Redis]:
         yield client
 
 
-async def too_old(redis: Redis) -> str:
+async def missing_command(redis: Redis) -> str:
     """What is wrong with a server that lacks a command, and what to do; else empty. Raises ``RedisError``."""
     # Both came with 6.2; Ubuntu 22.04 and Debian 11 ship 6.0.
     for command, probe in {"GETEX": redis.getex, "GETDEL": redis.getdel}.items():

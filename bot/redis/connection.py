@@ -44,11 +44,11 @@ class TlsConnection(_Sending, SSLConnection):
     """To a server of its own, over TLS."""
 
 
-class WatchedConnection(_Sending, SentinelManagedConnection):
+class SentinelConnection(_Sending, SentinelManagedConnection):
     """To the primary that the Sentinels name."""
 
 
-class WatchedTlsConnection(_Sending, SentinelManagedSSLConnection):
+class SentinelTlsConnection(_Sending, SentinelManagedSSLConnection):
     """To the primary that the Sentinels name, over TLS."""
 
 

@@ -34,7 +34,7 @@ from bot.redis.url import PATIENT, WAITING
 LOG = structlog.get_logger()
 
 SOCKET_PATH_BYTES = 100  # sun_path has 108 bytes on Linux and 104 on macOS, the closing zero byte included
-LITTLE_BYTES = 1_000_000  # a disk with less is full in the next moment: the log then names it as the cause
+MIN_FREE_BYTES = 1_000_000  # a disk with less is full in the next moment: the log then names it as the cause
 # With `appendfsync always` the server ends itself when a write fails: nothing is confirmed that is not on disk.
 DISK_TROUBLE = ("AOF write error", "No space left", "File too large")
 FULL = "cannot write to its disk (full?): no question is taken until it can"
@@ -53,7 +53,7 @@ def server_binaries() -> list[Path]:
     return bundled + [Path(found) for name in ("redis-server", "valkey-server") if (found := shutil.which(name))]
 
 
-def runs(binary: Path) -> bool:
+def can_run(binary: Path) -> bool:
     """Whether this machine can run it at all (another C library or processor cannot)."""
     try:
         return subprocess.run([binary, "--version"], capture_output=True, check=False, timeout=10).returncode == 0  # noqa: S603 (a path found above, no shell)
@@ -64,7 +64,7 @@ def runs(binary: Path) -> bool:
 def find_server(candidates: Sequence[Path] | None = None) -> Path:
     """The first server that runs here. Raises ``EmbeddedRedisError`` when there is none."""
     for binary in server_binaries() if candidates is None else candidates:
-        if runs(binary):
+        if can_run(binary):
             return binary
     message = (
         "No Redis to keep questions in: the bundled Valkey does not run on this machine and there is no redis-server "
@@ -78,7 +78,7 @@ def find_server(candidates: Sequence[Path] | None = None) -> Path:
 async def connect(home: Path) -> AsyncIterator[Redis]:
     """A client of the embedded server under ``home``, started if need be. Raises ``EmbeddedRedisError``."""
     server = EmbeddedServer(home / "redis")
-    async with server.joined() as socket:
+    async with server.join() as socket:
         settings: dict[str, Any] = {"server": server, "path": str(socket), **PATIENT, **WAITING}
         pool = Pool(connection_class=RevivingConnection, **settings)
         async with Redis.from_pool(pool) as client:
@@ -94,18 +94,18 @@ class EmbeddedServer:
         self._record = self._directory / "socket"
 
     @asynccontextmanager
-    async def joined(self) -> AsyncIterator[Path]:
+    async def join(self) -> AsyncIterator[Path]:
         """Use the server; yields its socket. Leaving shuts it down unless somebody else still uses it."""
         self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         with (self._directory / "users.lock").open("wb") as users:
             # Waits only while a last leaver shuts the server down.
-            if not await eventually(lambda: taken(users, fcntl.LOCK_SH)):
+            if not await wait_until(lambda: try_lock(users, fcntl.LOCK_SH)):
                 raise EmbeddedRedisError(self._complaint("is being shut down by another process, which does not end"))
             socket = await self._running()
             try:
                 yield socket
             finally:
-                if taken(users, fcntl.LOCK_EX):
+                if try_lock(users, fcntl.LOCK_EX):
                     await self._shut_down(socket)
 
     async def _running(self) -> Path:
@@ -114,13 +114,13 @@ class EmbeddedServer:
         give_up = time.monotonic() + START_S
         while time.monotonic() < give_up:
             with (self._directory / "server.lock").open("wb") as lock:
-                if taken(lock, fcntl.LOCK_EX):
+                if try_lock(lock, fcntl.LOCK_EX):
                     if started:
                         raise EmbeddedRedisError(self._complaint("ended at once"))
                     await asyncio.to_thread(self._start, lock.fileno())
                     started = True
             if socket := self._socket():
-                found = await state_of(socket)
+                found = await probe_server(socket)
                 if found == "ready":
                     return socket
                 if found == "loading":
@@ -133,9 +133,9 @@ class EmbeddedServer:
 
         Raises redis' own ``ConnectionError`` when that cannot be done, for whoever waits out an outage anyway.
         """
-        if self._at_rest():
+        if self._is_stopped():
             free = shutil.disk_usage(self._directory).free
-            full = free < LITTLE_BYTES or any(sign in self._last_words(20) for sign in DISK_TROUBLE)
+            full = free < MIN_FREE_BYTES or any(sign in self._log_tail(20) for sign in DISK_TROUBLE)
             cause = FULL if full else "killed or crashed"
             LOG.warning("embedded_redis_died", directory=str(self._directory), cause=cause, free_bytes=free)
             try:
@@ -177,19 +177,19 @@ class EmbeddedServer:
         async with Redis(unix_socket_path=str(socket), retry=Retry(NoBackoff(), 0)) as client:
             with suppress(RedisError):
                 await client.shutdown(nosave=True)
-        gone = await eventually(self._at_rest)
+        gone = await wait_until(self._is_stopped)
         if gone and socket.parent != self._directory:
             shutil.rmtree(socket.parent, ignore_errors=True)
         LOG.info("embedded_redis_stopped", socket=str(socket), gone=gone)
 
-    def _at_rest(self) -> bool:
+    def _is_stopped(self) -> bool:
         with (self._directory / "server.lock").open("wb") as lock:
-            return taken(lock, fcntl.LOCK_EX)
+            return try_lock(lock, fcntl.LOCK_EX)
 
     def _complaint(self, what: str) -> str:
-        return f"The embedded Redis under {self._directory} {what}. Its last words: {self._last_words(3) or 'none'}"
+        return f"The embedded Redis under {self._directory} {what}. Its last words: {self._log_tail(3) or 'none'}"
 
-    def _last_words(self, lines: int) -> str:
+    def _log_tail(self, lines: int) -> str:
         tail = self._log.read_text(errors="replace").splitlines()[-lines:] if self._log.is_file() else []
         return " | ".join(tail)
 
@@ -210,7 +210,7 @@ class RevivingConnection(SocketConnection):
             await super().connect_check_health(check_health, retry_socket_connect)
 
 
-async def eventually(attempt: Callable[[], bool]) -> bool:
+async def wait_until(attempt: Callable[[], bool]) -> bool:
     """Whether ``attempt`` succeeded in the end."""
     for _ in range(round(START_S / POLL_S)):
         if attempt():
@@ -219,7 +219,7 @@ async def eventually(attempt: Callable[[], bool]) -> bool:
     return False
 
 
-def taken(lock: BinaryIO, kind: int) -> bool:
+def try_lock(lock: BinaryIO, kind: int) -> bool:
     """Try to take a file lock without waiting."""
     try:
         fcntl.flock(lock, kind | fcntl.LOCK_NB)
@@ -228,7 +228,7 @@ def taken(lock: BinaryIO, kind: int) -> bool:
     return True
 
 
-async def state_of(socket: Path) -> Literal["ready", "loading", "silent"]:
+async def probe_server(socket: Path) -> Literal["ready", "loading", "silent"]:
     """What is heard of the server there. One with a long log is loading for as long as that takes."""
     try:
         async with Redis.from_pool(ConnectionPool.from_url(f"unix://{socket}", retry=Retry(NoBackoff(), 0))) as probe:

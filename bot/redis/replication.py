@@ -11,8 +11,8 @@ from redis.exceptions import RedisError, ResponseError
 
 from bot.redis.cluster import Cluster
 
-WITHIN_S = 0.5  # Slack waits three seconds for its ack; a healthy replica needs a few milliseconds
-KNOWN_FOR_S = 10.0  # INFO is not worth a round trip a question; a new replica may be noticed late
+CONFIRM_TIMEOUT_S = 0.5  # Slack waits three seconds for its ack; a healthy replica needs a few milliseconds
+REPLICA_COUNT_TTL_S = 10.0  # INFO is not worth a round trip a question; a new replica may be noticed late
 MARK_TTL_S = 60  # nobody reads the mark: its only use is to be the later write
 
 
@@ -24,7 +24,7 @@ class Replication:
     """Waits for replicas. ``clock`` gives seconds that never go back."""
 
     def __init__(
-        self, redis: Redis, *, within_s: float = WITHIN_S, clock: Callable[[], float] = time.monotonic
+        self, redis: Redis, *, within_s: float = CONFIRM_TIMEOUT_S, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._redis = redis
         self._within_ms = round(within_s * 1000)
@@ -51,11 +51,11 @@ class Replication:
 
     async def _has_replicas(self, shard: str) -> bool:
         known = self._replicas.get(shard)
-        if known is None or self._clock() - known[0] > KNOWN_FOR_S:
-            known = self._replicas[shard] = self._clock(), await self._connected(shard)
+        if known is None or self._clock() - known[0] > REPLICA_COUNT_TTL_S:
+            known = self._replicas[shard] = self._clock(), await self._count_replicas(shard)
         return known[1] > 0
 
-    async def _connected(self, shard: str) -> int:
+    async def _count_replicas(self, shard: str) -> int:
         """How many replicas follow the server that holds this shard; 0 where it does not say."""
         client = self._redis
         try:

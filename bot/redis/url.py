@@ -20,7 +20,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from bot.redis.cluster import Cluster
-from bot.redis.connection import OWN, Pool, WatchedConnection, WatchedTlsConnection
+from bot.redis.connection import OWN, Pool, SentinelConnection, SentinelTlsConnection
 
 CLUSTER, SENTINEL = "+cluster", "+sentinel"
 REDIS_PORT, SENTINEL_PORT = 6379, 26379
@@ -71,7 +71,7 @@ async def client_of(url: str) -> AsyncIterator[Redis]:
         finally:
             await cluster.aclose()
     elif parts.scheme.endswith(SENTINEL):
-        async with _watched(parts) as client:
+        async with _open_behind_sentinels(parts) as client:
             yield client
     else:
         pool = Pool.from_url(url, **PATIENT, **WAITING)
@@ -81,14 +81,14 @@ async def client_of(url: str) -> AsyncIterator[Redis]:
 
 
 @asynccontextmanager
-async def _watched(parts: SplitResult) -> AsyncIterator[Redis]:
+async def _open_behind_sentinels(parts: SplitResult) -> AsyncIterator[Redis]:
     service, _, database = parts.path.strip("/").partition("/")
     if not service:
         message = "the service's name is missing"
         raise ValueError(message)
     settings = _settings(parts._replace(path=f"/{database}"), SENTINEL)
     over_tls = settings.pop("connection_class", None) is SSLConnection
-    settings["connection_class"] = WatchedTlsConnection if over_tls else WatchedConnection
+    settings["connection_class"] = SentinelTlsConnection if over_tls else SentinelConnection
     quick = {"socket_timeout": SENTINEL_TIMEOUT_S, "socket_connect_timeout": SENTINEL_TIMEOUT_S}
     password = settings.pop("sentinel_password", None)
     guards = {**quick, "password": password, "retry": Retry(NoBackoff(), 0)}

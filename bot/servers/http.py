@@ -22,7 +22,7 @@ from bot.install.oauth import InstallPages
 from bot.slack.manifest import EVENTS_PATH
 from bot.slack.payload import string
 
-LARGEST_BODY: Final = 1024 * 1024  # Slack's own events are far smaller
+MAX_BODY_BYTES: Final = 1024 * 1024  # Slack's own events are far smaller
 _METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"  # Prometheus' text format
 _log = structlog.get_logger()
 
@@ -58,7 +58,7 @@ class SlackEndpoint:
 
 def build(pages: Pages, intake: SlackEndpoint | None = None) -> web.Application:
     """The web application: three pages, and Slack's door where there is one."""
-    application = web.Application(client_max_size=LARGEST_BODY)
+    application = web.Application(client_max_size=MAX_BODY_BYTES)
     application.add_routes(page_routes(pages))
     if intake is not None:
         application.router.add_post(EVENTS_PATH, partial(_slack_events, intake))
@@ -98,7 +98,7 @@ async def serve(application: web.Application, *, host: str = "127.0.0.1", port: 
         await runner.cleanup()
 
 
-def signed(secret: str, headers: Mapping[str, str], body: bytes) -> bool:
+def has_valid_signature(secret: str, headers: Mapping[str, str], body: bytes) -> bool:
     """Whether Slack signed exactly these bytes, and within the last five minutes."""
     try:
         return SignatureVerifier(secret).is_valid_request(body, headers)
@@ -113,12 +113,12 @@ async def _slack_events(intake: SlackEndpoint, request: web.Request) -> web.Resp
             body = await request.read()  # 413 above client_max_size
     except TimeoutError:
         return web.Response(status=408)
-    if not signed(intake.signing_secret, request.headers, body):
+    if not has_valid_signature(intake.signing_secret, request.headers, body):
         _log.warning("slack_signature_refused", body_length=len(body))
         return web.Response(status=401)  # Bolt itself would log signature and body of what it refuses
     try:
         asked = AsyncBoltRequest(body=body.decode(), headers=dict(request.headers))
-        trouble = "" if _sound(asked.body) else "shape"
+        trouble = "" if _has_event_type(asked.body) else "shape"
     except (ValueError, TypeError, AttributeError, KeyError, IndexError, RecursionError) as exc:
         # Bolt reads its context out of the payload and takes every field for what it should be.
         trouble = type(exc).__name__
@@ -128,7 +128,7 @@ async def _slack_events(intake: SlackEndpoint, request: web.Request) -> web.Resp
     return await to_aiohttp_response(await intake.app.async_dispatch(asked))
 
 
-def _sound(payload: Mapping[str, Any]) -> bool:  # over a missing type Bolt would trip later
+def _has_event_type(payload: Mapping[str, Any]) -> bool:  # over a missing type Bolt would trip later
     if "event" not in payload and payload.get("type") != "event_callback":
         return True
     return bool(string(payload, "event", "type")) and isinstance(payload.get("type"), str)

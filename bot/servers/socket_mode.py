@@ -27,8 +27,8 @@ from bot.slack.client import library_logger
 from bot.slack.payload import string
 from observability.loopback import proxy_for
 
-MOST_PAUSE_S: Final = 30.0  # long enough to be no burden, short enough that people hardly wait once Slack is back
-_CLOSE_S: Final = 2.0  # of the 25 seconds that a deploy gives: the turns need the rest
+MAX_PAUSE_S: Final = 30.0  # long enough to be no burden, short enough that people hardly wait once Slack is back
+_CLOSE_TIMEOUT_S: Final = 2.0  # of the 25 seconds that a deploy gives: the turns need the rest
 log = structlog.get_logger()
 
 
@@ -50,10 +50,10 @@ class PacedClient(SocketModeClient):
         self._front = front
         self._ungreeted = 0
         self._greeted: aiohttp.ClientWebSocketResponse | None = None
-        self.socket_mode_request_listeners.append(self._take)
-        self.on_message_listeners.append(self._hear)
+        self.socket_mode_request_listeners.append(self._dispatch)
+        self.on_message_listeners.append(self._note_greeting)
 
-    async def greeted(self) -> bool:
+    async def is_greeted(self) -> bool:
         """Whether events can arrive: Slack said hello, and the socket is still open."""
         ours = self._greeted is not None and self._greeted is self.current_session
         return ours and await self.is_connected()
@@ -61,7 +61,7 @@ class PacedClient(SocketModeClient):
     async def issue_new_wss_url(self) -> str:
         """As the SDK does, in time. Raises ``SocketClosingError`` when there is no need any more."""
         if self._ungreeted:
-            pause_s = min(self._front.first_pause_s * 2.0 ** (self._ungreeted - 1), MOST_PAUSE_S)
+            pause_s = min(self._front.first_pause_s * 2.0 ** (self._ungreeted - 1), MAX_PAUSE_S)
             log.warning("slack_socket_waits", ungreeted=self._ungreeted, wait_s=round(pause_s, 2))
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause_s * random.uniform(0.8, 1.2)):  # noqa: S311 - spreads retries only
@@ -79,12 +79,12 @@ class PacedClient(SocketModeClient):
         self.proxy = proxy_for(url)  # the SDK's own choice knows neither loopback nor NO_PROXY
         return url
 
-    async def _take(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
+    async def _dispatch(self, client: AsyncBaseSocketModeClient, request: SocketModeRequest) -> None:
         """One envelope, as Bolt's own adapter takes it: its ack goes out when the listeners are done."""
         began = time()
         await send_async_response(client, request, await run_async_bolt_app(self._front.app, request), began)
 
-    async def _hear(self, message: aiohttp.WSMessage) -> None:
+    async def _note_greeting(self, message: aiohttp.WSMessage) -> None:
         try:
             said = json.loads(message.data)
         except (TypeError, ValueError):
@@ -107,7 +107,7 @@ class SocketFront:
 
     async def ready(self) -> bool:
         """Whether events can arrive right now."""
-        return self._client is not None and await self._client.greeted()
+        return self._client is not None and await self._client.is_greeted()
 
     async def run(self) -> None:
         """Connects and stays until cancelled. A Slack that is away is tried again for ever: ``ready`` tells."""
@@ -120,7 +120,7 @@ class SocketFront:
             self._client = None
             client.closing.set()
             with suppress(aiohttp.ClientError, OSError):  # TimeoutError is an OSError
-                async with asyncio.timeout(_CLOSE_S):  # a peer that never says goodbye must not hold up the end
+                async with asyncio.timeout(_CLOSE_TIMEOUT_S):  # a peer that never says goodbye must not hold up the end
                     await client.close()  # type: ignore[no-untyped-call]  # the library left it unannotated
             # The SDK leaves its session open when the close was cut short.
             await client.aiohttp_client_session.close()

@@ -25,7 +25,7 @@ from bot.delivery.blocks import short_id
 from bot.delivery.delivery import Delivery
 from bot.delivery.stream import AnswerStream, Streams, streaming
 from bot.queue.lease import LeaseLost
-from bot.queue.queue import OK, Ending, dead, later
+from bot.queue.queue import OK, Ending, give_up, retry_uncounted
 from bot.slack.files import opened_with
 from bot.slack.history import sort_key
 from bot.slack.message import Incoming
@@ -126,17 +126,17 @@ class Answering:
         except DeliveryFailed as failure:
             log.warning("delivery_failed", reason=failure.reason, permanent=failure.permanent)
             if failure.permanent or job.claimed.waited_s > self.timeouts.slack_s:
-                return dead(failure.reason)
-            return later(failure.again_s or self.timeouts.pause_s(job.claimed.waited_s))
+                return give_up(failure.reason)
+            return retry_uncounted(failure.again_s or self.timeouts.pause_s(job.claimed.waited_s))
         except (asyncio.CancelledError, LeaseLost):
-            if not job.lease.held():
+            if not job.lease.is_held():
                 await look_again(self.stores.mailbox, job)
             raise
         finally:
             if claimed.tries > 1 and job.begun:  # whoever died over it may have said the same
                 await look_again(self.stores.mailbox, job)
 
-    async def tell_dead(self, job: Job, reason: str) -> None:
+    async def notify_given_up(self, job: Job, reason: str) -> None:
         """A message was given up: its person is told, with an id that the log knows, unless an answer stands.
 
         Raises ``DeliveryFailed`` where Slack is away.

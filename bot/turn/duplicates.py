@@ -24,8 +24,8 @@ from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
 from bot.delivery.delivery import ENDS_SESSION, Delivery
 from bot.delivery.slots import left_blank, seconds
-from bot.queue.lease import Lease, heed_cancellation, now
-from bot.queue.queue import LEASE_S, OK, Claimed, Ending, Mailbox, later
+from bot.queue.lease import Lease, now, raise_if_cancelled
+from bot.queue.queue import LEASE_S, OK, Claimed, Ending, Mailbox, retry_uncounted
 from bot.slack.history import age_s
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed, LeaseCheck, no_lease
@@ -78,14 +78,14 @@ async def leave_check(mailbox: Mailbox, place: ThreadKey, question_ts: str, *, p
     while True:
         try:
             await mailbox.enqueue(check.mailbox, check.to_json(), event_ids=[event])  # once, however often it is tried
-            await mailbox.hurry(check.mailbox)  # an older message that rests would keep this one waiting
+            await mailbox.make_due_now(check.mailbox)  # an older message that rests would keep this one waiting
             break
         except RedisError as error:
             if now() >= until:
                 _log.warning("doubt_not_noted", error_type=type(error).__name__)
                 break
         await asyncio.sleep(_AGAIN_S)
-    heed_cancellation()
+    raise_if_cancelled()
 
 
 async def look_again(mailbox: Mailbox, job: Job) -> None:
@@ -105,28 +105,28 @@ async def settle(check: PendingCheck, claimed: Claimed, lease: Lease, stores: St
         return await _settled(check, claimed, lease, stores, delivery)
     except DeliveryFailed as failure:
         _log.warning("thread_not_settled", thread=claimed.thread, reason=failure.reason)
-        return OK if failure.permanent else later(failure.again_s or _AWAY_S)
+        return OK if failure.permanent else retry_uncounted(failure.again_s or _AWAY_S)
 
 
 async def _settled(check: PendingCheck, claimed: Claimed, lease: Lease, stores: Stores, delivery: Delivery) -> Ending:
     mailbox, place, question_ts = stores.mailbox, check.place, check.question_ts
     if question_ts == ENDS_SESSION:
-        if await mailbox.stored(str(place)):
-            return later(_SESSION_AGAIN_S)  # a turn is at work there, or about to be
+        if await mailbox.list_messages(str(place)):
+            return retry_uncounted(_SESSION_AGAIN_S)  # a turn is at work there, or about to be
         await delivery.sessions.end_now(place, lease.require)
         return OK
-    if len(await mailbox.stored(claimed.thread)) > 1:
+    if len(await mailbox.list_messages(claimed.thread)) > 1:
         return OK  # the message behind this one looks for longer
     age_s = claimed.waited_s
     if age_s >= LOOKS_S[0]:
         if await stores.cancellations.gone(place, question_ts):
             await delivery.withdraw(place, question_ts, lease.require)
         else:
-            messages = (Incoming.in_body(stored.body) for stored in await mailbox.stored(str(place)))
+            messages = (Incoming.in_body(stored.body) for stored in await mailbox.list_messages(str(place)))
             at_work = {incoming.ts for incoming in messages if incoming}
             await put_in_order(delivery, place, question_ts, lease.require, at_work=at_work)
     next_s = next((look_s for look_s in LOOKS_S if look_s > age_s), None)
-    return OK if next_s is None else later(next_s - age_s)
+    return OK if next_s is None else retry_uncounted(next_s - age_s)
 
 
 async def put_in_order(

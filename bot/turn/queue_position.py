@@ -41,7 +41,7 @@ class Queueing:
 
     async def sweep(self) -> None:
         """Tell those who should know by now. Raises ``RedisError``."""
-        for waiting in await self.mailbox.waiting(**asdict(self.pace)):
+        for waiting in await self.mailbox.list_waiting(**asdict(self.pace)):
             incoming = Incoming.in_body(waiting.body)  # what cannot be read is its turn's business
             if incoming and incoming.kind in {"question", "edit"} and not (incoming.unproven or incoming.refused):
                 await self.tell(waiting, incoming)
@@ -50,15 +50,15 @@ class Queueing:
         """Tell one person, unless their Slack is away. Raises ``RedisError``."""
         try:
             delivery = await self.delivery_of(incoming.thread.team)
-            if not await self.mailbox.rests(waiting.thread) and waiting.place:
+            if not await self.mailbox.is_waiting(waiting.thread) and waiting.place:
                 return  # its turn began while others were told
             stood_in = await self._show(delivery, incoming, waiting.place)
-            if all(one.id != waiting.id for one in await self.mailbox.stored(waiting.thread)):
+            if all(one.id != waiting.id for one in await self.mailbox.list_messages(waiting.thread)):
                 if stood_in:  # the answer overtook us: nothing will clear this any more but we
                     await delivery.drop_placeholders(incoming.thread, AnswerKey(question_ts=incoming.ts))
                 else:
                     await delivery.sessions.end(incoming.thread)
-            elif not await self.mailbox.rests(waiting.thread):
+            elif not await self.mailbox.is_waiting(waiting.thread):
                 await delivery.sessions.end_later(incoming.thread)  # its turn may have cleared the status before us
         except DeliveryFailed as failure:
             log.info("queue_not_shown", thread=waiting.thread, reason=failure.reason)

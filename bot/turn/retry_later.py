@@ -11,7 +11,7 @@ import structlog
 
 from agent.model.protocol import PASSING
 from agent.outcome import Failed, TurnOutcome
-from bot.queue.queue import Ending, Mailbox, later
+from bot.queue.queue import Ending, Mailbox, retry_uncounted
 from bot.timeouts import TurnTimeouts
 from bot.turn.job import Job
 from bot.turn.status import DOCUMENTS_AWAY, MODEL_AWAY, WorkingStatus
@@ -39,7 +39,7 @@ async def rest(mailbox: Mailbox, job: Job, status: WorkingStatus, outcome: TurnO
     if job.read:
         await mailbox.mark(job.claimed, job.mark("thread"), job.read, ttl_s=READ_KEPT_S)
     await status.leave(DOCUMENTS_AWAY if documents else MODEL_AWAY)
-    return later(wait_s)
+    return retry_uncounted(wait_s)
 
 
 def waiting_since(job: Job) -> float:

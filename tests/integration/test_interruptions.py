@@ -152,7 +152,7 @@ async def test_stop_while_the_post_is_in_flight_leaves_one_answer(tmp_path: Path
         setting.workspace.faults.release()
 
         async def ended() -> bool:  # the message that asks for a second look at what was cut off may still rest
-            return not await setting.orion.mailbox.stored(f"{TEAM_ID}:{CHANNEL}:{ts}")
+            return not await setting.orion.mailbox.list_messages(f"{TEAM_ID}:{CHANNEL}:{ts}")
 
         await wait_until(ended, "the turn has ended")
         (answer,) = answers(setting.workspace, ts, ts)

@@ -21,12 +21,12 @@ from redis.asyncio import Redis
 from agent.thread.store import team_of
 from bot.queue.dead_letters import DeadLetters
 from bot.queue.lease import Lease, LeaseLost, now
-from bot.queue.queue import FAREWELLS, Claimed, Depth, Mailbox, Verb
+from bot.queue.queue import EXTRA_NOTIFY_TRIES, Claimed, Depth, Mailbox, Verb
 
 THREADS = ("T1:a", "T1:b", "T1:c", "T2:d", "T2:e")
 PER_TEAM = 2
 MAX_TRIES = 1
-LAST_TRY = MAX_TRIES + FAREWELLS
+LAST_TRY = MAX_TRIES + EXTRA_NOTIFY_TRIES
 
 T = TypeVar("T")
 Fate = Literal["retry", "drop"]
@@ -189,7 +189,7 @@ class MailboxMachine(RuleBasedStateMachine):
     def holder_is_done(self, thread: str, verb: Verb, after_s: int) -> None:
         m = self.model[thread]
         assert m.holder is not None
-        assert self.wait(self.mailbox.done(m.holder, verb, after_s=after_s, reason="r"))
+        assert self.wait(self.mailbox.finish(m.holder, verb, after_s=after_s, reason="r"))
         self.former.append(m.holder)
         m.holder, m.lapsed, m.resting = None, False, verb in ("retry", "giveback") and after_s > 0
         if verb == "giveback":
@@ -205,8 +205,8 @@ class MailboxMachine(RuleBasedStateMachine):
         assert m.holder is not None
         lease = Lease(now())
         self.wait(self.mailbox.beat([(m.holder, lease)]))
-        assert lease.held()
-        assert lease.held()
+        assert lease.is_held()
+        assert lease.is_held()
         m.lapsed = False
 
     @precondition(any_held)
@@ -225,10 +225,10 @@ class MailboxMachine(RuleBasedStateMachine):
     def former_holder_wakes_up(self, data: st.DataObject, verb: Verb) -> None:
         old = data.draw(st.sampled_from(self.former))
         lease = Lease(old.leased_until)
-        assert not self.wait(self.mailbox.done(old, verb))
+        assert not self.wait(self.mailbox.finish(old, verb))
         self.wait(self.mailbox.beat([(old, lease)]))
-        assert not lease.held()
-        assert not lease.held()
+        assert not lease.is_held()
+        assert not lease.is_held()
         with pytest.raises(LeaseLost):
             self.wait(self.mailbox.mark(old, "stale", "1"))
 

@@ -19,7 +19,7 @@ from structlog.testing import capture_logs
 from agent.tasks import beside
 from bot.events.listeners import register
 from bot.local.model.roster import BOT_USER, TEAM_ID
-from bot.servers.http import LARGEST_BODY
+from bot.servers.http import MAX_BODY_BYTES
 from bot.slack.client import build_app
 from bot.slack.message import Access
 from tests.support.intake_fuzz import payloads
@@ -132,7 +132,7 @@ async def test_an_envelope_of_the_wrong_shape_is_no_server_error(redis_client: R
 
 async def test_mebibyte_of_text_is_taken_and_cut_and_more_is_refused(redis_client: Redis) -> None:
     async with at_the_door(redis_client) as intake:
-        room = LARGEST_BODY - len(json.dumps(enveloped({**MENTION, "text": ""})).encode())
+        room = MAX_BODY_BYTES - len(json.dumps(enveloped({**MENTION, "text": ""})).encode())
         text = f"<@{BOT_USER}> {SAID} ".ljust(room, "x")
         assert await intake.event({**MENTION, "text": text}) == 200
         assert [len(incoming.text) for incoming in intake.ledger.messages] == [40_000]

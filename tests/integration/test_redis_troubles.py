@@ -33,11 +33,11 @@ async def working(redis: Redis, handled: list[str]) -> AsyncIterator[Mailbox]:
         handled.append(claimed.body)
         return OK
 
-    async def on_dead(claimed: Claimed, _lease: Lease, reason: str) -> None:
+    async def on_given_up(claimed: Claimed, _lease: Lease, reason: str) -> None:
         raise AssertionError(claimed.id, reason)
 
     mailbox = Mailbox(redis)
-    turns = Turns(mailbox, handle, on_dead=on_dead)
+    turns = Turns(mailbox, handle, on_given_up=on_given_up)
     async with asyncio.TaskGroup() as group:
         group.create_task(turns.run())
         try:

@@ -67,10 +67,10 @@ async def test_all_that_was_acknowledged_is_there_after_a_fail_over_and_handled_
         await fleet.fail_over(mailbox.shard_of(thread_of("T0")))
         await wait_until(lambda: _beats(mailbox, held), "the leases are prolonged on the new primary", timeout=20)
         done = [(claimed.thread, claimed.body) for claimed in held]
-        assert all([await mailbox.done(claimed, "ok") for claimed in held])
+        assert all([await mailbox.finish(claimed, "ok") for claimed in held])
         while claimed := await mailbox.claim("w", 10):
             done += [(one.thread, one.body) for one in claimed]
-            assert all([await mailbox.done(one, "ok") for one in claimed])
+            assert all([await mailbox.finish(one, "ok") for one in claimed])
         assert sorted(done) == sorted((thread_of(team), body) for team in TEAMS for body in ("first", "second"))
         assert await mailbox.depth() == Depth(messages=0, leased=0, dead=1)
         assert await cancellations_lost(redis) == 0
@@ -82,7 +82,7 @@ async def _beats(mailbox: Mailbox, held: list[Claimed]) -> bool:
     try:
         leases = [Lease(now()) for _ in held]
         await mailbox.beat(zip(held, leases, strict=True))
-        return all(lease.held() for lease in leases)
+        return all(lease.is_held() for lease in leases)
     except RedisError:
         return False
 
@@ -96,7 +96,7 @@ async def _everything_else_works(redis: Redis, mailbox: Mailbox) -> None:
     states = ThreadStore(redis)
     saved = await states.save(thread, ThreadState(mission="m"), fence=claimed.fence)
     assert await states.load(thread) == saved
-    assert await mailbox.done(claimed, "dead", reason="r")
+    assert await mailbox.finish(claimed, "dead", reason="r")
     with pytest.raises(StateFenced):
         await states.save(thread, saved, fence=claimed.fence)
     await Stats(redis).record(TurnFigures(outcome="answered", errors=(1, 0)))
@@ -116,7 +116,7 @@ async def _a_letter_is_retried(redis: Redis, mailbox: Mailbox) -> None:
     assert await redis.llen(mailbox._wakeup.key) == 0
     (claimed,) = await mailbox.claim("w", 1)
     assert claimed.body == "dies"
-    assert await mailbox.done(claimed, "ok")
+    assert await mailbox.finish(claimed, "ok")
 
 
 async def test_cluster_is_several_shards_and_one_workspace_lives_in_one() -> None:

@@ -34,7 +34,7 @@ class Answerer:
         self.through.append(job)
         return OK
 
-    async def tell_dead(self, _: Job, reason: str) -> None:
+    async def notify_given_up(self, _: Job, reason: str) -> None:
         self.dead.append(reason)
 
 

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Protocol
 
-from bot.redis.embedded import find_server, state_of
+from bot.redis.embedded import find_server, probe_server
 from tests.support.waiting import wait_until
 
 AWAY_S = 0.7
@@ -47,7 +47,7 @@ class RedisProcess:
         await wait_until(self._ready, "Redis answers", 30)
 
     async def _ready(self) -> bool:
-        return await state_of(self._socket) == "ready"
+        return await probe_server(self._socket) == "ready"
 
     def _popen(self, command: list[str]) -> subprocess.Popen[bytes]:
         with (self._folder / "log").open("ab") as log:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.errors import WrongUse
-from bot.settings import is_web_address, load_settings, wrong_addresses
+from bot.settings import find_invalid_addresses, is_web_address, load_settings
 from tests.support.orion_running import settings_in
 
 
@@ -35,10 +35,10 @@ def test_every_wrong_one_is_named_and_no_password_shown(monkeypatch: pytest.Monk
 @pytest.mark.parametrize("name", ["docs_url", "git_url", "git_docs_url", "slack_exports_url"])
 def test_what_links_are_made_of_must_make_links(tmp_path: Path, name: str) -> None:
     variable = f"ORION_{name.upper()}"
-    wrong = wrong_addresses(settings_in(tmp_path, "", **{name: "wiki.example.com/handbook"}))
+    wrong = find_invalid_addresses(settings_in(tmp_path, "", **{name: "wiki.example.com/handbook"}))
     assert wrong[variable].startswith("is no web address; one looks like https://")
-    assert not wrong_addresses(settings_in(tmp_path, "", **{name: "https://git.example/{repository}/{commit}"}))
+    assert not find_invalid_addresses(settings_in(tmp_path, "", **{name: "https://git.example/{repository}/{commit}"}))
 
 
 def test_langfuse_host_matters_only_where_it_is_used(tmp_path: Path) -> None:
-    assert not wrong_addresses(settings_in(tmp_path, "", langfuse_host="nowhere"))
+    assert not find_invalid_addresses(settings_in(tmp_path, "", langfuse_host="nowhere"))

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from redis.asyncio import Redis
 from structlog.testing import LogCapture
 
-from bot.queue.scripts import script
+from bot.queue.scripts import load_script
 from tests.integration.test_end_to_end import DRAFTS
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_running import MENTION, Setting, running, settings_in
@@ -24,7 +24,7 @@ POLLING = ("claim", "waiting", "beat")
 async def test_one_easy_mention_costs_few_round_trips_bytes_and_log_lines(
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
-    polled = frozenset(script(redis_client, name).sha for name in POLLING)
+    polled = frozenset(load_script(redis_client, name).sha for name in POLLING)
     async with (
         ScriptedOpenAI(decisions=repeat(RESPOND), drafts=repeat(says(DRAFTS["good"]))) as model,
         tapped(redis_url, polled) as tap,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.errors import WrongUse
-from bot.settings import load_settings, read_settings, unknown_names, unread_lines
+from bot.settings import find_unknown_names, load_settings, read_settings, unreadable_lines
 from tests.support.orion_command import variables
 
 
@@ -97,17 +97,17 @@ def test_dotenv_that_is_no_text_leaves_the_environment(tmp_path: Path, monkeypat
     settings, faults = read_settings()
     assert settings.general == "refuse"
     assert list(faults) == [".env"]
-    assert unread_lines() == []
-    assert unknown_names() == {}
+    assert unreadable_lines() == []
+    assert find_unknown_names() == {}
     monkeypatch.setenv("ORION_PORT", "abc")
     with pytest.raises(WrongUse, match=r"(?s)\.env is no text.*ORION_PORT must be a whole number"):
         read_settings()
 
 
 def test_lines_that_are_not_understood_are_known_by_number(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    assert unread_lines() == []
+    assert unreadable_lines() == []
     (tmp_path / ".env").write_text("# a remark\nORION_GENERAL=refuse\nhello there\n=x\nexport ORION_PORT=4000\n")
-    assert unread_lines() == [3, 4]
+    assert unreadable_lines() == [3, 4]
     assert load_settings().port == 4000
     assert caplog.text == ""
 

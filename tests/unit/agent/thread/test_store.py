@@ -99,7 +99,7 @@ async def test_only_the_owner_of_the_thread_saves(
     await redis_client.hset(mailbox.fence_key(str(KEY)), "until", "1")
     with pytest.raises(StateFenced):  # the lease ran out, though nobody took over yet
         await store.save(KEY, saved, fence=claimed.fence)
-    await mailbox.done(claimed, "ok")
+    await mailbox.finish(claimed, "ok")
     with pytest.raises(StateFenced):
         await store.save(KEY, saved, fence=claimed.fence)
     assert await store.load(KEY) == saved

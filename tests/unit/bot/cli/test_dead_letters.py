@@ -35,7 +35,7 @@ def in_redis(url: str, *, bury: int = 0) -> list[str]:
                 ).to_json()
                 await mailbox.enqueue(str(THREAD), letter if number else "no letter", event_ids=[str(number)])
                 (claimed,) = await mailbox.claim("w", 1)
-                await mailbox.done(claimed, "dead", reason="crashed: KeyError")
+                await mailbox.finish(claimed, "dead", reason="crashed: KeyError")
             found = [claimed.body for claimed in await mailbox.claim("w", 10)]
             await mailbox.aclose()
             return found

@@ -171,9 +171,9 @@ async def test_letters_go_from_every_place_of_a_mailbox_and_the_rest_keeps_its_o
         (claimed,) = await mailbox.claim("w", 5)
         heads.append(claimed.body)
         if claimed.body == "garbage":
-            await mailbox.done(claimed, "dead", reason="unreadable")
+            await mailbox.finish(claimed, "dead", reason="unreadable")
         else:
-            await mailbox.done(claimed, "dead" if len(heads) > 1 else "ok", reason="no end")
+            await mailbox.finish(claimed, "dead" if len(heads) > 1 else "ok", reason="no end")
     assert [Incoming.from_json(body).ts for body in heads[:2]] == ["1.0", "3.0"]
     gone = await forgotten(redis_client, mailbox, thread="T1:C1:1.0")
     assert gone.counts["dead letters"] == 2

@@ -115,5 +115,5 @@ async def test_an_order_that_redis_cut_short_is_obeyed_when_slack_sends_it_again
         assert await pausing.now() is not None
         await pausing.resume()
         await chat.receive(order)
-        assert (await pausing.now(), await mailbox.stored(str(order.thread))) == (None, [])
+        assert (await pausing.now(), await mailbox.list_messages(str(order.thread))) == (None, [])
         await mailbox.aclose()

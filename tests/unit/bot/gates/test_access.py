@@ -89,7 +89,7 @@ async def test_guest_who_writes_directly_is_told_in_each_thread(redis_client: Re
         for ts, thread in enumerate(threads, 1):
             claimed, lease = await at.store(thread=thread, ts=f"{ts}.0", addressed="direct", user=GUEST)
             assert await at.flow.handle(claimed, lease) == OK
-            await at.mailbox.done(claimed, OK.verb)
+            await at.mailbox.finish(claimed, OK.verb)
         assert [one["text"] for one in at.slack.server.ephemerals(DIRECT)] == [say("guest", None)] * 2
         assert at.through == []
 
@@ -317,7 +317,7 @@ async def test_guest_seen_to_late_takes_no_thread_from_a_member_who_asked_there(
         for _ in range(2):
             (claimed,) = await at.mailbox.claim("w", 1)
             assert await at.flow.handle(claimed, Lease(claimed.leased_until)) == OK
-            await at.mailbox.done(claimed, "ok")
+            await at.mailbox.finish(claimed, "ok")
         assert len(at.through) == 1
         assert await thread_modes.of(place) == "engaged"
 
@@ -345,7 +345,7 @@ async def test_refused_letter_that_dies_is_told_to_nobody(redis_client: Redis) -
         roster.members[GUEST] = Member(id=GUEST, name="Guest", is_restricted=True)
         await at.people.person(TEAM_ID, GUEST)
         for more in ({"refused": "user_refused"}, {"user": GUEST}, {}):
-            await at.flow.tell_dead((await at.store(**more))[0], lease, str(more))
+            await at.flow.notify_given_up((await at.store(**more))[0], lease, str(more))
         assert at.dead == ["{}"]
 
 
@@ -384,7 +384,7 @@ async def test_an_unreadable_message_is_given_up_and_nobody_is_told(redis_client
         (claimed,) = await at.mailbox.claim("w", 1)
         ending = await at.flow.handle(claimed, Lease(claimed.leased_until))
         assert (ending.verb, ending.reason) == ("dead", "unreadable message")
-        await at.flow.tell_dead(claimed, Lease(claimed.leased_until), "why")
+        await at.flow.notify_given_up(claimed, Lease(claimed.leased_until), "why")
         assert (at.through, at.dead) == ([], [])
 
 

@@ -109,6 +109,6 @@ async def test_only_the_holder_of_the_thread_notes_and_a_whisper_may_fail(redis_
         assert [await at.flow.handle(claimed, lease) for _ in range(2)] == [OK, OK]
         assert [m.text for m in (await ThreadStore(redis_client).load(place)).history] == ["Hm"]
         assert at.through == []
-        await at.mailbox.done(claimed, "ok")
+        await at.mailbox.finish(claimed, "ok")
         await at.knock(**said, user=VISITOR, ts="9.1", text="The partner plan")
         assert len(at.through) == 1

@@ -33,7 +33,7 @@ async def test_newer_message_waits_for_its_version_uncounted_and_not_for_ever(re
         assert (ending.verb, ending.after_s, at.through) == ("giveback", NEWER_AGAIN_S, [])
         assert [line["event"] for line in logs] == ["left_for_newer_version"]
         assert "diamonds" not in str(logs)
-        assert await at.mailbox.done(claimed, ending.verb, after_s=ending.after_s)
+        assert await at.mailbox.finish(claimed, ending.verb, after_s=ending.after_s)
         await redis_client.zadd(at.mailbox.ready_key(str(KEY)), {str(KEY): 1})
         (again,) = await at.mailbox.claim("a newer worker", 1)
         assert (again.body, again.tries) == (NEWER, 1)

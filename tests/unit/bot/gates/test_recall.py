@@ -15,7 +15,7 @@ from bot.delivery.answer_key import AnswerKey
 from bot.gates.follow_up import AGAIN_S
 from bot.local.model.roster import VISITOR
 from bot.queue.lease import Lease
-from bot.queue.queue import OK, Claimed, Ending, later
+from bot.queue.queue import OK, Claimed, Ending, retry_uncounted
 from bot.slack.message import ThreadMode
 from bot.stores.thread_mode import ThreadModes
 from tests.support.gates import GateScene, gates
@@ -86,7 +86,7 @@ async def test_mention_that_came_later_is_no_proof_for_what_people_said_before(r
 async def test_slack_that_is_away_is_waited_for_and_a_thread_that_is_gone_is_not(redis_client: Redis) -> None:
     async with lost_thread(redis_client) as lost:
         lost.at.slack.server.faults.fail("conversations.replies", "internal_error", times=20)
-        assert await lost.handle() == later(AGAIN_S)
+        assert await lost.handle() == retry_uncounted(AGAIN_S)
         lost.at.slack.server.faults.clear()
         claimed, lease = await lost.said(replace(lost.place, thread_ts="1.000001"))
         assert await lost.at.flow.handle(claimed, lease) == OK
@@ -96,8 +96,8 @@ async def test_slack_that_is_away_is_waited_for_and_a_thread_that_is_gone_is_not
 async def test_nobody_is_told_of_a_message_that_was_perhaps_not_for_orion(redis_client: Redis) -> None:
     async with lost_thread(redis_client) as lost:
         claimed, lease = await lost.said()
-        await lost.at.flow.tell_dead(claimed, lease, "crashed")
+        await lost.at.flow.notify_given_up(claimed, lease, "crashed")
         assert lost.at.dead == []
         await lost.thread_modes.engage(lost.place)
-        await lost.at.flow.tell_dead(claimed, lease, "crashed")
+        await lost.at.flow.notify_given_up(claimed, lease, "crashed")
         assert lost.at.dead == ["crashed"]

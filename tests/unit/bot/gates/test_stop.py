@@ -202,7 +202,7 @@ async def test_what_waits_behind_is_taken_back_and_a_deletion_goes_on(stores: St
     await put(stores, "delete", "question")
     assert await obey(STOP, stores, cancelled)
     assert cancelled == [], "the deletion at its head is no turn"
-    messages = [Incoming.from_json(one.body) for one in await stores.mailbox.stored(str(PLACE))]
+    messages = [Incoming.from_json(one.body) for one in await stores.mailbox.list_messages(str(PLACE))]
     assert all([(await read_facts(stores, incoming, "t")).stopped for incoming in messages])
 
 
@@ -215,7 +215,7 @@ async def test_who_is_unknown_stops_their_own_at_once_and_others_behind_the_door
     for _ in range(2):
         await stop_early(STOP, stores, cancelled, Access())
     assert [wish.reason for wish in cancelled] == ["stopped"] * obeyed
-    assert len(await stores.mailbox.stored(f"{PLACE}:stop")) == 1 - obeyed
+    assert len(await stores.mailbox.list_messages(f"{PLACE}:stop")) == 1 - obeyed
     assert (await ThreadStore(redis_client).load(PLACE)).history == ()
 
 
@@ -235,6 +235,6 @@ async def test_word_to_one_person_that_fails_and_a_stop_that_dies_trouble_nobody
         claimed, lease = await at.stored(f"{PLACE}:stop", stop.to_json())
         at.slack.server.faults.fail("chat.postEphemeral", "channel_not_found")
         assert await at.flow.handle(claimed, lease) == OK
-        await at.flow.tell_dead(claimed, lease, "a stop")
-        await at.flow.tell_dead(replace(claimed, body="no message"), lease, "another")
+        await at.flow.notify_given_up(claimed, lease, "a stop")
+        await at.flow.notify_given_up(replace(claimed, body="no message"), lease, "another")
         assert (at.dead, at.slack.made("chat.postMessage")) == ([], 0)

@@ -30,7 +30,7 @@ from bot.delivery.delivery import Delivery
 from bot.documents.open import corpus_of
 from bot.errors import WrongUse
 from bot.install.installations import Installation, Installations, Seal
-from bot.install.oauth import COOKIE, MOST_A_MINUTE, OAuthCalls, States
+from bot.install.oauth import COOKIE, MAX_STATES_PER_MINUTE, OAuthCalls, States
 from bot.install.workspaces import InstalledWorkspaces, TeamBot, Workspaces, open_slack
 from bot.local.model.roster import BOT_ID, BOT_USER, VISITOR
 from bot.queue.lease import Lease
@@ -260,7 +260,7 @@ async def test_nobody_fills_redis_with_states(tmp_path: Path, redis_url: str) ->
     async with served(tmp_path, redis_url) as place:
         states = place.orion.installing.states if place.orion.installing else None
         assert states is not None
-        begun = [await states.begin() for _ in range(2 * MOST_A_MINUTE + 1)]
+        begun = [await states.begin() for _ in range(2 * MAX_STATES_PER_MINUTE + 1)]
         assert begun[-1] is None
         async with place.browser.get(f"{place.url}/slack/install", allow_redirects=False) as page:
             assert page.status == 429
@@ -325,14 +325,16 @@ def desk_of(client: AsyncWebClient) -> TeamBot:
     async def handle(claimed: Claimed, lease: Lease) -> Ending:
         raise AssertionError
 
-    async def tell_dead(claimed: Claimed, lease: Lease, reason: str) -> None:
+    async def notify_given_up(claimed: Claimed, lease: Lease, reason: str) -> None:
         raise AssertionError
 
     async def language_of(team: str, user: str) -> str | None:
         raise AssertionError
 
     delivery = Delivery(calls, workspace.own)
-    return TeamBot(workspace=workspace, delivery=delivery, language_of=language_of, handle=handle, tell_dead=tell_dead)
+    return TeamBot(
+        workspace=workspace, delivery=delivery, language_of=language_of, handle=handle, notify_given_up=notify_given_up
+    )
 
 
 def incoming(thread: str) -> tuple[Claimed, Lease]:
@@ -445,12 +447,12 @@ async def test_letters_of_a_workspace_that_left_are_put_away(redis_client: Redis
     async with two_teams() as slack, replica(slack, redis_client) as one:
         claimed, lease = incoming(f"{ONE}:C1:1.1")
         assert (await one.workspaces.handle(claimed, lease)).verb == "ok"
-        await one.workspaces.tell_dead(claimed, lease, "reason")
+        await one.workspaces.notify_given_up(claimed, lease, "reason")
         await installed(slack, one.installations, expires_at=1.0)
         slack.grants.failing = "internal_error"
         assert (await one.workspaces.handle(claimed, lease)).verb == "giveback"
         with pytest.raises(DeliveryFailed):  # kept, and told once Slack is back
-            await one.workspaces.tell_dead(claimed, lease, "reason")
+            await one.workspaces.notify_given_up(claimed, lease, "reason")
 
 
 async def test_workspace_may_grant_the_search_when_it_installs(tmp_path: Path, redis_url: str) -> None:

@@ -24,7 +24,7 @@ async def mailbox(redis_client: Redis) -> AsyncIterator[Mailbox]:
 async def bury(mailbox: Mailbox, body: str, thread: str = THREAD) -> Claimed:
     assert await mailbox.enqueue(thread, body, event_ids=[f"{thread}/{body}"])
     (claimed,) = await mailbox.claim("w", 1)
-    assert await mailbox.done(claimed, "dead", reason="r")
+    assert await mailbox.finish(claimed, "dead", reason="r")
     return claimed
 
 
@@ -42,7 +42,7 @@ async def test_retried_letter_goes_to_the_end_of_its_thread_once(
     bodies: list[Claimed] = []
     while claimed := await mailbox.claim("w", 1):
         bodies += claimed
-        assert await mailbox.done(claimed[0], "ok")
+        assert await mailbox.finish(claimed[0], "ok")
     assert [c.body for c in bodies] == ["asked since", "first line\nsecond line"]
     assert (bodies[1].id, bodies[1].tries) == (first.id, 1)
     assert bodies[1].enqueued_at > first.enqueued_at  # its patience with far ends begins anew
@@ -60,12 +60,12 @@ async def test_retried_letter_wakes_a_worker_and_waits_behind_a_running_turn(
     assert await redis_client.llen(mailbox._wakeup.key) == 1
     (running,) = await mailbox.claim("w", 1)
     await mailbox.enqueue(THREAD, "next", event_ids=["n"])
-    assert await mailbox.done(running, "dead", reason="again")
+    assert await mailbox.finish(running, "dead", reason="again")
     (following,) = await mailbox.claim("w", 1)
     (letter,) = await letters.newest()
     assert await letters.decide(letter.entry_id, "retry")
     assert await mailbox.claim("w", 1) == []
-    assert await mailbox.done(following, "ok")
+    assert await mailbox.finish(following, "ok")
     assert [c.body for c in await mailbox.claim("w", 1)] == ["dead"]
 
 

@@ -8,7 +8,7 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.queue.lease import Lease, LeaseLost, now
-from bot.queue.queue import FAREWELLS, MAX_TRIES, SEEN_TTL_S, SOLO_TRIES, Claimed, Depth, Mailbox
+from bot.queue.queue import EXTRA_NOTIFY_TRIES, MAX_TRIES, SEEN_TTL_S, SOLO_TRIES, Claimed, Depth, Mailbox
 from bot.queue.scripts import BELL_TTL_S
 from tests.support.dead_letters import dead_letters
 from tests.support.waiting import wait_until
@@ -52,7 +52,7 @@ async def test_messages_of_a_thread_come_one_at_a_time_in_order(mailbox: Mailbox
         claimed = await claim_one(mailbox)
         assert await mailbox.claim("w2", 10) == []
         seen.append(claimed.body)
-        assert await mailbox.done(claimed, "ok")
+        assert await mailbox.finish(claimed, "ok")
     assert seen == ["one", "two", "drei 🙂\nmit Zeile"]
     assert await mailbox.depth() == Depth(messages=0, leased=0, dead=0)
 
@@ -66,15 +66,15 @@ async def test_what_says_more_of_a_message_takes_its_place_while_nobody_has_it(m
     claimed = await claim_one(mailbox)
     assert claimed.body == "message"
     assert not await mailbox.enqueue(THREAD, "too late", event_ids=["E3", "M1"], fuller=True)
-    assert [one.body for one in await mailbox.stored(THREAD)] == ["message"]
+    assert [one.body for one in await mailbox.list_messages(THREAD)] == ["message"]
 
 
 async def test_what_says_more_of_a_later_message_cuts_no_wait_of_the_one_before_it(mailbox: Mailbox) -> None:
     await put(mailbox, "first")
-    assert await mailbox.done(await claim_one(mailbox), "giveback", after_s=60)
+    assert await mailbox.finish(await claim_one(mailbox), "giveback", after_s=60)
     assert await mailbox.enqueue(THREAD, "mention", event_ids=["E1", "M1"], hold_s=60)
     assert not await mailbox.enqueue(THREAD, "message", event_ids=["E2", "M1"], fuller=True)
-    assert [one.body for one in await mailbox.stored(THREAD)] == ["first", "message"]
+    assert [one.body for one in await mailbox.list_messages(THREAD)] == ["first", "message"]
     assert await mailbox.claim("w1", 1) == [], "the first one still rests"
 
 
@@ -90,7 +90,7 @@ async def test_threads_run_side_by_side_and_take_turns(mailbox: Mailbox) -> None
     first = await mailbox.claim("w", 10)
     assert [(c.thread, c.body) for c in first] == [("a", "1"), ("b", "1")]
     assert await mailbox.depth() == Depth(messages=4, leased=2, dead=0)
-    await mailbox.done(first[0], "ok")
+    await mailbox.finish(first[0], "ok")
     await put(mailbox, "1", "c")
     assert [(c.thread, c.body) for c in await mailbox.claim("w", 10)] == [("a", "2"), ("c", "1")]
 
@@ -118,7 +118,7 @@ async def test_the_same_id_twice_in_one_call_is_no_twin(mailbox: Mailbox) -> Non
 
 async def test_message_that_was_answered_stays_a_duplicate(mailbox: Mailbox) -> None:
     await put(mailbox, "q")
-    await mailbox.done(await claim_one(mailbox), "ok")
+    await mailbox.finish(await claim_one(mailbox), "ok")
     assert not await mailbox.enqueue(THREAD, "q", event_ids=[f"E-{THREAD}-q"])
     assert await mailbox.claim("w", 1) == []
 
@@ -139,15 +139,15 @@ async def test_the_old_holder_is_refused_everything(redis_client: Redis, mailbox
     await let_lease_run_out(redis_client, mailbox)
     new = await claim_one(mailbox)
     lease = Lease(old.leased_until)
-    assert lease.held()
+    assert lease.is_held()
     await mailbox.beat([(old, lease)])
-    assert not lease.held()
-    assert not await mailbox.done(old, "ok")
-    assert not await mailbox.done(old, "retry")
+    assert not lease.is_held()
+    assert not await mailbox.finish(old, "ok")
+    assert not await mailbox.finish(old, "retry")
     with pytest.raises(LeaseLost):
         await mailbox.mark(old, "posted", "old")
     assert await mailbox.mark(new, "posted", "new") == "new"
-    assert await mailbox.done(new, "ok")
+    assert await mailbox.finish(new, "ok")
 
 
 async def test_no_effect_after_the_lease_ran_out_even_if_nobody_took_over(
@@ -158,9 +158,9 @@ async def test_no_effect_after_the_lease_ran_out_even_if_nobody_took_over(
     await let_lease_run_out(redis_client, mailbox)
     with pytest.raises(LeaseLost):
         await mailbox.mark(claimed, "posted", "late")
-    assert await mailbox.marked(THREAD, "posted") is None
+    assert await mailbox.get_mark(THREAD, "posted") is None
     # But what did happen may still be reported: refusing it would only answer the question twice.
-    assert await mailbox.done(claimed, "ok")
+    assert await mailbox.finish(claimed, "ok")
 
 
 async def test_mark_is_written_once_and_outlives_the_holder(redis_client: Redis, mailbox: Mailbox) -> None:
@@ -170,7 +170,7 @@ async def test_mark_is_written_once_and_outlives_the_holder(redis_client: Redis,
     await let_lease_run_out(redis_client, mailbox)
     second = await claim_one(mailbox)
     assert await mailbox.mark(second, f"posted:{second.id}", "222.2") == "111.1"
-    assert await mailbox.marked(THREAD, f"posted:{first.id}") == "111.1"
+    assert await mailbox.get_mark(THREAD, f"posted:{first.id}") == "111.1"
     assert 0 < await redis_client.ttl(mailbox.mark_key(THREAD, f"posted:{first.id}")) <= SEEN_TTL_S
 
 
@@ -184,8 +184,8 @@ async def test_repeated_done_takes_no_second_message(mailbox: Mailbox) -> None:
     await put(mailbox, "one")
     await put(mailbox, "two")
     claimed = await claim_one(mailbox)
-    assert await mailbox.done(claimed, "ok")
-    assert not await mailbox.done(claimed, "ok")
+    assert await mailbox.finish(claimed, "ok")
+    assert not await mailbox.finish(claimed, "ok")
     assert (await claim_one(mailbox)).body == "two"
 
 
@@ -193,11 +193,11 @@ async def test_beat_keeps_the_lease(redis_client: Redis, mailbox: Mailbox) -> No
     await put(mailbox, "q")
     claimed = await claim_one(mailbox)
     lease = Lease(now())
-    assert not lease.held()
+    assert not lease.is_held()
     await let_lease_run_out(redis_client, mailbox)
     await mailbox.beat([(claimed, lease)])
-    assert lease.held()
-    assert 14 < lease.left_s <= 15
+    assert lease.is_held()
+    assert 14 < lease.remaining_s <= 15
     assert await mailbox.claim("w2", 1) == []
     lease.require()
 
@@ -205,8 +205,8 @@ async def test_beat_keeps_the_lease(redis_client: Redis, mailbox: Mailbox) -> No
 async def test_lease_runs_out_by_our_own_clock(mailbox: Mailbox) -> None:
     lease = Lease(now() + 0.05)
     lease.require()
-    await wait_until(lambda: not lease.held(), "the lease ran out")
-    assert lease.left_s == 0
+    await wait_until(lambda: not lease.is_held(), "the lease ran out")
+    assert lease.remaining_s == 0
     with pytest.raises(LeaseLost):
         lease.require()
 
@@ -214,14 +214,14 @@ async def test_lease_runs_out_by_our_own_clock(mailbox: Mailbox) -> None:
 async def test_retry_keeps_the_place_and_waits(redis_client: Redis, mailbox: Mailbox) -> None:
     await put(mailbox, "one")
     await put(mailbox, "two")
-    assert await mailbox.done(await claim_one(mailbox), "retry", after_s=60)
+    assert await mailbox.finish(await claim_one(mailbox), "retry", after_s=60)
     await put(mailbox, "three")
     await put(mailbox, "elsewhere", "other thread")
     assert (await claim_one(mailbox)).thread == "other thread"
     await let_backoff_pass(redis_client, mailbox)
     again = await claim_one(mailbox)
     assert (again.body, again.tries) == ("one", 2)
-    await mailbox.done(again, "ok")
+    await mailbox.finish(again, "ok")
     following = await claim_one(mailbox)
     assert (following.body, following.tries) == ("two", 1)
 
@@ -231,7 +231,7 @@ async def test_giveback_is_free_for_anybody_at_once_and_does_not_count(mailbox: 
     for _ in range(MAX_TRIES * 3):
         claimed = await claim_one(mailbox)
         assert (claimed.tries, claimed.tries > MAX_TRIES) == (1, False)
-        assert await mailbox.done(claimed, "giveback")
+        assert await mailbox.finish(claimed, "giveback")
 
 
 async def test_message_that_kills_its_worker_is_handed_out_for_a_farewell_then_buried(
@@ -241,16 +241,16 @@ async def test_message_that_kills_its_worker_is_handed_out_for_a_farewell_then_b
     await put(mailbox, "poison")
     await put(mailbox, "next")
     exhausted = []
-    for _ in range(MAX_TRIES + FAREWELLS):
+    for _ in range(MAX_TRIES + EXTRA_NOTIFY_TRIES):
         exhausted.append((await claim_one(mailbox)).tries > MAX_TRIES)
         await let_lease_run_out(redis_client, mailbox)
-    assert exhausted == [False] * MAX_TRIES + [True] * FAREWELLS
+    assert exhausted == [False] * MAX_TRIES + [True] * EXTRA_NOTIFY_TRIES
     following = await claim_one(mailbox)  # this claim buried it
     (incoming,) = await dead_letters(mailbox)
-    assert (incoming.thread, incoming.body, incoming.tries) == (THREAD, "poison", MAX_TRIES + FAREWELLS)
+    assert (incoming.thread, incoming.body, incoming.tries) == (THREAD, "poison", MAX_TRIES + EXTRA_NOTIFY_TRIES)
     assert incoming.reason == "killed its worker each time"
     assert (following.body, following.tries, following.tries > MAX_TRIES) == ("next", 1, False)
-    await mailbox.done(following, "ok")
+    await mailbox.finish(following, "ok")
 
 
 async def test_buried_message_that_was_the_last_leaves_nothing_behind(
@@ -258,7 +258,7 @@ async def test_buried_message_that_was_the_last_leaves_nothing_behind(
 ) -> None:
     no_leaked_keys.append(STRUCTURAL)
     await put(mailbox, "poison")
-    for _ in range(MAX_TRIES + FAREWELLS):
+    for _ in range(MAX_TRIES + EXTRA_NOTIFY_TRIES):
         await claim_one(mailbox)
         await let_lease_run_out(redis_client, mailbox)
     assert await mailbox.claim("w", 1) == []
@@ -295,7 +295,7 @@ async def test_dead_keeps_the_message_with_its_reason(mailbox: Mailbox, no_leake
     no_leaked_keys.append(STRUCTURAL)
     await put(mailbox, "q")
     claimed = await claim_one(mailbox)
-    assert await mailbox.done(claimed, "dead", reason="the model refused five times")
+    assert await mailbox.finish(claimed, "dead", reason="the model refused five times")
     (incoming,) = await dead_letters(mailbox)
     assert (incoming.id, incoming.reason, incoming.tries) == (claimed.id, "the model refused five times", 1)
     assert await mailbox.claim("w", 1) == []
@@ -327,9 +327,9 @@ async def test_several_shards_are_one_mailbox(redis_client: Redis) -> None:
     assert sorted(c.thread for c in claimed) == sorted(threads)
     leases = [Lease(0) for _ in claimed]
     await box.beat(zip(claimed, leases, strict=True))
-    assert all(lease.held() for lease in leases)
+    assert all(lease.is_held() for lease in leases)
     assert await box.depth() == Depth(messages=30, leased=30, dead=0)
-    assert all([await box.done(c, "dead", reason="r") for c in claimed])
+    assert all([await box.finish(c, "dead", reason="r") for c in claimed])
     assert len(await dead_letters(box, 25)) == 25
     await box.aclose()
 
@@ -351,7 +351,7 @@ async def test_what_was_said_earlier_but_came_later_goes_before_what_waits(mailb
     (claimed,) = await mailbox.claim("w", 1)
     await mailbox.enqueue("t", "too late", event_ids=["x"], said="1600000000.000000")
     bodies = [claimed.body]
-    while await mailbox.done(claimed, "ok"):
+    while await mailbox.finish(claimed, "ok"):
         found = await mailbox.claim("w", 1)
         if not found:
             break
@@ -383,7 +383,7 @@ async def test_burst_of_one_workspace_does_not_starve_anothers_one_question(mail
         await put(mailbox, "q", f"TBIG:{number}")
     busy = await mailbox.claim("w1", 50)
     await put(mailbox, "q", "TSMALL:1")
-    assert await mailbox.done(busy[0], "ok")
+    assert await mailbox.finish(busy[0], "ok")
     assert await claimed_now(mailbox, 1) == ["TSMALL:1"]
 
 
@@ -409,7 +409,7 @@ async def test_workspace_has_no_more_turns_at_once_than_its_share_over_all_worke
     first = await box.claim("w1", 2)
     assert await claimed_now(box, 10, "w2") == ["T1:b", "T1:c"]
     assert await claimed_now(box, 10, "w3") == []
-    assert await box.done(first[0], "retry", after_s=60)
+    assert await box.finish(first[0], "retry", after_s=60)
     assert await claimed_now(box, 10, "w3") == ["T1:d"]
     await box.aclose()
 
@@ -437,33 +437,33 @@ async def test_thread_that_an_older_worker_claimed_has_one_holder(redis_client: 
 async def test_who_waits_is_told_once_in_a_while_and_how_soon_it_is_their_turn(mailbox: Mailbox) -> None:
     for thread in ("T1:a", "T1:b", "T1:c", "T2:a"):
         await put(mailbox, "q", thread)
-    assert await mailbox.waiting(for_s=60, again_s=60, limit=10) == []
-    told = await mailbox.waiting(for_s=0, again_s=60, limit=3)
-    told += await mailbox.waiting(for_s=0, again_s=60, limit=3)
+    assert await mailbox.list_waiting(for_s=60, again_s=60, limit=10) == []
+    told = await mailbox.list_waiting(for_s=0, again_s=60, limit=3)
+    told += await mailbox.list_waiting(for_s=0, again_s=60, limit=3)
     assert [(w.thread, w.place) for w in told] == [("T1:a", 1), ("T1:b", 3), ("T1:c", 4), ("T2:a", 2)]
-    assert await mailbox.waiting(for_s=0, again_s=60, limit=3) == []
-    assert [one.id for one in await mailbox.stored("T1:a")] == [told[0].id]
+    assert await mailbox.list_waiting(for_s=0, again_s=60, limit=3) == []
+    assert [one.id for one in await mailbox.list_messages("T1:a")] == [told[0].id]
 
 
 async def test_who_comes_behind_a_running_turn_is_told_so(mailbox: Mailbox) -> None:
     for body in ("runs", "waits", "waits too"):
         await put(mailbox, body)
     (claimed,) = await mailbox.claim("w", 1)
-    assert await mailbox.waiting(for_s=60, again_s=60, limit=3) == []
-    (told,) = await mailbox.waiting(for_s=0, again_s=60, limit=3)
+    assert await mailbox.list_waiting(for_s=60, again_s=60, limit=3) == []
+    (told,) = await mailbox.list_waiting(for_s=0, again_s=60, limit=3)
     assert (told.body, told.place) == ("waits too", 0)
-    assert await mailbox.waiting(for_s=0, again_s=60, limit=3) == []
-    assert await mailbox.done(claimed, "ok")
-    assert [one.body for one in await mailbox.stored(THREAD)] == ["waits", "waits too"]
+    assert await mailbox.list_waiting(for_s=0, again_s=60, limit=3) == []
+    assert await mailbox.finish(claimed, "ok")
+    assert [one.body for one in await mailbox.list_messages(THREAD)] == ["waits", "waits too"]
 
 
 async def test_what_was_taken_back_while_it_rested_is_due_at_once(redis_client: Redis, mailbox: Mailbox) -> None:
     await put(mailbox, "q")
-    assert await mailbox.done(await claim_one(mailbox), "giveback", after_s=60)
+    assert await mailbox.finish(await claim_one(mailbox), "giveback", after_s=60)
     await redis_client.delete(mailbox._wakeup.key)
-    await mailbox.hurry("T1:C1:nothing waits here")
+    await mailbox.make_due_now("T1:C1:nothing waits here")
     assert await mailbox.claim("w", 1) == []
-    await mailbox.hurry(THREAD)
+    await mailbox.make_due_now(THREAD)
     assert await redis_client.llen(mailbox._wakeup.key) == 1
     assert (await claim_one(mailbox)).body == "q"
 
@@ -478,12 +478,12 @@ async def test_looking_for_who_waits_costs_little_in_500_workspaces(redis_client
                 pipe.rpush(f"{{orion:0}}:mb:{thread}", f"m{team}x{number} 1 body")
         await pipe.execute()
     await redis_client.config_resetstat()
-    told = [one for _ in range(10) for one in await mailbox.waiting(for_s=1, again_s=600, limit=10)]
+    told = [one for _ in range(10) for one in await mailbox.list_waiting(for_s=1, again_s=600, limit=10)]
     calls = await redis_client.info("commandstats")
     assert sum(calls[f"cmdstat_{name}"]["calls"] for name in ("zcount", "zrangebyscore", "lindex", "set")) < 12_000
     assert len({one.id for one in told}) == 100
-    assert await mailbox.waiting(for_s=1, again_s=600, limit=10, each_s=60)
-    assert await mailbox.waiting(for_s=1, again_s=600, limit=10, each_s=60) == [], "another process just looked"
+    assert await mailbox.list_waiting(for_s=1, again_s=600, limit=10, each_s=60)
+    assert await mailbox.list_waiting(for_s=1, again_s=600, limit=10, each_s=60) == [], "another process just looked"
 
 
 async def test_direct_chat_goes_before_a_burst_in_channels(mailbox: Mailbox) -> None:

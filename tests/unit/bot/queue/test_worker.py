@@ -20,7 +20,7 @@ from structlog.testing import capture_logs
 
 from bot.queue import worker as turns_module
 from bot.queue.lease import Lease, LeaseLost, now
-from bot.queue.queue import GIVEBACK, MAX_TRIES, OK, Cancellation, Claimed, Depth, Ending, Mailbox, dead, retry
+from bot.queue.queue import GIVEBACK, MAX_TRIES, OK, Cancellation, Claimed, Depth, Ending, Mailbox, give_up, retry
 from bot.queue.worker import Turn, Turns, backoff
 from bot.redis.embedded import connect
 from tests.support.dead_letters import dead_letters
@@ -57,7 +57,7 @@ class Stage:
         self.ended.append(claimed.body)
         return OK
 
-    async def on_dead(self, claimed: Claimed, _lease: Lease, reason: str) -> None:
+    async def on_given_up(self, claimed: Claimed, _lease: Lease, reason: str) -> None:
         if self.farewell is not None:
             self.farewell()
         self.told.append((claimed.body, reason))
@@ -73,7 +73,7 @@ async def mailbox(redis_client: Redis) -> AsyncIterator[Mailbox]:
 @asynccontextmanager
 async def working(mailbox: Mailbox, stage: Stage, **options: Any) -> AsyncIterator[Turns]:
     """A worker that runs while the test does, then drains."""
-    worker = Turns(mailbox, stage.handle, on_dead=stage.on_dead, **options)
+    worker = Turns(mailbox, stage.handle, on_given_up=stage.on_given_up, **options)
     async with asyncio.TaskGroup() as group:
         group.create_task(worker.run(), name="worker")
         await wait_until(worker.listening.is_set, "the worker listens")
@@ -102,7 +102,7 @@ async def empty(mailbox: Mailbox) -> bool:
 
 async def head(mailbox: Mailbox) -> str:
     """The id of the message whose turn runs."""
-    return (await mailbox.stored(THREAD))[0].id
+    return (await mailbox.list_messages(THREAD))[0].id
 
 
 async def test_thread_is_worked_on_in_order_and_threads_side_by_side(mailbox: Mailbox) -> None:
@@ -222,10 +222,10 @@ async def test_if_nobody_can_be_told_the_message_is_buried_in_the_end(redis_clie
     def fail() -> None:
         raise ConnectionResetError
 
-    async def give_up(claimed: Claimed, lease: Lease) -> Ending:
-        return dead("cannot be answered")
+    async def fail_for_good(claimed: Claimed, lease: Lease) -> Ending:
+        return give_up("cannot be answered")
 
-    stage.behaviour, stage.farewell = give_up, fail
+    stage.behaviour, stage.farewell = fail_for_good, fail
     await put(mailbox, "q")
 
     async def buried() -> bool:
@@ -242,7 +242,7 @@ async def test_handler_decides_itself_when_to_try_again_or_give_up(redis_client:
     stage = Stage()
 
     async def wait_then_give_up(claimed: Claimed, lease: Lease) -> Ending:
-        return retry(3600) if claimed.tries == 1 else dead("the model is gone")
+        return retry(3600) if claimed.tries == 1 else give_up("the model is gone")
 
     stage.behaviour = wait_then_give_up
     await put(mailbox, "q")
@@ -311,14 +311,14 @@ async def test_cancellation_may_mean_one_message_only(mailbox: Mailbox) -> None:
     await put(mailbox, "edited", "later")
     async with working(mailbox, stage) as worker:
         await wait_until(lambda: stage.started == ["edited"], "the turn runs")
-        edited, later = [one.id for one in await mailbox.stored(THREAD)]
+        edited, later = [one.id for one in await mailbox.list_messages(THREAD)]
         await worker.cancel(Cancellation(thread=THREAD, reason="deleted", message_id=later))
         assert worker.in_flight == 1
         await worker.cancel(Cancellation(thread=THREAD, reason="edited", message_id=edited))
         await wait_until(lambda: stage.started == ["edited", "later"], "the thread goes on")
         stage.go.set()
     assert [lease.stopped for lease in stage.leases] == ["edited", None]
-    assert await mailbox.stored("T1:C1:9.9") == []
+    assert await mailbox.list_messages("T1:C1:9.9") == []
 
 
 async def test_wish_that_cannot_be_understood_ends_no_worker(redis_client: Redis, mailbox: Mailbox) -> None:
@@ -344,7 +344,7 @@ async def test_handler_may_clean_up_when_stopped_and_choose_its_ending(mailbox: 
         except asyncio.CancelledError:
             assert lease.stopped == "stop"
             lease.require()
-        return dead("stopped, and said so")
+        return give_up("stopped, and said so")
 
     stage.behaviour = clean_up
     await put(mailbox, "q")
@@ -364,7 +364,7 @@ async def test_turn_is_interrupted_when_somebody_else_took_its_thread(redis_clie
             await wait_until(lambda: worker.in_flight == 1, "the turn runs")
             await redis_client.hset(mailbox.fence_key(THREAD), "token", "somebody else's")
             await wait_until(lambda: worker.in_flight == 0, "the turn was interrupted")
-    assert not stage.leases[0].held()
+    assert not stage.leases[0].is_held()
     assert stage.ended == []
     assert "turn_lost" in [log["event"] for log in logs]
     assert await redis_client.hget(mailbox.fence_key(THREAD), "token") == "somebody else's"
@@ -394,7 +394,7 @@ async def test_turn_whose_worker_was_killed_is_begun_again(redis_client: Redis) 
         await wait_until(lambda: stage.started == ["q"], "the turn runs")
         worker.lose()
         await wait_until(lambda: stage.started == ["q", "q"], "the lease has run out")
-        assert [lease.held() for lease in stage.leases] == [False, True]
+        assert [lease.is_held() for lease in stage.leases] == [False, True]
         stage.go.set()
         await wait_until(lambda: empty(mailbox), "the mailbox is empty")
     assert stage.ended == ["q"]
@@ -423,7 +423,7 @@ async def test_lease_that_a_late_beat_brings_back_costs_no_try(mailbox: Mailbox)
         turn = Turn(claimed, lease, group.create_task(Stage().until_told(claimed, lease)))
         turn.watch()
         await asyncio.wait({turn.task})
-    lease.prolong(claimed.leased_until)
+    lease.renew(claimed.leased_until)
     assert turn.ending(stopping=False) == GIVEBACK
 
 
@@ -476,7 +476,7 @@ async def test_ended_at_once_it_still_gives_back(mailbox: Mailbox) -> None:
     stage = Stage()
     stage.behaviour = stage.until_told
     await put(mailbox, "q")
-    worker = Turns(mailbox, stage.handle, on_dead=stage.on_dead)
+    worker = Turns(mailbox, stage.handle, on_given_up=stage.on_given_up)
     async with asyncio.TaskGroup() as group:
         run = group.create_task(worker.run(), name="worker")
         await wait_until(lambda: worker.in_flight == 1, "the turn runs")
@@ -488,7 +488,7 @@ async def test_ended_at_once_it_still_gives_back(mailbox: Mailbox) -> None:
 async def test_ended_at_once_a_handler_that_resists_keeps_its_lease(
     mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turns_module, "FAREWELL_S", 0.05)  # a constant, not a function
+    monkeypatch.setattr(turns_module, "SHUTDOWN_REPORT_TIMEOUT_S", 0.05)  # a constant, not a function
     stage = Stage()
 
     async def resist(claimed: Claimed, lease: Lease) -> Ending:
@@ -500,7 +500,7 @@ async def test_ended_at_once_a_handler_that_resists_keeps_its_lease(
 
     stage.behaviour = resist
     await put(mailbox, "q")
-    worker = Turns(mailbox, stage.handle, on_dead=stage.on_dead)
+    worker = Turns(mailbox, stage.handle, on_given_up=stage.on_given_up)
     with capture_logs() as logs:
         async with asyncio.TaskGroup() as group:
             run = group.create_task(worker.run(), name="worker")
@@ -512,7 +512,7 @@ async def test_ended_at_once_a_handler_that_resists_keeps_its_lease(
 
 
 async def test_cancellation_that_was_swallowed_is_repeated(mailbox: Mailbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns_module, "INSIST_S", 0.05)  # a constant, not a function
+    monkeypatch.setattr(turns_module, "CANCEL_AGAIN_S", 0.05)  # a constant, not a function
     stage = Stage()
 
     async def swallow_once(claimed: Claimed, lease: Lease) -> Ending:
@@ -586,7 +586,7 @@ async def test_an_outage_longer_than_a_lease_ends_the_turn_and_another_try_answe
 
 
 async def test_stopping_while_redis_is_away_does_not_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns_module, "FAREWELL_S", 0.1)  # a constant, not a function
+    monkeypatch.setattr(turns_module, "SHUTDOWN_REPORT_TIMEOUT_S", 0.1)  # a constant, not a function
     stage = Stage()
     stage.behaviour = stage.until_told
     async with connect(tmp_path) as redis:

@@ -9,7 +9,7 @@ import pytest
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisClusterException, RedisError, ResponseError
 
-from bot.redis.cluster import Cluster, as_outage
+from bot.redis.cluster import Cluster, errors_as_outage
 from tests.support.redis_fleet import Node, free_port, node
 from tests.support.waiting import wait_until
 
@@ -36,7 +36,7 @@ async def server(tmp_path: Path) -> AsyncIterator[Node]:
 
 @pytest.mark.parametrize("error", [RedisClusterException("a"), AttributeError("writelines"), KeyError(1), OSError("x")])
 def test_what_redis_py_trips_over_is_an_outage_without_a_text(error: Exception) -> None:
-    with pytest.raises(RedisConnectionError, match=type(error).__name__) as raised, as_outage():
+    with pytest.raises(RedisConnectionError, match=type(error).__name__) as raised, errors_as_outage():
         raise error
     assert "writelines" not in str(raised.value)
 

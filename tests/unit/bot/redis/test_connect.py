@@ -20,8 +20,8 @@ from bot.app import open_orion
 from bot.doctor.doctor import examine
 from bot.documents.open import corpus_of
 from bot.errors import WrongUse
-from bot.redis.connect import eviction_policy, too_old
-from bot.redis.embedded import find_server, state_of
+from bot.redis.connect import eviction_policy, missing_command
+from bot.redis.embedded import find_server, probe_server
 from tests.support.orion_running import settings_in
 
 
@@ -57,8 +57,8 @@ async def test_redis_below_6_2_is_refused_with_what_to_do(old_server: Path, tmp_
 
 async def test_what_a_redis_can_do_and_evicts_is_found_out(old_server: Path, redis_client: Redis) -> None:
     async with Redis.from_url(f"unix://{old_server}", decode_responses=True) as old:
-        assert (bool(await too_old(old)), await eviction_policy(old)) == (True, "allkeys-lru")
-    assert (await too_old(redis_client), await eviction_policy(redis_client)) == ("", "")
+        assert (bool(await missing_command(old)), await eviction_policy(old)) == (True, "allkeys-lru")
+    assert (await missing_command(redis_client), await eviction_policy(redis_client)) == ("", "")
 
 
 async def test_server_that_still_reads_its_log_is_known(tmp_path: Path, redis_socket: Path) -> None:
@@ -69,6 +69,6 @@ async def test_server_that_still_reads_its_log_is_known(tmp_path: Path, redis_so
 
     path = tmp_path / "s"
     async with await asyncio.start_unix_server(loading, path):
-        assert await state_of(path) == "loading"
-    assert await state_of(redis_socket) == "ready"
-    assert await state_of(tmp_path / "nobody") == "silent"
+        assert await probe_server(path) == "loading"
+    assert await probe_server(redis_socket) == "ready"
+    assert await probe_server(tmp_path / "nobody") == "silent"

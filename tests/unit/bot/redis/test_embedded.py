@@ -21,7 +21,7 @@ from structlog.testing import capture_logs
 
 from bot.queue.queue import Mailbox
 from bot.redis.connect import open_redis
-from bot.redis.embedded import EmbeddedRedisError, connect, find_server, runs, server_binaries, state_of
+from bot.redis.embedded import EmbeddedRedisError, can_run, connect, find_server, probe_server, server_binaries
 from bot.redis.url import impatient
 from bot.settings import Settings
 from tests.support.waiting import wait_until
@@ -247,7 +247,7 @@ async def test_named_redis_that_is_away_is_no_error_yet(tmp_path: Path) -> None:
         with pytest.raises(RedisError):
             await hasty.ping()
         await hasty.aclose()
-    assert await state_of(tmp_path / "nobody.sock") == "silent"
+    assert await probe_server(tmp_path / "nobody.sock") == "silent"
 
 
 def test_the_bundled_server_comes_first_and_one_on_path_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -268,7 +268,7 @@ def test_server_that_does_not_run_here_is_passed_over(tmp_path: Path) -> None:
     good.write_text("#!/bin/sh\nexit 0\n")
     for path in (foreign, broken, good):
         path.chmod(0o755)
-    assert [runs(path) for path in (foreign, broken, tmp_path / "missing", good)] == [False, False, False, True]
+    assert [can_run(path) for path in (foreign, broken, tmp_path / "missing", good)] == [False, False, False, True]
     assert find_server([foreign, broken, good]) == good
     with pytest.raises(EmbeddedRedisError, match=r"apt-get install redis-server.*REDIS_URL"):
         find_server([foreign, broken])

@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 from redis.exceptions import ResponseError
 
 from bot.queue.queue import Mailbox
-from bot.redis.replication import KNOWN_FOR_S, NotReplicated, Replication
+from bot.redis.replication import REPLICA_COUNT_TTL_S, NotReplicated, Replication
 from bot.redis.url import client_of
 from tests.support.redis_fleet import Node, follows, node
 from tests.support.waiting import wait_until
@@ -77,7 +77,7 @@ async def test_replica_that_comes_later_is_noticed(redis_client: Redis) -> None:
 
     def clock() -> float:
         asked.append(None)
-        return len(asked) * KNOWN_FOR_S
+        return len(asked) * REPLICA_COUNT_TTL_S
 
     await Replication(redis_client, clock=clock).confirm(SHARD)
     assert asked

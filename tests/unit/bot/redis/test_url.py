@@ -18,7 +18,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from bot.redis.cluster import Cluster
-from bot.redis.connection import TlsConnection, WatchedTlsConnection
+from bot.redis.connection import SentinelTlsConnection, TlsConnection
 from bot.redis.url import client_of, impatient, plain_cause
 
 
@@ -63,7 +63,7 @@ async def test_sentinels_name_the_service_and_the_database() -> None:
 
 async def test_watched_primary_can_be_spoken_to_over_tls() -> None:
     async with client_of("rediss+sentinel://10.0.0.1/queue") as client:
-        assert client.connection_pool.connection_class is WatchedTlsConnection
+        assert client.connection_pool.connection_class is SentinelTlsConnection
 
 
 @pytest.mark.parametrize(

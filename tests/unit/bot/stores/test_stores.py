@@ -50,7 +50,7 @@ async def test_token_is_in_no_mailbox_and_no_dead_letter(redis_client: Redis) ->
     await Enqueuer(stores, mailbox.cancel, Access()).receive(incoming())
     (claimed,) = await mailbox.claim("w", 1)
     assert await token_of(stores, Incoming.from_json(claimed.body)) == "xact-secret"
-    await mailbox.done(claimed, "dead", reason="given up")
+    await mailbox.finish(claimed, "dead", reason="given up")
     holding = [key for key, text in (await everything(redis_client)).items() if "xact-secret" in text]
     assert holding == [stores.token_key(incoming())]
     assert 0 < await redis_client.ttl(holding[0]) <= TOKEN_KEPT_S

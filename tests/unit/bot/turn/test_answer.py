@@ -114,14 +114,14 @@ class TeamBot:
         (claimed,) = await self.mailbox.claim("w", 1)
         while isinstance(read_body(claimed.body)[1], PendingCheck):
             self.resting.append(claimed.thread)
-            await self.mailbox.done(claimed, "giveback", after_s=600)
+            await self.mailbox.finish(claimed, "giveback", after_s=600)
             (claimed,) = await self.mailbox.claim("w", 1)
         return claimed, Lease(claimed.leased_until)
 
     async def handle(self) -> Ending:
         claimed, lease = await self.claim()
         ending = await self.flow.handle(claimed, lease)
-        assert await self.mailbox.done(claimed, ending.verb, after_s=0, reason=ending.reason)
+        assert await self.mailbox.finish(claimed, ending.verb, after_s=0, reason=ending.reason)
         return ending
 
     async def interrupt(self, when: Callable[[], object], *, stop: str = "") -> Ending | None:
@@ -138,7 +138,7 @@ class TeamBot:
             with suppress(asyncio.CancelledError):
                 await task
         ending = None if task.cancelled() else task.result()
-        await self.mailbox.done(claimed, ending.verb if ending else "giveback")
+        await self.mailbox.finish(claimed, ending.verb if ending else "giveback")
         return ending
 
     def said(self, place: ThreadKey) -> list[str]:
@@ -239,7 +239,7 @@ async def test_question_that_still_waits_is_stopped_too_and_once(tmp_path: Path,
         place, ts = at.slack.ask()
         await at.store(ts, place)
         incoming = await at.store(at.slack.server.post("U0YOU", CHANNEL, "stop", ts), place, kind="stop", text="stop")
-        (question,) = await at.mailbox.stored(str(place))
+        (question,) = await at.mailbox.list_messages(str(place))
         assert at.cancelled == [Cancellation(thread=str(place), reason="stopped", message_id=question.id)]
         assert await at.handle() == OK
         assert [text[:7] for text in at.said(place)] == ["Stopped"]
@@ -281,7 +281,7 @@ async def test_stop_that_redis_cut_short_counts_when_slack_sends_it_again(tmp_pa
             await enqueuer.receive(stop)
         for _ in range(2):
             await enqueuer.receive(stop)
-        (question,) = await at.mailbox.stored(str(place))
+        (question,) = await at.mailbox.list_messages(str(place))
         assert at.cancelled == [Cancellation(thread=str(place), reason="stopped", message_id=question.id)]
 
 
@@ -398,15 +398,15 @@ async def test_given_up_the_person_is_told_unless_an_answer_stands(tmp_path: Pat
         place, ts = at.slack.ask()
         incoming = await at.store(ts, place)
         claimed, lease = await at.claim()
-        await at.flow.tell_dead(claimed, lease, "no end after 5 tries")
+        await at.flow.notify_given_up(claimed, lease, "no end after 5 tries")
         assert turn_id_of(incoming)[:12] in at.said(place)[0]
 
         other, second = at.slack.ask()
         await at.store(second, other)
-        await at.mailbox.done(claimed, "dead")
+        await at.mailbox.finish(claimed, "dead")
         claimed, lease = await at.claim()
         assert await at.flow.handle(claimed, lease) == OK
-        await at.flow.tell_dead(claimed, lease, "no end after 5 tries")
+        await at.flow.notify_given_up(claimed, lease, "no end after 5 tries")
         assert ["120 requests" in text for text in at.said(other)] == [True]
 
 
@@ -419,9 +419,9 @@ async def test_given_up_while_slack_is_away_the_letter_is_kept_until_its_person_
         claimed, lease = await at.claim()
         at.slack.server.faults.fail("conversations.replies", "internal_error", times=100)
         with pytest.raises(DeliveryFailed):
-            await at.flow.tell_dead(claimed, lease, "no end after 5 tries")
+            await at.flow.notify_given_up(claimed, lease, "no end after 5 tries")
         at.slack.server.faults.clear()
-        await at.flow.tell_dead(claimed, lease, "no end after 5 tries")
+        await at.flow.notify_given_up(claimed, lease, "no end after 5 tries")
         assert len(at.said(place)) == 1
 
 
@@ -443,7 +443,7 @@ async def test_an_unreadable_letter_is_given_up_and_nobody_crashes(
         await at.mailbox.enqueue("T:C:1", body, event_ids=["x"])
         claimed, lease = await at.claim()
         assert (await at.flow.handle(claimed, lease)).verb == "dead"
-        await at.flow.tell_dead(claimed, lease, "unreadable letter")
+        await at.flow.notify_given_up(claimed, lease, "unreadable letter")
         assert at.slack.server.messages(CHANNEL) == []
 
 
@@ -480,11 +480,11 @@ async def settled(at: TeamBot) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(duplicates, "LOOKS_S", (0.0,))
         for thread in at.resting:
-            await at.mailbox.hurry(thread)
+            await at.mailbox.make_due_now(thread)
         while messages := await at.mailbox.claim("w", 9):
             for claimed in messages:
                 assert await at.flow.handle(claimed, Lease(claimed.leased_until)) == OK
-                assert await at.mailbox.done(claimed, "ok")
+                assert await at.mailbox.finish(claimed, "ok")
 
 
 async def test_worker_that_stood_still_after_its_claim_starts_no_turn(tmp_path: Path, redis_client: Redis) -> None:
@@ -543,7 +543,7 @@ async def test_second_look_waits_and_deletes_nothing_that_is_right(tmp_path: Pat
         ending = await at.flow.handle(incoming, Lease(incoming.leased_until))
         assert ending.verb == "giveback"
         assert 0 < ending.after_s <= LOOKS_S[0]
-        assert await at.mailbox.done(incoming, "giveback")
+        assert await at.mailbox.finish(incoming, "giveback")
         await settled(at)
         assert len(at.said(place)) == 1
 

@@ -104,8 +104,8 @@ async def noticed(at: TeamBot, place: ThreadKey, ts: str) -> None:
 async def given_up(at: TeamBot, place: ThreadKey, ts: str) -> None:
     await at.store(ts, place)
     claimed, lease = await at.claim()
-    await at.flow.tell_dead(claimed, lease, "no end after 5 tries")
-    assert await at.mailbox.done(claimed, "ok")
+    await at.flow.notify_given_up(claimed, lease, "no end after 5 tries")
+    assert await at.mailbox.finish(claimed, "ok")
 
 
 Posting = Callable[[TeamBot, ThreadKey, str], Awaitable[None]]
@@ -239,7 +239,7 @@ async def test_newer_doubt_takes_the_place_of_an_older_one(tmp_path: Path, redis
             await leave_check(at.mailbox, place, ts)
         (incoming,) = await at.mailbox.claim("w", 9)
         assert await at.flow.handle(incoming, Lease(incoming.leased_until)) == OK
-        assert await at.mailbox.done(incoming, "giveback")
+        assert await at.mailbox.finish(incoming, "giveback")
         await settled(at)
         assert at.slack.made("conversations.replies") == 1
         assert (await at.mailbox.depth()).messages == 0
@@ -250,7 +250,7 @@ async def test_newer_doubt_need_not_wait_for_an_older_one_that_rests(tmp_path: P
         place, ts = at.slack.ask()
         await leave_check(at.mailbox, place, ts)
         (incoming,) = await at.mailbox.claim("w", 9)
-        assert await at.mailbox.done(incoming, "giveback", after_s=60)
+        assert await at.mailbox.finish(incoming, "giveback", after_s=60)
         assert await at.mailbox.claim("w", 9) == []
         await leave_check(at.mailbox, place, ts)
         assert len(await at.mailbox.claim("w", 9)) == 1

@@ -87,7 +87,7 @@ async def test_the_number_makes_way_for_the_turn(redis_client: Redis) -> None:
         (claimed,) = await on.mailbox.claim("w", 1)
         async with WorkingStatus(on.slack.delivery, incoming.thread, AnswerKey(question_ts=incoming.ts)).shown():
             await on.slack.server.wait_for(lambda: shown(on.slack)[-1] == "is thinking…")
-        assert await on.mailbox.done(claimed, "ok")
+        assert await on.mailbox.finish(claimed, "ok")
         await on.queueing.sweep()
         assert on.slack.server.workspace.threads.shown() == []
 
@@ -107,13 +107,13 @@ async def test_message_behind_a_running_turn_says_that_it_waits_also_after_a_res
 async def test_word_that_comes_too_late_is_taken_back(redis_client: Redis) -> None:
     async with scene(redis_client) as on:
         await on.asked()
-        (waiting,) = await on.mailbox.waiting(for_s=0, again_s=1, limit=1)
+        (waiting,) = await on.mailbox.list_waiting(for_s=0, again_s=1, limit=1)
         on.slack.server.faults.hold("assistant.threads.setStatus")
         async with asyncio.TaskGroup() as group:
             group.create_task(on.queueing.tell(waiting, Incoming.from_json(waiting.body)))
             await on.slack.server.wait_for(lambda: on.slack.made("assistant.threads.setStatus"))
             (claimed,) = await on.mailbox.claim("w", 1)
-            assert await on.mailbox.done(claimed, "ok")
+            assert await on.mailbox.finish(claimed, "ok")
             on.slack.server.faults.release()
         assert shown(on.slack) == ["is busy: you are number 1 in the queue…"]
         assert cleared(on.slack), "nobody but who told it clears it"
@@ -125,7 +125,7 @@ async def test_without_statuses_one_message_stands_in_and_goes_with_the_turn(red
     async with scene(redis_client) as on:
         on.slack.server.faults.fail("assistant.threads.setStatus", "unknown_method", times=100)
         incoming = await on.asked()
-        (waiting,) = await on.mailbox.waiting(for_s=0, again_s=1, limit=1)
+        (waiting,) = await on.mailbox.list_waiting(for_s=0, again_s=1, limit=1)
         await on.queueing.tell(waiting, incoming)
         await on.queueing.tell(waiting, incoming)
         assert placeholders(on.slack, incoming.thread) == ["_Orion is busy: you are number 1 in the queue…_"]

@@ -313,6 +313,6 @@ async def test_letter_given_up_tells_so_in_its_stream(tmp_path: Path, redis_clie
         at.slack.server.faults.hang("chat.appendStream")
         assert await at.interrupt(lambda: at.slack.made("chat.appendStream")) is None
         claimed, lease = await at.claim()
-        await at.flow.tell_dead(claimed, lease, "bug")
+        await at.flow.notify_given_up(claimed, lease, "bug")
         (message,) = own(at.slack, place)
         assert "streaming_state" not in message
