@@ -1,1 +1,1 @@
-"""Posts, streams and views: how an answer reaches Slack."""
+"""Posts, streams and views that carry an answer to Slack."""

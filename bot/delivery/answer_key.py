@@ -1,4 +1,4 @@
-"""Which question an answer belongs to, and what is known of earlier answers to it."""
+"""The identity of an answer: its question, its turn, and earlier answers to the same question."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ Mark = Literal["partial", "quotes", "failed"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerKey:
-    """Which question of which turn an answer belongs to: the identity that makes it unique in Slack.
+    """The identity that makes an answer unique in Slack.
 
-    ``may_exist`` is False only on the first try of a new question: then nothing can have been posted and the look is
-    saved. ``lease_check`` raises when the turn has lost its thread. ``language`` is the question's, None English.
-    ``stream`` is where the answer was shown while it grew; ``streamed`` the ts of a stream that was begun for it, by
-    this turn or one that died, empty where that is not known, None where there was none. ``posted`` are the messages
-    in which an earlier answer to the question is known to stand. ``unlikely``: by what is stored no other can stand.
+    ``may_exist`` is False only on the first try of a new question: nothing can have been posted, so Slack is not asked.
+    ``lease_check`` raises when the turn has lost its thread. ``language`` is the question's, None for English.
+    ``stream`` showed the answer while it grew. ``streamed`` is the ts of a stream that this turn or a crashed one
+    began for it: empty if the ts is unknown, None if there was none. ``posted`` are the recorded messages of an earlier
+    answer. ``posted_is_complete``: by our records no other message can exist.
     """
 
     question_ts: str
@@ -32,4 +32,4 @@ class AnswerKey:
     stream: AnswerStream | None = None
     streamed: str | None = None
     posted: tuple[str, ...] = ()
-    unlikely: bool = False
+    posted_is_complete: bool = False

@@ -1,4 +1,4 @@
-"""An answer as the messages Slack gets: the verified chunks, one line with mark and sources, one row of buttons."""
+"""Render an answer as Slack messages: the verified chunks, one line with mark and sources, one row of buttons."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ HELPFUL_ACTION = "orion_feedback"
 NOT_HELPFUL_ACTION = "orion_not_helpful"
 HAND_OFF_ACTION = "orion_hand_off"
 TRUST_ACTION = "orion_trust"
-MOST_BLOCKS = 50
-MOST_CHARACTERS = 12_000  # of all blocks of one message together; more is refused as msg_blocks_too_long
-LONGEST_TEXT = 2_900  # Slack allows 3,000 in a text object
-_BETWEEN = "  ·  "
-_FOR_COUNT = 40  # characters that stay free to say how many sources were left out
-_MOST_CONTEXT = 8_000  # leaves three elements at most, and fits a message
+MAX_BLOCKS = 50
+MAX_MESSAGE_LENGTH = 12_000  # of all blocks of one message together; more is refused as msg_blocks_too_long
+MAX_TEXT_LENGTH = 2_900  # Slack allows 3,000 in a text object
+_SEPARATOR = "  ·  "
+_COUNT_ROOM = 40  # characters reserved for the count of sources that were left out
+_MAX_CONTEXT_LENGTH = 8_000  # leaves three elements at most, and fits a message
 _MARKS: dict[Mark, str] = {"partial": "partial_mark", "quotes": "quoted_answer_mark", "failed": "failed_mark"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Post:
-    """One message: ``text`` for notifications and screen readers, ``blocks`` for the eye.
+    """One message: ``text`` for notifications and screen readers, ``blocks`` for display.
 
-    ``plain`` says the same in blocks that every Slack-compatible server knows.
+    ``plain`` holds the same content in blocks that every Slack-compatible server accepts.
     """
 
     text: str
@@ -43,59 +43,59 @@ class Post:
 
 
 def render(answer: Answer, key: AnswerKey, today: date) -> tuple[Post, ...]:
-    """The answer as one message, or as several where Slack's limits demand it; the tail goes under the last one."""
+    """Render the answer as one message, or as several if Slack's limits require it. The last one gets the footer."""
     groups = [list(group) for group in messages(answer.chunks)] or [[answer.text]]
     tail = _tail(answer, key, today)
-    posts = [_post(group, answer) for group in groups]
+    posts = [_render_post(group, answer) for group in groups]
     if answer.label:
         first, head = posts[0], context([answer.label])
         text = f"{answer.label}\n{first.text}"
         posts[0] = Post(text=text, blocks=(head, *first.blocks), plain=(head, *first.plain))
     last = posts[-1]
     if _fits([*last.blocks, *tail]):
-        posts[-1] = replace(last, blocks=(*last.blocks, *tail), plain=(*last.plain, *_wordy(tail)))
+        posts[-1] = replace(last, blocks=(*last.blocks, *tail), plain=(*last.plain, *_text_blocks(tail)))
     else:
-        text = _foot(answer, key, today) or say("ask_helpful", key.language)
-        posts.append(Post(text=text, blocks=tuple(tail), plain=_wordy(tail)))
+        text = _footer_line(answer, key, today) or say("ask_helpful", key.language)
+        posts.append(Post(text=text, blocks=tuple(tail), plain=_text_blocks(tail)))
     return tuple(posts)
 
 
-def _post(chunks: Sequence[str], answer: Answer) -> Post:
+def _render_post(chunks: Sequence[str], answer: Answer) -> Post:
     plain = tuple(section(chunk) for chunk in chunks)
-    blocks = tuple(_with_tables(chunks, answer))
+    blocks = tuple(_render_blocks(chunks, answer))
     return Post(text="\n".join(chunks), blocks=blocks if _fits(blocks) else plain, plain=plain)
 
 
-def _with_tables(chunks: Sequence[str], answer: Answer) -> Iterator[Block]:
-    """The chunks, drawn tables as blocks. Slack takes one table a message; what follows becomes lists."""
+def _render_blocks(chunks: Sequence[str], answer: Answer) -> Iterator[Block]:
+    """Yield the chunks' blocks. Slack takes one table a message, so further tables become lists."""
     free = True
     for chunk in chunks:
-        for part in tables.parts(chunk):
-            if free and part.rows and tables.fits_table(part.rows):
+        for part in tables.split_tables(chunk):
+            if free and part.rows and tables.is_native_table(part.rows):
                 free = False
-                yield tables.table(part.rows, answer.sources)
-            elif tables.fits_list(part.rows):
-                yield tables.as_list(part.rows, answer.sources)
+                yield tables.table_block(part.rows, answer.sources)
+            elif tables.is_readable_list(part.rows):
+                yield tables.list_block(part.rows, answer.sources)
             else:
                 yield section(part.text)
 
 
-def under_stream(answer: Answer, key: AnswerKey, today: date) -> tuple[Block, ...]:
-    """What stands under an answer that was streamed: no label can be set above it any more. The mark says "partly"."""
+def blocks_under_stream(answer: Answer, key: AnswerKey, today: date) -> tuple[Block, ...]:
+    """Return the blocks under a streamed answer. The label goes here too, unless the mark already says "partly"."""
     label = [context([answer.label])] if answer.label and "partial" not in key.marks else []
     return (*label, *_tail(answer, key, today))
 
 
 def section(text: str) -> Block:
-    """A mrkdwn section. Its text must be shorter than 3,000 characters."""
+    """Return a mrkdwn section. Its text must be shorter than 3,000 characters."""
     return {"type": "section", "text": _mrkdwn(text), "expand": True}
 
 
 def context(lines: Sequence[str], language: str | None = None) -> Block:
-    """A context block: the lines in as few elements as the limits allow. What has no room is counted, not cut."""
+    """Return a context block with the lines in as few elements as fit. Lines without room are counted, not cut."""
     elements: list[str] = []
-    for line in clipped(lines, _MOST_CONTEXT, language).split("\n"):
-        if elements and len(elements[-1]) + len(line) < LONGEST_TEXT:
+    for line in join_lines(lines, _MAX_CONTEXT_LENGTH, language).split("\n"):
+        if elements and len(elements[-1]) + len(line) < MAX_TEXT_LENGTH:
             elements[-1] += f"\n{line}"
         else:
             elements.append(line)
@@ -103,45 +103,45 @@ def context(lines: Sequence[str], language: str | None = None) -> Block:
 
 
 def _mrkdwn(text: str) -> Block:
-    """What was verified as plain text stays so: else Slack makes links of hosts and ``#channels``, calls of names."""
+    """Return a verbatim text object, so that Slack makes no links of hosts and no mentions of names."""
     return {"type": "mrkdwn", "text": text, "verbatim": True}
 
 
-def clipped(lines: Sequence[str], room: int, language: str | None = None, between: str = "\n") -> str:
-    """Whole lines up to ``room`` characters; how many were left out is said."""
-    kept: list[str] = []
+def join_lines(lines: Sequence[str], room: int, language: str | None = None, between: str = "\n") -> str:
+    """Join whole lines up to ``room`` characters, and end with the number of lines left out."""
+    fitting: list[str] = []
     for line in lines:
         room -= len(line) + len(between)
         if room < 0:
-            kept.append(say("and_more", language, n=str(len(lines) - len(kept))))
+            fitting.append(say("and_more", language, n=str(len(lines) - len(fitting))))
             break
-        kept.append(line)
-    return between.join(kept)
+        fitting.append(line)
+    return between.join(fitting)
 
 
 def button(text: str, action_id: str, value: str) -> Block:
-    """A plain button. ``text`` up to 75 characters, ``value`` up to 2,000."""
+    """Return a plain button. ``text`` up to 75 characters, ``value`` up to 2,000."""
     return {"type": "button", "text": plain_text(text), "action_id": action_id, "value": value}
 
 
 def plain_text(text: str) -> Block:
-    """A text object without markup."""
+    """Return a text object without markup."""
     return {"type": "plain_text", "text": text}
 
 
-def _wordy(blocks: Sequence[Block]) -> tuple[Block, ...]:
+def _text_blocks(blocks: Sequence[Block]) -> tuple[Block, ...]:
     return tuple(block for block in blocks if block["type"] in {"section", "context"})
 
 
 def _tail(answer: Answer, key: AnswerKey, today: date) -> list[Block]:
-    """One line and one row; nothing under what claims nothing (a greeting, a question back)."""
-    tail = [context([line])] if (line := _foot(answer, key, today)) else []
-    controls = _controls(answer, key)
+    """Return the footer line and the buttons; none of either for a greeting or a question back."""
+    tail = [context([line])] if (line := _footer_line(answer, key, today)) else []
+    controls = _buttons(answer, key)
     return [*tail, {"type": "actions", "elements": controls}] if controls else tail
 
 
-def _controls(answer: Answer, key: AnswerKey) -> list[Block]:
-    """The buttons; none under Orion's own messages, which have no turn."""
+def _buttons(answer: Answer, key: AnswerKey) -> list[Block]:
+    """Return the buttons; none under Orion's own messages, which have no turn."""
     turn = key.turn_id
     if not turn or not (answer.sources or answer.label or key.marks or key.ask_human):
         return []
@@ -155,19 +155,19 @@ def _controls(answer: Answer, key: AnswerKey) -> list[Block]:
     if answer.verified and answer.sources:
         controls.append(button(say("why_trust", key.language), TRUST_ACTION, turn))
     if key.ask_human:
-        # It asks first: what was said here may be read elsewhere afterwards.
+        # Confirm first: people elsewhere may read the thread afterwards.
         words = {"title": "ask_human", "text": "hand_off_confirm", "confirm": "yes", "deny": "no"}
         confirm = {part: plain_text(say(name, key.language)) for part, name in words.items()}
         controls.append({**button(say("ask_human", key.language), HAND_OFF_ACTION, turn), "confirm": confirm})
     return controls
 
 
-def _foot(answer: Answer, key: AnswerKey, today: date) -> str:
-    """The mark and the sources that the text cites, in one line. What has no room is counted."""
-    # Orion's own refusal names the nearest in its text already.
+def _footer_line(answer: Answer, key: AnswerKey, today: date) -> str:
+    """Return the mark and the cited sources in one line. Sources without room are counted."""
+    # Orion's own refusal already names the nearest documents in its text.
     sources = answer.sources if answer.verified or citations(answer.text) else ()
     lines = [_mark_line(answer, key), *(source_line(source, today, key.language) for source in sources)]
-    return clipped([*filter(None, lines)], LONGEST_TEXT - _FOR_COUNT, key.language, _BETWEEN)
+    return join_lines([*filter(None, lines)], MAX_TEXT_LENGTH - _COUNT_ROOM, key.language, _SEPARATOR)
 
 
 def _mark_line(answer: Answer, key: AnswerKey) -> str:
@@ -177,23 +177,23 @@ def _mark_line(answer: Answer, key: AnswerKey) -> str:
             parts.append(say("rules_mark", key.language))
         elif not key.marks:
             parts.append(say("verified", key.language))
-    return _BETWEEN.join(parts)
+    return _SEPARATOR.join(parts)
 
 
 def short_id(turn_id: str) -> str:
-    """What a person is told of a turn's id; the log holds the whole, which begins so."""
+    """Return the part of a turn's id that people see. The log has the whole id."""
     return turn_id[:12]
 
 
 def _fits(blocks: Sequence[Block]) -> bool:
-    return len(blocks) <= MOST_BLOCKS and sum(map(_characters, blocks)) <= MOST_CHARACTERS
+    return len(blocks) <= MAX_BLOCKS and sum(map(_count_characters, blocks)) <= MAX_MESSAGE_LENGTH
 
 
-def _characters(value: Any) -> int:
-    """The characters of all texts below a block, as Slack adds them up."""
+def _count_characters(value: Any) -> int:
+    """Count the characters of all texts in a block, as Slack does."""
     if isinstance(value, list):
-        return sum(map(_characters, value))
+        return sum(map(_count_characters, value))
     if not isinstance(value, dict):
         return 0
     own = value.get("text")
-    return len(own) if isinstance(own, str) else sum(map(_characters, value.values()))
+    return len(own) if isinstance(own, str) else sum(map(_count_characters, value.values()))

@@ -1,7 +1,7 @@
-"""What Orion posts, updates and deletes in Slack.
+"""Post, update and delete Orion's messages in Slack.
 
-A question's answer stands in its thread once, also after a crash or a second worker; the lease is checked right before
-each call. Only an ``Answer``'s own text is posted.
+A question's answer appears in its thread once, also after a crash or a second worker. The lease is checked right
+before each call. Only an ``Answer``'s own text is posted.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import structlog
 from agent.texts.catalogue import SUGGESTED_PROMPTS, own_words
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
-from bot.delivery.blocks import Block, Post, context, render, section, under_stream
+from bot.delivery.blocks import Block, Post, blocks_under_stream, context, render, section
 from bot.delivery.home import HomeFigures, home_view
-from bot.delivery.slots import first_to_take, seats
+from bot.delivery.slots import assign_messages, message_to_reuse
 from bot.delivery.stream import AnswerStream
 from bot.slack.agent_session import STATUS_METHOD, AgentSessions
 from bot.slack.history import ANSWER_EVENT, NOTICE_EVENT, WORKING_EVENT, Posted, ThreadReader, is_direct
@@ -30,35 +30,35 @@ from bot.slack.web_api import DeliveryFailed, LeaseCheck, Look, Reply, SlackCall
 from verification.types import Answer
 
 _BLOCKS_REFUSED: Final = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"})
-_GONE: Final = frozenset({"message_not_found", "thread_not_found"})
-_CANNOT_UPDATE: Final = _GONE | {"edit_window_closed", "cant_update_message", "msg_too_long", "block_mismatch"}
-_LONGEST_UPDATE: Final = 3_900  # chat.update takes 4,000 characters of text, chat.postMessage ten times as many
-_CUT_TOKEN: Final = re.compile(r"(?:<[^<>]*|&\w{0,4})$")
-_GREETED_LATER: Final = 3
-# A preview would ask for an address that a document chose, without a click.
-_QUIET: Final = {"unfurl_links": False, "unfurl_media": False}
+_DELETED: Final = frozenset({"message_not_found", "thread_not_found"})
+_CANNOT_UPDATE: Final = _DELETED | {"edit_window_closed", "cant_update_message", "msg_too_long", "block_mismatch"}
+_MAX_UPDATE_LENGTH: Final = 3_900  # chat.update takes 4,000 characters of text, chat.postMessage ten times as many
+_BROKEN_TOKEN: Final = re.compile(r"(?:<[^<>]*|&\w{0,4})$")
+_DIRECT_MESSAGE_RETRIES: Final = 3
+# A preview would fetch an address that a document chose, without a click.
+_NO_PREVIEWS: Final = {"unfurl_links": False, "unfurl_media": False}
 _log = structlog.get_logger()
 
 ENDS_SESSION: Final = "session"
-"""In place of a question's ts: what is to be done again is the end of the place's session."""
+"""Used instead of a question's ts: end the place's agent session again."""
 
 Note = Callable[[ThreadKey, str], Awaitable[object]]
 
 
 def today_utc() -> date:
-    """The date that ages count from."""
+    """Return today's date, from which ages are counted."""
     return datetime.now(UTC).date()
 
 
-async def _unnoted(_place: ThreadKey, _question_ts: str) -> None:
-    """Nobody looks again."""
+async def _ignore(_place: ThreadKey, _question_ts: str) -> None:
+    """Schedule no second look."""
 
 
 class Delivery:
-    """Delivers to one workspace. ``identity`` tells who Orion is there; ``today`` is the date that ages count from.
+    """Delivers to one workspace. ``identity`` returns who Orion is there; ``today`` is the date that ages count from.
 
-    ``maybe_posted`` hears which question's place to look at again: Slack may carry out later what it gave no reply to.
-    Every method raises ``DeliveryFailed`` where the place is gone, or Slack away for longer than patience lasts.
+    ``maybe_posted`` is called with a question to check again: Slack may carry out a post later that got no reply.
+    Every method raises ``DeliveryFailed`` if the place is gone, or if Slack stays unreachable until the time-out.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Delivery:
         today: Callable[[], date] = today_utc,
         *,
         prompts: Sequence[Mapping[str, str]] = SUGGESTED_PROMPTS,
-        maybe_posted: Note = _unnoted,
+        maybe_posted: Note = _ignore,
     ) -> None:
         self._calls = calls
         self.reader = ThreadReader(calls, identity)
@@ -79,53 +79,53 @@ class Delivery:
         self._placeholders: dict[tuple[ThreadKey, str], Posted] = {}
 
     async def answer(self, place: ThreadKey, answer: Answer, answer_key: AnswerKey) -> tuple[str, ...]:
-        """Posts the answer, or brings what stands there already up to date. Returns the ts of its messages."""
+        """Post the answer, or update the messages of an earlier one. Return the ts of its messages."""
         placeholder = self._placeholders.pop((place, answer_key.question_ts), None)
-        if answer_key.stream and await self._closed(answer_key.stream, answer, answer_key):
+        if answer_key.stream and await self._close_stream(answer_key.stream, answer, answer_key):
             if placeholder:
                 await self._delete(place.channel, placeholder.ts, answer_key.lease_check)
             return (answer_key.stream.ts,)
         posts = render(answer, answer_key, self.today())
-        found = await self._found(place, answer_key)
-        # A placeholder is taken over only where no answer stands yet; one that a dead worker left goes at the end.
-        earlier = first_to_take(found) or ((placeholder,) if placeholder else ())
+        found = await self._find_posted(place, answer_key)
+        # Reuse a placeholder only if there is no answer yet; delete one that a crashed worker left.
+        earlier = message_to_reuse(found) or ((placeholder,) if placeholder else ())
         standing = [posted for posted in found if not posted.placeholder] or earlier
-        taken = seats(standing, len(posts), answer_key.turn_id)
+        taken = assign_messages(standing, len(posts), answer_key.turn_id)
         stamps: list[str] = []
         for number, (post, seat) in enumerate(zip(posts, taken, strict=True), 1):
             metadata = _metadata(answer_key, verified=answer.verified, number=number)
-            stamps.append(await self._place(place, metadata, post, answer_key, seat))
+            stamps.append(await self._put_message(place, metadata, post, answer_key, seat))
         for surplus in (posted for posted in found if posted not in taken):
-            await self._remove(place, surplus, answer_key)
-        answer_key.lease_check()  # what was posted without the thread is somebody else's to count, and to look at again
+            await self._end_and_delete(place, surplus, answer_key)
+        answer_key.lease_check()  # without the lease, the next worker counts this answer and checks it again
         _log.info("answer_delivered", messages=len(posts), updated=len(standing), verified=answer.verified)
         return tuple(stamps)
 
-    async def _found(self, place: ThreadKey, answer_key: AnswerKey) -> tuple[Posted, ...]:
-        """What stands there for the question: as Slack has it, and as it was noted when it was posted."""
+    async def _find_posted(self, place: ThreadKey, answer_key: AnswerKey) -> tuple[Posted, ...]:
+        """Return the question's messages: those Slack has, and those recorded when they were posted."""
         if not answer_key.may_exist:
             return ()
         try:
             found = await self.reader.posted(place, answer_key.question_ts, answer_key.streamed)
         except DeliveryFailed as failure:
-            # Slack's limits are no reason to keep a person waiting where what is stored tells all but the unlikely.
-            if not (failure.again_s and answer_key.unlikely):
+            # Do not make people wait for Slack's limits if our records are complete.
+            if not (failure.again_s and answer_key.posted_is_complete):
                 raise
             found = ()
-        return _with_noted(found, answer_key.posted)
+        return _add_recorded(found, answer_key.posted)
 
-    async def unposted(self, place: ThreadKey, answer: Answer, answer_key: AnswerKey) -> bool:
-        """Whether this answer waits for its first turn under Slack's limits: no part of it can stand anywhere."""
+    async def is_waiting_to_post(self, place: ThreadKey, answer: Answer, answer_key: AnswerKey) -> bool:
+        """Return whether the rate limiter still holds the answer's first post, so no part of it can be in Slack."""
         body = {**_address(place), "metadata": _metadata(answer_key, verified=answer.verified)}
         return await self._calls.unmade("chat.postMessage", body)
 
-    async def say(
+    async def post_own_text(
         self, place: ThreadKey, text: str, question_ts: str, lease_check: LeaseCheck = no_lease
     ) -> tuple[str, ...]:
-        """Posts one of Orion's own messages (help, muted, stopped), once for this question."""
+        """Post one of Orion's own messages (help, muted, stopped), once for this question."""
         return await self.answer(place, own_words(text), AnswerKey(question_ts=question_ts, lease_check=lease_check))
 
-    async def notify(
+    async def post_notice(
         self,
         place: ThreadKey,
         text: str,
@@ -134,9 +134,9 @@ class Delivery:
         *,
         blocks: Sequence[Block] = (),
     ) -> None:
-        """Posts something of Orion's own that is no answer, once for what it is ``about``.
+        """Post a notice, once for what it is ``about``.
 
-        That begins with the ts of the message it is posted for: nothing about it can stand here from before.
+        ``about`` begins with the ts of the message that caused the notice. Anything older cannot be about it.
         """
 
         async def look() -> Reply | None:
@@ -147,76 +147,76 @@ class Delivery:
             key = AnswerKey(question_ts=about.partition(":")[0], lease_check=lease_check)
             await self._post(place, {"text": text, "blocks": list(blocks), "metadata": metadata}, key, look)
 
-    async def withdraw(
+    async def delete_answer(
         self, place: ThreadKey, question_ts: str, lease_check: LeaseCheck = no_lease, *, posted: Sequence[str] = ()
     ) -> int:
-        """Deletes the answer to a question that was deleted, also the messages ``posted``. Returns how many went."""
-        key = AnswerKey(question_ts=question_ts, posted=tuple(posted), unlikely=bool(posted))
-        found = await self._found(place, key)
+        """Delete the answer to a deleted question, including the recorded messages ``posted``. Return how many."""
+        key = AnswerKey(question_ts=question_ts, posted=tuple(posted), posted_is_complete=bool(posted))
+        found = await self._find_posted(place, key)
         for one in found:
             await self._delete(place.channel, one.ts, lease_check)
         return len(found)
 
-    async def take_away(self, place: ThreadKey, posted: Posted, answer_key: AnswerKey) -> bool:
-        """Deletes one message. False where it is a stream that its turn, which lives, ended as an answer meanwhile."""
-        if posted.stream and not await self._ended(place.channel, posted, answer_key):
+    async def delete_post(self, place: ThreadKey, posted: Posted, answer_key: AnswerKey) -> bool:
+        """Delete one message. Return False if it is a stream that its own turn has ended as an answer meanwhile."""
+        if posted.stream and not await self._end_stream(place.channel, posted, answer_key):
             return False
         await self._delete(place.channel, posted.ts, answer_key.lease_check)
         return True
 
-    async def status(
+    async def set_status(
         self, place: ThreadKey, text: str, loading: Sequence[str] = (), *, lease_check: LeaseCheck = no_lease
     ) -> None:
-        """Shows what Orion does right now; an empty text clears it. Slack forgets it after two minutes."""
+        """Show the present activity; an empty text clears it. Slack removes it after two minutes."""
         body = {"channel_id": place.channel, "thread_ts": place.thread_ts, "status": text}
         extra = {"loading_messages": list(loading[:10])} if loading and text else {}
         lease_check()
         await self._calls.once(STATUS_METHOD, {**body, **extra})
 
-    async def placeholder(self, place: ThreadKey, text: str, answer_key: AnswerKey) -> None:
-        """Shows what Orion does right now where there is no status: a message that the answer will take over."""
+    async def show_placeholder(self, place: ThreadKey, text: str, answer_key: AnswerKey) -> None:
+        """Show the present activity as a message, if Slack has no status. The answer replaces it."""
         key = (place, answer_key.question_ts)
-        said = {"text": text, "blocks": [section(text)]}  # it may name a plan's step: no host in it becomes a link
+        said = {"text": text, "blocks": [section(text)]}  # it may name a plan's step, whose hosts must not become links
         if (known := self._placeholders.get(key)) is not None:
             body = {"channel": place.channel, "ts": known.ts, **said}
             await self._calls.write("chat.update", body, lease_check=answer_key.lease_check)
             return
         look = self._look(place, answer_key, lambda posted: posted.placeholder)
-        reply = await self._post(place, {**said, "metadata": _working(answer_key)}, answer_key, look)
+        reply = await self._post(place, {**said, "metadata": _working_metadata(answer_key)}, answer_key, look)
         self._placeholders[key] = Posted(ts=str(reply.get("ts", "")), placeholder=True)
 
-    async def drop_placeholders(self, place: ThreadKey, answer_key: AnswerKey) -> None:
-        """Takes away what placeholder no answer took over, also one whose post was cut off by a cancellation."""
+    async def delete_placeholders(self, place: ThreadKey, answer_key: AnswerKey) -> None:
+        """Delete the placeholders that no answer replaced, including one whose post was cancelled halfway."""
         self._placeholders.pop((place, answer_key.question_ts), None)
         for posted in await self.reader.posted(place, answer_key.question_ts):
             if posted.placeholder:
                 await self._delete(place.channel, posted.ts, answer_key.lease_check)
 
     async def end_streams(self, place: ThreadKey, answer_key: AnswerKey, note: str = "") -> bool:
-        """Ends what nobody ended, with a ``note`` or for the next answer to take over. Whether the note was said."""
+        """End the open streams, with a ``note`` or for the next answer to reuse. Return if the note shows."""
         streams = [p for p in await self.reader.posted(place, answer_key.question_ts, answer_key.streamed) if p.stream]
         for posted in streams:
-            if not await self._ended(place.channel, posted, answer_key, note) and note:
+            if not await self._end_stream(place.channel, posted, answer_key, note) and note:
                 await self.answer(place, own_words(note), replace(answer_key, turn_id="", streamed=posted.ts))
         return bool(note and streams)
 
-    async def drop_streams(self, place: ThreadKey, answer_key: AnswerKey, *, wordless: bool = False) -> None:
-        """Takes away what was streamed for a question; ``wordless``: only where no word of an answer stands."""
+    async def delete_streams(self, place: ThreadKey, answer_key: AnswerKey, *, wordless: bool = False) -> None:
+        """Delete the question's streams; ``wordless``: only those without a word of an answer."""
         for posted in await self.reader.posted(place, answer_key.question_ts, answer_key.streamed):
             if posted.stream and (not wordless or posted.blank or posted.planned):
-                await self._remove(place, posted, answer_key)
+                await self._end_and_delete(place, posted, answer_key)
 
-    async def thank(self, place: ThreadKey, user: str, text: str) -> None:
-        """Says something that only this person sees."""
+    async def post_ephemeral(self, place: ThreadKey, user: str, text: str) -> None:
+        """Post a message that only this person sees."""
         await self._calls.once("chat.postEphemeral", {**_address(place), "user": user, "text": text})
 
-    async def greet(self, user: str, text: str) -> tuple[str, str]:
-        """Says something of Orion's own in a person's direct chat. Returns the chat's id and the message's ts.
+    async def send_direct_message(self, user: str, text: str) -> tuple[str, str]:
+        """Post one of Orion's own messages in a person's direct chat. Return the chat's id and the message's ts.
 
-        Where Slack's limits stand against it, it is said a little later: nobody sees that a press came to nothing.
+        Retry if Slack limits the call: the person pressed a button and would see no reason for the silence.
         """
-        said = {"channel": user, "text": text, **_QUIET}
-        for _ in range(_GREETED_LATER):
+        said = {"channel": user, "text": text, **_NO_PREVIEWS}
+        for _ in range(_DIRECT_MESSAGE_RETRIES):
             try:
                 reply = await self._calls.once("chat.postMessage", said)
                 break
@@ -229,30 +229,30 @@ class Delivery:
         return str(reply.get("channel", "")), str(reply.get("ts", ""))
 
     async def open_modal(self, trigger_id: str, view: Block) -> None:
-        """Opens a dialog. A trigger lives for three seconds."""
+        """Open a dialog. A trigger lives for three seconds."""
         await self._calls.once("views.open", {"trigger_id": trigger_id, "view": view})
 
     async def publish_home(self, user: str, figures: HomeFigures, language: str | None = None) -> None:
-        """Publishes App Home for one person."""
+        """Publish App Home for one person."""
         view = home_view(figures, self.today(), language)
         await self._calls.once("views.publish", {"user_id": user, "view": view})
 
     async def suggest_prompts(self, channel: str, questions: Sequence[str] = ()) -> None:
-        """Suggests first questions in a direct chat. Without thread_ts: with one the call fails silently there."""
+        """Suggest first questions in a direct chat. Sent without thread_ts, which would make the call fail silently."""
         asked = [{"title": question, "message": question} for question in questions]
         body = {"channel_id": channel, "prompts": asked or [dict(prompt) for prompt in self._prompts]}
         await self._calls.once("assistant.threads.setSuggestedPrompts", body)
 
-    async def _place(
+    async def _put_message(
         self, place: ThreadKey, metadata: Mapping[str, Any], post: Post, answer_key: AnswerKey, known: Posted | None
     ) -> str:
-        """Puts one message where it belongs: leaves it, updates it, or posts it."""
+        """Leave, update or post one message of the answer. Return its ts."""
         if known:
-            await self._hand_over(place.channel, known, answer_key)
-            # An answer of this very turn was complete when it was posted; only a button press carries no turn.
+            await self._end_if_stream(place.channel, known, answer_key)
+            # A message of this turn was complete when it was posted; only a button press has no turn.
             if answer_key.turn_id and known.turn_id == answer_key.turn_id:
                 return known.ts
-            if await self._updated({"channel": place.channel, "metadata": metadata}, post, known.ts, answer_key):
+            if await self._update({"channel": place.channel, "metadata": metadata}, post, known.ts, answer_key):
                 return known.ts
             await self._delete(place.channel, known.ts, answer_key.lease_check)
         own = (metadata["event_payload"].get("part", 1), answer_key.turn_id)
@@ -261,9 +261,9 @@ class Delivery:
         reply = await _with_blocks(post, lambda blocks: self._post(place, {**said, "blocks": blocks}, answer_key, look))
         return str(reply.get("ts", ""))
 
-    async def _updated(self, body: Mapping[str, Any], post: Post, ts: str, answer_key: AnswerKey) -> bool:
+    async def _update(self, body: Mapping[str, Any], post: Post, ts: str, answer_key: AnswerKey) -> bool:
         async def update(blocks: list[Block]) -> Reply:
-            text = _shortened(post.text) if blocks else post.text
+            text = _fit_update(post.text) if blocks else post.text
             whole = {**body, "ts": ts, "text": text, "blocks": blocks}
             return await self._calls.write("chat.update", whole, lease_check=answer_key.lease_check)
 
@@ -276,7 +276,7 @@ class Delivery:
         return True
 
     def _look(self, place: ThreadKey, answer_key: AnswerKey, is_it: Callable[[Posted], bool]) -> Look:
-        """Finds what a post without a reply may have left."""
+        """Return a look for the message that a post without a reply may have left."""
 
         async def look() -> Reply | None:
             found = await self.reader.posted(place, answer_key.question_ts)
@@ -287,30 +287,30 @@ class Delivery:
     async def _post(self, place: ThreadKey, said: Mapping[str, Any], answer_key: AnswerKey, look: Look) -> Reply:
         return await self._calls.write(
             "chat.postMessage",
-            {**_address(place), **said, **_QUIET},
+            {**_address(place), **said, **_NO_PREVIEWS},
             lease_check=answer_key.lease_check,
             look=look,
             maybe_posted=partial(self._maybe_posted, place, answer_key.question_ts),
             fresh=not answer_key.may_exist,
         )
 
-    async def _closed(self, stream: AnswerStream, answer: Answer, answer_key: AnswerKey) -> bool:
-        """Whether the stream could be ended as this answer."""
-        blocks = under_stream(answer, answer_key, self.today())
+    async def _close_stream(self, stream: AnswerStream, answer: Answer, answer_key: AnswerKey) -> bool:
+        """End the stream as this answer. Return False if that is impossible."""
+        blocks = blocks_under_stream(answer, answer_key, self.today())
         whole = await stream.close(answer.text, blocks, _metadata(answer_key, verified=answer.verified))
         if whole:
             answer_key.lease_check()
             _log.info("answer_delivered", messages=1, updated=0, verified=answer.verified, streamed=True)
         return whole
 
-    async def _hand_over(self, channel: str, posted: Posted, answer_key: AnswerKey) -> None:
-        """While a stream grows nobody can update it."""
+    async def _end_if_stream(self, channel: str, posted: Posted, answer_key: AnswerKey) -> None:
+        """End the message if it is a stream: an open stream cannot be updated."""
         if posted.stream:
-            await self._ended(channel, posted, answer_key)
+            await self._end_stream(channel, posted, answer_key)
 
-    async def _ended(self, channel: str, posted: Posted, answer_key: AnswerKey, note: str = "") -> bool:
-        """End a stream as a placeholder; with a ``note`` under it as the answer. False where it is none any more."""
-        how: dict[str, Any] = {"metadata": _working(answer_key)}
+    async def _end_stream(self, channel: str, posted: Posted, answer_key: AnswerKey, note: str = "") -> bool:
+        """End a stream as a placeholder, or with a ``note`` as the answer. Return False if it was not open."""
+        how: dict[str, Any] = {"metadata": _working_metadata(answer_key)}
         if note:
             metadata = _metadata(replace(answer_key, turn_id=""), verified=False)
             how = {"blocks": [context([note])], "metadata": metadata}
@@ -324,20 +324,20 @@ class Delivery:
             return False
         return True
 
-    async def _remove(self, place: ThreadKey, posted: Posted, answer_key: AnswerKey) -> None:
-        await self._hand_over(place.channel, posted, answer_key)
+    async def _end_and_delete(self, place: ThreadKey, posted: Posted, answer_key: AnswerKey) -> None:
+        await self._end_if_stream(place.channel, posted, answer_key)
         await self._delete(place.channel, posted.ts, answer_key.lease_check)
 
     async def _delete(self, channel: str, ts: str, lease_check: LeaseCheck) -> None:
         try:
             await self._calls.write("chat.delete", {"channel": channel, "ts": ts}, lease_check=lease_check)
         except DeliveryFailed as failure:
-            if failure.reason not in _GONE:
+            if failure.reason not in _DELETED:
                 raise
 
 
 def _address(place: ThreadKey) -> dict[str, Any]:
-    """Where a message goes. A direct chat without thread is answered where it stands."""
+    """Return the address of a message. A direct chat without threads has no thread_ts."""
     return {"channel": place.channel} if is_direct(place) else {"channel": place.channel, "thread_ts": place.thread_ts}
 
 
@@ -347,12 +347,12 @@ def _metadata(answer_key: AnswerKey, *, verified: bool, number: int = 1) -> dict
     return {"event_type": ANSWER_EVENT, "event_payload": {**payload, **part}}
 
 
-def _working(answer_key: AnswerKey) -> dict[str, Any]:
+def _working_metadata(answer_key: AnswerKey) -> dict[str, Any]:
     return {"event_type": WORKING_EVENT, "event_payload": {"question_ts": answer_key.question_ts}}
 
 
 async def _with_blocks(post: Post, send: Callable[[list[Block]], Awaitable[Reply]]) -> Reply:
-    """Sends with all blocks; where a server refuses them with the plain ones, and at last with the text alone."""
+    """Send with all blocks. If the server refuses them, send the plain ones, and finally the text alone."""
     for blocks in (post.blocks, post.plain):
         try:
             return await send(list(blocks))
@@ -363,13 +363,13 @@ async def _with_blocks(post: Post, send: Callable[[list[Block]], Awaitable[Reply
     return await send([])
 
 
-def _with_noted(found: tuple[Posted, ...], noted: Sequence[str]) -> tuple[Posted, ...]:
-    """What Slack has of an answer, and the messages noted for it that it does not tell from others."""
+def _add_recorded(found: tuple[Posted, ...], noted: Sequence[str]) -> tuple[Posted, ...]:
+    """Add the recorded messages that Slack does not return as this answer's."""
     known = {posted.ts for posted in found}
     more = [Posted(ts=ts, part=part) for part, ts in enumerate(noted, 1) if ts not in known]
     return tuple(sorted((*found, *more), key=lambda posted: posted.part))
 
 
-def _shortened(text: str) -> str:
-    """A text for notifications; the blocks beside it hold the whole."""
-    return text if len(text) <= _LONGEST_UPDATE else _CUT_TOKEN.sub("", text[:_LONGEST_UPDATE]) + "…"
+def _fit_update(text: str) -> str:
+    """Shorten a text for notifications to what chat.update accepts. The blocks hold the whole."""
+    return text if len(text) <= _MAX_UPDATE_LENGTH else _BROKEN_TOKEN.sub("", text[:_MAX_UPDATE_LENGTH]) + "…"

@@ -1,4 +1,4 @@
-"""App Home as a view: what Orion knows, what one may ask, how well it does; for admins, what went wrong. Pure."""
+"""App Home as a view: documents, sample questions and figures; for admins also recent failures. Pure."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from typing import Any, Final
 from agent.knowledge.types import Document
 from agent.texts.catalogue import say
 from agent.turn.plan_view import cut
-from bot.delivery.blocks import LONGEST_TEXT, Block, button, clipped, section, short_id
+from bot.delivery.blocks import MAX_TEXT_LENGTH, Block, button, join_lines, section, short_id
 from bot.delivery.feedback import REASONS
-from bot.delivery.links import aged, escape, link
+from bot.delivery.links import escape, link, with_age
 from bot.slack.payload import objects, string
 from observability.stats import Summary
 
 TRY_ACTION: Final = "orion_try"
-_ROOM: Final = LONGEST_TEXT - 60  # for the heading of a section
-_MOST_DOCUMENTS: Final = 10
-_LONGEST_BUTTON: Final = 71
+_MAX_SECTION_LENGTH: Final = MAX_TEXT_LENGTH - 60  # for the heading of a section
+_MAX_DOCUMENTS: Final = 10
+_MAX_BUTTON_LENGTH: Final = 71
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HomeFigures:
-    """What App Home shows; ``stats`` are of the last ``days`` days.
+    """Figures for App Home; ``stats`` are of the last ``days`` days.
 
-    ``documents`` are the newest of ``total`` that its reader may see; ``size`` is in bytes, 0 where nobody counted;
-    ``synced`` in seconds since 1970. ``questions`` are some that the documents answer. ``quotes``: no model
-    writes. ``disliked`` and ``failures`` are turn records with ``at``, for admins only: None for everybody else.
+    ``documents`` are the newest of ``total`` that its reader may see; ``size`` is in bytes, 0 if it is not known;
+    ``synced`` in seconds since 1970. ``questions`` are some that the documents answer. ``quotes``: there is no model.
+    ``disliked`` and ``failures`` are turn records with ``at``, for admins only: None for other readers.
     """
 
     documents: Sequence[Document] = ()
@@ -45,49 +45,49 @@ class HomeFigures:
 
 
 def home_view(figures: HomeFigures, today: date, language: str | None = None) -> Block:
-    """The page as a view."""
+    """Return the page as a view."""
     blocks = [
         {"type": "header", "text": {"type": "plain_text", "text": "Orion"}},
         *([section(say("home_paused", language))] if figures.paused else []),
         section(say("home_intro", language)),
-        *_questions(figures.questions, language),
+        *_question_blocks(figures.questions, language),
         {"type": "divider"},
-        section(_under("home_knows", _known(figures, today, language), language)),
-        section(_under("home_does", _success(figures, language), language)),
-        *_for_admins(figures, language),
+        section(_with_heading("home_knows", _document_lines(figures, today, language), language)),
+        section(_with_heading("home_does", _success_lines(figures, language), language)),
+        *_admin_blocks(figures, language),
     ]
     return {"type": "home", "blocks": blocks}
 
 
-def _under(heading: str, lines: Sequence[str], language: str | None) -> str:
-    return f"*{say(heading, language)}*\n{clipped(lines, _ROOM, language)}"
+def _with_heading(heading: str, lines: Sequence[str], language: str | None) -> str:
+    return f"*{say(heading, language)}*\n{join_lines(lines, _MAX_SECTION_LENGTH, language)}"
 
 
-def _questions(questions: Sequence[str], language: str | None) -> list[Block]:
-    """Questions to press, or one button where nothing is known to ask."""
+def _question_blocks(questions: Sequence[str], language: str | None) -> list[Block]:
+    """Return a button for each sample question, or one general button if there are none."""
     if not questions:
         return [{"type": "actions", "elements": [button(say("home_try", language), TRY_ACTION, "home")]}]
     asked = enumerate(questions[:3], 1)
-    buttons = [button(cut(one, _LONGEST_BUTTON), f"{TRY_ACTION}_{n}", one) for n, one in asked]
+    buttons = [button(cut(one, _MAX_BUTTON_LENGTH), f"{TRY_ACTION}_{n}", one) for n, one in asked]
     return [section(f"*{say('home_ask', language)}*"), *({"type": "actions", "elements": [one]} for one in buttons)]
 
 
-def _known(figures: HomeFigures, today: date, language: str | None) -> list[str]:
-    """The newest documents with links and ages, how many there are in all, and when they were last looked at."""
+def _document_lines(figures: HomeFigures, today: date, language: str | None) -> list[str]:
+    """List the newest documents with links and ages, their number, and the time of the last sync."""
     if not figures.total:
         return [f"• {say('home_nothing', language)}"]
     name = "home_document" if figures.total == 1 else "home_documents"
-    lines = [say(name, language, n=f"{figures.total:,}") + _bytes(figures.size)]
+    lines = [say(name, language, n=f"{figures.total:,}") + _size_text(figures.size)]
     if figures.synced:
-        lines.append(say("home_synced", language, when=_moment(figures.synced)))
-    shown = figures.documents[:_MOST_DOCUMENTS]
-    lines += [f"• {aged(link(one.url, one.title), one.updated_at, today, language)}" for one in shown]
+        lines.append(say("home_synced", language, when=_date_token(figures.synced)))
+    shown = figures.documents[:_MAX_DOCUMENTS]
+    lines += [f"• {with_age(link(one.url, one.title), one.updated_at, today, language)}" for one in shown]
     if more := figures.total - len(shown):
         lines.append(say("and_more", language, n=f"{more:,}"))
     return lines
 
 
-def _success(figures: HomeFigures, language: str | None) -> list[str]:
+def _success_lines(figures: HomeFigures, language: str | None) -> list[str]:
     stats, lines = figures.stats, [say("home_no_answers", language)]
     if stats.pass_rate is not None or stats.refused:
         counts = {name: f"{getattr(stats, name):,}" for name in ("answered", "partial", "failed", "refused")}
@@ -102,39 +102,39 @@ def _success(figures: HomeFigures, language: str | None) -> list[str]:
     return lines
 
 
-def _for_admins(figures: HomeFigures, language: str | None) -> list[Block]:
-    """What people disliked and what failed. No question's text: it may come from a conversation the admin is not in."""
+def _admin_blocks(figures: HomeFigures, language: str | None) -> list[Block]:
+    """List disliked and failed answers without the question's text: the admin may not be in that conversation."""
     if figures.disliked is None or figures.failures is None:
         return []
     nothing = [say("home_none", language)]
-    disliked = [_line(record, _complaints(record, language)) for record in figures.disliked] or nothing
-    failures = [_line(record, string(record, "outcome")) for record in figures.failures] or nothing
+    disliked = [_record_line(record, _complaint_reasons(record, language)) for record in figures.disliked] or nothing
+    failures = [_record_line(record, string(record, "outcome")) for record in figures.failures] or nothing
     return [
         {"type": "divider"},
-        section(_under("home_disliked", disliked, language)),
-        section(_under("home_failures", failures, language)),
+        section(_with_heading("home_disliked", disliked, language)),
+        section(_with_heading("home_failures", failures, language)),
     ]
 
 
-def _line(record: Mapping[str, Any], what: str) -> str:
+def _record_line(record: Mapping[str, Any], what: str) -> str:
     at = record.get("at")
-    parts = [_moment(at) if isinstance(at, float) else "", escape(what), f"`{short_id(string(record, 'turn_id'))}`"]
+    parts = [_date_token(at) if isinstance(at, float) else "", escape(what), f"`{short_id(string(record, 'turn_id'))}`"]
     return "• " + " · ".join(filter(None, parts))
 
 
-def _complaints(record: Mapping[str, Any], language: str | None) -> str:
-    """What was said to be wrong, each kind once; what people wrote is for `orion stats --disliked`."""
+def _complaint_reasons(record: Mapping[str, Any], language: str | None) -> str:
+    """Name each chosen complaint once. `orion stats --disliked` shows the comments."""
     chosen = {reason for said in objects(record, "complaints") for reason in said.get("reasons", [])}
     return ", ".join(say(f"wrong_{reason}", language) for reason in REASONS if reason in chosen)
 
 
-def _moment(seconds: float) -> str:
-    """A time as Slack shows it to each reader, in the own time zone and language."""
+def _date_token(seconds: float) -> str:
+    """Return a date token, which Slack shows in each reader's time zone and language."""
     plain = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
     return f"<!date^{int(seconds)}^{{date_short_pretty}} {{time}}|{plain}>"
 
 
-def _bytes(size: int) -> str:
+def _size_text(size: int) -> str:
     if not size:
         return ""
     kilobytes = max(1, size / 1024)

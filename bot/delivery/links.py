@@ -1,4 +1,4 @@
-"""A source as one line of mrkdwn: number, linked title, age. No title can end the link or start a mention."""
+"""Render a source as one line of mrkdwn: number, linked title, age. No title can end the link or start a mention."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from agent.turn.plan_view import cut
 from verification.rules.injection import title_to_show
 from verification.types import Source
 
-_LONGEST_TITLE = 120
-_STEPS: tuple[tuple[int, str, str], ...] = (
+_MAX_TITLE_LENGTH = 120
+_UNITS: tuple[tuple[int, str, str], ...] = (
     (365, "year_ago", "years_ago"),
     (30, "month_ago", "months_ago"),
     (7, "week_ago", "weeks_ago"),
@@ -20,12 +20,12 @@ _STEPS: tuple[tuple[int, str, str], ...] = (
 
 
 def escape(text: str) -> str:
-    """Text that shows as it stands: the three characters Slack reads as control are entities."""
+    """Escape the three characters that Slack reads as control characters."""
     return html.escape(text, quote=False)
 
 
 def link(url: str, label: str) -> str:
-    """``<url|label>``, or the escaped label alone where the address is none for the web."""
+    """Return ``<url|label>``, or the escaped label alone if the address is not a web address."""
     shown = escape(" ".join(label.split())).replace("|", "¦")
     if not url.startswith(("https://", "http://")):
         return shown
@@ -34,7 +34,7 @@ def link(url: str, label: str) -> str:
 
 
 def age(updated_at: str, today: date, language: str | None = None) -> str:
-    """How old something is, in words (``3 weeks ago``); empty when the date is missing or unreadable."""
+    """Return an age in words (``3 weeks ago``); empty if the date is missing or unreadable."""
     try:
         then = datetime.fromisoformat(updated_at).date()
     except ValueError:
@@ -42,18 +42,18 @@ def age(updated_at: str, today: date, language: str | None = None) -> str:
     days = (today - then).days
     if days < 0:
         return then.isoformat()
-    for length, one, several in _STEPS:
+    for length, one, several in _UNITS:
         if count := days // length:
             return say(several, language, n=str(count)) if count > 1 else say(one, language)
     return say("today", language)
 
 
 def source_line(source: Source, today: date, language: str | None = None) -> str:
-    """``[n] title · age``, the title a link where the source has an address."""
-    shown = link(source.url, f"[{source.id}] {cut(title_to_show(source), _LONGEST_TITLE)}")
-    return aged(shown, source.updated_at, today, language)
+    """Return ``[n] title · age``, the title a link if the source has an address."""
+    shown = link(source.url, f"[{source.id}] {cut(title_to_show(source), _MAX_TITLE_LENGTH)}")
+    return with_age(shown, source.updated_at, today, language)
 
 
-def aged(shown: str, updated_at: str, today: date, language: str | None = None) -> str:
-    """What is shown of a document, and how old it is."""
+def with_age(shown: str, updated_at: str, today: date, language: str | None = None) -> str:
+    """Append the document's age to its shown title."""
     return " · ".join(filter(None, (shown, age(updated_at, today, language))))

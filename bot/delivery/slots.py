@@ -1,4 +1,4 @@
-"""Which message each part of an answer belongs in, and which are duplicates. Of two the first stays. No I/O."""
+"""Assign an answer's parts to existing messages, and find duplicates. Pure."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Final
 
 from bot.slack.history import Posted, age_s
 
-_BLANK_S: Final = 10  # seconds after which a stream that shows nothing has been left by whoever began it
+_EMPTY_STREAM_S: Final = 10  # seconds after which an empty stream was left behind by a crashed worker
 
 
-def seats(thread_mode: Sequence[Posted], parts: int, turn_id: str) -> list[Posted | None]:
-    """For each part the message it belongs in: its own if this turn posted it already, else one that may be updated.
+def assign_messages(existing: Sequence[Posted], parts: int, turn_id: str) -> list[Posted | None]:
+    """Return a message for each part: the one this turn posted already, else one to update, else None.
 
-    An older note of Orion's before a turn's own parts ("Orion is paused") must not shift them.
+    An older note before the turn's own parts ("Orion is paused") must not shift them.
     """
     own: dict[int, Posted] = {}
     others: list[Posted] = []
-    for posted in thread_mode:
+    for posted in existing:
         if turn_id and posted.turn_id == turn_id:
             own.setdefault(posted.part, posted)
         else:
@@ -25,15 +25,15 @@ def seats(thread_mode: Sequence[Posted], parts: int, turn_id: str) -> list[Poste
     return [own.get(part) or (others.pop(0) if others else None) for part in range(1, parts + 1)]
 
 
-def first_to_take(found: Sequence[Posted]) -> tuple[Posted, ...]:
-    """The message that an answer takes over: a stream that holds a part of it already, else the earliest."""
+def message_to_reuse(found: Sequence[Posted]) -> tuple[Posted, ...]:
+    """Return the message that an answer replaces: a stream with a part of it, else the earliest."""
     return tuple(sorted(found, key=lambda posted: not posted.stream)[:1])
 
 
-def seconds(found: Sequence[Posted], turn_id: str) -> list[Posted]:
-    """The answers and notices that are one too many; ``found`` is in order of parts, then of time.
+def duplicate_posts(found: Sequence[Posted], turn_id: str) -> list[Posted]:
+    """Return the surplus answers and notices; ``found`` is in order of parts, then of time.
 
-    Of several versions of a question's answer that of ``turn_id`` stays, if it stands there, else the first.
+    Of several versions of an answer, the one of ``turn_id`` remains if it exists, else the first.
     """
     said = [posted for posted in found if not posted.placeholder]
     turns = [posted.turn_id for posted in said if posted.turn_id]
@@ -49,6 +49,6 @@ def seconds(found: Sequence[Posted], turn_id: str) -> list[Posted]:
     return surplus
 
 
-def left_blank(posted: Posted) -> bool:
-    """Whether this stream shows nothing and nobody is about to fill it."""
-    return posted.blank and age_s(posted.ts) > _BLANK_S
+def is_empty_stream(posted: Posted) -> bool:
+    """Return whether this stream is empty and old enough that no worker is about to fill it."""
+    return posted.blank and age_s(posted.ts) > _EMPTY_STREAM_S

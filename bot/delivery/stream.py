@@ -1,7 +1,7 @@
 """Slack's streams: a message that grows by verified blocks while the model writes.
 
-A stream's ts is stored before its first word, and a piece that may have arrived is never sent again: ``delivery`` then
-puts the whole answer in its place.
+A stream's ts is stored before its first word. A piece that may have arrived is never sent again: ``delivery`` replaces
+the message with the whole answer.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from agent.thread.conversation import ThreadKey
 from bot.queue.lease import LeaseLost
 from bot.slack.web_api import DeliveryFailed, LeaseCheck, SlackCalls
 
-_LONGEST: Final = 11_000
-"""Characters of one streamed message. A longer answer is put in place as several messages."""
+_MAX_LENGTH: Final = 11_000
+"""Characters of one streamed message. A longer answer is posted as several messages."""
 _MISSING: Final = frozenset(
     {"unknown_method", "missing_scope", "method_deprecated", "not_allowed_token_type", "feature_not_enabled"}
 )
 _NO_TASKS: Final = frozenset({"invalid_arguments", "invalid_chunks", "no_text", "streaming_mode_mismatch"})
-"""What a server says that has streams, but takes no tasks in them."""
-_WORKSPACE, _TASKS = "", "tasks"  # beside the channels that refused
+"""Errors of a server that has streams but accepts no tasks in them."""
+_WORKSPACE, _TASKS = "", "tasks"  # keys next to the channels that refused
 _OPEN: Final = frozenset({"pending", "in_progress"})
 _log = structlog.get_logger()
 
@@ -39,11 +39,10 @@ NoteTs = Callable[[str], Awaitable[object]]
 
 @dataclass(slots=True, eq=False)
 class Streams:
-    """The streams of one workspace, as far as this process knows: whether it has them, and how often it may be told.
+    """Streaming support and pace of one workspace, as this process knows it.
 
     Seconds: ``each_s`` between two pieces (Slack takes 100 a minute of a workspace), ``missing_s`` until a workspace or
-    channel that refused is asked again, ``limited_s`` after it had enough of streams for a minute; ``call_s`` a start
-    or a piece may take.
+    channel that refused is tried again, ``limited_s`` after a rate limit; ``call_s`` a start or a piece may take.
     """
 
     calls: SlackCalls
@@ -55,29 +54,29 @@ class Streams:
     _not_before: dict[str, float] = field(default_factory=dict, init=False)
 
     def may_be_tried(self, place: ThreadKey) -> bool:
-        """Whether an answer can be streamed here: in a thread, where nothing refused lately."""
-        return self.takes(_WORKSPACE) and self.takes(place.channel)
+        """Return whether an answer can be streamed here: neither workspace nor channel refused lately."""
+        return self.accepts(_WORKSPACE) and self.accepts(place.channel)
 
-    def takes(self, what: str) -> bool:
-        """Whether nothing of this kind, or in this place, was refused lately."""
+    def accepts(self, what: str) -> bool:
+        """Return whether this kind of stream, or this channel, was not refused lately."""
         return self._not_before.get(what, 0.0) <= time.monotonic()
 
-    def refused(self, place: ThreadKey, failure: DeliveryFailed) -> None:
-        """Remember why no stream began: of the channel, or of the whole workspace."""
+    def remember_refusal(self, place: ThreadKey, failure: DeliveryFailed) -> None:
+        """Remember that the channel or the whole workspace refused a stream."""
         pause_s = self.limited_s if failure.limited else self.missing_s
         where = _WORKSPACE if failure.limited or failure.reason in _MISSING else place.channel
         self._not_before[where] = time.monotonic() + pause_s
 
-    def tasks_refused(self) -> None:
-        """Remember that this workspace takes no tasks."""
+    def remember_no_tasks(self) -> None:
+        """Remember that this workspace accepts no tasks."""
         self._not_before[_TASKS] = time.monotonic() + self.missing_s
 
-    def rest(self) -> None:
-        """Slack had enough of pieces: the next one waits a while. An answer that is whole does not wait for it."""
+    def back_off(self) -> None:
+        """Delay the next piece after a rate limit. A finished answer does not wait for it."""
         self._free_at = max(self._free_at, time.monotonic() + self.limited_s)
 
-    async def pace(self) -> None:
-        """Wait for this workspace's next turn to be told something."""
+    async def wait_turn(self) -> None:
+        """Wait until the workspace accepts the next piece."""
         now = time.monotonic()
         at = max(now, self._free_at)
         self._free_at = at + self.each_s
@@ -88,9 +87,9 @@ class Streams:
 class AnswerStream:
     """One answer's stream, begun with a plan or with its first block (an ``agent.turn.live.Stage``).
 
-    It is seen in ``place``, by ``user`` first, who in a channel shared between organisations may be of ``user_team``.
-    ``before`` is called before the start, ``note`` with the ts right after it, then ``began``: a status is gone then,
-    as when any message appears. ``unsure`` tells that a stream may have begun of which nobody knows the ts.
+    ``user`` asked; in a Slack Connect channel their team may be ``user_team``. ``before`` is called before the start,
+    ``note`` with the ts right after it, then ``began``: Slack removes a status when a message appears. ``unsure``
+    means that a stream may have begun whose ts is unknown.
     """
 
     streams: Streams
@@ -108,62 +107,64 @@ class AnswerStream:
     _length: int = 0
     _waiting: str = ""
     _tasks: dict[str, Task] = field(default_factory=dict)
-    _untold: dict[str, Task] = field(default_factory=dict)
-    _held: bool = False
+    _unsent: dict[str, Task] = field(default_factory=dict)
+    _stopped: bool = False
     _beginning: asyncio.Lock = field(default_factory=asyncio.Lock)
     _grew: asyncio.Event = field(default_factory=asyncio.Event)
     _sending: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    def plan(self, tasks: Iterable[Task]) -> None:
-        """The plan's steps as they stand now. Returns at once: they are seen as soon as Slack may be told."""
-        if not self._length and self.streams.takes(_TASKS):
-            self._tell(tasks)
+    def show_plan(self, tasks: Iterable[Task]) -> None:
+        """Queue the plan's present steps for the next update. Return at once."""
+        if not self._length and self.streams.accepts(_TASKS):
+            self._queue_tasks(tasks)
 
     async def show(self, markdown: str, text: str) -> bool:
-        """One more block. False where no stream could be begun."""
-        if not await self._begun():
+        """Queue one more block. Return False if no stream could be begun."""
+        if not await self._ensure_started():
             return False
         if not self._length:
-            self._tell({**task, "status": "complete"} for task in self._tasks.values() if task["status"] in _OPEN)
+            self._queue_tasks(
+                {**task, "status": "complete"} for task in self._tasks.values() if task["status"] in _OPEN
+            )
         piece = f"\n\n{markdown}" if self._length else markdown
         self._text = text
         self._length += len(piece)
-        if self._length > _LONGEST:
+        if self._length > _MAX_LENGTH:
             self._break("too_long")
         else:
             self._waiting += piece
             self._grew.set()
         return True
 
-    async def keep(self) -> None:
-        """Tell Slack what was added, as often as it may be told, until cancelled or the lease is lost."""
+    async def send_changes(self) -> None:
+        """Send additions at Slack's pace until cancelled or until the lease is lost."""
         while True:
             await self._grew.wait()
-            await self.streams.pace()
+            await self.streams.wait_turn()
             self._grew.clear()
             try:
-                if await self._begun():
+                if await self._ensure_started():
                     await self._send()
             except LeaseLost:
                 return
-            except RedisError as error:  # the turn itself finds out, or ends before it matters
+            except RedisError as error:  # the turn notices Redis itself, or ends before it matters
                 _log.warning("stream_not_kept", error_type=type(error).__name__)
                 return
 
-    async def hold(self) -> None:
-        """Tell nothing more, and return when nothing is on its way: the answer may close this, or take its place."""
-        self._held = True
+    async def stop_sending(self) -> None:
+        """Send nothing more and wait for calls under way. Afterwards the answer may close or replace the stream."""
+        self._stopped = True
         async with self._beginning, self._sending:
             pass
 
     async def close(self, text: str, blocks: Sequence[Mapping[str, Any]], metadata: Mapping[str, Any]) -> bool:
-        """End the stream as the answer whose text is ``text``. False when what stands is not, or may not be, that."""
+        """End the stream as the answer with this ``text``. Return False if it does not, or may not, show that text."""
         async with self._sending:
             if not self.ts or self._broken or text.strip() != self._text.strip():
                 return False
-            rest = self._news(self._waiting, self._untold)
-            self._waiting, self._untold = "", {}
-            self._break("closed")  # whatever comes of it, nothing may be added any more
+            rest = self._content(self._waiting, self._unsent)
+            self._waiting, self._unsent = "", {}
+            self._break("closed")  # nothing may be added any more, even if the call fails
             body = {"channel": self.place.channel, "ts": self.ts, **rest, "blocks": list(blocks), "metadata": metadata}
             try:
                 await self.streams.calls.write("chat.stopStream", body, lease_check=self.lease_check)
@@ -174,40 +175,40 @@ class AnswerStream:
                 return False
             return True
 
-    def _tell(self, tasks: Iterable[Task]) -> None:
+    def _queue_tasks(self, tasks: Iterable[Task]) -> None:
         news = {task["id"]: task for task in tasks if self._tasks.get(task["id"]) != task}
         self._tasks |= news
-        self._untold |= news
+        self._unsent |= news
         if news:
             self._grew.set()
 
-    def _news(self, piece: str, tasks: Mapping[str, Task]) -> dict[str, Any]:
-        """What is added, as arguments. Slack takes either text or chunks over all of a stream's life."""
+    def _content(self, piece: str, tasks: Mapping[str, Task]) -> dict[str, Any]:
+        """Return the additions as arguments. A stream takes either text or chunks, not both."""
         if not self._tasks:
             return {"markdown_text": piece} if piece else {}
         text = [{"type": "markdown_text", "text": piece}] if piece else []
         chunks = [*({"type": "task_update", **task} for task in tasks.values()), *text]
         return {"chunks": chunks} if chunks else {}
 
-    async def _begun(self) -> bool:
+    async def _ensure_started(self) -> bool:
         async with self._beginning:
-            return bool(self.ts) or await self._started()
+            return bool(self.ts) or await self._start()
 
-    async def _started(self) -> bool:
+    async def _start(self) -> bool:
         place = self.place
-        if self.unsure or self._held or not self.streams.may_be_tried(place):
+        if self.unsure or self._stopped or not self.streams.may_be_tried(place):
             return False
         await self.before()
         to = {"recipient_team_id": self.user_team or place.team, "recipient_user_id": self.user}
         body = {"channel": place.channel, "thread_ts": place.thread_ts, **to}
         self.lease_check()
-        self.unsure = True  # also when this is cut off
+        self.unsure = True  # also if this call is cancelled
         try:
             reply = await self.streams.calls.once("chat.startStream", body, timeout_s=self.streams.call_s)
         except DeliveryFailed as failure:
             self.unsure = not (failure.permanent or failure.limited)
             if not self.unsure:
-                self.streams.refused(place, failure)
+                self.streams.remember_refusal(place, failure)
             _log.info("stream_not_started", reason=failure.reason, unsure=self.unsure)
             return False
         self.ts, self.unsure = str(reply.get("ts", "")), False
@@ -217,11 +218,11 @@ class AnswerStream:
 
     async def _send(self) -> None:
         async with self._sending:
-            piece, tasks = self._waiting, self._untold
-            if self._broken or self._held or not (piece or tasks):
+            piece, tasks = self._waiting, self._unsent
+            if self._broken or self._stopped or not (piece or tasks):
                 return
-            self._waiting, self._untold = "", {}
-            body = {"channel": self.place.channel, "ts": self.ts, **self._news(piece, tasks)}
+            self._waiting, self._unsent = "", {}
+            body = {"channel": self.place.channel, "ts": self.ts, **self._content(piece, tasks)}
             self._broken = "cut_off"
             try:
                 self.lease_check()
@@ -229,12 +230,12 @@ class AnswerStream:
             except DeliveryFailed as failure:
                 if not failure.limited:
                     if tasks and failure.reason in _NO_TASKS:
-                        self.streams.tasks_refused()
-                    self._break(failure.reason)  # it may stand there by now, and must not stand there twice
+                        self.streams.remember_no_tasks()
+                    self._break(failure.reason)  # it may have arrived, and must not appear twice
                     return
-                self.streams.rest()
-                # The end takes them along, if that comes first.
-                self._waiting, self._untold = piece + self._waiting, {**tasks, **self._untold}
+                self.streams.back_off()
+                # If the stream is closed first, that call sends them.
+                self._waiting, self._unsent = piece + self._waiting, {**tasks, **self._unsent}
                 self._grew.set()
                 _log.info("stream_waits", reason=failure.reason)
             self._broken = self._broken.replace("cut_off", "")
@@ -247,12 +248,12 @@ class AnswerStream:
 
 @asynccontextmanager
 async def streaming(stream: AnswerStream | None) -> AsyncIterator[AnswerStream | None]:
-    """Keeps a stream told for as long as the block runs."""
+    """Send a stream's changes while the block runs."""
     if stream is None:
         yield None
         return
     async with beside() as group:
-        keeper = group.create_task(stream.keep(), name="stream")
+        keeper = group.create_task(stream.send_changes(), name="stream")
         try:
             yield stream
         finally:

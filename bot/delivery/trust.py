@@ -1,4 +1,4 @@
-"""The dialog behind "Why trust this?": each claim beside the passage that bears it out, and who checked it. Pure."""
+"""The dialog "Why trust this?": each claim with the passage that supports it, and who checked it. Pure."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any, Final
 from agent.quoting.model import ExtractiveModel
 from agent.texts.catalogue import say
 from agent.turn.plan_view import cut
-from bot.delivery.blocks import Block, clipped, context, plain_text, section, short_id
+from bot.delivery.blocks import Block, context, join_lines, plain_text, section, short_id
 from bot.delivery.links import escape, source_line
 from bot.slack.payload import objects, string
 from bot.stores.turn_records import sources_of
 from verification.markup.mrkdwn import plain
 
-_MOST_CLAIMS: Final = 30
-_MOST_LEFT_OUT: Final = 8
-_LONGEST_CLAIM: Final = 600
-_LONGEST_PASSAGE: Final = 600
-_ROOM: Final = 2_800
-# What was left out may be shown only where it broke no rule of safety.
-_WHY: Final = {
+_MAX_CLAIMS: Final = 30
+_MAX_REMOVED: Final = 8
+_MAX_CLAIM_LENGTH: Final = 600
+_MAX_PASSAGE_LENGTH: Final = 600
+_MAX_SECTION_LENGTH: Final = 2_800
+# A removed sentence may be shown only if it broke one of these rules, never a rule of safety.
+_REMOVAL_REASONS: Final = {
     "claim_supported": "reason_claim",
     "cites_sources": "reason_citation",
     "citation_resolves": "reason_citation",
@@ -31,18 +31,18 @@ _WHY: Final = {
 _HEADING: Final = re.compile(r"^#{1,6}(?= )", re.MULTILINE)
 _ROW: Final = re.compile(r"^\|(.*)\|$", re.MULTILINE)
 _QUOTING: Final = frozenset({"", ExtractiveModel.name})
-"""Models that write nothing; a language model may also say no more than its sources, and is named all the same."""
+"""Models that only quote. A language model is named even if it quotes."""
 _CITATION: Final = re.compile(r"\s?\[\d+\]")
 _CHECKERS: Final = frozenset({"quotation", "rule", "judge"})
 
 
 def trust_modal(record: Mapping[str, Any] | None, today: date, language: str | None = None) -> Block:
-    """The dialog as a view. A record of an older version shows what it has.
+    """Return the dialog as a view. A record of an older version shows the fields it has.
 
-    ``record`` is a stored turn (``turn_id, outcome, verified, answer, attempts, claims, sources, model``); None when
-    gone.
+    ``record`` is a stored turn (``turn_id, outcome, verified, answer, attempts, claims, sources, model``), None if it
+    has expired.
     """
-    blocks = [section(say("trust_unknown", language))] if record is None else _told(record, today, language)
+    blocks = [section(say("trust_unknown", language))] if record is None else _record_blocks(record, today, language)
     return {
         "type": "modal",
         "title": plain_text(say("trust_title", language)),
@@ -51,18 +51,22 @@ def trust_modal(record: Mapping[str, Any] | None, today: date, language: str | N
     }
 
 
-def _told(record: Mapping[str, Any], today: date, language: str | None) -> list[Block]:
+def _record_blocks(record: Mapping[str, Any], today: date, language: str | None) -> list[Block]:
     lines = {source.id: source_line(source, today, language) for source in sources_of(record)}
-    claims = objects(record, "claims")[:_MOST_CLAIMS]
+    claims = objects(record, "claims")[:_MAX_CLAIMS]
     blocks = [section(_headline(record, claims, language))]
-    for checked, group in groupby(claims, lambda claim: _checked(claim, lines, language)):
-        shown = list(chain.from_iterable(map(_claim, group)))
+    for checked, group in groupby(claims, lambda claim: _check_line(claim, lines, language)):
+        shown = list(chain.from_iterable(map(_claim_block, group)))
         blocks += [*shown, context([checked])] if shown else []
     if more := len(objects(record, "claims")) - len(claims):
         blocks.append(context([say("and_more", language, n=str(more))]))
     if lines and not claims:
-        blocks.append(section(f"*{say('trust_sources', language)}*\n{clipped([*lines.values()], _ROOM, language)}"))
-    return [*blocks, *_left_out(record, language), *_origin(record, language)]
+        blocks.append(
+            section(
+                f"*{say('trust_sources', language)}*\n{join_lines([*lines.values()], _MAX_SECTION_LENGTH, language)}"
+            )
+        )
+    return [*blocks, *_removed_sentences(record, language), *_origin(record, language)]
 
 
 def _headline(record: Mapping[str, Any], claims: Sequence[Mapping[str, Any]], language: str | None) -> str:
@@ -77,31 +81,31 @@ def _headline(record: Mapping[str, Any], claims: Sequence[Mapping[str, Any]], la
     return say("trust_is_quoted" if quoted else "trust_is_verified", language)
 
 
-def _claim(claim: Mapping[str, Any]) -> Iterable[Block]:
-    """The claim, and the passage with the words marked that both have. A quotation stands in its passage once."""
-    text = cut(_read(plain(string(claim, "text"))).strip(), _LONGEST_CLAIM)
+def _claim_block(claim: Mapping[str, Any]) -> Iterable[Block]:
+    """Yield the claim and its passage with the common words marked. A quotation is marked in its passage instead."""
+    text = cut(_without_signs(plain(string(claim, "text"))).strip(), _MAX_CLAIM_LENGTH)
     if not text:
         return
-    passage, marks = _read(string(claim, "passage")[:_LONGEST_PASSAGE]), claim.get("marks")
+    passage, marks = _without_signs(string(claim, "passage")[:_MAX_PASSAGE_LENGTH]), claim.get("marks")
     unmarked = passage.replace("`", "")
     elements: list[Block] = []
     if text in unmarked:
         start = unmarked.index(text)
         passage, marks = unmarked, [] if text == unmarked.strip() else [[start, start + len(text)]]
     else:
-        elements.append({"type": "rich_text_section", "elements": _words([(text, True)])})
+        elements.append({"type": "rich_text_section", "elements": _rich_words([(text, True)])})
     if passage:
-        elements.append({"type": "rich_text_quote", "elements": _words(_parts(passage, marks))})
+        elements.append({"type": "rich_text_quote", "elements": _rich_words(_marked_parts(passage, marks))})
     yield {"type": "rich_text", "elements": elements}
 
 
-def _read(passage: str) -> str:
-    """The passage without the signs of headings and table rows; as long as before, for the marks count characters."""
+def _without_signs(passage: str) -> str:
+    """Blank the signs of headings and table rows. The length stays the same, because marks count characters."""
     passage = _HEADING.sub(lambda found: " " * len(found[0]), passage)
     return _ROW.sub(lambda found: f" {found[1].replace('|', '·')} ", passage)
 
 
-def _checked(claim: Mapping[str, Any], lines: Mapping[int, str], language: str | None) -> str:
+def _check_line(claim: Mapping[str, Any], lines: Mapping[int, str], language: str | None) -> str:
     number = claim.get("source")
     line = lines.get(number, "") if isinstance(number, int) else ""
     checker = string(claim, "settled_by")
@@ -109,8 +113,8 @@ def _checked(claim: Mapping[str, Any], lines: Mapping[int, str], language: str |
     return " · ".join(filter(None, (line, checked)))
 
 
-def _parts(passage: str, marks: object) -> Iterable[tuple[str, bool]]:
-    """The passage in stretches that are marked or not. Marks that fit no text are left away."""
+def _marked_parts(passage: str, marks: object) -> Iterable[tuple[str, bool]]:
+    """Split the passage into marked and unmarked parts. Marks outside the text are ignored."""
     position = 0
     for mark in marks if isinstance(marks, list) else []:
         match mark:
@@ -123,35 +127,35 @@ def _parts(passage: str, marks: object) -> Iterable[tuple[str, bool]]:
     yield passage[position:], False
 
 
-def _words(parts: Iterable[tuple[str, bool]]) -> list[Block]:
-    """Plain text for a rich text block: nothing in it is markup."""
+def _rich_words(parts: Iterable[tuple[str, bool]]) -> list[Block]:
+    """Return plain text elements for a rich text block: nothing in them is markup."""
     style = {True: {"style": {"bold": True}}, False: {}}
     return [{"type": "text", "text": text, **style[marked]} for text, marked in parts if text]
 
 
-def _left_out(record: Mapping[str, Any], language: str | None) -> Iterable[Block]:
-    """What was written and not posted, struck through, and why; nothing that broke a rule of safety."""
+def _removed_sentences(record: Mapping[str, Any], language: str | None) -> Iterable[Block]:
+    """Yield the removed sentences, struck through, with reasons; none that broke a rule of safety."""
     if string(record, "outcome") != "partial":
         return
-    posted, found = _bare(string(record, "answer")), {}
+    posted, found = _plain_words(string(record, "answer")), {}
     objected = [one for attempt in objects(record, "attempts") for one in objects(attempt, "objected")]
-    unsafe = {string(one, "text") for one in objected if string(one, "rule") not in _WHY}
+    unsafe = {string(one, "text") for one in objected if string(one, "rule") not in _REMOVAL_REASONS}
     for sentence in objected:
         words = " ".join(string(sentence, "text").split())
-        if words and _bare(words) not in posted and string(sentence, "text") not in unsafe:
-            found[cut(words, _LONGEST_CLAIM)] = say(_WHY[string(sentence, "rule")], language)
+        if words and _plain_words(words) not in posted and string(sentence, "text") not in unsafe:
+            found[cut(words, _MAX_CLAIM_LENGTH)] = say(_REMOVAL_REASONS[string(sentence, "rule")], language)
     if found:
         yield section(f"*{say('trust_left_out', language)}*")
-        items = [_struck(words, why) for words, why in list(found.items())[:_MOST_LEFT_OUT]]
+        items = [_struck_item(words, why) for words, why in list(found.items())[:_MAX_REMOVED]]
         yield {"type": "rich_text", "elements": [{"type": "rich_text_list", "style": "bullet", "elements": items}]}
 
 
-def _bare(text: str) -> str:
-    """The words alone: what was set right since may cite another source."""
+def _plain_words(text: str) -> str:
+    """Return the words without citations: a corrected sentence may cite another source."""
     return " ".join(_CITATION.sub("", plain(text)).split())
 
 
-def _struck(words: str, why: str) -> Block:
+def _struck_item(words: str, why: str) -> Block:
     struck = {"type": "text", "text": words, "style": {"strike": True}}
     return {"type": "rich_text_section", "elements": [struck, {"type": "text", "text": f" {why}"}]}
 

@@ -139,6 +139,6 @@ class AdminChat:
         try:
             delivery = await self.delivery_of(incoming.thread.team)
             text = say("paused_now" if order == "pause" else "resumed_now", None)
-            await delivery.say(incoming.thread, text, incoming.ts)
+            await delivery.post_own_text(incoming.thread, text, incoming.ts)
         except DeliveryFailed as failure:
             log.warning("notice_not_delivered", reason=failure.reason)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from agent.thread.conversation import ThreadKey
-from bot.delivery.feedback import LONGEST_SAID, REASONS, SAID, WHY
+from bot.delivery.feedback import COMMENT_FIELD, MAX_COMMENT_LENGTH, REASONS, REASONS_FIELD
 from bot.slack.message import Incoming
 from bot.slack.payload import mapping, objects, string
 from bot.slack.text import app_text, plain_text, whole_text
@@ -57,13 +57,13 @@ def read_complaint(body: object) -> Complaint | None:
     user, values = string(body, "user", "id"), mapping(body, "view", "state", "values")
     if not (turn_id and channel and thread_ts and user):
         return None
-    chosen = {string(option, "value") for option in objects(values, WHY, WHY, "selected_options")}
+    chosen = {string(option, "value") for option in objects(values, REASONS_FIELD, REASONS_FIELD, "selected_options")}
     return Complaint(
         turn_id=turn_id,
         user=user,
         place=ThreadKey(team=string(body, "team", "id"), channel=channel, thread_ts=thread_ts),
         reasons=tuple(reason for reason in REASONS if reason in chosen),
-        said=string(values, SAID, SAID, "value").strip()[:LONGEST_SAID],
+        said=string(values, COMMENT_FIELD, COMMENT_FIELD, "value").strip()[:MAX_COMMENT_LENGTH],
     )
 
 

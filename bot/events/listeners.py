@@ -144,7 +144,7 @@ class Listeners:
 
     def _thank(self, found: clicks.Feedback | clicks.Complaint) -> Gesture:
         async def thank(delivery: Delivery) -> None:
-            await delivery.thank(found.place, found.user, say("thanks", await self._language(found.turn_id)))
+            await delivery.post_ephemeral(found.place, found.user, say("thanks", await self._language(found.turn_id)))
 
         return thank
 
@@ -185,10 +185,10 @@ class Listeners:
         user, question = string(body, "user", "id"), clicks.pressed(body)
 
         async def greet(delivery: Delivery) -> None:
-            await delivery.greet(user, help_text(await self._speaks(context, user)))
+            await delivery.send_direct_message(user, help_text(await self._speaks(context, user)))
 
         async def ask(delivery: Delivery) -> None:
-            channel, ts = await delivery.greet(user, f"_{escape(question)}_")
+            channel, ts = await delivery.send_direct_message(user, f"_{escape(question)}_")
             thread = ThreadKey(team=context.team_id or "", channel=channel, thread_ts=ts)
             asked = Incoming(
                 kind="question", thread=thread, user=user, ts=ts, addressed="direct", text=question,
@@ -208,7 +208,7 @@ class Listeners:
 
         async def welcome(delivery: Delivery) -> None:
             place = ThreadKey(team=string(body, "team_id"), channel=channel, thread_ts=channel)
-            await delivery.notify(place, say("welcome", await self._speaks(context, inviter)), f"{ts}:welcome")
+            await delivery.post_notice(place, say("welcome", await self._speaks(context, inviter)), f"{ts}:welcome")
 
         ours = own and string(event, "user") == own and channel and ts
         if ours and not self.services.access.refusal(inviter, channel):

@@ -53,7 +53,7 @@ async def _tell_used_up(job: Job, at: GateServices, holder: Holder) -> None:
     if incoming.kind == "edit":
         await at.whisper(incoming, text)  # the answer to what stood there before stays as it is
     else:
-        await at.delivery.say(incoming.thread, text, incoming.ts, job.lease.require)
+        await at.delivery.post_own_text(incoming.thread, text, incoming.ts, job.lease.require)
 
 
 async def _tell_paused(job: Job, at: GateServices, pause: Pause) -> None:
@@ -66,5 +66,5 @@ async def _tell_paused(job: Job, at: GateServices, pause: Pause) -> None:
     if incoming.kind == "edit":
         await at.whisper(incoming, text)
     else:
-        await at.delivery.notify(incoming.thread, text, f"{incoming.ts}:{name}", job.lease.require)
+        await at.delivery.post_notice(incoming.thread, text, f"{incoming.ts}:{name}", job.lease.require)
     await mailbox.mark(job.claimed, name, "told", ttl_s=PAUSE_TOLD_S)

@@ -16,7 +16,7 @@ import structlog
 
 from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
-from bot.delivery.blocks import HAND_OFF_ACTION, Block, button, clipped, context, section
+from bot.delivery.blocks import HAND_OFF_ACTION, Block, button, context, join_lines, section
 from bot.delivery.links import escape, link, source_line
 from bot.gates.services import GateServices
 from bot.queue.queue import OK, Ending, retry_uncounted
@@ -88,7 +88,7 @@ async def tell_failed(job: Job, at: GateServices, language: str | None = None) -
         await at.stores.redis.delete(at.stores.mailbox.seen_key(job.claimed.thread, event_id))
     with suppress(DeliveryFailed):
         text = say("hand_off_failed", language)
-        await at.delivery.say(incoming.thread, text, incoming.ts, job.lease.require)
+        await at.delivery.post_own_text(incoming.thread, text, incoming.ts, job.lease.require)
 
 
 async def _hand_off(request: HumanRequest) -> None:
@@ -97,13 +97,13 @@ async def _hand_off(request: HumanRequest) -> None:
     place = await _place(request)
     if await at.stores.mailbox.get_mark(job.claimed.thread, name) is None:
         blocks, text = await _content(request, place)
-        await at.delivery.notify(place, text, f"{incoming.ts}:{name}", job.lease.require, blocks=blocks)
+        await at.delivery.post_notice(place, text, f"{incoming.ts}:{name}", job.lease.require, blocks=blocks)
         await at.stores.mailbox.mark(job.claimed, name, "asked", ttl_s=KEPT_S)
         log.info("handed_off", answered_turn=incoming.text)
     with suppress(DeliveryFailed):  # people were asked: a button that cannot be changed is no reason to say no
         await _change_button(request)
     with suppress(DeliveryFailed):
-        await at.delivery.thank(
+        await at.delivery.post_ephemeral(
             incoming.thread, incoming.user, say("handed_off", request.language, where=_called(request, place))
         )
 
@@ -142,7 +142,7 @@ async def _content(request: HumanRequest, place: ThreadKey) -> tuple[list[Block]
         calls, channel = request.at.calls, incoming.thread.channel
         found = await calls.read("chat.getPermalink", channel=channel, message_ts=incoming.ts)
         blocks.append(section(link(string(found, "permalink"), say("hand_off_where", language))))
-    return blocks, clipped([head, asked], _LONGEST_QUESTION + 200, language).rstrip()
+    return blocks, join_lines([head, asked], _LONGEST_QUESTION + 200, language).rstrip()
 
 
 async def _change_button(request: HumanRequest) -> None:

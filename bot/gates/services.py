@@ -43,7 +43,7 @@ class GateServices:
         if place.thread_ts == incoming.ts:  # Slack shows none in a thread that has no reply yet
             place = replace(place, thread_ts=place.channel)
         try:
-            await self.delivery.thank(place, incoming.user, text)
+            await self.delivery.post_ephemeral(place, incoming.user, text)
         except DeliveryFailed as failure:
             log.warning("notice_not_delivered", reason=failure.reason)
             return failure

@@ -105,5 +105,5 @@ async def _let_be(job: Job, at: GateServices) -> bool:
         return False
     text = say("stopped", detect(state.pending_question.text))
     with suppress(DeliveryFailed):
-        await at.delivery.say(incoming.thread, text, incoming.ts, job.lease.require)
+        await at.delivery.post_own_text(incoming.thread, text, incoming.ts, job.lease.require)
     return True

@@ -73,7 +73,7 @@ class LiveView:
         """Show nothing more, and return when nothing is on its way."""
         await self.status.hold()
         if self.stream:
-            await self.stream.hold()
+            await self.stream.stop_sending()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +163,9 @@ class Answering:
         """The place is closed to Orion: the person is told in their direct chat, without a word of the question."""
         try:
             job.lease.require()
-            await self.delivery.greet(job.incoming.user, say("not_posted", job.language, id=short_id(job.turn_id)))
+            await self.delivery.send_direct_message(
+                job.incoming.user, say("not_posted", job.language, id=short_id(job.turn_id))
+            )
         except DeliveryFailed as failure:
             log.warning("person_not_told", reason=failure.reason)
 
@@ -178,7 +180,7 @@ class Answering:
         return OK  # "stop" and "hand_off" were taken care of by ``bot.gates``: neither has an answer of its own
 
     async def _say(self, job: Job, text: str) -> None:
-        await self.delivery.say(job.place, text, job.incoming.ts, job.lease.require)
+        await self.delivery.post_own_text(job.place, text, job.incoming.ts, job.lease.require)
 
     async def _take_back(self, job: Job) -> None:
         """Delete the answer to a deleted question, and what the thread's memory holds of both."""
@@ -186,7 +188,7 @@ class Answering:
         if (after := unsaid(state, ts)) != state:
             await self._save(job, after)
         try:
-            await self.delivery.withdraw(job.place, ts, job.lease.require, posted=state.posted.get(ts, ()))
+            await self.delivery.delete_answer(job.place, ts, job.lease.require, posted=state.posted.get(ts, ()))
         except DeliveryFailed as failure:
             if failure.reason != "thread_not_found":  # it would have opened the thread: nothing was answered yet
                 raise
@@ -215,7 +217,7 @@ class Answering:
 
     async def _finish(self, job: Job, entry: Entry) -> Entry:
         """Deliver what an earlier try decided, and take away the status, or placeholder, that it may have left."""
-        only_waited = await self.delivery.unposted(job.place, entry.answer, job.answer_key())
+        only_waited = await self.delivery.is_waiting_to_post(job.place, entry.answer, job.answer_key())
         entry = await self._deliver(job, entry, may_exist=not only_waited)
         await self.delivery.sessions.end(job.place, job.lease.require)
         if not only_waited:
@@ -237,7 +239,7 @@ class Answering:
         await self._streamed.end(job)
         await self._say_stopped(job)
         with suppress(DeliveryFailed):
-            await self.delivery.drop_placeholders(job.place, job.answer_key())
+            await self.delivery.delete_placeholders(job.place, job.answer_key())
         await self.delivery.sessions.end(job.place, job.lease.require)
         return OK
 

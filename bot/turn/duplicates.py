@@ -23,7 +23,7 @@ from redis.exceptions import RedisError
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
 from bot.delivery.delivery import ENDS_SESSION, Delivery
-from bot.delivery.slots import left_blank, seconds
+from bot.delivery.slots import duplicate_posts, is_empty_stream
 from bot.queue.lease import Lease, now, raise_if_cancelled
 from bot.queue.queue import LEASE_S, OK, Claimed, Ending, Mailbox, retry_uncounted
 from bot.slack.history import age_s
@@ -120,7 +120,7 @@ async def _settled(check: PendingCheck, claimed: Claimed, lease: Lease, stores: 
     age_s = claimed.waited_s
     if age_s >= LOOKS_S[0]:
         if await stores.cancellations.gone(place, question_ts):
-            await delivery.withdraw(place, question_ts, lease.require)
+            await delivery.delete_answer(place, question_ts, lease.require)
         else:
             messages = (Incoming.in_body(stored.body) for stored in await mailbox.list_messages(str(place)))
             at_work = {incoming.ts for incoming in messages if incoming}
@@ -144,20 +144,20 @@ async def put_in_order(
     """
     seen = await delivery.reader.seen(place, question_ts)
     # The stream of another turn of this thread may just have begun: it gets its first words within moments.
-    found = [posted for posted in seen.posted if not posted.stream or left_blank(posted)]
+    found = [posted for posted in seen.posted if not posted.stream or is_empty_stream(posted)]
     over = question_ts not in at_work
-    twice = [p for p in seconds(found, turn_id_for(place, question_ts, seen.edited_ts)) if over or p.about]
+    twice = [p for p in duplicate_posts(found, turn_id_for(place, question_ts, seen.edited_ts)) if over or p.about]
     answered = any(not (posted.placeholder or posted.about) for posted in found)
     # Where there is no answer yet, whoever answers takes over what stands there.
     left = [posted for posted in found if posted.placeholder and answered and over]
     answer_key = AnswerKey(question_ts=question_ts, lease_check=lease_check)
     gone = 0
     for posted in (*twice, *left):
-        if await delivery.take_away(place, posted, answer_key):
+        if await delivery.delete_post(place, posted, answer_key):
             gone += 1
             what = "placeholder" if posted in left else "second_notice" if posted.about else "second_answer"
             _log.warning(f"{what}_deleted", part=posted.part, stood_s=round(age_s(posted.ts), 1))
     if answered and not at_work and seen.last_word:  # a thread has one status: it may be another question's
         with suppress(DeliveryFailed):  # a workspace without statuses is looked at again all the same
-            await delivery.status(place, "", lease_check=lease_check)
+            await delivery.set_status(place, "", lease_check=lease_check)
     return gone

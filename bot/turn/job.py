@@ -84,7 +84,7 @@ class Job:
             language=self.language,
             posted=posted,
             # What is noted is where the answer before stands, not what this turn's earlier try posted beside it.
-            unlikely=not self.begun and (bool(posted) or not self._answered_before),
+            posted_is_complete=not self.begun and (bool(posted) or not self._answered_before),
         )
 
 

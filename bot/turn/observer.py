@@ -256,7 +256,7 @@ class TurnObserver:
         if self._step:
             status.show(self._step)
         if self.stream is not None:
-            self.stream.plan(tasks_of(steps, status.language))
+            self.stream.show_plan(tasks_of(steps, status.language))
 
 
 def trace_event(trace: TurnTrace, event: TurnEvent) -> None:

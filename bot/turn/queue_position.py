@@ -55,7 +55,7 @@ class Queueing:
             stood_in = await self._show(delivery, incoming, waiting.place)
             if all(one.id != waiting.id for one in await self.mailbox.list_messages(waiting.thread)):
                 if stood_in:  # the answer overtook us: nothing will clear this any more but we
-                    await delivery.drop_placeholders(incoming.thread, AnswerKey(question_ts=incoming.ts))
+                    await delivery.delete_placeholders(incoming.thread, AnswerKey(question_ts=incoming.ts))
                 else:
                     await delivery.sessions.end(incoming.thread)
             elif not await self.mailbox.is_waiting(waiting.thread):
@@ -69,12 +69,12 @@ class Queueing:
         """Whether a placeholder had to stand in for the status."""
         text = status_in(BUSY if place else BEHIND, detect(incoming.text)).format(number=place)
         try:
-            await delivery.status(incoming.thread, text)
+            await delivery.set_status(incoming.thread, text)
         except DeliveryFailed as failure:
             if not failure.permanent:
                 raise
         else:
             return False
         if not any(message.placeholder for message in await delivery.reader.posted(incoming.thread, incoming.ts)):
-            await delivery.placeholder(incoming.thread, f"_Orion {text}_", AnswerKey(question_ts=incoming.ts))
+            await delivery.show_placeholder(incoming.thread, f"_Orion {text}_", AnswerKey(question_ts=incoming.ts))
         return True

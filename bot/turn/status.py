@@ -157,7 +157,7 @@ class WorkingStatus:
         with suppress(LeaseLost):  # whoever has the thread now shows, and ends, its own
             if not self._has_status:
                 with suppress(DeliveryFailed):
-                    await delivery.drop_placeholders(self.place, key)
+                    await delivery.delete_placeholders(self.place, key)
             if self._told or key.may_exist:  # an earlier try, which may have died, may have told something too
                 await delivery.sessions.end(self.place, key.lease_check, title=self.title)
 
@@ -168,9 +168,9 @@ class WorkingStatus:
         try:
             if self._has_status:
                 loading = [status_in(line, language) for line in self._loading]
-                await self.delivery.status(self.place, spoken, loading, lease_check=answer_key.lease_check)
+                await self.delivery.set_status(self.place, spoken, loading, lease_check=answer_key.lease_check)
             else:
-                await self.delivery.placeholder(self.place, f"_Orion {spoken}_", answer_key)
+                await self.delivery.show_placeholder(self.place, f"_Orion {spoken}_", answer_key)
         except DeliveryFailed as failure:
             _log.info("status_not_shown", reason=failure.reason, as_status=self._has_status)
             if failure.permanent and self._has_status:

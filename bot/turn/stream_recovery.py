@@ -63,7 +63,7 @@ class StreamedTurns:
         if streamed:
             key = replace(job.answer_key(), streamed=streamed)
             with suppress(DeliveryFailed):
-                await self.delivery.drop_streams(job.place, key, wordless=True)
+                await self.delivery.delete_streams(job.place, key, wordless=True)
 
     async def end(self, job: Job) -> None:
         """The question was taken back: what was shown gets the note that says so, goes along, or waits for the edit."""
@@ -74,7 +74,7 @@ class StreamedTurns:
         answer_key = replace(job.answer_key(), streamed=streamed)
         with suppress(DeliveryFailed):
             if job.facts.gone:
-                await self.delivery.drop_streams(job.place, answer_key)
+                await self.delivery.delete_streams(job.place, answer_key)
             elif await self.delivery.end_streams(job.place, answer_key, say("stopped", job.language) if stop else ""):
                 # It is said under what was shown: not once more.
                 await self.mailbox.mark(job.claimed, f"stopped:{stop}", f"stream:{job.incoming.ts}")

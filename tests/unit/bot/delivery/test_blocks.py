@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.delivery.answer_key import AnswerKey, Mark
-from bot.delivery.blocks import MOST_CHARACTERS, Post, clipped, context, render
+from bot.delivery.blocks import MAX_MESSAGE_LENGTH, Post, context, join_lines, render
 from bot.delivery.links import age, link, source_line
 from bot.local.model.limits import block_faults, text_length
 from verification.markup.chunks import messages
@@ -169,7 +169,7 @@ def test_more_sources_than_fit_are_counted() -> None:
     block = context(lines)
     assert len(block["elements"]) <= 10
     assert block["elements"][-1]["text"].endswith("… and 34 more")
-    assert clipped(["short"], 100) == "short"
+    assert join_lines(["short"], 100) == "short"
 
 
 @pytest.mark.parametrize(
@@ -231,7 +231,7 @@ def test_slack_would_take_every_message(chunks: list[str], sources: list[Source]
     for post in posts:
         blocks = list(post.blocks)
         assert list(block_faults(blocks, limit=50)) == []
-        assert sum(map(text_length, blocks)) <= MOST_CHARACTERS + 200  # the label rides on the first message
+        assert sum(map(text_length, blocks)) <= MAX_MESSAGE_LENGTH + 200  # the label rides on the first message
         assert post.text.strip()
 
 

@@ -115,7 +115,7 @@ async def test_note_before_a_long_answer_costs_none_of_its_parts() -> None:
     """People were told that Orion is paused, then answered; a crash after the answer has it delivered once more."""
     async with local_slack() as slack:
         place, ts = slack.ask()
-        await slack.delivery.say(place, "Orion is paused.", ts)
+        await slack.delivery.post_own_text(place, "Orion is paused.", ts)
         answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
         await slack.delivery.answer(place, answer(*LONG), answer_key)
         await slack.delivery.answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id="turn-1"))
@@ -204,7 +204,7 @@ async def test_no_effect_without_the_lease() -> None:
             await slack.delivery.answer(place, answer("So."), answer_key)
         await slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
         with pytest.raises(RuntimeError, match="lost"):
-            await slack.delivery.withdraw(place, ts, lost)
+            await slack.delivery.delete_answer(place, ts, lost)
         assert texts(answers(slack, place)) == ["So."]
 
 
@@ -245,9 +245,9 @@ async def test_deleted_questions_answer_is_deleted() -> None:
         place, ts = slack.ask()
         await slack.delivery.answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id="turn-1"))
         count = len(answers(slack, place))
-        assert await slack.delivery.withdraw(place, ts) == count
+        assert await slack.delivery.delete_answer(place, ts) == count
         assert answers(slack, place) == []
-        assert await slack.delivery.withdraw(place, ts) == 0
+        assert await slack.delivery.delete_answer(place, ts) == 0
 
 
 @pytest.mark.parametrize("error", ["message_not_found", "cant_delete_message"])
@@ -257,16 +257,16 @@ async def test_an_answer_that_went_meanwhile_is_no_failure(error: str) -> None:
         await slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
         slack.server.faults.fail("chat.delete", error)
         if error == "message_not_found":
-            assert await slack.delivery.withdraw(place, ts) == 1
+            assert await slack.delivery.delete_answer(place, ts) == 1
         else:
             with pytest.raises(DeliveryFailed, match=error):
-                await slack.delivery.withdraw(place, ts)
+                await slack.delivery.delete_answer(place, ts)
 
 
 async def test_help_is_said_once() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask("<@U0ORION>")
-        assert await slack.delivery.say(place, help_text(None), ts) == await slack.delivery.say(
+        assert await slack.delivery.post_own_text(place, help_text(None), ts) == await slack.delivery.post_own_text(
             place, help_text(None), ts
         )
         (message,) = answers(slack, place)
@@ -277,7 +277,7 @@ async def test_help_is_said_once() -> None:
 async def test_thanks_are_seen_by_one_person_only() -> None:
     async with local_slack() as slack:
         place, _ = slack.ask()
-        await slack.delivery.thank(place, "U0YOU", say("thanks", "fr"))
+        await slack.delivery.post_ephemeral(place, "U0YOU", say("thanks", "fr"))
         (whisper,) = slack.server.ephemerals(CHANNEL)
         assert (whisper["text"], whisper["ephemeral_for"]) == (say("thanks", "fr"), "U0YOU")
 
@@ -290,16 +290,16 @@ async def test_home_and_prompts_reach_slack() -> None:
         await slack.delivery.suggest_prompts(CHAT)
         (call,) = [call for call in slack.server.calls if call.method.endswith("setSuggestedPrompts")]
         assert (call.error, "thread_ts" in call.arguments) == ("", False)
-        await slack.delivery.greet("U0YOU", help_text(None))
+        await slack.delivery.send_direct_message("U0YOU", help_text(None))
         assert texts(slack.server.messages(CHAT)) == [help_text(None)]
 
 
 async def test_status_names_the_thread_or_the_question() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        await slack.delivery.status(place, "is reading…", ["a", "b"])
+        await slack.delivery.set_status(place, "is reading…", ["a", "b"])
         chat, chat_ts = slack.ask("how?", CHAT)
-        await slack.delivery.status(chat, "is reading…")
+        await slack.delivery.set_status(chat, "is reading…")
         calls = [call.arguments for call in slack.server.calls if call.method == "assistant.threads.setStatus"]
         assert [call["thread_ts"] for call in calls] == [ts, chat_ts]
         assert [call.get("loading_messages") for call in calls] == [["a", "b"], None]
@@ -309,22 +309,22 @@ async def test_placeholder_is_taken_over_by_the_answer() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
-        await slack.delivery.placeholder(place, "_working_", answer_key)
-        await slack.delivery.placeholder(place, "_checking_", answer_key)
+        await slack.delivery.show_placeholder(place, "_working_", answer_key)
+        await slack.delivery.show_placeholder(place, "_checking_", answer_key)
         (shown,) = answers(slack, place)
         assert shown["text"] == "_checking_"
         await slack.delivery.answer(place, answer("So."), answer_key)
         (message,) = answers(slack, place)
         assert (message["ts"], message["text"]) == (shown["ts"], "So.")
         assert message["metadata"]["event_type"] == "orion_answer"
-        await slack.delivery.drop_placeholders(place, answer_key)
+        await slack.delivery.delete_placeholders(place, answer_key)
         assert texts(answers(slack, place)) == ["So."]
 
 
 async def test_placeholder_left_by_a_crash_becomes_the_answer() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        await slack.delivery.placeholder(place, "_working_", AnswerKey(question_ts=ts, turn_id="turn-1"))
+        await slack.delivery.show_placeholder(place, "_working_", AnswerKey(question_ts=ts, turn_id="turn-1"))
         async with local_slack(server=_Borrowed(slack.server)) as other:
             await other.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
         assert texts(answers(slack, place)) == ["So."]
@@ -351,8 +351,8 @@ async def test_settling_keeps_the_first_of_each_part_and_no_placeholder() -> Non
         await slack.delivery.answer(place, answer(*LONG), answer_key)
         first = [message["ts"] for message in answers(slack, place)]
         await slack.delivery.answer(place, answer(*LONG), answer_key)  # another worker's, that did not look
-        await slack.delivery.placeholder(place, "_busy_", AnswerKey(question_ts=ts))
-        await slack.delivery.status(place, "is thinking…")
+        await slack.delivery.show_placeholder(place, "_busy_", AnswerKey(question_ts=ts))
+        await slack.delivery.set_status(place, "is thinking…")
         assert await put_in_order(slack.delivery, place, ts) == len(first) + 1
         assert [message["ts"] for message in answers(slack, place)] == first
         assert slack.server.workspace.threads.statuses == {}
@@ -362,12 +362,12 @@ async def test_settling_keeps_the_first_of_each_part_and_no_placeholder() -> Non
 async def test_settling_leaves_alone_what_is_still_in_work() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        await slack.delivery.placeholder(place, "_busy_", AnswerKey(question_ts=ts))
+        await slack.delivery.show_placeholder(place, "_busy_", AnswerKey(question_ts=ts))
         assert await put_in_order(slack.delivery, place, ts) == 0
         assert len(answers(slack, place)) == 1, "nobody has answered yet: whoever does takes it over"
         await slack.delivery.answer(place, answer("On Tuesdays."), AnswerKey(question_ts=ts, turn_id="turn-1"))
         slack.server.post("U0YOU", CHANNEL, "<@U0ORION> and when else?", ts)
-        await slack.delivery.status(place, "is thinking…")
+        await slack.delivery.set_status(place, "is thinking…")
         assert await put_in_order(slack.delivery, place, ts) == 0
         assert len(slack.server.workspace.threads.statuses) == 1, "the next question is in work"
 
@@ -377,7 +377,7 @@ async def test_placeholders_that_dead_workers_left_go_with_the_answer() -> None:
         place, ts = slack.ask()
         for _ in range(2):
             dead = type(slack.delivery)(slack.calls, slack.workspace.own)
-            await dead.placeholder(place, "_busy_", AnswerKey(question_ts=ts))
+            await dead.show_placeholder(place, "_busy_", AnswerKey(question_ts=ts))
         await slack.delivery.answer(place, answer("On Tuesdays."), AnswerKey(question_ts=ts, turn_id="turn-1"))
         assert texts(answers(slack, place)) == ["On Tuesdays."]
 
@@ -389,5 +389,5 @@ async def test_no_status_is_shown_without_the_lease() -> None:
     async with local_slack() as slack:
         place, _ = slack.ask()
         with pytest.raises(LeaseLost):
-            await slack.delivery.status(place, "is thinking…", lease_check=lost)
+            await slack.delivery.set_status(place, "is thinking…", lease_check=lost)
         assert slack.server.workspace.threads.statuses == {}

@@ -7,7 +7,7 @@ import time
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.delivery.slots import first_to_take, left_blank, seats, seconds
+from bot.delivery.slots import assign_messages, duplicate_posts, is_empty_stream, message_to_reuse
 from bot.slack.history import Posted
 
 TURNS = ("", "one", "two")
@@ -30,18 +30,18 @@ threads = st.lists(posted | notices, unique_by=lambda one: one.ts).map(in_order)
 
 @given(threads, st.sampled_from(TURNS))
 def test_what_stays_is_one_answer_one_note_and_one_notice_of_each_kind(found: list[Posted], turn_id: str) -> None:
-    surplus = seconds(found, turn_id)
+    surplus = duplicate_posts(found, turn_id)
     kept = [one for one in found if one not in surplus and not one.placeholder]
     assert all(not one.placeholder for one in surplus)
     assert len({one.turn_id for one in kept} - {""}) <= 1
     identities = [(one.about, one.part, bool(one.turn_id)) for one in kept]
     assert len(identities) == len(set(identities))
-    assert seconds(kept, turn_id) == []
+    assert duplicate_posts(kept, turn_id) == []
 
 
 @given(threads, st.sampled_from(TURNS))
 def test_nothing_goes_whose_like_does_not_stay(found: list[Posted], turn_id: str) -> None:
-    surplus = seconds(found, turn_id)
+    surplus = duplicate_posts(found, turn_id)
     kept = [one for one in found if one not in surplus and not one.placeholder]
     for gone in surplus:
         likes = [one for one in kept if one.about == gone.about and bool(one.turn_id) == bool(gone.turn_id)]
@@ -52,13 +52,13 @@ def test_nothing_goes_whose_like_does_not_stay(found: list[Posted], turn_id: str
 
 def test_the_answer_to_the_question_as_it_reads_now_stays() -> None:
     older, newer = Posted(ts="1", turn_id="one"), Posted(ts="2", turn_id="two")
-    assert seconds([older, newer], "two") == [older]
-    assert seconds([older, newer], "three") == [newer], "the answer to the latest version is still to come"
+    assert duplicate_posts([older, newer], "two") == [older]
+    assert duplicate_posts([older, newer], "three") == [newer], "the answer to the latest version is still to come"
 
 
 @given(threads, st.integers(1, 3), st.sampled_from(TURNS))
 def test_each_part_has_a_seat_of_its_own_and_its_own_first(found: list[Posted], parts: int, turn_id: str) -> None:
-    taken = seats(found, parts, turn_id)
+    taken = assign_messages(found, parts, turn_id)
     filled = [seat for seat in taken if seat]
     assert len(taken) == parts
     assert len(filled) == len({seat.ts for seat in filled})
@@ -70,12 +70,12 @@ def test_each_part_has_a_seat_of_its_own_and_its_own_first(found: list[Posted], 
 
 def test_stream_is_taken_before_what_shows_nothing_of_the_answer() -> None:
     early, stream = Posted(ts="1", placeholder=True), Posted(ts="2", placeholder=True, stream=True)
-    assert first_to_take([early, stream]) == (stream,)
-    assert first_to_take([]) == ()
+    assert message_to_reuse([early, stream]) == (stream,)
+    assert message_to_reuse([]) == ()
 
 
 def test_stream_that_has_just_begun_is_not_left() -> None:
     now = f"{time.time():.6f}"
-    assert not left_blank(Posted(ts=now, stream=True, blank=True))
-    assert left_blank(Posted(ts="1.0", stream=True, blank=True))
-    assert not left_blank(Posted(ts="1.0", stream=True))
+    assert not is_empty_stream(Posted(ts=now, stream=True, blank=True))
+    assert is_empty_stream(Posted(ts="1.0", stream=True, blank=True))
+    assert not is_empty_stream(Posted(ts="1.0", stream=True))

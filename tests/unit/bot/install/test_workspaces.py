@@ -381,7 +381,7 @@ async def test_token_is_refreshed_once_however_many_processes_notice(redis_clien
         assert after.bot_token != before.bot_token
         assert after.expires_at > before.expires_at
         for task in asked:
-            await task.result().delivery.greet(VISITOR, "hello")
+            await task.result().delivery.send_direct_message(VISITOR, "hello")
         assert (await task.result().workspace.own()).user == BOT_USER
 
 

@@ -49,7 +49,7 @@ async def test_workspace_without_sessions_is_asked_once_and_its_status_cleared(e
         place, _ = slack.ask()
         slack.server.faults.fail(SESSION_METHOD, error, times=100)
         for _ in range(3):
-            await slack.delivery.status(place, "is thinking…")
+            await slack.delivery.set_status(place, "is thinking…")
             await slack.delivery.sessions.end(place)
         assert slack.made(SESSION_METHOD) == 1
         assert told(slack, STATUS_METHOD) == ["is thinking…", ""] * 3

@@ -556,10 +556,10 @@ async def test_what_a_dead_worker_showed_goes_when_another_finishes(tmp_path: Pa
         at.slack.server.faults.hang("chat.postMessage")
         assert await at.interrupt(lambda: at.slack.made("chat.postMessage")) is None
         at.slack.server.faults.clear()
-        await at.slack.delivery.status(place, "is thinking…")
+        await at.slack.delivery.set_status(place, "is thinking…")
         for _ in range(2):  # two workers died one after the other, each with a placeholder of its own
             answer_key = AnswerKey(question_ts=ts)
-            await type(at.slack.delivery)(at.slack.calls, at.slack.workspace.own).placeholder(
+            await type(at.slack.delivery)(at.slack.calls, at.slack.workspace.own).show_placeholder(
                 place, "_busy_", answer_key
             )
         assert await at.handle() == OK
@@ -573,8 +573,8 @@ async def test_what_a_dead_worker_showed_goes_when_the_question_was_taken_back(
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         incoming = await at.store(ts, place)
-        await at.slack.delivery.status(place, "is thinking…")
-        await at.slack.delivery.placeholder(place, "_busy_", AnswerKey(question_ts=ts))
+        await at.slack.delivery.set_status(place, "is thinking…")
+        await at.slack.delivery.show_placeholder(place, "_busy_", AnswerKey(question_ts=ts))
         claimed, lease = await at.claim()
         await lose(at, claimed, lease)
         await at.cancellations.delete(incoming)

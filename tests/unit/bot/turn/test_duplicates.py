@@ -98,7 +98,7 @@ async def stopped(at: TeamBot, place: ThreadKey, ts: str) -> None:
 
 
 async def noticed(at: TeamBot, place: ThreadKey, ts: str) -> None:
-    await at.answering.delivery.notify(place, "I'm paused right now.", f"{ts}:paused:1")
+    await at.answering.delivery.post_notice(place, "I'm paused right now.", f"{ts}:paused:1")
 
 
 async def given_up(at: TeamBot, place: ThreadKey, ts: str) -> None:
@@ -143,7 +143,7 @@ async def test_second_notice_goes_while_the_answer_is_still_to_come(tmp_path: Pa
         at.slack.server.faults.hold(POST)
         await noticed(at, place, ts)
         (first,) = stamps(at.slack, place)
-        await at.answering.delivery.placeholder(place, "_busy_", AnswerKey(question_ts=ts))
+        await at.answering.delivery.show_placeholder(place, "_busy_", AnswerKey(question_ts=ts))
         await landed(at.slack)
         with capture_logs() as logged:
             await settled(at)
@@ -157,7 +157,7 @@ async def test_placeholder_that_comes_after_the_answer_goes(tmp_path: Path, redi
         place, ts = at.slack.ask()
         answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
         at.slack.server.faults.hold(POST)
-        await at.answering.delivery.placeholder(place, "_busy_", answer_key)
+        await at.answering.delivery.show_placeholder(place, "_busy_", answer_key)
         await at.answering.delivery.answer(place, answer("So."), answer_key)
         first = stamps(at.slack, place)
         await landed(at.slack)
@@ -284,8 +284,8 @@ async def test_what_shows_that_an_edited_question_is_at_work_is_left_alone(
         (first,) = stamps(at.slack, place)
         await at.store(ts, place, kind="edit", edited_ts="9999999999.000000")
         claimed, lease = await at.claim()
-        await at.answering.delivery.placeholder(place, "_busy_", AnswerKey(question_ts=ts))
-        await at.slack.delivery.status(place, "is thinking…")
+        await at.answering.delivery.show_placeholder(place, "_busy_", AnswerKey(question_ts=ts))
+        await at.slack.delivery.set_status(place, "is thinking…")
         await leave_check(at.mailbox, place, ts)
         await settled(at)
         assert len(own(at.slack, place)) == 2
@@ -317,7 +317,7 @@ async def test_status_of_another_question_at_work_is_left_alone(tmp_path: Path, 
         await at.store(at.slack.server.post("U0YOU", CHANNEL, "and when?", ts), place)
         await at.slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-2"))
         claimed, lease = await at.claim()
-        await at.slack.delivery.status(place, "is thinking…")
+        await at.slack.delivery.set_status(place, "is thinking…")
         await leave_check(at.mailbox, place, ts)
         await settled(at)
         assert len(at.slack.server.workspace.threads.statuses) == 1

@@ -308,6 +308,6 @@ async def test_plan_ends_no_turn_whose_redis_or_lease_is_gone(error: type[Except
         stream = AnswerStream(
             streams=Streams(slack.calls), place=place, user="U0YOU", lease_check=no_lease, before=before, note=none
         )
-        stream.plan(tasks_of(seen("open", "open"), None))
-        await stream.keep()
+        stream.show_plan(tasks_of(seen("open", "open"), None))
+        await stream.send_changes()
         assert slack.made(START) == 0

@@ -143,7 +143,7 @@ async def test_stream_waits_for_the_next_answer_or_goes() -> None:
         (posted,) = await slack.reader.posted(place, asked)
         assert (posted.ts, posted.placeholder) == (ts, True)
         other = await begun(slack, place, "Each key")
-        await slack.delivery.drop_streams(place, replace(answer_key, streamed=other))
+        await slack.delivery.delete_streams(place, replace(answer_key, streamed=other))
         assert [message["ts"] for message in own(slack, place)] == [ts]
 
 
@@ -197,12 +197,12 @@ async def test_who_refused_is_asked_again_only_after_a_while() -> None:
         streams = Streams(slack.calls, missing_s=0.05, limited_s=3_600)
         place = slack.ask()[0]
         elsewhere = replace(place, channel="C0OTHER")
-        streams.refused(place, DeliveryFailed("channel_type_not_supported", permanent=False))
+        streams.remember_refusal(place, DeliveryFailed("channel_type_not_supported", permanent=False))
         assert (streams.may_be_tried(place), streams.may_be_tried(elsewhere)) == (False, True)
-        streams.refused(place, DeliveryFailed("unknown_method", permanent=False))
+        streams.remember_refusal(place, DeliveryFailed("unknown_method", permanent=False))
         assert not streams.may_be_tried(elsewhere)
         await wait_until(lambda: streams.may_be_tried(place), "it is tried again")
-        streams.refused(place, DeliveryFailed("ratelimited", permanent=False))
+        streams.remember_refusal(place, DeliveryFailed("ratelimited", permanent=False))
         assert not streams.may_be_tried(elsewhere)
 
 
