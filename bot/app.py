@@ -18,9 +18,9 @@ from redis.exceptions import RedisError
 from slack_bolt.async_app import AsyncApp
 from slack_sdk.web.async_client import AsyncWebClient
 
+from agent.circuit_breaker import CircuitBreaker
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.types import KnowledgeAwayError
-from agent.model.circuit_breaker import CircuitBreaker
 from agent.model.protocol import Model
 from agent.tasks import beside
 from agent.texts.catalogue import SUGGESTED_PROMPTS
@@ -98,7 +98,7 @@ class Orion:
 
     def left_alone(self) -> list[str]:
         """The far ends (``model``, ``slack``) that keep failing and are not called for a while."""
-        return sorted({circuit.far_end for circuit in self.circuits if circuit.is_open})
+        return sorted({circuit.name for circuit in self.circuits if circuit.is_open})
 
     async def metrics(self) -> bytes:
         """The page for Prometheus; the queue's depth and what the index holds are asked for when the page is."""
@@ -113,7 +113,7 @@ class Orion:
             sync_age=time.time() - known.synced if known and known.synced else unknown,
         )
         for circuit in sorted(self.circuits, key=lambda one: one.is_open):  # of several an open one is shown
-            metrics.circuit(circuit.far_end, is_open=circuit.is_open)
+            metrics.circuit(circuit.name, is_open=circuit.is_open)
         return metrics.render()[0]
 
     async def checks(self) -> dict[str, bool]:

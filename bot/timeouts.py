@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from agent.circuit_breaker import CircuitBreaker
 from agent.model.chat_server import Timeouts
-from agent.model.circuit_breaker import CircuitBreaker
 from agent.model.openai import JUDGE_TIMEOUTS
 from bot.settings import Settings
 
@@ -43,9 +43,9 @@ class TurnTimeouts:
         model = Timeouts(reply=reply, idle=reply)
         return cls(model=model, judge=replace(JUDGE_TIMEOUTS, reply=reply / 3))
 
-    def breaker(self, far_end: str) -> CircuitBreaker:
+    def breaker(self, name: str) -> CircuitBreaker:
         """A closed one."""
-        return CircuitBreaker(far_end, failures=self.failures, first_pause_s=self.rest_s)
+        return CircuitBreaker(name, failures=self.failures, first_pause_s=self.rest_s)
 
     def pause_s(self, waited_s: float) -> float:
         """Longer the longer it has been waiting, so that a far end that comes back is not hammered."""

@@ -20,9 +20,9 @@ import orjson
 import structlog
 
 from agent.budget import Usage
+from agent.circuit_breaker import CircuitBreaker, retry_after_s
 from agent.model.capabilities import ABOUT_TOOLS, TOO_LONG, Body, Learned
 from agent.model.chat_reply import Reply, StreamedReply, estimated, read_reply
-from agent.model.circuit_breaker import CircuitBreaker, retry_after_s
 from agent.model.protocol import PASSING, ModelError, ModelErrorKind, Piece
 from agent.packing import compact
 from observability.loopback import is_loopback, proxy_for, trusted_at
@@ -249,7 +249,7 @@ class ChatServer:
         try:
             yield
         except (asyncio.CancelledError, GeneratorExit):
-            self._breaker.abandoned()
+            self._breaker.release_probe()
             raise
         except ModelError as error:
             self._went(error)
@@ -258,13 +258,13 @@ class ChatServer:
             failure = _as_model_error(raised)
             self._went(failure)
             raise failure from raised
-        self._breaker.succeeded()
+        self._breaker.record_success()
 
     def _went(self, error: ModelError) -> None:
         if error.kind in PASSING:
-            self._breaker.failed(error.retry_after_s)
+            self._breaker.record_failure(error.retry_after_s)
         else:
-            self._breaker.succeeded()
+            self._breaker.record_success()
 
 
 def was_cut(told: Usage, sent: int) -> bool:

@@ -9,10 +9,10 @@ from typing import Final
 
 from agent.actions import Action
 from agent.budget import ModelCall, Usage
+from agent.circuit_breaker import CircuitBreaker
 from agent.model.capabilities import LOWEST_EFFORT, Body, Learned
 from agent.model.chat_reply import Reply
 from agent.model.chat_server import ChatServer, Timeouts, refuses_tools, was_cut
-from agent.model.circuit_breaker import CircuitBreaker
 from agent.model.control import ControlError, functions, read_arguments, read_calls, read_json
 from agent.model.judge import JudgeContext, Opinion, read_opinion
 from agent.model.prompts import ChatMessage, control_messages, judge_messages, write_messages

@@ -20,7 +20,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from agent.model.circuit_breaker import CircuitBreaker, retry_after_s
+from agent.circuit_breaker import CircuitBreaker, retry_after_s
 from bot.slack.payload import string
 from bot.slack.rate_limits import Keeps, RateLimits
 
@@ -208,15 +208,15 @@ class SlackCalls:
         try:
             reply = await self._attempt(method, self.client.api_call(method, json=dict(body)), self.attempt_s)
         except asyncio.CancelledError:
-            self.breaker.abandoned()  # a turn that was stopped says nothing of Slack
+            self.breaker.release_probe()  # a turn that was stopped says nothing of Slack
             raise
         except DeliveryFailed as failure:
             if failure.permanent or failure.limited:
-                self.breaker.succeeded()  # a Slack that says no is there
+                self.breaker.record_success()  # a Slack that says no is there
             else:
-                self.breaker.failed()
+                self.breaker.record_failure()
             raise
-        self.breaker.succeeded()
+        self.breaker.record_success()
         return reply
 
     async def _attempt(self, method: str, call: Awaitable[AsyncSlackResponse], timeout_s: float) -> Reply:

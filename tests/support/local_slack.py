@@ -9,7 +9,7 @@ from datetime import date
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from agent.model.circuit_breaker import CircuitBreaker
+from agent.circuit_breaker import CircuitBreaker
 from agent.thread.conversation import ThreadKey
 from bot.delivery.delivery import Delivery
 from bot.local.model.limits import LENIENT, Strictness
@@ -65,7 +65,7 @@ async def local_slack(
         running(server or LocalWorkspace(strictness=strictness)) as started,
         open_client(started.bot_token, api_url=started.api_url) as client,
     ):
-        breaker = CircuitBreaker("slack", first_pause_s=0.01, most_pause_s=0.02)
+        breaker = CircuitBreaker("slack", first_pause_s=0.01, max_pause_s=0.02)
         calls = SlackCalls(client, patience_s=patience_s, first_pause_s=0.01, breaker=breaker)
         workspace = Workspace(client, calls)
         delivery = Delivery(calls, workspace.own, today=lambda: TODAY)

@@ -16,9 +16,9 @@ from structlog.testing import capture_logs
 
 from agent.actions import AskUser, Complete, FinishStep, Respond, Step, ToolCall, ToolCalls
 from agent.budget import Budget, ModelCall, Usage
+from agent.circuit_breaker import CircuitBreaker
 from agent.model.capabilities import Learned
 from agent.model.chat_server import Timeouts
-from agent.model.circuit_breaker import CircuitBreaker
 from agent.model.openai import OpenAIModel
 from agent.model.protocol import DecideContext, ModelError, WriteContext, WriteStream
 from agent.thread.conversation import Question, ThreadKey

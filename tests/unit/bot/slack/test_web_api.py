@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 
-from agent.model.circuit_breaker import CircuitBreaker
+from agent.circuit_breaker import CircuitBreaker
 from bot.local.model.limits import LENIENT
 from bot.local.server import LocalWorkspace
 from bot.queue.lease import LeaseLost
@@ -235,7 +235,7 @@ async def test_call_that_was_cancelled_leaves_the_probe_to_the_next() -> None:
     async with local_slack() as slack:
         breaker = CircuitBreaker("slack", failures=1, first_pause_s=0.001)
         calls = SlackCalls(slack.client, first_pause_s=0.01, breaker=breaker)
-        breaker.failed()
+        breaker.record_failure()
         await asyncio.sleep(0.01)
         slack.server.faults.hang("chat.postMessage")
         with pytest.raises(TimeoutError):

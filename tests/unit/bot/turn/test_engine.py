@@ -64,7 +64,7 @@ async def test_model_that_is_back_is_asked_by_one_call_first(tmp_path: Path) -> 
         async with open_engine(settings, corpus_of(settings)) as engine:
             engine.breaker.first_pause_s = 0.001
             for _ in range(engine.breaker.failures):
-                engine.breaker.failed()
+                engine.breaker.record_failure()
             await asyncio.sleep(0.01)
             assert engine.breaker.is_open
             model = Hesitant(base_url=server.url, api_key="none", model="m", breaker=engine.breaker)

@@ -1,4 +1,4 @@
-"""A far end that keeps failing is left alone: H3."""
+"""A service that keeps failing is not called for a while."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from structlog.testing import capture_logs
 
-from agent.model.circuit_breaker import WHILE_PROBED_S, CircuitBreaker
+from agent.circuit_breaker import PROBE_WAIT_S, CircuitBreaker
 
 
 @dataclass
@@ -20,18 +20,18 @@ class Clock:
 
 
 def opened(clock: Clock) -> CircuitBreaker:
-    breaker = CircuitBreaker("model", failures=2, first_pause_s=5, most_pause_s=15, clock=clock)
-    breaker.failed()
+    breaker = CircuitBreaker("model", failures=2, first_pause_s=5, max_pause_s=15, clock=clock)
+    breaker.record_failure()
     assert breaker.wait_s() == 0
-    breaker.failed()
+    breaker.record_failure()
     return breaker
 
 
-def test_success_starts_the_count_anew() -> None:
+def test_success_resets_the_count() -> None:
     breaker = CircuitBreaker("model", failures=2)
     for _ in range(5):
-        breaker.failed()
-        breaker.succeeded()
+        breaker.record_failure()
+        breaker.record_success()
     assert not breaker.is_open
 
 
@@ -41,38 +41,38 @@ def test_one_probe_at_a_time_and_longer_pauses_after_each_failure() -> None:
         breaker = opened(clock)
         for pause in (5, 10, 15, 15):
             assert breaker.wait_s() == pause
-            breaker.failed()
-            assert breaker.wait_s() == pause, "a call that was under way tells nothing new"
+            breaker.record_failure()
+            assert breaker.wait_s() == pause, "a call that was under way changes nothing"
             clock.now += pause
             assert breaker.wait_s() == 0
-            assert breaker.wait_s() == WHILE_PROBED_S
-            breaker.failed()
+            assert breaker.wait_s() == PROBE_WAIT_S
+            breaker.record_failure()
         clock.now += 15
         assert breaker.wait_s() == 0
-        breaker.succeeded()
+        breaker.record_success()
     assert breaker.wait_s() == 0
     assert not breaker.is_open
     events = [line["event"] for line in lines]
     assert events == ["circuit_opened", *["circuit_probed", "circuit_opened"] * 4, "circuit_probed", "circuit_closed"]
 
 
-def test_the_pause_the_far_end_asks_for_counts_up_to_the_longest() -> None:
+def test_requested_pause_counts_up_to_the_maximum() -> None:
     clock = Clock()
-    breaker = CircuitBreaker("model", failures=1, first_pause_s=5, most_pause_s=15, clock=clock)
-    breaker.failed(retry_after_s=12)
+    breaker = CircuitBreaker("model", failures=1, first_pause_s=5, max_pause_s=15, clock=clock)
+    breaker.record_failure(retry_after_s=12)
     assert breaker.wait_s() == 12
     clock.now += 12
     assert breaker.wait_s() == 0
-    breaker.failed(retry_after_s=999)
+    breaker.record_failure(retry_after_s=999)
     assert breaker.wait_s() == 15
 
 
-def test_probe_that_was_cancelled_leaves_room_for_another() -> None:
+def test_cancelled_probe_lets_another_call_probe() -> None:
     clock = Clock()
     breaker = opened(clock)
     clock.now += 5
     assert breaker.wait_s() == 0
-    breaker.abandoned()
+    breaker.release_probe()
     assert breaker.wait_s() == 0
 
 
@@ -90,7 +90,7 @@ class Calls(RuleBasedStateMachine):
         if self.breaker.wait_s() == 0:
             self.under_way += 1
 
-    @rule(how=st.sampled_from(["succeeded", "failed", "abandoned"]))
+    @rule(how=st.sampled_from(["record_success", "record_failure", "release_probe"]))
     def end(self, how: str) -> None:
         if self.under_way:
             self.under_way -= 1
@@ -105,7 +105,7 @@ class Calls(RuleBasedStateMachine):
         if not self.under_way:
             self.clock.now += 60
             assert self.breaker.wait_s() == 0
-            self.breaker.abandoned()
+            self.breaker.release_probe()
 
 
 TestCalls = Calls.TestCase
