@@ -28,7 +28,7 @@ from bot.delivery.delivery import Delivery
 from bot.delivery.home import HomeFigures
 from bot.delivery.stream import Streams
 from bot.documents.corpus import Corpus
-from bot.documents.figures import knowledge_figures
+from bot.documents.figures import available_figures
 from bot.documents.sync import Syncing
 from bot.documents.vectors import vectors_meanwhile
 from bot.errors import WrongUse
@@ -105,7 +105,7 @@ class Orion:
         metrics, unknown = self.observers.metrics, math.nan  # a queue that nobody could look at is not empty
         depth = await _ask_briefly(self.mailbox.depth())
         metrics.queue(messages=depth.messages if depth else unknown, dead=depth.dead if depth else unknown)
-        known = await _ask_briefly(knowledge_figures(self.engine.index))
+        known = await _ask_briefly(available_figures(self.engine.index))
         metrics.knowledge(
             documents=known.documents if known else unknown,
             passages=known.passages if known else unknown,

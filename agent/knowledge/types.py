@@ -1,4 +1,4 @@
-"""The values of knowledge: documents, passages, where they come from, and what is known of each source."""
+"""Values of the knowledge base: documents, passages, sources and their state."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-PATH: Final = " › "  # what stands between the headings of a path
-FETCHED: Final = "fetched:"  # what the names of notes about single documents begin with; the rest is the document's key
+PATH: Final = " › "  # between the headings of a path
+FETCHED: Final = "fetched:"  # prefix of the notes about fetched documents; the document's key follows
 
 
 class KnowledgeAwayError(Exception):
-    """The index cannot be reached now, and may be again. The text is the kind of failure, fit for a log."""
+    """The index cannot be reached for now. The text names the kind of failure and is safe to log."""
 
 
 class ReadError(Exception):
-    """A document that cannot be read; ``reason`` is for people. ``passing``: what was read before stands for now."""
+    """A document that cannot be read. ``reason`` is for people. ``temporary``: the index keeps its earlier version."""
 
-    def __init__(self, reason: str, *, passing: bool = False) -> None:
+    def __init__(self, reason: str, *, temporary: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.passing = passing
+        self.temporary = temporary
 
 
 class NotModifiedError(Exception):
-    """The document stands as the index has it, and need not be read. ``size`` is in bytes."""
+    """The document has not changed since it was indexed. ``size`` is in bytes."""
 
     def __init__(self, size: int) -> None:
         super().__init__()
@@ -51,10 +51,10 @@ class Document:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """A part of a document as it was found. ``line`` counts from 1; ``page`` is 0 where there are no pages.
+    """A part of a document. ``line`` counts from 1. ``page`` is 0 if the format has no pages.
 
-    ``heading`` are all headings above it with ``PATH`` between, ``url`` leads to the last. ``number`` is its place in
-    the document from 0, ``of`` how many there are.
+    ``heading`` joins all headings above it with ``PATH``; ``url`` links to the last one. ``number`` counts the
+    document's passages from 0, ``of`` is their total.
     """
 
     document: str
@@ -77,18 +77,18 @@ class Passage:
     @property
     def label(self) -> str:
         """The document's title and the headings below it, or the page."""
-        return titled(self.title, self.path, self.page)
+        return format_label(self.title, self.path, self.page)
 
 
-def titled(title: str, path: Sequence[str], page: int) -> str:
-    """``Title › Heading › Heading``, without a first heading that is the title again; ``Title › page 2``."""
+def format_label(title: str, path: Sequence[str], page: int) -> str:
+    """Return ``Title › Heading › Heading`` or ``Title › page 2``. A first heading equal to the title is left out."""
     place = path[1:] if path and path[0] == title else path
     return PATH.join((title, *(place or ([f"page {page}"] if page else []))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holding:
-    """What the index has of one source; ``oldest`` and ``newest`` are ISO 8601 dates of its documents."""
+    """Totals of one source in the index. ``oldest`` and ``newest`` are ISO 8601 dates of its documents."""
 
     source: str
     documents: int = 0
@@ -99,7 +99,7 @@ class Holding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexReport:
-    """What one indexing did. ``failed`` pairs a document's path with the reason in plain words."""
+    """Result of one index run. ``failed`` pairs a document's path with the reason in plain words."""
 
     added: int = 0
     changed: int = 0
@@ -110,10 +110,10 @@ class IndexReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceState:
-    """One source after a run. Times are seconds since 1970; ``synced`` is when it was last there, 0 for never.
+    """State of one source after a run. Times are seconds since 1970. ``synced`` is the last success, 0 for never.
 
-    ``part`` is which part of it was read, ``read`` documents of ``size`` bytes were looked at, ``failures`` could not
-    be read; ``failed`` pairs the first of those with reasons.
+    ``part`` names the part of the source that was read. ``read`` counts the documents looked at, ``size`` their bytes,
+    ``failures`` those that could not be read; ``failed`` pairs the first of them with reasons.
     """
 
     tried: float
@@ -127,17 +127,17 @@ class SourceState:
 
 
 def due_at(states: Mapping[str, SourceState], names: Sequence[str], every_s: float) -> float:
-    """When these sources are to be gone over again, in seconds since 1970; 0 where one never was."""
+    """Return the time of the next sync in seconds since 1970; 0 if one of the sources was never read."""
     return min((states[name].tried + every_s if name in states else 0.0 for name in names), default=float("inf"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Readable:
-    """A document where it lies. People know it by its ``id``; ``key`` tells it from every other; ``name`` is a file's.
+    """A document at its source. ``id`` is the path people see, ``key`` is unique in the index, ``name`` a file name.
 
-    ``url`` is its own link, empty where the configured prefix makes one; ``place`` what follows it: ``anchor`` of a
-    heading, ``line``, or nothing. ``read`` gives its bytes and when it was changed (seconds since 1970); it raises
-    ``ReadError`` and ``NotModifiedError``.
+    ``url`` is its own link; if empty, the configured prefix makes one. ``place`` says what is added to the link: the
+    ``anchor`` of a heading, the ``line``, or nothing. ``read`` returns the bytes and the time of the last change
+    (seconds since 1970). It raises ``ReadError`` and ``NotModifiedError``.
     """
 
     id: str
@@ -151,22 +151,22 @@ class Readable:
 
 
 @dataclass(slots=True, kw_only=True)
-class Ground:
-    """What sources share while one run goes over them. ``missing`` are sources that are not there.
+class IndexRun:
+    """State that all sources share during one run. ``missing`` lists sources that could not be reached.
 
-    ``known`` is what the index has of each key (digest, id, audience, link), ``notes`` what earlier runs noted, and
-    ``noted`` what is to be noted for the next. ``failed`` pairs documents with reasons.
+    ``known`` maps each key in the index to its digest, id, audience and link. ``notes`` come from earlier runs,
+    ``new_notes`` are for later ones. ``failed`` pairs documents with reasons.
     """
 
     failed: list[tuple[str, str]] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
     known: Mapping[str, tuple[str, str, str, str]] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
-    noted: dict[str, str] = field(default_factory=dict)
+    new_notes: dict[str, str] = field(default_factory=dict)
     _ids: set[str] = field(default_factory=set)
 
-    def unique(self, inside: str, prefix: str) -> str:
-        """The path inside a source; where an earlier one has the same, with this one's name before it."""
+    def unique_id(self, inside: str, prefix: str) -> str:
+        """Return the path inside a source. If an earlier source has the same path, put this one's name before it."""
         name = inside
         while name in self._ids:
             name = f"{prefix}/{name}"
@@ -175,23 +175,23 @@ class Ground:
 
 
 class Source(Protocol):
-    """Documents that are no files of a folder."""
+    """A place with documents that is not a plain folder."""
 
     @property
     def key(self) -> str:
-        """What all its documents' keys begin with."""
+        """Prefix of the keys of all its documents."""
 
     @property
     def part(self) -> str:
-        """Which part of it is read, where settings choose one: another part is another thing to read."""
+        """The part of it that the settings choose. Another part means that the source must be read again."""
 
-    def documents(self, ground: Ground) -> Iterator[Readable]:
-        """All of them; what cannot be read, or is away (its keys' beginning, less ``/``), is told to ``ground``."""
+    def documents(self, run: IndexRun) -> Iterator[Readable]:
+        """Yield every document. Add unreadable ones to ``run.failed``, unreachable keys to ``run.missing``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PutOff:
-    """A source that this run does not go over: what the index has of it stays, if it is for the same ``audience``."""
+class DeferredSource:
+    """A source that this run skips. Its documents stay in the index if their ``audience`` is still the same."""
 
     key: str
     part: str = ""

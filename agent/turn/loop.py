@@ -14,7 +14,7 @@ import structlog
 
 from agent.actions import Action, AskUser, Complete, FinishStep, NoReply, Respond, ToolCall, ToolCalls
 from agent.budget import Budget, Usage
-from agent.files import file_sources, with_unread
+from agent.files import add_unread_notes, file_sources
 from agent.model.judge import Judge
 from agent.model.protocol import PASSING, DecideContext, Model, ModelError
 from agent.outcome import SILENT, Asked, Failed, Silent, TurnOutcome, without_notice
@@ -91,7 +91,7 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
     retry_may_help = isinstance(outcome, Failed) and outcome.reason in PASSING
     if not (question.addressed or retry_may_help):
         outcome = without_notice(outcome)
-    outcome = with_unread(outcome, question, state.history)
+    outcome = add_unread_notes(outcome, question, state.history)
     _settle(progress, outcome, state)
     progress.emit(Done(outcome=outcome.name, usage=progress.used))
     return outcome, progress.state

@@ -19,7 +19,7 @@ from agent.thread.state import StateNotSaved, ThreadState
 from agent.turn.events import Emit, TurnEvent
 from agent.turn.progress import keep_in_memory
 from bot.cli.output import FOUND_NONE, note
-from bot.documents.open import corpus_of, known_documents
+from bot.documents.open import available_documents, corpus_of
 from bot.documents.vectors import make_vectors
 from bot.settings import Settings
 from bot.stores.turn_records import Recorder, json_of, sources_json
@@ -63,7 +63,7 @@ async def ask(
                     await save(state)
                 except StateNotSaved as error:  # the answer stands all the same
                     log.warning("conversation_not_kept", error_type=type(error).__name__)
-                documents = await known_documents(engine.index)
+                documents = await available_documents(engine.index)
             recorder.timings["total"] = (time.monotonic() - started) * 1000
             result = _result(outcome, recorder, documents)
             if show:

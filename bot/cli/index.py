@@ -1,4 +1,4 @@
-"""`orion index` and `orion docs`: bring the document index up to date, and show what it holds."""
+"""`orion index` and `orion docs`: sync the document index and list what is in it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:  # what only annotations name is not worth the time to import 
 
 app = typer.Typer()
 
-_NONE = (
+_NO_DOCUMENTS = (
     "No documents yet. Name folders: orion index DIR, or set ORION_DOCS, ORION_GIT_DOCS, ORION_WEB_DOCS or "
     "ORION_SLACK_EXPORTS."
 )
@@ -34,10 +34,10 @@ _NO_WORKSPACE = (
     "says its port."
 )
 _INTERRUPTED = (
-    "Ended early; documents looked at: {seen:,}. What was read is in the index, and nothing has left it yet. "
-    "`orion index` goes on from there."
+    "Ended early; documents looked at: {seen:,}. What was read is in the index, and nothing was removed yet. "
+    "`orion index` continues from there."
 )
-_STEP = 500  # without a terminal progress is told after so many documents
+_PROGRESS_STEP = 500  # documents between two lines of progress without a terminal
 
 
 @app.command()
@@ -45,21 +45,21 @@ def index(
     folders: Annotated[list[Path] | None, typer.Argument(help="Folders in place of those in ORION_DOCS.")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
-    """Bring the document index up to date; only what changed is read again.
+    """Sync the document index; only changed documents are read again.
 
-    Afterwards it holds exactly these folders and the repositories, web sites and exports that are configured: others
-    leave it. A person at a terminal is asked before that, and before a whole disk or home folder is read.
+    Afterwards it has exactly these folders and the configured repositories, web sites and exports; others are
+    removed. At a terminal you are asked before that, and before a whole disk or home folder is read.
     """
     from bot.documents.open import corpus_of
 
     settings = output.configured()
     corpus = corpus_of(settings.model_copy(update={"docs": tuple(folders)}) if folders else settings)
     if not corpus.names:
-        raise WrongUse(_NONE.replace("No documents yet", "There is nothing to index"))
+        raise WrongUse(_NO_DOCUMENTS.replace("No documents yet", "There is nothing to index"))
     if not yes:
         _ask_about_roots(corpus)
-        if _interactive() and (leaving := output.run(_leaving(corpus))):
-            output.note(f"These leave the index: {', '.join(leaving)}.", "yellow")
+        if _interactive() and (removed := output.run(_sources_to_remove(corpus))):
+            output.note(f"These leave the index: {', '.join(removed)}.", "yellow")
             typer.confirm("Go on?", abort=True, err=True)
     output.run(_index(settings, corpus, folders or []))
 
@@ -69,7 +69,7 @@ def _interactive() -> bool:
 
 
 def _ask_about_roots(corpus: Corpus) -> None:
-    """Raises ``WrongUse`` where nobody can be asked, ``typer.Abort`` where the person does not want it."""
+    """Ask before a whole disk is read. Raises ``WrongUse`` without a terminal, ``typer.Abort`` if refused."""
     for root in corpus.roots:
         whole = root.resolve()
         if whole in {Path(whole.anchor), Path.home()}:
@@ -78,8 +78,8 @@ def _ask_about_roots(corpus: Corpus) -> None:
             typer.confirm(f"{root} is a whole disk or home folder. Read everything in it?", abort=True, err=True)
 
 
-async def _leaving(corpus: Corpus) -> list[str]:
-    """What the index holds and would not hold any more."""
+async def _sources_to_remove(corpus: Corpus) -> list[str]:
+    """Return the sources that are in the index and not in the corpus."""
     from bot.documents.open import open_index
 
     async with open_index(replace(corpus, roots=(), sources=())) as (opened, _):
@@ -94,15 +94,15 @@ async def _index(settings: Settings, corpus: Corpus, folders: Sequence[Path]) ->
     named = [*map(str, corpus.roots), *(source.key for source in corpus.sources)]
     with _progress() as tell:
         async with open_index(corpus, tell, fetch=True, wait_s=float("inf")) as (opened, report):
-            held = len(opened.documents())
+            count = len(opened.documents())
             having, every = await make_vectors(
                 opened.meaning, lambda n, of: output.note(f"vectors: {n} of {of}", "dim")
             )
     output.print_text(
         f"{report.added} added, {report.changed} changed, {report.removed} removed, {report.unchanged} unchanged.\n"
-        f"The index holds {held} document{'' if held == 1 else 's'}, exactly those of {', '.join(named)}."
+        f"The index has {count} document{'' if count == 1 else 's'}, exactly those of {', '.join(named)}."
     )
-    if not held:
+    if not count:
         output.note(output.FOUND_NONE, "yellow")
     if every:
         output.print_text(f"{having} of {every} passages can be found by meaning.")
@@ -113,29 +113,29 @@ async def _index(settings: Settings, corpus: Corpus, folders: Sequence[Path]) ->
         output.note(f"ORION_DOCS names {kept}: the next command will bring the index back to that.", "yellow")
 
 
-class _Ended(Exception):  # noqa: N818 - it names what happened
-    """The person ended the command while a thread was reading."""
+class _Interrupted(Exception):  # noqa: N818 - not an error
+    """The command was interrupted while a thread was reading."""
 
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str], None]]:
-    """Told of each document; a person at a terminal sees one line that changes. Leaving the block ends the reading."""
+    """Show progress for each document, at a terminal in one line. Leaving the block stops the reading."""
     import asyncio
 
     from rich.text import Text
 
-    left = threading.Event()
+    interrupted = threading.Event()
     with output.terminal().status("Looking for documents …", spinner_style="dim") as status:
         seen = 0
 
         def tell(document: str) -> None:
             nonlocal seen
-            if left.is_set():
-                raise _Ended
+            if interrupted.is_set():
+                raise _Interrupted
             seen += 1
             if sys.stderr.isatty():
                 status.update(Text(f"{seen:,} documents · {output.printable(document)}", style="dim"))
-            elif seen % _STEP == 0:
+            elif seen % _PROGRESS_STEP == 0:
                 output.note(f"{seen:,} documents looked at")
 
         try:
@@ -144,16 +144,16 @@ def _progress() -> Iterator[Callable[[str], None]]:
             output.note(_INTERRUPTED.format(seen=seen), "yellow")
             raise
         finally:
-            left.set()
+            interrupted.set()
 
 
 @app.command()
 def docs(local: output.LocalOption = None, as_json: output.JsonOption = False) -> None:
-    """List what Orion knows: its documents, where they come from, how old that is, and what could not be read."""
+    """List the documents, their sources, when they were last read, and what could not be read."""
     documents, figures = output.run(_docs(output.configured(), local))
     if as_json:
         output.print_json(
-            {"documents": list(map(_document, documents)), "sources": list(map(_source, figures.sources))}
+            {"documents": list(map(_document_json, documents)), "sources": list(map(_source_json, figures.sources))}
         )
     else:
         _print_docs(documents, figures)
@@ -172,32 +172,32 @@ async def _docs(settings: Settings, local: int | None) -> tuple[tuple[Document, 
         return opened.documents(), figures_of(opened, corpus.names)
 
 
-def _document(document: Document) -> Mapping[str, Any]:
+def _document_json(document: Document) -> Mapping[str, Any]:
     names = ("id", "title", "url", "updated_at", "audience", "source", "passages")
     return {name: getattr(document, name) for name in names}
 
 
-def _source(source: SourceFigures) -> Mapping[str, Any]:
+def _source_json(source: SourceFigures) -> Mapping[str, Any]:
     held, state = source.held, source.state
     return {
         "kind": source.kind,
         "where": source.where,
         **{name: getattr(held, name) for name in ("documents", "passages", "oldest", "newest")},
         "bytes": state.size,
-        "synced_at": _iso(state.synced),
-        "tried_at": _iso(state.tried),
+        "synced_at": _format_iso(state.synced),
+        "tried_at": _format_iso(state.tried),
         "seconds": state.seconds,
         "not_read": [{"document": name, "reason": reason} for name, reason in state.failed],
         "not_read_more": state.failures - len(state.failed),
     }
 
 
-def _iso(seconds: float) -> str | None:
+def _format_iso(seconds: float) -> str | None:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds") if seconds else None
 
 
 def _print_docs(documents: Sequence[Document], figures: KnowledgeFigures) -> None:
-    """Documents first, so that their sources and what is wrong stand where a person at a terminal looks."""
+    """Print the documents first, so that sources and failures are at the end, where people look."""
     from rich.table import Column, Table
 
     if documents:
@@ -207,9 +207,9 @@ def _print_docs(documents: Sequence[Document], figures: KnowledgeFigures) -> Non
             table.add_row(*names, document.updated_at, document.audience, str(document.passages))
         output.print_table(table)
     for source in figures.sources:
-        output.print_text(_source_lines(source))
+        output.print_text(_format_source(source))
     if not documents:
-        output.print_text(_NONE)
+        output.print_text(_NO_DOCUMENTS)
     for source in figures.sources:
         for name, reason in source.state.failed:
             output.note(f"Not read: {name}: {reason}", "yellow")
@@ -217,8 +217,8 @@ def _print_docs(documents: Sequence[Document], figures: KnowledgeFigures) -> Non
             output.note(f"Not read: {more} more of {source.where}", "yellow")
 
 
-def _source_lines(source: SourceFigures) -> str:
-    """A source in two lines: a table of this would not fit a terminal."""
+def _format_source(source: SourceFigures) -> str:
+    """Format a source in two lines: a table would be too wide for a terminal."""
     held, state = source.held, source.state
     facts = [f"{held.documents:,} documents", f"{held.passages:,} passages", _size(state.size)]
     if held.newest:

@@ -12,7 +12,7 @@ import structlog
 
 from bot.app import Orion, open_orion
 from bot.cli.signals import Stopping, heeding_signals
-from bot.documents.open import corpus_of, known_documents
+from bot.documents.open import available_documents, corpus_of
 from bot.errors import WrongUse
 from bot.servers.http import SlackEndpoint, build
 from bot.servers.http import serve as serve_pages
@@ -67,7 +67,7 @@ async def run_until_stopped(orion: Orion, stopping: Stopping, *, work: bool, tak
         gc.collect()
         gc.freeze()  # what start-up made lives as long as the process: no collection need look at it again
         gc.set_threshold(OBJECTS_OF_A_QUESTION)
-        documents = await known_documents(orion.engine.index)
+        documents = await available_documents(orion.engine.index)
         log.info("orion_started", model=orion.engine.model.name, documents=len(documents))
         if not documents:
             log.warning("no_documents", remedy="`orion doctor` says what to do about it")

@@ -1,6 +1,6 @@
-"""Which documents belong to the index, and how the index is opened and brought up to date.
+"""The documents that belong to the index; opening the index and syncing it.
 
-The background sync starts a process with little more than this module: import no model, Slack or Redis here.
+The background sync loads little more than this module: import no model, Slack or Redis here.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from typing import Final
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.semantic.extra import SemanticUnavailableError, give_meaning
-from agent.knowledge.types import IndexReport, PutOff, Source, due_at
+from agent.knowledge.types import DeferredSource, IndexReport, Source, due_at
 from bot.errors import WrongUse
 
-SYNC: Final = "lock"  # the lock of whoever brings an index up to date; beside SQLite it is the end of a file's name
+SYNC_LOCK: Final = "lock"  # name of the lock on syncing an index; with SQLite also the suffix of a file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Corpus:
-    """Which documents: the folders, the index they go into, the prefix that turns a path into a link.
+    """Folders and sources of documents, and the index for them. ``docs_url`` is the prefix of a document's link.
 
-    ``database`` is the address of a PostgreSQL that several machines share; without one it is the file ``index_path``.
+    ``database`` is the address of a shared PostgreSQL; without one the index is the SQLite file ``index_path``.
     ``sources`` are repositories, exports and web sites. ``semantic`` is the model for search by meaning: a folder,
     ``on`` for the installed one, or nothing.
     """
@@ -37,35 +37,35 @@ class Corpus:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the folders and sources are called where their states are kept."""
+        """Names of the folders and sources, under which their states are stored."""
         return (*(str(root.expanduser().resolve()) for root in self.roots), *(source.key for source in self.sources))
 
-    def read_by(self, *, fetch: bool) -> list[Path | Source | PutOff]:
-        """What a run reads; what lies in the web stays as it is unless the run may ``fetch``."""
+    def sources_to_read(self, *, fetch: bool) -> list[Path | Source | DeferredSource]:
+        """Return the sources for a run. Web sites are deferred unless the run may ``fetch``."""
         if fetch or not self.sources:
             return [*self.roots, *self.sources]
         from agent.knowledge.sources.web import WebSource  # noqa: PLC0415 - loads an HTTP client: only who has sources
 
         web = [source for source in self.sources if isinstance(source, WebSource)]
-        later = {site.key: PutOff(key=site.key, part=site.part, audience=site.audience) for site in web}
+        later = {site.key: DeferredSource(key=site.key, part=site.part, audience=site.audience) for site in web}
         return [*self.roots, *(later.get(source.key, source) for source in self.sources)]
 
 
-def bring_up_to_date(corpus: Corpus, *, every_s: float) -> IndexReport | None:
-    """Everything there is, web sites too; None where another process does it, or did within ``every_s`` seconds.
+def sync_index(corpus: Corpus, *, every_s: float) -> IndexReport | None:
+    """Sync all sources, web sites too. Return None if another process does it, or did in the last ``every_s`` seconds.
 
-    What ranks by meaning is not needed to read: it stays unloaded. Blocks. Raises ``WrongUse``,
+    Search by meaning is not loaded. Blocks. Raises ``WrongUse``,
     ``KnowledgeAwayError``, ``OSError`` and ``sqlite3.Error``.
     """
-    with index_of(replace(corpus, semantic="")) as index, index.alone(SYNC) as alone:
+    with index_for(replace(corpus, semantic="")) as index, index.alone(SYNC_LOCK) as alone:
         if not alone or due_at(index.states(), corpus.names, every_s) > time.time():
             return None
-        return index.index(corpus.read_by(fetch=True), docs_url=corpus.docs_url)
+        return index.index(corpus.sources_to_read(fetch=True), docs_url=corpus.docs_url)
 
 
-def index_of(corpus: Corpus) -> KnowledgeIndex:
-    """The index of this corpus, opened. Raises ``WrongUse``, ``OSError`` and ``sqlite3.Error``."""
-    index: KnowledgeIndex = _shared(corpus.database) if corpus.database else SqliteIndex.open(corpus.index_path)
+def index_for(corpus: Corpus) -> KnowledgeIndex:
+    """Open the index of a corpus. Raises ``WrongUse``, ``OSError`` and ``sqlite3.Error``."""
+    index: KnowledgeIndex = _open_postgres(corpus.database) if corpus.database else SqliteIndex.open(corpus.index_path)
     if corpus.semantic:
         try:
             give_meaning(index, corpus.semantic)
@@ -75,13 +75,11 @@ def index_of(corpus: Corpus) -> KnowledgeIndex:
     return index
 
 
-def _shared(address: str) -> KnowledgeIndex:
+def _open_postgres(address: str) -> KnowledgeIndex:
     from agent.knowledge.index.postgres import PostgresIndex  # noqa: PLC0415 - most installations have no PostgreSQL
 
     try:
         return PostgresIndex(address)
     except ValueError:
-        message = (
-            "ORION_KNOWLEDGE_URL is no address of a PostgreSQL. One looks like postgresql://user:password@host/name."
-        )
+        message = "ORION_KNOWLEDGE_URL is not the address of a PostgreSQL database. An example: postgresql://user:password@host/name."
         raise WrongUse(message) from None

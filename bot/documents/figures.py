@@ -1,4 +1,4 @@
-"""What the index holds, source by source, for `orion docs`, App Home and ``/metrics``; None while it is away."""
+"""Figures of the index by source, for `orion docs`, App Home and ``/metrics``."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ class SourceFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnowledgeFigures:
-    """All sources, by kind and place, and what they hold together.
+    """All sources, sorted by kind and place, and their totals.
 
-    ``size`` is in bytes. ``failures`` were not read when their source was last gone over. ``synced`` is when that was
-    for the source that waits longest, in seconds since 1970; None where one never was, or there is none.
+    ``size`` is in bytes. ``failures`` counts documents that the last run could not read. ``synced`` is the
+    oldest of the sources' last syncs, in seconds since 1970; None if a source was never synced or there are no sources.
     """
 
     sources: tuple[SourceFigures, ...]
@@ -40,27 +40,29 @@ class KnowledgeFigures:
 
 
 def figures_of(index: KnowledgeIndex, names: Sequence[str] = ()) -> KnowledgeFigures:
-    """What there is, and the sources of these ``names`` also where nothing is. Raises ``KnowledgeAwayError``."""
+    """Return the figures of the index, including empty sources of these ``names``. Raises ``KnowledgeAwayError``."""
     holdings = {holding.source: holding for holding in index.holdings()}
     states = index.states()
-    found = []
+    sources = []
     for name in {*holdings, *states, *names}:
         prefix, _, rest = name.partition(":")
         kind, where = (prefix, rest) if prefix in _KINDS else ("folder", name)
         held = holdings.get(name) or Holding(source=name)
-        found.append(SourceFigures(kind=kind, where=where, held=held, state=states.get(name) or SourceState(tried=0.0)))
+        sources.append(
+            SourceFigures(kind=kind, where=where, held=held, state=states.get(name) or SourceState(tried=0.0))
+        )
     return KnowledgeFigures(
-        sources=tuple(sorted(found, key=lambda source: (source.kind, source.where))),
-        documents=sum(source.held.documents for source in found),
-        passages=sum(source.held.passages for source in found),
-        size=sum(source.state.size for source in found),
-        failures=sum(source.state.failures for source in found),
-        synced=min((source.state.synced for source in found), default=0.0) or None,
+        sources=tuple(sorted(sources, key=lambda source: (source.kind, source.where))),
+        documents=sum(source.held.documents for source in sources),
+        passages=sum(source.held.passages for source in sources),
+        size=sum(source.state.size for source in sources),
+        failures=sum(source.state.failures for source in sources),
+        synced=min((source.state.synced for source in sources), default=0.0) or None,
     )
 
 
-async def knowledge_figures(index: KnowledgeIndex) -> KnowledgeFigures | None:
-    """The same beside the event loop; None while the index is away."""
+async def available_figures(index: KnowledgeIndex) -> KnowledgeFigures | None:
+    """Return the figures without blocking the event loop; None if the index cannot be reached."""
     try:
         return await asyncio.to_thread(figures_of, index)
     except KnowledgeAwayError:

@@ -1,4 +1,4 @@
-"""Opens the documents and the index that the settings name, and brings the index up to date before it answers.
+"""Documents and index as the settings name them; the index is synced before it answers.
 
 `orion index` and `orion docs` start with this, so it imports no language model.
 """
@@ -21,18 +21,18 @@ from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.sources.git import GitSource
 from agent.knowledge.sources.slack_export import SlackExport
 from agent.knowledge.types import Document, IndexReport, KnowledgeAwayError, Source
-from bot.documents.corpus import SYNC, Corpus, index_of
+from bot.documents.corpus import SYNC_LOCK, Corpus, index_for
 from bot.errors import WrongUse
 from bot.settings import Settings, require_folders
 
 log = structlog.get_logger()
 
-SYNC_WAIT_S = 10.0  # for another process that reads the sources: more than folders take, less than web sites
+SYNC_WAIT_S = 10.0  # for another process that syncs: enough for folders, too short for web sites
 _GIT_DOCS = re.compile(r"(?P<folder>[^@:]+)(?:@(?P<ref>[^@:]+))?(?::(?P<inside>[^:]*))?")
 
 
-async def known_documents(index: KnowledgeIndex) -> tuple[Document, ...]:
-    """What can be told of now: nothing while the index is away."""
+async def available_documents(index: KnowledgeIndex) -> tuple[Document, ...]:
+    """Return all documents without text; nothing if the index cannot be reached."""
     try:
         return await asyncio.to_thread(index.documents)
     except KnowledgeAwayError:
@@ -40,9 +40,9 @@ async def known_documents(index: KnowledgeIndex) -> tuple[Document, ...]:
 
 
 def corpus_of(settings: Settings, docs: Sequence[Path] | None = None, docs_url: str | None = None) -> Corpus:
-    """The configured folders, or others that a command names. Raises ``WrongUse`` for a folder that is not there.
+    """Return the configured folders, or those that a command names. Raises ``WrongUse`` for a missing folder.
 
-    Named ones get an index of their own: trying a folder out must not empty the index a running Orion serves from.
+    Named folders get an index of their own, so that trying one out does not empty the index of a running Orion.
     """
     roots = tuple(settings.docs if docs is None else docs)
     require_folders(roots)
@@ -60,20 +60,20 @@ def corpus_of(settings: Settings, docs: Sequence[Path] | None = None, docs_url: 
 
 
 def local_corpus(settings: Settings, port: int, folders: Sequence[Path] = ()) -> Corpus:
-    """What the local workspace on this port knows: an index of its own. Without ``folders`` it is taken as it is."""
+    """Return the corpus of the local workspace on this port. Without ``folders`` its index is used as it is."""
     corpus = corpus_of(settings, folders, docs_url=f"http://127.0.0.1:{port}/docs/")
     return replace(corpus, index_path=settings.home / f"knowledge-local-{port}.sqlite3")
 
 
 def _sources(settings: Settings) -> tuple[Source, ...]:
-    """Repositories, exports and web sites. Raises ``WrongUse``."""
+    """Return the configured repositories, exports and web sites. Raises ``WrongUse``."""
     exports = [SlackExport(folder=folder, url=settings.slack_exports_url) for folder in settings.slack_exports]
-    found: list[Source] = [*map(partial(_git_source, settings.git_docs_url), sorted(settings.git_docs)), *exports]
+    sources: list[Source] = [*map(partial(_git_source, settings.git_docs_url), sorted(settings.git_docs)), *exports]
     if settings.web_docs:
         from bot.documents.web_sources import web_sources  # noqa: PLC0415 - loads an HTTP client
 
-        found += web_sources(settings)
-    return tuple(found)
+        sources += web_sources(settings)
+    return tuple(sources)
 
 
 def _git_source(url: str, entry: str) -> GitSource:
@@ -89,21 +89,21 @@ def _git_source(url: str, entry: str) -> GitSource:
 async def open_index(
     corpus: Corpus, progress: Callable[[str], None] | None = None, *, fetch: bool = False, wait_s: float = SYNC_WAIT_S
 ) -> AsyncIterator[tuple[KnowledgeIndex, IndexReport]]:
-    """The index, brought up to date with its folders. Without folders it is taken as it is.
+    """Open the index and sync it with its folders. Without folders it is used as it is.
 
-    ``fetch``: with its web sites too. While another process brings it up to date, that one is waited for up to
-    ``wait_s`` seconds; then the index is taken as it is. Raises ``WrongUse`` when its file cannot be opened or written
-    or the chosen search by meaning is not there, ``KnowledgeAwayError`` when its database is away.
+    ``fetch`` syncs web sites too. If another process is syncing, wait up to ``wait_s`` seconds for it, then use the
+    index as it is. Raises ``WrongUse`` if its file cannot be written or the chosen search by meaning is not
+    installed, and ``KnowledgeAwayError`` if its database cannot be reached.
     """
     async with AsyncExitStack() as stack:
-        with _writable(corpus.index_path):
-            index = await asyncio.to_thread(index_of, corpus)
+        with _explain_write_errors(corpus.index_path):
+            index = await asyncio.to_thread(index_for, corpus)
             stack.push_async_callback(asyncio.to_thread, index.close)
-            report = await asyncio.to_thread(_synced, index, corpus, progress, fetch=fetch, wait_s=wait_s)
+            report = await asyncio.to_thread(_sync_unless_busy, index, corpus, progress, fetch=fetch, wait_s=wait_s)
         yield index, report
 
 
-def _synced(
+def _sync_unless_busy(
     index: KnowledgeIndex,
     corpus: Corpus,
     progress: Callable[[str], None] | None = None,
@@ -114,36 +114,36 @@ def _synced(
     if not corpus.names:
         index.ping()
         return IndexReport()
-    for patience_s in dict.fromkeys((0.0, wait_s)):
-        with index.alone(SYNC, patience_s) as alone:
+    for lock_wait_s in dict.fromkeys((0.0, wait_s)):
+        with index.alone(SYNC_LOCK, lock_wait_s) as alone:
             if alone:
-                return index.index(corpus.read_by(fetch=fetch), docs_url=corpus.docs_url, progress=progress)
-        if not patience_s:
-            log.warning("index_brought_up_to_date_elsewhere", waited_for_at_most_s=wait_s)
+                return index.index(corpus.sources_to_read(fetch=fetch), docs_url=corpus.docs_url, progress=progress)
+        if not lock_wait_s:
+            log.warning("index_synced_elsewhere", waited_for_at_most_s=wait_s)
     return IndexReport()
 
 
 @asynccontextmanager
-async def open_patiently(corpus: Corpus) -> AsyncIterator[tuple[KnowledgeIndex, IndexReport]]:
-    """The index, also while its database is away: what needs it says so, and works when it is back."""
+async def open_index_or_wait(corpus: Corpus) -> AsyncIterator[tuple[KnowledgeIndex, IndexReport]]:
+    """Open the index even if its database cannot be reached: searches report it, and work once it is back."""
     if not corpus.database:
         async with open_index(corpus) as opened:
             yield opened
         return
-    index = await asyncio.to_thread(index_of, corpus)
+    index = await asyncio.to_thread(index_for, corpus)
     try:
         try:
-            report = await asyncio.to_thread(_synced, index, corpus)
+            report = await asyncio.to_thread(_sync_unless_busy, index, corpus)
         except KnowledgeAwayError as error:
             log.warning("knowledge_away", cause=str(error))
-            report = IndexReport(failed=(("ORION_KNOWLEDGE_URL", "cannot be reached; nothing was brought up to date"),))
+            report = IndexReport(failed=(("ORION_KNOWLEDGE_URL", "cannot be reached; nothing was synced"),))
         yield index, report
     finally:
         await asyncio.to_thread(index.close)
 
 
 @contextmanager
-def _writable(path: Path) -> Iterator[None]:
+def _explain_write_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, sqlite3.Error) as error:

@@ -1,4 +1,4 @@
-"""Reads all sources again every ``ORION_SYNC_MINUTES``, in one child process for each index."""
+"""Background sync: reads all sources every ``ORION_SYNC_MINUTES``, in one child process for each index."""
 
 from __future__ import annotations
 
@@ -22,41 +22,41 @@ log = structlog.get_logger()
 
 Result = Literal["synced", "elsewhere", "failed"]
 
-_SPREAD: Final = 0.1  # of the interval at most, so that machines started together do not ask together
-_SOON_S: Final = 3.0
-_AGAIN_S: Final = 60.0  # a run that did nothing is not repeated sooner
+_JITTER_SHARE: Final = 0.1  # of the interval at most, so that machines started together do not sync together
+_MAX_JITTER_S: Final = 3.0
+_RETRY_S: Final = 60.0  # a run that did nothing is not repeated sooner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Syncing:
-    """The sync of one process. ``every_s`` lies between two runs over a source; ``count`` hears how each ended."""
+    """Sync loop of one process. ``every_s`` is the interval of a source; ``count`` is called with each result."""
 
     corpus: Corpus
     index: KnowledgeIndex
     every_s: float
     count: Callable[[Result], None] = lambda _: None
-    again_s: float = _AGAIN_S
+    retry_s: float = _RETRY_S
     json: bool = True
     debug: bool = False
 
     async def run(self) -> None:
-        """Go on until cancelled; a run that is under way is killed then."""
+        """Sync until cancelled; then kill a running sync."""
         while True:
-            await asyncio.sleep(await self._wait_s())
-            result = await self._sync()
+            await asyncio.sleep(await self._seconds_until_due())
+            result = await self._run_process()
             self.count(result)
             if result != "synced":
-                await asyncio.sleep(min(self.every_s, self.again_s))
+                await asyncio.sleep(min(self.every_s, self.retry_s))
 
-    async def _wait_s(self) -> float:
+    async def _seconds_until_due(self) -> float:
         try:
             states = await asyncio.to_thread(self.index.states)
         except KnowledgeAwayError:
-            return min(self.every_s, self.again_s)
+            return min(self.every_s, self.retry_s)
         due = min(due_at(states, self.corpus.names, self.every_s), time.time() + self.every_s)
-        return max(0.0, due - time.time()) + random.uniform(0, min(_SOON_S, _SPREAD * self.every_s))  # noqa: S311 - spreads load, guards nothing
+        return max(0.0, due - time.time()) + random.uniform(0, min(_MAX_JITTER_S, _JITTER_SHARE * self.every_s))  # noqa: S311 - spreads load, guards nothing
 
-    async def _sync(self) -> Result:
+    async def _run_process(self) -> Result:
         began = time.monotonic()
         # No thread: parsing would take the turns' time, and a thread cannot be ended (decision 13).
         process = await asyncio.create_subprocess_exec(

@@ -1,4 +1,4 @@
-"""Turns ``ORION_WEB_DOCS`` into sites with their pages and sitemaps. Only the hosts named there are ever asked."""
+"""Sites of ``ORION_WEB_DOCS`` with their pages and sitemaps. Only hosts named there are ever asked."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ _WRONG_AUDIENCE = (
 
 
 def web_sources(settings: Settings) -> tuple[WebSource, ...]:
-    """One source a site, by its address. Raises ``WrongUse``."""
+    """Return one source for each site. Raises ``WrongUse``."""
     audience = _audience(settings.web_docs_audience)
     sites: dict[str, list[str]] = {}
     hosts: set[str] = set()
     for entry in sorted(settings.web_docs):
-        parts = _taken_apart(entry)
+        parts = _parse_address(entry)
         sites.setdefault(f"{parts.scheme}://{parts.netloc}".lower(), []).append(entry.partition("#")[0])
         bare = (parts.hostname or "").removeprefix("www.")
-        hosts |= {bare, f"www.{bare}"}  # each host is meant with and without it
+        hosts |= {bare, f"www.{bare}"}  # each host with and without www
     private = frozenset(host.lower() for host in settings.web_docs_hosts)
     return tuple(
         WebSource(
@@ -38,13 +38,13 @@ def web_sources(settings: Settings) -> tuple[WebSource, ...]:
             hosts=frozenset(hosts | private),
             private_hosts=private,
             audience=audience,
-            most=settings.web_docs_pages,
+            max_pages=settings.web_docs_pages,
         )
         for site, entries in sites.items()
     )
 
 
-def _taken_apart(entry: str) -> SplitResult:
+def _parse_address(entry: str) -> SplitResult:
     try:
         parts = urlsplit(entry)
         usable = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0 and "@" not in parts.netloc

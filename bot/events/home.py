@@ -11,7 +11,7 @@ from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.types import Document, KnowledgeAwayError
 from agent.texts.catalogue import say
 from bot.delivery.home import HomeFigures
-from bot.documents.figures import knowledge_figures
+from bot.documents.figures import available_figures
 from bot.turn.observer import Observers
 
 SHOWN_DAYS: Final = 14
@@ -33,7 +33,7 @@ async def home_figures(  # noqa: PLR0913 - who opened it, each named at the call
     examples: Sequence[str] = (),
 ) -> HomeFigures:
     """All that this person may see. ``examples`` are questions known to be answered; else some come from headings."""
-    known = await knowledge_figures(index)
+    known = await available_figures(index)
     documents, questions = await asyncio.to_thread(_seen_by, index, user, language, examples)
     records = observers.records
     return HomeFigures(

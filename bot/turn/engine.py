@@ -30,7 +30,7 @@ from agent.turn.live import Stage
 from agent.turn.loop import run_turn
 from agent.turn.progress import Policy, Save, keep_in_memory
 from bot.documents.corpus import Corpus
-from bot.documents.open import open_patiently
+from bot.documents.open import open_index_or_wait
 from bot.settings import Settings
 from bot.timeouts import TurnTimeouts
 from bot.turn.tools import open_toolbox
@@ -99,7 +99,7 @@ async def open_engine(
     asking: Calling = {"timeouts": timeouts.model, "breaker": breaker, "learned": learned}
     judging: Calling = {"timeouts": timeouts.judge, "breaker": breaker, "learned": learned}
     async with AsyncExitStack() as stack:
-        index, report = await stack.enter_async_context(open_patiently(corpus))
+        index, report = await stack.enter_async_context(open_index_or_wait(corpus))
         model = await stack.enter_async_context(open_model(settings, **asking))
         judge = await stack.enter_async_context(open_judge(settings, **judging))
         toolbox = await stack.enter_async_context(open_toolbox(settings))

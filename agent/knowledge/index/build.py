@@ -21,10 +21,10 @@ from agent.knowledge.readers.reading import digest_of, parse_document
 from agent.knowledge.sources.folders import Folders
 from agent.knowledge.types import (
     FETCHED,
-    Ground,
+    DeferredSource,
     IndexReport,
+    IndexRun,
     NotModifiedError,
-    PutOff,
     Readable,
     ReadError,
     Source,
@@ -38,14 +38,14 @@ _BATCH_DOCUMENTS: Final = 64  # what a killed run loses
 _BATCH_CHARS: Final = 2_000_000  # and what is held in memory meanwhile
 
 
-class IndexRun:
+class IndexBuilder:
     """One pass."""
 
     def __init__(self, session: Session, progress: Callable[[str], None] | None) -> None:
         self._session = session
         self._progress = progress
         self._known = tables.known(session)
-        self._ground = Ground(known=self._known, notes=tables.notes(session, FETCHED))
+        self._run = IndexRun(known=self._known, notes=tables.notes(session, FETCHED))
         self._states = tables.states(session)
         self._kept: set[str] = set()
         self._unreadable: set[str] = set()
@@ -53,22 +53,22 @@ class IndexRun:
         self._chars = self._read = self._size = 0
         self._counts = {"added": 0, "changed": 0, "unchanged": 0}
 
-    def take_all(self, sources: Sequence[Path | Source | PutOff]) -> IndexReport:
+    def take_all(self, sources: Sequence[Path | Source | DeferredSource]) -> IndexReport:
         """Everything under these folders and sources; what is under none of them leaves the index."""
         folders = {str(source.expanduser().resolve()): source for source in sources if isinstance(source, Path)}
         others = {source.key: source for source in sources if not isinstance(source, Path)}
-        found = Folders([*folders.values()], self._ground)
+        found = Folders([*folders.values()], self._run)
         for name, folder in folders.items():
-            self._go_over(name, "", found.below(folder))
+            self._go_over(name, "", found.documents_in(folder))
         for name, source in others.items():
-            if isinstance(source, PutOff):
+            if isinstance(source, DeferredSource):
                 self._leave(source)
             else:
-                self._go_over(name, source.part, source.documents(self._ground))
+                self._go_over(name, source.part, source.documents(self._run))
         tables.put_states(self._session, dict.fromkeys(self._states.keys() - folders.keys() - others.keys()))
         return self._finished()
 
-    def _leave(self, source: PutOff) -> None:
+    def _leave(self, source: DeferredSource) -> None:
         """What is for others now than it was goes at once.
 
         Then, and where another part is to be read than was, the source counts as never read: it soon is.
@@ -81,14 +81,14 @@ class IndexRun:
             tables.put_states(self._session, {source.key: None})
 
     def _go_over(self, name: str, part: str, found: Iterable[Readable]) -> None:
-        began, failed_before = time.time(), len(self._ground.failed)
+        began, failed_before = time.time(), len(self._run.failed)
         self._read = self._size = 0
         for file in found:
             self._take(file)
         self._write_batch()
-        ended, failed = time.time(), self._ground.failed[failed_before:]
+        ended, failed = time.time(), self._run.failed[failed_before:]
         state = self._states.get(name) or SourceState(tried=ended)
-        if name not in self._ground.missing:
+        if name not in self._run.missing:
             seconds = round(ended - began, 3)
             state = SourceState(tried=ended, synced=ended, seconds=seconds, read=self._read, size=self._size)
         told = replace(state, tried=ended, part=part, failures=len(failed), failed=tuple(failed[:MOST_FAILURES]))
@@ -112,9 +112,9 @@ class IndexRun:
             self._counts["unchanged"] += 1
             self._kept.add(file.key)
         except ReadError as error:
-            self._ground.failed.append((file.id, error.reason))
+            self._run.failed.append((file.id, error.reason))
             self._unreadable.add(file.id)
-            if error.passing and file.key in self._known:
+            if error.temporary and file.key in self._known:
                 self._kept.add(file.key)
 
     def _add(self, parsed: Parsed) -> None:
@@ -128,20 +128,20 @@ class IndexRun:
     def _write_batch(self) -> None:
         if self._batch:
             tables.replace(self._session, self._batch)
-        tables.put_notes(self._session, self._ground.noted)  # after the documents: a killed run reads them again
+        tables.put_notes(self._session, self._run.new_notes)  # after the documents: a killed run reads them again
         self._batch.clear()
-        self._ground.noted.clear()
+        self._run.new_notes.clear()
         self._chars = 0
 
     def _finished(self) -> IndexReport:
         """Drop what is gone; what stood under a source that is away stays."""
-        below_missing = tuple(f"{root}/" for root in self._ground.missing)
+        below_missing = tuple(f"{root}/" for root in self._run.missing)
         gone = [key for key in self._known if key not in self._kept and not key.startswith(below_missing)]
         if gone:
             tables.replace(self._session, (), gone)
-            noted = self._ground.notes.keys() & {f"{FETCHED}{key}" for key in gone}
-            tables.put_notes(self._session, dict.fromkeys(noted, ""))
+            new_notes = self._run.notes.keys() & {f"{FETCHED}{key}" for key in gone}
+            tables.put_notes(self._session, dict.fromkeys(new_notes, ""))
         removed = sum(self._known[key][1] not in self._unreadable for key in gone)
-        report = IndexReport(**self._counts, removed=removed, failed=tuple(self._ground.failed))
+        report = IndexReport(**self._counts, removed=removed, failed=tuple(self._run.failed))
         log.info("knowledge_indexed", **self._counts, removed=removed, failed=len(report.failed))
         return report

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Final, Protocol, Self
 
 from agent.knowledge.index import results, tables
-from agent.knowledge.index.build import IndexRun
+from agent.knowledge.index.build import IndexBuilder
 from agent.knowledge.index.tables import Session
 from agent.knowledge.search.index_terms import words_of
 from agent.knowledge.search.postings import best
-from agent.knowledge.types import Document, Holding, IndexReport, Passage, PutOff, Source, SourceState
+from agent.knowledge.types import DeferredSource, Document, Holding, IndexReport, Passage, Source, SourceState
 
 Ranked = tuple[int, float]  # the number of a passage, and a score that grows with relevance
 
@@ -66,7 +66,7 @@ class KnowledgeIndex(ABC):
 
     def index(
         self,
-        roots: Sequence[Path | Source | PutOff],
+        roots: Sequence[Path | Source | DeferredSource],
         *,
         docs_url: str = "",
         progress: Callable[[str], None] | None = None,
@@ -74,7 +74,7 @@ class KnowledgeIndex(ABC):
         """Make the index hold exactly the documents under ``roots``; a root that is not there keeps what it had."""
         with self._building() as session:
             tables.put_setting(session, "docs_url", docs_url)
-            return IndexRun(session, progress).take_all(roots)
+            return IndexBuilder(session, progress).take_all(roots)
 
     def search(self, query: str, *, limit: int = 8) -> tuple[Passage, ...]:
         """The best passages for ``query``, best first, none twice; any text is a valid query."""

@@ -83,11 +83,11 @@ def notes(session: Session, prefix: str) -> dict[str, str]:
     return dict(sorted(rows))
 
 
-def put_notes(session: Session, noted: Mapping[str, str]) -> None:
+def put_notes(session: Session, new_notes: Mapping[str, str]) -> None:
     """Store these settings in one transaction; an empty one is removed."""
-    if noted:
+    if new_notes:
         with session.transaction():
-            for name, value in noted.items():
+            for name, value in new_notes.items():
                 if value:
                     put_setting(session, name, value)
                 else:

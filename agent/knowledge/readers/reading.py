@@ -157,7 +157,7 @@ def read_bytes(path: Path) -> tuple[bytes, float]:
                 return data, before.st_mtime
     except OSError as error:
         raise ReadError(reason=f"cannot be opened ({error.strerror or type(error).__name__})") from error
-    raise ReadError(reason="is being written; it is read when it rests", passing=True)
+    raise ReadError(reason="is being written; it is read when it rests", temporary=True)
 
 
 def digest_of(data: bytes) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
 
-from agent.knowledge.types import Passage, titled
+from agent.knowledge.types import Passage, format_label
 
 MERGED_CHARS: Final = 1_200  # a section shorter than this takes in its neighbours under the same heading
 PAGE_CHARS: Final = 3_000  # a page up to this length comes whole; a section grows no further
@@ -37,7 +37,7 @@ class Stretch:
     @property
     def title(self) -> str:
         """The document's title with the headings that stand above all of it."""
-        return titled(self.hit.title, self.above, self.hit.page)
+        return format_label(self.hit.title, self.above, self.hit.page)
 
     @property
     def text(self) -> str:

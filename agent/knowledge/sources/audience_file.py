@@ -1,6 +1,6 @@
 """``orion-audience.toml``: who may see the documents of a folder and of those below it.
 
-The nearest file up to the configured folder counts. One that cannot be understood means nobody, never everybody.
+The nearest file up to the configured folder counts. An invalid file hides its documents from everyone.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from typing import Final
 from agent.thread.audience import NOBODY, PUBLIC, written
 
 FILE_NAME: Final = "orion-audience.toml"
-_MOST_BYTES: Final = 65_536
+_MAX_BYTES: Final = 65_536
 _WRONG: Final = (
-    'cannot be used, so nobody sees what it covers; it should hold audience = "public" or audience = ["C0123ABCD", …] '
+    'cannot be used, so no one sees what it covers; it should say audience = "public" or audience = ["C0123ABCD", …] '
     "with ids of channels, people or workspaces"
 )
 
 
 @dataclass(slots=True, kw_only=True)
 class Audiences:
-    """The audience of each folder. ``failed`` pairs files that cannot be used with the reason."""
+    """Audiences by folder. ``failed`` pairs invalid files with the reason."""
 
     failed: list[tuple[str, str]] = field(default_factory=list)
     _known: dict[Path, str] = field(default_factory=dict)
 
     def of(self, folder: Path, top: Path) -> str:
-        """Who may see what lies in ``folder``; files above ``top`` do not count. Both are real paths."""
+        """Return the audience of ``folder``. Files above ``top`` do not count. Both are real paths."""
         found = self._known.get(folder)
         if found is None:
             found = self._read(folder / FILE_NAME)
@@ -40,20 +40,20 @@ class Audiences:
     def _read(self, file: Path) -> str | None:
         try:
             with file.open("rb") as stream:
-                data = stream.read(_MOST_BYTES)
+                data = stream.read(_MAX_BYTES)
         except FileNotFoundError:
             if not file.is_symlink():
                 return None
-            data = b""  # a link to nowhere was meant to say something
+            data = b""  # a broken link: someone wanted to restrict this folder
         except OSError:
             data = b""
-        return self.said(str(file), data)
+        return self.parse(str(file), data)
 
-    def said(self, name: str, data: bytes) -> str:
-        """What a file of these bytes says; nobody where that is nothing, and ``name`` is then among ``failed``."""
+    def parse(self, name: str, data: bytes) -> str:
+        """Return the audience that the file's bytes name. An invalid file is noted and shown to no one."""
         try:
-            fields = tomllib.loads(data[:_MOST_BYTES].decode())
-        except ValueError:  # tomllib's error is a ValueError, and so is text that is no UTF-8
+            fields = tomllib.loads(data[:_MAX_BYTES].decode())
+        except ValueError:  # tomllib's error is a ValueError, and so is text that is not UTF-8
             fields = {}
         audience = written(fields.get("audience")) if set(fields) == {"audience"} else None
         if audience is None:

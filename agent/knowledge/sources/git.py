@@ -1,6 +1,6 @@
-"""The documents of a Git repository at a ref, as they were committed, with links to the line.
+"""Documents of a Git repository at a ref, as committed, with links to the line.
 
-Nothing the repository's own settings name is run, and nothing is fetched.
+No program from the repository's own settings is run, and nothing is fetched.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from urllib.parse import quote
 from agent.knowledge.readers.reading import check_size
 from agent.knowledge.sources.audience_file import FILE_NAME, Audiences
 from agent.knowledge.sources.folders import is_document, is_storable
-from agent.knowledge.types import Ground, Readable, ReadError
+from agent.knowledge.types import IndexRun, Readable, ReadError
 from agent.thread.audience import PUBLIC
 
 _WAIT_S: Final = 120.0
 _FILE: Final = ("100644", "100755")
-# Of the repository's own settings none may start a program, and a missing object is not fetched.
+# The repository's own settings may not start a program, and missing objects are not fetched.
 SAFE: Final = (
     "--no-optional-locks",
     "--no-pager",
@@ -32,12 +32,12 @@ SAFE: Final = (
     *("-c", "log.showSignature=false", "-c", "protocol.allow=never", "-c", "core.quotePath=false"),
     *("-c", "i18n.logOutputEncoding=UTF-8", "-c", "log.mailmap=false", "-c", "color.ui=false"),
 )
-# Nothing of Orion's own environment, which holds tokens, and none of the host's git settings.
+# Without Orion's environment, which holds tokens, and without the host's git settings.
 ENVIRONMENT: Final = {
     "LC_ALL": "C.UTF-8",
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": "/dev/null",
-    "GIT_TERMINAL_PROMPT": "0",  # nobody is there to type a password
+    "GIT_TERMINAL_PROMPT": "0",  # no one is there to type a password
     "GIT_NO_LAZY_FETCH": "1",  # nothing is fetched: a mirror does that
     "GIT_NO_REPLACE_OBJECTS": "1",
 }
@@ -60,38 +60,38 @@ class GitSource:
 
     @property
     def key(self) -> str:
-        """What all its documents' keys begin with."""
+        """Prefix of the keys of all its documents."""
         return f"git:{self.repository.resolve()}@{self.ref}"
 
     @property
     def part(self) -> str:
-        """The folder inside that is read."""
+        """The folder inside the repository."""
         return self.folder
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Name of the repository as people know it."""
         return self.repository.resolve().name.removesuffix(".git")
 
-    def documents(self, ground: Ground) -> Iterator[Readable]:
-        """Every document at the ref."""
+    def documents(self, run: IndexRun) -> Iterator[Readable]:
+        """Yield every document at the ref."""
         try:
             entries = self._entries()
-            changed = self._changed(set(entries))
+            changed = self._commit_times(set(entries))
         except ReadError as error:
-            ground.missing.append(self.key)
-            ground.failed.append((f"{self.repository} at {self.ref}", error.reason))
+            run.missing.append(self.key)
+            run.failed.append((f"{self.repository} at {self.ref}", error.reason))
             return
         with self._process("cat-file", "--batch") as process:
             if process.stdin is None or process.stdout is None:  # both were asked for
                 return
             pipes = (process.stdin, process.stdout)
-            audiences = self._audiences(entries, pipes, ground)
+            audiences = self._audiences(entries, pipes, run)
             for path, blob in entries.items():
-                if self._is_document(path, ground):
+                if self._is_document(path, run):
                     above = (audiences[folder] for folder in PurePosixPath(path).parents if folder in audiences)
                     yield Readable(
-                        id=ground.unique(path, self.name),
+                        id=run.unique_id(path, self.name),
                         key=f"{self.key}/{path}",
                         name=PurePosixPath(path).name,
                         audience=next(above, PUBLIC),
@@ -103,12 +103,12 @@ class GitSource:
             with suppress(OSError):
                 process.stdin.close()
 
-    def _is_document(self, path: str, ground: Ground) -> bool:
+    def _is_document(self, path: str, run: IndexRun) -> bool:
         pure = PurePosixPath(path)
         if not is_document(pure) or not pure.is_relative_to(self.folder):
             return False
         if not is_storable(path):
-            ground.failed.append((ascii(path), "has a name that is not UTF-8"))
+            run.failed.append((ascii(path), "has a name that is not UTF-8"))
             return False
         return True
 
@@ -123,7 +123,7 @@ class GitSource:
         try:
             done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, timeout=_WAIT_S, check=True)  # noqa: S603 - git by its path, with arguments of our own
         except (OSError, subprocess.SubprocessError) as error:
-            raise ReadError(reason="is no Git repository, or has no such branch, tag or commit") from error
+            raise ReadError(reason="is not a Git repository, or has no such branch, tag or commit") from error
         found: dict[str, Blob] = {}
         for line in filter(None, done.stdout.decode("utf-8", "surrogateescape").split("\0")):
             about, _, path = line.partition("\t")
@@ -132,7 +132,7 @@ class GitSource:
                 found[path] = (blob, int(size) if size.isdigit() else 0)  # "BAD": the object is damaged or gone
         return found
 
-    def _changed(self, paths: set[str]) -> dict[str, float]:
+    def _commit_times(self, paths: set[str]) -> dict[str, float]:
         found: dict[str, float] = {}
         shown = ("--format=@%ct", "--name-only", "--no-renames", "-m", "--first-parent")
         with self._process("log", *shown, "--end-of-options", self.ref) as process:
@@ -144,20 +144,20 @@ class GitSource:
                 elif line in paths:
                     found.setdefault(line, at)
                 if len(found) == len(paths):
-                    break  # the history is read no further than it has to be
+                    break  # the rest of the history is not needed
             process.kill()
         return found
 
-    def _audiences(self, entries: Mapping[str, Blob], pipes: Pipes, ground: Ground) -> dict[PurePosixPath, str]:
-        """What the audience files of the tree say, by folder; nobody where one cannot be read."""
-        read = Audiences(failed=ground.failed)
+    def _audiences(self, entries: Mapping[str, Blob], pipes: Pipes, run: IndexRun) -> dict[PurePosixPath, str]:
+        """Return the audiences that the tree's audience files name, by folder; an invalid file hides its folder."""
+        read = Audiences(failed=run.failed)
         found: dict[PurePosixPath, str] = {}
         for path, blob in entries.items():
             if PurePosixPath(path).name == FILE_NAME:
                 data = b""
                 with suppress(ReadError):
                     data, _ = _read(pipes, PurePosixPath(path), blob, 0.0)
-                found[PurePosixPath(path).parent] = read.said(f"{self.name}/{path}", data)
+                found[PurePosixPath(path).parent] = read.parse(f"{self.name}/{path}", data)
         return found
 
     def _process(self, *command: str) -> subprocess.Popen[bytes]:
@@ -173,7 +173,7 @@ class GitSource:
 
 
 def _read(pipes: Pipes, path: PurePosixPath, blob: Blob, changed: float) -> tuple[bytes, float]:
-    """The bytes of a file as committed, and when the last commit that touched it was made. Raises ``ReadError``."""
+    """Return the committed bytes of a file and the time of its last commit. Raises ``ReadError``."""
     name, size = blob
     check_size(path, size)
     asked, contents = pipes
@@ -183,9 +183,9 @@ def _read(pipes: Pipes, path: PurePosixPath, blob: Blob, changed: float) -> tupl
         asked.flush()
         head = contents.readline().split()
         if len(head) != 3 or head[1] != b"blob":  # noqa: PLR2004 - name, kind, size
-            raise ReadError(msg, passing=True)
+            raise ReadError(msg, temporary=True)
         data = contents.read(int(head[2]))
         contents.read(1)
     except OSError as error:
-        raise ReadError(msg, passing=True) from error
+        raise ReadError(msg, temporary=True) from error
     return data, changed

@@ -19,31 +19,34 @@ import httpcore2
 Address = IPv4Address | IPv6Address
 Resolve = Callable[[str, int], Iterable[str]]  # the addresses of a name and port. Raises `OSError`.
 
-_LONGEST_STEP_S: Final = 60.0
+_STEP_TIMEOUT_S: Final = 60.0
 _TRANSLATED: Final = IPv6Network("64:ff9b::/96")  # NAT64 (RFC 6052): the last 32 bits are an IPv4 address
 
 
 class AddressRefusedError(Exception):
-    """A name leads to no address that may be connected to."""
+    """A name has no address that may be connected to."""
 
 
 def is_public(text: str) -> bool:
-    """Whether an address lies in the public network, and so does every IPv4 address that is written into it."""
+    """Return whether an address, and every IPv4 address embedded in it, is public."""
     return all(
         each.is_global
         and not (each.is_multicast or each.is_reserved or each.is_unspecified)
         and not (isinstance(each, IPv6Address) and each.is_site_local)
-        for each in _meant(ip_address(text))
+        for each in _effective_addresses(ip_address(text))
     )
 
 
-def is_near(text: str) -> bool:
-    """Whether an address may at all be that of a server of an intranet: private or loopback, or public."""
-    return not any(each.is_link_local or each.is_multicast or each.is_unspecified for each in _meant(ip_address(text)))
+def is_public_or_private(text: str) -> bool:
+    """Return whether an address is private, loopback or public: possible for a server of an intranet."""
+    return not any(
+        each.is_link_local or each.is_multicast or each.is_unspecified
+        for each in _effective_addresses(ip_address(text))
+    )
 
 
-def _meant(address: Address) -> Iterator[Address]:
-    """The address, or the IPv4 addresses that connecting to it may lead to."""
+def _effective_addresses(address: Address) -> Iterator[Address]:
+    """Yield the address, or the IPv4 addresses that a connection to it may reach."""
     if isinstance(address, IPv6Address) and address.ipv4_mapped:
         yield address.ipv4_mapped
     elif isinstance(address, IPv6Address) and address in _TRANSLATED:
@@ -54,8 +57,8 @@ def _meant(address: Address) -> Iterator[Address]:
             yield from filter(None, (address.sixtofour, *(address.teredo or ())))
 
 
-def resolved(host: str, port: int) -> list[str]:
-    """The addresses of a name, as this machine resolves it, none twice; an address is its own."""
+def resolve_host(host: str, port: int) -> list[str]:
+    """Return the distinct addresses of a name. An address resolves to itself."""
     with suppress(ValueError):
         return [str(ip_address(host))]
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
@@ -63,10 +66,10 @@ def resolved(host: str, port: int) -> list[str]:
 
 
 class CheckedNetwork(httpcore2.NetworkBackend):
-    """Connections of one thread. ``private_hosts`` are names (or addresses) that may lie in a private network."""
+    """Network backend of one thread. ``private_hosts`` are names or addresses that may be private."""
 
-    def __init__(self, private_hosts: Iterable[str] = (), resolve: Resolve = resolved) -> None:
-        self.deadline = float("inf")  # when everything ends, in seconds of `time.monotonic`
+    def __init__(self, private_hosts: Iterable[str] = (), resolve: Resolve = resolve_host) -> None:
+        self.deadline = float("inf")  # of all connections, in seconds of `time.monotonic`
         self._private_hosts = frozenset(host.lower() for host in private_hosts)
         self._resolve = resolve
         self._inner = httpcore2.SyncBackend()
@@ -79,31 +82,33 @@ class CheckedNetwork(httpcore2.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.NetworkStream:
-        """A connection to an allowed address of ``host``. Raises ``AddressRefusedError`` where there is none."""
+        """Connect to an allowed address of ``host``. Raises ``AddressRefusedError`` if there is not one."""
         try:
             addresses = list(self._resolve(host, port))
         except OSError as error:
             raise httpcore2.ConnectError(type(error).__name__) from error
-        judge = is_near if host.lower() in self._private_hosts else is_public
+        judge = is_public_or_private if host.lower() in self._private_hosts else is_public
         allowed = [address for address in addresses if judge(address)]
         if not allowed:
             raise AddressRefusedError
         failure: Exception = httpcore2.ConnectError()
         for address in allowed:
             try:
-                stream = self._inner.connect_tcp(address, port, self.left(timeout), local_address, socket_options)
+                stream = self._inner.connect_tcp(
+                    address, port, self.seconds_left(timeout), local_address, socket_options
+                )
             except (httpcore2.ConnectError, httpcore2.ConnectTimeout) as error:
                 failure = error
             else:
-                return _Bounded(stream, self.left)
+                return _Bounded(stream, self.seconds_left)
         raise failure
 
-    def left(self, timeout: float | None) -> float:
-        """Seconds that a step may take. Raises ``httpcore2.ReadTimeout`` when there are none left."""
+    def seconds_left(self, timeout: float | None) -> float:
+        """Return the seconds left for a step. Raises ``httpcore2.ReadTimeout`` after the deadline."""
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise httpcore2.ReadTimeout
-        return min(left, _LONGEST_STEP_S if timeout is None else timeout)
+        return min(left, _STEP_TIMEOUT_S if timeout is None else timeout)
 
 
 class _Bounded(httpcore2.NetworkStream):

@@ -1,6 +1,6 @@
 """The pages of a web site as documents, from its sitemaps or by single addresses.
 
-A page that is gone leaves the index; one that cannot be had for now stays as it was known.
+A page that is gone is removed from the index. One that cannot be fetched for now keeps its last version.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from typing import Final, NoReturn
 from urllib.parse import unquote, urlsplit
 
 from agent.knowledge.readers.reading import PACKED, SUFFIXES, digest_of, most_bytes
-from agent.knowledge.sources.fetch import Fetcher, Manners, Reply
-from agent.knowledge.sources.public_address import Resolve, resolved
-from agent.knowledge.sources.sitemap import MOST_BYTES, looks_like_sitemap, read_sitemap
-from agent.knowledge.types import FETCHED, Ground, NotModifiedError, Readable, ReadError
+from agent.knowledge.sources.fetch import CrawlPolicy, Fetcher, Reply
+from agent.knowledge.sources.public_address import Resolve, resolve_host
+from agent.knowledge.sources.sitemap import MAX_SITEMAP_BYTES, looks_like_sitemap, read_sitemap
+from agent.knowledge.types import FETCHED, IndexRun, NotModifiedError, Readable, ReadError
 from agent.thread.audience import PUBLIC
 
-MOST_PAGES: Final = 1_000
-_MOST_MAPS: Final = 500
-_NAMED: Final = 10  # so many left-out addresses are named; of the others only how many there are
+MAX_PAGES: Final = 1_000
+_MAX_SITEMAPS: Final = 500
+_MAX_NAMED: Final = 10  # left-out addresses that are named; the others are only counted
 _HTML: Final = ".html"
 _FORMS: Final = {
     "text/html": _HTML,
@@ -35,15 +35,15 @@ _FORMS: Final = {
     "application/pdf": ".pdf",
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
 }
-_UNTOLD: Final = frozenset({"", "application/octet-stream", "binary/octet-stream", "text/plain"})
+_UNSPECIFIED: Final = frozenset({"", "application/octet-stream", "binary/octet-stream", "text/plain"})
 _SITEMAP_KINDS: Final = frozenset({"application/xml", "text/xml", "application/gzip", "application/x-gzip"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebSource:
-    """One site (``https://docs.acme.com``) and the addresses in it that are configured: pages and sitemaps.
+    """One site (``https://docs.acme.com``) and its configured ``entries``: pages and sitemaps.
 
-    ``hosts`` are all hosts that may be asked, ``private_hosts`` those of them that may lie in a private network.
+    ``hosts`` are all hosts that may be asked; ``private_hosts`` may be in a private network.
     """
 
     site: str
@@ -51,30 +51,30 @@ class WebSource:
     hosts: frozenset[str]
     private_hosts: frozenset[str] = frozenset()
     audience: str = PUBLIC
-    most: int = MOST_PAGES
-    manners: Manners = field(default_factory=Manners)
-    resolve: Resolve = resolved
+    max_pages: int = MAX_PAGES
+    policy: CrawlPolicy = field(default_factory=CrawlPolicy)
+    resolve: Resolve = resolve_host
 
     @property
     def key(self) -> str:
-        """What all its documents' keys begin with."""
+        """Prefix of the keys of all its documents."""
         return f"web:{self.site}"
 
     @property
     def part(self) -> str:
-        """The addresses that are configured, and how many pages."""
-        return f"{self.most} of {' '.join(self.entries)}"
+        """The configured addresses and the page limit."""
+        return f"{self.max_pages} of {' '.join(self.entries)}"
 
-    def documents(self, ground: Ground) -> Iterator[Readable]:
-        """Every page; those that were not seen for longest come first, so that a run that ends early goes on there."""
-        fetcher = Fetcher(self.hosts, private_hosts=self.private_hosts, manners=self.manners, resolve=self.resolve)
+    def documents(self, run: IndexRun) -> Iterator[Readable]:
+        """Yield every page, the longest unseen first, so that an interrupted run continues where it stopped."""
+        fetcher = Fetcher(self.hosts, private_hosts=self.private_hosts, policy=self.policy, resolve=self.resolve)
         with fetcher:
-            yield from _Visit(self, fetcher, ground).pages()
+            yield from _Visit(self, fetcher, run).pages()
 
 
 @dataclass(slots=True, kw_only=True)
 class _Memory:
-    """What is remembered of a page between runs. ``at`` is when it was last seen, in seconds since 1970."""
+    """Facts about a page that are kept between runs. ``at`` is when it was last seen, in seconds since 1970."""
 
     digest: str = ""
     etag: str = ""
@@ -85,17 +85,17 @@ class _Memory:
 
 
 class _Visit:
-    def __init__(self, source: WebSource, fetcher: Fetcher, ground: Ground) -> None:
+    def __init__(self, source: WebSource, fetcher: Fetcher, run: IndexRun) -> None:
         self._source = source
         self._fetcher = fetcher
-        self._ground = ground
+        self._run = run
         self._pages: dict[str, float] = {}
         self._maps: list[str] = []
-        self._elsewhere: list[str] = []
+        self._other_hosts: list[str] = []
         self._more = False
 
     def pages(self) -> Iterator[Readable]:
-        """What the sitemaps list and the single pages."""
+        """Yield the pages of the sitemaps and the single pages."""
         for entry in self._source.entries:
             if _path(entry).endswith((".xml", ".xml.gz")):
                 self._maps.append(entry)
@@ -103,78 +103,78 @@ class _Visit:
                 self._pages[entry] = 0.0
         self._read_maps()
         done: set[str] = set()
-        while waiting := [url for url in self._pages if url not in done][: self._source.most - len(done)]:
+        while waiting := [url for url in self._pages if url not in done][: self._source.max_pages - len(done)]:
             for url in sorted(waiting, key=lambda url: self._memory(url).at):
                 done.add(url)
                 yield from self._page(url)
             self._read_maps()
-        self._name_what_was_left(len(done))
+        self._note_left_out(len(done))
 
     def _read_maps(self) -> None:
         read: set[str] = set()
-        while self._maps and len(read) < _MOST_MAPS:
+        while self._maps and len(read) < _MAX_SITEMAPS:
             url = self._maps.pop(0)
             if url in read:
                 continue
             read.add(url)
             try:
-                self._take_map(self._fetcher.get(url, limit_of=lambda _: MOST_BYTES).body)
+                self._add_sitemap(self._fetcher.get(url, limit_of=lambda _: MAX_SITEMAP_BYTES).body)
             except ReadError as error:
-                self._ground.missing.append(self._source.key)
-                self._ground.failed.append((url, f"{error}; what was known of its pages stays"))
+                self._run.missing.append(self._source.key)
+                self._run.failed.append((url, f"{error}; its pages stay as they were"))
         if self._maps:
-            reason = f"has more than {_MOST_MAPS} sitemaps; the rest is left out"
-            self._ground.failed.append((self._source.site, reason))
+            reason = f"has more than {_MAX_SITEMAPS} sitemaps; the rest is left out"
+            self._run.failed.append((self._source.site, reason))
             self._maps.clear()
 
-    def _take_map(self, body: bytes) -> None:
-        found = read_sitemap(body, most=self._source.most)
+    def _add_sitemap(self, body: bytes) -> None:
+        found = read_sitemap(body, max_pages=self._source.max_pages)
         self._more = self._more or found.more
-        self._maps += filter(self._ours, found.maps)
+        self._maps += filter(self._is_allowed, found.maps)
         for url, changed in found.pages.items():
             address = url.partition("#")[0]
-            if self._ours(address):
+            if self._is_allowed(address):
                 self._pages[address] = max(changed, self._pages.get(address, 0.0))
 
-    def _ours(self, url: str) -> bool:
-        if self._fetcher.serves(url):
+    def _is_allowed(self, url: str) -> bool:
+        if self._fetcher.is_allowed(url):
             return True
-        self._elsewhere.append(url)
+        self._other_hosts.append(url)
         return False
 
-    def _name_what_was_left(self, done: int) -> None:
-        failed = self._ground.failed
-        failed += [(url, "is on a host that ORION_WEB_DOCS does not name") for url in self._elsewhere[:_NAMED]]
-        if len(self._elsewhere) > _NAMED:
-            failed.append((self._source.site, f"lists {len(self._elsewhere) - _NAMED} more pages of other hosts"))
+    def _note_left_out(self, done: int) -> None:
+        failed = self._run.failed
+        failed += [(url, "is on a host that ORION_WEB_DOCS does not name") for url in self._other_hosts[:_MAX_NAMED]]
+        if len(self._other_hosts) > _MAX_NAMED:
+            failed.append((self._source.site, f"lists {len(self._other_hosts) - _MAX_NAMED} more pages of other hosts"))
         if self._more or len(self._pages) > done:
             failed.append((self._source.site, f"has more pages; {done} are read (ORION_WEB_DOCS_PAGES)"))
 
     def _page(self, url: str) -> Iterator[Readable]:
-        """The page, unless it turns out to be a sitemap; what keeps it from being read is raised when it is read."""
+        """Yield the page, unless it turns out to be a sitemap. A failure is raised when the page is read."""
         source, key, memory = self._source, self._key(url), self._memory(url)
         words = unquote(url.partition("://")[2]).rstrip("/")
-        shown = self._ground.unique("".join(c if c.isprintable() else "?" for c in words), "web")
-        stands = self._ground.known.get(key) == (memory.digest, shown, source.audience, url)
-        asked = {"etag": memory.etag, "modified": memory.modified} if stands else {}
+        shown = self._run.unique_id("".join(c if c.isprintable() else "?" for c in words), "web")
+        is_current = self._run.known.get(key) == (memory.digest, shown, source.audience, url)
+        asked = {"etag": memory.etag, "modified": memory.modified} if is_current else {}
         name = ""
         try:
-            page = self._fetcher.get(url, limit_of=partial(_limit, url), **asked)
+            page = self._fetcher.get(url, limit_of=partial(_size_limit, url), **asked)
             if looks_like_sitemap(page.body):
-                self._take_map(page.body)
+                self._add_sitemap(page.body)
                 return
-            name, read = _name(url, page.kind), self._kept(url, page, memory)
+            name, read = _name(url, page.kind), self._page_reader(url, page, memory)
         except (ReadError, NotModifiedError) as error:
             read = partial(_fail, error)
         yield Readable(id=shown, key=key, name=name, source=source.key, read=read, audience=source.audience, url=url)
 
-    def _kept(self, url: str, page: Reply, before: _Memory) -> Callable[[], tuple[bytes, float]]:
-        """What reading a page gives, and a note for the next run. Raises ``ReadError`` and ``NotModifiedError``."""
+    def _page_reader(self, url: str, page: Reply, before: _Memory) -> Callable[[], tuple[bytes, float]]:
+        """Return the page's ``read`` and note it for the next run. Raises ``ReadError`` and ``NotModifiedError``."""
         if page.status == HTTPStatus.NOT_MODIFIED:
             self._remember(url, before)
             raise NotModifiedError(before.size)
         if page.kind in _SITEMAP_KINDS:
-            raise _unread(page.kind)
+            raise _unsupported_type(page.kind)
         is_text = page.charset and _suffix(page.kind, url) not in PACKED
         data = _in_utf8(page.body, page.charset) if is_text else page.body
         digest, modified = digest_of(data), page.headers.get("last-modified", "")
@@ -189,12 +189,12 @@ class _Visit:
         return f"{self._source.key}/{url}"
 
     def _remember(self, url: str, memory: _Memory) -> None:
-        told = {**asdict(memory), "at": round(time.time(), 3)}
-        self._ground.noted[FETCHED + self._key(url)] = json.dumps(told)
+        note = {**asdict(memory), "at": round(time.time(), 3)}
+        self._run.new_notes[FETCHED + self._key(url)] = json.dumps(note)
 
     def _memory(self, url: str) -> _Memory:
         try:
-            return _Memory(**json.loads(self._ground.notes[FETCHED + self._key(url)]))
+            return _Memory(**json.loads(self._run.notes[FETCHED + self._key(url)]))
         except (KeyError, ValueError, TypeError):
             return _Memory()
 
@@ -203,20 +203,20 @@ def _fail(error: Exception) -> NoReturn:
     raise error
 
 
-def _limit(url: str, kind: str) -> int:
+def _size_limit(url: str, kind: str) -> int:
     suffix = _suffix(kind, url)
     if kind not in _SITEMAP_KINDS and not suffix:
-        raise _unread(kind)
-    return MOST_BYTES if kind in _SITEMAP_KINDS else most_bytes(suffix)
+        raise _unsupported_type(kind)
+    return MAX_SITEMAP_BYTES if kind in _SITEMAP_KINDS else most_bytes(suffix)
 
 
-def _unread(kind: str) -> ReadError:
+def _unsupported_type(kind: str) -> ReadError:
     return ReadError(f"has a form that is not read ({kind or 'no content type'})")
 
 
 def _suffix(kind: str, url: str) -> str:
-    """The suffix of a file of this form; empty for what is not read."""
-    if kind not in _UNTOLD:
+    """Return the suffix of the page's format; empty if it is not read."""
+    if kind not in _UNSPECIFIED:
         return _FORMS.get(kind, "")
     own = PurePosixPath(_path(url)).suffix.lower()
     if own in SUFFIXES and not (kind == "text/plain" and own in {*PACKED, _HTML, ".htm"}):
@@ -225,7 +225,7 @@ def _suffix(kind: str, url: str) -> str:
 
 
 def _name(url: str, kind: str) -> str:
-    """A file name for the page: the last part of its path, with the suffix of its form."""
+    """Return a file name for the page: the last part of its path with the suffix of its format."""
     last = PurePosixPath(_path(url)).name or url.partition("://")[2].partition("/")[0]
     return f"{PurePosixPath(last).stem or last}{_suffix(kind, url)}"
 
@@ -238,7 +238,7 @@ def _path(url: str) -> str:
 
 
 def _in_utf8(data: bytes, charset: str) -> bytes:
-    """What the server says about the encoding counts; where that cannot be, the page's own words do."""
+    """Convert to UTF-8 by the server's charset. If that fails, leave it to the page's own declaration."""
     try:
         return data.decode(charset).encode("utf-8")
     except (LookupError, ValueError):

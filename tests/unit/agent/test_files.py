@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.budget import Budget
-from agent.files import MOST_PARTS, WHOLE_CHARS, file_sources, with_unread
+from agent.files import MAX_PARTS, WHOLE_CHARS, add_unread_notes, file_sources
 from agent.outcome import Answered, Refused
 from agent.quoting.model import ExtractiveModel
 from agent.texts.catalogue import LANGUAGES, say
@@ -44,7 +44,7 @@ def test_short_file_is_one_source_for_this_place_only() -> None:
 
 def test_of_a_long_file_the_parts_nearest_to_the_question_are_sources() -> None:
     found = file_sources(asked("Why did the walrus backup fail?", long_file()))
-    assert len(found) == MOST_PARTS
+    assert len(found) == MAX_PARTS
     assert sum("7731" in source.text for source in found) == 1
     assert all(source.text in long_file().text for source in found)
     assert [source.title for source in found] == sorted(
@@ -69,19 +69,19 @@ def test_sources_never_hold_more_than_the_file(text: str, times: int) -> None:
 def test_each_file_that_was_not_read_is_named_above_the_answer() -> None:
     files = (NOTES, AttachedFile(name="a`<b>&.zip", trouble="form"), long_file("big.txt"))
     refused = Refused(answer=replace(plain_answer("No."), label="Label."), reason="x")
-    told = with_unread(refused, asked("what is it?", *files))
+    told = add_unread_notes(refused, asked("what is it?", *files))
     assert isinstance(told, Refused)
     assert told.answer.label.split("\n") == [
         "Label.",
         say("file_form", "en", name="a'&lt;b&gt;&amp;.zip"),
         say("file_long", "en", name="big.txt"),
     ]
-    assert with_unread(refused, asked("what is it?", NOTES)) is refused
+    assert add_unread_notes(refused, asked("what is it?", NOTES)) is refused
 
 
 def test_what_was_not_read_is_said_in_the_language_of_the_question() -> None:
     answered = Answered(answer=plain_answer("Ja."))
-    told = with_unread(answered, asked("Was steht in dieser Datei?", AttachedFile(name="a.zip", trouble="form")))
+    told = add_unread_notes(answered, asked("Was steht in dieser Datei?", AttachedFile(name="a.zip", trouble="form")))
     assert isinstance(told, Answered)
     assert told.answer.label == say("file_form", "de", name="a.zip")
 
@@ -90,14 +90,14 @@ def test_of_files_at_the_top_of_a_thread_only_the_first_answer_says_what_was_not
     refused = Refused(answer=plain_answer("No."), reason="x")
     top = replace(long_file("big.txt"), opening=True), AttachedFile(name="a.zip", trouble="form", opening=True)
     earlier = (Message(role="user", text="Look.", addressed=False),)
-    first = with_unread(refused, asked("why?", *top), earlier)
+    first = add_unread_notes(refused, asked("why?", *top), earlier)
     assert isinstance(first, Refused)
     assert first.answer.label.count("\n") == 1
     answered = (*earlier, Message(role="assistant", text="Because."))
-    assert with_unread(refused, asked("why?", *top), answered) is refused
+    assert add_unread_notes(refused, asked("why?", *top), answered) is refused
     own = replace(top[1], opening=False)
     for file in (own, AttachedFile(name="a.log", trouble="away", opening=True)):
-        told = with_unread(refused, asked("why?", *top, file), answered)
+        told = add_unread_notes(refused, asked("why?", *top, file), answered)
         assert isinstance(told, Refused)
         assert told.answer.label == say(f"file_{file.trouble}", "en", name=file.name)
 

@@ -12,7 +12,7 @@ from agent.knowledge.index.filtered import SeenBy
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.sources.audience_file import FILE_NAME
 from agent.knowledge.sources.folders import Folders
-from agent.knowledge.types import Ground
+from agent.knowledge.types import IndexRun
 from agent.thread.audience import NOBODY, PUBLIC, Viewers, may_see, viewers_of, written
 from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import ThreadState
@@ -76,41 +76,41 @@ def docs(root: Path) -> Path:
     return root
 
 
-def audiences(ground: Ground, *roots: Path) -> dict[str, str]:
-    folders = Folders(roots, ground)
-    return {file.id: file.audience for root in roots for file in folders.below(root)}
+def audiences(run: IndexRun, *roots: Path) -> dict[str, str]:
+    folders = Folders(roots, run)
+    return {file.id: file.audience for root in roots for file in folders.documents_in(root)}
 
 
 def test_the_nearest_file_counts_and_a_broken_one_shuts_the_folder(tmp_path: Path) -> None:
-    ground = Ground()
-    assert audiences(ground, docs(tmp_path)) == {
+    run = IndexRun()
+    assert audiences(run, docs(tmp_path)) == {
         "handbook.md": PUBLIC,
         "hr/salaries.md": "C0HR,U0ANN",
         "hr/open/benefits.md": PUBLIC,
         "broken/notes.md": NOBODY,
     }
-    (failed,) = ground.failed
+    (failed,) = run.failed
     assert failed[0].endswith(f"broken/{FILE_NAME}")
-    assert "nobody sees" in failed[1]
+    assert "no one sees" in failed[1]
 
 
 def test_link_does_not_carry_a_document_out_of_its_folder(tmp_path: Path) -> None:
     (docs(tmp_path) / "a-copy.md").symlink_to(tmp_path / "hr" / "salaries.md")
-    assert audiences(Ground(), tmp_path)["hr/salaries.md"] == "C0HR,U0ANN"
-    assert "a-copy.md" not in audiences(Ground(), tmp_path)
+    assert audiences(IndexRun(), tmp_path)["hr/salaries.md"] == "C0HR,U0ANN"
+    assert "a-copy.md" not in audiences(IndexRun(), tmp_path)
 
 
 def test_naming_a_folder_twice_does_not_open_it(tmp_path: Path) -> None:
     (docs(tmp_path) / "hr" / "deep").mkdir()
     (tmp_path / "hr" / "deep" / "x.md").write_text("# X\n\ntext")
-    assert audiences(Ground(), tmp_path / "hr" / "deep", tmp_path)["x.md"] == "C0HR,U0ANN"
+    assert audiences(IndexRun(), tmp_path / "hr" / "deep", tmp_path)["x.md"] == "C0HR,U0ANN"
 
 
 @pytest.mark.parametrize("content", ['audience = "everyone"', 'who = ["C0HR"]', 'audience = ["C0HR"]\nmore = 1', "é"])
 def test_file_that_says_something_else_shuts_the_folder(tmp_path: Path, content: str) -> None:
     (tmp_path / "a.md").write_text("# A\n\ntext")
     (tmp_path / FILE_NAME).write_bytes(content.encode("latin-1"))
-    assert audiences(Ground(), tmp_path) == {"a.md": NOBODY}
+    assert audiences(IndexRun(), tmp_path) == {"a.md": NOBODY}
 
 
 def test_file_that_leads_nowhere_or_is_a_folder_shuts_the_folder(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_file_that_leads_nowhere_or_is_a_folder_shuts_the_folder(tmp_path: Path)
         (tmp_path / name / f"{name}.md").write_text("# A\n\ntext")
     (tmp_path / "one" / FILE_NAME).symlink_to(tmp_path / "gone")
     (tmp_path / "two" / FILE_NAME).mkdir()
-    assert audiences(Ground(), tmp_path) == {"one/one.md": NOBODY, "two/two.md": NOBODY}
+    assert audiences(IndexRun(), tmp_path) == {"one/one.md": NOBODY, "two/two.md": NOBODY}
 
 
 @pytest.fixture

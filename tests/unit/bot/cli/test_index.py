@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.cli.index import _Ended, _progress, _size
+from bot.cli.index import _Interrupted, _progress, _size
 from bot.documents.open import local_corpus, open_index
 from bot.settings import load_settings
 from tests.support.orion_command import LIMITS, Terminal, opened
@@ -117,7 +117,7 @@ def test_without_a_terminal_progress_is_a_line_now_and_then(capsys: pytest.Captu
         for n in range(1_001):
             tell(f"{n}.md")
     assert capsys.readouterr().err.splitlines()[-2:] == ["500 documents looked at", "1,000 documents looked at"]
-    with pytest.raises(_Ended):
+    with pytest.raises(_Interrupted):
         tell("too late.md")
 
 

@@ -18,14 +18,14 @@ from structlog.testing import capture_logs
 
 from agent.knowledge.index.postgres import PostgresIndex
 from agent.knowledge.index.sqlite import SqliteIndex
-from agent.knowledge.sources.fetch import Manners
+from agent.knowledge.sources.fetch import CrawlPolicy
 from agent.knowledge.sources.web import WebSource
 from agent.knowledge.types import IndexReport, KnowledgeAwayError, SourceState
-from bot.documents.corpus import SYNC, Corpus, bring_up_to_date, index_of
-from bot.documents.figures import figures_of, knowledge_figures
+from bot.documents.corpus import SYNC_LOCK, Corpus, index_for, sync_index
+from bot.documents.figures import available_figures, figures_of
 from bot.documents.open import open_index
 from bot.documents.sync import Syncing
-from bot.documents.sync_process import ELSEWHERE, FAILED, Order, _told, carry_out
+from bot.documents.sync_process import ELSEWHERE, FAILED, Order, _log_crash, run_order
 from tests.support.waiting import wait_until
 from tests.support.web_site import LocalSite, Reply, html
 
@@ -39,8 +39,8 @@ def site() -> Iterator[LocalSite]:
 
 
 def web(site: LocalSite, path: str) -> WebSource:
-    manners = Manners(pause_s=0.0)
-    return WebSource(site=site.url, entries=(f"{site.url}{path}",), hosts=HOST, private_hosts=HOST, manners=manners)
+    policy = CrawlPolicy(delay_s=0.0)
+    return WebSource(site=site.url, entries=(f"{site.url}{path}",), hosts=HOST, private_hosts=HOST, policy=policy)
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ async def at_work(syncing: Syncing) -> AsyncIterator[None]:
 async def test_start_leaves_the_web_to_the_sync_and_the_sync_takes_all(corpus: Corpus, site: LocalSite) -> None:
     async with open_index(corpus) as (index, report):
         assert (report.added, site.asked) == (1, [])
-        assert carry_out(order(corpus)) == 0
+        assert run_order(order(corpus)) == 0
         assert [document.title for document in index.documents()] == ["Alpha", "Web"]
         figures = figures_of(index)
         assert [(s.kind, s.held.documents, s.state.failures) for s in figures.sources] == [
@@ -80,23 +80,23 @@ async def test_start_leaves_the_web_to_the_sync_and_the_sync_takes_all(corpus: C
 
 
 def test_who_comes_too_early_or_second_does_nothing(corpus: Corpus) -> None:
-    assert bring_up_to_date(corpus, every_s=3600) is not None
-    assert carry_out(order(corpus)) == ELSEWHERE
-    with index_of(corpus) as index, index.alone(SYNC):
-        assert carry_out(order(corpus, every_s=0)) == ELSEWHERE
-    assert carry_out(order(corpus, every_s=0)) == 0
+    assert sync_index(corpus, every_s=3600) is not None
+    assert run_order(order(corpus)) == ELSEWHERE
+    with index_for(corpus) as index, index.alone(SYNC_LOCK):
+        assert run_order(order(corpus, every_s=0)) == ELSEWHERE
+    assert run_order(order(corpus, every_s=0)) == 0
 
 
 def test_the_shared_index_is_brought_up_to_date_once_an_interval(corpus: Corpus, postgres_url: str) -> None:
     shared = replace(corpus, database=postgres_url)
     index = PostgresIndex(postgres_url)
     try:
-        assert bring_up_to_date(shared, every_s=3600) == IndexReport(added=2)
-        assert bring_up_to_date(shared, every_s=3600) is None
-        with index.alone(SYNC) as alone:
+        assert sync_index(shared, every_s=3600) == IndexReport(added=2)
+        assert sync_index(shared, every_s=3600) is None
+        with index.alone(SYNC_LOCK) as alone:
             assert alone
-            assert bring_up_to_date(shared, every_s=0) is None
-        assert bring_up_to_date(shared, every_s=0) == IndexReport(unchanged=2)
+            assert sync_index(shared, every_s=0) is None
+        assert sync_index(shared, every_s=0) == IndexReport(unchanged=2)
         assert figures_of(index).documents == 2
     finally:
         index.erase()
@@ -104,16 +104,16 @@ def test_the_shared_index_is_brought_up_to_date_once_an_interval(corpus: Corpus,
 
 
 async def test_nobody_waits_without_end_for_one_that_syncs(corpus: Corpus) -> None:
-    with index_of(corpus) as other, other.alone(SYNC):
+    with index_for(corpus) as other, other.alone(SYNC_LOCK):
         async with open_index(corpus, wait_s=0) as (index, report):
             assert (report.added, index.documents()) == (0, ())
 
 
 def test_run_that_cannot_be_ends_with_its_reason(corpus: Corpus, tmp_path: Path) -> None:
     away = Corpus(roots=corpus.roots, index_path=corpus.index_path, database=f"postgresql:///none?host={tmp_path}")
-    assert carry_out(order(away)) == FAILED
+    assert run_order(order(away)) == FAILED
     corpus.index_path.mkdir(parents=True)
-    assert carry_out(order(corpus)) == FAILED
+    assert run_order(order(corpus)) == FAILED
 
 
 async def test_what_changes_is_taken_in_while_orion_works(corpus: Corpus) -> None:
@@ -133,10 +133,10 @@ async def test_run_that_is_under_way_ends_with_orion_and_the_next_goes_on(corpus
             await wait_until(lambda: "/w" in site.asked, "the page is being asked for", 60)
             began = time.monotonic()
         assert time.monotonic() - began < 20
-        with index.alone(SYNC, 10) as alone:
+        with index.alone(SYNC_LOCK, 10) as alone:
             assert alone
         site.pages["/w"] = html("The web opens at one.", "Web")
-        assert carry_out(order(corpus, every_s=0)) == 0
+        assert run_order(order(corpus, every_s=0)) == 0
         assert [document.title for document in index.documents()] == ["Alpha", "Web"]
 
 
@@ -166,32 +166,32 @@ class AwayIndex(SqliteIndex):
 
 async def test_an_index_that_is_away_is_asked_again(corpus: Corpus) -> None:
     away = AwayIndex.open(corpus.index_path)
-    assert await knowledge_figures(away) is None
-    syncing = Syncing(corpus=corpus, index=away, every_s=3600.0, again_s=7.0)
-    assert await syncing._wait_s() == 7.0
+    assert await available_figures(away) is None
+    syncing = Syncing(corpus=corpus, index=away, every_s=3600.0, retry_s=7.0)
+    assert await syncing._seconds_until_due() == 7.0
     away.close()
 
 
 async def test_source_that_was_never_read_is_due_at_once_and_others_after_the_interval(corpus: Corpus) -> None:
     async with open_index(corpus) as (index, _):
         syncing = Syncing(corpus=corpus, index=index, every_s=1000.0)
-        assert await syncing._wait_s() <= 3.0
-        assert bring_up_to_date(corpus, every_s=0) is not None
-        assert 990 < await syncing._wait_s() <= 1003
+        assert await syncing._seconds_until_due() <= 3.0
+        assert sync_index(corpus, every_s=0) is not None
+        assert 990 < await syncing._seconds_until_due() <= 1003
 
 
 async def test_run_that_failed_is_counted_and_not_repeated_at_once(corpus: Corpus, tmp_path: Path) -> None:
     async with open_index(corpus) as (index, _):
         broken = Corpus(roots=(tmp_path / "docs",), index_path=tmp_path / "docs", sources=corpus.sources)
         counted: list[str] = []
-        async with at_work(Syncing(corpus=broken, index=index, every_s=0.2, again_s=600.0, count=counted.append)):
+        async with at_work(Syncing(corpus=broken, index=index, every_s=0.2, retry_s=600.0, count=counted.append)):
             await wait_until(lambda: bool(counted), "a run has ended", 60)
         assert counted == ["failed"]
         assert corpus.sources[0].key not in index.states()
 
 
 def test_damaged_note_is_no_state(corpus: Corpus) -> None:
-    assert bring_up_to_date(corpus, every_s=0) is not None
+    assert sync_index(corpus, every_s=0) is not None
     with sqlite3.connect(corpus.index_path) as connection:
         connection.execute("UPDATE settings SET value = 'nonsense' WHERE name LIKE 'source:web%'")
     connection.close()
@@ -204,5 +204,5 @@ def test_damaged_note_is_no_state(corpus: Corpus) -> None:
 
 def test_crash_is_told_without_its_text() -> None:
     with capture_logs() as logs:
-        _told(ValueError, ValueError("a secret sentence"), None)
+        _log_crash(ValueError, ValueError("a secret sentence"), None)
     assert [log["event"] for log in logs] == ["knowledge_sync_crashed"]

@@ -19,7 +19,7 @@ def test_addresses_are_gathered_by_their_site() -> None:
     )
     assert (wiki.key, wiki.entries) == ("web:http://wiki:8080", ("http://wiki:8080/x",))
     assert docs.hosts == wiki.hosts == {"docs.acme.com", "www.docs.acme.com", "wiki", "www.wiki"}
-    assert (docs.private_hosts, docs.audience, docs.most) == (frozenset({"wiki"}), "public", 7)
+    assert (docs.private_hosts, docs.audience, docs.max_pages) == (frozenset({"wiki"}), "public", 7)
 
 
 @pytest.mark.parametrize(

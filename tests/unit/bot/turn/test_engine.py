@@ -205,7 +205,7 @@ async def test_the_shared_index_that_is_away_is_told_to_commands(tmp_path: Path)
         async with open_index(corpus_of(settings)):
             pass
     wrong = settings.model_copy(update={"knowledge_url": SecretStr("postgresql://x:hunter2@[half")})
-    with pytest.raises(WrongUse, match="no address of a PostgreSQL") as raised:
+    with pytest.raises(WrongUse, match="not the address of a PostgreSQL") as raised:
         async with open_index(corpus_of(wrong)):
             pass
     assert "hunter2" not in str(raised.value)

@@ -219,7 +219,7 @@ def test_file_that_is_being_written_waits_until_it_rests(tmp_path: Path) -> None
                 read_until_refused(file)
         finally:
             writer.kill()
-    assert raised.value.passing
+    assert raised.value.temporary
     assert read_document(file).title == "Minutes"
 
 

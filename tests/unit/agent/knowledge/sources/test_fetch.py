@@ -16,12 +16,12 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.knowledge.sources.fetch import Fetcher, Manners, unpacked
+from agent.knowledge.sources.fetch import CrawlPolicy, Fetcher, decompress
 from agent.knowledge.types import ReadError
 from tests.support.web_site import LocalSite, Reply, html
 
 NAME = "docs.example"
-HASTE = Manners(pause_s=0.0, page_s=5.0, step_s=5.0)
+HASTE = CrawlPolicy(delay_s=0.0, page_timeout_s=5.0, step_timeout_s=5.0)
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def secure(certificate: Path) -> Iterator[LocalSite]:
 
 
 def fetcher(*hosts: str, tls: ssl.SSLContext | None) -> Fetcher:
-    return Fetcher(hosts, private_hosts=hosts, manners=HASTE, resolve=lambda *_: ["127.0.0.1"], tls=tls)
+    return Fetcher(hosts, private_hosts=hosts, policy=HASTE, resolve=lambda *_: ["127.0.0.1"], tls=tls)
 
 
 def any_form(_: str) -> int:
@@ -77,7 +77,7 @@ def test_certificate_of_another_name_or_of_nobody_is_refused(secure: LocalSite, 
     trusting = ssl.create_default_context(cafile=str(certificate)) if host != NAME else None
     with fetcher(host, tls=trusting) as guest, pytest.raises(ReadError, match="cannot be reached") as failed:
         guest.get(f"https://{host}:{secure.port}/", limit_of=any_form)
-    assert failed.value.passing
+    assert failed.value.temporary
     assert secure.asked == []
 
 
@@ -90,9 +90,9 @@ def test_no_redirect_leads_from_a_protected_connection_to_an_open_one(secure: Lo
         guest.get(f"https://{NAME}:{secure.port}/", limit_of=any_form)
 
 
-@pytest.mark.parametrize(("status", "passing"), [(204, False), (300, False), (404, False), (429, True), (503, True)])
+@pytest.mark.parametrize(("status", "temporary"), [(204, False), (300, False), (404, False), (429, True), (503, True)])
 def test_only_what_may_pass_lets_an_old_text_stand(
-    secure: LocalSite, certificate: Path, status: int, *, passing: bool
+    secure: LocalSite, certificate: Path, status: int, *, temporary: bool
 ) -> None:
     secure.pages["/"] = Reply(status=status)
     with (
@@ -100,7 +100,7 @@ def test_only_what_may_pass_lets_an_old_text_stand(
         pytest.raises(ReadError) as failed,
     ):
         guest.get(f"https://{NAME}:{secure.port}/", limit_of=any_form)
-    assert failed.value.passing is passing
+    assert failed.value.temporary is temporary
 
 
 @given(st.binary(max_size=3_000), st.integers(1, 200), st.sampled_from(["", "gzip", "deflate", "identity"]))
@@ -111,7 +111,7 @@ def test_where_a_body_is_cut_does_not_show(body: bytes, size: int, encoding: str
         pack = zlib.compressobj(6, zlib.DEFLATED, window)
         sent = pack.compress(body) + pack.flush()
     parts = [sent[at : at + size] for at in range(0, len(sent), size)]
-    assert unpacked(parts, encoding, 3_000) == body
+    assert decompress(parts, encoding, 3_000) == body
     if len(body) > 1:
         with pytest.raises(ReadError, match="too big"):
-            unpacked(parts, encoding, len(body) - 1)
+            decompress(parts, encoding, len(body) - 1)

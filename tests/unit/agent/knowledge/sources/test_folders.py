@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from agent.knowledge.sources.folders import Folders
-from agent.knowledge.types import Ground, Readable, ReadError
+from agent.knowledge.types import IndexRun, Readable, ReadError
 
 
-def files(ground: Ground, *roots: Path) -> list[Readable]:
-    folders = Folders(roots, ground)
-    return [file for root in roots for file in folders.below(root)]
+def files(run: IndexRun, *roots: Path) -> list[Readable]:
+    folders = Folders(roots, run)
+    return [file for root in roots for file in folders.documents_in(root)]
 
 
-def ids(ground: Ground, *roots: Path) -> list[str]:
-    return [file.id for file in files(ground, *roots)]
+def ids(run: IndexRun, *roots: Path) -> list[str]:
+    return [file.id for file in files(run, *roots)]
 
 
 def test_only_documents_are_taken_in_a_stable_order(tmp_path: Path) -> None:
@@ -25,9 +25,9 @@ def test_only_documents_are_taken_in_a_stable_order(tmp_path: Path) -> None:
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text("x")
-    ground = Ground()
-    assert ids(ground, tmp_path) == ["a.TXT", "b.md", "sub/d.pdf", "sub/e.html"]
-    assert (ground.failed, ground.missing) == ([], [])
+    run = IndexRun()
+    assert ids(run, tmp_path) == ["a.TXT", "b.md", "sub/d.pdf", "sub/e.html"]
+    assert (run.failed, run.missing) == ([], [])
 
 
 def test_links_never_leave_their_root_and_never_loop(tmp_path: Path) -> None:
@@ -39,9 +39,9 @@ def test_links_never_leave_their_root_and_never_loop(tmp_path: Path) -> None:
     (root / "out.md").symlink_to(tmp_path / "secret.md")
     (root / "loop").symlink_to(root)
     (root / "self.md").symlink_to(root / "self.md")
-    ground = Ground()
-    assert ids(ground, root) == ["real.md", "self.md"]
-    assert ground.failed == [("out.md", "is a link that leads out of its folder")]
+    run = IndexRun()
+    assert ids(run, root) == ["real.md", "self.md"]
+    assert run.failed == [("out.md", "is a link that leads out of its folder")]
 
 
 def test_roots_may_share_names_overlap_and_be_files(tmp_path: Path) -> None:
@@ -49,24 +49,24 @@ def test_roots_may_share_names_overlap_and_be_files(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(name)
     one, two = tmp_path / "one", tmp_path / "two"
-    assert ids(Ground(), one, two, two / "b.md", one) == ["a.md", "two/a.md", "b.md"]
+    assert ids(IndexRun(), one, two, two / "b.md", one) == ["a.md", "two/a.md", "b.md"]
 
 
 def test_missing_root_and_a_name_that_is_no_text_are_named(tmp_path: Path) -> None:
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/bad\xff.md")).write_text("x")
-    ground = Ground()
-    assert ids(ground, tmp_path, tmp_path / "none") == []
-    assert ground.failed == [
+    run = IndexRun()
+    assert ids(run, tmp_path, tmp_path / "none") == []
+    assert run.failed == [
         ("'bad\\udcff.md'", "has a name that is not UTF-8"),
         (str(tmp_path / "none"), "does not exist"),
     ]
-    assert ground.missing == [str(tmp_path / "none")]
+    assert run.missing == [str(tmp_path / "none")]
 
 
 def test_folder_that_cannot_be_opened_is_named(tmp_path: Path) -> None:
-    ground = Ground()
-    Folders([tmp_path], ground)._unwalkable(PermissionError(13, "Permission denied", str(tmp_path / "shut")))
-    assert ground.failed == [(str(tmp_path / "shut"), "cannot be opened (Permission denied)")]
+    run = IndexRun()
+    Folders([tmp_path], run)._note_unreadable(PermissionError(13, "Permission denied", str(tmp_path / "shut")))
+    assert run.failed == [(str(tmp_path / "shut"), "cannot be opened (Permission denied)")]
 
 
 def test_links_in_circles_end_and_are_named(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_links_in_circles_end_and_are_named(tmp_path: Path) -> None:
     (tmp_path / "docs" / "sub" / "up").symlink_to(tmp_path / "docs")
     (tmp_path / "docs" / "self.md").symlink_to(tmp_path / "docs" / "self.md")
     (tmp_path / "docs" / "a.md").write_text("text")
-    found = files(Ground(), tmp_path / "docs")
+    found = files(IndexRun(), tmp_path / "docs")
     assert [file.id for file in found] == ["a.md", "self.md"]
     with pytest.raises(ReadError, match="cannot be opened"):
         found[1].read()
@@ -83,4 +83,4 @@ def test_links_in_circles_end_and_are_named(tmp_path: Path) -> None:
 def test_the_file_that_names_the_audience_is_no_document(tmp_path: Path) -> None:
     (tmp_path / "orion-audience.toml").write_text('audience = "public"')
     (tmp_path / "run.py").write_text("print()")
-    assert ids(Ground(), tmp_path) == ["run.py"]
+    assert ids(IndexRun(), tmp_path) == ["run.py"]

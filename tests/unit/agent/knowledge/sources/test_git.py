@@ -10,7 +10,7 @@ import pytest
 
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.sources.git import GitSource
-from agent.knowledge.types import Ground, IndexReport
+from agent.knowledge.types import IndexReport, IndexRun
 from agent.thread.audience import NOBODY
 
 URL = "https://git.example/acme/{repository}/blob/{ref}/{path}"
@@ -68,7 +68,7 @@ def test_repository_that_is_away_keeps_what_was_known(index: KnowledgeIndex, rep
     report = index.index([source])
     assert (report.removed, report.failed) == (
         0,
-        ((f"{repository} at main", "is no Git repository, or has no such branch, tag or commit"),),
+        ((f"{repository} at main", "is not a Git repository, or has no such branch, tag or commit"),),
     )
     assert len(index.documents()) == 3
 
@@ -77,28 +77,28 @@ def test_without_git_the_repository_is_away_and_the_reason_told(
     repository: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "")
-    ground = Ground()
+    run = IndexRun()
     source = GitSource(repository=repository)
-    assert list(source.documents(ground)) == []
-    assert ground.missing == [source.key]
-    assert ground.failed[0][1] == "cannot be read: Git is not installed where Orion runs"
+    assert list(source.documents(run)) == []
+    assert run.missing == [source.key]
+    assert run.failed[0][1] == "cannot be read: Git is not installed where Orion runs"
 
 
 @pytest.mark.parametrize("ref", ["--output=/tmp/x", "nowhere", ""])
 def test_ref_is_never_an_option(repository: Path, ref: str) -> None:
-    ground = Ground()
-    assert list(GitSource(repository=repository, ref=ref).documents(ground)) == []
-    assert len(ground.failed) == len(ground.missing) == 1
+    run = IndexRun()
+    assert list(GitSource(repository=repository, ref=ref).documents(run)) == []
+    assert len(run.failed) == len(run.missing) == 1
 
 
 def test_an_audience_file_that_says_nothing_hides_what_it_covers(repository: Path) -> None:
     (repository / "docs" / "orion-audience.toml").write_text("nonsense")
     git(repository, "add", "-A")
     git(repository, "commit", "-m", "third")
-    ground = Ground()
-    seen = {file.id: file.audience for file in GitSource(repository=repository).documents(ground)}
+    run = IndexRun()
+    seen = {file.id: file.audience for file in GitSource(repository=repository).documents(run)}
     assert seen == {"docs/hr/pay.md": "C0HR", "docs/lunch.md": NOBODY, "run.py": "public"}
-    assert [name for name, _ in ground.failed] == ["handbook/docs/orion-audience.toml"]
+    assert [name for name, _ in run.failed] == ["handbook/docs/orion-audience.toml"]
 
 
 def test_two_repositories_may_have_the_same_paths(index: KnowledgeIndex, repository: Path) -> None:

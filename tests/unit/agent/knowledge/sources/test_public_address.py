@@ -8,7 +8,13 @@ from collections.abc import Iterable
 import httpcore2
 import pytest
 
-from agent.knowledge.sources.public_address import AddressRefusedError, CheckedNetwork, is_near, is_public, resolved
+from agent.knowledge.sources.public_address import (
+    AddressRefusedError,
+    CheckedNetwork,
+    is_public,
+    is_public_or_private,
+    resolve_host,
+)
 from tests.support.web_site import LocalSite, html
 
 
@@ -39,18 +45,20 @@ def test_no_address_of_a_private_network_is_public(address: str) -> None:
 )
 def test_public_addresses_are(address: str) -> None:
     assert is_public(address)
-    assert is_near(address)
+    assert is_public_or_private(address)
 
 
 def test_even_a_named_host_never_leads_to_the_link_or_to_everybody() -> None:
-    assert is_near("10.0.0.1")
-    assert is_near("127.0.0.1")
-    assert not any(map(is_near, ("169.254.169.254", "fe80::1", "::", "224.0.0.1", "::ffff:169.254.169.254")))
+    assert is_public_or_private("10.0.0.1")
+    assert is_public_or_private("127.0.0.1")
+    assert not any(
+        map(is_public_or_private, ("169.254.169.254", "fe80::1", "::", "224.0.0.1", "::ffff:169.254.169.254"))
+    )
 
 
 def test_an_address_needs_no_look_up_and_a_name_has_each_address_once() -> None:
-    assert resolved("93.184.216.34", 80) == ["93.184.216.34"]
-    found = resolved("localhost", 80)
+    assert resolve_host("93.184.216.34", 80) == ["93.184.216.34"]
+    found = resolve_host("localhost", 80)
     assert len(found) == len(set(found))
     assert set(found) <= {"127.0.0.1", "::1"}
 

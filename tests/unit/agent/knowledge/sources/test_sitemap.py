@@ -31,7 +31,7 @@ def test_pages_come_in_order_with_the_time_of_their_change() -> None:
             "<lastmod>2026-01-02</lastmod>",
             f"<loc>https://a.example/{'x' * 3000}</loc>",
         ),
-        most=10,
+        max_pages=10,
     )
     assert found.pages == {
         "https://a.example/?x=1&y=2": 1_767_323_045.0,
@@ -42,10 +42,10 @@ def test_pages_come_in_order_with_the_time_of_their_change() -> None:
 
 
 def test_no_more_is_kept_than_asked_for() -> None:
-    found = read_sitemap(urls(*(f"<loc>https://a.example/{n % 4}</loc>" for n in range(9))), most=3)
+    found = read_sitemap(urls(*(f"<loc>https://a.example/{n % 4}</loc>" for n in range(9))), max_pages=3)
     assert (list(found.pages), found.more) == ([f"https://a.example/{n}" for n in range(3)], True)
     maps = "".join(f"<sitemap><loc>https://a.example/{n}.xml</loc></sitemap>" for n in range(9))
-    index = read_sitemap(f"<s:sitemapindex xmlns:s='x'>{maps}</s:sitemapindex>".encode(), most=3)
+    index = read_sitemap(f"<s:sitemapindex xmlns:s='x'>{maps}</s:sitemapindex>".encode(), max_pages=3)
     assert len(index.maps) == 3
 
 
@@ -54,8 +54,8 @@ def test_no_more_is_kept_than_asked_for() -> None:
     [
         (b"", "is damaged XML"),
         (b"<urlset><url>", "is damaged XML"),
-        (b"<html><body/></html>", "is XML, but no sitemap"),
-        (b"<urlset>" + b"<a>" * 100_000, "is XML, but no sitemap"),
+        (b"<html><body/></html>", "is XML, but not a sitemap"),
+        (b"<urlset>" + b"<a>" * 100_000, "is XML, but not a sitemap"),
         (
             b'<!DOCTYPE u [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]><urlset><url><loc>&b;</loc></url></urlset>',
             "document type",
@@ -63,25 +63,25 @@ def test_no_more_is_kept_than_asked_for() -> None:
         (b'<!DOCTYPE u SYSTEM "file:///etc/passwd"><urlset/>', "document type"),
         (b"<?xml version='1.0' encoding='GB2312'?><urlset/>", "an encoding that is not read"),
         (b"<?xml version='1.0' encoding='none'?><urlset/>", "an encoding that is not read"),
-        (b"\x1f\x8bno gzip", "packed in a broken way"),
-        (gzip.compress(b"<urlset/>", mtime=0)[:-4], "broke off"),
+        (b"\x1f\x8bno gzip", "broken compression"),
+        (gzip.compress(b"<urlset/>", mtime=0)[:-4], "ended early"),
     ],
 )
 def test_what_is_no_sitemap_is_said_to_be_none(data: bytes, reason: str) -> None:
     with pytest.raises(ReadError, match=reason):
-        read_sitemap(data, most=10)
+        read_sitemap(data, max_pages=10)
 
 
 def test_packed_bomb_is_not_unpacked() -> None:
     pack = zlib.compressobj(1, zlib.DEFLATED, zlib.MAX_WBITS | 16)
     bomb = b"".join(pack.compress(b" " * 1_000_000) for _ in range(51)) + pack.flush()
     with pytest.raises(ReadError, match="too big"):
-        read_sitemap(bomb, most=1)
+        read_sitemap(bomb, max_pages=1)
 
 
 def test_packed_sitemap_is_read() -> None:
     data = gzip.compress(urls("<loc>https://a.example/</loc>"))
-    assert list(read_sitemap(data, most=1).pages) == ["https://a.example/"]
+    assert list(read_sitemap(data, max_pages=1).pages) == ["https://a.example/"]
 
 
 def test_sitemap_is_told_from_a_page_by_its_first_element() -> None:
@@ -94,6 +94,6 @@ def test_sitemap_is_told_from_a_page_by_its_first_element() -> None:
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_sitemap_or_an_error(data: bytes) -> None:
     try:
-        assert read_sitemap(b"<urlset>" + data, most=2).maps == []
+        assert read_sitemap(b"<urlset>" + data, max_pages=2).maps == []
     except ReadError:
         return

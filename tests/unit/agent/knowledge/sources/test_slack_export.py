@@ -10,7 +10,7 @@ import pytest
 
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.sources.slack_export import SlackExport
-from agent.knowledge.types import Ground, IndexReport
+from agent.knowledge.types import IndexReport, IndexRun
 from agent.thread.audience import Viewers, may_see
 
 URL = "https://acme.slack.com"
@@ -82,9 +82,9 @@ def test_private_channel_is_for_itself(index: KnowledgeIndex, export: Path) -> N
 
 def test_damage_is_named_and_the_rest_goes_on(export: Path) -> None:
     (export / "ops" / "2026-01-03.json").write_text("{broken")
-    ground = Ground()
-    assert len(list(SlackExport(folder=export).documents(ground))) == 3
-    assert ground.failed == [("slack/ops/2026-01-03.json", "(2026-01-03.json) cannot be read")]
+    run = IndexRun()
+    assert len(list(SlackExport(folder=export).documents(run))) == 3
+    assert run.failed == [("slack/ops/2026-01-03.json", "(2026-01-03.json) cannot be read")]
 
 
 def test_what_is_no_export_keeps_what_was_known(index: KnowledgeIndex, export: Path) -> None:
@@ -100,6 +100,6 @@ def test_day_that_is_too_big_is_named_unread(export: Path) -> None:
     with (export / "ops" / "2026-01-03.json").open("r+b") as file:
         file.truncate(60_000_000)
     (export / "ops" / "notes.txt").write_text("no day")
-    ground = Ground()
-    assert len(list(SlackExport(folder=export).documents(ground))) == 3
-    assert ground.failed == [("slack/ops/2026-01-03.json", "is too big")]
+    run = IndexRun()
+    assert len(list(SlackExport(folder=export).documents(run))) == 3
+    assert run.failed == [("slack/ops/2026-01-03.json", "is too big")]

@@ -13,12 +13,12 @@ from fpdf import FPDF
 
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.index.tables import notes
-from agent.knowledge.sources.fetch import Manners
+from agent.knowledge.sources.fetch import CrawlPolicy
 from agent.knowledge.sources.web import WebSource
-from agent.knowledge.types import Ground, IndexReport, PutOff, Readable, ReadError, SourceState
+from agent.knowledge.types import DeferredSource, IndexReport, IndexRun, Readable, ReadError, SourceState
 from tests.support.web_site import LocalSite, Reply, html
 
-HASTE = Manners(pause_s=0.0, page_s=1.0, step_s=0.5, failures=3)
+HASTE = CrawlPolicy(delay_s=0.0, page_timeout_s=1.0, step_timeout_s=0.5, failures=3)
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def source(site: LocalSite, *entries: str, **more: Any) -> WebSource:
         entries=entries or (f"{site.url}/sitemap.xml",),
         hosts=frozenset(hosts),
         private_hosts=frozenset(more.pop("private_hosts", ("localhost",))),
-        **{"manners": HASTE, **more},
+        **{"policy": HASTE, **more},
     )
 
 
@@ -50,7 +50,7 @@ def state(index: KnowledgeIndex, of: WebSource) -> SourceState:
     return index.states()[of.key]
 
 
-def noted(index: KnowledgeIndex) -> dict[str, str]:
+def new_notes(index: KnowledgeIndex) -> dict[str, str]:
     with index.session() as session:
         return notes(session, "fetched:")
 
@@ -122,14 +122,14 @@ def test_what_is_gone_leaves_and_what_fails_for_now_stays(index: KnowledgeIndex,
     report = index.index([web])
     assert (report.unchanged, report.removed) == (1, 1)
     assert sorted((name.rpartition("/")[2], reason) for name, reason in report.failed) == [
-        ("broken", "cannot be had (its server answers 500)"),
+        ("broken", "cannot be fetched (its server answers 500)"),
         ("gone", "is gone (its server answers 410)"),
         ("late", "did not come in time"),
-        ("secret", "cannot be had (its server answers 403)"),
+        ("secret", "cannot be fetched (its server answers 403)"),
     ]
     assert shown(index, site) == ["/broken", "/late", "/stays"]
     assert state(index, web).failed == report.failed
-    assert list(noted(index)) == [f"fetched:{web.key}/{site.url}{path}" for path in shown(index, site)]
+    assert list(new_notes(index)) == [f"fetched:{web.key}/{site.url}{path}" for path in shown(index, site)]
 
 
 def test_sitemap_that_cannot_be_had_keeps_all_that_was_known(index: KnowledgeIndex, site: LocalSite) -> None:
@@ -140,15 +140,13 @@ def test_sitemap_that_cannot_be_had_keeps_all_that_was_known(index: KnowledgeInd
     before = state(index, web)
     for reply, reason in (
         (Reply(status=404), "is gone (its server answers 404)"),
-        (Reply(status=503), "cannot be had (its server answers 503)"),
+        (Reply(status=503), "cannot be fetched (its server answers 503)"),
         (Reply(body=b"<urlset><url>", kind="text/xml"), "is damaged XML (line 1)"),
-        (Reply(body=b"<html></html>", kind="text/xml"), "is XML, but no sitemap"),
+        (Reply(body=b"<html></html>", kind="text/xml"), "is XML, but not a sitemap"),
     ):
         site.pages["/sitemap.xml"] = reply
         report = index.index([web])
-        assert report == IndexReport(
-            failed=((f"{site.url}/sitemap.xml", f"{reason}; what was known of its pages stays"),)
-        )
+        assert report == IndexReport(failed=((f"{site.url}/sitemap.xml", f"{reason}; its pages stay as they were"),))
         assert shown(index, site) == ["/a"]
     after = state(index, web)
     assert (after.synced, after.read, after.failures) == (before.synced, 1, 1)
@@ -219,7 +217,7 @@ def test_robots_txt_is_heeded_and_read_once(index: KnowledgeIndex, site: LocalSi
     report = index.index([source(site, site.sitemap("/open", "/private/a", "/x.pdf"))])
     assert (report.added, {reason for _, reason in report.failed}) == (
         1,
-        {"is not to be read by programs (robots.txt)"},
+        {"may not be read by programs (robots.txt)"},
     )
     assert site.asked == ["/robots.txt", "/sitemap.xml", "/open"]
 
@@ -236,7 +234,7 @@ def test_what_robots_txt_forbids_now_leaves_the_index(index: KnowledgeIndex, sit
 @pytest.mark.parametrize(
     ("robots", "reason"),
     [
-        (Reply(status=503), "cannot be had (its server answers 503)"),
+        (Reply(status=503), "cannot be fetched (its server answers 503)"),
         (Reply(hangs=True), "did not come in time"),
         (Reply(status=302, headers={"Location": "/robots.txt"}), "redirects in a circle, or more than 5 times"),
         (Reply(body=b"#" * 600_000, kind="text/plain"), "is too big (the limit is 0.512 MB)"),
@@ -257,19 +255,19 @@ def test_robots_txt_that_cannot_be_had_keeps_what_was_known(
 @pytest.mark.parametrize(
     ("entry", "reason"),
     [
-        ("file:///etc/passwd", "is no web address that may be asked for"),
-        ("http://user:secret@localhost/", "is no web address that may be asked for"),
-        ("http://local\0host/", "is no web address"),
+        ("file:///etc/passwd", "is not a web address that may be fetched"),
+        ("http://user:secret@localhost/", "is not a web address that may be fetched"),
+        ("http://local\0host/", "is not a web address"),
         ("http://elsewhere.example/", "leads to another site (elsewhere.example)"),
         ("http://[half/", "leads to another site (%5Bhalf)"),
     ],
 )
 def test_only_web_addresses_of_named_hosts_are_asked(site: LocalSite, entry: str, reason: str) -> None:
-    ground = Ground()
-    (page,) = source(site, entry).documents(ground)
+    run = IndexRun()
+    (page,) = source(site, entry).documents(run)
     with pytest.raises(ReadError) as raised:
         page.read()
-    assert (raised.value.reason, raised.value.passing) == (reason, False)
+    assert (raised.value.reason, raised.value.temporary) == (reason, False)
     assert site.asked == []
 
 
@@ -298,9 +296,9 @@ def test_redirect_is_held_to_the_same_at_every_hop(index: KnowledgeIndex, site: 
         "near": f"was not asked for: its robots.txt {private}",
         "metadata": f"was not asked for: its robots.txt {private}",
         "other": "leads to another site (login.example)",
-        "file": "is no web address that may be asked for",
-        "half": "is no web address that may be asked for",
-        "forbidden": "is not to be read by programs (robots.txt)",
+        "file": "is not a web address that may be fetched",
+        "half": "is not a web address that may be fetched",
+        "forbidden": "may not be read by programs (robots.txt)",
         "circle": "redirects in a circle, or more than 5 times",
     }
     assert "/secret" not in site.asked
@@ -344,15 +342,17 @@ def test_what_never_ends_is_too_big_or_too_broken_is_named(index: KnowledgeIndex
         "/good": html("Good."),
     }
     entries = [f"{site.url}{path}" for path in site.pages]
-    report = index.index([source(site, *entries, manners=Manners(pause_s=0, page_s=2.0, step_s=1.0, failures=9))])
+    report = index.index(
+        [source(site, *entries, policy=CrawlPolicy(delay_s=0, page_timeout_s=2.0, step_timeout_s=1.0, failures=9))]
+    )
     assert report.added == 1
     assert {name.rpartition("/")[2]: reason for name, reason in report.failed} == {
         "endless": "is too big (the limit is 10 MB)",
         "drips": "did not come in time",
         "bomb": "is too big (the limit is 10 MB)",
-        "brotli": "is packed in a way that was not asked for",
-        "torn": "is packed in a broken way",
-        "half": "broke off",
+        "brotli": "has a compression that was not asked for",
+        "torn": "has broken compression",
+        "half": "ended early",
         "short": "cannot be reached (RemoteProtocolError)",
     }
 
@@ -364,11 +364,11 @@ def test_sitemaps_that_name_themselves_or_too_much_end(index: KnowledgeIndex, si
     site.sitemap("/p", *(f"/p?{n}" for n in range(12)), *(f"https://o{n}.example/" for n in range(12)), path="/big.xml")
     for n in range(12):
         site.pages[f"/p?{n}"] = site.pages["/p"]
-    report = index.index([source(site, most=5)])
+    report = index.index([source(site, max_pages=5)])
     assert report.added == 5
     assert [reason for _, reason in report.failed] == ["has more pages; 5 are read (ORION_WEB_DOCS_PAGES)"]
     assert site.asked.count("/sitemap.xml") == 1
-    report = index.index([source(site, most=100)])
+    report = index.index([source(site, max_pages=100)])
     assert (report.added, report.unchanged) == (8, 5)
     assert [reason for _, reason in report.failed] == [
         *["is on a host that ORION_WEB_DOCS does not name"] * 10,
@@ -379,10 +379,10 @@ def test_sitemaps_that_name_themselves_or_too_much_end(index: KnowledgeIndex, si
 def test_too_many_sitemaps_are_left_out(site: LocalSite) -> None:
     maps = "".join(f"<sitemap><loc>{site.url}/{n}.xml</loc></sitemap>" for n in range(600))
     site.pages["/sitemap.xml"] = Reply(body=f"<sitemapindex>{maps}</sitemapindex>".encode(), kind="text/xml")
-    ground = Ground()
-    assert list(source(site, manners=Manners(pause_s=0, whole_s=0.2)).documents(ground)) == []
-    assert ground.failed[-1] == (site.url, "has more than 500 sitemaps; the rest is left out")
-    assert set(ground.missing) == {f"web:{site.url}"}
+    run = IndexRun()
+    assert list(source(site, policy=CrawlPolicy(delay_s=0, run_timeout_s=0.2)).documents(run)) == []
+    assert run.failed[-1] == (site.url, "has more than 500 sitemaps; the rest is left out")
+    assert set(run.missing) == {f"web:{site.url}"}
 
 
 def test_server_that_does_not_answer_is_left_alone(index: KnowledgeIndex, site: LocalSite) -> None:
@@ -390,7 +390,7 @@ def test_server_that_does_not_answer_is_left_alone(index: KnowledgeIndex, site: 
         site.pages[f"/{n}"] = Reply(status=429)
     report = index.index([source(site, site.sitemap(*(f"/{n}" for n in range(6))))])
     assert [reason for _, reason in report.failed] == [
-        *["cannot be had (its server answers 429)"] * 3,
+        *["cannot be fetched (its server answers 429)"] * 3,
         *["was not asked for: its server failed 3 times in a row"] * 3,
     ]
     assert len(site.asked) == 5
@@ -401,10 +401,10 @@ def test_the_delay_that_is_asked_for_is_kept_or_the_site_left_alone(site: LocalS
     entries = (f"{site.url}/a", f"{site.url}/b")
     for delay, reasons in (
         ("0.3", {None, "is gone (its server answers 404)"}),
-        ("86400", {"asks for 86400 s between two pages; at most 60 s are waited"}),
+        ("86400", {"asks for 86400 s between two pages; Orion waits at most 60 s"}),
     ):
         site.pages["/robots.txt"] = Reply(body=f"User-agent: *\nCrawl-delay: {delay}\n".encode(), kind="text/plain")
-        pages = list(source(site, *entries).documents(Ground()))
+        pages = list(source(site, *entries).documents(IndexRun()))
         assert set(map(trouble, pages)) == reasons
 
 
@@ -417,7 +417,7 @@ def test_run_that_ends_early_goes_on_with_what_was_not_seen_for_longest(index: K
     site.asked.clear()
     index.index([web])
     assert site.asked == ["/robots.txt", "/sitemap.xml", "/c", "/a", "/b"]
-    report = index.index([source(site, manners=Manners(pause_s=0, whole_s=-1.0))])
+    report = index.index([source(site, policy=CrawlPolicy(delay_s=0, run_timeout_s=-1.0))])
     assert (report.removed, len(index.documents())) == (0, 3)
 
 
@@ -425,7 +425,7 @@ def test_narrower_audience_holds_at_once_though_the_source_is_put_off(index: Kno
     site.pages["/a"] = html("Alpha.")
     web = source(site, f"{site.url}/a")
     index.index([web])
-    assert index.index([PutOff(key=web.key, part=web.part, audience="C0HR")]) == IndexReport(removed=1)
+    assert index.index([DeferredSource(key=web.key, part=web.part, audience="C0HR")]) == IndexReport(removed=1)
     assert index.documents() == ()
     assert web.key not in index.states()
     assert index.index([source(site, f"{site.url}/a", audience="C0HR")]) == IndexReport(added=1)
@@ -436,9 +436,9 @@ def test_source_that_is_put_off_stays_as_it_is(index: KnowledgeIndex, site: Loca
     web = source(site, f"{site.url}/a")
     index.index([web])
     before = state(index, web)
-    assert index.index([PutOff(key=web.key, part=web.part)]) == IndexReport()
+    assert index.index([DeferredSource(key=web.key, part=web.part)]) == IndexReport()
     assert (shown(index, site), state(index, web)) == (["/a"], before)
-    assert index.index([PutOff(key=web.key, part="1000 of another/page")]) == IndexReport()
+    assert index.index([DeferredSource(key=web.key, part="1000 of another/page")]) == IndexReport()
     assert (shown(index, site), index.states()) == (["/a"], {})
     assert index.index([]) == IndexReport(removed=1)
-    assert (index.states(), noted(index)) == ({}, {})
+    assert (index.states(), new_notes(index)) == ({}, {})
