@@ -32,7 +32,7 @@ from bot.documents.figures import available_figures
 from bot.documents.sync import Syncing
 from bot.documents.vectors import vectors_meanwhile
 from bot.errors import WrongUse
-from bot.events.catch_up import CatchingUp
+from bot.events.catch_up import CatchUp
 from bot.events.enqueue import AdminChat, Enqueuer
 from bot.events.home import home_figures
 from bot.events.listeners import Services, register
@@ -51,7 +51,7 @@ from bot.slack.client import TokenCheck, Workspace, build_app
 from bot.slack.files import Attachments
 from bot.slack.message import Access
 from bot.slack.rate_limits import RateLimits
-from bot.slack.search import SlackSearching
+from bot.slack.search import SlackSearch
 from bot.slack.users import People
 from bot.slack.web_api import SlackCalls
 from bot.stores.budgets import Limits
@@ -80,7 +80,7 @@ class Orion:
     observers: Observers
     app: AsyncApp
     socket: SocketFront | None
-    catching_up: CatchingUp
+    catching_up: CatchUp
     circuits: Sequence[CircuitBreaker] = ()
     installing: InstallPages | None = None
     token: TokenCheck | None = None
@@ -124,7 +124,7 @@ class Orion:
         if self.socket is not None:
             checks["slack_socket"] = await self.socket.ready()
         if self.token is not None:
-            checks["slack_token"] = await self.token.accepted()
+            checks["slack_token"] = await self.token.is_accepted()
         return checks
 
 
@@ -206,7 +206,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         listeners = register(app, team_bots.services(workspaces, turns.cancel), tasks)
         app_token = settings.slack_app_token.get_secret_value()
         front = SocketFront(app, app_token, first_pause_s=timeouts.socket_pause_s) if socket else None
-        catching_up = CatchingUp(
+        catching_up = CatchUp(
             stores, listening=front.ready if front else _always, take=listeners.take,
             delivery_of=workspaces.delivery_of, recent_s=settings.catch_up_s,
         )  # fmt: skip
@@ -262,9 +262,9 @@ class _TeamBots:
         people = People(calls, redis, prefix=prefix)
         lookups = WorkspaceLookups(
             offers_human=partial(offers_human, self.settings.handoff),
-            language_of=people.language,
+            language_of=people.cached_language,
             files_of=Attachments(client, calls, delivery.reader).of,
-            tools_of=SlackSearching(client, calls).tools,
+            tools_of=SlackSearch(client, calls).tools,
         )
         answering = Answering(
             self.engine, delivery, stores=stores, observers=self.observers, lookups=lookups, timeouts=self.timeouts,
@@ -278,7 +278,7 @@ class _TeamBots:
         return TeamBot(
             workspace=workspace,
             delivery=delivery,
-            language_of=people.speaks,
+            language_of=people.language_of,
             handle=flow.handle,
             notify_given_up=flow.notify_given_up,
         )

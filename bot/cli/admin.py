@@ -132,7 +132,7 @@ def _letter_json(letter: DeadLetter) -> dict[str, Any]:
     """What an operator may see of a letter. ``length`` counts the characters of what the person wrote."""
     from bot.slack.message import Incoming
 
-    incoming = Incoming.in_body(letter.body)
+    incoming = Incoming.from_body(letter.body)
     length = len(incoming.text if incoming else letter.body)
     names = {"id": letter.entry_id, "thread": letter.thread, "message_id": letter.id}
     age_s = max(0, round(time.time() - letter.died_at))
@@ -242,13 +242,13 @@ def _print_turns(turns: list[dict[str, Any]], *, disliked: bool, as_json: bool) 
     for turn in turns:
         titles = (source["title"] for source in turn.get("sources", ()) if source.get("title"))
         topics.setdefault(next(titles, "No document near"), []).append(turn)
-    ordered = sorted(topics.items(), key=lambda topic: -len(topic[1]))
+    admin_order = sorted(topics.items(), key=lambda topic: -len(topic[1]))
     if as_json:
-        output.print_json({topic: [turn["question"] for turn in found] for topic, found in ordered})
+        output.print_json({topic: [turn["question"] for turn in found] for topic, found in admin_order})
         return
     if not turns:
         output.print_text("Nobody disliked a verified answer." if disliked else "Every question was answered.")
-    for topic, found in ordered:
+    for topic, found in admin_order:
         output.print_text(f"{topic}: {len(found)}")
         for turn in found:
             said = "; ".join(filter(None, (complaint["said"] for complaint in turn.get("complaints", ()))))

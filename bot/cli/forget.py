@@ -133,12 +133,12 @@ class Forgetting:
             if key.kind == "mb":
                 entries = [str(entry) for entry in await self.redis.lrange(key.name, 0, -1)]
                 for entry in reversed(entries):  # the one in hand last: none of the others shall be begun
-                    if wanted(Incoming.in_body(split_entry(entry)[2]), key.about):
+                    if wanted(Incoming.from_body(split_entry(entry)[2]), key.about):
                         await self._drop_letter(key, entry)
             elif key.kind == "dead":
                 rows: Any = await self.redis.xrange(key.name)
                 for entry_id, fields in rows:
-                    if wanted(Incoming.in_body(split_entry(fields["entry"])[2]), fields["thread"]):
+                    if wanted(Incoming.from_body(split_entry(fields["entry"])[2]), fields["thread"]):
                         self.counts["dead letters"] += int(await self.redis.xdel(key.name, entry_id))
 
     async def _drop_letter(self, key: Key, entry: str) -> None:

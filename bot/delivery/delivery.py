@@ -25,7 +25,7 @@ from bot.delivery.slots import assign_messages, message_to_reuse
 from bot.delivery.stream import AnswerStream
 from bot.slack.agent_session import STATUS_METHOD, AgentSessions
 from bot.slack.history import ANSWER_EVENT, NOTICE_EVENT, WORKING_EVENT, Posted, ThreadReader, is_direct
-from bot.slack.message import Own
+from bot.slack.message import BotIdentity
 from bot.slack.web_api import DeliveryFailed, LeaseCheck, Look, Reply, SlackCalls, no_lease
 from verification.types import Answer
 
@@ -64,7 +64,7 @@ class Delivery:
     def __init__(
         self,
         calls: SlackCalls,
-        identity: Callable[[], Awaitable[Own]],
+        identity: Callable[[], Awaitable[BotIdentity]],
         today: Callable[[], date] = today_utc,
         *,
         prompts: Sequence[Mapping[str, str]] = SUGGESTED_PROMPTS,
@@ -106,7 +106,7 @@ class Delivery:
         if not answer_key.may_exist:
             return ()
         try:
-            found = await self.reader.posted(place, answer_key.question_ts, answer_key.streamed)
+            found = await self.reader.find_posts(place, answer_key.question_ts, answer_key.streamed)
         except DeliveryFailed as failure:
             # Do not make people wait for Slack's limits if our records are complete.
             if not (failure.again_s and answer_key.posted_is_complete):
@@ -117,7 +117,7 @@ class Delivery:
     async def is_waiting_to_post(self, place: ThreadKey, answer: Answer, answer_key: AnswerKey) -> bool:
         """Return whether the rate limiter still holds the answer's first post, so no part of it can be in Slack."""
         body = {**_address(place), "metadata": _metadata(answer_key, verified=answer.verified)}
-        return await self._calls.unmade("chat.postMessage", body)
+        return await self._calls.is_unsent("chat.postMessage", body)
 
     async def post_own_text(
         self, place: ThreadKey, text: str, question_ts: str, lease_check: LeaseCheck = no_lease
@@ -140,7 +140,7 @@ class Delivery:
         """
 
         async def look() -> Reply | None:
-            return {} if await self.reader.noted(place, about) else None
+            return {} if await self.reader.has_notice(place, about) else None
 
         if await look() is None:
             metadata = {"event_type": NOTICE_EVENT, "event_payload": {"about": about}}
@@ -171,7 +171,7 @@ class Delivery:
         body = {"channel_id": place.channel, "thread_ts": place.thread_ts, "status": text}
         extra = {"loading_messages": list(loading[:10])} if loading and text else {}
         lease_check()
-        await self._calls.once(STATUS_METHOD, {**body, **extra})
+        await self._calls.call_once(STATUS_METHOD, {**body, **extra})
 
     async def show_placeholder(self, place: ThreadKey, text: str, answer_key: AnswerKey) -> None:
         """Show the present activity as a message, if Slack has no status. The answer replaces it."""
@@ -188,13 +188,15 @@ class Delivery:
     async def delete_placeholders(self, place: ThreadKey, answer_key: AnswerKey) -> None:
         """Delete the placeholders that no answer replaced, including one whose post was cancelled halfway."""
         self._placeholders.pop((place, answer_key.question_ts), None)
-        for posted in await self.reader.posted(place, answer_key.question_ts):
+        for posted in await self.reader.find_posts(place, answer_key.question_ts):
             if posted.placeholder:
                 await self._delete(place.channel, posted.ts, answer_key.lease_check)
 
     async def end_streams(self, place: ThreadKey, answer_key: AnswerKey, note: str = "") -> bool:
         """End the open streams, with a ``note`` or for the next answer to reuse. Return if the note shows."""
-        streams = [p for p in await self.reader.posted(place, answer_key.question_ts, answer_key.streamed) if p.stream]
+        streams = [
+            p for p in await self.reader.find_posts(place, answer_key.question_ts, answer_key.streamed) if p.stream
+        ]
         for posted in streams:
             if not await self._end_stream(place.channel, posted, answer_key, note) and note:
                 await self.answer(place, own_words(note), replace(answer_key, turn_id="", streamed=posted.ts))
@@ -202,13 +204,13 @@ class Delivery:
 
     async def delete_streams(self, place: ThreadKey, answer_key: AnswerKey, *, wordless: bool = False) -> None:
         """Delete the question's streams; ``wordless``: only those without a word of an answer."""
-        for posted in await self.reader.posted(place, answer_key.question_ts, answer_key.streamed):
+        for posted in await self.reader.find_posts(place, answer_key.question_ts, answer_key.streamed):
             if posted.stream and (not wordless or posted.blank or posted.planned):
                 await self._end_and_delete(place, posted, answer_key)
 
     async def post_ephemeral(self, place: ThreadKey, user: str, text: str) -> None:
         """Post a message that only this person sees."""
-        await self._calls.once("chat.postEphemeral", {**_address(place), "user": user, "text": text})
+        await self._calls.call_once("chat.postEphemeral", {**_address(place), "user": user, "text": text})
 
     async def send_direct_message(self, user: str, text: str) -> tuple[str, str]:
         """Post one of Orion's own messages in a person's direct chat. Return the chat's id and the message's ts.
@@ -218,30 +220,30 @@ class Delivery:
         said = {"channel": user, "text": text, **_NO_PREVIEWS}
         for _ in range(_DIRECT_MESSAGE_RETRIES):
             try:
-                reply = await self._calls.once("chat.postMessage", said)
+                reply = await self._calls.call_once("chat.postMessage", said)
                 break
             except DeliveryFailed as failure:
                 if not failure.limited:
                     raise
                 await asyncio.sleep(min(failure.again_s or 1.0, 5.0))
         else:
-            reply = await self._calls.once("chat.postMessage", said)
+            reply = await self._calls.call_once("chat.postMessage", said)
         return str(reply.get("channel", "")), str(reply.get("ts", ""))
 
     async def open_modal(self, trigger_id: str, view: Block) -> None:
         """Open a dialog. A trigger lives for three seconds."""
-        await self._calls.once("views.open", {"trigger_id": trigger_id, "view": view})
+        await self._calls.call_once("views.open", {"trigger_id": trigger_id, "view": view})
 
     async def publish_home(self, user: str, figures: HomeFigures, language: str | None = None) -> None:
         """Publish App Home for one person."""
         view = home_view(figures, self.today(), language)
-        await self._calls.once("views.publish", {"user_id": user, "view": view})
+        await self._calls.call_once("views.publish", {"user_id": user, "view": view})
 
     async def suggest_prompts(self, channel: str, questions: Sequence[str] = ()) -> None:
         """Suggest first questions in a direct chat. Sent without thread_ts, which would make the call fail silently."""
         asked = [{"title": question, "message": question} for question in questions]
         body = {"channel_id": channel, "prompts": asked or [dict(prompt) for prompt in self._prompts]}
-        await self._calls.once("assistant.threads.setSuggestedPrompts", body)
+        await self._calls.call_once("assistant.threads.setSuggestedPrompts", body)
 
     async def _put_message(
         self, place: ThreadKey, metadata: Mapping[str, Any], post: Post, answer_key: AnswerKey, known: Posted | None
@@ -279,7 +281,7 @@ class Delivery:
         """Return a look for the message that a post without a reply may have left."""
 
         async def look() -> Reply | None:
-            found = await self.reader.posted(place, answer_key.question_ts)
+            found = await self.reader.find_posts(place, answer_key.question_ts)
             return next(({"ts": posted.ts} for posted in found if is_it(posted)), None)
 
         return look

@@ -204,7 +204,7 @@ class AnswerStream:
         self.lease_check()
         self.unsure = True  # also if this call is cancelled
         try:
-            reply = await self.streams.calls.once("chat.startStream", body, timeout_s=self.streams.call_s)
+            reply = await self.streams.calls.call_once("chat.startStream", body, timeout_s=self.streams.call_s)
         except DeliveryFailed as failure:
             self.unsure = not (failure.permanent or failure.limited)
             if not self.unsure:
@@ -226,7 +226,7 @@ class AnswerStream:
             self._broken = "cut_off"
             try:
                 self.lease_check()
-                await self.streams.calls.once("chat.appendStream", body, timeout_s=self.streams.call_s)
+                await self.streams.calls.call_once("chat.appendStream", body, timeout_s=self.streams.call_s)
             except DeliveryFailed as failure:
                 if not failure.limited:
                     if tasks and failure.reason in _NO_TASKS:

@@ -19,14 +19,14 @@ from agent.model.protocol import ModelError
 from bot.documents.figures import figures_of
 from bot.documents.open import corpus_of, open_index
 from bot.errors import WrongUse
-from bot.gates.handoff import reach
+from bot.gates.handoff import check_destination
 from bot.install.installations import Installations
 from bot.install.workspaces import seal_of, teams_of
 from bot.redis.connect import EVICTS, EVICTS_REMEDY, eviction_policy, missing_command, open_redis
 from bot.redis.embedded import EmbeddedRedisError
 from bot.redis.url import plain_cause
 from bot.settings import Settings
-from bot.slack.client import Tried, open_client, try_token
+from bot.slack.client import TokenTrial, open_client, try_token
 from bot.slack.manifest import BOT_SCOPES, SEARCH_SCOPE
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from bot.stores.pause import Pausing
@@ -138,7 +138,7 @@ async def events(settings: Settings, within_s: float) -> Found:
     return Wrong("neither SLACK_APP_TOKEN nor SLACK_SIGNING_SECRET is set", remedy)
 
 
-def _not_accepted(variable: str, tried: Tried, settings: Settings, remedy: str) -> Wrong:
+def _not_accepted(variable: str, tried: TokenTrial, settings: Settings, remedy: str) -> Wrong:
     if tried.state == "refused":
         return Wrong(f"{variable} was refused: {tried.reason}", remedy)
     return Wrong(f"{settings.slack_api_url} cannot be reached ({tried.reason})", SLACK_AWAY)
@@ -151,7 +151,9 @@ async def handoff(settings: Settings, within_s: float) -> Found:
         return ""
     try:
         async with open_client(token, api_url=settings.slack_api_url) as client, asyncio.timeout(within_s):
-            wrong = await reach(SlackCalls(client, patience_s=0), settings.handoff)  # a person waits: no second try
+            wrong = await check_destination(
+                SlackCalls(client, patience_s=0), settings.handoff
+            )  # a person waits: no second try
     except DeliveryFailed as failure:
         return Wrong(f"Slack does not tell: {failure.reason}", _UPDATE if failure.permanent else SLACK_AWAY)
     except TimeoutError:

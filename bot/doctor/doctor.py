@@ -20,13 +20,13 @@ from bot.errors import WrongUse
 from bot.settings import Settings, find_unknown_names, unreadable_lines
 from bot.turn.tools import RESERVED, mcp_servers
 
-ANSWERS_WITHIN_S = 12.0  # enough for a model that has to be loaded first, short enough to be waited for
+REPLY_TIMEOUT_S = 12.0  # enough for a model that has to be loaded first, short enough to be waited for
 _SLACK: Final = frozenset({"SLACK_API_URL"})
 _MODEL: Final = frozenset({"OPENAI_BASE_URL"})
 
 
 async def examine(
-    settings: Settings, *, faults: Mapping[str, str] | None = None, within_s: float = ANSWERS_WITHIN_S
+    settings: Settings, *, faults: Mapping[str, str] | None = None, within_s: float = REPLY_TIMEOUT_S
 ) -> list[Check]:
     """Every check, in the order in which a message meets the parts. ``within_s`` bounds each wait for somebody else."""
     wrong = faults or {}  # variables that cannot be used: what depends on one of them is not looked at

@@ -118,5 +118,5 @@ def share(part: int, whole: int) -> float:
 
 def percentile(values: Sequence[float], rank: float) -> float:
     """The value at ``rank`` (0 to 1) of the sorted values, the nearest one; 0 of nothing."""
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(rank * len(ordered)))] if ordered else 0.0
+    admin_order = sorted(values)
+    return admin_order[min(len(admin_order) - 1, int(rank * len(admin_order)))] if admin_order else 0.0

@@ -11,7 +11,7 @@ from typing import Final
 import structlog
 
 from agent.texts.catalogue import say
-from bot.gates.stop import stop_early, turn_at_head
+from bot.gates.stop import receive_stop, turn_at_head
 from bot.install.workspaces import DeliveryOf
 from bot.queue.queue import Cancel, Cancellation
 from bot.slack.message import Access, Incoming
@@ -22,7 +22,7 @@ from bot.stores.stores import Stores
 log = structlog.get_logger()
 
 DELETED: Final = "deleted"
-TWIN_S: Final = 0.2
+TWIN_WAIT_S: Final = 0.2
 """How long a mention of which the event does not tell the files waits for the ``message`` event beside it."""
 
 
@@ -38,10 +38,10 @@ class Enqueuer:
     async def receive(self, incoming: Incoming) -> bool:
         """Whether the message was new. Raises ``RedisError`` when it could not be stored."""
         if incoming.kind == "stop":
-            await stop_early(incoming, self.stores, self.cancel, self.access)
+            await receive_stop(incoming, self.stores, self.cancel, self.access)
             return True
         if incoming.kind == "delete":
-            await self._withdraw(incoming)
+            await self._cancel_deleted_turn(incoming)
         await self.stores.keep_token(incoming)
         thread = str(incoming.thread)
         keys = incoming.event_ids or (f"ts:{thread}:{incoming.ts}",)
@@ -51,7 +51,7 @@ class Enqueuer:
             hold_s=self._hold_s(incoming), fuller=incoming.addressed == "mention" and incoming.files != "unknown",
         )  # fmt: skip
         if new and incoming.kind == "edit":
-            await self._overtake(incoming)
+            await self._cancel_outdated_turn(incoming)
         # Also when Slack repeats it: the first time may have ended before this line.
         async with self.stores.redis.pipeline(transaction=False) as pipe:
             self.stores.direct_chats.note(pipe, incoming.thread, incoming.ts)
@@ -64,12 +64,12 @@ class Enqueuer:
         """Only where both events of a mention are known to come: else Slack would be asked as late as never."""
         place = incoming.thread.team, incoming.thread.channel
         if incoming.files == "unknown":
-            return TWIN_S if place in self._twins else 0.0
+            return TWIN_WAIT_S if place in self._twins else 0.0
         if incoming.addressed == "mention":
             self._twins.add(place)
         return 0.0
 
-    async def _overtake(self, incoming: Incoming) -> None:
+    async def _cancel_outdated_turn(self, incoming: Incoming) -> None:
         """The turn over the words before an edit is cancelled, unless something was asked after them.
 
         Nor where the edit would not be answered now: then that answer is the only one.
@@ -77,7 +77,7 @@ class Enqueuer:
         thread = str(incoming.thread)
         stored = await self.stores.mailbox.list_messages(thread)
         running = turn_at_head(stored)
-        asked = (Incoming.in_body(one.body) for one in stored)
+        asked = (Incoming.from_body(one.body) for one in stored)
         alone = all(one and one.ts == incoming.ts for one in asked)
         if not (running and alone) or running[1].edited_ts == incoming.edited_ts:
             return
@@ -85,7 +85,7 @@ class Enqueuer:
         if not (facts.pause or facts.used_up):
             await self.cancel(Cancellation(thread=thread, reason="edited", message_id=running[0]))
 
-    async def _withdraw(self, incoming: Incoming) -> None:
+    async def _cancel_deleted_turn(self, incoming: Incoming) -> None:
         """The deleted question's turn, or its edit's, is cancelled; the event is stored too, to take the answer along.
 
         One that rests until a far end is back need not wait for that.
@@ -98,7 +98,7 @@ class Enqueuer:
             await self.stores.mailbox.make_due_now(thread)
 
 
-def ordered(incoming: Incoming, admins: frozenset[str]) -> tuple[str, str]:
+def admin_order(incoming: Incoming, admins: frozenset[str]) -> tuple[str, str]:
     """The order (``pause`` or ``resume``) and an admin's reason; two empty texts where the message is none.
 
     ``pause: REASON`` gives a reason; anything longer without the colon is a question.
@@ -123,7 +123,7 @@ class AdminChat:
 
     async def receive(self, incoming: Incoming) -> bool:
         """Obey, or store; whether the message was new. Raises ``RedisError`` when neither could be done."""
-        order, reason = ordered(incoming, self.admins)
+        order, reason = admin_order(incoming, self.admins)
         if not order:
             return await self.enqueuer.receive(incoming)
         stores = self.enqueuer.stores

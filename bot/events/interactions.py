@@ -25,7 +25,7 @@ class Feedback:
     trigger_id: str = ""
 
     @property
-    def about(self) -> str:
+    def private_metadata(self) -> str:
         """What the dialog that asks what was wrong carries: ``turn channel thread``."""
         return f"{self.turn_id} {self.place.channel} {self.place.thread_ts}"
 
@@ -43,8 +43,8 @@ class Complaint:
 
 def read_feedback(body: object) -> Feedback | None:
     """A ``block_actions`` payload of the feedback buttons."""
-    verdict, _, turn_id = pressed(body).partition(":")
-    user, place, _ = _clicked(body)
+    verdict, _, turn_id = button_value(body).partition(":")
+    user, place, _ = _click_location(body)
     if verdict not in {"good", "bad"} or not (turn_id and user and place.channel):
         return None
     trigger = string(body, "trigger_id")
@@ -67,9 +67,9 @@ def read_complaint(body: object) -> Complaint | None:
     )
 
 
-def read_human_asked(body: object) -> Incoming | None:
+def read_hand_off(body: object) -> Incoming | None:
     """A ``block_actions`` payload of the button for people, as a message: the same one for every click on an answer."""
-    turn_id, (user, place, ts) = pressed(body), _clicked(body)
+    turn_id, (user, place, ts) = button_value(body), _click_location(body)
     if not (turn_id and user and place.channel and ts):
         return None
     return Incoming(
@@ -103,12 +103,12 @@ def read_shortcut(body: object) -> Incoming | None:
     )
 
 
-def pressed(body: object) -> str:
+def button_value(body: object) -> str:
     """What the button that was pressed stands for."""
     return string(next(iter(objects(body, "actions")), {}), "value")
 
 
-def _clicked(body: object) -> tuple[str, ThreadKey, str]:
+def _click_location(body: object) -> tuple[str, ThreadKey, str]:
     """Who pressed a button, in which thread, and the ts of the message under which it stands."""
     channel = string(body, "channel", "id") or string(body, "container", "channel_id")
     thread_ts = string(body, "message", "thread_ts") or string(body, "container", "thread_ts")

@@ -26,10 +26,10 @@ from bot.delivery.home import TRY_ACTION, HomeFigures
 from bot.delivery.links import escape
 from bot.delivery.trust import trust_modal
 from bot.events import interactions as clicks
-from bot.events.parse import read, settle
+from bot.events.parse import apply_thread_mode, parse_event
 from bot.redis.url import plain_cause
 from bot.slack.manifest import ASK_SHORTCUT
-from bot.slack.message import Access, Ignored, Incoming, Own, Refused
+from bot.slack.message import Access, BotIdentity, Ignored, Incoming, Refused
 from bot.slack.payload import mapping, string
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.thread_mode import ThreadModes
@@ -74,16 +74,16 @@ def register(app: AsyncApp, services: Services, tasks: asyncio.TaskGroup) -> Lis
         message = "the app must run with process_before_response, else events are acknowledged before they are stored"
         raise ValueError(message)
     listeners = Listeners(services, tasks)
-    app.event("app_home_opened")(listeners.home_opened)
-    app.event("member_joined_channel")(listeners.invited)
-    app.event(_ANY)(listeners.said)
-    app.action(HELPFUL_ACTION)(listeners.feedback_given)
-    app.action(NOT_HELPFUL_ACTION)(listeners.feedback_given)
-    app.action(TRUST_ACTION)(listeners.trust_asked)
-    app.action(HAND_OFF_ACTION)(listeners.human_asked)
-    app.action(re.compile(TRY_ACTION))(listeners.try_pressed)
-    app.view(COMPLAINT)(listeners.complaint_sent)
-    app.shortcut(ASK_SHORTCUT["callback_id"])(listeners.shortcut_used)
+    app.event("app_home_opened")(listeners.on_home_opened)
+    app.event("member_joined_channel")(listeners.on_member_joined)
+    app.event(_ANY)(listeners.on_event)
+    app.action(HELPFUL_ACTION)(listeners.on_feedback)
+    app.action(NOT_HELPFUL_ACTION)(listeners.on_feedback)
+    app.action(TRUST_ACTION)(listeners.on_trust)
+    app.action(HAND_OFF_ACTION)(listeners.on_hand_off)
+    app.action(re.compile(TRY_ACTION))(listeners.on_try)
+    app.view(COMPLAINT)(listeners.on_complaint)
+    app.shortcut(ASK_SHORTCUT["callback_id"])(listeners.on_shortcut)
     for family in (app.action, app.view, app.shortcut, app.command, app.options):
         family(_ANY)(listeners.unknown)
     app.error(listeners.failed)
@@ -97,18 +97,18 @@ class Listeners:
     services: Services
     tasks: asyncio.TaskGroup
 
-    async def said(self, body: Body, context: AsyncBoltContext) -> None:
+    async def on_event(self, body: Body, context: AsyncBoltContext) -> None:
         """Any event: a question, an edit, a deletion, a stop; all others are ignored by name."""
-        await self.take(body, Own(user=context.bot_user_id or "", bot=context.bot_id or ""))
+        await self.take(body, BotIdentity(user=context.bot_user_id or "", bot=context.bot_id or ""))
 
-    async def take(self, body: Body, own: Own) -> None:
+    async def take(self, body: Body, own: BotIdentity) -> None:
         """What an event does, also one that was never sent but looked up. Returns when it is durable, or raises."""
-        found = read(body, own, self.services.access)
+        found = parse_event(body, own, self.services.access)
         if isinstance(found, Refused):
-            found = found.to_be_told()
+            found = found.without_content()
         elif isinstance(found, Incoming):
             asked = found.addressed == "mention" and found.kind != "edit"  # wherever Orion stands, it is answered
-            found = found if asked else settle(found, await self.services.thread_modes.of(found.thread))
+            found = found if asked else apply_thread_mode(found, await self.services.thread_modes.of(found.thread))
         if isinstance(found, Ignored):
             _log.debug("event_ignored", reason=found.reason)
             self.services.count(found.reason)
@@ -123,19 +123,19 @@ class Listeners:
         about = {"thread": str(found.thread), "ts": found.ts, "kind": found.kind, "addressed": found.addressed}
         _log.info("event_stored", **about, text_length=len(found.text))
 
-    async def feedback_given(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
+    async def on_feedback(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
         """A feedback button: stored and acknowledged. Then "helpful" is thanked, "not helpful" asked what was wrong."""
         if found := clicks.read_feedback(body):
             await self.services.feedback(found)
 
             async def ask_what_was_wrong(delivery: Delivery) -> None:
-                view = feedback_modal(found.about, await self._language(found.turn_id))
+                view = feedback_modal(found.private_metadata, await self._language(found.turn_id))
                 await delivery.open_modal(found.trigger_id, view)
 
             self._after_ack(context, self._thank(found) if found.good or not found.trigger_id else ask_what_was_wrong)
         await ack()
 
-    async def complaint_sent(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
+    async def on_complaint(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
         """The dialog that asks what was wrong: stored and acknowledged, then thanked where only they see it."""
         if found := clicks.read_complaint(body):
             await self.services.complaint(found)
@@ -152,25 +152,27 @@ class Listeners:
         """The language of the question that was answered; None when its record is gone."""
         return detect(string(await self.services.record(turn_id), "question"))
 
-    async def trust_asked(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
+    async def on_trust(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
         """The trust button: the stored record, as a modal."""
-        turn_id, trigger_id = clicks.pressed(body), string(body, "trigger_id")
+        turn_id, trigger_id = clicks.button_value(body), string(body, "trigger_id")
 
         async def show(delivery: Delivery) -> None:
             record = await self.services.record(turn_id)
-            language = detect(string(record, "question")) or await self._speaks(context, string(body, "user", "id"))
+            language = detect(string(record, "question")) or await self._language_for(
+                context, string(body, "user", "id")
+            )
             await delivery.open_modal(trigger_id, trust_modal(record, delivery.today(), language))
 
         if turn_id and trigger_id:
             self._after_ack(context, show)
         await ack()
 
-    async def human_asked(self, body: Body, ack: AsyncAck) -> None:
+    async def on_hand_off(self, body: Body, ack: AsyncAck) -> None:
         """The button for people: a message like any other, so that they are asked once whatever happens."""
-        await self._store(clicks.read_human_asked(body), "hand_off")
+        await self._store(clicks.read_hand_off(body), "hand_off")
         await ack()
 
-    async def shortcut_used(self, body: Body, ack: AsyncAck) -> None:
+    async def on_shortcut(self, body: Body, ack: AsyncAck) -> None:
         """The shortcut under a message: that message is a question, stored like any other."""
         await self._store(clicks.read_shortcut(body), "shortcut")
         await ack()
@@ -180,12 +182,12 @@ class Listeners:
             await self.services.store(found)
             self.services.count(what)
 
-    async def try_pressed(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
+    async def on_try(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
         """App Home's buttons: a question is repeated in the direct chat and answered there, else Orion says hello."""
-        user, question = string(body, "user", "id"), clicks.pressed(body)
+        user, question = string(body, "user", "id"), clicks.button_value(body)
 
         async def greet(delivery: Delivery) -> None:
-            await delivery.send_direct_message(user, help_text(await self._speaks(context, user)))
+            await delivery.send_direct_message(user, help_text(await self._language_for(context, user)))
 
         async def ask(delivery: Delivery) -> None:
             channel, ts = await delivery.send_direct_message(user, f"_{escape(question)}_")
@@ -201,26 +203,28 @@ class Listeners:
         self._after_ack(context, ask if asks else greet)
         await ack()
 
-    async def invited(self, body: Body, context: AsyncBoltContext) -> None:
+    async def on_member_joined(self, body: Body, context: AsyncBoltContext) -> None:
         """Somebody joined a channel: where it is Orion, it says once how to ask it."""
         event, own = mapping(body, "event"), context.bot_user_id
         inviter, channel, ts = (string(event, name) for name in ("inviter", "channel", "event_ts"))
 
         async def welcome(delivery: Delivery) -> None:
             place = ThreadKey(team=string(body, "team_id"), channel=channel, thread_ts=channel)
-            await delivery.post_notice(place, say("welcome", await self._speaks(context, inviter)), f"{ts}:welcome")
+            await delivery.post_notice(
+                place, say("welcome", await self._language_for(context, inviter)), f"{ts}:welcome"
+            )
 
         ours = own and string(event, "user") == own and channel and ts
         if ours and not self.services.access.refusal(inviter, channel):
             self._after_ack(context, welcome)
 
-    async def home_opened(self, body: Body, context: AsyncBoltContext) -> None:
+    async def on_home_opened(self, body: Body, context: AsyncBoltContext) -> None:
         """App Home: its view, or the prompts of the direct chat."""
         event = mapping(body, "event")
         user, tab = string(event, "user"), string(event, "tab")
 
         async def show(delivery: Delivery) -> None:
-            language = await self._speaks(context, user)
+            language = await self._language_for(context, user)
             figures = await self.services.figures(user, language)
             if tab == "home":
                 await delivery.publish_home(user, figures, language)
@@ -230,7 +234,7 @@ class Listeners:
         if user and tab in {"home", "messages"}:
             self._after_ack(context, show)
 
-    async def _speaks(self, context: AsyncBoltContext, user: str) -> str | None:
+    async def _language_for(self, context: AsyncBoltContext, user: str) -> str | None:
         """What a person uses Slack in; None where Slack does not tell, or not soon: a click has to be acknowledged."""
         try:
             async with asyncio.timeout(_ASKED_S):

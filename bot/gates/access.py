@@ -15,13 +15,18 @@ from bot.turn.job import Job, asks, gate_wait_s
 
 log = structlog.get_logger()
 
-TOLD_AFTER_S: Final = 20.0  # how long a person waits for Slack's word on them before they are told that they do
-KNOWN_WITHIN_S: Final = 6 * 3600.0  # how long Slack's word on a person is waited for at all
-_OF_CHANNELS: Final = frozenset({"channel_refused", "external_channel", "unknown_channel"})
-_TOLD: Final = _OF_CHANNELS | {"user_refused", "guest", "external_person", "unknown_person"}  # with texts of their own
+NOTICE_AFTER_S: Final = 20.0  # how long a person waits for Slack's word on them before they are told that they do
+MAX_LOOKUP_WAIT_S: Final = 6 * 3600.0  # how long Slack's word on a person is waited for at all
+_CHANNEL_REFUSALS: Final = frozenset({"channel_refused", "external_channel", "unknown_channel"})
+_REFUSALS_WITH_TEXT: Final = _CHANNEL_REFUSALS | {
+    "user_refused",
+    "guest",
+    "external_person",
+    "unknown_person",
+}  # with texts of their own
 
 
-async def admitted(job: Job, at: GateServices) -> Ending | None:
+async def check_access(job: Job, at: GateServices) -> Ending | None:
     """Whether this person may ask here; else they are told why not, where only they see it.
 
     That is once a day, in a direct chat once a thread. A Slack that does not say who somebody is makes the message
@@ -31,18 +36,18 @@ async def admitted(job: Job, at: GateServices) -> Ending | None:
     if incoming.kind == "delete":
         return None
     try:
-        refusal = incoming.refused or await _refusal(job, at)
+        refusal = incoming.refused or await _find_refusal(job, at)
     except DeliveryFailed as failure:
-        return await _not_known(job, at, failure)
+        return await _wait_for_lookup(job, at, failure)
     if refusal:
-        await _turn_away(job, at, refusal)
+        await _reject(job, at, refusal)
         return OK
     if incoming.addressed == "mention" and asks(incoming) and job.facts.wanted and not job.facts.engaged:
         await at.stores.thread_modes.confirm(incoming.thread)
     return None
 
 
-async def _refusal(job: Job, at: GateServices) -> str:
+async def _find_refusal(job: Job, at: GateServices) -> str:
     """Why this message gets no answer, or an empty text. Raises ``DeliveryFailed`` where Slack does not tell."""
     incoming, access = job.incoming, at.access
     team, shared = incoming.thread.team, job.facts.shared
@@ -54,10 +59,10 @@ async def _refusal(job: Job, at: GateServices) -> str:
             if not failure.permanent:
                 raise
             return "unknown_channel"
-    if not must_be_known(incoming, access):
+    if not needs_lookup(incoming, access):
         return ""
     try:
-        person = job.facts.person or await at.people.person(team, incoming.user)
+        person = job.facts.person or await at.people.find_person(team, incoming.user)
         return "bot" if incoming.through_app and person.bot else refusal_of(person, access)
     except DeliveryFailed as failure:
         if not failure.permanent:
@@ -66,26 +71,26 @@ async def _refusal(job: Job, at: GateServices) -> str:
         return "unknown_person"
 
 
-async def _not_known(job: Job, at: GateServices, failure: DeliveryFailed) -> Ending:
+async def _wait_for_lookup(job: Job, at: GateServices, failure: DeliveryFailed) -> Ending:
     """Slack does not tell who this is: the message waits, and in the end is given up."""
     log.warning("person_not_known_yet", reason=failure.reason)
     waited_s = job.claimed.waited_s
-    if waited_s > KNOWN_WITHIN_S:
+    if waited_s > MAX_LOOKUP_WAIT_S:
         return give_up("nobody could tell who asked")
-    if waited_s > TOLD_AFTER_S:
-        await at.whisper_once(job.incoming, "checking", job.incoming.ts)
+    if waited_s > NOTICE_AFTER_S:
+        await at.notify_person_once(job.incoming, "checking", job.incoming.ts)
     return retry_uncounted(failure.again_s or gate_wait_s(job.claimed))
 
 
-async def _turn_away(job: Job, at: GateServices, refusal: str) -> None:
+async def _reject(job: Job, at: GateServices, refusal: str) -> None:
     incoming, thread_modes = job.incoming, at.stores.thread_modes
     log.info("person_turned_away", reason=refusal, kind=incoming.kind)
-    subject = f"{refusal}:{incoming.thread.channel}" if refusal in _OF_CHANNELS else refusal
+    subject = f"{refusal}:{incoming.thread.channel}" if refusal in _CHANNEL_REFUSALS else refusal
     if incoming.thread.channel.startswith("D"):  # to whoever writes to Orion alone, silence looks like a failure
         subject = f"{refusal}:{incoming.thread.thread_ts}"
     spoken_to = incoming.addressed != "follow_up" and not incoming.through_app
     if spoken_to:  # whoever did not speak to Orion is not spoken to
-        await at.whisper_once(incoming, refusal if refusal in _TOLD else "unknown_person", subject)
+        await at.notify_person_once(incoming, refusal if refusal in _REFUSALS_WITH_TEXT else "unknown_person", subject)
     if incoming.refused or incoming.thread.channel.startswith("D") or incoming.kind == "stop":
         return
     if incoming.addressed == "mention" and not job.facts.state.history:  # nobody who may has spoken to Orion here
@@ -94,7 +99,7 @@ async def _turn_away(job: Job, at: GateServices, refusal: str) -> None:
         await thread_modes.engage(incoming.thread)
 
 
-def must_be_known(incoming: Incoming, access: Access) -> bool:
+def needs_lookup(incoming: Incoming, access: Access) -> bool:
     """Whether it matters who this is. An allowed bot (``B…``) has no account, a person on the list is meant."""
     if incoming.through_app:
         return True
@@ -102,11 +107,11 @@ def must_be_known(incoming: Incoming, access: Access) -> bool:
     return not (everybody or incoming.user.startswith("B") or incoming.user in access.allow_users)
 
 
-def admits(incoming: Incoming, access: Access, known: Person | None) -> bool:
+def is_admitted(incoming: Incoming, access: Access, known: Person | None) -> bool:
     """Whether this person is let in as far as it can be told without Slack: what it must tell first counts as no."""
     if _may_be_shared(incoming, access):
         return False
-    return not must_be_known(incoming, access) or (known is not None and not refusal_of(known, access))
+    return not needs_lookup(incoming, access) or (known is not None and not refusal_of(known, access))
 
 
 def _may_be_shared(incoming: Incoming, access: Access) -> bool:

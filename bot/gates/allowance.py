@@ -20,10 +20,10 @@ from bot.turn.job import Job, asks, gate_wait_s
 
 log = structlog.get_logger()
 
-PAUSE_TOLD_S: Final = 30 * 86_400
+PAUSE_NOTICE_TTL_S: Final = 30 * 86_400
 
 
-async def allowed(job: Job, at: GateServices) -> Ending | None:
+async def check_allowance(job: Job, at: GateServices) -> Ending | None:
     """Let the message through, let it wait, or say that nothing is left to spend. What costs nothing passes."""
     facts = job.facts
     if not asks(job.incoming) or not facts.wanted:
@@ -31,13 +31,13 @@ async def allowed(job: Job, at: GateServices) -> Ending | None:
     try:
         if facts.pause is not None:
             log.info("question_waits", because="paused", message_id=job.claimed.id)
-            await _tell_paused(job, at, facts.pause)
+            await _post_pause_notice(job, at, facts.pause)
             # Given back, not left unclaimed: deletions go on (decision 5).
             return retry_uncounted(gate_wait_s(job.claimed))
         if facts.used_up is None or facts.outbox:
             return None
         log.info("budget_used_up", holder=facts.used_up)
-        await _tell_used_up(job, at, facts.used_up)
+        await _post_budget_notice(job, at, facts.used_up)
     except DeliveryFailed as failure:
         log.warning("notice_not_delivered", reason=failure.reason)
         if failure.permanent:
@@ -46,25 +46,25 @@ async def allowed(job: Job, at: GateServices) -> Ending | None:
     return OK
 
 
-async def _tell_used_up(job: Job, at: GateServices, holder: Holder) -> None:
+async def _post_budget_notice(job: Job, at: GateServices, holder: Holder) -> None:
     incoming = job.incoming
-    language, left = await at.people.spoken_by(incoming), in_words(at.stores.budgets.renewed_in_s)
+    language, left = await at.people.message_language(incoming), in_words(at.stores.budgets.renewed_in_s)
     text = f"{say(f'budget_{holder}', language)} {say('budget_renewed', language, left=left)}"
     if incoming.kind == "edit":
-        await at.whisper(incoming, text)  # the answer to what stood there before stays as it is
+        await at.notify_person(incoming, text)  # the answer to what stood there before stays as it is
     else:
         await at.delivery.post_own_text(incoming.thread, text, incoming.ts, job.lease.require)
 
 
-async def _tell_paused(job: Job, at: GateServices, pause: Pause) -> None:
+async def _post_pause_notice(job: Job, at: GateServices, pause: Pause) -> None:
     """Once per thread and pause; on an edit to its person alone. It is no answer: that one is still to come."""
     incoming, mailbox, name = job.incoming, at.stores.mailbox, f"paused:{pause.since}"
     if await mailbox.get_mark(job.claimed.thread, name) is not None:
         return
-    text = say("paused", await at.people.spoken_by(incoming))
+    text = say("paused", await at.people.message_language(incoming))
     text = f"{text}\n{escape(pause.reason)}".rstrip()
     if incoming.kind == "edit":
-        await at.whisper(incoming, text)
+        await at.notify_person(incoming, text)
     else:
         await at.delivery.post_notice(incoming.thread, text, f"{incoming.ts}:{name}", job.lease.require)
-    await mailbox.mark(job.claimed, name, "told", ttl_s=PAUSE_TOLD_S)
+    await mailbox.mark(job.claimed, name, "told", ttl_s=PAUSE_NOTICE_TTL_S)

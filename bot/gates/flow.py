@@ -11,12 +11,12 @@ from typing import Final, Protocol
 import structlog
 
 from agent.thread.state import SCHEMA
-from bot.gates.access import admitted, must_be_known, refusal_of
-from bot.gates.allowance import allowed
-from bot.gates.follow_up import not_beside, proven
-from bot.gates.handoff import handed_off, tell_failed
+from bot.gates.access import check_access, needs_lookup, refusal_of
+from bot.gates.allowance import check_allowance
+from bot.gates.follow_up import check_pending, check_thread_member
+from bot.gates.handoff import handle_hand_off, notify_failure
 from bot.gates.services import Gate, GateServices
-from bot.gates.stop import stop_obeyed
+from bot.gates.stop import handle_stop
 from bot.queue.lease import Lease
 from bot.queue.queue import GIVEBACK, Claimed, Ending, give_up, retry_uncounted
 from bot.slack.message import MESSAGE_SCHEMA, Incoming
@@ -25,11 +25,18 @@ from bot.turn.duplicates import PendingCheck, pending_check_in, settle
 from bot.turn.job import Job, asks, turn_id_of
 
 # A stop is obeyed only behind the gate that looks who somebody is (decision 11).
-GATES: Final[Sequence[Gate]] = (proven, admitted, stop_obeyed, not_beside, allowed, handed_off)
+GATES: Final[Sequence[Gate]] = (
+    check_thread_member,
+    check_access,
+    handle_stop,
+    check_pending,
+    check_allowance,
+    handle_hand_off,
+)
 
-NEWER_AGAIN_S: Final = 5.0
+NEWER_RETRY_S: Final = 5.0
 # Where a deploy was taken back nobody else takes it: it is read as far as it can be.
-NEWER_PATIENCE_S: Final = 15 * 60.0
+MAX_NEWER_WAIT_S: Final = 15 * 60.0
 log = structlog.get_logger()
 
 
@@ -56,13 +63,13 @@ class Flow:
         lease.require()  # a worker that stood still since it claimed would start a turn that runs elsewhere by now
         schema, message = read_body(claimed.body)
         if message is None:
-            return left_for_newer(claimed, schema) or give_up("unreadable message")
+            return defer_to_newer_version(claimed, schema) or give_up("unreadable message")
         if isinstance(message, PendingCheck):
             return await settle(message, claimed, lease, self._services.stores, self._services.delivery)
         try:
             job = await self._job(claimed, lease, message)
             with structlog.contextvars.bound_contextvars(thread=claimed.thread, turn_id=job.turn_id):
-                if left := left_for_newer(job.claimed, schema, job.facts.state_schema):
+                if left := defer_to_newer_version(job.claimed, schema, job.facts.state_schema):
                     return left
                 for gate in self._gates:
                     if (ending := await gate(job, self._services)) is not None:
@@ -80,11 +87,11 @@ class Flow:
             return
         job, access = await self._job(claimed, lease, message), self._services.access
         person = job.facts.person
-        refused = message.refused or (person and must_be_known(message, access) and refusal_of(person, access))
+        refused = message.refused or (person and needs_lookup(message, access) and refusal_of(person, access))
         if refused or (message.unproven and not job.facts.engaged):
             return
         if message.kind == "hand_off":
-            await tell_failed(job, self._services)
+            await notify_failure(job, self._services)
         else:
             await self._answering.notify_given_up(job, reason)
 
@@ -111,13 +118,13 @@ def read_body(body: str) -> tuple[int, Incoming | PendingCheck | None]:
         return number, None
 
 
-def left_for_newer(claimed: Claimed, message_schema: int, state_schema: int = 0) -> Ending | None:
+def defer_to_newer_version(claimed: Claimed, message_schema: int, state_schema: int = 0) -> Ending | None:
     """During a deploy: give the message back, uncounted, if it or its thread's state has a newer schema."""
     if message_schema <= MESSAGE_SCHEMA and state_schema <= SCHEMA:
         return None
     about = {"message_id": claimed.id, "message_schema": message_schema, "state_schema": state_schema}
-    if claimed.waited_s > NEWER_PATIENCE_S:
+    if claimed.waited_s > MAX_NEWER_WAIT_S:
         log.warning("newer_schema_read_as_far_as_known", thread=claimed.thread, **about)
         return None
-    log.warning("left_for_newer_version", thread=claimed.thread, **about, again_in_s=NEWER_AGAIN_S)
-    return retry_uncounted(NEWER_AGAIN_S)
+    log.warning("left_for_newer_version", thread=claimed.thread, **about, again_in_s=NEWER_RETRY_S)
+    return retry_uncounted(NEWER_RETRY_S)

@@ -21,13 +21,13 @@ from bot.turn.job import Job
 
 log = structlog.get_logger()
 
-AGAIN_S: Final = 30.0
-MESSAGES_SEEN: Final = 1_000
+RETRY_S: Final = 30.0
+MAX_MESSAGES: Final = 1_000
 _EMOJI: Final = re.compile(r"(?::[^\s:]+:\s*)+")  # as Slack writes every one
 _MUTED: Final = frozenset(say("muted", language) for language in LANGUAGES)
 
 
-async def proven(job: Job, at: GateServices) -> Ending | None:
+async def check_thread_member(job: Job, at: GateServices) -> Ending | None:
     """Whether Orion was addressed in the thread of a follow-up that Redis does not know.
 
     Slack is asked until its answer is known; where Orion never spoke, the thread is left alone for an hour. A Slack
@@ -39,14 +39,14 @@ async def proven(job: Job, at: GateServices) -> Ending | None:
         unaddressed = incoming.addressed == "follow_up" and job.facts.standing is None and not job.facts.state.version
         return OK if unaddressed and incoming.kind == "question" else None
     try:
-        thread_mode = await _thread_mode(incoming, at)
+        thread_mode = await _recall_thread_mode(incoming, at)
     except DeliveryFailed as failure:
         log.warning("standing_not_recalled", reason=failure.reason)
-        return OK if failure.permanent else retry_uncounted(failure.again_s or AGAIN_S)
+        return OK if failure.permanent else retry_uncounted(failure.again_s or RETRY_S)
     return None if thread_mode == "engaged" else OK
 
 
-async def _thread_mode(incoming: Incoming, at: GateServices) -> ThreadMode:
+async def _recall_thread_mode(incoming: Incoming, at: GateServices) -> ThreadMode:
     """Where Orion stood when the message was written. A mention that came after it is no proof for it."""
     thread_modes, thread = at.stores.thread_modes, incoming.thread
     known = await thread_modes.of(thread)
@@ -54,7 +54,7 @@ async def _thread_mode(incoming: Incoming, at: GateServices) -> ThreadMode:
         return known
     if (told := await thread_modes.at(thread, incoming.ts)) is not None:
         return told
-    earlier = await at.delivery.reader.conversation(thread, before=incoming.ts, limit=MESSAGES_SEEN)
+    earlier = await at.delivery.reader.read_conversation(thread, before=incoming.ts, limit=MAX_MESSAGES)
     own = [message.text for message in earlier.messages if message.role == "assistant"]
     found: ThreadMode = "unknown" if not own else "muted" if own[-1] in _MUTED else "engaged"
     await thread_modes.note_at(thread, incoming.ts, found)
@@ -65,7 +65,7 @@ async def _thread_mode(incoming: Incoming, at: GateServices) -> ThreadMode:
     return found
 
 
-async def not_beside(job: Job, at: GateServices) -> Ending | None:
+async def check_pending(job: Job, at: GateServices) -> Ending | None:
     """Note what somebody else said beside an open question, and tell them once how to be answered.
 
     A message of emoji alone is a reaction, unless it answers a question. Whoever mentions Orion is answered.
@@ -83,6 +83,6 @@ async def not_beside(job: Job, at: GateServices) -> Ending | None:
     if all(message.ts != incoming.ts for message in state.history):
         said = Message(role="user", text=incoming.text, user=incoming.user, ts=incoming.ts, addressed=False)
         await at.stores.save(job.claimed, incoming.thread, remember(state, said))
-        await at.whisper_once(incoming, "beside", f"beside:{incoming.thread.thread_ts}")
+        await at.notify_person_once(incoming, "beside", f"beside:{incoming.thread.thread_ts}")
     log.info("bystander_noted", text_length=len(incoming.text))
     return OK

@@ -29,10 +29,10 @@ from verification.text.language import detect
 
 log = structlog.get_logger()
 
-PATIENCE_S: Final = 3_600.0  # how long a Slack that is away is waited for before the person is told
-AGAIN_S: Final = 15.0
-KEPT_S: Final = 30 * 86_400
-_LONGEST_QUESTION: Final = 2_500
+MAX_WAIT_S: Final = 3_600.0  # how long a Slack that is away is waited for before the person is told
+RETRY_S: Final = 15.0
+MARK_TTL_S: Final = 30 * 86_400
+_MAX_QUESTION_CHARS: Final = 2_500
 _PAGE: Final = 200
 _CUT_ENTITY: Final = re.compile(r"&\w{0,4}$")  # half an entity at the cut would be shown as it stands
 
@@ -66,22 +66,22 @@ class HumanRequest:
         return detect(string(self.record, "question"))
 
 
-async def handed_off(job: Job, at: GateServices) -> Ending | None:
+async def handle_hand_off(job: Job, at: GateServices) -> Ending | None:
     """Ask people, where the message is a click on the button."""
     if job.incoming.kind != "hand_off":
         return None
     request = HumanRequest(job=job, at=at, record=await at.records.load(job.incoming.text) or {})
     try:
-        await _hand_off(request)
+        await _ask_people(request)
     except DeliveryFailed as failure:
         log.warning("hand_off_failed", reason=failure.reason, permanent=failure.permanent)
-        if not failure.permanent and job.claimed.waited_s < PATIENCE_S:
-            return retry_uncounted(failure.again_s or AGAIN_S)
-        await tell_failed(job, at, request.language)
+        if not failure.permanent and job.claimed.waited_s < MAX_WAIT_S:
+            return retry_uncounted(failure.again_s or RETRY_S)
+        await notify_failure(job, at, request.language)
     return OK
 
 
-async def tell_failed(job: Job, at: GateServices, language: str | None = None) -> None:
+async def notify_failure(job: Job, at: GateServices, language: str | None = None) -> None:
     """In the thread; and the next click counts again."""
     incoming = job.incoming
     for event_id in incoming.event_ids:
@@ -91,24 +91,24 @@ async def tell_failed(job: Job, at: GateServices, language: str | None = None) -
         await at.delivery.post_own_text(incoming.thread, text, incoming.ts, job.lease.require)
 
 
-async def _hand_off(request: HumanRequest) -> None:
+async def _ask_people(request: HumanRequest) -> None:
     job, at, incoming = request.job, request.at, request.incoming
     name = f"handed:{incoming.text}"
-    place = await _place(request)
+    place = await _find_destination(request)
     if await at.stores.mailbox.get_mark(job.claimed.thread, name) is None:
-        blocks, text = await _content(request, place)
+        blocks, text = await _build_post(request, place)
         await at.delivery.post_notice(place, text, f"{incoming.ts}:{name}", job.lease.require, blocks=blocks)
-        await at.stores.mailbox.mark(job.claimed, name, "asked", ttl_s=KEPT_S)
+        await at.stores.mailbox.mark(job.claimed, name, "asked", ttl_s=MARK_TTL_S)
         log.info("handed_off", answered_turn=incoming.text)
     with suppress(DeliveryFailed):  # people were asked: a button that cannot be changed is no reason to say no
-        await _change_button(request)
+        await _mark_button(request)
     with suppress(DeliveryFailed):
         await at.delivery.post_ephemeral(
-            incoming.thread, incoming.user, say("handed_off", request.language, where=_called(request, place))
+            incoming.thread, incoming.user, say("handed_off", request.language, where=_mention_of(request, place))
         )
 
 
-async def _place(request: HumanRequest) -> ThreadKey:
+async def _find_destination(request: HumanRequest) -> ThreadKey:
     """Where people are asked: the thread itself for a user group, else the channel. Raises ``DeliveryFailed``."""
     at, thread = request.at, request.incoming.thread
     if request.group:
@@ -116,22 +116,22 @@ async def _place(request: HumanRequest) -> ThreadKey:
     channel = at.handoff
     if channel.startswith("#"):
         if channel not in at.channels:
-            at.channels[channel] = await channel_named(at.calls, channel[1:])
+            at.channels[channel] = await find_channel(at.calls, channel[1:])
         channel = at.channels[channel]
     return ThreadKey(team=thread.team, channel=channel, thread_ts=channel)
 
 
-def _called(request: HumanRequest, place: ThreadKey) -> str:
+def _mention_of(request: HumanRequest, place: ThreadKey) -> str:
     return f"<!subteam^{request.at.handoff}>" if request.group else f"<#{place.channel}>"
 
 
-async def _content(request: HumanRequest, place: ThreadKey) -> tuple[list[Block], str]:
+async def _build_post(request: HumanRequest, place: ThreadKey) -> tuple[list[Block], str]:
     """Who asks, what, where, and what was found: each escaped, so that nothing in it calls anybody."""
     incoming, language = request.incoming, request.language
     head = say("hand_off_head", language, who=f"<@{incoming.user}>")
     if request.group:
-        head = f"{_called(request, place)} {head}"
-    asked = _CUT_ENTITY.sub("", escape(string(request.record, "question"))[:_LONGEST_QUESTION])
+        head = f"{_mention_of(request, place)} {head}"
+    asked = _CUT_ENTITY.sub("", escape(string(request.record, "question"))[:_MAX_QUESTION_CHARS])
     blocks = [section(head)]
     if asked:
         blocks.append(section(asked))
@@ -142,21 +142,21 @@ async def _content(request: HumanRequest, place: ThreadKey) -> tuple[list[Block]
         calls, channel = request.at.calls, incoming.thread.channel
         found = await calls.read("chat.getPermalink", channel=channel, message_ts=incoming.ts)
         blocks.append(section(link(string(found, "permalink"), say("hand_off_where", language))))
-    return blocks, join_lines([head, asked], _LONGEST_QUESTION + 200, language).rstrip()
+    return blocks, join_lines([head, asked], _MAX_QUESTION_CHARS + 200, language).rstrip()
 
 
-async def _change_button(request: HumanRequest) -> None:
+async def _mark_button(request: HumanRequest) -> None:
     """The answer as it stands, its button saying that people were asked."""
     incoming, calls = request.incoming, request.at.calls
-    answer, _ = await request.at.delivery.reader.message(incoming.thread, incoming.ts)
-    blocks = [_asked(block, say("human_asked", request.language)) for block in objects(answer, "blocks")]
+    answer, _ = await request.at.delivery.reader.find_message(incoming.thread, incoming.ts)
+    blocks = [_with_button_text(block, say("human_asked", request.language)) for block in objects(answer, "blocks")]
     if blocks and blocks != list(objects(answer, "blocks")):
         kept = {"text": string(answer, "text"), "metadata": dict(mapping(answer, "metadata"))}
         body = {"channel": incoming.thread.channel, "ts": incoming.ts, "blocks": blocks, **kept}
         await calls.write("chat.update", body, lease_check=request.job.lease.require)
 
 
-async def channel_named(calls: SlackCalls, name: str) -> str:
+async def find_channel(calls: SlackCalls, name: str) -> str:
     """The id of the channel with this name. Raises ``DeliveryFailed``, ``channel_not_found`` when there is none."""
     types, cursor = "public_channel,private_channel", ""
     while True:
@@ -170,7 +170,7 @@ async def channel_named(calls: SlackCalls, name: str) -> str:
             raise DeliveryFailed(reason, permanent=True)
 
 
-async def reach(calls: SlackCalls, handoff: str) -> tuple[str, str] | None:
+async def check_destination(calls: SlackCalls, handoff: str) -> tuple[str, str] | None:
     """What is wrong with the place, and what to do; None where people can be asked. Raises ``DeliveryFailed``."""
     if handoff.startswith("S"):
         groups = await calls.read("usergroups.list")
@@ -178,7 +178,7 @@ async def reach(calls: SlackCalls, handoff: str) -> tuple[str, str] | None:
             return None
         return f"there is no user group {handoff}", "Put the group's id (S…) into ORION_HANDOFF."
     try:
-        channel = await channel_named(calls, handoff[1:]) if handoff.startswith("#") else handoff
+        channel = await find_channel(calls, handoff[1:]) if handoff.startswith("#") else handoff
         found = mapping(await calls.read("conversations.info", channel=channel), "channel")
     except DeliveryFailed as failure:
         if failure.reason != "channel_not_found":
@@ -190,7 +190,7 @@ async def reach(calls: SlackCalls, handoff: str) -> tuple[str, str] | None:
     return None
 
 
-def _asked(block: Mapping[str, Any], text: str) -> Block:
+def _with_button_text(block: Mapping[str, Any], text: str) -> Block:
     elements = [
         button(text, HAND_OFF_ACTION, string(e, "value")) if string(e, "action_id") == HAND_OFF_ACTION else e
         for e in objects(block, "elements")

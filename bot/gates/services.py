@@ -37,7 +37,7 @@ class GateServices:
     calls: SlackCalls
     channels: dict[str, str] = field(default_factory=dict)
 
-    async def whisper(self, incoming: Incoming, text: str) -> DeliveryFailed | None:
+    async def notify_person(self, incoming: Incoming, text: str) -> DeliveryFailed | None:
         """Says something to the message's person alone. Returns why Slack did not take it, if it did not."""
         place = incoming.thread
         if place.thread_ts == incoming.ts:  # Slack shows none in a thread that has no reply yet
@@ -49,14 +49,14 @@ class GateServices:
             return failure
         return None
 
-    async def whisper_once(self, incoming: Incoming, name: str, subject: str) -> None:
+    async def notify_person_once(self, incoming: Incoming, name: str, subject: str) -> None:
         """The same, of the text ``name``, once a day; one that Slack did not take may be tried the next time."""
         team, user = incoming.thread.team, incoming.user
-        if not await self.people.tell_now(team, user, subject):
+        if not await self.people.claim_notice(team, user, subject):
             return
-        failure = await self.whisper(incoming, say(name, await self.people.spoken_by(incoming)))
+        failure = await self.notify_person(incoming, say(name, await self.people.message_language(incoming)))
         if failure and not failure.permanent:
-            await self.people.not_told(team, user, subject)
+            await self.people.release_notice(team, user, subject)
 
 
 Gate = Callable[[Job, GateServices], Awaitable[Ending | None]]

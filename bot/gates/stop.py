@@ -14,7 +14,7 @@ import structlog
 
 from agent.texts.catalogue import say
 from agent.thread.state import StateNotSaved, let_be
-from bot.gates.access import admits
+from bot.gates.access import is_admitted
 from bot.gates.services import GateServices
 from bot.queue.queue import OK, Cancel, Cancellation, Ending, StoredMessage
 from bot.slack.message import Access, Incoming
@@ -30,14 +30,14 @@ STOPPED: Final = "stopped"
 _TURNS: Final = frozenset({"question", "edit", "help"})
 
 
-async def obey(incoming: Incoming, stores: Stores, cancel: Cancel) -> bool:
+async def cancel_thread(incoming: Incoming, stores: Stores, cancel: Cancel) -> bool:
     """Take back all that was asked in the thread before; whether there was anything. Raises ``RedisError``."""
     thread, mailbox = str(incoming.thread), stores.mailbox
     await stores.cancellations.stop(incoming)
     stored = await mailbox.list_messages(thread)  # noted first: that holds for one whose worker died, too
-    if not any(_taken_back(one, incoming) for one in stored):
+    if not any(_is_cancelled_by(one, incoming) for one in stored):
         return False
-    if _taken_back(stored[0], incoming):
+    if _is_cancelled_by(stored[0], incoming):
         await cancel(Cancellation(thread=thread, reason=STOPPED, message_id=stored[0].id))
     await mailbox.make_due_now(thread)  # one that rests until a far end is back is ended now
     return True
@@ -45,23 +45,23 @@ async def obey(incoming: Incoming, stores: Stores, cancel: Cancel) -> bool:
 
 def turn_at_head(stored: list[StoredMessage]) -> tuple[str, Incoming] | None:
     """The id and message of the turn that runs or rests in a thread, if its first message is one."""
-    incoming = Incoming.in_body(stored[0].body) if stored else None
+    incoming = Incoming.from_body(stored[0].body) if stored else None
     return (stored[0].id, incoming) if incoming and incoming.kind in _TURNS else None
 
 
-def _taken_back(stored: StoredMessage, stop: Incoming) -> bool:
-    incoming = Incoming.in_body(stored.body)
+def _is_cancelled_by(stored: StoredMessage, stop: Incoming) -> bool:
+    incoming = Incoming.from_body(stored.body)
     return incoming is not None and incoming.kind in _TURNS and bool(after(stop.event_ts or stop.ts, incoming))
 
 
-async def stop_early(incoming: Incoming, stores: Stores, cancel: Cancel, access: Access) -> None:
+async def receive_stop(incoming: Incoming, stores: Stores, cancel: Cancel, access: Access) -> None:
     """Before the ack: obey a stop at once if its person is known to be let in, else store it. Raises ``RedisError``."""
     if await stores.cancellations.heard(incoming):
         return
     # The word at the top of a direct chat opens a thread of its own: it means the one before.
     before = await stores.direct_chats.before(incoming.thread, incoming.ts) if incoming.text else None
     stop = replace(incoming, thread=before) if before else incoming
-    if not (await _may_stop(stop, stores, access) and await obey(stop, stores, cancel)):
+    if not (await _may_stop(stop, stores, access) and await cancel_thread(stop, stores, cancel)):
         # In a mailbox of its own: behind the turn that it is to stop it would come too late.
         keys = stop.event_ids or (f"stop:{stop.thread}:{stop.event_ts or stop.ts}",)
         await stores.mailbox.enqueue(f"{stop.thread}:stop", stop.to_json(), event_ids=keys)
@@ -70,30 +70,30 @@ async def stop_early(incoming: Incoming, stores: Stores, cancel: Cancel, access:
 
 async def _may_stop(incoming: Incoming, stores: Stores, access: Access) -> bool:
     """Whether this person is known to be let in: by the lists, or by what Slack said lately."""
-    messages = [Incoming.in_body(one.body) for one in await stores.mailbox.list_messages(str(incoming.thread))]
+    messages = [Incoming.from_body(one.body) for one in await stores.mailbox.list_messages(str(incoming.thread))]
     if {one.user for one in messages if one and one.kind in _TURNS} == {incoming.user}:
         return True  # it is all their own
-    return admits(incoming, access, await stores.people.known(incoming.thread.team, incoming.user))
+    return is_admitted(incoming, access, await stores.people.cached_person(incoming.thread.team, incoming.user))
 
 
-async def stop_obeyed(job: Job, at: GateServices) -> Ending | None:
+async def handle_stop(job: Job, at: GateServices) -> Ending | None:
     """Obey a stop that had to be stored, or tell its person alone that nothing runs."""
     incoming = job.incoming
     if incoming.kind != "stop":
         return None
-    if await obey(incoming, at.stores, at.stores.mailbox.cancel):
+    if await cancel_thread(incoming, at.stores, at.stores.mailbox.cancel):
         return OK
     if not incoming.text:  # a button that outlived its turn
         await at.delivery.sessions.end(incoming.thread, job.lease.require)
     # In a muted thread the word is said to others, unless it names Orion.
     for_us = incoming.addressed == "mention" or await at.stores.thread_modes.of(incoming.thread) != "muted"
-    if for_us and not await _let_be(job, at):
-        language = await at.people.language(incoming.thread.team, incoming.user)
-        await at.whisper(incoming, say("nothing_runs", language))
+    if for_us and not await _drop_pending_question(job, at):
+        language = await at.people.cached_language(incoming.thread.team, incoming.user)
+        await at.notify_person(incoming, say("nothing_runs", language))
     return OK
 
 
-async def _let_be(job: Job, at: GateServices) -> bool:
+async def _drop_pending_question(job: Job, at: GateServices) -> bool:
     stores, incoming = at.stores, job.incoming
     state = job.facts.state
     if state.pending_question is None or await stores.mailbox.list_messages(str(incoming.thread)):

@@ -25,7 +25,7 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from bot.install.installations import Installation, Installations
 from bot.slack.manifest import BOT_SCOPES, REDIRECT_PATH, SEARCH_SCOPE
 from bot.slack.payload import mapping, string
-from bot.slack.web_api import DeliveryFailed, heard
+from bot.slack.web_api import DeliveryFailed, await_reply
 from observability.loopback import is_loopback
 
 INSTALL_PATH: Final = "/slack/install"
@@ -91,7 +91,7 @@ class OAuthCalls:
 
 
 async def _heard(call: Awaitable[AsyncSlackResponse]) -> Mapping[str, Any]:
-    return mapping((await heard(call, _CALL_TIMEOUT_S)).data)
+    return mapping((await await_reply(call, _CALL_TIMEOUT_S)).data)
 
 
 def _parse_grant(reply: Mapping[str, Any], *, team: str = "") -> Installation:

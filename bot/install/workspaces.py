@@ -28,8 +28,8 @@ from bot.queue.lease import Lease
 from bot.queue.queue import OK, Claimed, Ending, retry_uncounted
 from bot.queue.worker import Handle, OnGivenUp
 from bot.settings import Settings
-from bot.slack.client import NotAuthorized, Workspace, client_beside, open_client
-from bot.slack.message import Own
+from bot.slack.client import NotAuthorized, Workspace, copy_client, open_client
+from bot.slack.message import BotIdentity
 from bot.slack.payload import mapping, string
 from bot.slack.web_api import DeliveryFailed
 
@@ -134,9 +134,9 @@ class InstalledWorkspaces:
             raise DeliveryFailed(NOT_INSTALLED, permanent=True)
         found = await self._with_fresh_token(found)
         if team not in self._team_bots:
-            self._team_bots[team] = self.open_team_bot(client_beside(self.client, found.bot_token))
+            self._team_bots[team] = self.open_team_bot(copy_client(self.client, found.bot_token))
         team_bot = self._team_bots[team]
-        team_bot.workspace.adopt(found.bot_token, Own(user=found.bot_user, bot=found.bot_id, team=team))
+        team_bot.workspace.adopt(found.bot_token, BotIdentity(user=found.bot_user, bot=found.bot_id, team=team))
         return team_bot
 
     async def _with_fresh_token(self, found: Installation) -> Installation:

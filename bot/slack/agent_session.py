@@ -20,7 +20,7 @@ from bot.slack.web_api import DeliveryFailed, LeaseCheck, SlackCalls, no_lease
 SESSION_METHOD: Final = "agents.sessions.setStatus"
 RENAME_METHOD: Final = "agents.sessions.rename"
 STATUS_METHOD: Final = "assistant.threads.setStatus"  # Slack plans to retire it in February 2027 (decision 18)
-LONGEST_TITLE: Final = 200  # Slack's limit
+MAX_TITLE_CHARS: Final = 200  # Slack's limit
 _MISSING_S: Final = 3_600.0
 # What Slack says where the app is no agent, or a compatible server knows no sessions; anything else is of one thread.
 _MISSING: Final = frozenset(
@@ -39,20 +39,20 @@ class AgentSessions:
 
     async def begin(self, place: ThreadKey, lease_check: LeaseCheck = no_lease) -> None:
         """Offer the Stop button where no status did. Raises what ``lease_check`` raises."""
-        if self._known():
+        if self._is_supported():
             lease_check()
             try:
-                await self.calls.once(SESSION_METHOD, _body(place, "processing"))
+                await self.calls.call_once(SESSION_METHOD, _body(place, "processing"))
             except DeliveryFailed as failure:
-                self._failed(failure)
+                self._note_failure(failure)
 
     async def end(self, place: ThreadKey, lease_check: LeaseCheck = no_lease, *, title: str = "") -> None:
         """The session waits for the person again; ``title`` names it for them. Raises what ``lease_check`` raises."""
-        if title and self._known():
+        if title and self._is_supported():
             # A title told with a status counts only for a session that begins, and this one has begun.
             with suppress(DeliveryFailed):
-                named = {"channel_id": place.channel, "thread_ts": place.thread_ts, "title": title[:LONGEST_TITLE]}
-                await self.calls.once(RENAME_METHOD, named)
+                named = {"channel_id": place.channel, "thread_ts": place.thread_ts, "title": title[:MAX_TITLE_CHARS]}
+                await self.calls.call_once(RENAME_METHOD, named)
         try:
             await self.end_now(place, lease_check)
         except DeliveryFailed as failure:
@@ -64,24 +64,24 @@ class AgentSessions:
         lease_check()
         active, nothing = _body(place, "active"), _body(place, "")
         try:
-            if self._known():
-                await self.calls.once(SESSION_METHOD, active)
+            if self._is_supported():
+                await self.calls.call_once(SESSION_METHOD, active)
                 return
         except DeliveryFailed as failure:
-            self._failed(failure)
+            self._note_failure(failure)
         try:
             # Slack takes an empty status for the same, and that may be told more often than fifty times a minute.
             await self.calls.write(STATUS_METHOD, nothing, lease_check=lease_check)
         except DeliveryFailed as failure:
             _log.info("status_not_cleared", reason=failure.reason)
-            if not (failure.permanent and self._known()):
+            if not (failure.permanent and self._is_supported()):
                 raise
             await self.calls.write(SESSION_METHOD, active, lease_check=lease_check)
 
-    def _known(self) -> bool:
+    def _is_supported(self) -> bool:
         return time.monotonic() >= self._not_before
 
-    def _failed(self, failure: DeliveryFailed) -> None:
+    def _note_failure(self, failure: DeliveryFailed) -> None:
         _log.info("session_not_set", reason=failure.reason)
         if failure.reason in _MISSING:
             self._not_before = time.monotonic() + _MISSING_S

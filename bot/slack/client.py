@@ -21,15 +21,15 @@ from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.slack.message import Own
+from bot.slack.message import BotIdentity
 from bot.slack.payload import mapping, string
-from bot.slack.web_api import DeliveryFailed, SlackCalls, heard
+from bot.slack.web_api import DeliveryFailed, SlackCalls, await_reply
 from observability.loopback import proxy_for
 
 SLACK_API_URL: Final = "https://slack.com/api/"
-ANSWERS_WITHIN_S: Final = 5.0
+REPLY_TIMEOUT_S: Final = 5.0
 _CALL_TIMEOUT_S: Final = 20.0  # for calls without a bound of their own; ``SlackCalls`` ends an attempt after 15 s
-_MOST_CONNECTIONS: Final = 1_000  # of all workspaces; each has at most ``bot.slack.web_api.AT_ONCE``
+_MAX_CONNECTIONS: Final = 1_000  # of all workspaces; each has at most ``bot.slack.web_api.AT_ONCE``
 
 Authorize = Callable[[str | None], Awaitable[AuthorizeResult | None]]  # None: not served, events are ignored
 
@@ -60,14 +60,14 @@ def library_logger() -> logging.Logger:
 @asynccontextmanager
 async def open_client(token: str, *, api_url: str = SLACK_API_URL) -> AsyncIterator[AsyncWebClient]:
     """A Web API client with a session of its own; ``api_url`` may name another Slack-compatible server."""
-    connector = aiohttp.TCPConnector(limit=_MOST_CONNECTIONS)
+    connector = aiohttp.TCPConnector(limit=_MAX_CONNECTIONS)
     timeout = aiohttp.ClientTimeout(total=_CALL_TIMEOUT_S)
     # Without one the SDK opens a new session, and connection, for each call.
     async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
         yield _client(token, api_url, session)
 
 
-def client_beside(client: AsyncWebClient, token: str | None = None) -> AsyncWebClient:
+def copy_client(client: AsyncWebClient, token: str | None = None) -> AsyncWebClient:
     """Another client, of the same server over the same connections."""
     return _client(token, client.base_url, client.session)
 
@@ -80,7 +80,7 @@ def _client(token: str | None, api_url: str, session: aiohttp.ClientSession | No
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+class TokenTrial:
     """What came of it."""
 
     state: Literal["accepted", "refused", "unreachable"]
@@ -89,17 +89,17 @@ class Tried:
     scopes: frozenset[str] = frozenset()
 
 
-async def try_token(call: Awaitable[AsyncSlackResponse], within_s: float = ANSWERS_WITHIN_S) -> Tried:
+async def try_token(call: Awaitable[AsyncSlackResponse], within_s: float = REPLY_TIMEOUT_S) -> TokenTrial:
     """What Slack says to a harmless ``call``: ``auth_test``, or for an app token ``apps_connections_open``."""
     try:
-        reply = await heard(call, within_s)
+        reply = await await_reply(call, within_s)
     except DeliveryFailed as failure:
         if failure.reason.startswith("http_"):  # Slack names its errors; a bare status is somebody else's
-            return Tried(state="unreachable", reason="what answers there is not Slack")
-        return Tried(state="refused" if failure.refused else "unreachable", reason=failure.reason)
+            return TokenTrial(state="unreachable", reason="what answers there is not Slack")
+        return TokenTrial(state="refused" if failure.refused else "unreachable", reason=failure.reason)
     granted = str(reply.headers.get("x-oauth-scopes", "")).split(",")
     scopes = frozenset(scope.strip() for scope in granted) - {""}
-    return Tried(state="accepted", reply=mapping(reply.data), scopes=scopes)
+    return TokenTrial(state="accepted", reply=mapping(reply.data), scopes=scopes)
 
 
 @dataclass(slots=True)
@@ -112,7 +112,7 @@ class TokenCheck:
     _asked: float = -math.inf
     _accepted: bool = True
 
-    async def accepted(self) -> bool:
+    async def is_accepted(self) -> bool:
         """False once Slack refused it: it was revoked, or the app removed."""
         now = time.monotonic()
         if now - self._asked >= self.every_s:
@@ -128,15 +128,15 @@ class Workspace:
 
     client: AsyncWebClient
     calls: SlackCalls
-    _known: Own | None = field(default=None, init=False)
+    _known: BotIdentity | None = field(default=None, init=False)
     _asking: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
-    async def own(self) -> Own:
+    async def own(self) -> BotIdentity:
         """Who Orion is here. Raises ``DeliveryFailed``: the token is refused, or Slack is away."""
         async with self._asking:  # whoever comes meanwhile waits for the one call
             if self._known is None:
                 told = await self.calls.read("auth.test")
-                self._known = Own(
+                self._known = BotIdentity(
                     user=string(told, "user_id"), bot=string(told, "bot_id"), team=string(told, "team_id")
                 )
             return self._known
@@ -146,7 +146,7 @@ class Workspace:
         """The workspace's id as far as it is known already."""
         return self._known.team if self._known else ""
 
-    def adopt(self, token: str, own: Own) -> None:
+    def adopt(self, token: str, own: BotIdentity) -> None:
         """Speak with this token from now on, as who it belongs to: both are known from an installation."""
         self.client.token = token
         self._known = own
@@ -170,7 +170,7 @@ def build_app(client: AsyncWebClient, authorize: Authorize) -> AsyncApp:
         return await authorize(team_id)
 
     return AsyncApp(
-        client=client_beside(client),  # without a token: with one, Bolt would do its own authorisation
+        client=copy_client(client),  # without a token: with one, Bolt would do its own authorisation
         name="orion",
         logger=library_logger(),
         signing_secret="",

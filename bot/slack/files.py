@@ -25,11 +25,11 @@ from bot.slack.payload import mapping, objects, string
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from observability.loopback import proxy_for
 
-MOST_FILES: Final = 5  # these four bound what one message costs
-MOST_BYTES: Final = 10_000_000
-FETCH_S: Final = 15.0
-READ_S: Final = 15.0
-_MOST_HOPS: Final = 3
+MAX_FILES: Final = 5  # these four bound what one message costs
+MAX_BYTES: Final = 10_000_000
+FETCH_TIMEOUT_S: Final = 15.0
+READ_TIMEOUT_S: Final = 15.0
+_MAX_REDIRECTS: Final = 3
 _SLACK_HOSTS: Final = ("slack.com", "slack-gov.com", "slack-files.com")  # the second one is GovSlack's
 _OK: Final = 200
 _REDIRECTS: Final = range(300, 400)
@@ -40,7 +40,7 @@ _TEXTUAL: Final = frozenset(
 _log = structlog.get_logger()
 
 
-class Unfetched(Exception):  # noqa: N818 - an outcome that the caller turns into a file's trouble
+class FileUnavailable(Exception):  # noqa: N818 - an outcome that the caller turns into a file's trouble
     """A file that could not be had; ``trouble`` says why."""
 
     def __init__(self, *, trouble: FileTrouble) -> None:
@@ -48,7 +48,7 @@ class Unfetched(Exception):  # noqa: N818 - an outcome that the caller turns int
         self.trouble: FileTrouble = trouble
 
 
-def opened_with(files: tuple[AttachedFile, ...], incoming: Incoming) -> bool:
+def has_opening_files(files: tuple[AttachedFile, ...], incoming: Incoming) -> bool:
     """Whether the thread's first message has files that the next question may be about: read, or away just now."""
     opens = incoming.ts == incoming.thread.thread_ts
     return any((file.opening or opens) and file.trouble in {"", "away", "many"} for file in files)
@@ -61,7 +61,7 @@ class Attachments:
     client: AsyncWebClient
     calls: SlackCalls
     reader: ThreadReader
-    fetch_s: float = FETCH_S
+    fetch_timeout_s: float = FETCH_TIMEOUT_S
 
     async def of(
         self, incoming: Incoming, first: Mapping[str, Any] | None, asked: Mapping[str, Any] | None = None
@@ -72,30 +72,30 @@ class Attachments:
         ``asked`` is the message itself, if it was read already. Raises ``DeliveryFailed`` where Slack is away.
         """
         # What the event told is enough; else a call to Slack.
-        own = list(incoming.attached) if all(map(_tells_where, incoming.attached)) else []
+        own = list(incoming.attached) if all(map(_has_location, incoming.attached)) else []
         if incoming.files == "unknown" or (incoming.files == "some" and not own):
             above: Mapping[str, Any] = {}
             if not asked:
-                asked, above = await self._looked_up(incoming.thread, incoming.ts)
+                asked, above = await self._look_up(incoming.thread, incoming.ts)
             if incoming.files == "some" and not asked:
                 return (AttachedFile(name="", trouble="away"),)  # the event told of it, and kept no name
             own, first = list(objects(asked, "files")), above or first or {}
         elif first is None:
-            first, _ = await self._looked_up(incoming.thread, incoming.thread.thread_ts)
+            first, _ = await self._look_up(incoming.thread, incoming.thread.thread_ts)
         known = {string(one, "id") for one in own}
         more = [one for one in objects(first, "files") if string(one, "id") not in known]
         read = []
         for number, (shared, opening) in enumerate([*((one, False) for one in own), *((one, True) for one in more)]):
             many = AttachedFile(name=_name(shared), trouble="many")
-            read.append(replace(many if number >= MOST_FILES else await self._file(shared), opening=opening))
+            read.append(replace(many if number >= MAX_FILES else await self._read_file(shared), opening=opening))
         if read:
             _log.info("files_read", files=len(read), unread=sum(bool(file.trouble) for file in read))
         return tuple(read)
 
-    async def _looked_up(self, place: ThreadKey, ts: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    async def _look_up(self, place: ThreadKey, ts: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """That message and the one that opened its thread; nothing where the place cannot be read."""
         try:
-            return await self.reader.message(place, ts)
+            return await self.reader.find_message(place, ts)
         except DeliveryFailed as failure:
             if not failure.permanent:
                 raise
@@ -103,77 +103,77 @@ class Attachments:
             _log.warning("files_not_looked_up", reason=failure.reason)
             return {}, {}
 
-    async def _file(self, shared: Mapping[str, Any]) -> AttachedFile:
+    async def _read_file(self, shared: Mapping[str, Any]) -> AttachedFile:
         url = ""
         try:
-            known = await self._details(shared)
+            known = await self._fetch_details(shared)
             url = string(known, "permalink")
-            text = await self._text(known)
-        except Unfetched as failure:
+            text = await self._fetch_text(known)
+        except FileUnavailable as failure:
             _log.warning("file_not_read", reason=failure.trouble)
             return AttachedFile(name=_name(shared), url=url, trouble=failure.trouble)
         return AttachedFile(name=_name(known), text=text, url=url)
 
-    async def _details(self, shared: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _fetch_details(self, shared: Mapping[str, Any]) -> Mapping[str, Any]:
         """All that Slack knows of the file: in channels shared between organisations it has to be asked for."""
         if string(shared, "file_access") != "check_file_info":
             return shared
         try:
             reply = await self.calls.read("files.info", file=string(shared, "id"))
         except DeliveryFailed as failure:
-            raise Unfetched(trouble="not_allowed" if failure.reason == "missing_scope" else "away") from None
+            raise FileUnavailable(trouble="not_allowed" if failure.reason == "missing_scope" else "away") from None
         return mapping(reply, "file") or shared
 
-    async def _text(self, known: Mapping[str, Any]) -> str:
+    async def _fetch_text(self, known: Mapping[str, Any]) -> str:
         name, size = _readable_name(known), known.get("size")
-        if isinstance(size, int) and size > MOST_BYTES:
-            raise Unfetched(trouble="big")
+        if isinstance(size, int) and size > MAX_BYTES:
+            raise FileUnavailable(trouble="big")
         try:
-            async with asyncio.timeout(self.fetch_s):
-                data = await self._followed(known)
+            async with asyncio.timeout(self.fetch_timeout_s):
+                data = await self._download(known)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             _log.warning("file_not_fetched", error_type=type(error).__name__)
-            raise Unfetched(trouble="away") from None
+            raise FileUnavailable(trouble="away") from None
         try:
-            async with asyncio.timeout(READ_S):
+            async with asyncio.timeout(READ_TIMEOUT_S):
                 # A PDF would hold up every other turn.
                 document = await asyncio.to_thread(parse_document, name, data, changed=time.time())
         except (ReadError, TimeoutError):
-            raise Unfetched(trouble="unreadable") from None
+            raise FileUnavailable(trouble="unreadable") from None
         return document.text
 
-    async def _followed(self, known: Mapping[str, Any]) -> bytes:
+    async def _download(self, known: Mapping[str, Any]) -> bytes:
         """The download, through redirections between allowed hosts; each is looked at before the token goes there."""
         url = string(known, "url_private_download") or string(known, "url_private")
-        for _ in range(_MOST_HOPS):
-            if not self.allowed(url):
-                raise Unfetched(trouble="elsewhere")
+        for _ in range(_MAX_REDIRECTS):
+            if not self.is_allowed(url):
+                raise FileUnavailable(trouble="elsewhere")
             found = await self._get(url, known)
             if isinstance(found, bytes):
                 return found
             url = urljoin(url, found)
-        raise Unfetched(trouble="not_allowed")
+        raise FileUnavailable(trouble="not_allowed")
 
     async def _get(self, url: str, known: Mapping[str, Any]) -> bytes | str:
         session = self.client.session
         if session is None:
-            raise Unfetched(trouble="away")
+            raise FileUnavailable(trouble="away")
         headers = {"Authorization": f"Bearer {self.client.token}"}
         async with session.get(url, headers=headers, allow_redirects=False, proxy=proxy_for(url)) as reply:
             if reply.status in _REDIRECTS:
                 return reply.headers.get("Location", "")
             if reply.status != _OK:
-                raise Unfetched(trouble="not_allowed" if reply.status in {401, 403} else "away")
+                raise FileUnavailable(trouble="not_allowed" if reply.status in {401, 403} else "away")
             data = bytearray()
             async for piece in reply.content.iter_chunked(65_536):
                 data += piece
-                if len(data) > MOST_BYTES:
-                    raise Unfetched(trouble="big")
+                if len(data) > MAX_BYTES:
+                    raise FileUnavailable(trouble="big")
             if _is_sign_in(reply.content_type, len(data), known):
-                raise Unfetched(trouble="not_allowed")
+                raise FileUnavailable(trouble="not_allowed")
             return bytes(data)
 
-    def allowed(self, url: str) -> bool:
+    def is_allowed(self, url: str) -> bool:
         """Whether the token may go there: the configured server itself, or Slack over TLS where that is Slack's."""
         there, home = urlsplit(url), urlsplit(self.client.base_url)
         if (there.scheme, there.netloc) == (home.scheme, home.netloc):
@@ -192,7 +192,7 @@ def _is_slack(host: str | None) -> bool:
     return any(host == own or (host or "").endswith(f".{own}") for own in _SLACK_HOSTS)
 
 
-def _tells_where(shared: Mapping[str, Any]) -> bool:
+def _has_location(shared: Mapping[str, Any]) -> bool:
     return bool(string(shared, "url_private") or string(shared, "file_access") == "check_file_info")
 
 
@@ -203,7 +203,7 @@ def _name(shared: Mapping[str, Any]) -> str:
 def _readable_name(known: Mapping[str, Any]) -> str:
     """The name to read it by: what is text by kind is read as text, whatever its suffix. Raises ``Unfetched``."""
     if string(known, "mode") in {"tombstone", "hidden_by_limit"}:  # deleted, or older than a free workspace keeps
-        raise Unfetched(trouble="away")
+        raise FileUnavailable(trouble="away")
     name, kind = _name(known), string(known, "mimetype")
     if any(name.lower().endswith(suffix) for suffix in SUFFIXES):
         return name
@@ -211,4 +211,4 @@ def _readable_name(known: Mapping[str, Any]) -> str:
         return f"{name}.pdf"
     if kind.startswith("text/") or kind in _TEXTUAL or string(known, "mode") == "snippet":
         return f"{name}.txt"
-    raise Unfetched(trouble="form")
+    raise FileUnavailable(trouble="form")

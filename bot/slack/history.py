@@ -10,7 +10,7 @@ from typing import Any, Final
 import structlog
 
 from agent.thread.conversation import Message, ThreadKey
-from bot.slack.message import Own
+from bot.slack.message import BotIdentity
 from bot.slack.payload import mapping, objects, string
 from bot.slack.text import app_text, plain_text, whole_text
 from bot.slack.web_api import DeliveryFailed, SlackCalls, Urgency
@@ -20,7 +20,7 @@ WORKING_EVENT: Final = "orion_working"
 NOTICE_EVENT: Final = "orion_notice"
 _STEPS: Final = frozenset({"plan", "task_card"})  # the blocks that Slack makes of a stream's task chunks
 _PAGE: Final = 200
-_MOST_PAGES: Final = 20
+_MAX_PAGES: Final = 20
 _SPOKEN: Final = frozenset({"", "file_share", "thread_broadcast", "bot_message"})
 _log = structlog.get_logger()
 
@@ -49,7 +49,7 @@ class Conversation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class QuestionStatus:
     """Where Orion stands with a question."""
 
     posted: tuple[Posted, ...]  # in order of parts, then of time, notices included
@@ -79,9 +79,9 @@ class ThreadReader:
     """Reads one workspace's conversations. Raises ``DeliveryFailed``: the place is gone, or Slack away for too long."""
 
     calls: SlackCalls
-    own: Callable[[], Awaitable[Own]]  # who Orion is there
+    own: Callable[[], Awaitable[BotIdentity]]  # who Orion is there
 
-    async def conversation(
+    async def read_conversation(
         self, place: ThreadKey, *, before: str = "", after: str = "", limit: int = 200
     ) -> Conversation:
         """The last ``limit`` messages of the conversation between ``after`` and ``before`` (ts), oldest first."""
@@ -91,7 +91,7 @@ class ThreadReader:
         # A question can be answered without its thread: readings leave room for posts under Slack's limits.
         read = {string(one, "ts"): one for one in await self._read(place, bounds, limit, "spare")}
         said = [
-            _said(message, own, direct=is_direct(place))
+            _as_message(message, own, direct=is_direct(place))
             for ts, message in read.items()
             # Slack puts the message that opened the thread before every page.
             if not (before and sort_key(ts) >= sort_key(before))
@@ -101,14 +101,14 @@ class ThreadReader:
         kept = tuple(message for message in said if message.text)[-limit:]
         return Conversation(messages=kept, first=read.get(place.thread_ts, {}), asked=read.get(before, {}))
 
-    async def message(self, place: ThreadKey, ts: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    async def find_message(self, place: ThreadKey, ts: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """One message as Slack has it, and the one that opened its thread; empty when it is gone."""
         bounds = {"oldest": ts, "latest": ts, "inclusive": True, "include_all_metadata": True}
         read = await self._read(place, bounds, 1)
         found = {string(message, "ts"): message for message in read}
         return found.get(ts, {}), found.get(place.thread_ts, {})
 
-    async def since(
+    async def read_since(
         self, place: ThreadKey, oldest: str, urgency: Urgency = "asked", *, enough: int = _PAGE * 2
     ) -> list[Mapping[str, Any]]:
         """The messages from ``oldest`` (a ts) on as Slack has them, oldest first; of a thread its first one as well."""
@@ -116,7 +116,7 @@ class ThreadReader:
         bounds = {"oldest": oldest, "inclusive": True, "include_all_metadata": True}
         return await self._read(place, bounds, enough, urgency)  # of a direct chat the latest page or two
 
-    async def posted(self, place: ThreadKey, question_ts: str, streamed: str | None = None) -> tuple[Posted, ...]:
+    async def find_posts(self, place: ThreadKey, question_ts: str, streamed: str | None = None) -> tuple[Posted, ...]:
         """What Orion already posted for this question, in order of its parts, then of time.
 
         ``streamed`` is the ts of a stream that was begun for it; empty where a stream may have been begun unknown: then
@@ -125,30 +125,30 @@ class ThreadReader:
         own = await self.own()
         try:
             # Once a storm of readings kept decided answers waiting: this look keeps its place.
-            messages = await self.since(place, question_ts, "must", enough=_PAGE * _MOST_PAGES)
+            messages = await self.read_since(place, question_ts, "must", enough=_PAGE * _MAX_PAGES)
         except DeliveryFailed as failure:
             if failure.reason != "missing_scope":
                 raise
             _log.warning("delivery_cannot_look", reason=failure.reason)  # an older manifest must not silence Orion
             return ()
-        return tuple(one for one in _as_posted(messages, own, question_ts, streamed) if not one.about)
+        return tuple(one for one in _find_posts(messages, own, question_ts, streamed) if not one.about)
 
-    async def seen(self, place: ThreadKey, question_ts: str) -> Seen:
+    async def find_status(self, place: ThreadKey, question_ts: str) -> QuestionStatus:
         """All that Orion posted since this question and for it, streams that nobody ended too."""
         own = await self.own()
-        messages = await self.since(place, question_ts, "spare", enough=_PAGE * _MOST_PAGES)
+        messages = await self.read_since(place, question_ts, "spare", enough=_PAGE * _MAX_PAGES)
         asked = next((one for one in messages if string(one, "ts") == question_ts), {})
         spoken = [one for one in messages if string(one, "subtype") in _SPOKEN]
-        return Seen(
-            posted=tuple(_as_posted(messages, own, question_ts, "")),
+        return QuestionStatus(
+            posted=tuple(_find_posts(messages, own, question_ts, "")),
             edited_ts=string(asked, "edited", "ts"),
             last_word=bool(spoken) and is_own(spoken[-1], own),
         )
 
-    async def noted(self, place: ThreadKey, about: str) -> bool:
+    async def has_notice(self, place: ThreadKey, about: str) -> bool:
         """Whether a notice about this stands here; ``about`` begins with the ts of the message it was posted for."""
         own, since = await self.own(), about.partition(":")[0]
-        found = _as_posted(await self.since(place, since), own, since, None)
+        found = _find_posts(await self.read_since(place, since), own, since, None)
         return any(posted.about == about for posted in found)
 
     async def _read(
@@ -159,7 +159,7 @@ class ThreadReader:
         method = "conversations.history" if direct else "conversations.replies"
         where = {"channel": place.channel, **({} if direct else {"ts": place.thread_ts}), **bounds}
         found: dict[str, Mapping[str, Any]] = {}  # Slack repeats a thread's first message on its pages
-        for _ in range(_MOST_PAGES):
+        for _ in range(_MAX_PAGES):
             more = {"cursor": cursor} if cursor else {}
             reply = await self.calls.read(method, urgency=urgency, **where, **more, limit=_PAGE)
             for message in objects(reply, "messages"):
@@ -168,16 +168,16 @@ class ThreadReader:
             if not cursor or (direct and len(found) >= enough):
                 break
         else:
-            _log.warning("thread_too_long_to_read_whole", pages=_MOST_PAGES)
+            _log.warning("thread_too_long_to_read_whole", pages=_MAX_PAGES)
         return [*reversed(found.values())] if direct else [*found.values()]
 
 
-def is_own(message: Mapping[str, Any], own: Own) -> bool:
+def is_own(message: Mapping[str, Any], own: BotIdentity) -> bool:
     """Whether Orion itself wrote this message."""
     return string(message, "user") == own.user or bool(own.bot and string(message, "bot_id") == own.bot)
 
 
-def _said(message: Mapping[str, Any], own: Own, *, direct: bool) -> Message:
+def _as_message(message: Mapping[str, Any], own: BotIdentity, *, direct: bool) -> Message:
     raw, ts = string(message, "text"), string(message, "ts")
     if is_own(message, own):
         return Message(role="assistant", text=plain_text(raw, own.user), ts=ts)
@@ -188,17 +188,19 @@ def _said(message: Mapping[str, Any], own: Own, *, direct: bool) -> Message:
     return Message(role="user", text=text, user=who, ts=ts, addressed=addressed)
 
 
-def _as_posted(messages: Iterable[Mapping[str, Any]], own: Own, question_ts: str, streamed: str | None) -> list[Posted]:
+def _find_posts(
+    messages: Iterable[Mapping[str, Any]], own: BotIdentity, question_ts: str, streamed: str | None
+) -> list[Posted]:
     """What Orion posted for a question among these messages, and its notices, in order of parts, then of time."""
-    found = (_one_posted(message, question_ts, streamed) for message in messages if is_own(message, own))
+    found = (_as_post(message, question_ts, streamed) for message in messages if is_own(message, own))
     return sorted(filter(None, found), key=lambda posted: (posted.part, sort_key(posted.ts)))
 
 
-def _one_posted(message: Mapping[str, Any], question_ts: str, streamed: str | None) -> Posted | None:
+def _as_post(message: Mapping[str, Any], question_ts: str, streamed: str | None) -> Posted | None:
     ts, metadata = string(message, "ts"), mapping(message, "metadata")
     kind, payload = string(metadata, "event_type"), mapping(metadata, "event_payload")
     if not metadata:  # Slack lets a stream's metadata be set only at its end
-        return None if streamed is None else _growing(message, streamed)
+        return None if streamed is None else _as_open_stream(message, streamed)
     if kind == NOTICE_EVENT:
         return Posted(ts=ts, about=string(payload, "about"))
     if kind not in {ANSWER_EVENT, WORKING_EVENT} or string(payload, "question_ts") != question_ts:
@@ -209,7 +211,7 @@ def _one_posted(message: Mapping[str, Any], question_ts: str, streamed: str | No
     return Posted(ts=ts, turn_id=string(payload, "turn_id"), part=part if isinstance(part, int) else 1)
 
 
-def _growing(message: Mapping[str, Any], streamed: str) -> Posted | None:
+def _as_open_stream(message: Mapping[str, Any], streamed: str) -> Posted | None:
     ts, blank = string(message, "ts"), not any(message.get(part) for part in ("text", "blocks", "attachments", "files"))
     if ts != streamed and not blank and string(message, "streaming_state") != "in_progress":
         return None

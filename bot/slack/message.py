@@ -21,7 +21,7 @@ MESSAGE_SCHEMA = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Own:
+class BotIdentity:
     """Who Orion is in a workspace: its user id (``U…``), bot id (``B…``) and the workspace's id (``T…``)."""
 
     user: str
@@ -111,7 +111,7 @@ class Incoming:
             raise ValueError(message) from exc
 
     @classmethod
-    def in_body(cls, body: str) -> Incoming | None:
+    def from_body(cls, body: str) -> Incoming | None:
         """The message in an entry of the queue; None where it is anything else."""
         try:
             return cls.from_json(body)
@@ -125,7 +125,7 @@ class Refused(Ignored):
 
     incoming: Incoming
 
-    def to_be_told(self) -> Incoming | Ignored:
+    def without_content(self) -> Incoming | Ignored:
         """A message without its text to whoever tells the person so; a message that did not address Orion is none."""
         incoming = self.incoming
         if incoming.addressed == "follow_up" or incoming.kind not in {"question", "help"}:

@@ -69,7 +69,7 @@ class RateLimits:
         place = f":{arguments.get('channel', '')}" if method == "chat.postMessage" else ""
         return f"{self.prefix}:pace:{self.team()}:{method}{place}"
 
-    async def turn(
+    async def reserve(
         self, method: str, arguments: Mapping[str, Any], *, patience_s: float, keeps: Keeps = "", spare: bool = False
     ) -> float:
         """Take a call's turn, if it comes within ``patience_s``; else it is not to be made now. Seconds until then."""
@@ -83,13 +83,13 @@ class RateLimits:
             self.on_wait(method, wait_s)
         return wait_s
 
-    async def refused(self, method: str, arguments: Mapping[str, Any], retry_after_s: float) -> None:
+    async def note_refusal(self, method: str, arguments: Mapping[str, Any], retry_after_s: float) -> None:
         """Slack refused the call: nobody makes another one before that."""
         pace = PACES.get(method, _UNKNOWN)
         refused_ms = max(1, round(retry_after_s * 1000))
         await self._ask(method, arguments, pace.interval_ms, pace.burst, 0, "", refused_ms)
 
-    async def keeps(self, method: str, arguments: Mapping[str, Any]) -> bool:
+    async def is_waiting(self, method: str, arguments: Mapping[str, Any]) -> bool:
         """Whether a place is kept for this call's first try. Raises ``RedisError``."""
         return bool(await self.redis.hexists(self.key(method, arguments), f"caller:fresh:{call_id(arguments)}"))
 

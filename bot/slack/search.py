@@ -23,16 +23,16 @@ from bot.slack.web_api import DeliveryFailed, SlackCalls
 from verification.types import Source
 
 METHOD: Final = "assistant.search.context"  # the SDK has no method for it (3.47)
-SEARCH_S: Final = 10.0
-ASK_S: Final = 3.0
-KNOWN_S: Final = 3600.0  # seconds for which it is remembered whether the workspace grants it
+SEARCH_TIMEOUT_S: Final = 10.0
+GRANT_TIMEOUT_S: Final = 3.0
+GRANT_TTL_S: Final = 3600.0  # seconds for which it is remembered whether the workspace grants it
 _NOT_GRANTED: Final = frozenset(
     ("missing_scope", "access_denied", "unknown_method", "not_allowed_token_type", "team_access_not_granted")
 )
 
 
 @dataclass(slots=True, eq=False)
-class SlackSearching:
+class SlackSearch:
     """Searches one workspace."""
 
     client: AsyncWebClient
@@ -44,16 +44,16 @@ class SlackSearching:
 
     async def tools(self, incoming: Incoming) -> tuple[Tool, ...]:
         """The tool for this question, or none."""
-        if not incoming.action_token or not await self._grants():
+        if not incoming.action_token or not await self._is_granted():
             return ()
         return (SlackSearchTool(partial(self._find, incoming)),)
 
-    async def _grants(self) -> bool:
+    async def _is_granted(self) -> bool:
         """Whether the workspace gave Orion the scope; asked once in a while. A Slack that is away has not."""
         async with self._asking:  # whoever comes meanwhile waits for the one call
             if self.clock() >= self._known_until:
-                tried = await try_token(self.client.auth_test(), ASK_S)
-                for_s = KNOWN_S if tried.state == "accepted" else 60.0  # a Slack that is away is asked again sooner
+                tried = await try_token(self.client.auth_test(), GRANT_TIMEOUT_S)
+                for_s = GRANT_TTL_S if tried.state == "accepted" else 60.0  # a Slack that is away is asked again sooner
                 self._granted, self._known_until = SEARCH_SCOPE in tried.scopes, self.clock() + for_s
         return self._granted
 
@@ -66,14 +66,14 @@ class SlackSearching:
             "limit": limit,
         }
         try:
-            reply = await self.calls.once(METHOD, body, timeout_s=SEARCH_S)
+            reply = await self.calls.call_once(METHOD, body, timeout_s=SEARCH_TIMEOUT_S)
         except DeliveryFailed as failure:
             if failure.reason not in _NOT_GRANTED:
                 raise SlackSearchFailed(why="Slack's search gave no answer.") from failure
-            self._granted, self._known_until = False, self.clock() + KNOWN_S
+            self._granted, self._known_until = False, self.clock() + GRANT_TTL_S
             raise SlackSearchFailed(why="The workspace does not let Orion search.") from failure
         found = objects(reply, "results", "messages")
-        return [_said(message) for message in found if _is_evidence(message, incoming)][:limit]
+        return [_as_source(message) for message in found if _is_evidence(message, incoming)][:limit]
 
 
 def _is_evidence(message: Mapping[str, Any], incoming: Incoming) -> bool:
@@ -83,7 +83,7 @@ def _is_evidence(message: Mapping[str, Any], incoming: Incoming) -> bool:
     return linked and not here and not message.get("is_author_bot") and bool(string(message, "content").strip())
 
 
-def _said(message: Mapping[str, Any]) -> Source:
+def _as_source(message: Mapping[str, Any]) -> Source:
     return found_message(
         plain_text(string(message, "content")),
         string(message, "permalink"),

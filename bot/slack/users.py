@@ -20,8 +20,10 @@ from bot.slack.web_api import DeliveryFailed, SlackCalls
 from verification.text.language import detect
 
 # Who becomes a guest is answered for an hour more: the price of not asking each time (decision 5).
-KEPT_S: Final = 3_600
-TOLD_S: Final = 86_400  # what only one person sees is gone when their window is: the next day it may be said again
+CACHE_TTL_S: Final = 3_600
+NOTICE_TTL_S: Final = (
+    86_400  # what only one person sees is gone when their window is: the next day it may be said again
+)
 # Slack answers so about people of another organisation that we share no channel with any more.
 _NOT_OURS: Final = frozenset({"user_not_found", "user_not_visible", "users_not_found"})
 _GONE: Final = "channel_not_found"
@@ -38,7 +40,7 @@ class Person:
 
 
 @dataclass(eq=False)
-class KnownPeople:
+class CachedPeople:
     """What Slack said of people lately, of any workspace. ``prefix`` keeps one Orion's memory apart from another's."""
 
     redis: Redis
@@ -52,12 +54,12 @@ class KnownPeople:
         """Where it stands whether a channel is shared with others."""
         return f"{self.prefix}:shared:{team}:{channel}"
 
-    async def known(self, team: str, user: str) -> Person | None:
+    async def cached_person(self, team: str, user: str) -> Person | None:
         """What was found out within the last hour; Slack is not asked."""
-        return remembered(await self.redis.get(self.person_key(team, user)))
+        return parse_person(await self.redis.get(self.person_key(team, user)))
 
 
-class People(KnownPeople):
+class People(CachedPeople):
     """Looks up people and channels of one workspace."""
 
     def __init__(self, calls: SlackCalls, redis: Redis, *, prefix: str = "orion") -> None:
@@ -66,35 +68,37 @@ class People(KnownPeople):
         # Whoever asks about the same person or channel meanwhile waits for the one call.
         self._asking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
-    def told_key(self, team: str, user: str, subject: str) -> str:
+    def notice_key(self, team: str, user: str, subject: str) -> str:
         """Where it stands that a person was told something."""
         return f"{self.prefix}:told:{team}:{user}:{subject}"
 
-    async def tell_now(self, team: str, user: str, subject: str) -> bool:
+    async def claim_notice(self, team: str, user: str, subject: str) -> bool:
         """Whether the person has not been told this today; from now on they have."""
-        return bool(await self.redis.set(self.told_key(team, user, subject), "1", nx=True, ex=TOLD_S))
+        return bool(await self.redis.set(self.notice_key(team, user, subject), "1", nx=True, ex=NOTICE_TTL_S))
 
-    async def not_told(self, team: str, user: str, subject: str) -> None:
+    async def release_notice(self, team: str, user: str, subject: str) -> None:
         """It could not be told after all: the next time counts."""
-        await self.redis.delete(self.told_key(team, user, subject))
+        await self.redis.delete(self.notice_key(team, user, subject))
 
-    async def language(self, team: str, user: str) -> str | None:
+    async def cached_language(self, team: str, user: str) -> str | None:
         """What this person uses Slack in, as far as it is known already."""
-        known = await self.known(team, user)
+        known = await self.cached_person(team, user)
         return known.language if known else None
 
-    async def spoken_by(self, incoming: Incoming) -> str | None:
+    async def message_language(self, incoming: Incoming) -> str | None:
         """What the message is written in; where it has no text, what its person uses Slack in."""
-        return detect(incoming.text) if incoming.text else await self.language(incoming.thread.team, incoming.user)
+        return (
+            detect(incoming.text) if incoming.text else await self.cached_language(incoming.thread.team, incoming.user)
+        )
 
-    async def speaks(self, team: str, user: str) -> str | None:
+    async def language_of(self, team: str, user: str) -> str | None:
         """What this person uses Slack in; Slack is asked where that is not known. Raises as ``person`` does."""
-        return (await self.person(team, user)).language or None
+        return (await self.find_person(team, user)).language or None
 
-    async def person(self, team: str, user: str) -> Person:
+    async def find_person(self, team: str, user: str) -> Person:
         """Somebody's account as seen here. Raises ``DeliveryFailed``: Slack is away, or does not let us look."""
         async with self._asking.setdefault(user, asyncio.Lock()):
-            if known := await self.known(team, user):
+            if known := await self.cached_person(team, user):
                 return known
             try:
                 # Slack leaves the locale out unless it is asked for.
@@ -105,7 +109,7 @@ class People(KnownPeople):
                 found = Person(external=True)  # whom Slack does not know as ours counts as somebody else's
             else:
                 found = read_person(mapping(reply, "user"), team)
-            await self.redis.set(self.person_key(team, user), json.dumps(asdict(found)), ex=KEPT_S)
+            await self.redis.set(self.person_key(team, user), json.dumps(asdict(found)), ex=CACHE_TTL_S)
             return found
 
     async def is_shared(self, team: str, channel: str) -> bool:
@@ -120,12 +124,12 @@ class People(KnownPeople):
                 if failure.reason != _GONE:
                     raise
                 return True  # not ours to see; nothing to remember either, we may be invited the next minute
-            shared = reads_elsewhere(mapping(reply, "channel"))
-            await self.redis.set(key, "1" if shared else "0", ex=KEPT_S)
+            shared = is_shared_outside(mapping(reply, "channel"))
+            await self.redis.set(key, "1" if shared else "0", ex=CACHE_TTL_S)
             return shared
 
 
-def remembered(stored: bytes | str | None) -> Person | None:
+def parse_person(stored: bytes | str | None) -> Person | None:
     """What was written down; None, so that Slack is asked again, where another version wrote it in another form."""
     try:
         fields = json.loads(stored or "")
@@ -147,7 +151,7 @@ def read_person(user: Mapping[str, Any], team: str) -> Person:
     )
 
 
-def reads_elsewhere(channel: Mapping[str, Any]) -> bool:
+def is_shared_outside(channel: Mapping[str, Any]) -> bool:
     """Whether a ``channel`` object is shared beyond our organisation, or about to be."""
     if channel.get("is_ext_shared") or channel.get("is_pending_ext_shared"):
         return True

@@ -31,13 +31,13 @@ OnMaybePosted = Callable[[], Awaitable[object]]
 Urgency = Literal["must", "asked", "spare"]
 
 # The last one is a 429 without a word of Slack's, as a proxy gives it.
-LIMITED: Final = frozenset({"ratelimited", "rate_limited", "http_429"})
+LIMIT_ERRORS: Final = frozenset({"ratelimited", "rate_limited", "http_429"})
 # Slack's own trouble: the same call may succeed later. Every other error is final.
-_PASSING: Final = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout"})
+_RETRYABLE: Final = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout"})
 _SERVER_ERROR: Final = 500
 _NOT_SLACK: Final = "http_200"  # a proxy's page or list: Slack's own replies are objects
-_TOO_MANY: Final = 429
-_LONGEST_PAUSE_S: Final = 20.0
+_TOO_MANY_REQUESTS: Final = 429
+_MAX_PAUSE_S: Final = 20.0
 AT_ONCE: Final = 20  # so fifty slow workspaces fit into the thousand connections of ``bot.slack.client``
 _log = structlog.get_logger()
 
@@ -55,7 +55,7 @@ class DeliveryFailed(Exception):  # noqa: N818 - an outcome that callers expect,
     @property
     def limited(self) -> bool:
         """Whether there were too many calls."""
-        return self.reason in LIMITED
+        return self.reason in LIMIT_ERRORS
 
     @property
     def refused(self) -> bool:
@@ -67,7 +67,7 @@ def no_lease() -> None:
     """The lease check of an effect that no lease guards."""
 
 
-async def _let_be() -> None:
+async def _noop() -> None:
     """Nobody needs to know."""
 
 
@@ -99,7 +99,7 @@ class SlackCalls:
             return await self._attempt(method, call, self.attempt_s)
 
         keeps: Keeps = "looked_for" if urgency == "must" else ""
-        return await self._persist(method, params, attempt, keeps=keeps, spare=urgency == "spare")
+        return await self._retry(method, params, attempt, keeps=keeps, spare=urgency == "spare")
 
     async def write(  # noqa: PLR0913 - how it may be repeated, each named at the call
         self,
@@ -108,7 +108,7 @@ class SlackCalls:
         *,
         lease_check: LeaseCheck = no_lease,
         look: Look | None = None,  # finds what an attempt without a reply may have done
-        maybe_posted: OnMaybePosted = _let_be,  # told at once what Slack may still carry out, also when cancelled
+        maybe_posted: OnMaybePosted = _noop,  # told at once what Slack may still carry out, also when cancelled
         fresh: bool = False,  # nobody can have made this call before
     ) -> Reply:
         """Calls a changing method."""
@@ -125,14 +125,14 @@ class SlackCalls:
                     await maybe_posted()
                 raise
 
-        return await self._persist(method, body, attempt, look=look, keeps="fresh" if fresh else "looked_for")
+        return await self._retry(method, body, attempt, look=look, keeps="fresh" if fresh else "looked_for")
 
-    async def unmade(self, method: str, body: Mapping[str, Any]) -> bool:
+    async def is_unsent(self, method: str, body: Mapping[str, Any]) -> bool:
         """Whether this very call waits for its first turn under the limits: nobody made it. Raises ``RedisError``."""
-        return self.limits is not None and await self.limits.keeps(method, body)
+        return self.limits is not None and await self.limits.is_waiting(method, body)
 
     # A trigger of Slack's lives three seconds, hence the 2.5.
-    async def once(self, method: str, body: Mapping[str, Any], *, timeout_s: float = 2.5) -> Reply:
+    async def call_once(self, method: str, body: Mapping[str, Any], *, timeout_s: float = 2.5) -> Reply:
         """Calls once, without patience: for what is stale a moment later (a status, a modal's trigger)."""
         await self._take_turn(method, body, patience_s=0.5)
         try:
@@ -154,7 +154,7 @@ class SlackCalls:
         """Wait until the call may go out. Raises ``DeliveryFailed`` where that is later than in ``patience_s``."""
         if self.limits is None:
             return
-        wait_s = await self.limits.turn(method, arguments, patience_s=patience_s, keeps=keeps, spare=spare)
+        wait_s = await self.limits.reserve(method, arguments, patience_s=patience_s, keeps=keeps, spare=spare)
         if wait_s > patience_s:
             again_s = wait_s + random.uniform(0.0, 0.25)  # noqa: S311 - spreads retries only
             raise DeliveryFailed(reason="ratelimited", permanent=False, again_s=again_s)
@@ -163,9 +163,9 @@ class SlackCalls:
 
     async def _tell_limits(self, method: str, arguments: Mapping[str, Any], failure: DeliveryFailed) -> None:
         if self.limits is not None and failure.limited:
-            await self.limits.refused(method, arguments, failure.again_s or 1.0)
+            await self.limits.note_refusal(method, arguments, failure.again_s or 1.0)
 
-    async def _persist(  # noqa: PLR0913 - as ``write``
+    async def _retry(  # noqa: PLR0913 - as ``write``
         self,
         method: str,
         arguments: Mapping[str, Any],
@@ -196,7 +196,7 @@ class SlackCalls:
                 _log.warning("slack_call_waits", method=method, reason=failure.reason, wait_s=round(wait, 2))
                 in_doubt = in_doubt or failure.doubt  # what a later attempt hears says nothing of an earlier one
             await asyncio.sleep(wait)
-            pause = min(pause * 2, _LONGEST_PAUSE_S) * random.uniform(0.8, 1.2)  # noqa: S311 - spreads retries only
+            pause = min(pause * 2, _MAX_PAUSE_S) * random.uniform(0.8, 1.2)  # noqa: S311 - spreads retries only
             # Slack has no key that would make a repeated post harmless.
             if in_doubt and look is not None and (done := await look()) is not None:
                 return done
@@ -221,20 +221,20 @@ class SlackCalls:
 
     async def _attempt(self, method: str, call: Awaitable[AsyncSlackResponse], timeout_s: float) -> Reply:
         try:
-            reply = await heard(call, timeout_s)
+            reply = await await_reply(call, timeout_s)
         except DeliveryFailed as failure:
             self.on_trouble(method, failure.reason)
             raise
         return reply.data if isinstance(reply.data, dict) else {}
 
 
-async def heard(call: Awaitable[AsyncSlackResponse], within_s: float) -> AsyncSlackResponse:
+async def await_reply(call: Awaitable[AsyncSlackResponse], within_s: float) -> AsyncSlackResponse:
     """What Slack replies. Raises ``DeliveryFailed``."""
     try:
         async with asyncio.timeout(within_s):
             return await call
     except SlackApiError as error:
-        failure = _told(error)
+        failure = _as_failure(error)
     except AttributeError:  # the SDK trips over a 200 whose body is no JSON object: not Slack answers there
         failure = DeliveryFailed(_NOT_SLACK, permanent=True, doubt=True)
     except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
@@ -243,14 +243,14 @@ async def heard(call: Awaitable[AsyncSlackResponse], within_s: float) -> AsyncSl
     raise failure
 
 
-def _told(error: SlackApiError) -> DeliveryFailed:
+def _as_failure(error: SlackApiError) -> DeliveryFailed:
     """What an error reply means. An unreadable body leaves the SDK with aiohttp's own response, hence two names."""
     response: Any = error.response
     status: int = getattr(response, "status_code", 0) or getattr(response, "status", 0)
     reason = string(getattr(response, "data", None), "error") or f"http_{status}"
-    if status == _TOO_MANY or reason in LIMITED:
+    if status == _TOO_MANY_REQUESTS or reason in LIMIT_ERRORS:
         asked = retry_after_s(response.headers, now=time.time())
-        reason = reason if reason in LIMITED else "ratelimited"
+        reason = reason if reason in LIMIT_ERRORS else "ratelimited"
         return DeliveryFailed(reason, permanent=False, again_s=1.0 if asked is None else asked)
     # A server error may come after the work was done.
-    return DeliveryFailed(reason, permanent=status < _SERVER_ERROR and reason not in _PASSING, doubt=True)
+    return DeliveryFailed(reason, permanent=status < _SERVER_ERROR and reason not in _RETRYABLE, doubt=True)

@@ -13,7 +13,7 @@ from redis.asyncio.cluster import RedisCluster
 from agent.thread.state import ThreadState
 from agent.thread.store import read_row
 from bot.slack.message import Incoming
-from bot.slack.users import Person, remembered
+from bot.slack.users import Person, parse_person
 from bot.stores.budgets import Holder
 from bot.stores.cancellations import after
 from bot.stores.pause import Pause, read_pause
@@ -93,7 +93,7 @@ async def read_facts(stores: Stores, incoming: Incoming, turn_id: str) -> Facts:
         stopped=after(found["stop"], incoming),
         pause=read_pause(found["paused"]),
         resumed=float(found["resumed"] or 0),
-        person=remembered(found["person"]),
+        person=parse_person(found["person"]),
         shared=None if found["shared"] is None else found["shared"] == "1",
         token=found["token"] or "",
         **marks,

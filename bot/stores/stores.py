@@ -11,7 +11,7 @@ from agent.thread.store import StateFenced, ThreadStore
 from bot.queue.lease import LeaseLost
 from bot.queue.queue import Claimed, Mailbox
 from bot.slack.message import Incoming
-from bot.slack.users import KnownPeople
+from bot.slack.users import CachedPeople
 from bot.stores.budgets import Budgets, Limits
 from bot.stores.cancellations import Cancellations
 from bot.stores.pause import Pausing
@@ -37,7 +37,7 @@ class Stores:
         self.served = Served(redis, prefix=prefix)
         self.pausing = Pausing(redis, prefix=prefix)
         self.budgets = Budgets(redis, limits, prefix=prefix)
-        self.people = KnownPeople(redis, prefix=prefix)
+        self.people = CachedPeople(redis, prefix=prefix)
 
     def token_key(self, incoming: Incoming) -> str:
         """Where the token stands by which Slack lets Orion search for this version of a message."""

@@ -26,7 +26,7 @@ from bot.delivery.delivery import Delivery
 from bot.delivery.stream import AnswerStream, Streams, streaming
 from bot.queue.lease import LeaseLost
 from bot.queue.queue import OK, Ending, give_up, retry_uncounted
-from bot.slack.files import opened_with
+from bot.slack.files import has_opening_files
 from bot.slack.history import sort_key
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed
@@ -148,7 +148,7 @@ class Answering:
         try:
             if entry := read_entry(job.facts.outbox):
                 await self._deliver(job, entry)
-            elif not any(posted.turn_id for posted in await self.delivery.reader.posted(job.place, incoming.ts)):
+            elif not any(posted.turn_id for posted in await self.delivery.reader.find_posts(job.place, incoming.ts)):
                 text = say("internal", job.language, id=short_id(job.turn_id))
                 answer_key = replace(job.answer_key(), turn_id="", streamed=stream_before(job))
                 await self.delivery.answer(job.place, own_words(text), answer_key)
@@ -281,7 +281,7 @@ class Answering:
                 return OK
             question = replace(job.incoming.question(), text=text, files=files)
             history = (*job.context, *earlier.state.history)
-            known = replace(earlier.state, history=history, opened_with_files=opened_with(files, job.incoming))
+            known = replace(earlier.state, history=history, opened_with_files=has_opening_files(files, job.incoming))
             before = stream_before(job)
             await self._streamed.drop_plan(job, before)
             async with streaming(self._streamed.stage(job, before, status.again)) as stream:

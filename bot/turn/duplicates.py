@@ -122,7 +122,7 @@ async def _settled(check: PendingCheck, claimed: Claimed, lease: Lease, stores: 
         if await stores.cancellations.gone(place, question_ts):
             await delivery.delete_answer(place, question_ts, lease.require)
         else:
-            messages = (Incoming.in_body(stored.body) for stored in await mailbox.list_messages(str(place)))
+            messages = (Incoming.from_body(stored.body) for stored in await mailbox.list_messages(str(place)))
             at_work = {incoming.ts for incoming in messages if incoming}
             await put_in_order(delivery, place, question_ts, lease.require, at_work=at_work)
     next_s = next((look_s for look_s in LOOKS_S if look_s > age_s), None)
@@ -142,7 +142,7 @@ async def put_in_order(
     That is a second notice (the first one stands), and of a question that is not ``at_work`` (the ts of those that are,
     as an edit may be: its turn takes these messages over) a second answer, a placeholder beside one, a status under it.
     """
-    seen = await delivery.reader.seen(place, question_ts)
+    seen = await delivery.reader.find_status(place, question_ts)
     # The stream of another turn of this thread may just have begun: it gets its first words within moments.
     found = [posted for posted in seen.posted if not posted.stream or is_empty_stream(posted)]
     over = question_ts not in at_work

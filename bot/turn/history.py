@@ -96,7 +96,7 @@ async def said_before_in_chat(incoming: Incoming, stores: Stores) -> tuple[Messa
 
 async def _read(job: Job, reader: ThreadReader, after: str) -> Conversation:
     try:
-        return await reader.conversation(job.place, before=job.incoming.ts, after=after)
+        return await reader.read_conversation(job.place, before=job.incoming.ts, after=after)
     except DeliveryFailed as failure:
         if not (failure.permanent or failure.again_s):
             raise

@@ -42,7 +42,7 @@ class Queueing:
     async def sweep(self) -> None:
         """Tell those who should know by now. Raises ``RedisError``."""
         for waiting in await self.mailbox.list_waiting(**asdict(self.pace)):
-            incoming = Incoming.in_body(waiting.body)  # what cannot be read is its turn's business
+            incoming = Incoming.from_body(waiting.body)  # what cannot be read is its turn's business
             if incoming and incoming.kind in {"question", "edit"} and not (incoming.unproven or incoming.refused):
                 await self.tell(waiting, incoming)
 
@@ -75,6 +75,6 @@ class Queueing:
                 raise
         else:
             return False
-        if not any(message.placeholder for message in await delivery.reader.posted(incoming.thread, incoming.ts)):
+        if not any(message.placeholder for message in await delivery.reader.find_posts(incoming.thread, incoming.ts)):
             await delivery.show_placeholder(incoming.thread, f"_Orion {text}_", AnswerKey(question_ts=incoming.ts))
         return True

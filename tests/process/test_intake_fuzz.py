@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bot.events.parse import read
-from bot.slack.message import Access, Ignored, Incoming, Own, ThreadMode
+from bot.events.parse import parse_event
+from bot.slack.message import Access, BotIdentity, Ignored, Incoming, ThreadMode
 from tests.support.intake_fuzz import OPEN, OWN, STANDINGS, answer_due, payloads, run
 from tests.support.paths import ROOT
 from tests.unit.bot.events.test_parse import envelope, mention, message
@@ -53,13 +53,13 @@ def test_the_oracle_knows_what_the_specification_says(
     assert answer_due(envelope(event), thread_mode, OPEN) is due
 
 
-def careless(envelope: object, own: Own, access: Access) -> Incoming | Ignored:
+def careless(envelope: object, own: BotIdentity, access: Access) -> Incoming | Ignored:
     """An intake that takes bots for people and reads what is not there."""
     assert own == OWN
     if isinstance(envelope, dict) and isinstance(envelope.get("event"), dict):
         envelope = {**envelope, "event": {**envelope["event"], "bot_id": ""}}
         envelope["event"]["channel"].strip()
-    return read(envelope, own, access)
+    return parse_event(envelope, own, access)
 
 
 def test_careless_intake_is_found_out() -> None:

@@ -18,10 +18,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bot.events.parse import read, settle
-from bot.slack.message import Access, Ignored, Incoming, Own, ThreadMode
+from bot.events.parse import apply_thread_mode, parse_event
+from bot.slack.message import Access, BotIdentity, Ignored, Incoming, ThreadMode
 
-OWN = Own(user="UORION", bot="BORION")
+OWN = BotIdentity(user="UORION", bot="BORION")
 OPEN = Access()
 CHOSEN = Access(allow_bots=frozenset({"BFRIEND"}))
 STANDINGS: tuple[ThreadMode, ...] = ("unknown", "engaged", "muted", "lost")
@@ -284,14 +284,14 @@ def _text(value: object, name: str) -> str:
 # --- the run ---------------------------------------------------------------------------------------------------------
 
 
-def run(count: int, seed: int, decide: Callable[..., Incoming | Ignored] = read) -> Findings:
+def run(count: int, seed: int, decide: Callable[..., Incoming | Ignored] = parse_event) -> Findings:
     """Try ``count`` payloads. ``decide`` stands for intake's ``read``, so that the oracle itself can be tried out."""
     findings = Findings()
     for number, (envelope, thread_mode, access) in enumerate(payloads(count, seed)):
         findings.count += 1
         try:
             found = decide(envelope, OWN, access)
-            settled = settle(found, thread_mode) if isinstance(found, Incoming) else found
+            settled = apply_thread_mode(found, thread_mode) if isinstance(found, Incoming) else found
             if isinstance(settled, Incoming) and not _survives(settled):
                 _note(findings, number, "a letter that changes when stored", envelope)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError, UnicodeError) as error:

@@ -101,8 +101,8 @@ def impacts(title: str, path: str, text: str) -> dict[str, int]:
     words += _pairs(path) + _pairs(text)
     body = Counter(words)
     body.update(pairs)
-    in_head, in_body = _share(head_length, _HEAD_WORDS), _share(len(words), _BODY_WORDS)
-    said = {word: count * in_body for word, count in body.items()}
+    in_head, from_body = _share(head_length, _HEAD_WORDS), _share(len(words), _BODY_WORDS)
+    said = {word: count * from_body for word, count in body.items()}
     for word, count in head.items():
         said[word] = said.get(word, 0.0) + count * in_head
     return {word: math.ceil(MOST_IMPACT * often / (often + _SATURATION)) for word, often in said.items()}

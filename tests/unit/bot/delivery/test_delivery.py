@@ -278,8 +278,8 @@ async def test_thanks_are_seen_by_one_person_only() -> None:
     async with local_slack() as slack:
         place, _ = slack.ask()
         await slack.delivery.post_ephemeral(place, "U0YOU", say("thanks", "fr"))
-        (whisper,) = slack.server.ephemerals(CHANNEL)
-        assert (whisper["text"], whisper["ephemeral_for"]) == (say("thanks", "fr"), "U0YOU")
+        (notify_person,) = slack.server.ephemerals(CHANNEL)
+        assert (notify_person["text"], notify_person["ephemeral_for"]) == (say("thanks", "fr"), "U0YOU")
 
 
 async def test_home_and_prompts_reach_slack() -> None:

@@ -333,7 +333,7 @@ async def test_thread_that_is_read_again_holds_the_streamed_answer(tmp_path: Pat
         async with open_client(here.bot_token, api_url=here.api_url) as client:
             calls = SlackCalls(client)
             reader = ThreadReader(calls, Workspace(client, calls).own)
-            (said,) = [m.text for m in (await reader.conversation(place)).messages if m.role == "assistant"]
+            (said,) = [m.text for m in (await reader.read_conversation(place)).messages if m.role == "assistant"]
             assert "600 requests" in said
-            (posted,) = await reader.posted(place, ts, "")
+            (posted,) = await reader.find_posts(place, ts, "")
             assert (posted.ts, posted.stream) == (message["ts"], False)

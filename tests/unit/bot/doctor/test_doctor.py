@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 
 from bot.cli.local import HANDBOOK, settings_for
 from bot.doctor.checks import Check
-from bot.doctor.doctor import ANSWERS_WITHIN_S, examine
+from bot.doctor.doctor import REPLY_TIMEOUT_S, examine
 from bot.install.installations import Installation, Installations, Seal
 from bot.local.model.limits import LENIENT
 from bot.local.model.roster import Channel
@@ -54,7 +54,7 @@ async def silent_port() -> AsyncIterator[int]:
         yield server.sockets[0].getsockname()[1]
 
 
-async def checks(settings: Settings, within_s: float = ANSWERS_WITHIN_S) -> dict[str, Check]:
+async def checks(settings: Settings, within_s: float = REPLY_TIMEOUT_S) -> dict[str, Check]:
     """By name; whatever is wrong comes with a remedy."""
     found = {check.name: check for check in await examine(settings, within_s=within_s)}
     assert all(check.ok or check.remedy for check in found.values())
@@ -210,7 +210,7 @@ async def test_redis_that_can_lose_questions_is_told(tmp_path: Path, redis_url: 
 
 
 async def test_nobody_answers_and_doctor_still_ends(tmp_path: Path) -> None:
-    assert ANSWERS_WITHIN_S < IN_ALL_S
+    assert REPLY_TIMEOUT_S < IN_ALL_S
     async with silent_port() as port:
         url = f"http://127.0.0.1:{port}"
         settings = settings_in(

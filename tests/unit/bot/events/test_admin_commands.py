@@ -13,7 +13,7 @@ from redis.exceptions import RedisError
 from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
 from bot.delivery.delivery import Delivery
-from bot.events.enqueue import AdminChat, Enqueuer, ordered
+from bot.events.enqueue import AdminChat, Enqueuer, admin_order
 from bot.local.model.roster import VISITOR
 from bot.queue.queue import Mailbox
 from bot.servers.http import Pages, build, serve
@@ -50,7 +50,7 @@ def said(text: str, user: str = "U1", channel_type: str = "im") -> Incoming:
 def test_only_the_bare_word_of_an_admin_in_a_direct_chat_is_an_order(
     incoming: Incoming, order: tuple[str, str]
 ) -> None:
-    assert ordered(incoming, ADMINS) == order
+    assert admin_order(incoming, ADMINS) == order
 
 
 async def home(setting: Setting) -> str:

@@ -18,7 +18,7 @@ from structlog.testing import capture_logs
 
 from agent.thread.conversation import ThreadKey
 from bot.delivery.delivery import Delivery
-from bot.events.catch_up import CatchingUp
+from bot.events.catch_up import CatchUp
 from bot.local.model.limits import LENIENT
 from bot.local.model.roster import TEAM_ID
 from bot.local.server import LocalWorkspace
@@ -31,7 +31,7 @@ from tests.support.waiting import wait_until
 
 LIMIT = "How many requests per minute may an API key make?"
 ERROR = "What does error FH-2002 mean?"
-AWAY_S = 600.0
+MIN_ABSENCE_S = 600.0
 
 
 @dataclass
@@ -70,7 +70,7 @@ class Scene:
             await wait_until(lambda: setting.orion.turns.in_flight == 0, "all turns ended")
         return root, first
 
-    async def away(self, seconds: float = AWAY_S) -> None:
+    async def away(self, seconds: float = MIN_ABSENCE_S) -> None:
         await self.redis.set("orion:listened_at", time.time() - seconds)
 
     def missed(self, text: str, *, channel: str = CHANNEL, thread: str | None = None, ago_s: float = 120.0) -> str:
@@ -160,7 +160,7 @@ async def test_thread_in_a_direct_chat_is_looked_into(scene: Scene) -> None:
         await setting.answer_to(inside, thread=opened, channel=DIRECT)
 
 
-@pytest.mark.parametrize(("away_s", "recent_s"), [(200.0, 3600.0), (AWAY_S, 0.0)])
+@pytest.mark.parametrize(("away_s", "recent_s"), [(200.0, 3600.0), (MIN_ABSENCE_S, 0.0)])
 async def test_short_absence_or_a_zero_needs_no_looking(away_s: float, recent_s: float, scene: Scene) -> None:
     root, _ = await scene.served()
     missed = scene.missed(ERROR, thread=root)
@@ -226,8 +226,8 @@ async def test_place_that_is_gone_is_forgotten_and_a_slack_that_is_away_puts_it_
 ) -> None:
     await served_at(redis_client, PLACE)
     nowhere = Nowhere(DeliveryFailed(reason, permanent=permanent))
-    catching_up = CatchingUp(stores_over(redis_client), listening=yes, take=nothing, delivery_of=nowhere)
-    away = time.time() - AWAY_S
+    catching_up = CatchUp(stores_over(redis_client), listening=yes, take=nothing, delivery_of=nowhere)
+    away = time.time() - MIN_ABSENCE_S
     await redis_client.set(catching_up.heartbeat_key, away)
     if caught_up:
         await catching_up.beat()
@@ -241,10 +241,10 @@ async def test_place_that_is_gone_is_forgotten_and_a_slack_that_is_away_puts_it_
 
 async def test_who_does_not_listen_says_nothing_and_who_looks_is_alone(redis_client: Redis) -> None:
     nowhere = Nowhere(DeliveryFailed("", permanent=True))
-    deaf = CatchingUp(stores_over(redis_client), listening=no, take=nothing, delivery_of=nowhere)
+    deaf = CatchUp(stores_over(redis_client), listening=no, take=nothing, delivery_of=nowhere)
     await deaf.beat()
     assert not await redis_client.exists(deaf.heartbeat_key)
-    second = CatchingUp(stores_over(redis_client), listening=yes, take=nothing, delivery_of=nowhere)
+    second = CatchUp(stores_over(redis_client), listening=yes, take=nothing, delivery_of=nowhere)
     await redis_client.set(second.heartbeat_key, "not a number")
     await second.beat()
     assert float(await redis_client.get(second.heartbeat_key) or 0) > time.time() - 60
@@ -269,8 +269,8 @@ async def test_lock_that_ran_out_hides_neither_a_slack_that_is_away_nor_the_end(
         reason = "http_503"
         raise DeliveryFailed(reason, permanent=False)
 
-    catching_up = CatchingUp(stores_over(redis_client), listening=yes, take=nothing, delivery_of=away)
-    await redis_client.set(catching_up.heartbeat_key, time.time() - AWAY_S)
+    catching_up = CatchUp(stores_over(redis_client), listening=yes, take=nothing, delivery_of=away)
+    await redis_client.set(catching_up.heartbeat_key, time.time() - MIN_ABSENCE_S)
     with pytest.raises(DeliveryFailed):
         await catching_up.beat()
     catching_up.delivery_of = slow

@@ -12,7 +12,7 @@ from bot.events.interactions import (
     Feedback,
     read_complaint,
     read_feedback,
-    read_human_asked,
+    read_hand_off,
     read_shortcut,
 )
 
@@ -61,5 +61,5 @@ def test_other_values_are_ignored() -> None:
 
 @given(JSON | st.fixed_dictionaries({"actions": JSON, "user": JSON, "event": JSON, "channel": JSON, "view": JSON}))
 def test_no_payload_makes_it_crash(body: object) -> None:
-    for read in (read_feedback, read_human_asked, read_shortcut, read_complaint):
+    for read in (read_feedback, read_hand_off, read_shortcut, read_complaint):
         assert read(body) is None

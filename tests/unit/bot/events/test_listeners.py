@@ -136,7 +136,7 @@ def services(slack: Slack, ledger: Ledger, redis: Redis, access: Access) -> Serv
         record=record,
         figures=figures,
         delivery_of=deliver,
-        language_of=People(slack.calls, redis).speaks,
+        language_of=People(slack.calls, redis).language_of,
         count=ledger.fates.append,
     )
 
@@ -331,7 +331,7 @@ async def test_not_helpful_asks_what_was_wrong_in_the_language_of_the_question(o
         values = {"why": {"why": {"selected_options": chosen}}, "said": {"said": {"value": " The limit is 700. "}}}
         await server.submit(view_id, values)
         thanked = await server.wait_for(lambda: server.ephemerals(CHANNEL))
-        assert [whisper["text"] for whisper in thanked] == [say("thanks", "de")]
+        assert [notify_person["text"] for notify_person in thanked] == [say("thanks", "de")]
         (complaint,) = running.ledger.complaints
         assert (complaint.turn_id, complaint.reasons, complaint.said) == ("turn-1", ("outdated",), "The limit is 700.")
         assert complaint.place == place

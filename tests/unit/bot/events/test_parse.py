@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.thread.conversation import ThreadKey
-from bot.events.parse import read, settle
-from bot.slack.message import Access, Ignored, Incoming, Own, Refused, ThreadMode
+from bot.events.parse import apply_thread_mode, parse_event
+from bot.slack.message import Access, BotIdentity, Ignored, Incoming, Refused, ThreadMode
 
-OWN = Own(user="UORION", bot="BORION")
+OWN = BotIdentity(user="UORION", bot="BORION")
 OPEN = Access()
 
 
@@ -57,13 +57,13 @@ def message(**fields: Any) -> dict[str, Any]:
 
 
 def incoming(event: dict[str, Any], **fields: Any) -> Incoming:
-    found = read(envelope(event, **fields), OWN, OPEN)
+    found = parse_event(envelope(event, **fields), OWN, OPEN)
     assert isinstance(found, Incoming), found
     return found
 
 
 def reason(event: dict[str, Any], access: Access = OPEN, **fields: Any) -> str:
-    found = read(envelope(event, **fields), OWN, access)
+    found = parse_event(envelope(event, **fields), OWN, access)
     assert isinstance(found, Ignored), found
     return found.reason
 
@@ -118,11 +118,11 @@ def test_group_direct_message_counts_when_it_mentions_orion() -> None:
 def test_follow_up_waits_for_the_threads_standing() -> None:
     found = incoming(message(thread_ts="1700000000.000100"))
     assert found.addressed == "follow_up"
-    assert settle(found, "engaged") is found
-    assert settle(found, "unknown") == Ignored(reason="not_addressed")
-    assert settle(found, "lost") == replace(found, unproven=True)
-    assert settle(replace(found, kind="mute"), "lost") == Ignored(reason="not_addressed")
-    assert settle(found, "muted") == Ignored(reason="muted")
+    assert apply_thread_mode(found, "engaged") is found
+    assert apply_thread_mode(found, "unknown") == Ignored(reason="not_addressed")
+    assert apply_thread_mode(found, "lost") == replace(found, unproven=True)
+    assert apply_thread_mode(replace(found, kind="mute"), "lost") == Ignored(reason="not_addressed")
+    assert apply_thread_mode(found, "muted") == Ignored(reason="muted")
 
 
 @pytest.mark.parametrize("text", ["<@UBEN> can you?", "<!here> look", "<!subteam^S1|@team> look"])
@@ -136,12 +136,12 @@ def test_channel_talk_outside_threads_is_not_looked_up() -> None:
 
 def test_mute_keeps_quiet_until_mentioned_again() -> None:
     muting = incoming(message(thread_ts="1700000000.000100", text="Mute."))
-    assert (muting.kind, settle(muting, "engaged")) == ("mute", muting)
+    assert (muting.kind, apply_thread_mode(muting, "engaged")) == ("mute", muting)
     again = incoming(mention(thread_ts="1700000000.000100"))
-    assert settle(again, "muted") is again
+    assert apply_thread_mode(again, "muted") is again
     direct = incoming(message(channel="D1", channel_type="im"))
-    assert settle(direct, "muted") == Ignored(reason="muted")
-    assert settle(direct, "unknown") is direct
+    assert apply_thread_mode(direct, "muted") == Ignored(reason="muted")
+    assert apply_thread_mode(direct, "unknown") is direct
 
 
 @pytest.mark.parametrize("place", [{}, {"channel": "G1", "channel_type": "mpim"}])
@@ -242,19 +242,19 @@ def test_an_edit_is_a_new_version_of_the_same_message() -> None:
 def test_an_edit_without_mention_waits_for_the_standing() -> None:
     found = incoming(edit("how do we roll back?"))
     assert found.addressed == "follow_up"
-    assert settle(found, "unknown") == Ignored(reason="not_addressed")
-    assert settle(found, "muted") is found
+    assert apply_thread_mode(found, "unknown") == Ignored(reason="not_addressed")
+    assert apply_thread_mode(found, "muted") is found
 
 
 def test_an_edit_that_first_mentions_orion_is_a_first_question() -> None:
     event = edit()
     event["previous_message"]["text"] = "how do we release?"
     found = incoming(event)
-    asked = settle(found, "unknown")
-    assert settle(found, "lost") == asked
+    asked = apply_thread_mode(found, "unknown")
+    assert apply_thread_mode(found, "lost") == asked
     assert isinstance(asked, Incoming)
     assert (found.kind, asked.kind, asked.edited_ts) == ("edit", "question", "1700000042.000000")
-    assert settle(found, "engaged") is found
+    assert apply_thread_mode(found, "engaged") is found
 
 
 def test_bare_mention_that_becomes_a_question_is_one() -> None:
@@ -301,8 +301,8 @@ def test_what_people_tell_each_other_in_a_thread_is_told_when_it_is_deleted(text
     event |= {"deleted_ts": gone["ts"], "event_ts": "1700000050.000000", "previous_message": gone}
     found = incoming(event)
     assert (found.kind, found.thread.thread_ts) == ("delete", "1700000000.000100")
-    assert settle(found, "engaged") is found, "it may stand in Orion's memory"
-    assert settle(found, "unknown") == Ignored(reason="not_addressed")
+    assert apply_thread_mode(found, "engaged") is found, "it may stand in Orion's memory"
+    assert apply_thread_mode(found, "unknown") == Ignored(reason="not_addressed")
 
 
 @pytest.mark.parametrize(
@@ -326,11 +326,11 @@ def test_never_itself_bots_or_notices(fields: dict[str, Any], why: str) -> None:
 def test_an_allow_listed_bot_may_ask(name: str) -> None:
     access = Access(allow_bots=frozenset({name}))
     event = mention(bot_id="BOTHER", app_id="AOTHER", user="UOTHER")
-    assert isinstance(read(envelope(event), OWN, access), Incoming)
+    assert isinstance(parse_event(envelope(event), OWN, access), Incoming)
     classic = message(
         subtype="bot_message", bot_id="BOTHER", app_id="AOTHER", user="UOTHER", channel="D1", channel_type="im"
     )
-    assert isinstance(read(envelope(classic), OWN, access), Incoming)
+    assert isinstance(parse_event(envelope(classic), OWN, access), Incoming)
 
 
 @pytest.mark.parametrize("subtype", ["file_share", "thread_broadcast"])
@@ -352,7 +352,7 @@ def test_command_is_a_whole_message_in_any_of_the_seven_languages(kind: str, wor
         found = incoming(message(thread_ts="1700000000.000100", text=word, channel_type="mpim"))
         assert found.kind == kind, word
         if kind in {"stop", "unmute"}:
-            assert settle(found, "muted") is found
+            assert apply_thread_mode(found, "muted") is found
 
 
 def test_the_stop_button_stops() -> None:
@@ -388,13 +388,13 @@ def test_lists_refuse(access: Access, why: str) -> None:
 
 def test_lists_allow() -> None:
     access = Access(allow_users=frozenset({"UANN"}), allow_channels=frozenset({"C1"}))
-    assert isinstance(read(envelope(mention()), OWN, access), Incoming)
+    assert isinstance(parse_event(envelope(mention()), OWN, access), Incoming)
 
 
 def test_external_channels_are_refused_unless_opened() -> None:
     assert reason(mention(), is_ext_shared_channel=True) == "external_channel"
     shared = envelope(mention(), is_ext_shared_channel=True, team_id="TOTHER")
-    found = read(shared, OWN, Access(allow_external=True))
+    found = parse_event(shared, OWN, Access(allow_external=True))
     assert isinstance(found, Incoming)
     assert found.thread.team == "T1"
 
@@ -445,7 +445,7 @@ WILD_EVENT = st.fixed_dictionaries(
 
 @given(JSON | st.fixed_dictionaries({"event": JSON | WILD_EVENT, "team_id": JSON, "authorizations": JSON}))
 def test_no_payload_makes_it_crash(payload: object) -> None:
-    assert isinstance(read(payload, OWN, OPEN), Incoming | Ignored)
+    assert isinstance(parse_event(payload, OWN, OPEN), Incoming | Ignored)
 
 
 @given(
@@ -468,16 +468,16 @@ def test_letter_survives_storage(text: str, ts: str, ids: list[str]) -> None:
 @given(text=st.text(), thread_mode=st.sampled_from(["unknown", "engaged", "muted"]))
 def test_mention_always_reaches_orion(text: str, thread_mode: ThreadMode) -> None:
     found = incoming(mention(text=f"<@UORION> {text}"))
-    assert settle(found, thread_mode) == found
+    assert apply_thread_mode(found, thread_mode) == found
 
 
 @pytest.mark.parametrize(("said", "told"), [(mention(), True), (message(thread_ts="1700000000.000100"), False)])
 def test_whoever_spoke_to_orion_and_may_not_is_to_be_told_and_their_text_is_not_kept(
     said: dict[str, Any], *, told: bool
 ) -> None:
-    found = read(envelope({**said, "action_token": "xact-1"}), OWN, Access(deny_users=frozenset({"UANN"})))
+    found = parse_event(envelope({**said, "action_token": "xact-1"}), OWN, Access(deny_users=frozenset({"UANN"})))
     assert isinstance(found, Refused)
-    telling = found.to_be_told()
+    telling = found.without_content()
     if told:
         assert isinstance(telling, Incoming)
         kept = (telling.refused, telling.text, telling.mentioned, telling.action_token)
@@ -489,6 +489,6 @@ def test_whoever_spoke_to_orion_and_may_not_is_to_be_told_and_their_text_is_not_
 
 @pytest.mark.parametrize(("told", "vouched"), [(False, True), (None, False), ("no", False)])
 def test_letter_remembers_whether_its_event_told_of_sharing(told: object, *, vouched: bool) -> None:
-    found = read(envelope(mention(), is_ext_shared_channel=told), OWN, Access(allow_external=True))
+    found = parse_event(envelope(mention(), is_ext_shared_channel=told), OWN, Access(allow_external=True))
     assert isinstance(found, Incoming)
     assert found.vouched is vouched

@@ -20,7 +20,7 @@ from agent.thread.store import ThreadStore
 from bot.app import open_orion
 from bot.cli.local import HANDBOOK, settings_for
 from bot.documents.open import corpus_of
-from bot.gates.access import KNOWN_WITHIN_S
+from bot.gates.access import MAX_LOOKUP_WAIT_S
 from bot.local.model.roster import BOT_USER, TEAM_ID, VISITOR, Channel, Member
 from bot.queue.lease import Lease
 from bot.queue.queue import OK
@@ -213,7 +213,7 @@ async def test_slack_that_does_not_tell_makes_the_question_wait(redis_client: Re
                 at.slack.server.faults.fail("users.info", "internal_error", times=1)
             assert (await at.flow.handle(waited, lease)).after_s == 15
         assert [one["text"] for one in at.slack.server.ephemerals("C0GENERAL")] == [say("checking", None)]
-        given_up = await at.flow.handle(replace(claimed, enqueued_at=claimed.enqueued_at - KNOWN_WITHIN_S), lease)
+        given_up = await at.flow.handle(replace(claimed, enqueued_at=claimed.enqueued_at - MAX_LOOKUP_WAIT_S), lease)
         assert given_up.verb == "dead"
         at.slack.server.faults.clear()
         assert await at.flow.handle(claimed, lease) == OK
@@ -343,7 +343,7 @@ async def test_refused_letter_that_dies_is_told_to_nobody(redis_client: Redis) -
         lease = (await at.store(refused="user_refused"))[1]
         roster = at.slack.server.workspace.roster
         roster.members[GUEST] = Member(id=GUEST, name="Guest", is_restricted=True)
-        await at.people.person(TEAM_ID, GUEST)
+        await at.people.find_person(TEAM_ID, GUEST)
         for more in ({"refused": "user_refused"}, {"user": GUEST}, {}):
             await at.flow.notify_given_up((await at.store(**more))[0], lease, str(more))
         assert at.dead == ["{}"]

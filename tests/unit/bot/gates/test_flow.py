@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from agent.thread.conversation import ThreadKey
 from agent.thread.state import SCHEMA, ThreadState
 from agent.thread.store import ThreadStore
-from bot.gates.flow import NEWER_AGAIN_S, NEWER_PATIENCE_S
+from bot.gates.flow import MAX_NEWER_WAIT_S, NEWER_RETRY_S
 from bot.local.model.roster import VISITOR
 from bot.queue.queue import OK
 from bot.slack.message import MESSAGE_SCHEMA, Access, Incoming
@@ -30,14 +30,14 @@ async def test_newer_message_waits_for_its_version_uncounted_and_not_for_ever(re
         claimed, lease = await at.stored(str(KEY), NEWER)
         with capture_logs() as logs:
             ending = await at.flow.handle(claimed, lease)
-        assert (ending.verb, ending.after_s, at.through) == ("giveback", NEWER_AGAIN_S, [])
+        assert (ending.verb, ending.after_s, at.through) == ("giveback", NEWER_RETRY_S, [])
         assert [line["event"] for line in logs] == ["left_for_newer_version"]
         assert "diamonds" not in str(logs)
         assert await at.mailbox.finish(claimed, ending.verb, after_s=ending.after_s)
         await redis_client.zadd(at.mailbox.ready_key(str(KEY)), {str(KEY): 1})
         (again,) = await at.mailbox.claim("a newer worker", 1)
         assert (again.body, again.tries) == (NEWER, 1)
-        old = replace(again, enqueued_at=again.enqueued_at - NEWER_PATIENCE_S - 1)
+        old = replace(again, enqueued_at=again.enqueued_at - MAX_NEWER_WAIT_S - 1)
         assert await at.flow.handle(old, lease) == OK, "the deploy was taken back"
         assert at.through[0].incoming.text == "diamonds?"
 

@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 
 from agent.texts.catalogue import say
 from bot.delivery.blocks import HAND_OFF_ACTION
-from bot.events.interactions import read_human_asked
+from bot.events.interactions import read_hand_off
 from bot.gates.handoff import offers_human
 from bot.local.model.roster import TEAM_ID, VISITOR, Json
 from bot.timeouts import TurnTimeouts
@@ -169,7 +169,7 @@ CLICK: Json = {
 
 
 def test_every_click_on_one_answer_is_the_same_letter() -> None:
-    first, second = (read_human_asked({**CLICK, "user": {"id": user}}) for user in ("U1", "U2"))
+    first, second = (read_hand_off({**CLICK, "user": {"id": user}}) for user in ("U1", "U2"))
     assert first is not None
     assert second is not None
     assert first.event_ids == second.event_ids != ()
@@ -179,7 +179,7 @@ def test_every_click_on_one_answer_is_the_same_letter() -> None:
 @pytest.mark.parametrize("without", ["user", "channel", "message", "actions"])
 def test_half_a_click_is_ignored(without: str) -> None:
     body: dict[str, Any] = {key: value for key, value in CLICK.items() if key != without}
-    assert read_human_asked(body) is None
+    assert read_hand_off(body) is None
 
 
 def test_the_button_is_offered_where_people_can_be_asked() -> None:

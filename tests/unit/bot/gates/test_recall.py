@@ -12,7 +12,7 @@ from redis.asyncio import Redis
 from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
-from bot.gates.follow_up import AGAIN_S
+from bot.gates.follow_up import RETRY_S
 from bot.local.model.roster import VISITOR
 from bot.queue.lease import Lease
 from bot.queue.queue import OK, Claimed, Ending, retry_uncounted
@@ -86,7 +86,7 @@ async def test_mention_that_came_later_is_no_proof_for_what_people_said_before(r
 async def test_slack_that_is_away_is_waited_for_and_a_thread_that_is_gone_is_not(redis_client: Redis) -> None:
     async with lost_thread(redis_client) as lost:
         lost.at.slack.server.faults.fail("conversations.replies", "internal_error", times=20)
-        assert await lost.handle() == retry_uncounted(AGAIN_S)
+        assert await lost.handle() == retry_uncounted(RETRY_S)
         lost.at.slack.server.faults.clear()
         claimed, lease = await lost.said(replace(lost.place, thread_ts="1.000001"))
         assert await lost.at.flow.handle(claimed, lease) == OK

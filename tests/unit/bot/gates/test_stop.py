@@ -15,8 +15,8 @@ from redis.asyncio import Redis
 from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
 from agent.thread.store import ThreadStore
-from bot.gates.access import admits
-from bot.gates.stop import obey, stop_early
+from bot.gates.access import is_admitted
+from bot.gates.stop import cancel_thread, receive_stop
 from bot.local.model.roster import VISITOR, Member
 from bot.queue.queue import OK, Cancellation, Mailbox
 from bot.slack.message import Access, Incoming, Kind
@@ -165,7 +165,7 @@ def session(setting: Setting, thread: tuple[str, str]) -> str:
 def test_who_is_let_in_without_asking_slack(
     access: Access, more: dict[str, object], known: Person | None, *, admitted: bool
 ) -> None:
-    assert admits(replace(STOP, **more), access, known) is admitted  # type: ignore[arg-type]  # of the rows above
+    assert is_admitted(replace(STOP, **more), access, known) is admitted  # type: ignore[arg-type]  # of the rows above
 
 
 @pytest.fixture
@@ -193,14 +193,14 @@ class Cancelled(list[Cancellation]):
 async def test_late_stop_takes_back_nothing_that_was_asked_after_it(stores: Stores) -> None:
     cancelled = Cancelled()
     await put(stores, "question", after=True)
-    assert not await obey(STOP, stores, cancelled)
+    assert not await cancel_thread(STOP, stores, cancelled)
     assert cancelled == []
 
 
 async def test_what_waits_behind_is_taken_back_and_a_deletion_goes_on(stores: Stores) -> None:
     cancelled = Cancelled()
     await put(stores, "delete", "question")
-    assert await obey(STOP, stores, cancelled)
+    assert await cancel_thread(STOP, stores, cancelled)
     assert cancelled == [], "the deletion at its head is no turn"
     messages = [Incoming.from_json(one.body) for one in await stores.mailbox.list_messages(str(PLACE))]
     assert all([(await read_facts(stores, incoming, "t")).stopped for incoming in messages])
@@ -213,7 +213,7 @@ async def test_who_is_unknown_stops_their_own_at_once_and_others_behind_the_door
     cancelled = Cancelled()
     await put(stores, "question", user=asker)
     for _ in range(2):
-        await stop_early(STOP, stores, cancelled, Access())
+        await receive_stop(STOP, stores, cancelled, Access())
     assert [wish.reason for wish in cancelled] == ["stopped"] * obeyed
     assert len(await stores.mailbox.list_messages(f"{PLACE}:stop")) == 1 - obeyed
     assert (await ThreadStore(redis_client).load(PLACE)).history == ()
@@ -223,7 +223,7 @@ async def test_their_own_among_others_is_not_theirs_to_stop_alone(stores: Stores
     cancelled = Cancelled()
     await put(stores, "question", user="U1")
     await put(stores, "question", "edit", user="U2")
-    await stop_early(STOP, stores, cancelled, Access())
+    await receive_stop(STOP, stores, cancelled, Access())
     assert cancelled == []
 
 

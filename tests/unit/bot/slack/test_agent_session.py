@@ -6,7 +6,7 @@ import pytest
 
 from bot.delivery.answer_key import AnswerKey
 from bot.queue.lease import LeaseLost
-from bot.slack.agent_session import LONGEST_TITLE, SESSION_METHOD, STATUS_METHOD
+from bot.slack.agent_session import MAX_TITLE_CHARS, SESSION_METHOD, STATUS_METHOD
 from bot.turn.status import MODEL_AWAY, Pace, WorkingStatus
 from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
 
@@ -30,7 +30,7 @@ async def test_status_makes_the_session_processing_and_the_end_names_it(channel:
         async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW, title="x" * 300).shown():
             await slack.server.wait_for(lambda: session(slack) == [("processing", "")])
             assert list(slack.server.workspace.threads.sessions) == [(channel, ts)]
-        assert session(slack) == [("active", "x" * LONGEST_TITLE)]
+        assert session(slack) == [("active", "x" * MAX_TITLE_CHARS)]
         assert (told(slack), slack.server.workspace.threads.shown()) == (["active"], [])
 
 

@@ -82,12 +82,12 @@ def test_the_libraries_lines_lose_their_texts(caplog: pytest.LogCaptureFixture) 
 async def test_readiness_knows_a_revoked_token_and_takes_no_outage_for_one() -> None:
     async with local_slack() as slack:
         check = TokenCheck(slack.client, every_s=0)
-        seen = [await check.accepted()]
+        seen = [await check.is_accepted()]
         for error in ("internal_error", "token_revoked", "internal_error"):
             slack.server.faults.fail("auth.test", error)
-            seen.append(await check.accepted())
-        assert [*seen, await check.accepted()] == [True, True, False, False, True]
+            seen.append(await check.is_accepted())
+        assert [*seen, await check.is_accepted()] == [True, True, False, False, True]
         asked = slack.made("auth.test")
         rare = TokenCheck(slack.client)
-        assert [await rare.accepted(), await rare.accepted()] == [True, True]
+        assert [await rare.is_accepted(), await rare.is_accepted()] == [True, True]
         assert slack.made("auth.test") == asked + 1

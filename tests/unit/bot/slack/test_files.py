@@ -22,7 +22,7 @@ from agent.texts.catalogue import say
 from agent.thread.conversation import AttachedFile, ThreadKey
 from bot.local.model.roster import TEAM_ID, VISITOR
 from bot.slack.client import open_client
-from bot.slack.files import MOST_BYTES, MOST_FILES, Attachments
+from bot.slack.files import MAX_BYTES, MAX_FILES, Attachments
 from bot.slack.history import ThreadReader
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed, SlackCalls
@@ -72,7 +72,7 @@ class FarEnd:
 
 
 @asynccontextmanager
-async def far_end(*, fetch_s: float = 10.0) -> AsyncIterator[tuple[FarEnd, Attachments]]:
+async def far_end(*, fetch_timeout_s: float = 10.0) -> AsyncIterator[tuple[FarEnd, Attachments]]:
     there = FarEnd()
     app = web.Application()
     app.add_routes(
@@ -86,7 +86,7 @@ async def far_end(*, fetch_s: float = 10.0) -> AsyncIterator[tuple[FarEnd, Attac
             async def nobody() -> Any:
                 raise AssertionError
 
-            yield there, Attachments(client, calls, ThreadReader(calls, nobody), fetch_s=fetch_s)
+            yield there, Attachments(client, calls, ThreadReader(calls, nobody), fetch_timeout_s=fetch_timeout_s)
 
 
 def attachments(slack: Slack) -> Attachments:
@@ -159,7 +159,7 @@ async def test_the_top_of_a_thread_is_looked_up_only_where_it_was_not_read() -> 
         root = slack.server.post(VISITOR, CHANNEL, "look", files=[file])
         reply = slack.server.post(VISITOR, CHANNEL, "and?", root)
         asked, reader = incoming(reply, thread_ts=root, files="none"), attachments(slack)
-        read = await slack.reader.conversation(asked.thread, before=reply)
+        read = await slack.reader.read_conversation(asked.thread, before=reply)
         before = slack.made("conversations.replies")
         assert named(await reader.of(asked, read.first)) == [("a.txt", True)]
         assert await reader.of(asked, {}) == ()
@@ -202,10 +202,10 @@ async def test_the_limit_holds_for_the_question_and_the_top_of_its_thread_togeth
 
 async def test_more_files_than_are_read_are_named() -> None:
     async with far_end() as (there, reader):
-        for number in range(MOST_FILES + 2):
+        for number in range(MAX_FILES + 2):
             there.offer(f"{number}.txt", {"text": "Forty euros."})
         read = await reader.of(LETTER, {})
-        assert [file.trouble for file in read] == [""] * MOST_FILES + ["many"] * 2
+        assert [file.trouble for file in read] == [""] * MAX_FILES + ["many"] * 2
         assert set(there.tokens) == {f"Bearer {TOKEN}"}
 
 
@@ -225,8 +225,8 @@ TROUBLES: list[tuple[str, Reply | float, dict[str, Any], str]] = [
     ("gone.txt", {"status": 404}, {}, "away"),
     ("loop.txt", moved("/files/loop.txt"), {}, "not_allowed"),
     ("off.txt", moved("http://127.0.0.2:1/steal"), {}, "elsewhere"),
-    ("grown.txt", {"body": b"x" * (MOST_BYTES + 1)}, {}, "big"),
-    ("big.txt", {"text": "never asked for"}, {"size": MOST_BYTES + 1}, "big"),
+    ("grown.txt", {"body": b"x" * (MAX_BYTES + 1)}, {}, "big"),
+    ("big.txt", {"text": "never asked for"}, {"size": MAX_BYTES + 1}, "big"),
     ("silent.txt", 60.0, {}, "away"),
     ("empty.txt", {}, {}, "unreadable"),
     ("binary.txt", {"body": b"\0\1\2" * 50}, {}, "unreadable"),
@@ -244,7 +244,7 @@ TROUBLES: list[tuple[str, Reply | float, dict[str, Any], str]] = [
 
 
 async def test_whatever_is_wrong_with_a_file_is_its_trouble() -> None:
-    async with far_end(fetch_s=0.5) as (there, reader):
+    async with far_end(fetch_timeout_s=0.5) as (there, reader):
         for name, reply, more, trouble in TROUBLES:
             there.files.clear()
             there.offer(name, reply, **more)
@@ -259,7 +259,7 @@ async def test_slacks_hosts_get_the_token_only_where_the_api_is_slacks_and_only_
         reader = attachments(slack)
         good = ("https://files.slack.com/f", "https://acme.slack.com/f", "https://slack-files.com/f")
         bad = ("http://files.slack.com/f", "https://files.slack.com.evil.example/f", "https://evilslack.com/f")
-        assert [url for url in (*good, *bad) if reader.allowed(url)] == list(good)
+        assert [url for url in (*good, *bad) if reader.is_allowed(url)] == list(good)
 
 
 async def test_file_of_another_organisation_is_asked_for_by_its_id() -> None:

@@ -12,7 +12,7 @@ from bot.local.model.messages import Message as LocalMessage
 from bot.servers.http import serve
 from bot.slack.client import open_client
 from bot.slack.history import Posted, ThreadReader, sort_key
-from bot.slack.message import Own
+from bot.slack.message import BotIdentity
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
 
@@ -34,13 +34,13 @@ async def test_thread_reads_oldest_first_with_its_speakers() -> None:
         place, ts = slack.ask("<@U0ORION> how do we <https://x.example|release>?")
         answer = await say(slack, place, "On Tuesdays.")
         reply = slack.server.post("U0RELEASE", CHANNEL, "and &lt;who&gt;?", ts)
-        assert (await slack.reader.conversation(place)).messages == (
+        assert (await slack.reader.read_conversation(place)).messages == (
             Message(role="user", text="how do we release (https://x.example)?", user="U0YOU", ts=ts),
             Message(role="assistant", text="On Tuesdays.", ts=answer),
             Message(role="user", text="and <who>?", user="U0RELEASE", ts=reply, addressed=False),
         )
-        assert [m.ts for m in (await slack.reader.conversation(place, before=reply)).messages] == [ts, answer]
-        assert (await slack.reader.conversation(place, before=ts)).messages == ()
+        assert [m.ts for m in (await slack.reader.read_conversation(place, before=reply)).messages] == [ts, answer]
+        assert (await slack.reader.read_conversation(place, before=ts)).messages == ()
 
 
 async def test_long_thread_is_read_over_all_pages() -> None:
@@ -48,10 +48,13 @@ async def test_long_thread_is_read_over_all_pages() -> None:
         place, ts = slack.ask()
         for number in range(450):
             slack.server.post("U0RELEASE", CHANNEL, f"line {number}", ts)
-        read = (await slack.reader.conversation(place, limit=500)).messages
+        read = (await slack.reader.read_conversation(place, limit=500)).messages
         assert [m.text for m in read[1:]] == [f"line {number}" for number in range(450)]
         assert slack.made("conversations.replies") == 3
-        assert [m.text for m in (await slack.reader.conversation(place, limit=2)).messages] == ["line 448", "line 449"]
+        assert [m.text for m in (await slack.reader.read_conversation(place, limit=2)).messages] == [
+            "line 448",
+            "line 449",
+        ]
 
 
 async def test_the_alert_that_a_thread_is_about_is_read_too() -> None:
@@ -62,7 +65,7 @@ async def test_the_alert_that_a_thread_is_about_is_read_too() -> None:
         slack.server.workspace.added(root)
         place = ThreadKey(team="T0LOCAL", channel=CHANNEL, thread_ts=root.ts)
         slack.server.post("U0YOU", CHANNEL, "<@U0ORION> what is this?", root.ts)
-        assert [m.text for m in (await slack.reader.conversation(place)).messages] == [
+        assert [m.text for m in (await slack.reader.read_conversation(place)).messages] == [
             "Disk full\ndb-7 is at 98 %",
             "what is this?",
         ]
@@ -72,7 +75,7 @@ async def test_direct_chat_reads_its_last_messages() -> None:
     async with local_slack() as slack:
         stamps = [slack.ask(f"question {number}", CHAT)[1] for number in range(250)]
         place = ThreadKey(team="T0LOCAL", channel=CHAT, thread_ts=CHAT)
-        read = (await slack.reader.conversation(place, limit=3, before=stamps[-1])).messages
+        read = (await slack.reader.read_conversation(place, limit=3, before=stamps[-1])).messages
         assert [m.text for m in read] == ["question 246", "question 247", "question 248"]
         assert slack.made("conversations.history") == 1
 
@@ -85,7 +88,7 @@ async def test_what_was_posted_for_a_question_is_found_in_order() -> None:
         first = await say(slack, place, "1", meta=metadata("orion_answer", question_ts=ts, turn_id="t1"))
         await say(slack, place, "other", meta=metadata("orion_answer", question_ts="1.1", turn_id="t0"))
         await say(slack, place, "other", meta=metadata("something_else", question_ts=ts))
-        assert await slack.reader.posted(place, ts) == (
+        assert await slack.reader.find_posts(place, ts) == (
             Posted(ts=working, placeholder=True),
             Posted(ts=first, turn_id="t1"),
             Posted(ts=second, turn_id="t1", part=2),
@@ -99,23 +102,23 @@ async def test_another_apps_metadata_counts_for_nothing() -> None:
         message = slack.server.workspace.log.get(CHANNEL, forged)
         assert message is not None
         message.metadata = metadata("orion_answer", question_ts=ts, turn_id="t1")
-        assert await slack.reader.posted(place, ts) == ()
+        assert await slack.reader.find_posts(place, ts) == ()
 
 
 async def test_without_the_history_scope_nothing_is_found() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         slack.server.faults.fail("conversations.replies", "missing_scope", times=2)
-        assert await slack.reader.posted(place, ts) == ()
+        assert await slack.reader.find_posts(place, ts) == ()
         with pytest.raises(DeliveryFailed, match="missing_scope"):
-            await slack.reader.conversation(place)
+            await slack.reader.read_conversation(place)
 
 
 async def test_thread_that_is_gone_is_a_failure() -> None:
     async with local_slack() as slack:
         gone = ThreadKey(team="T0LOCAL", channel=CHANNEL, thread_ts="1600000000.000001")
         with pytest.raises(DeliveryFailed) as failed:
-            await slack.reader.posted(gone, "1600000000.000001")
+            await slack.reader.find_posts(gone, "1600000000.000001")
         assert failed.value.permanent
 
 
@@ -127,8 +130,8 @@ async def test_thread_without_end_is_read_up_to_a_bound_and_nothing_twice() -> N
         message = {"type": "message", "user": "U0YOU", "text": "first", "ts": "1700000000.000100"}
         return web.json_response({"ok": True, "messages": [message], "response_metadata": {"next_cursor": "more"}})
 
-    async def own() -> Own:
-        return Own(user="U0ORION", bot="B0ORION")
+    async def own() -> BotIdentity:
+        return BotIdentity(user="U0ORION", bot="B0ORION")
 
     application = web.Application()
     application.router.add_get("/api/conversations.replies", again)
@@ -137,7 +140,7 @@ async def test_thread_without_end_is_read_up_to_a_bound_and_nothing_twice() -> N
         open_client("xoxb-1", api_url=f"http://127.0.0.1:{port}/api/") as client,
     ):
         place = ThreadKey(team="T1", channel="C1", thread_ts="1700000000.000100")
-        read = (await ThreadReader(SlackCalls(client), own).conversation(place)).messages
+        read = (await ThreadReader(SlackCalls(client), own).read_conversation(place)).messages
     assert [message.text for message in read] == ["first"]
     assert asked == ["", *["more"] * 19]
 

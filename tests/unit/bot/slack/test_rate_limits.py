@@ -31,26 +31,26 @@ async def test_workers_share_a_pace_and_those_who_wait_keep_their_order(redis_cl
     waits: list[str] = []
     one, two = worker(redis_client, waits), worker(redis_client)
     for number in range(BURST):
-        assert await (one, two)[number % 2].turn(POST, post(number), patience_s=0) == 0
-    told = [await one.turn(POST, post(10 + n), patience_s=0.1, keeps="fresh") for n in range(5)]
+        assert await (one, two)[number % 2].reserve(POST, post(number), patience_s=0) == 0
+    told = [await one.reserve(POST, post(10 + n), patience_s=0.1, keeps="fresh") for n in range(5)]
     assert [round(wait) for wait in told] == [1, 2, 3, 4, 5]
     assert waits == [POST] * 5
-    again = await two.turn(POST, post(12), patience_s=9)
+    again = await two.reserve(POST, post(12), patience_s=9)
     assert round(again) == 6, "somebody new stands behind them"
-    back = await two.turn(POST, post(12), patience_s=9, keeps="fresh")
+    back = await two.reserve(POST, post(12), patience_s=9, keeps="fresh")
     assert round(back) == 3, "its own place"
-    assert not await two.keeps(POST, post(12)), "a place that was taken up is nobody's any more"
-    assert await two.keeps(POST, post(13))
+    assert not await two.is_waiting(POST, post(12)), "a place that was taken up is nobody's any more"
+    assert await two.is_waiting(POST, post(13))
     elsewhere = [post(1, "C2"), post(2, "C3")]
-    assert [await one.turn(POST, body, patience_s=0) for body in elsewhere] == [0, 0]
-    assert await worker(redis_client, team="T2").turn(POST, post(1), patience_s=0) == 0
+    assert [await one.reserve(POST, body, patience_s=0) for body in elsewhere] == [0, 0]
+    assert await worker(redis_client, team="T2").reserve(POST, post(1), patience_s=0) == 0
 
 
 async def test_refusal_is_told_to_all_and_they_do_not_come_back_at_once(redis_client: Redis) -> None:
     one, two = worker(redis_client), worker(redis_client)
     method = "conversations.replies"
-    await one.refused(method, {}, 30)
-    waits = [await two.turn(method, {"n": n}, patience_s=60) for n in range(4)]
+    await one.note_refusal(method, {}, 30)
+    waits = [await two.reserve(method, {"n": n}, patience_s=60) for n in range(4)]
     assert 29 < waits[0] <= 30
     assert [round(b - a, 1) for a, b in pairwise(waits)] == [1.2, 1.2, 1.2]
     assert await redis_client.pttl(one.key(method, {})) > 0
@@ -59,9 +59,9 @@ async def test_refusal_is_told_to_all_and_they_do_not_come_back_at_once(redis_cl
 async def test_what_may_come_last_leaves_half_of_a_burst_to_others(redis_client: Redis) -> None:
     one, method = worker(redis_client), "conversations.replies"
     for number in range(PACES[method].burst // 2):
-        assert await one.turn(method, {"n": number}, patience_s=0, spare=True) == 0
-    assert await one.turn(method, {}, patience_s=0, spare=True) > 0
-    assert await one.turn(method, {}, patience_s=0) == 0
+        assert await one.reserve(method, {"n": number}, patience_s=0, spare=True) == 0
+    assert await one.reserve(method, {}, patience_s=0, spare=True) > 0
+    assert await one.reserve(method, {}, patience_s=0) == 0
 
 
 async def test_call_that_would_wait_long_fails_at_once_and_says_when(redis_client: Redis) -> None:
@@ -76,9 +76,9 @@ async def test_call_that_would_wait_long_fails_at_once_and_says_when(redis_clien
         assert 8 < (refused.value.again_s or 0) < 11
         made = slack.made(POST)
         with pytest.raises(DeliveryFailed):
-            await calls.once(POST, {**body, "text": "Once"})
+            await calls.call_once(POST, {**body, "text": "Once"})
         assert slack.made(POST) == made, "nobody calls before Slack said"
-        assert await calls.unmade(POST, body)
+        assert await calls.is_unsent(POST, body)
 
 
 async def test_cancellation_comes_out_of_a_wait_for_redis(redis_client: Redis) -> None:
@@ -86,7 +86,7 @@ async def test_cancellation_comes_out_of_a_wait_for_redis(redis_client: Redis) -
 
     async def keep() -> None:
         while True:
-            await limits.turn("assistant.threads.setStatus", {}, patience_s=0)
+            await limits.reserve("assistant.threads.setStatus", {}, patience_s=0)
 
     for number in range(100):
         keeper = asyncio.create_task(keep())  # noqa: TID251 - what is shown is how it ends

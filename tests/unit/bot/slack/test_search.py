@@ -24,15 +24,15 @@ from agent.tools.builtin.slack_search import (
     permalinks_only,
 )
 from agent.tools.tool import Tool, ToolResult, call_tool
-from bot.events.parse import read
+from bot.events.parse import parse_event
 from bot.local.model.limits import LENIENT
 from bot.local.model.roster import TEAM_ID
 from bot.local.server import LocalWorkspace
 from bot.local.workspace import SCOPES, SEARCH_SCOPE
 from bot.slack.client import open_client
 from bot.slack.manifest import manifest
-from bot.slack.message import Access, Incoming, Own
-from bot.slack.search import SlackSearching
+from bot.slack.message import Access, BotIdentity, Incoming
+from bot.slack.search import SlackSearch
 from bot.slack.web_api import SlackCalls
 from bot.stores.outbox import Entry
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, calls, says
@@ -122,7 +122,7 @@ async def test_grant_is_asked_for_once_and_a_refusal_is_remembered() -> None:
     async with workspace(SEARCH_SCOPE) as inside:
         now = [0.0]
         async with open_client(inside.bot_token, api_url=inside.api_url) as client:
-            searching = SlackSearching(client, SlackCalls(client), clock=lambda: now[0])
+            searching = SlackSearch(client, SlackCalls(client), clock=lambda: now[0])
             assert await searching.tools(incoming()) == ()
             (tool,) = await searching.tools(incoming(action_token="t"))
             await searching.tools(incoming(action_token="t"))
@@ -143,7 +143,7 @@ async def test_what_is_found_is_public_said_by_people_and_not_the_question() -> 
         inside.post("U0PEOPLE", "C0GENERAL", f"{NEWS} See <https://a.example/x|the plan> &amp; map")
         asked = inside.post("U0VISITOR", "C0HELP", "Which canteen?")
         token = next(iter(inside.workspace.action_tokens))
-        (tool,) = await SlackSearching(client, SlackCalls(client)).tools(incoming(asked, action_token=token))
+        (tool,) = await SlackSearch(client, SlackCalls(client)).tools(incoming(asked, action_token=token))
         found = await searched(tool, {"query": "Which canteen"})
     (source,) = found.sources
     assert source.text == f"{NEWS} See the plan (https://a.example/x) & map"
@@ -165,7 +165,7 @@ async def test_what_is_found_is_public_said_by_people_and_not_the_question() -> 
 )
 def test_the_token_comes_with_the_event_and_is_not_stored_with_the_letter(more: dict[str, Any], token: str) -> None:
     event = {"type": "app_mention", "channel": "C1", "user": "U1", "ts": "1.0", "text": "<@U0> hi", **more}
-    found = read({"team_id": "T1", "event_id": "Ev1", "event": event}, Own(user="U0"), Access())
+    found = parse_event({"team_id": "T1", "event_id": "Ev1", "event": event}, BotIdentity(user="U0"), Access())
     assert isinstance(found, Incoming)
     assert found.action_token == token
     assert Incoming.from_json(found.to_json()) == replace(found, action_token="")

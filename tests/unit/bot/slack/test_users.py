@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 
 from bot.local.model.roster import TEAM_ID, Channel, Member, seeded
 from bot.local.server import LocalWorkspace
-from bot.slack.users import People, Person, read_person, reads_elsewhere
+from bot.slack.users import People, Person, is_shared_outside, read_person
 from bot.slack.web_api import DeliveryFailed
 from tests.support.local_slack import CHANNEL, Slack, local_slack
 
@@ -47,7 +47,7 @@ def test_an_account_is_read_as_slack_describes_it(told: dict[str, Any], person: 
     ],
 )
 def test_channel_shared_within_our_own_organisation_is_ours(told: dict[str, Any], *, elsewhere: bool) -> None:
-    assert reads_elsewhere(told) is elsewhere
+    assert is_shared_outside(told) is elsewhere
 
 
 async def test_slack_is_asked_once_an_hour(redis_client: Redis, no_leaked_keys: list[str]) -> None:
@@ -56,13 +56,15 @@ async def test_slack_is_asked_once_an_hour(redis_client: Redis, no_leaked_keys: 
     roster.channels["C0PARTNER"] = Channel(id="C0PARTNER", name="partner", members={"U0ORION"}, is_ext_shared=True)
     async with local_slack(server=LocalWorkspace(roster=roster)) as slack:
         people = people_of(slack, redis_client)
-        assert await people.known(TEAM_ID, "U0GUEST") is None
+        assert await people.cached_person(TEAM_ID, "U0GUEST") is None
         for _ in range(3):
-            assert (await people.person(TEAM_ID, "U0GUEST")).guest
+            assert (await people.find_person(TEAM_ID, "U0GUEST")).guest
             assert await people.is_shared(TEAM_ID, "C0PARTNER")
             assert not await people.is_shared(TEAM_ID, CHANNEL)
         assert (slack.made("users.info"), slack.made("conversations.info")) == (1, 2)
-        assert await people_of(slack, redis_client).known(TEAM_ID, "U0GUEST") == Person(guest=True, language="en")
+        assert await people_of(slack, redis_client).cached_person(TEAM_ID, "U0GUEST") == Person(
+            guest=True, language="en"
+        )
 
 
 @pytest.mark.parametrize(
@@ -74,13 +76,13 @@ async def test_what_another_version_wrote_of_a_person_crashes_no_turn(redis_clie
     async with local_slack(server=LocalWorkspace(roster=roster)) as slack:
         people = people_of(slack, redis_client)
         await redis_client.set(people.person_key(TEAM_ID, "U0GUEST"), stored, ex=60)
-        assert await people.person(TEAM_ID, "U0GUEST") == Person(guest=True, language="en")
+        assert await people.find_person(TEAM_ID, "U0GUEST") == Person(guest=True, language="en")
 
 
 async def test_whom_slack_does_not_know_is_somebody_elses(redis_client: Redis) -> None:
     async with local_slack() as slack:
         people = people_of(slack, redis_client)
-        assert (await people.person(TEAM_ID, "U0ELSEWHERE")).external
+        assert (await people.find_person(TEAM_ID, "U0ELSEWHERE")).external
         assert await people.is_shared(TEAM_ID, "C0ELSEWHERE")
         assert await redis_client.exists(people.channel_key(TEAM_ID, "C0ELSEWHERE")) == 0
 
@@ -89,7 +91,7 @@ async def test_whom_slack_does_not_know_is_somebody_elses(redis_client: Redis) -
 async def test_failing_look_is_no_guess(redis_client: Redis, error: str, *, permanent: bool) -> None:
     async with local_slack(patience_s=0.05) as slack:
         people = people_of(slack, redis_client)
-        for method, look in (("users.info", people.person), ("conversations.info", people.is_shared)):
+        for method, look in (("users.info", people.find_person), ("conversations.info", people.is_shared)):
             for _ in range(1 if permanent else 9):
                 slack.server.faults.fail(method, error)
             with pytest.raises(DeliveryFailed) as failed:
@@ -101,8 +103,8 @@ async def test_failing_look_is_no_guess(redis_client: Redis, error: str, *, perm
 async def test_thing_is_told_once_a_day_unless_it_could_not_be(redis_client: Redis) -> None:
     async with local_slack() as slack:
         people = people_of(slack, redis_client)
-        assert [await people.tell_now(TEAM_ID, "U1", "guest") for _ in range(3)] == [True, False, False]
-        assert await people.tell_now(TEAM_ID, "U2", "guest")
-        await people.not_told(TEAM_ID, "U1", "guest")
-        assert await people.tell_now(TEAM_ID, "U1", "guest")
-        assert 0 < await redis_client.ttl(people.told_key(TEAM_ID, "U1", "guest")) <= 86_400
+        assert [await people.claim_notice(TEAM_ID, "U1", "guest") for _ in range(3)] == [True, False, False]
+        assert await people.claim_notice(TEAM_ID, "U2", "guest")
+        await people.release_notice(TEAM_ID, "U1", "guest")
+        assert await people.claim_notice(TEAM_ID, "U1", "guest")
+        assert 0 < await redis_client.ttl(people.notice_key(TEAM_ID, "U1", "guest")) <= 86_400

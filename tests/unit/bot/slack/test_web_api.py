@@ -141,7 +141,7 @@ async def test_call_made_once_is_not_repeated() -> None:
     async with local_slack() as slack:
         slack.server.faults.fail("views.open", times=2)
         with pytest.raises(DeliveryFailed, match="internal_error"):
-            await slack.calls.once("views.open", {})
+            await slack.calls.call_once("views.open", {})
         assert slack.made("views.open") == 1
 
 
@@ -251,16 +251,16 @@ async def test_call_that_was_cancelled_leaves_the_probe_to_the_next() -> None:
     [("internal_error", 200, 1), ("", 503, 1), ("ratelimited", 429, 0), ("channel_not_found", 200, 0)],
 )
 async def test_only_what_slack_may_still_carry_out_is_doubted(error: str, status: int, pending_checks: int) -> None:
-    heard: list[None] = []
+    await_reply: list[None] = []
 
     async def maybe_posted() -> None:
-        heard.append(None)
+        await_reply.append(None)
 
     async with local_slack(patience_s=0.0) as slack:
         slack.server.faults.fail("chat.postMessage", error, status=status)
         with pytest.raises(DeliveryFailed):
             await slack.calls.write("chat.postMessage", post(), maybe_posted=maybe_posted)
-    assert len(heard) == pending_checks
+    assert len(await_reply) == pending_checks
 
 
 async def test_slack_that_cannot_be_reached_carries_nothing_out() -> None:
@@ -318,7 +318,7 @@ async def test_what_is_stale_a_moment_later_waits_for_no_place() -> None:
             await slack.server.wait_for(lambda: slack.made("users.info") == 1)
             async with asyncio.timeout(5):
                 with pytest.raises(DeliveryFailed, match="TimeoutError"):
-                    await calls.once("views.publish", {}, timeout_s=0.05)
+                    await calls.call_once("views.publish", {}, timeout_s=0.05)
             assert not hanging.done()
             slack.server.faults.release()
         assert slack.made("views.publish") == 0

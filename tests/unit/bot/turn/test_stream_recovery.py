@@ -140,7 +140,7 @@ async def test_stream_waits_for_the_next_answer_or_goes() -> None:
         ts = await begun(slack, place, "Each key")
         answer_key = AnswerKey(question_ts=asked, streamed=ts)
         assert not await slack.delivery.end_streams(place, answer_key)
-        (posted,) = await slack.reader.posted(place, asked)
+        (posted,) = await slack.reader.find_posts(place, asked)
         assert (posted.ts, posted.placeholder) == (ts, True)
         other = await begun(slack, place, "Each key")
         await slack.delivery.delete_streams(place, replace(answer_key, streamed=other))
