@@ -94,7 +94,7 @@ class Orion:
 
     async def paused(self) -> bool:
         """Whether an admin paused Orion; False also when Redis does not tell."""
-        return self.pausing is not None and await _ask_briefly(self.pausing.now()) is not None
+        return self.pausing is not None and await _ask_briefly(self.pausing.current()) is not None
 
     def left_alone(self) -> list[str]:
         """The far ends (``model``, ``slack``) that keep failing and are not called for a while."""
@@ -187,7 +187,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         mailbox = mailbox_over(redis, prefix=prefix, per_team=_turns_per_workspace(settings, concurrency))
         stack.push_async_callback(mailbox.aclose)
         stores = Stores(redis, mailbox, _limits(settings), prefix=prefix)
-        observers.tokens_used = stores.budgets.used
+        observers.tokens_used = stores.budgets.record_usage
         access = Access(**{name: getattr(settings, name) for name in Access.__slots__})  # settings of the same names
         team_bots = _TeamBots(
             engine=engine, observers=observers, access=access, stores=stores,
@@ -309,7 +309,7 @@ class _TeamBots:
         found = await home_figures(
             self.engine.index, self.observers, user, language=language, admin=admin, examples=examples
         )
-        paused = await self.stores.pausing.now() is not None
+        paused = await self.stores.pausing.current() is not None
         return replace(found, paused=paused, quotes=self.engine.model.quotes_only)
 
 

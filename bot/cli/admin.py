@@ -227,11 +227,13 @@ async def _read(redis: Redis, days: int, port: int | None) -> tuple[int | None, 
 
 async def _turns(redis: Redis, port: int | None, *, disliked: bool) -> list[dict[str, Any]]:
     """The records of the latest turns that were refused or disliked, of the first Orion that has any."""
-    from bot.stores.turn_records import MOST_LISTED, TurnRecords
+    from bot.stores.turn_records import MAX_LISTED, TurnRecords
 
     for one in [port] if port is not None else [None, *await output.local_ports(redis)]:
         records = TurnRecords(redis, prefix=output.prefix_of(one))
-        if found := await (records.disliked(MOST_LISTED) if disliked else records.latest("refused", MOST_LISTED)):
+        if found := await (
+            records.list_disliked(MAX_LISTED) if disliked else records.list_latest("refused", MAX_LISTED)
+        ):
             return found
     return []
 

@@ -206,7 +206,7 @@ async def paused(settings: Settings, within_s: float) -> Found:
     """Wrong while Orion is paused. A Redis that is away has a line of its own."""
     try:
         async with asyncio.timeout(within_s), open_redis(settings) as opened:
-            pause = await Pausing(opened).now()
+            pause = await Pausing(opened).current()
     except (WrongUse, EmbeddedRedisError, RedisError, TimeoutError):
         return ""
     if pause is None:

@@ -102,7 +102,7 @@ class CatchUp:
 
     async def _note_heartbeat(self, now: float) -> None:
         await self.stores.redis.set(self.heartbeat_key, now, ex=HEARTBEAT_TTL_S)
-        await self.stores.served.tidy()
+        await self.stores.served.trim()
 
     async def _catch_up(self, now: float, away_s: float) -> None:
         oldest = f"{now - min(away_s + OVERLAP_S, self.recent_s):.6f}"

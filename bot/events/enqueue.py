@@ -42,7 +42,7 @@ class Enqueuer:
             return True
         if incoming.kind == "delete":
             await self._cancel_deleted_turn(incoming)
-        await self.stores.keep_token(incoming)
+        await self.stores.save_token(incoming)
         thread = str(incoming.thread)
         keys = incoming.event_ids or (f"ts:{thread}:{incoming.ts}",)
         said = incoming.event_ts or incoming.ts
@@ -54,9 +54,9 @@ class Enqueuer:
             await self._cancel_outdated_turn(incoming)
         # Also when Slack repeats it: the first time may have ended before this line.
         async with self.stores.redis.pipeline(transaction=False) as pipe:
-            self.stores.direct_chats.note(pipe, incoming.thread, incoming.ts)
-            self.stores.thread_modes.note(pipe, incoming, new=new)
-            self.stores.served.note(pipe, incoming.thread, incoming.ts)
+            self.stores.direct_chats.record(pipe, incoming.thread, incoming.ts)
+            self.stores.thread_modes.record_message(pipe, incoming, new=new)
+            self.stores.served.record(pipe, incoming.thread, incoming.ts)
             await pipe.execute()
         return new
 
@@ -82,7 +82,7 @@ class Enqueuer:
         if not (running and alone) or running[1].edited_ts == incoming.edited_ts:
             return
         facts = await read_facts(self.stores, incoming, "")
-        if not (facts.pause or facts.used_up):
+        if not (facts.pause or facts.exhausted):
             await self.cancel(Cancellation(thread=thread, reason="edited", message_id=running[0]))
 
     async def _cancel_deleted_turn(self, incoming: Incoming) -> None:
@@ -90,7 +90,7 @@ class Enqueuer:
 
         One that rests until a far end is back need not wait for that.
         """
-        await self.stores.cancellations.delete(incoming)
+        await self.stores.cancellations.record_deletion(incoming)
         thread = str(incoming.thread)
         running = turn_at_head(await self.stores.mailbox.list_messages(thread))
         if running and running[1].ts == incoming.ts:
@@ -127,9 +127,9 @@ class AdminChat:
         if not order:
             return await self.enqueuer.receive(incoming)
         stores = self.enqueuer.stores
-        if not await stores.cancellations.heard(incoming):
+        if not await stores.cancellations.was_handled(incoming):
             await (stores.pausing.pause(reason) if order == "pause" else stores.pausing.resume())
-            if await stores.cancellations.note_heard(incoming):
+            if await stores.cancellations.mark_handled(incoming):
                 log.info("admin_order", order=order)
                 await self._confirm(incoming, order)
                 return True

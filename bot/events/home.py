@@ -44,8 +44,8 @@ async def home_figures(  # noqa: PLR0913 - who opened it, each named at the call
         questions=questions,
         stats=await observers.stats.read(SHOWN_DAYS),
         days=SHOWN_DAYS,
-        disliked=await records.disliked(_MAX_FOR_ADMINS) if admin else None,
-        failures=await records.latest("failed", _MAX_FOR_ADMINS) if admin else None,
+        disliked=await records.list_disliked(_MAX_FOR_ADMINS) if admin else None,
+        failures=await records.list_latest("failed", _MAX_FOR_ADMINS) if admin else None,
     )
 
 

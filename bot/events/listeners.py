@@ -108,7 +108,7 @@ class Listeners:
             found = found.without_content()
         elif isinstance(found, Incoming):
             asked = found.addressed == "mention" and found.kind != "edit"  # wherever Orion stands, it is answered
-            found = found if asked else apply_thread_mode(found, await self.services.thread_modes.of(found.thread))
+            found = found if asked else apply_thread_mode(found, await self.services.thread_modes.get(found.thread))
         if isinstance(found, Ignored):
             _log.debug("event_ignored", reason=found.reason)
             self.services.count(found.reason)

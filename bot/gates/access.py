@@ -42,7 +42,7 @@ async def check_access(job: Job, at: GateServices) -> Ending | None:
     if refusal:
         await _reject(job, at, refusal)
         return OK
-    if incoming.addressed == "mention" and asks(incoming) and job.facts.wanted and not job.facts.engaged:
+    if incoming.addressed == "mention" and asks(incoming) and job.facts.is_wanted and not job.facts.is_engaged:
         await at.stores.thread_modes.confirm(incoming.thread)
     return None
 

@@ -14,7 +14,7 @@ from bot.delivery.links import escape
 from bot.gates.services import GateServices
 from bot.queue.queue import OK, Ending, give_up, retry_uncounted
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.budgets import Holder, in_words
+from bot.stores.budgets import Holder, duration_text
 from bot.stores.pause import Pause
 from bot.turn.job import Job, asks, gate_wait_s
 
@@ -26,7 +26,7 @@ PAUSE_NOTICE_TTL_S: Final = 30 * 86_400
 async def check_allowance(job: Job, at: GateServices) -> Ending | None:
     """Let the message through, let it wait, or say that nothing is left to spend. What costs nothing passes."""
     facts = job.facts
-    if not asks(job.incoming) or not facts.wanted:
+    if not asks(job.incoming) or not facts.is_wanted:
         return None
     try:
         if facts.pause is not None:
@@ -34,10 +34,10 @@ async def check_allowance(job: Job, at: GateServices) -> Ending | None:
             await _post_pause_notice(job, at, facts.pause)
             # Given back, not left unclaimed: deletions go on (decision 5).
             return retry_uncounted(gate_wait_s(job.claimed))
-        if facts.used_up is None or facts.outbox:
+        if facts.exhausted is None or facts.outbox:
             return None
-        log.info("budget_used_up", holder=facts.used_up)
-        await _post_budget_notice(job, at, facts.used_up)
+        log.info("budget_used_up", holder=facts.exhausted)
+        await _post_budget_notice(job, at, facts.exhausted)
     except DeliveryFailed as failure:
         log.warning("notice_not_delivered", reason=failure.reason)
         if failure.permanent:
@@ -48,7 +48,7 @@ async def check_allowance(job: Job, at: GateServices) -> Ending | None:
 
 async def _post_budget_notice(job: Job, at: GateServices, holder: Holder) -> None:
     incoming = job.incoming
-    language, left = await at.people.message_language(incoming), in_words(at.stores.budgets.renewed_in_s)
+    language, left = await at.people.message_language(incoming), duration_text(at.stores.budgets.seconds_until_reset)
     text = f"{say(f'budget_{holder}', language)} {say('budget_renewed', language, left=left)}"
     if incoming.kind == "edit":
         await at.notify_person(incoming, text)  # the answer to what stood there before stays as it is

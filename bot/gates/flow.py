@@ -88,7 +88,7 @@ class Flow:
         job, access = await self._job(claimed, lease, message), self._services.access
         person = job.facts.person
         refused = message.refused or (person and needs_lookup(message, access) and refusal_of(person, access))
-        if refused or (message.unproven and not job.facts.engaged):
+        if refused or (message.unproven and not job.facts.is_engaged):
             return
         if message.kind == "hand_off":
             await notify_failure(job, self._services)

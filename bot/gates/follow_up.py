@@ -36,7 +36,9 @@ async def check_thread_member(job: Job, at: GateServices) -> Ending | None:
     incoming = job.incoming
     if not incoming.unproven:
         # Whoever addressed Orion here may turn out to be somebody who may not.
-        unaddressed = incoming.addressed == "follow_up" and job.facts.standing is None and not job.facts.state.version
+        unaddressed = (
+            incoming.addressed == "follow_up" and job.facts.thread_mode is None and not job.facts.state.version
+        )
         return OK if unaddressed and incoming.kind == "question" else None
     try:
         thread_mode = await _recall_thread_mode(incoming, at)
@@ -49,18 +51,18 @@ async def check_thread_member(job: Job, at: GateServices) -> Ending | None:
 async def _recall_thread_mode(incoming: Incoming, at: GateServices) -> ThreadMode:
     """Where Orion stood when the message was written. A mention that came after it is no proof for it."""
     thread_modes, thread = at.stores.thread_modes, incoming.thread
-    known = await thread_modes.of(thread)
+    known = await thread_modes.get(thread)
     if known in {"unknown", "muted"}:
         return known
-    if (told := await thread_modes.at(thread, incoming.ts)) is not None:
+    if (told := await thread_modes.load_lookup(thread, incoming.ts)) is not None:
         return told
     earlier = await at.delivery.reader.read_conversation(thread, before=incoming.ts, limit=MAX_MESSAGES)
     own = [message.text for message in earlier.messages if message.role == "assistant"]
     found: ThreadMode = "unknown" if not own else "muted" if own[-1] in _MUTED else "engaged"
-    await thread_modes.note_at(thread, incoming.ts, found)
+    await thread_modes.save_lookup(thread, incoming.ts, found)
     log.info("standing_recalled", thread_mode=found)
     if known == "lost":
-        note = {"engaged": thread_modes.engage, "muted": thread_modes.mute}.get(found, thread_modes.pass_by)
+        note = {"engaged": thread_modes.engage, "muted": thread_modes.mute}.get(found, thread_modes.mark_stranger)
         await note(thread)
     return found
 

@@ -19,7 +19,7 @@ from bot.gates.services import GateServices
 from bot.queue.queue import OK, Cancel, Cancellation, Ending, StoredMessage
 from bot.slack.message import Access, Incoming
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.cancellations import after
+from bot.stores.cancellations import stop_after
 from bot.stores.stores import Stores
 from bot.turn.job import Job
 from verification.text.language import detect
@@ -33,7 +33,7 @@ _TURNS: Final = frozenset({"question", "edit", "help"})
 async def cancel_thread(incoming: Incoming, stores: Stores, cancel: Cancel) -> bool:
     """Take back all that was asked in the thread before; whether there was anything. Raises ``RedisError``."""
     thread, mailbox = str(incoming.thread), stores.mailbox
-    await stores.cancellations.stop(incoming)
+    await stores.cancellations.record_stop(incoming)
     stored = await mailbox.list_messages(thread)  # noted first: that holds for one whose worker died, too
     if not any(_is_cancelled_by(one, incoming) for one in stored):
         return False
@@ -51,21 +51,21 @@ def turn_at_head(stored: list[StoredMessage]) -> tuple[str, Incoming] | None:
 
 def _is_cancelled_by(stored: StoredMessage, stop: Incoming) -> bool:
     incoming = Incoming.from_body(stored.body)
-    return incoming is not None and incoming.kind in _TURNS and bool(after(stop.event_ts or stop.ts, incoming))
+    return incoming is not None and incoming.kind in _TURNS and bool(stop_after(stop.event_ts or stop.ts, incoming))
 
 
 async def receive_stop(incoming: Incoming, stores: Stores, cancel: Cancel, access: Access) -> None:
     """Before the ack: obey a stop at once if its person is known to be let in, else store it. Raises ``RedisError``."""
-    if await stores.cancellations.heard(incoming):
+    if await stores.cancellations.was_handled(incoming):
         return
     # The word at the top of a direct chat opens a thread of its own: it means the one before.
-    before = await stores.direct_chats.before(incoming.thread, incoming.ts) if incoming.text else None
+    before = await stores.direct_chats.previous_thread(incoming.thread, incoming.ts) if incoming.text else None
     stop = replace(incoming, thread=before) if before else incoming
     if not (await _may_stop(stop, stores, access) and await cancel_thread(stop, stores, cancel)):
         # In a mailbox of its own: behind the turn that it is to stop it would come too late.
         keys = stop.event_ids or (f"stop:{stop.thread}:{stop.event_ts or stop.ts}",)
         await stores.mailbox.enqueue(f"{stop.thread}:stop", stop.to_json(), event_ids=keys)
-    await stores.cancellations.note_heard(incoming)
+    await stores.cancellations.mark_handled(incoming)
 
 
 async def _may_stop(incoming: Incoming, stores: Stores, access: Access) -> bool:
@@ -86,7 +86,7 @@ async def handle_stop(job: Job, at: GateServices) -> Ending | None:
     if not incoming.text:  # a button that outlived its turn
         await at.delivery.sessions.end(incoming.thread, job.lease.require)
     # In a muted thread the word is said to others, unless it names Orion.
-    for_us = incoming.addressed == "mention" or await at.stores.thread_modes.of(incoming.thread) != "muted"
+    for_us = incoming.addressed == "mention" or await at.stores.thread_modes.get(incoming.thread) != "muted"
     if for_us and not await _drop_pending_question(job, at):
         language = await at.people.cached_language(incoming.thread.team, incoming.user)
         await at.notify_person(incoming, say("nothing_runs", language))

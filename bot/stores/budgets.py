@@ -1,4 +1,4 @@
-"""What people, channels and workspaces may spend in tokens on one day of UTC.
+"""Daily token budgets of people, channels and workspaces. A day is a day of UTC.
 
 Spending is counted call by call, so a killed worker's share counts too. Turns under way may overrun a budget.
 """
@@ -22,13 +22,13 @@ from bot.slack.message import Incoming
 Holder = Literal["user", "channel", "workspace"]
 
 DAY_S: Final = 86_400
-KEPT_S: Final = 2 * DAY_S
+BUDGET_TTL_S: Final = 2 * DAY_S
 _log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Tokens a day, 0 for no limit. The per-person one does not bind ``admins``."""
+    """Tokens a day, 0 for no limit. The per-person limit does not apply to ``admins``."""
 
     user: int = 0
     channel: int = 0
@@ -36,7 +36,7 @@ class Limits:
     admins: frozenset[str] = frozenset()
 
     def of(self, incoming: Incoming) -> dict[Holder, int]:
-        """The limits that bind this message."""
+        """Return the limits that apply to this message."""
         personal = 0 if incoming.user in self.admins else self.user
         found: dict[Holder, int] = {"user": personal, "channel": self.channel, "workspace": self.workspace}
         return {holder: limit for holder, limit in found.items() if limit}
@@ -55,35 +55,35 @@ class Budgets:
         self._counts: dict[str, Callable[[int], object]] = {}
 
     def key(self, team: str) -> str:
-        """Where the counts of a workspace's present day stand: one hash, so that they change in one step."""
+        """Redis key of a workspace's counts of today: one hash, so that they change in one step."""
         return f"{self._prefix}:tokens:{team}:{datetime.fromtimestamp(self._clock(), UTC):%Y-%m-%d}"
 
     @property
-    def renewed_in_s(self) -> int:
-        """Seconds until the next day of UTC begins."""
+    def seconds_until_reset(self) -> int:
+        """Number of seconds until the next day of UTC begins."""
         return DAY_S - int(self._clock()) % DAY_S
 
-    def ask(self, pipe: Any, incoming: Incoming) -> bool:
-        """Put the question into a pipeline, if a limit binds the message; ``used_up`` reads the answer."""
+    def queue_read(self, pipe: Any, incoming: Incoming) -> bool:
+        """Queue the reading in a pipeline if a limit applies; ``find_exhausted`` takes the reply."""
         fields = [_field(holder, incoming) for holder in self._limits.of(incoming)]
         if fields:
             pipe.hmget(self.key(incoming.thread.team), fields)
         return bool(fields)
 
-    def used_up(self, incoming: Incoming, used: Sequence[Any]) -> Holder | None:
-        """Whose budget is, by what Redis said was ``used``."""
+    def find_exhausted(self, incoming: Incoming, used: Sequence[Any]) -> Holder | None:
+        """Return the holder whose budget is exhausted, given the ``used`` tokens from Redis."""
         limits = self._limits.of(incoming)
         pairs = zip(limits.items(), used, strict=True) if used else ()
         return next((holder for (holder, limit), n in pairs if int(n or 0) >= limit), None)
 
-    def used(self, turn_id: str, tokens: int) -> None:
-        """A call of this turn used so many tokens. A turn that nobody counts is none of ours."""
+    def record_usage(self, turn_id: str, tokens: int) -> None:
+        """Count the tokens of one call of this turn. Turns outside ``count_turn`` are ignored."""
         if tokens > 0 and (count := self._counts.get(turn_id)):
             count(tokens)
 
     @asynccontextmanager
-    async def counting(self, turn_id: str, incoming: Incoming) -> AsyncIterator[None]:
-        """Write down each call of the turn while the block runs. Where no limit is set, nobody needs to know."""
+    async def count_turn(self, turn_id: str, incoming: Incoming) -> AsyncIterator[None]:
+        """Count each call of the turn while the block runs. Without a limit nothing is counted."""
         limits = self._limits
         if not (limits.user or limits.channel or limits.workspace):
             yield
@@ -100,13 +100,13 @@ class Budgets:
                 try:
                     yield
                 finally:
-                    if self._counts.get(turn_id) is count:  # else its next try runs already: the lease was lost
+                    if self._counts.get(turn_id) is count:  # else the lease was lost and the next delivery try runs
                         del self._counts[turn_id]
         finally:
             await self._write(incoming, unwritten)
 
     async def _write(self, incoming: Incoming, unwritten: list[int]) -> None:
-        """Add what is not written yet. A Redis that is away is asked again with the next call."""
+        """Add the unwritten tokens. If Redis is away, the next call adds them."""
         tokens, key = sum(unwritten), self.key(incoming.thread.team)
         unwritten.clear()
         if not tokens:
@@ -115,7 +115,7 @@ class Budgets:
             async with self._redis.pipeline(transaction=True) as pipe:
                 for holder in ("user", "channel", "workspace"):
                     pipe.hincrby(key, _field(holder, incoming), tokens)
-                pipe.expire(key, KEPT_S)
+                pipe.expire(key, BUDGET_TTL_S)
                 await pipe.execute()
         except RedisError as error:
             unwritten.append(tokens)
@@ -127,7 +127,7 @@ def _field(holder: Holder, incoming: Incoming) -> str:
     return whose.get(holder, holder)
 
 
-def in_words(seconds: int) -> str:
-    """Hours and minutes as every language of F9 can read them; never less than a minute."""
+def duration_text(seconds: int) -> str:
+    """Return hours and minutes in symbols that every language shares; at least one minute."""
     minutes = max(1, round(seconds / 60))
     return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"  # noqa: PLR2004 - an hour

@@ -1,6 +1,6 @@
-"""What people took back before an answer came: a deleted question, a thread told to stop. Kept for a day.
+"""Deleted questions and stopped threads, kept for a day.
 
-A note counts also for a question that still waits in its mailbox, where no cancellation is heard.
+They also apply to a question that still waits in its mailbox and has no running turn to cancel.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from agent.thread.conversation import ThreadKey
 from bot.slack.history import sort_key
 from bot.slack.message import Incoming
 
-KEPT_S = 86_400
+CANCELLATION_TTL_S = 86_400
 
 
 class Cancellations:
@@ -22,38 +22,38 @@ class Cancellations:
         self._prefix = prefix
 
     def stop_key(self, thread: ThreadKey) -> str:
-        """Where the latest stop of a thread stands."""
+        """Redis key of a thread's latest stop."""
         return f"{self._prefix}:stop:{thread}"
 
-    def gone_key(self, thread: ThreadKey, ts: str) -> str:
-        """Where it stands that a message is gone."""
+    def deleted_key(self, thread: ThreadKey, ts: str) -> str:
+        """Redis key that marks a deleted message."""
         return f"{self._prefix}:gone:{thread}:{ts}"
 
-    async def heard(self, incoming: Incoming) -> bool:
-        """Whether this message was obeyed before: a stop that Slack sends again must not stop a later turn."""
-        return bool(await self._redis.exists(self._heard_key(incoming)))
+    async def was_handled(self, incoming: Incoming) -> bool:
+        """Return whether this message was handled before: a repeated stop must not stop a later turn."""
+        return bool(await self._redis.exists(self._handled_key(incoming)))
 
-    async def note_heard(self, incoming: Incoming) -> bool:
-        """It was obeyed; whether for the first time. Noted afterwards: what Redis cut short has to be done again."""
-        return bool(await self._redis.set(self._heard_key(incoming), "1", nx=True, ex=KEPT_S))
+    async def mark_handled(self, incoming: Incoming) -> bool:
+        """Mark the message as handled and return whether this is the first time. Called last, so a crash repeats it."""
+        return bool(await self._redis.set(self._handled_key(incoming), "1", nx=True, ex=CANCELLATION_TTL_S))
 
-    def _heard_key(self, incoming: Incoming) -> str:
+    def _handled_key(self, incoming: Incoming) -> str:
         keys = incoming.event_ids or (f"ts:{incoming.thread}:{incoming.event_ts}",)
         return f"{self._prefix}:heard:{keys[0]}"
 
-    async def stop(self, incoming: Incoming) -> None:
-        """Everything asked in this thread before the stop wants no answer."""
-        await self._redis.set(self.stop_key(incoming.thread), incoming.event_ts or incoming.ts, ex=KEPT_S)
+    async def record_stop(self, incoming: Incoming) -> None:
+        """Record that questions asked in this thread before the stop want no answer."""
+        await self._redis.set(self.stop_key(incoming.thread), incoming.event_ts or incoming.ts, ex=CANCELLATION_TTL_S)
 
-    async def delete(self, incoming: Incoming) -> None:
-        """This question is gone."""
-        await self._redis.set(self.gone_key(incoming.thread, incoming.ts), "1", ex=KEPT_S)
+    async def record_deletion(self, incoming: Incoming) -> None:
+        """Record that this question was deleted."""
+        await self._redis.set(self.deleted_key(incoming.thread, incoming.ts), "1", ex=CANCELLATION_TTL_S)
 
-    async def gone(self, thread: ThreadKey, ts: str) -> bool:
-        """Whether the message of this ts was deleted."""
-        return bool(await self._redis.exists(self.gone_key(thread, ts)))
+    async def is_deleted(self, thread: ThreadKey, ts: str) -> bool:
+        """Return whether the message with this ts was deleted."""
+        return bool(await self._redis.exists(self.deleted_key(thread, ts)))
 
 
-def after(stop: str | None, incoming: Incoming) -> str:
-    """The ts of a thread's latest stop, if it came after the message; else empty."""
+def stop_after(stop: str | None, incoming: Incoming) -> str:
+    """Return the ts of a thread's latest stop if it came after the message, else an empty string."""
     return stop if stop and sort_key(incoming.event_ts or incoming.ts) < sort_key(stop) else ""

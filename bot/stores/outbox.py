@@ -1,7 +1,6 @@
-"""What a turn decided to say, written down before it is said: a crash in between repeats the delivery, not the turn.
+"""The outbox: a decided answer, stored before it is posted, so that a crash repeats the delivery and not the turn.
 
-It goes once the answer is delivered and its thread saved. An entry of another version that cannot be read counts as
-none.
+The entry is deleted once the answer is delivered and its thread saved. An unreadable entry counts as missing.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class Entry:
 
 
 def read_entry(stored: str | None) -> Entry | None:
-    """The entry, or None where there is none or it cannot be read."""
+    """Read an entry; None if it is missing or unreadable."""
     if not stored:
         return None
     try:

@@ -1,4 +1,4 @@
-"""Pause and resume, for every process over the same Redis, until somebody resumes."""
+"""Pause and resume, for all processes over the same Redis."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from bot.slack.payload import string
 
-REASON_MOST = 300
+MAX_REASON_LENGTH = 300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +23,7 @@ class Pause:
 
 
 class Pausing:
-    """The switch. ``clock`` gives seconds since 1970. Every method raises ``RedisError`` when Redis is away."""
+    """The pause switch. ``clock`` gives seconds since 1970. Every method raises ``RedisError`` if Redis is away."""
 
     def __init__(self, redis: Redis, *, prefix: str = "orion", clock: Callable[[], float] = time.time) -> None:
         self._redis = redis
@@ -31,35 +31,37 @@ class Pausing:
         self._clock = clock
 
     def key(self) -> str:
-        """Where the pause stands; it has no TTL: Orion must not wake up by itself."""
+        """Redis key of the pause. It has no TTL: a pause must not end by itself."""
         return f"{self._prefix}:paused"
 
     def resumed_key(self) -> str:
-        """Where it stands when Orion was resumed last."""
+        """Redis key of the time of the last resume."""
         return f"{self._prefix}:resumed"
 
     async def pause(self, reason: str = "") -> Pause:
-        """Pause from now on. One that holds already goes on as it began, with the new reason."""
-        before = await self.now()
-        pause = Pause(since=before.since if before else self._clock(), reason=" ".join(reason.split())[:REASON_MOST])
+        """Pause from now on. A pause in force keeps its start and gets the new reason."""
+        before = await self.current()
+        pause = Pause(
+            since=before.since if before else self._clock(), reason=" ".join(reason.split())[:MAX_REASON_LENGTH]
+        )
         await self._redis.set(self.key(), json.dumps(asdict(pause)))
         return pause
 
     async def resume(self) -> bool:
-        """Go on; whether there was a pause."""
+        """End the pause. Return whether there was one."""
         async with self._redis.pipeline(transaction=False) as pipe:
             pipe.delete(self.key())
             pipe.set(self.resumed_key(), self._clock(), ex=30 * 86_400)
             deleted, _ = await pipe.execute()
         return bool(deleted)
 
-    async def now(self) -> Pause | None:
-        """The pause in force. One that cannot be read holds all the same."""
+    async def current(self) -> Pause | None:
+        """Return the pause in force. An unreadable one is in force too."""
         return read_pause(await self._redis.get(self.key()))
 
 
 def read_pause(stored: bytes | str | None) -> Pause | None:
-    """The pause as it stands in Redis. One that cannot be read holds all the same."""
+    """Parse a stored pause. An unreadable one is in force too."""
     if not stored:
         return None
     try:

@@ -1,7 +1,7 @@
-"""Where something was said: the threads of each direct chat, and all places that Orion serves.
+"""The threads of each direct chat, and all places that Orion serves.
 
-A message that opens a thread in a direct chat may go on from the one before: that is its context, and what the word
-"stop" means. After an absence what was missed is looked for in the places that are served.
+A message that opens a thread in a direct chat may continue the previous thread: that thread is its context, and the
+target of the word "stop". After an outage the served places are searched for missed messages.
 """
 
 from __future__ import annotations
@@ -16,41 +16,41 @@ from redis.asyncio.client import Pipeline
 
 from agent.thread.conversation import ThreadKey
 
-CONTEXT_S: Final = 1_800  # what was said longer ago is no context of a new thread
-KEPT_S: Final = 86_400
-SERVED_S: Final = 30 * 86_400
-SERVED_MOST: Final = 5_000
+MAX_CONTEXT_AGE_S: Final = 1_800
+DIRECT_CHAT_TTL_S: Final = 86_400
+SERVED_TTL_S: Final = 30 * 86_400
+MAX_SERVED: Final = 5_000
 
 
 class DirectChats:
-    """The threads of each direct chat by when something was last said in them, for a day."""
+    """The threads of each direct chat by the time of their last message, kept for a day."""
 
     def __init__(self, redis: Redis, *, prefix: str = "orion") -> None:
         self._redis = redis
         self._prefix = prefix
 
     def key(self, thread: ThreadKey) -> str:
-        """Where the threads of this one's chat stand."""
+        """Redis key of the threads of this thread's direct chat."""
         return f"{self._prefix}:direct:{thread.team}:{thread.channel}"
 
-    def note(self, pipe: Pipeline, thread: ThreadKey, ts: str) -> None:
-        """The message ``ts`` was said in this thread; only direct chats are kept."""
+    def record(self, pipe: Pipeline, thread: ThreadKey, ts: str) -> None:
+        """Record the message ``ts`` of this thread; ignored outside direct chats."""
         if thread.channel.startswith("D"):
             key = self.key(thread)
             pipe.zadd(key, {thread.thread_ts: float(ts)})
-            pipe.zremrangebyscore(key, 0, float(ts) - KEPT_S)
-            pipe.expire(key, KEPT_S)
+            pipe.zremrangebyscore(key, 0, float(ts) - DIRECT_CHAT_TTL_S)
+            pipe.expire(key, DIRECT_CHAT_TTL_S)
 
-    async def before(self, thread: ThreadKey, ts: str) -> ThreadKey | None:
-        """Where ``ts`` opens this thread: the one in which something was said last, less than half an hour before."""
+    async def previous_thread(self, thread: ThreadKey, ts: str) -> ThreadKey | None:
+        """Return the thread used last, less than half an hour before ``ts`` opened this one; else None."""
         if not (thread.channel.startswith("D") and thread.thread_ts == ts):
             return None
-        oldest, latest = f"({float(ts) - CONTEXT_S}", f"({float(ts)}"
+        oldest, latest = f"({float(ts) - MAX_CONTEXT_AGE_S}", f"({float(ts)}"
         found = await self._redis.zrevrangebyscore(self.key(thread), latest, oldest, start=0, num=1)
         return replace(thread, thread_ts=str(found[0])) if found else None
 
     async def forget(self, thread: ThreadKey, *, chat: bool) -> None:
-        """This thread is not there any more; with ``chat``, none of its direct chat is."""
+        """Forget this thread; with ``chat``, all threads of its direct chat."""
         if chat:
             await self._redis.delete(self.key(thread))
         else:
@@ -59,7 +59,7 @@ class DirectChats:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """The threads and direct chats in which Orion was asked something, by when that was; the latest 5,000."""
+    """The latest threads and direct chats in which Orion was asked something, by time."""
 
     redis: Redis
     prefix: str = "orion"
@@ -67,29 +67,29 @@ class Served:
 
     @property
     def key(self) -> str:
-        """Where they stand."""
+        """Redis key of the places."""
         return f"{self.prefix}:served"
 
-    def note(self, pipe: Pipeline, thread: ThreadKey, ts: str = "") -> None:
-        """The message ``ts`` asks Orion something here: one that opens a thread in a direct chat stands in the chat."""
+    def record(self, pipe: Pipeline, thread: ThreadKey, ts: str = "") -> None:
+        """Record a place of a question. For a message ``ts`` that opens a thread in a direct chat, record the chat."""
         if thread.channel.startswith("D") and thread.thread_ts == ts:
             thread = replace(thread, thread_ts=thread.channel)
         pipe.zadd(self.key, {str(thread): self.clock()})
 
-    async def tidy(self) -> None:
-        """Keep the latest, for thirty days."""
+    async def trim(self) -> None:
+        """Drop the oldest places."""
         async with self.redis.pipeline(transaction=False) as pipe:
-            pipe.zremrangebyscore(self.key, 0, self.clock() - SERVED_S)
-            pipe.zremrangebyrank(self.key, 0, -SERVED_MOST - 1)
-            pipe.expire(self.key, SERVED_S)
+            pipe.zremrangebyscore(self.key, 0, self.clock() - SERVED_TTL_S)
+            pipe.zremrangebyrank(self.key, 0, -MAX_SERVED - 1)
+            pipe.expire(self.key, SERVED_TTL_S)
             await pipe.execute()
 
     async def latest(self, limit: int) -> list[ThreadKey]:
-        """Up to ``limit`` of them, the one last used first."""
+        """Return up to ``limit`` places, the latest first."""
         found = await self.redis.zrevrange(self.key, 0, limit - 1)
         parts = [str(member).split(":", 2) for member in found]
         return [ThreadKey(team=team, channel=channel, thread_ts=ts) for team, channel, ts in parts]
 
     async def forget(self, thread: ThreadKey) -> None:
-        """It is not there any more."""
+        """Forget this place."""
         await self.redis.zrem(self.key, str(thread))

@@ -1,4 +1,4 @@
-"""Everything kept over one Redis for the messages of all workspaces, under one prefix."""
+"""All stores over one Redis for the messages of all workspaces, under one prefix."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from bot.stores.thread_mode import ThreadModes
 
 log = structlog.get_logger()
 NO_LIMITS = Limits()
-TOKEN_KEPT_S = 600  # Slack takes a token for searching for some minutes only
+TOKEN_TTL_S = 600  # Slack accepts a search token for a few minutes only
 
 
 class Stores:
-    """``mailbox``: what waits; ``threads``: what was said; ``thread_modes``: where Orion stands in each thread."""
+    """``mailbox``: waiting messages; ``threads``: their state; ``thread_modes``: engaged, muted or unknown."""
 
     def __init__(self, redis: Redis, mailbox: Mailbox, limits: Limits = NO_LIMITS, *, prefix: str = "orion") -> None:
         self.redis = redis
@@ -40,18 +40,18 @@ class Stores:
         self.people = CachedPeople(redis, prefix=prefix)
 
     def token_key(self, incoming: Incoming) -> str:
-        """Where the token stands by which Slack lets Orion search for this version of a message."""
+        """Redis key of the token with which Orion may search Slack for this version of a message."""
         return f"{self.prefix}:action_token:{incoming.thread}:{incoming.ts}:{incoming.edited_ts}"
 
-    async def keep_token(self, incoming: Incoming) -> None:
-        """Keep the token that came with an event, if one did, apart from the message. Raises ``RedisError``."""
+    async def save_token(self, incoming: Incoming) -> None:
+        """Save the search token of an event, if it has one. Raises ``RedisError``."""
         if incoming.action_token:
-            await self.redis.set(self.token_key(incoming), incoming.action_token, ex=TOKEN_KEPT_S)
+            await self.redis.set(self.token_key(incoming), incoming.action_token, ex=TOKEN_TTL_S)
 
     async def save(self, claimed: Claimed, thread: ThreadKey, state: ThreadState) -> None:
-        """Saves what a message changed. A state that cannot be saved is logged, never a reason to answer again.
+        """Save the thread's state. A failure is logged and never a reason to answer again.
 
-        Raises ``LeaseLost`` where another worker has the thread by now.
+        Raises ``LeaseLost`` if another worker has the thread.
         """
         try:
             await self.threads.save(thread, state, fence=claimed.fence)

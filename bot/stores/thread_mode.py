@@ -1,7 +1,7 @@
-"""Where Orion stands in a thread: unknown, addressed before ("engaged"), or told to keep quiet ("muted").
+"""The mode of a thread: unknown, addressed before ("engaged"), or told to keep quiet ("muted").
 
-Kept as long as the thread's state; a mention engages again. A thread older than this memory and not in it may have
-been lost with an earlier Redis ("lost"): then only Slack can tell.
+It is kept as long as the thread's state. A mention engages again. A thread that is older than this Redis and not in it
+may have been lost ("lost"): then only Slack knows the mode.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline
 
 from agent.thread.conversation import ThreadKey
+from agent.thread.store import TTL_S
 from bot.slack.message import Addressed, Incoming, Kind, ThreadMode
 
-KEPT_S = 30 * 86_400  # as long as the thread's state
-STRANGER_S = 3_600  # a look is one of some fifty readings a minute that Slack allows (Tier 3)
-AT_S = 86_400
-# What addresses Orion: an edit only where it mentions, for one in a muted direct chat unmutes nothing.
+STRANGER_TTL_S = 3_600  # a lookup uses one of about fifty calls a minute (Tier 3)
+LOOKUP_TTL_S = 86_400
+# Kinds of message that engage Orion. An edit counts only with a mention: it must not unmute a direct chat.
 _ENGAGING: Mapping[Addressed, tuple[Kind, ...]] = {
     "mention": ("question", "help", "edit", "unmute"),
     "direct": ("question", "help", "unmute"),
@@ -28,7 +28,7 @@ _THREAD_MODES: tuple[ThreadMode, ...] = ("unknown", "engaged", "muted")
 
 
 class ThreadModes:
-    """The standing of each thread. ``clock`` gives seconds since 1970, as threads' timestamps do."""
+    """The mode of each thread. ``clock`` gives seconds since 1970, like Slack's timestamps."""
 
     def __init__(self, redis: Redis, *, prefix: str = "orion", clock: Callable[[], float] = time.time) -> None:
         self._redis = redis
@@ -36,71 +36,71 @@ class ThreadModes:
         self._clock = clock
 
     def key(self, thread: ThreadKey) -> str:
-        """Where one thread's standing lies."""
+        """Redis key of a thread's mode."""
         return f"{self._prefix}:standing:{thread}"
 
     def since_key(self) -> str:
-        """Where it stands since when this Redis remembers, in seconds since 1970. It stays for ever."""
+        """Redis key of the time when this Redis was first used, in seconds since 1970. It has no TTL."""
         return f"{self._prefix}:remembers_since"
 
-    async def of(self, thread: ThreadKey) -> ThreadMode:
-        """The thread's standing; reading it is use, so it lives on."""
+    async def get(self, thread: ThreadKey) -> ThreadMode:
+        """Return the thread's mode and renew its TTL."""
         async with self._redis.pipeline(transaction=False) as pipe:
-            pipe.getex(self.key(thread), ex=KEPT_S)
+            pipe.getex(self.key(thread), ex=TTL_S)
             pipe.get(f"{self._prefix}:stranger:{thread}")
             pipe.set(self.since_key(), self._clock(), nx=True)
             pipe.get(self.since_key())
             stored, stranger, _, since = await pipe.execute()
         if stored:
             return "muted" if stored == "muted" else "engaged"
-        return "lost" if not stranger and _began(thread) < float(since) else "unknown"
+        return "lost" if not stranger and _start_time(thread) < float(since) else "unknown"
 
-    def note(self, pipe: Pipeline, incoming: Incoming, *, new: bool) -> None:
-        """What a stored message makes of its thread; noted after that, for a repeated event must be read as the first.
+    def record_message(self, pipe: Pipeline, incoming: Incoming, *, new: bool) -> None:
+        """Record the mode that a stored message causes. Called after storing, so a repeated event reads the old mode.
 
-        The second event of one mention may come after a "mute": it changes nothing that is known.
+        The second event of one mention may follow a "mute" and must not change a known mode.
         """
         if incoming.refused:
             return
         key = self.key(incoming.thread)
         if incoming.kind == "mute":
-            pipe.set(key, "muted", ex=KEPT_S)
+            pipe.set(key, "muted", ex=TTL_S)
         elif incoming.kind in _ENGAGING[incoming.addressed]:
             pipe.set(self.since_key(), self._clock(), nx=True)
-            pipe.set(key, "engaged", nx=not new, ex=KEPT_S)
+            pipe.set(key, "engaged", nx=not new, ex=TTL_S)
 
     async def engage(self, thread: ThreadKey) -> None:
-        """Orion was addressed here. The first time of all is when this Redis began to remember."""
+        """Record that Orion was addressed here; on first use also the time when this Redis was first used."""
         await self._redis.set(self.since_key(), self._clock(), nx=True)
-        await self._redis.set(self.key(thread), "engaged", ex=KEPT_S)
+        await self._redis.set(self.key(thread), "engaged", ex=TTL_S)
 
     async def confirm(self, thread: ThreadKey) -> None:
-        """Somebody who may addressed Orion here: that holds, whatever was taken back meanwhile of one who may not."""
-        await self._redis.set(self.key(thread), "engaged", nx=True, ex=KEPT_S)
+        """Record that a permitted person addressed Orion, even if a refused message was withdrawn meanwhile."""
+        await self._redis.set(self.key(thread), "engaged", nx=True, ex=TTL_S)
 
     async def mute(self, thread: ThreadKey) -> None:
-        """Somebody told Orion to keep quiet here."""
-        await self._redis.set(self.key(thread), "muted", ex=KEPT_S)
+        """Record that Orion was told to keep quiet here."""
+        await self._redis.set(self.key(thread), "muted", ex=TTL_S)
 
     async def disengage(self, thread: ThreadKey) -> None:
-        """Whoever addressed Orion here may not: nobody else did, so what is said here is said to others."""
+        """Forget the mode: only a person without access addressed Orion here."""
         await self._redis.delete(self.key(thread))
 
-    async def pass_by(self, thread: ThreadKey) -> None:
-        """Slack says that Orion never spoke here; nobody need look again for an hour."""
-        await self._redis.set(f"{self._prefix}:stranger:{thread}", "1", ex=STRANGER_S)
+    async def mark_stranger(self, thread: ThreadKey) -> None:
+        """Record that Orion never spoke here, so that Slack is not asked again for an hour."""
+        await self._redis.set(f"{self._prefix}:stranger:{thread}", "1", ex=STRANGER_TTL_S)
 
-    async def at(self, thread: ThreadKey, ts: str) -> ThreadMode | None:
-        """What Slack said of the thread as it was before the message ``ts``; None where it was not asked yet."""
+    async def load_lookup(self, thread: ThreadKey, ts: str) -> ThreadMode | None:
+        """Return the mode that Slack's history gave before the message ``ts``; None if it was not looked up."""
         found = await self._redis.get(f"{self._prefix}:standing_at:{thread}:{ts}")
         return next((thread_mode for thread_mode in _THREAD_MODES if thread_mode == str(found)), None)
 
-    async def note_at(self, thread: ThreadKey, ts: str, thread_mode: ThreadMode) -> None:
-        """Slack was asked: a message that waits and is looked at again and again need not ask anew."""
-        await self._redis.set(f"{self._prefix}:standing_at:{thread}:{ts}", thread_mode, ex=AT_S)
+    async def save_lookup(self, thread: ThreadKey, ts: str, thread_mode: ThreadMode) -> None:
+        """Save a looked-up mode, so that a waiting message looks it up once."""
+        await self._redis.set(f"{self._prefix}:standing_at:{thread}:{ts}", thread_mode, ex=LOOKUP_TTL_S)
 
 
-def _began(thread: ThreadKey) -> float:
-    """When a thread began, in seconds since 1970; a direct chat without threads has no such time, so it is now."""
+def _start_time(thread: ThreadKey) -> float:
+    """Return when a thread began, in seconds since 1970; infinity for a direct chat without threads."""
     ts = thread.thread_ts
     return float(ts) if ts.replace(".", "", 1).isdecimal() else float("inf")

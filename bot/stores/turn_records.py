@@ -1,4 +1,4 @@
-"""What is kept of a turn for the trust dialog, the inspector and admins' lists. It holds texts: never log it."""
+"""Records of turns for the trust dialog, the inspector and admins' lists. They hold texts: never log them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from verification.types import Answer, Claim, Repair, Source, Verdict, Violation
 if TYPE_CHECKING:  # `orion ask` records a turn and has no Redis: its client takes a tenth of a second to import
     from redis.asyncio import Redis
 
-KEPT_S = 30 * 86_400  # as long as a thread is remembered
-MOST_LISTED = 200  # turns on a list for admins
+RECORD_TTL_S = 30 * 86_400  # as long as a thread is remembered
+MAX_LISTED = 200  # turns on a list for admins
 _LISTS = {"failed": "failed", "out_of_budget": "failed", "refused": "refused"}
 
 
 @dataclass(slots=True)
 class Recorder:
-    """Listens to one turn and adds up where its time went, in seconds; ``last_s`` is how long the latest call took."""
+    """Records the events and timings of one turn; ``last_s`` is the duration of the latest call in seconds."""
 
     clock: Callable[[], float] = time.monotonic
     attempts: list[dict[str, Any]] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Recorder:
     _keeps_found: bool = True
 
     def __call__(self, event: TurnEvent) -> None:
-        """Take note of one event."""
+        """Record one event."""
         match event:
             case ModelStart() | ToolStart():
                 self._since[key_of(event)] = self.clock()
@@ -58,7 +58,7 @@ class Recorder:
 
     @property
     def timings_ms(self) -> dict[str, float]:
-        """Milliseconds spent, by part of the turn."""
+        """Milliseconds by part of the turn."""
         return {name: round(value, 1) for name, value in self.timings.items()}
 
     def _add(self, name: str, since: str) -> float:
@@ -70,7 +70,7 @@ class Recorder:
     def _attempt(self, event: Verification) -> None:
         verdict = event.verdict
         found = verdict.violations
-        if not self._keeps_found:  # these may say what stands in a source
+        if not self._keeps_found:  # details and remedies may quote a source
             found = tuple(replace(violation, detail="", remedy="") for violation in found)
         self.attempts.append(
             {
@@ -85,7 +85,7 @@ class Recorder:
         )
 
     def record(self, question: Question, outcome: TurnOutcome, *, turn_id: str, model: str) -> dict[str, Any]:
-        """The whole turn as JSON-ready values."""
+        """Return the whole turn as JSON-ready values."""
         answer = outcome.answer
         kept = replace(answer, sources=permalinks_only(answer.sources))
         return {
@@ -106,7 +106,7 @@ class Recorder:
 
 
 def claims_json(answer: Answer) -> list[dict[str, Any]]:
-    """Each claim of a verified answer beside the passage of its source that bears it out, and who checked it."""
+    """Return each claim of a verified answer with its supporting passage, and who checked it."""
     texts = {source.id: source.text for source in answer.sources}
     return [_claim(claim, texts) for claim in answer.claims] if answer.verified else []
 
@@ -125,7 +125,7 @@ def _claim(claim: Claim, texts: Mapping[int, str]) -> dict[str, Any]:
 
 
 def objected_json(verdict: Verdict) -> list[dict[str, Any]]:
-    """The sentences that an error stands against, each with the rule."""
+    """Return the sentences with an error, each with the rule it broke."""
     return [
         {"text": without_citations(claim.text), "rule": error.rule}
         for claim in verdict.claims
@@ -135,18 +135,18 @@ def objected_json(verdict: Verdict) -> list[dict[str, Any]]:
 
 
 def json_of(found: Sequence[Repair | Violation]) -> list[dict[str, Any]]:
-    """Repairs or violations as the outside contract spells them."""
+    """Return repairs or violations with the field names of the outside contract."""
     return [asdict(one) for one in found]
 
 
 def sources_json(answer: Answer, *, text: bool = False) -> list[dict[str, Any]]:
-    """The answer's sources; with their texts where the reader asked for them."""
+    """Return the answer's sources, with their texts if ``text`` is set."""
     fields = ("id", "title", "url", "updated_at", *(("text",) if text else ()))
     return [{name: getattr(source, name) for name in fields} for source in answer.sources]
 
 
 def sources_of(record: Mapping[str, Any]) -> list[Source]:
-    """What a record has of its sources; an older version may have kept less."""
+    """Return the sources of a record. A record of an older version may have fewer fields."""
     return [
         Source(
             id=source["id"] if isinstance(source.get("id"), int) else 0,
@@ -166,62 +166,70 @@ class TurnRecords:
         self._prefix = prefix
 
     def key(self, turn_id: str) -> str:
-        """Where one record lies."""
+        """Redis key of one record."""
         return f"{self._prefix}:turn:{turn_id}"
 
     async def save(self, record: dict[str, Any]) -> None:
-        """Keep a record as long as its thread is remembered."""
+        """Save a record for as long as its thread's state."""
         text = compact(record)
-        await self._redis.set(self.key(record["turn_id"]), packed(text), ex=KEPT_S)  # packed it is half as long
+        await self._redis.set(self.key(record["turn_id"]), packed(text), ex=RECORD_TTL_S)  # packed it is half as long
         if kind := _LISTS.get(record.get("outcome", "")):
-            await self._note(kind, record["turn_id"])
+            await self._add_to_list(kind, record["turn_id"])
 
-    async def judge(self, turn_id: str, user: str, *, good: bool) -> None:
-        """Keep one person's judgement of an answer; the last one counts."""
-        await self._kept("feedback", turn_id, user, "good" if good else "bad")
+    async def save_feedback(self, turn_id: str, user: str, *, good: bool) -> None:
+        """Save one person's judgement of an answer; the last one counts."""
+        await self._save_value("feedback", turn_id, user, "good" if good else "bad")
         if not good:
-            await self._note("disliked", turn_id)
+            await self._add_to_list("disliked", turn_id)
 
-    async def complain(self, turn_id: str, user: str, *, reasons: Sequence[str], said: str) -> None:
-        """Keep what a person said was wrong with an answer; the last word counts."""
+    async def save_complaint(self, turn_id: str, user: str, *, reasons: Sequence[str], said: str) -> None:
+        """Save a person's complaint about an answer; the last one counts."""
         words = json.dumps({"reasons": list(reasons), "said": said}, ensure_ascii=False)
-        await self._kept("complaint", turn_id, user, words)
+        await self._save_value("complaint", turn_id, user, words)
 
-    async def disliked(self, most: int) -> list[dict[str, Any]]:
-        """The latest verified answers that somebody still dislikes: their records, with ``complaints`` and ``at``."""
+    async def list_disliked(self, most: int) -> list[dict[str, Any]]:
+        """Return the records of the latest disliked verified answers, with ``complaints`` and ``at``."""
         kept: list[dict[str, Any]] = []
-        for record in await self.latest("disliked", MOST_LISTED):
-            if len(kept) < most and record.get("verified") is True and "bad" in await self._said("feedback", record):
-                said = await self._said("complaint", record)
+        for record in await self.list_latest("disliked", MAX_LISTED):
+            if (
+                len(kept) < most
+                and record.get("verified") is True
+                and "bad" in await self._load_values("feedback", record)
+            ):
+                said = await self._load_values("complaint", record)
                 kept.append({**record, "complaints": [json.loads(words) for words in said]})
         return kept
 
-    async def _said(self, kind: str, record: Mapping[str, Any]) -> list[str]:  # by person: the last word of each counts
+    async def _load_values(
+        self, kind: str, record: Mapping[str, Any]
+    ) -> list[str]:  # by person: the last word of each counts
         values: Any = self._redis.hvals(f"{self._prefix}:{kind}:{record['turn_id']}")
         return list(map(str, await values))
 
-    async def _kept(self, kind: str, turn_id: str, user: str, value: str) -> None:
+    async def _save_value(self, kind: str, turn_id: str, user: str, value: str) -> None:
         key = f"{self._prefix}:{kind}:{turn_id}"
         async with self._redis.pipeline(transaction=True) as pipe:
             pipe.hset(key, user, value)
-            pipe.expire(key, KEPT_S)
+            pipe.expire(key, RECORD_TTL_S)
             await pipe.execute()
 
-    async def _note(self, kind: str, turn_id: str) -> None:  # ids and times only: what was said stays in the record
+    async def _add_to_list(
+        self, kind: str, turn_id: str
+    ) -> None:  # ids and times only: what was said stays in the record
         key = f"{self._prefix}:latest:{kind}"
         async with self._redis.pipeline(transaction=True) as pipe:
             pipe.zadd(key, {turn_id: time.time()})
-            pipe.zremrangebyrank(key, 0, -MOST_LISTED - 1)
-            pipe.expire(key, KEPT_S)
+            pipe.zremrangebyrank(key, 0, -MAX_LISTED - 1)
+            pipe.expire(key, RECORD_TTL_S)
             await pipe.execute()
 
-    async def latest(self, kind: Literal["disliked", "failed", "refused"], most: int) -> list[dict[str, Any]]:
-        """The records on such a list, newest first, with ``at`` in seconds since 1970; forgotten ones are gone."""
+    async def list_latest(self, kind: Literal["disliked", "failed", "refused"], most: int) -> list[dict[str, Any]]:
+        """Return the records on a list, newest first, with ``at`` in seconds since 1970; expired ones are skipped."""
         listed: Any = self._redis.zrevrange(f"{self._prefix}:latest:{kind}", 0, -1, withscores=True)
         found = [(await self.load(str(turn_id)), at) for turn_id, at in await listed]
         return [{**record, "at": at} for record, at in found if record is not None][:most]
 
     async def load(self, turn_id: str) -> dict[str, Any] | None:
-        """A record, or None when there is none (any more)."""
+        """Return a record, or None if it is missing or expired."""
         stored = await self._redis.get(self.key(turn_id))
         return json.loads(unpacked(str(stored))) if stored else None

@@ -201,7 +201,7 @@ class Answering:
     async def _question(self, job: Job) -> Ending:
         try:
             entry = read_entry(job.facts.outbox)
-            if not (entry or job.facts.wanted):
+            if not (entry or job.facts.is_wanted):
                 return await self._let_go(job)
             found = await (self._finish(job, entry) if entry else self._answer(job))
         except asyncio.CancelledError:
@@ -245,8 +245,8 @@ class Answering:
 
     async def _say_stopped(self, job: Job) -> None:
         """Once for a stop, under the first question that it took back; of a deleted one nothing is said."""
-        ts, stop = job.incoming.ts, job.facts.stopped
-        if not stop or job.facts.gone:
+        ts, stop = job.incoming.ts, job.facts.stop_ts
+        if not stop or job.facts.is_deleted:
             return
         if await self.stores.mailbox.mark(job.claimed, f"stopped:{stop}", ts) == ts:
             with suppress(DeliveryFailed):
@@ -298,7 +298,7 @@ class Answering:
             observer.waited(job.claimed.waited_s)
             observer.status, observer.stream = status, live_view.stream
             more = await self.lookups.tools_of(job.incoming)
-            async with budgets.counting(job.turn_id, job.incoming):
+            async with budgets.count_turn(job.turn_id, job.incoming):
                 outcome, after = await self.engine.run(
                     question, state, emit=observer, save=partial(self._keep, job), more=more, stage=live_view.stream
                 )
@@ -361,7 +361,7 @@ class Answering:
         asked = (m.ts for m in state.history if m.role == "user" and m.addressed)
         if incoming.addressed == "follow_up" or any(sort_key(ts) >= sort_key(incoming.ts) for ts in asked):
             return None
-        muted = incoming.addressed != "mention" and await self.stores.thread_modes.of(job.place) == "muted"
+        muted = incoming.addressed != "mention" and await self.stores.thread_modes.get(job.place) == "muted"
         return None if muted else state
 
     async def _keep(self, job: Job, state: ThreadState) -> ThreadState:

@@ -119,7 +119,7 @@ async def _settled(check: PendingCheck, claimed: Claimed, lease: Lease, stores: 
         return OK  # the message behind this one looks for longer
     age_s = claimed.waited_s
     if age_s >= LOOKS_S[0]:
-        if await stores.cancellations.gone(place, question_ts):
+        if await stores.cancellations.is_deleted(place, question_ts):
             await delivery.delete_answer(place, question_ts, lease.require)
         else:
             messages = (Incoming.from_body(stored.body) for stored in await mailbox.list_messages(str(place)))

@@ -88,7 +88,7 @@ def kept_reading(stored: str | None) -> Conversation | None:
 
 async def said_before_in_chat(incoming: Incoming, stores: Stores) -> tuple[Message, ...]:
     """The exchange before a message that opens a thread in a direct chat, if it is not half an hour old."""
-    before = await stores.direct_chats.before(incoming.thread, incoming.ts)
+    before = await stores.direct_chats.previous_thread(incoming.thread, incoming.ts)
     history = (await stores.threads.load(before)).history if before else ()
     asked = [index for index, message in enumerate(history) if message.role == "user" and message.addressed]
     return history[asked[-1] :] if asked else ()

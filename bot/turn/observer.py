@@ -89,12 +89,12 @@ class Observers:
 
     async def feedback(self, turn_id: str, user: str, *, good: bool) -> None:
         """Somebody judged an answer: kept in Redis, and as a score on the same trace."""
-        await self.records.judge(turn_id, user, good=good)
+        await self.records.save_feedback(turn_id, user, good=good)
         self.tracer.feedback(turn_id, user=user, good=good)
 
     async def complaint(self, turn_id: str, user: str, *, reasons: Sequence[str], said: str) -> None:
         """Somebody said what was wrong with an answer: kept, and as the comment of their score."""
-        await self.records.complain(turn_id, user, reasons=reasons, said=said)
+        await self.records.save_complaint(turn_id, user, reasons=reasons, said=said)
         self.tracer.feedback(turn_id, user=user, good=False, reasons=reasons, said=said)
 
 

@@ -67,13 +67,13 @@ class StreamedTurns:
 
     async def end(self, job: Job) -> None:
         """The question was taken back: what was shown gets the note that says so, goes along, or waits for the edit."""
-        streamed, stop = stream_before(job), job.facts.stopped
+        streamed, stop = stream_before(job), job.facts.stop_ts
         if streamed is None:
             return
         await self.drop_plan(job, streamed)
         answer_key = replace(job.answer_key(), streamed=streamed)
         with suppress(DeliveryFailed):
-            if job.facts.gone:
+            if job.facts.is_deleted:
                 await self.delivery.delete_streams(job.place, answer_key)
             elif await self.delivery.end_streams(job.place, answer_key, say("stopped", job.language) if stop else ""):
                 # It is said under what was shown: not once more.

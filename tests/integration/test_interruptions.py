@@ -161,7 +161,7 @@ async def test_stop_while_the_post_is_in_flight_leaves_one_answer(tmp_path: Path
 
 async def is_engaged(redis: Redis, place: ThreadKey) -> bool:
     """The standing of a thread is noted right after its first question was stored, not before."""
-    return await ThreadModes(redis).of(place) == "engaged"
+    return await ThreadModes(redis).get(place) == "engaged"
 
 
 @asynccontextmanager

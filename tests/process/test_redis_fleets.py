@@ -102,8 +102,8 @@ async def _everything_else_works(redis: Redis, mailbox: Mailbox) -> None:
     await Stats(redis).record(TurnFigures(outcome="answered", errors=(1, 0)))
     assert (await Stats(redis).read(3)).answered == 1
     await ThreadModes(redis).engage(thread)
-    assert await ThreadModes(redis).of(thread) == "engaged"
-    await TurnRecords(redis).judge("t1", "U1", good=True)
+    assert await ThreadModes(redis).get(thread) == "engaged"
+    await TurnRecords(redis).save_feedback("t1", "U1", good=True)
 
 
 async def _a_letter_is_retried(redis: Redis, mailbox: Mailbox) -> None:

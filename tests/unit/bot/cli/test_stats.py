@@ -62,8 +62,8 @@ def test_what_was_refused_is_listed_by_topic_and_what_was_disliked_with_what_was
                     "question": f"What of {number}?",
                 }
                 await records.save({**record, "sources": [{"id": 1, "title": title}]})
-            await records.judge("t3", "U1", good=False)
-            await records.complain("t3", "U1", reasons=["outdated"], said="It is 30 days.")
+            await records.save_feedback("t3", "U1", good=False)
+            await records.save_complaint("t3", "U1", reasons=["outdated"], said="It is 30 days.")
 
     assert terminal.orion("stats", "--unanswered").out == "Every question was answered.\n"
     asyncio.run(kept())

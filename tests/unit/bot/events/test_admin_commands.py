@@ -68,7 +68,7 @@ async def test_an_admins_word_pauses_and_resumes_and_is_confirmed_once(
         setting.workspace.faults.duplicate_events = 2
         setting.ask("pause: new index", channel=DIRECT)
         await wait_until(lambda: is_told(setting, "paused_now"), "the order is confirmed")
-        thread_mode = await pausing.now()
+        thread_mode = await pausing.current()
         assert isinstance(thread_mode, Pause)
         assert thread_mode.reason == "new index"
         setting.ask("How many requests per minute may an API key make?", channel=DIRECT)
@@ -92,7 +92,7 @@ def is_told(setting: Setting, of: str) -> bool:
 
 
 async def resumed(pausing: Pausing) -> bool:
-    return await pausing.now() is None
+    return await pausing.current() is None
 
 
 async def test_an_order_that_redis_cut_short_is_obeyed_when_slack_sends_it_again(
@@ -112,8 +112,8 @@ async def test_an_order_that_redis_cut_short_is_obeyed_when_slack_sends_it_again
             await chat.receive(order)
         stores.pausing = pausing
         await chat.receive(order)
-        assert await pausing.now() is not None
+        assert await pausing.current() is not None
         await pausing.resume()
         await chat.receive(order)
-        assert (await pausing.now(), await mailbox.list_messages(str(order.thread))) == (None, [])
+        assert (await pausing.current(), await mailbox.list_messages(str(order.thread))) == (None, [])
         await mailbox.aclose()

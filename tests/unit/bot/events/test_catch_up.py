@@ -24,7 +24,7 @@ from bot.local.model.roster import TEAM_ID
 from bot.local.server import LocalWorkspace
 from bot.queue.queue import Mailbox
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.places import SERVED_MOST, Served
+from bot.stores.places import MAX_SERVED, Served
 from bot.stores.stores import Stores
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in
 from tests.support.waiting import wait_until
@@ -194,7 +194,7 @@ def stores_over(redis: Redis) -> Stores:
 
 async def served_at(redis: Redis, place: ThreadKey) -> None:
     async with redis.pipeline() as pipe:
-        Served(redis).note(pipe, place)
+        Served(redis).record(pipe, place)
         await pipe.execute()
 
 
@@ -284,11 +284,11 @@ async def test_lock_that_ran_out_hides_neither_a_slack_that_is_away_nor_the_end(
 async def test_the_list_of_served_places_is_bounded_and_ends(redis_client: Redis) -> None:
     clock = Clock()
     served = Served(redis_client, clock=clock)
-    await redis_client.zadd(served.key, {f"T:C:{n}": clock() - n for n in range(1, SERVED_MOST + 50)})
+    await redis_client.zadd(served.key, {f"T:C:{n}": clock() - n for n in range(1, MAX_SERVED + 50)})
     async with redis_client.pipeline() as pipe:
-        served.note(pipe, PLACE)
+        served.record(pipe, PLACE)
         await pipe.execute()
-    await served.tidy()
-    assert await redis_client.zcard(served.key) == SERVED_MOST
+    await served.trim()
+    assert await redis_client.zcard(served.key) == MAX_SERVED
     assert (await served.latest(2))[0] == PLACE
     assert await redis_client.ttl(served.key) > 0

@@ -89,7 +89,7 @@ class Ledger:
         self.known.update(incoming.event_ids)
         if self.redis is not None:
             async with self.redis.pipeline() as pipe:
-                ThreadModes(self.redis).note(pipe, incoming, new=new)
+                ThreadModes(self.redis).record_message(pipe, incoming, new=new)
                 await pipe.execute()
         return new
 
@@ -309,7 +309,7 @@ async def test_refused_channel_is_acknowledged_and_only_told_so(opened: Opened, 
             CHANNEL: ("channel_refused", ""),
             CHAT: ("", "how?"),
         }
-        assert await ThreadModes(redis_client).of(place) in {"unknown", "lost"}
+        assert await ThreadModes(redis_client).get(place) in {"unknown", "lost"}
         assert sorted(running.ledger.fates) == ["channel_refused", "channel_refused", "known_already", "question"]
 
 

@@ -274,8 +274,8 @@ async def test_bare_mention_that_may_bring_a_file_waits_and_spends_like_a_questi
         assert (await at.flow.handle(claimed, lease)).verb == "giveback"
         await Pausing(redis_client).resume()
         assert await at.flow.handle(claimed, lease) == OK
-        async with at.budgets.counting("t", Incoming.from_json(claimed.body)):
-            at.budgets.used("t", 1)
+        async with at.budgets.count_turn("t", Incoming.from_json(claimed.body)):
+            at.budgets.record_usage("t", 1)
         assert await at.knock(**bare) == OK
         assert len(at.through) == 1
 
@@ -287,7 +287,7 @@ async def test_muting_guest_mutes_nobody(redis_client: Redis) -> None:
         place, ts = at.slack.ask()
         await thread_modes.mute(place)
         assert await at.knock(thread=place, ts=ts, kind="mute", user=GUEST, vouched=True, addressed="follow_up") == OK
-        assert await thread_modes.of(place) == "engaged"
+        assert await thread_modes.get(place) == "engaged"
         assert at.slack.server.ephemerals("C0GENERAL") == []
 
 
@@ -300,7 +300,7 @@ async def test_guest_who_mutes_a_thread_that_orion_does_not_know_brings_it_in_no
         place, ts = at.slack.ask()
         await thread_modes.mute(place)
         assert await at.knock(thread=place, ts=ts, kind="mute", user=GUEST, vouched=True) == OK
-        assert await thread_modes.of(place) != "engaged"
+        assert await thread_modes.get(place) != "engaged"
 
 
 async def test_guest_seen_to_late_takes_no_thread_from_a_member_who_asked_there(redis_client: Redis) -> None:
@@ -319,7 +319,7 @@ async def test_guest_seen_to_late_takes_no_thread_from_a_member_who_asked_there(
             assert await at.flow.handle(claimed, Lease(claimed.leased_until)) == OK
             await at.mailbox.finish(claimed, "ok")
         assert len(at.through) == 1
-        assert await thread_modes.of(place) == "engaged"
+        assert await thread_modes.get(place) == "engaged"
 
 
 async def test_budget_is_no_matter_of_whoever_speaks_to_others(redis_client: Redis) -> None:
@@ -329,8 +329,8 @@ async def test_budget_is_no_matter_of_whoever_speaks_to_others(redis_client: Red
         pending = PendingQuestion(key="plan", text="Which?", user="U0ONCALL")
         await ThreadStore(redis_client).save(place, ThreadState(pending_question=pending))
         claimed, lease = await at.store(thread=place, ts=ts, vouched=True, addressed="follow_up")
-        async with at.budgets.counting("t", Incoming.from_json(claimed.body)):
-            at.budgets.used("t", 1)
+        async with at.budgets.count_turn("t", Incoming.from_json(claimed.body)):
+            at.budgets.record_usage("t", 1)
         await Pausing(redis_client).pause()
         assert await at.flow.handle(claimed, lease) == OK, "nor is it kept waiting for an admin"
         assert at.through == []
@@ -353,8 +353,8 @@ async def test_an_answer_decided_already_is_delivered_whatever_was_spent(redis_c
     async with gates(redis_client, limits=Limits(workspace=1)) as at:
         claimed, lease = await at.store(vouched=True)
         incoming = Incoming.from_json(claimed.body)
-        async with at.budgets.counting("t", incoming):
-            at.budgets.used("t", 1)
+        async with at.budgets.count_turn("t", incoming):
+            at.budgets.record_usage("t", 1)
         await at.mailbox.mark(claimed, f"outbox:{turn_id_of(incoming)}", "{}")
         assert await at.flow.handle(claimed, lease) == OK
         assert len(at.through) == 1
@@ -373,7 +373,7 @@ async def test_withdrawn_question_is_not_told_about_pauses(redis_client: Redis) 
     async with gates(redis_client) as at:
         await Pausing(redis_client).pause()
         claimed, lease = await at.store(vouched=True)
-        await Cancellations(redis_client).delete(Incoming.from_json(claimed.body))
+        await Cancellations(redis_client).record_deletion(Incoming.from_json(claimed.body))
         assert await at.flow.handle(claimed, lease) == OK
         assert len(at.through) == 1
 

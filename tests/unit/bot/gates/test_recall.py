@@ -68,7 +68,7 @@ async def test_what_orion_last_said_in_the_thread_decides(
             await slack.delivery.answer(lost.place, replace(answer(text), sources=()), answer_key)
         claimed, lease = await lost.said()
         assert await lost.at.flow.handle(claimed, lease) == OK
-        assert await lost.thread_modes.of(lost.place) == thread_mode
+        assert await lost.thread_modes.get(lost.place) == thread_mode
         looks = slack.made("conversations.replies")
         assert await lost.at.flow.handle(claimed, lease) == OK
         assert slack.made("conversations.replies") == looks, "a message that waits for an admin asks Slack once"
@@ -80,7 +80,7 @@ async def test_mention_that_came_later_is_no_proof_for_what_people_said_before(r
         await lost.thread_modes.engage(lost.place)
         assert await lost.handle() == OK
         assert lost.at.through == []
-        assert await lost.thread_modes.of(lost.place) == "engaged"
+        assert await lost.thread_modes.get(lost.place) == "engaged"
 
 
 async def test_slack_that_is_away_is_waited_for_and_a_thread_that_is_gone_is_not(redis_client: Redis) -> None:

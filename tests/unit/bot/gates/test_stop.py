@@ -203,7 +203,7 @@ async def test_what_waits_behind_is_taken_back_and_a_deletion_goes_on(stores: St
     assert await cancel_thread(STOP, stores, cancelled)
     assert cancelled == [], "the deletion at its head is no turn"
     messages = [Incoming.from_json(one.body) for one in await stores.mailbox.list_messages(str(PLACE))]
-    assert all([(await read_facts(stores, incoming, "t")).stopped for incoming in messages])
+    assert all([(await read_facts(stores, incoming, "t")).stop_ts for incoming in messages])
 
 
 @pytest.mark.parametrize(("asker", "obeyed"), [("U1", 1), ("U2", 0)])

@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from agent.thread.conversation import ThreadKey
 from bot.slack.message import Incoming
-from bot.stores.budgets import Budgets, Holder, Limits, in_words
+from bot.stores.budgets import Budgets, Holder, Limits, duration_text
 from tests.support.waiting import wait_until
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC).timestamp()
@@ -33,12 +33,12 @@ def budgets(redis: Redis, limits: Limits, now: float = NOON) -> Budgets:
 async def used_up(redis: Redis, purse: Budgets, of: Incoming) -> Holder | None:
     """Whose budget is, as one message finds it."""
     async with redis.pipeline(transaction=False) as pipe:
-        return purse.used_up(of, (await pipe.execute())[0] if purse.ask(pipe, of) else ())
+        return purse.find_exhausted(of, (await pipe.execute())[0] if purse.queue_read(pipe, of) else ())
 
 
 async def spend(purse: Budgets, tokens: int, of: Incoming) -> None:
-    async with purse.counting("t", of):
-        purse.used("t", tokens)
+    async with purse.count_turn("t", of):
+        purse.record_usage("t", tokens)
 
 
 @pytest.mark.parametrize(
@@ -71,25 +71,28 @@ async def test_others_and_tomorrow_are_another_matter(redis_client: Redis) -> No
     assert await used_up(redis_client, purse, incoming(channel="C2")) == "user"
     assert await used_up(redis_client, purse, incoming(user="U2", channel="C2")) is None
     assert await used_up(redis_client, purse, incoming(team="T2")) is None
-    assert purse.renewed_in_s == 12 * 3600
+    assert purse.seconds_until_reset == 12 * 3600
     assert (
-        await used_up(redis_client, budgets(redis_client, limits, NOON + purse.renewed_in_s - 1), incoming()) == "user"
+        await used_up(redis_client, budgets(redis_client, limits, NOON + purse.seconds_until_reset - 1), incoming())
+        == "user"
     )
-    assert await used_up(redis_client, budgets(redis_client, limits, NOON + purse.renewed_in_s), incoming()) is None
+    assert (
+        await used_up(redis_client, budgets(redis_client, limits, NOON + purse.seconds_until_reset), incoming()) is None
+    )
 
 
 async def test_what_a_killed_worker_used_is_counted_already(redis_client: Redis) -> None:
     """Each call is written down when it ends, not when the turn does: nothing but the turn itself is lost."""
     purse = budgets(redis_client, Limits(user=1_000))
-    async with purse.counting("t", incoming()):
+    async with purse.count_turn("t", incoming()):
         for total in (300, 600):
-            purse.used("t", 300)
+            purse.record_usage("t", 300)
 
             async def written(total: int = total) -> bool:
                 return await redis_client.hget(purse.key("T1"), "user:U1") == str(total)
 
             await wait_until(written, "the call is counted")
-    purse.used("t", 999)
+    purse.record_usage("t", 999)
     assert await redis_client.hgetall(purse.key("T1")) == {"user:U1": "600", "channel:C1": "600", "workspace": "600"}
 
 
@@ -98,8 +101,8 @@ async def test_turn_that_ends_badly_costs_what_it_used(redis_client: Redis, end:
     purse = budgets(redis_client, Limits(user=50))
 
     async def turn() -> None:
-        async with purse.counting("t", incoming()):
-            purse.used("t", 50)
+        async with purse.count_turn("t", incoming()):
+            purse.record_usage("t", 50)
             raise end
 
     with pytest.raises(type(end)):
@@ -112,9 +115,9 @@ async def test_many_turns_at_once_lose_no_token(redis_client: Redis) -> None:
 
     async def turn(number: int) -> None:
         with suppress(ValueError):
-            async with purse.counting(f"t{number}", incoming(user=f"U{number % 3}")):
+            async with purse.count_turn(f"t{number}", incoming(user=f"U{number % 3}")):
                 for _ in range(5):
-                    purse.used(f"t{number}", 7)
+                    purse.record_usage(f"t{number}", 7)
                     await asyncio.sleep(0)
                 if number % 2:
                     raise ValueError
@@ -129,9 +132,9 @@ async def test_turn_that_ends_late_takes_nothing_from_its_next_try(redis_client:
     """A worker that lost a lease may claim the question again before the first try has cleaned up."""
     purse = budgets(redis_client, Limits(user=10))
     async with AsyncExitStack() as second:
-        async with purse.counting("t", incoming()):
-            await second.enter_async_context(purse.counting("t", incoming()))
-        purse.used("t", 10)
+        async with purse.count_turn("t", incoming()):
+            await second.enter_async_context(purse.count_turn("t", incoming()))
+        purse.record_usage("t", 10)
     assert await used_up(redis_client, purse, incoming()) == "user"
 
 
@@ -145,7 +148,7 @@ async def test_redis_that_is_away_ends_no_turn(tmp_path: Path) -> None:
 
 @given(st.integers(min_value=0, max_value=86_400))
 def test_the_time_left_is_said_in_hours_and_minutes(seconds: int) -> None:
-    words = in_words(seconds)
+    words = duration_text(seconds)
     parts = [int(word) for word in words.split() if word.isdecimal()]
     minutes = parts[0] * 60 + parts[1] if len(parts) == 2 else parts[0]
     assert abs(minutes * 60 - seconds) <= 60

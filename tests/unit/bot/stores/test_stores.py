@@ -11,7 +11,7 @@ from bot.events.enqueue import Enqueuer
 from bot.queue.queue import Mailbox
 from bot.slack.message import Access, Incoming
 from bot.stores.facts import read_facts
-from bot.stores.stores import TOKEN_KEPT_S, Stores
+from bot.stores.stores import TOKEN_TTL_S, Stores
 
 PLACE = ThreadKey(team="T1", channel="C1", thread_ts="1.0")
 
@@ -53,13 +53,13 @@ async def test_token_is_in_no_mailbox_and_no_dead_letter(redis_client: Redis) ->
     await mailbox.finish(claimed, "dead", reason="given up")
     holding = [key for key, text in (await everything(redis_client)).items() if "xact-secret" in text]
     assert holding == [stores.token_key(incoming())]
-    assert 0 < await redis_client.ttl(holding[0]) <= TOKEN_KEPT_S
+    assert 0 < await redis_client.ttl(holding[0]) <= TOKEN_TTL_S
     await mailbox.aclose()
 
 
 async def test_each_version_of_a_message_has_its_own(redis_client: Redis) -> None:
     stores = Stores(redis_client, Mailbox(redis_client))
-    await stores.keep_token(incoming())
+    await stores.save_token(incoming())
     assert await token_of(stores, incoming(action_token="", edited_ts="2.0")) == ""
-    await stores.keep_token(incoming(action_token=""))
+    await stores.save_token(incoming(action_token=""))
     assert await token_of(stores, incoming(action_token="")) == "xact-secret"

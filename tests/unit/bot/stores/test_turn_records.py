@@ -95,11 +95,11 @@ async def test_admins_are_told_which_verified_answers_were_disliked_and_what_fai
     records = TurnRecords(redis_client)
     for turn, verified in (("t1", True), ("t2", False), ("t3", True), ("t4", True)):
         await records.save({"turn_id": turn, "verified": verified, "outcome": "answered" if verified else "failed"})
-        await records.judge(turn, "U1", good=False)
-    await records.complain("t1", "U1", reasons=["outdated"], said="700")
-    await records.judge("t3", "U1", good=True)
+        await records.save_feedback(turn, "U1", good=False)
+    await records.save_complaint("t1", "U1", reasons=["outdated"], said="700")
+    await records.save_feedback("t3", "U1", good=True)
     await redis_client.delete(records.key("t4"))
-    (disliked,) = await records.disliked(5)
+    (disliked,) = await records.list_disliked(5)
     assert (disliked["turn_id"], disliked["complaints"]) == ("t1", [{"reasons": ["outdated"], "said": "700"}])
-    assert [record["turn_id"] for record in await records.latest("failed", 5)] == ["t2"]
+    assert [record["turn_id"] for record in await records.list_latest("failed", 5)] == ["t2"]
     assert all([await redis_client.ttl(key) > 0 for key in await redis_client.keys("*")])

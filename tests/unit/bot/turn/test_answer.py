@@ -132,7 +132,7 @@ class TeamBot:
             await wait_until(when, "the moment to interrupt")
             if stop:
                 incoming = Incoming.from_json(claimed.body)
-                await self.cancellations.stop(replace(incoming, event_ts="9999999999.000000"))
+                await self.cancellations.record_stop(replace(incoming, event_ts="9999999999.000000"))
                 lease.stopped = stop
             task.cancel()
             with suppress(asyncio.CancelledError):
@@ -577,7 +577,7 @@ async def test_what_a_dead_worker_showed_goes_when_the_question_was_taken_back(
         await at.slack.delivery.show_placeholder(place, "_busy_", AnswerKey(question_ts=ts))
         claimed, lease = await at.claim()
         await lose(at, claimed, lease)
-        await at.cancellations.delete(incoming)
+        await at.cancellations.record_deletion(incoming)
         assert await at.handle() == OK
         assert at.said(place) == []
         assert at.slack.server.workspace.threads.statuses == {}

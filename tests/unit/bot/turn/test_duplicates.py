@@ -92,7 +92,7 @@ async def long(at: TeamBot, place: ThreadKey, ts: str) -> None:
 
 async def stopped(at: TeamBot, place: ThreadKey, ts: str) -> None:
     incoming = await at.store(ts, place)
-    await at.cancellations.stop(replace(incoming, event_ts="9999999999.000000"))
+    await at.cancellations.record_stop(replace(incoming, event_ts="9999999999.000000"))
     assert await at.handle() == OK
     assert {message["text"] for message in own(at.slack, place)} == {"Stopped."}
 
@@ -182,7 +182,7 @@ async def test_post_that_was_cut_off_and_lands_late_is_no_second_one(
             edited_ts = at.slack.server.messages(CHANNEL, ts)[0]["edited"]["ts"]
             await at.store(ts, place, kind="edit", edited_ts=edited_ts, event_ts="9999999999.000001")
         if why == "deleted":
-            await at.cancellations.delete(incoming)
+            await at.cancellations.record_deletion(incoming)
             await at.store(ts, place, kind="delete")
         if why != "stopped":
             assert await at.handle() == OK

@@ -276,7 +276,7 @@ async def test_worker_that_dies_over_a_plan_leaves_none(tmp_path: Path, redis_cl
         assert len(own(at.slack, place)) == 1
         at.answering = answering(at, model=ScriptedModel([GOOD], decisions=DECIDED))
         if stops:
-            await at.cancellations.stop(replace(incoming, event_ts="9999999999.000000"))
+            await at.cancellations.record_stop(replace(incoming, event_ts="9999999999.000000"))
         assert await at.handle() == OK
         (message,) = own(at.slack, place)
         assert tasks(message) == []

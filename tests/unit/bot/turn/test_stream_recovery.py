@@ -264,7 +264,7 @@ async def test_stream_cut_off_and_then_stopped_keeps_its_text(tmp_path: Path, re
         place, ts = at.slack.ask()
         incoming = await at.store(ts, place)
         assert await at.interrupt(lambda: "120 requests" in str(own(at.slack, place))) is None
-        await at.cancellations.stop(replace(incoming, event_ts="9999999999.000000"))
+        await at.cancellations.record_stop(replace(incoming, event_ts="9999999999.000000"))
         assert await at.handle() == OK
         (message,) = own(at.slack, place)
         assert ["120 requests" in message["text"], "Stopped." in str(message["blocks"])] == [True, True]

@@ -90,7 +90,7 @@ async def test_an_empty_or_long_list_says_so(
         (tmp_path / f"{n}.md").write_text(f"# D{n}")
         (tmp_path / f"{n}.md").write_text(f"# D{n}\n\ntext")
     index.index([tmp_path])
-    monkeypatch.setattr(knowledge, "MOST_LISTED", 2)  # a limit, not behaviour
+    monkeypatch.setattr(knowledge, "MAX_LISTED", 2)  # a limit, not behaviour
     assert (await listing.run({})).sources[0].text.endswith("\n- and 1 more")
     monkeypatch.setattr(knowledge, "MOST_TEXT", 50)  # as above
     assert (await listing.run({})).sources[0].text.endswith("\n- and 2 more")
