@@ -59,10 +59,10 @@ from bot.stores.pause import Pausing
 from bot.stores.stores import Stores
 from bot.timeouts import TurnTimeouts
 from bot.turn.answer import Answering, WorkspaceLookups
-from bot.turn.duplicates import leave_check
+from bot.turn.duplicates import schedule_check
 from bot.turn.engine import Engine, open_engine
 from bot.turn.observer import Observers, open_observers
-from bot.turn.queue_position import Queueing
+from bot.turn.queue_position import QueueNotices
 
 log = structlog.get_logger()
 Answer = TypeVar("Answer")
@@ -197,7 +197,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         workspaces = slack.workspaces
         turns = Turns(
             mailbox, workspaces.handle, on_given_up=workspaces.notify_given_up,
-            concurrency=max(1, concurrency), drain_s=drain_s, sweep=Queueing(mailbox, workspaces.delivery_of).sweep,
+            concurrency=max(1, concurrency), drain_s=drain_s, sweep=QueueNotices(mailbox, workspaces.delivery_of).sweep,
         )  # fmt: skip
         app = build_app(slack.client, workspaces.authorize)
         if slack.installing is not None:
@@ -257,7 +257,7 @@ class _TeamBots:
         )  # fmt: skip
         workspace = Workspace(client, calls)
         delivery = Delivery(
-            calls, workspace.own, prompts=self.prompts, maybe_posted=partial(leave_check, stores.mailbox)
+            calls, workspace.own, prompts=self.prompts, maybe_posted=partial(schedule_check, stores.mailbox)
         )
         people = People(calls, redis, prefix=prefix)
         lookups = WorkspaceLookups(

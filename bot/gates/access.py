@@ -11,7 +11,7 @@ from bot.queue.queue import OK, Ending, give_up, retry_uncounted
 from bot.slack.message import Access, Incoming
 from bot.slack.users import Person
 from bot.slack.web_api import DeliveryFailed
-from bot.turn.job import Job, asks, gate_wait_s
+from bot.turn.job import Job, costs_tokens, gate_wait_s
 
 log = structlog.get_logger()
 
@@ -42,7 +42,7 @@ async def check_access(job: Job, at: GateServices) -> Ending | None:
     if refusal:
         await _reject(job, at, refusal)
         return OK
-    if incoming.addressed == "mention" and asks(incoming) and job.facts.is_wanted and not job.facts.is_engaged:
+    if incoming.addressed == "mention" and costs_tokens(incoming) and job.facts.is_wanted and not job.facts.is_engaged:
         await at.stores.thread_modes.confirm(incoming.thread)
     return None
 

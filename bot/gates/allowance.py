@@ -16,7 +16,7 @@ from bot.queue.queue import OK, Ending, give_up, retry_uncounted
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.budgets import Holder, duration_text
 from bot.stores.pause import Pause
-from bot.turn.job import Job, asks, gate_wait_s
+from bot.turn.job import Job, costs_tokens, gate_wait_s
 
 log = structlog.get_logger()
 
@@ -26,7 +26,7 @@ PAUSE_NOTICE_TTL_S: Final = 30 * 86_400
 async def check_allowance(job: Job, at: GateServices) -> Ending | None:
     """Let the message through, let it wait, or say that nothing is left to spend. What costs nothing passes."""
     facts = job.facts
-    if not asks(job.incoming) or not facts.is_wanted:
+    if not costs_tokens(job.incoming) or not facts.is_wanted:
         return None
     try:
         if facts.pause is not None:

@@ -21,8 +21,8 @@ from bot.queue.lease import Lease
 from bot.queue.queue import GIVEBACK, Claimed, Ending, give_up, retry_uncounted
 from bot.slack.message import MESSAGE_SCHEMA, Incoming
 from bot.stores.facts import read_facts
-from bot.turn.duplicates import PendingCheck, pending_check_in, settle
-from bot.turn.job import Job, asks, turn_id_of
+from bot.turn.duplicates import PendingCheck, read_pending_check, run_check
+from bot.turn.job import Job, costs_tokens, turn_id_of
 
 # A stop is obeyed only behind the gate that looks who somebody is (decision 11).
 GATES: Final[Sequence[Gate]] = (
@@ -65,7 +65,7 @@ class Flow:
         if message is None:
             return defer_to_newer_version(claimed, schema) or give_up("unreadable message")
         if isinstance(message, PendingCheck):
-            return await settle(message, claimed, lease, self._services.stores, self._services.delivery)
+            return await run_check(message, claimed, lease, self._services.stores, self._services.delivery)
         try:
             job = await self._job(claimed, lease, message)
             with structlog.contextvars.bound_contextvars(thread=claimed.thread, turn_id=job.turn_id):
@@ -98,7 +98,9 @@ class Flow:
     async def _job(self, claimed: Claimed, lease: Lease, incoming: Incoming) -> Job:
         turn_id = turn_id_of(incoming)
         facts = await read_facts(self._services.stores, incoming, turn_id)
-        if asks(incoming):  # what was waited for on an admin's order is not to be taken for a far end's being away
+        if costs_tokens(
+            incoming
+        ):  # what was waited for on an admin's order is not to be taken for a far end's being away
             claimed = replace(claimed, enqueued_at=max(claimed.enqueued_at, facts.resumed))
         incoming = replace(incoming, action_token=facts.token)
         return Job(claimed=claimed, lease=lease, incoming=incoming, turn_id=turn_id, facts=facts)
@@ -113,7 +115,7 @@ def read_body(body: str) -> tuple[int, Incoming | PendingCheck | None]:
     schema = fields.get("schema") if isinstance(fields, dict) else None
     number = schema if isinstance(schema, int) else 1
     try:
-        return number, pending_check_in(fields) or Incoming.from_fields(fields)
+        return number, read_pending_check(fields) or Incoming.from_fields(fields)
     except ValueError:
         return number, None
 

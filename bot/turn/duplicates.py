@@ -1,10 +1,9 @@
-"""Looks again at questions whose answer may have been posted twice, and deletes the second.
+"""Check questions whose answer may have been posted twice, and delete duplicates.
 
-A worker that is frozen, or cut off from Redis, between its last look at the lease and Slack's reply can still post when
-another one has answered long since; and a post that Slack gave no reply to may be carried out long after the next try.
-Slack has no key that would refuse the second. So whoever took a question over, finds that it lost one, or was left
-without a reply leaves a message in a mailbox of its own: some seconds later, and again for a minute, any worker looks
-into the thread and puts it in order.
+A worker that freezes, or loses Redis, between its last lease check and Slack's reply can post after another worker has
+answered. Slack can also carry out a post without a reply long after the next delivery try. Slack has no idempotency key
+that would refuse the second post. So a worker that takes over a question, loses its lease or gets no reply leaves a
+check in a mailbox of its own. Any worker then looks into the thread several times within a minute.
 """
 
 from __future__ import annotations
@@ -32,34 +31,34 @@ from bot.slack.web_api import DeliveryFailed, LeaseCheck, no_lease
 from bot.stores.stores import Stores
 from bot.turn.job import Job, turn_id_for
 
-LOOKS_S: Final = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
-"""When to look, in seconds since the message: what came late stands for no longer than it was late."""
-_AGAIN_S: Final = 0.25
-_AWAY_S: Final = 60.0
-_SESSION_AGAIN_S: Final = 3.0
+CHECK_AT_S: Final = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
+"""Check times in seconds since the message. A late post is visible for no longer than it was late."""
+_RETRY_S: Final = 0.25
+_SLACK_AWAY_S: Final = 60.0
+_SESSION_RETRY_S: Final = 3.0
 _KIND: Final = "settle"
 _log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingCheck:
-    """Which question to look at again."""
+    """A question to check for duplicates."""
 
     place: ThreadKey
     question_ts: str
 
     def to_json(self) -> str:
-        """One line that ``pending_check_in`` finds again, and that nobody takes for a person's message."""
+        """Return one line that ``read_pending_check`` parses and that cannot be mistaken for a person's message."""
         return json.dumps({"settle": asdict(self)}, separators=(",", ":"))
 
     @property
     def mailbox(self) -> str:
-        """Where messages about it lie: one question's do not wait for another's."""
+        """Mailbox of this question's checks, so that they do not wait for another question's."""
         return f"{self.place}:{self.question_ts}:{_KIND}"
 
 
-def pending_check_in(fields: Any) -> PendingCheck | None:
-    """The question, or None where these are the fields of any other message."""
+def read_pending_check(fields: Any) -> PendingCheck | None:
+    """Return the check in these fields, or None if they are another message's."""
     try:
         found = fields[_KIND]
         return PendingCheck(place=ThreadKey(**found["place"]), question_ts=str(found["question_ts"]))
@@ -67,31 +66,31 @@ def pending_check_in(fields: Any) -> PendingCheck | None:
         return None
 
 
-async def leave_check(mailbox: Mailbox, place: ThreadKey, question_ts: str, *, patience_s: float = LEASE_S) -> None:
-    """Look at this question again, from now on: Slack may yet carry out a post that it gave no reply to.
+async def schedule_check(mailbox: Mailbox, place: ThreadKey, question_ts: str, *, patience_s: float = LEASE_S) -> None:
+    """Check this question from now on: Slack may yet carry out a post that got no reply.
 
-    The next try waits for this note: a second post must not go unseen. ``patience_s`` is how long Redis may be away:
-    once a lease is over whoever takes it next looks anyway.
+    The next delivery try waits until the check is stored. Redis may be away for ``patience_s``: when the lease has
+    expired, the next worker checks anyway.
     """
     check, event = PendingCheck(place=place, question_ts=question_ts), uuid.uuid4().hex
     until = now() + patience_s
     while True:
         try:
             await mailbox.enqueue(check.mailbox, check.to_json(), event_ids=[event])  # once, however often it is tried
-            await mailbox.make_due_now(check.mailbox)  # an older message that rests would keep this one waiting
+            await mailbox.make_due_now(check.mailbox)  # a postponed older check would delay this one
             break
         except RedisError as error:
             if now() >= until:
                 _log.warning("doubt_not_noted", error_type=type(error).__name__)
                 break
-        await asyncio.sleep(_AGAIN_S)
+        await asyncio.sleep(_RETRY_S)
     raise_if_cancelled()
 
 
-async def look_again(mailbox: Mailbox, job: Job) -> None:
-    """Two workers had this question, one after the other; what the slower one still does is looked for later.
+async def check_again_later(mailbox: Mailbox, job: Job) -> None:
+    """Check this question later: two workers had it, and the slower one may still post.
 
-    Left once for each time the question was taken up; a Redis that is away leaves it to whoever comes next.
+    The check is left once for each claim. If Redis is away, the next worker leaves it.
     """
     check = PendingCheck(place=job.place, question_ts=job.incoming.ts)
     key = f"{_KIND}:{job.claimed.id}:{job.claimed.fence.token}"
@@ -99,37 +98,37 @@ async def look_again(mailbox: Mailbox, job: Job) -> None:
         await mailbox.enqueue(check.mailbox, check.to_json(), event_ids=[key])
 
 
-async def settle(check: PendingCheck, claimed: Claimed, lease: Lease, stores: Stores, delivery: Delivery) -> Ending:
-    """Do what such a message asks: put its thread in order, each time it is time."""
+async def run_check(check: PendingCheck, claimed: Claimed, lease: Lease, stores: Stores, delivery: Delivery) -> Ending:
+    """Carry out a pending check and return when to check again."""
     try:
-        return await _settled(check, claimed, lease, stores, delivery)
+        return await _check(check, claimed, lease, stores, delivery)
     except DeliveryFailed as failure:
         _log.warning("thread_not_settled", thread=claimed.thread, reason=failure.reason)
-        return OK if failure.permanent else retry_uncounted(failure.again_s or _AWAY_S)
+        return OK if failure.permanent else retry_uncounted(failure.again_s or _SLACK_AWAY_S)
 
 
-async def _settled(check: PendingCheck, claimed: Claimed, lease: Lease, stores: Stores, delivery: Delivery) -> Ending:
+async def _check(check: PendingCheck, claimed: Claimed, lease: Lease, stores: Stores, delivery: Delivery) -> Ending:
     mailbox, place, question_ts = stores.mailbox, check.place, check.question_ts
     if question_ts == ENDS_SESSION:
         if await mailbox.list_messages(str(place)):
-            return retry_uncounted(_SESSION_AGAIN_S)  # a turn is at work there, or about to be
+            return retry_uncounted(_SESSION_RETRY_S)  # a turn is at work there, or about to be
         await delivery.sessions.end_now(place, lease.require)
         return OK
     if len(await mailbox.list_messages(claimed.thread)) > 1:
-        return OK  # the message behind this one looks for longer
+        return OK  # the check after this one runs for longer
     age_s = claimed.waited_s
-    if age_s >= LOOKS_S[0]:
+    if age_s >= CHECK_AT_S[0]:
         if await stores.cancellations.is_deleted(place, question_ts):
             await delivery.delete_answer(place, question_ts, lease.require)
         else:
             messages = (Incoming.from_body(stored.body) for stored in await mailbox.list_messages(str(place)))
             at_work = {incoming.ts for incoming in messages if incoming}
-            await put_in_order(delivery, place, question_ts, lease.require, at_work=at_work)
-    next_s = next((look_s for look_s in LOOKS_S if look_s > age_s), None)
+            await delete_duplicates(delivery, place, question_ts, lease.require, at_work=at_work)
+    next_s = next((look_s for look_s in CHECK_AT_S if look_s > age_s), None)
     return OK if next_s is None else retry_uncounted(next_s - age_s)
 
 
-async def put_in_order(
+async def delete_duplicates(
     delivery: Delivery,
     place: ThreadKey,
     question_ts: str,
@@ -137,18 +136,18 @@ async def put_in_order(
     *,
     at_work: Collection[str] = (),
 ) -> int:
-    """Takes away what stands there a second time, or that nobody is behind. Returns how many messages went.
+    """Delete duplicate and abandoned messages of a question. Return how many.
 
-    That is a second notice (the first one stands), and of a question that is not ``at_work`` (the ts of those that are,
-    as an edit may be: its turn takes these messages over) a second answer, a placeholder beside one, a status under it.
+    Duplicate notices always go. If the question's ts is not in ``at_work`` (a running turn replaces these messages
+    itself), duplicate answers, a placeholder next to an answer and a status under it go too.
     """
     seen = await delivery.reader.find_status(place, question_ts)
-    # The stream of another turn of this thread may just have begun: it gets its first words within moments.
+    # An empty stream may be another turn's that has just begun: it gets its first words within moments.
     found = [posted for posted in seen.posted if not posted.stream or is_empty_stream(posted)]
     over = question_ts not in at_work
     twice = [p for p in duplicate_posts(found, turn_id_for(place, question_ts, seen.edited_ts)) if over or p.about]
     answered = any(not (posted.placeholder or posted.about) for posted in found)
-    # Where there is no answer yet, whoever answers takes over what stands there.
+    # Without an answer, the next delivery try replaces the placeholder.
     left = [posted for posted in found if posted.placeholder and answered and over]
     answer_key = AnswerKey(question_ts=question_ts, lease_check=lease_check)
     gone = 0
@@ -157,7 +156,7 @@ async def put_in_order(
             gone += 1
             what = "placeholder" if posted in left else "second_notice" if posted.about else "second_answer"
             _log.warning(f"{what}_deleted", part=posted.part, stood_s=round(age_s(posted.ts), 1))
-    if answered and not at_work and seen.last_word:  # a thread has one status: it may be another question's
-        with suppress(DeliveryFailed):  # a workspace without statuses is looked at again all the same
+    if answered and not at_work and seen.last_word:  # a thread has one status, which may be another question's
+        with suppress(DeliveryFailed):  # a workspace may have no statuses
             await delivery.set_status(place, "", lease_check=lease_check)
     return gone

@@ -1,4 +1,4 @@
-"""Everything a turn needs, opened from the settings, without Slack and Redis: `orion ask` runs on this alone."""
+"""The engine of a turn, opened from the settings. It needs neither Slack nor Redis: `orion ask` runs on it alone."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Engine:
 
     @property
     def tool_names(self) -> frozenset[str]:
-        """Every tool there is now, and the one that only a question from Slack brings."""
+        """Names of all present tools, and of the one that only a question from Slack has."""
         return frozenset((*self.tools, *self.served(), SLACK_SEARCH))
 
     async def run(  # noqa: PLR0913 - what one question brings along, each named at the call
@@ -70,9 +70,9 @@ class Engine:
         more: Sequence[Tool] = (),
         stage: Stage | None = None,
     ) -> tuple[TurnOutcome, ThreadState]:
-        """One turn with this engine's parts. ``more`` are tools of this question, ``stage`` is where it may be seen."""
+        """Run one turn. ``more`` are tools of this question; ``stage`` shows the answer while it grows."""
         own = for_viewers(self.tools, viewers_of(question))
-        # A server that was away is probed by one call. Of two, the refused decision would stop the draft that probes.
+        # With the breaker open one call probes the server. An early draft would be stopped by the refused decision.
         early = self.policy.early_draft and not self.breaker.is_open
         return await run_turn(
             question,
@@ -92,18 +92,18 @@ class Engine:
 async def open_engine(
     settings: Settings, corpus: Corpus, timeouts: TurnTimeouts | None = None
 ) -> AsyncIterator[Engine]:
-    """Model, tools and index, ready to answer. ``timeouts`` is how long the model is waited for."""
+    """Open model, tools and index. ``timeouts`` are those of the model."""
     timeouts = timeouts or TurnTimeouts.of(settings)
     breaker = timeouts.breaker("model")
     learned: dict[str, Learned] = {}
-    asking: Calling = {"timeouts": timeouts.model, "breaker": breaker, "learned": learned}
-    judging: Calling = {"timeouts": timeouts.judge, "breaker": breaker, "learned": learned}
+    asking: CallOptions = {"timeouts": timeouts.model, "breaker": breaker, "learned": learned}
+    judging: CallOptions = {"timeouts": timeouts.judge, "breaker": breaker, "learned": learned}
     async with AsyncExitStack() as stack:
         index, report = await stack.enter_async_context(open_index_or_wait(corpus))
         model = await stack.enter_async_context(open_model(settings, **asking))
         judge = await stack.enter_async_context(open_judge(settings, **judging))
         toolbox = await stack.enter_async_context(open_toolbox(settings))
-        # Who only quotes shows what was found, in the order of the search; whoever writes reads what stands round it.
+        # A model reads the text around each passage. Without one, the passages are shown as found.
         source_tokens = settings.source_tokens if settings.uses_server else 0
         tools: list[Tool] = [*knowledge_tools(index, source_tokens=source_tokens), *toolbox.tools]
         if settings.uses_server:
@@ -123,30 +123,30 @@ async def open_engine(
         )
 
 
-class Calling(TypedDict, total=False):
-    """How patiently a server is called, and what its calls share with others."""
+class CallOptions(TypedDict, total=False):
+    """Time-outs of calls to a server, and the state that its models share."""
 
     timeouts: Timeouts
     breaker: CircuitBreaker
     learned: dict[str, Learned]
 
 
-def open_model(settings: Settings, **calling: Unpack[Calling]) -> AbstractAsyncContextManager[Model]:
-    """The configured server, or the engine that quotes."""
+def open_model(settings: Settings, **calling: Unpack[CallOptions]) -> AbstractAsyncContextManager[Model]:
+    """Open the configured model, or the engine that quotes."""
     if not settings.uses_server:
         return nullcontext(ExtractiveModel())
     return aclosing(_model(settings, settings.model_name, settings.write_model or settings.model_name, **calling))
 
 
-def open_judge(settings: Settings, **calling: Unpack[Calling]) -> AbstractAsyncContextManager[Judge | None]:
-    """The judge on the same server, by default the deciding model; nobody without a server or if turned off."""
+def open_judge(settings: Settings, **calling: Unpack[CallOptions]) -> AbstractAsyncContextManager[Judge | None]:
+    """Open the judge on the same server, by default the deciding model; None without a server or if turned off."""
     if not (settings.uses_server and settings.judge):
         return nullcontext()
     calling.setdefault("timeouts", JUDGE_TIMEOUTS)
     return aclosing(_model(settings, settings.judge_model or settings.model_name, "", **calling))
 
 
-def _model(settings: Settings, model: str, write_model: str, **calling: Unpack[Calling]) -> OpenAIModel:
+def _model(settings: Settings, model: str, write_model: str, **calling: Unpack[CallOptions]) -> OpenAIModel:
     return OpenAIModel(
         base_url=settings.openai_base_url or None,
         api_key=settings.openai_api_key.get_secret_value() or "none",

@@ -1,6 +1,6 @@
-"""What was said in a thread before a question: as Orion remembers it, completed by what Slack has.
+"""Load the messages of a thread before a question: Orion's own state, completed from Slack's history.
 
-Whoever mentions Orion is understood by all that stands in the thread. What Slack does not let Orion read is left out.
+Messages that Slack does not let Orion read are left out.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _LIMITED: Final = Conversation(messages=(), first={})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Earlier:
-    """The thread before a question. ``first`` is the message that opened it as Slack has it, if that was read.
+class EarlierThread:
+    """The thread before a question. ``first`` is Slack's message that opened it, if it was read.
 
-    It is empty where the thread was not read, and None where it was not but has files that a question may be about.
-    ``asked`` is the question's own message, if it was read along. ``limited``: Slack's limits kept it from being read.
-    ``read`` is what was read, as ``kept_reading`` reads it back.
+    ``first`` is empty if the thread was not read, and None if it was not read but has files that matter. ``asked`` is
+    the question's own message, if it was read too. ``limited``: Slack's limits prevented the reading. ``read`` is the
+    conversation as stored for ``read_stored_conversation``.
     """
 
     state: ThreadState
@@ -42,43 +42,43 @@ class Earlier:
     read: str = ""
 
 
-async def with_earlier(job: Job, state: ThreadState, reader: ThreadReader) -> Earlier:
-    """The thread as it stands before this question. Raises ``DeliveryFailed`` while Slack is away.
+async def load_earlier(job: Job, state: ThreadState, reader: ThreadReader) -> EarlierThread:
+    """Load the thread before this question. Raises ``DeliveryFailed`` while Slack is away.
 
-    Slack's limits (one such call a minute for some apps) are no reason to keep a person waiting.
+    Do not make people wait for Slack's limits (one such call a minute for some apps).
     """
     incoming = job.incoming
     opens, in_chat = job.place.thread_ts == incoming.ts, job.place.channel.startswith("D")
     unread: Mapping[str, Any] | None = None if state.opened_with_files and not opens else {}
-    # A question that Slack brought late: whoever read the thread before it came took it for something said earlier.
+    # If Slack delivers a question late, an earlier turn may have read it as part of the thread.
     known = tuple(message for message in state.history if message.ts != incoming.ts)
-    # Of questions that were all stopped nothing came, and the thread was not remembered.
+    # A thread whose questions were all stopped has no answer and was not read completely.
     remembered = any(message.role == "assistant" for message in known)
     knows = remembered and (incoming.kind == "edit" or incoming.addressed != "mention" or in_chat)
     if opens or knows:
-        return Earlier(state=replace(state, history=known), first=unread)
+        return EarlierThread(state=replace(state, history=known), first=unread)
     last = max((message.ts for message in known if remembered), key=sort_key, default="")
     stamps = {message.ts for message in known}
-    read = kept_reading(job.facts.thread) or await _read(job, reader, after=last)
-    # What was asked of Orion has a turn of its own; what Orion said, it remembers.
+    read = read_stored_conversation(job.facts.thread) or await _read_thread(job, reader, after=last)
+    # Questions to Orion have turns of their own, and Orion's answers are in the state.
     missed = [m for m in read.messages if m.role == "user" and not m.addressed and m.ts not in stamps]
-    # ... of which "Stopped." would count as an answer that said what it had not read.
+    # Orion's own "Stopped." must not count as an answer.
     heard = tuple(m for m in read.messages if m.role == "user" or not known)
     history = (*known, *missed) if remembered else heard or known
     limited = read is _LIMITED
-    kept = "" if limited else _to_keep(read)
+    kept = "" if limited else _pack_conversation(read)
     found = replace(state, history=history)
-    return Earlier(state=found, first=read.first, asked=read.asked, limited=limited, read=kept)
+    return EarlierThread(state=found, first=read.first, asked=read.asked, limited=limited, read=kept)
 
 
-def _to_keep(read: Conversation) -> str:
-    """A reading, for a next try of the same turn: some apps may read one thread a minute."""
+def _pack_conversation(read: Conversation) -> str:
+    """Pack a conversation for the next delivery try: some apps may read one thread a minute."""
     ends = [{"ts": one.get("ts", ""), "files": one.get("files", [])} if one else {} for one in (read.first, read.asked)]
     return packed(compact([read.messages, *ends]))
 
 
-def kept_reading(stored: str | None) -> Conversation | None:
-    """What an earlier try read of the thread, if it was kept and can be read."""
+def read_stored_conversation(stored: str | None) -> Conversation | None:
+    """Unpack the conversation that an earlier delivery try stored; None if it is missing or unreadable."""
     try:
         messages, first, asked = json.loads(unpacked(stored or ""))
         return Conversation(messages=tuple(Message(**one) for one in messages), first=first, asked=asked)
@@ -86,15 +86,15 @@ def kept_reading(stored: str | None) -> Conversation | None:
         return None
 
 
-async def said_before_in_chat(incoming: Incoming, stores: Stores) -> tuple[Message, ...]:
-    """The exchange before a message that opens a thread in a direct chat, if it is not half an hour old."""
+async def load_chat_context(incoming: Incoming, stores: Stores) -> tuple[Message, ...]:
+    """Load the latest exchange of a direct chat before a message that opens a new thread, if it is recent."""
     before = await stores.direct_chats.previous_thread(incoming.thread, incoming.ts)
     history = (await stores.threads.load(before)).history if before else ()
     asked = [index for index, message in enumerate(history) if message.role == "user" and message.addressed]
     return history[asked[-1] :] if asked else ()
 
 
-async def _read(job: Job, reader: ThreadReader, after: str) -> Conversation:
+async def _read_thread(job: Job, reader: ThreadReader, after: str) -> Conversation:
     try:
         return await reader.read_conversation(job.place, before=job.incoming.ts, after=after)
     except DeliveryFailed as failure:

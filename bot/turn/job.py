@@ -1,4 +1,4 @@
-"""One message in a worker's hands: what every gate and every step of its turn is told."""
+"""A claimed message with its lease and facts, as every gate and every step of its turn gets it."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from bot.slack.message import Incoming
 from bot.stores.facts import Facts, MarkName, mark_of
 from verification.text.language import detect
 
-FRESH_S: Final = 3_600  # a question older than this may come again from elsewhere: a dead letter, a Redis that was lost
-GATE_LEAST_S: Final = 2.0
-GATE_MOST_S: Final = 15.0
+MAX_NEW_AGE_S: Final = 3_600  # an older question may be repeated: from a dead letter, or after a lost Redis
+MIN_GATE_WAIT_S: Final = 2.0
+MAX_GATE_WAIT_S: Final = 15.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One message in our hands. ``facts`` are what Redis knew when it was claimed.
+    """One claimed message. ``facts`` are as old as the claim.
 
-    ``context`` is what was said last in the same direct chat before this message opened a thread of its own. ``read``
-    is what was read of the thread, to be kept if the message has to be given back.
+    ``context`` is the latest exchange of the same direct chat before this message opened a new thread. ``read`` is the
+    conversation read from Slack, stored if the message has to be given back.
     """
 
     claimed: Claimed
@@ -38,42 +38,42 @@ class Job:
     context: tuple[Message, ...] = ()
     read: str = ""
 
-    def kept(self, state: ThreadState) -> ThreadState:
-        """What is saved of the thread: what was said elsewhere in the chat is kept where it was said."""
+    def without_context(self, state: ThreadState) -> ThreadState:
+        """Return the state to save: messages of another thread of the chat belong to that thread."""
         return replace(state, history=tuple(one for one in state.history if one not in self.context))
 
     @property
     def place(self) -> ThreadKey:
-        """Where the answer goes."""
+        """Thread of the answer."""
         return self.incoming.thread
 
     def mark(self, name: MarkName) -> str:
-        """The full name of one of the turn's marks, which ``Facts`` holds as an earlier try left them."""
+        """Return the full name of one of the turn's marks. ``Facts`` has their values."""
         return mark_of(self.turn_id, name)
 
     @property
     def language(self) -> str | None:
-        """What the person wrote in; None for English or unsure."""
+        """Language of the message; None for English or unsure."""
         return detect(self.incoming.text)
 
     @property
     def may_be_answered(self) -> bool:
-        """Whether Slack may show something of ours for this question: tried before, edited, or asked long ago."""
+        """Whether Slack may have a message for this question: tried before, edited, or asked long ago."""
         return self.claimed.tries > 1 or self._answered_before
 
     @property
-    def begun(self) -> bool:
-        """Whether an earlier try may have said something: an answer is decided, and a stream noted, before it shows."""
+    def may_have_posted(self) -> bool:
+        """Whether an earlier delivery try may have posted: answers and streams are recorded before they show."""
         asks_nothing = self.incoming.kind not in {"question", "edit"}
         return bool(asks_nothing or self.facts.outbox or self.facts.streams)
 
     @property
     def _answered_before(self) -> bool:
         written = sort_key(self.incoming.ts)[0]  # by Slack's clock
-        return bool(self.incoming.edited_ts) or time.time() - written > FRESH_S
+        return bool(self.incoming.edited_ts) or time.time() - written > MAX_NEW_AGE_S
 
     def answer_key(self, *marks: Mark, may_exist: bool = True) -> AnswerKey:
-        """The identity that makes the answer unique in Slack."""
+        """Return the identity that makes the answer unique in Slack."""
         posted = self.facts.state.posted.get(self.incoming.ts, ())
         return AnswerKey(
             question_ts=self.incoming.ts,
@@ -83,26 +83,26 @@ class Job:
             marks=marks,
             language=self.language,
             posted=posted,
-            # What is noted is where the answer before stands, not what this turn's earlier try posted beside it.
-            posted_is_complete=not self.begun and (bool(posted) or not self._answered_before),
+            # The records name the previous answer's messages, not those of this turn's earlier delivery try.
+            posted_is_complete=not self.may_have_posted and (bool(posted) or not self._answered_before),
         )
 
 
 def turn_id_of(incoming: Incoming) -> str:
-    """32 hex digits, the same on every try of the same version of the same message: also the trace's id."""
+    """Return the turn's id: 32 hex digits, equal on every try of the same version of a message. Also the trace's id."""
     return turn_id_for(incoming.thread, incoming.ts, incoming.edited_ts)
 
 
 def turn_id_for(thread: ThreadKey, ts: str, edited_ts: str) -> str:
-    """The same, of the message with this ts as it was edited last."""
+    """Return the turn's id of the message with this ts, as it was edited last."""
     return hashlib.sha256(f"{thread}:{ts}:{edited_ts}".encode()).hexdigest()[:32]
 
 
 def gate_wait_s(claimed: Claimed) -> float:
-    """Seconds until what waits before the door is looked at again: longer the longer it has been waiting."""
-    return min(GATE_MOST_S, max(GATE_LEAST_S, claimed.waited_s / 4))
+    """Return the seconds until a waiting message is checked again, growing with its wait."""
+    return min(MAX_GATE_WAIT_S, max(MIN_GATE_WAIT_S, claimed.waited_s / 4))
 
 
-def asks(incoming: Incoming) -> bool:
-    """Whether answering may cost anything. A bare mention may bring a file to be read: no event tells."""
+def costs_tokens(incoming: Incoming) -> bool:
+    """Return whether answering may use tokens. A bare mention may have a file, which the event does not show."""
     return incoming.kind in {"question", "edit"} or (incoming.kind == "help" and incoming.files != "none")

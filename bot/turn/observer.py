@@ -34,7 +34,7 @@ from bot.delivery.stream import AnswerStream
 from bot.settings import Settings
 from bot.stores.turn_records import Recorder, TurnRecords
 from bot.turn.engine import Engine
-from bot.turn.status import WorkingStatus, status_of, tasks_of
+from bot.turn.status import WorkingStatus, step_status, stream_tasks
 from observability.langfuse.connection import Tracer
 from observability.langfuse.tracing import Attempt, Generation, Issue, TurnTrace
 from observability.metrics import Metrics
@@ -240,11 +240,11 @@ class TurnObserver:
                 looking = "is searching the documents…" if call.tool == "search" else "is looking something up…"
                 status.show(self._step or looking)  # what the tool is called for says more
             case Token() | Thinking() | ModelEnd():
-                status.model_spoke()
+                status.end_model_wait()
             case ModelStart(phase=phase, attempt=attempt):
                 if doing := _DOING.get((phase, attempt > 1)):
                     status.show(doing)
-                status.model_asked()
+                status.start_model_wait()
             case Verification():
                 status.show(CHECKING)
             case _:
@@ -252,11 +252,11 @@ class TurnObserver:
 
     def _show_plan(self, status: WorkingStatus, steps: tuple[StepSeen, ...]) -> None:
         """The step in hand as the status, wherever the answer goes; all of them where there is a stream."""
-        self._step = status_of(steps, status.language)
+        self._step = step_status(steps, status.language)
         if self._step:
             status.show(self._step)
         if self.stream is not None:
-            self.stream.show_plan(tasks_of(steps, status.language))
+            self.stream.show_plan(stream_tasks(steps, status.language))
 
 
 def trace_event(trace: TurnTrace, event: TurnEvent) -> None:

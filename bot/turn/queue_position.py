@@ -1,4 +1,4 @@
-"""Shows people whose question waits for a free worker how soon it is their turn."""
+"""Show people the queue position of a question that waits for a free worker."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BEHIND = "is at work on what was asked before; your message is next…"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuePace:
-    """Who is told, and how often: as ``Mailbox.waiting`` says. Slack forgets a status after two minutes."""
+    """Frequency of the notices, as arguments of ``Mailbox.waiting``. Slack removes a status after two minutes."""
 
     for_s: float = 3.0
     again_s: float = 30.0
@@ -32,29 +32,29 @@ class QueuePace:
 
 
 @dataclass(frozen=True, slots=True)
-class Queueing:
-    """Looks for those who wait. ``delivery_of`` finds a workspace's Slack, or raises ``DeliveryFailed``."""
+class QueueNotices:
+    """Shows waiting people their position. ``delivery_of`` returns a workspace's Slack or raises ``DeliveryFailed``."""
 
     mailbox: Mailbox
     delivery_of: Callable[[str], Awaitable[Delivery]]
     pace: QueuePace = QueuePace()
 
     async def sweep(self) -> None:
-        """Tell those who should know by now. Raises ``RedisError``."""
+        """Notify everyone whose notice is due. Raises ``RedisError``."""
         for waiting in await self.mailbox.list_waiting(**asdict(self.pace)):
-            incoming = Incoming.from_body(waiting.body)  # what cannot be read is its turn's business
+            incoming = Incoming.from_body(waiting.body)  # an unreadable message is handled by its turn
             if incoming and incoming.kind in {"question", "edit"} and not (incoming.unproven or incoming.refused):
-                await self.tell(waiting, incoming)
+                await self.notify(waiting, incoming)
 
-    async def tell(self, waiting: Waiting, incoming: Incoming) -> None:
-        """Tell one person, unless their Slack is away. Raises ``RedisError``."""
+    async def notify(self, waiting: Waiting, incoming: Incoming) -> None:
+        """Notify one person, unless their Slack is away. Raises ``RedisError``."""
         try:
             delivery = await self.delivery_of(incoming.thread.team)
             if not await self.mailbox.is_waiting(waiting.thread) and waiting.place:
-                return  # its turn began while others were told
-            stood_in = await self._show(delivery, incoming, waiting.place)
+                return  # its turn began while others were notified
+            stood_in = await self._show_position(delivery, incoming, waiting.place)
             if all(one.id != waiting.id for one in await self.mailbox.list_messages(waiting.thread)):
-                if stood_in:  # the answer overtook us: nothing will clear this any more but we
+                if stood_in:  # the answer came first, so nothing else will clear this notice
                     await delivery.delete_placeholders(incoming.thread, AnswerKey(question_ts=incoming.ts))
                 else:
                     await delivery.sessions.end(incoming.thread)
@@ -65,8 +65,8 @@ class Queueing:
         else:
             log.info("queue_shown", thread=waiting.thread, message_id=waiting.id, place=waiting.place)
 
-    async def _show(self, delivery: Delivery, incoming: Incoming, place: int) -> bool:
-        """Whether a placeholder had to stand in for the status."""
+    async def _show_position(self, delivery: Delivery, incoming: Incoming, place: int) -> bool:
+        """Show the position. Return whether a placeholder had to replace the status."""
         text = status_in(BUSY if place else BEHIND, detect(incoming.text)).format(number=place)
         try:
             await delivery.set_status(incoming.thread, text)

@@ -1,6 +1,6 @@
-"""The model or the documents are away: the question is given back for a while, and its person sees why.
+"""Give a question back while the model or the documents are away, under a status that says so.
 
-The time a far end is waited for begins when it first failed this question, not when the question was asked.
+The waiting time begins when the service first failed this question, not when the question was asked.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from bot.turn.status import DOCUMENTS_AWAY, MODEL_AWAY, WorkingStatus
 
 log = structlog.get_logger()
 
-READ_KEPT_S = 3_600
+CONVERSATION_TTL_S = 3_600
 
 
-def pause_s(job: Job, outcome: TurnOutcome, timeouts: TurnTimeouts) -> float | None:
-    """Seconds until it may be back; None where it will not be, or the person has waited long enough."""
+def retry_delay_s(job: Job, outcome: TurnOutcome, timeouts: TurnTimeouts) -> float | None:
+    """Return the seconds until the next try; None for a permanent failure or after the longest wait."""
     if not isinstance(outcome, Failed) or outcome.reason not in PASSING:
         return None
     since = waiting_since(job)
@@ -31,18 +31,18 @@ def pause_s(job: Job, outcome: TurnOutcome, timeouts: TurnTimeouts) -> float | N
     return wait_s if waited_s + wait_s <= timeouts.model_s else None
 
 
-async def rest(mailbox: Mailbox, job: Job, status: WorkingStatus, outcome: TurnOutcome, wait_s: float) -> Ending:
-    """Give the question back for a while, under a status that says so."""
+async def give_back(mailbox: Mailbox, job: Job, status: WorkingStatus, outcome: TurnOutcome, wait_s: float) -> Ending:
+    """Give the question back for ``wait_s`` seconds, under a status that says so."""
     documents = isinstance(outcome, Failed) and outcome.reason == "KnowledgeAwayError"
     log.info("turn_waits_for_documents" if documents else "turn_waits_for_model", wait_s=round(wait_s, 1))
     await mailbox.mark(job.claimed, job.mark("waits"), f"{time.time():.3f}")
     if job.read:
-        await mailbox.mark(job.claimed, job.mark("thread"), job.read, ttl_s=READ_KEPT_S)
-    await status.leave(DOCUMENTS_AWAY if documents else MODEL_AWAY)
+        await mailbox.mark(job.claimed, job.mark("thread"), job.read, ttl_s=CONVERSATION_TTL_S)
+    await status.leave_text(DOCUMENTS_AWAY if documents else MODEL_AWAY)
     return retry_uncounted(wait_s)
 
 
 def waiting_since(job: Job) -> float:
-    """When a far end first failed this question, in seconds since 1970; 0.0 while none has."""
-    # Since an admin's pause, if there was one meanwhile: ``enqueued_at`` knows of it.
+    """Return when a service first failed this question, in seconds since 1970; 0.0 if none has."""
+    # An admin's pause in between restarts the wait: ``enqueued_at`` includes it.
     return max(float(job.facts.waits), job.claimed.enqueued_at) if job.facts.waits else 0.0

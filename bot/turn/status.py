@@ -1,7 +1,7 @@
-"""What people see while Orion works: a status that is kept alive, changed as the turn proceeds, and ended.
+"""The status of a turn: renewed while it runs, changed as it proceeds, and cleared at its end.
 
-Showing it never fails and never slows a turn. Slack hears at most one change a second and is reminded before it forgets
-after two minutes; a workspace without statuses gets a placeholder message instead.
+The status never fails and never slows a turn. Slack gets at most one change a second, and a reminder before it removes
+the status after two minutes. A workspace without statuses gets a placeholder message instead.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from bot.slack.web_api import DeliveryFailed
 
 _log = structlog.get_logger()
 THINKING: Final = "is thinking…"
-LATE: Final = "is waiting for the language model…"
+MODEL_LATE: Final = "is waiting for the language model…"
 MODEL_AWAY: Final = "is waiting for the language model and keeps trying…"
 DOCUMENTS_AWAY: Final = "cannot reach the documents and keeps trying…"
 _TASK_STATES: Final = {"done": "complete", "failed": "error", "skipped": "error"}
-_LONGEST_STEP: Final = 60  # characters of a step in a status: Slack names no limit, and shows one line
+_MAX_STEP_LENGTH: Final = 60  # Slack documents no limit and shows one line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """How often Slack is told, in seconds: at most each ``change_s``, at least each ``remind_s`` (below 120).
+    """Pace of updates in seconds: at most one each ``change_s``, at least one each ``remind_s`` (below 120).
 
-    A model that has said nothing for ``late_s`` is what Orion waits for, and people are shown so. Nothing is told for
-    ``first_s``, and a change not for ``settle_s``: an answer that comes sooner saves the calls.
+    A model that is silent for ``late_s`` changes the status. Nothing is sent for ``first_s``, and a change not for
+    ``settle_s``: a faster answer saves the calls.
     """
 
     first_s: float = 0.0
@@ -51,7 +51,7 @@ class Pace:
 
 @dataclass(slots=True, eq=False)
 class WorkingStatus:
-    """The status of one turn: what it begins with (``first``) and what its conversation is called at its end."""
+    """The status of one turn. ``first`` is its first text; ``title`` names the conversation at the end."""
 
     delivery: Delivery
     place: ThreadKey
@@ -63,108 +63,108 @@ class WorkingStatus:
     _loading: Sequence[str] = ()
     _before: str = ""
     _has_status: bool = True
-    _left: bool = False
-    _told: bool = False
+    _keeps_text: bool = False
+    _was_sent: bool = False
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _keeper: asyncio.Task[None] | None = None
     _alarm: asyncio.TimerHandle | None = None
 
     @property
     def language(self) -> str | None:
-        """What the question was asked in; None for English or unsure."""
+        """Language of the question; None for English or unsure."""
         return self.answer_key.language
 
     @asynccontextmanager
-    async def shown(self) -> AsyncIterator[WorkingStatus]:
-        """Keeps the status up for as long as the block runs, and ends it."""
+    async def updating(self) -> AsyncIterator[WorkingStatus]:
+        """Keep the status up to date while the block runs, then clear it."""
         self._text, self._loading = self.first, LOADING if self.first == THINKING else ()
         try:
             async with beside() as group:
-                self._keeper = group.create_task(self._keep(), name="status")
+                self._keeper = group.create_task(self._run_updates(), name="status")
                 try:
                     yield self
                 finally:
-                    self.model_spoke()
+                    self.end_model_wait()
                     self._keeper.cancel()
         finally:
             await self._clear()
 
-    async def leave(self, text: str) -> None:
-        """Let this stand when the block ends: the question waits, and whoever takes it up next changes it."""
-        await self.hold()
-        self._left, self._loading = True, ()
+    async def leave_text(self, text: str) -> None:
+        """Show this text and keep it when the block ends: the question waits, and the next try changes it."""
+        await self.stop_updates()
+        self._keeps_text, self._loading = True, ()
         with suppress(LeaseLost):
-            await self._tell(text)
+            await self._send(text)
 
-    def stand(self) -> None:
-        """Let what is shown stand when the block ends: the answer waits for its turn under Slack's limits."""
-        self._left = True
+    def keep_text(self) -> None:
+        """Keep the present text when the block ends: the answer waits under Slack's limits."""
+        self._keeps_text = True
 
-    async def hold(self) -> None:
-        """Say nothing more, and return when nothing is on its way: the answer may take over a placeholder now."""
-        self.model_spoke()
+    async def stop_updates(self) -> None:
+        """Send nothing more and wait for a call under way: the answer may replace a placeholder now."""
+        self.end_model_wait()
         if self._keeper is not None:
             self._keeper.cancel()
             await asyncio.wait({self._keeper})
 
     def show(self, text: str) -> None:
-        """From now on this is what people see. Returns at once; of several within a second the last is sent."""
+        """Show this text from now on. Return at once; of several within a second the last is sent."""
         self._text, self._loading, self._before = text, (), ""
         self._changed.set()
 
-    def again(self) -> None:
-        """Slack took the status away, as it does when a message appears: it is told once more."""
+    def resend(self) -> None:
+        """Send the status again: Slack removed it, as it does when a message appears."""
         self._changed.set()
 
-    def model_asked(self) -> None:
-        """The model was asked: if it says nothing for a while, that is what people see."""
-        self.model_spoke()
-        self._alarm = asyncio.get_running_loop().call_later(self.pace.late_s, self._late)
+    def start_model_wait(self) -> None:
+        """Begin to wait for the model: if it is silent for a while, the status says so."""
+        self.end_model_wait()
+        self._alarm = asyncio.get_running_loop().call_later(self.pace.late_s, self._show_late)
 
-    def model_spoke(self) -> None:
-        """The model said something, or the call is over: what was shown before holds again."""
+    def end_model_wait(self) -> None:
+        """End the wait for the model and restore the status before it."""
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
         if self._before:
             self.show(self._before)
 
-    def _late(self) -> None:
+    def _show_late(self) -> None:
         before = self._text
-        self.show(LATE)
+        self.show(MODEL_LATE)
         self._before = before
 
-    async def _keep(self) -> None:
-        """Tells Slack each change and reminds it, until cancelled or the lease is lost (which ends the turn itself)."""
+    async def _run_updates(self) -> None:
+        """Send changes and reminders until cancelled or until the lease is lost, which ends the turn itself."""
         await asyncio.sleep(self.pace.first_s)
         while True:
             self._changed.clear()
             try:
-                await self._tell(self._text)
+                await self._send(self._text)
             except LeaseLost:
                 return
             await asyncio.sleep(self.pace.change_s)
             with suppress(TimeoutError):
                 async with asyncio.timeout(self.pace.remind_s):
                     await self._changed.wait()
-                    await asyncio.sleep(self.pace.settle_s)  # the check of an answer that passes takes moments
+                    await asyncio.sleep(self.pace.settle_s)  # checking an answer that passes takes moments
 
     async def _clear(self) -> None:
-        """Takes away a placeholder that no answer has taken over, and ends the session and with it the status."""
-        if self._left:
+        """Delete a placeholder that no answer replaced, and end the session and with it the status."""
+        if self._keeps_text:
             return
         delivery, key = self.delivery, self.answer_key
-        with suppress(LeaseLost):  # whoever has the thread now shows, and ends, its own
+        with suppress(LeaseLost):  # the worker that has the thread now shows and ends its own
             if not self._has_status:
                 with suppress(DeliveryFailed):
                     await delivery.delete_placeholders(self.place, key)
-            if self._told or key.may_exist:  # an earlier try, which may have died, may have told something too
+            if self._was_sent or key.may_exist:  # an earlier delivery try may have crashed and left a status
                 await delivery.sessions.end(self.place, key.lease_check, title=self.title)
 
-    async def _tell(self, text: str) -> None:
+    async def _send(self, text: str) -> None:
         language, answer_key = self.answer_key.language, self.answer_key
         spoken = status_in(text, language)
-        self._told = True  # also where this is cut off
+        self._was_sent = True  # also if this call is cancelled
         try:
             if self._has_status:
                 loading = [status_in(line, language) for line in self._loading]
@@ -176,12 +176,12 @@ class WorkingStatus:
             if failure.permanent and self._has_status:
                 self._has_status = False
                 await self.delivery.sessions.begin(self.place, answer_key.lease_check)
-                await self._tell(text)
+                await self._send(text)
 
 
-def tasks_of(steps: Sequence[StepSeen], language: str | None) -> tuple[Task, ...]:
-    """A plan's steps as tasks of a stream, in their order."""
-    at = _in_hand(steps)
+def stream_tasks(steps: Sequence[StepSeen], language: str | None) -> tuple[Task, ...]:
+    """Return a plan's steps as tasks of a stream, in their order."""
+    at = _current_step(steps)
     return tuple(
         {
             "id": f"step-{number}",
@@ -192,15 +192,15 @@ def tasks_of(steps: Sequence[StepSeen], language: str | None) -> tuple[Task, ...
     )
 
 
-def status_of(steps: Sequence[StepSeen], language: str | None) -> str:
-    """The status that names the step in hand; empty when none is open any more."""
-    number = _in_hand(steps)
+def step_status(steps: Sequence[StepSeen], language: str | None) -> str:
+    """Return the status that names the current step; empty if no step is open."""
+    number = _current_step(steps)
     if not number:
         return ""
-    short = cut(steps[number - 1].title or "…", _LONGEST_STEP)
+    short = cut(steps[number - 1].title or "…", _MAX_STEP_LENGTH)
     return say("status_at_step", language, number=str(number), total=str(len(steps)), step=short)
 
 
-def _in_hand(steps: Sequence[StepSeen]) -> int:
-    """The number of the first open step; 0 where there is none."""
+def _current_step(steps: Sequence[StepSeen]) -> int:
+    """Return the number of the first open step, or 0."""
     return next((number for number, step in enumerate(steps, 1) if step.status == "open"), 0)

@@ -1,4 +1,4 @@
-"""Builds the tools that the settings name besides the documents: repositories, files, web search, MCP servers."""
+"""Build the tools that the settings name besides the documents: repositories, files, web search, MCP servers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bot.errors import WrongUse
 from bot.settings import Settings
 
 ACTIONS: Final = ("respond", "ask_user", "finish_step", "complete", "tool_call")
-# Names that no server's tool can take, whether or not Orion's own is configured.
+# Names that no server's tool can take, even if Orion's own tool is not configured.
 _DOCUMENTS: Final = (SEARCH, LIST_DOCUMENTS, GET_DOCUMENT)
 RESERVED: Final = frozenset(
     (*ACTIONS, *_DOCUMENTS, LLM_GENERATE, GIT_LOG, GIT_SHOW, FILE_READ, WEB_SEARCH, SLACK_SEARCH)
@@ -29,7 +29,7 @@ RESERVED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toolbox:
-    """Tools that stay, and those that come and go with their servers."""
+    """Fixed tools, and those that come and go with their servers."""
 
     tools: tuple[Tool, ...] = ()
     served: Callable[[], Mapping[str, Tool]] = dict
@@ -37,7 +37,7 @@ class Toolbox:
 
 @asynccontextmanager
 async def open_toolbox(settings: Settings) -> AsyncIterator[Toolbox]:
-    """What the settings name, opened. Raises ``WrongUse``."""
+    """Open the tools that the settings name. Raises ``WrongUse``."""
     async with AsyncExitStack() as stack:
         tools: list[Tool] = []
         if history := repositories(_folders(settings.git, "ORION_GIT"), settings.git_url):
@@ -62,7 +62,7 @@ def mcp_servers(settings: Settings) -> tuple[McpServer, ...]:
     try:
         return read_servers(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is no UTF-8 text"
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         message = f"ORION_MCP_CONFIG names {path}, which cannot be read ({reason})."
     except ValueError as error:
         message = f"ORION_MCP_CONFIG names {path}, which cannot be used. {error}"
@@ -72,5 +72,5 @@ def mcp_servers(settings: Settings) -> tuple[McpServer, ...]:
 def _folders(folders: Sequence[Path], variable: str) -> Sequence[Path]:
     for folder in folders:
         if not folder.is_dir():
-            raise WrongUse(why=f"{variable} names {folder}, which is no folder. Name existing folders.")
+            raise WrongUse(why=f"{variable} names {folder}, which is not a folder. Name existing folders.")
     return folders

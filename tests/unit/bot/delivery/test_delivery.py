@@ -16,7 +16,7 @@ from bot.local.model.limits import LENIENT, Strictness
 from bot.local.server import LocalWorkspace
 from bot.queue.lease import LeaseLost
 from bot.slack.web_api import DeliveryFailed
-from bot.turn.duplicates import put_in_order
+from bot.turn.duplicates import delete_duplicates
 from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
 from verification.types import Answer, Source
 
@@ -353,22 +353,22 @@ async def test_settling_keeps_the_first_of_each_part_and_no_placeholder() -> Non
         await slack.delivery.answer(place, answer(*LONG), answer_key)  # another worker's, that did not look
         await slack.delivery.show_placeholder(place, "_busy_", AnswerKey(question_ts=ts))
         await slack.delivery.set_status(place, "is thinking…")
-        assert await put_in_order(slack.delivery, place, ts) == len(first) + 1
+        assert await delete_duplicates(slack.delivery, place, ts) == len(first) + 1
         assert [message["ts"] for message in answers(slack, place)] == first
         assert slack.server.workspace.threads.statuses == {}
-        assert await put_in_order(slack.delivery, place, ts) == 0
+        assert await delete_duplicates(slack.delivery, place, ts) == 0
 
 
 async def test_settling_leaves_alone_what_is_still_in_work() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         await slack.delivery.show_placeholder(place, "_busy_", AnswerKey(question_ts=ts))
-        assert await put_in_order(slack.delivery, place, ts) == 0
+        assert await delete_duplicates(slack.delivery, place, ts) == 0
         assert len(answers(slack, place)) == 1, "nobody has answered yet: whoever does takes it over"
         await slack.delivery.answer(place, answer("On Tuesdays."), AnswerKey(question_ts=ts, turn_id="turn-1"))
         slack.server.post("U0YOU", CHANNEL, "<@U0ORION> and when else?", ts)
         await slack.delivery.set_status(place, "is thinking…")
-        assert await put_in_order(slack.delivery, place, ts) == 0
+        assert await delete_duplicates(slack.delivery, place, ts) == 0
         assert len(slack.server.workspace.threads.statuses) == 1, "the next question is in work"
 
 

@@ -27,7 +27,7 @@ def session(slack: Slack) -> list[tuple[str, str]]:
 async def test_status_makes_the_session_processing_and_the_end_names_it(channel: str) -> None:
     async with local_slack() as slack:
         place, ts = slack.ask(channel=channel)
-        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW, title="x" * 300).shown():
+        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW, title="x" * 300).updating():
             await slack.server.wait_for(lambda: session(slack) == [("processing", "")])
             assert list(slack.server.workspace.threads.sessions) == [(channel, ts)]
         assert session(slack) == [("active", "x" * MAX_TITLE_CHARS)]
@@ -38,7 +38,7 @@ async def test_the_last_word_is_as_patient_as_a_post() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         slack.server.faults.fail(SESSION_METHOD, "ratelimited", times=2)
-        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).shown():
+        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating():
             await slack.server.wait_for(lambda: session(slack) == [("processing", "")])
         assert session(slack) == [("active", "")], "a button that stays for an hour would be a lie"
 
@@ -59,7 +59,7 @@ async def test_where_no_status_can_be_set_the_session_offers_the_button() -> Non
     async with local_slack() as slack:
         place, ts = slack.ask()
         slack.server.faults.fail(STATUS_METHOD, "unknown_method", times=100)
-        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).shown():
+        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating():
             await slack.server.wait_for(lambda: session(slack) == [("processing", "")])
         assert told(slack) == ["processing", "active"]
 
@@ -67,8 +67,8 @@ async def test_where_no_status_can_be_set_the_session_offers_the_button() -> Non
 async def test_question_that_rests_can_be_stopped_too() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).shown() as status:
-            await status.leave(MODEL_AWAY)
+        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating() as status:
+            await status.leave_text(MODEL_AWAY)
         assert session(slack) == [("processing", "")], "it waits, and so does the button"
 
 

@@ -1,4 +1,4 @@
-"""Calling Slack with patience: H3 (an outage is waited out), A3 (nothing is posted twice)."""
+"""CallOptions Slack with patience: H3 (an outage is waited out), A3 (nothing is posted twice)."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ from bot.stores.stores import Stores
 from bot.stores.turn_records import TurnRecords
 from bot.turn import duplicates
 from bot.turn.answer import Answering
-from bot.turn.duplicates import LOOKS_S, PendingCheck, leave_check
+from bot.turn.duplicates import CHECK_AT_S, PendingCheck, schedule_check
 from bot.turn.engine import Engine
 from bot.turn.job import turn_id_of
 from bot.turn.observer import open_observers
@@ -168,7 +168,7 @@ async def team_bot(
                 breaker=slack.breaker,
             ),
             slack.workspace.own,
-            maybe_posted=partial(leave_check, mailbox),
+            maybe_posted=partial(schedule_check, mailbox),
         )
         index = SqliteIndex.open(tmp_path / "index")
         engine = Engine(
@@ -478,7 +478,7 @@ async def lose(at: TeamBot, claimed: Claimed, lease: Lease) -> None:
 async def settled(at: TeamBot) -> None:
     """Every message that asks for a second look is done, without its wait."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(duplicates, "LOOKS_S", (0.0,))
+        patch.setattr(duplicates, "CHECK_AT_S", (0.0,))
         for thread in at.resting:
             await at.mailbox.make_due_now(thread)
         while messages := await at.mailbox.claim("w", 9):
@@ -542,7 +542,7 @@ async def test_second_look_waits_and_deletes_nothing_that_is_right(tmp_path: Pat
         (incoming,) = await at.mailbox.claim("w", 9)
         ending = await at.flow.handle(incoming, Lease(incoming.leased_until))
         assert ending.verb == "giveback"
-        assert 0 < ending.after_s <= LOOKS_S[0]
+        assert 0 < ending.after_s <= CHECK_AT_S[0]
         assert await at.mailbox.finish(incoming, "giveback")
         await settled(at)
         assert len(at.said(place)) == 1
@@ -593,7 +593,7 @@ async def test_second_look_that_slack_refuses_is_repeated_if_that_may_help(
         claimed, lease = await at.claim()
         await lose(at, claimed, lease)
         assert await at.handle() == OK
-        monkeypatch.setattr(duplicates, "LOOKS_S", (0.0,))
+        monkeypatch.setattr(duplicates, "CHECK_AT_S", (0.0,))
         at.answering.delivery._calls.patience_s = 0.05  # its own patience, shortened
         at.slack.server.faults.fail("conversations.replies", error, times=99)
         (incoming,) = await at.mailbox.claim("w", 9)

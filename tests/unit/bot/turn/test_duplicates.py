@@ -26,7 +26,7 @@ from bot.queue.lease import Lease
 from bot.queue.queue import OK, Mailbox
 from bot.slack.message import MESSAGE_SCHEMA, Incoming
 from bot.turn import duplicates
-from bot.turn.duplicates import PendingCheck, leave_check, put_in_order, settle
+from bot.turn.duplicates import PendingCheck, delete_duplicates, run_check, schedule_check
 from bot.turn.job import turn_id_of
 from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
 from tests.support.redis_fleet import node
@@ -56,7 +56,7 @@ def test_persons_message_is_none(text: str) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    ["", "no message", "[]", "{}", '{"schema": "two"}', '"settle"', '{"settle": 1}', '{"settle": {"place": {}}}'],
+    ["", "no message", "[]", "{}", '{"schema": "two"}', '"run_check"', '{"settle": 1}', '{"settle": {"place": {}}}'],
 )
 def test_what_cannot_be_read_is_nothing(body: str) -> None:
     assert read_body(body) == (1, None)
@@ -218,7 +218,7 @@ async def test_of_two_versions_the_answer_to_the_latest_stays() -> None:
         incoming = Incoming(kind="edit", thread=place, user="U", ts=ts, addressed="mention", edited_ts=edited_ts)
         answer_key = AnswerKey(question_ts=ts, turn_id=turn_id_of(incoming), may_exist=False)
         (latest,) = await slack.delivery.answer(place, answer("Not at all."), answer_key)
-        await put_in_order(slack.delivery, place, ts)
+        await delete_duplicates(slack.delivery, place, ts)
         assert stamps(slack, place) == [latest]
 
 
@@ -236,7 +236,7 @@ async def test_newer_doubt_takes_the_place_of_an_older_one(tmp_path: Path, redis
         place, ts = at.slack.ask()
         await answered(at, place, ts)
         for _ in range(3):
-            await leave_check(at.mailbox, place, ts)
+            await schedule_check(at.mailbox, place, ts)
         (incoming,) = await at.mailbox.claim("w", 9)
         assert await at.flow.handle(incoming, Lease(incoming.leased_until)) == OK
         assert await at.mailbox.finish(incoming, "giveback")
@@ -248,11 +248,11 @@ async def test_newer_doubt_takes_the_place_of_an_older_one(tmp_path: Path, redis
 async def test_newer_doubt_need_not_wait_for_an_older_one_that_rests(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
-        await leave_check(at.mailbox, place, ts)
+        await schedule_check(at.mailbox, place, ts)
         (incoming,) = await at.mailbox.claim("w", 9)
         assert await at.mailbox.finish(incoming, "giveback", after_s=60)
         assert await at.mailbox.claim("w", 9) == []
-        await leave_check(at.mailbox, place, ts)
+        await schedule_check(at.mailbox, place, ts)
         assert len(await at.mailbox.claim("w", 9)) == 1
 
 
@@ -261,15 +261,15 @@ async def test_it_is_looked_again_and_again_until_nothing_can_come_any_more(
 ) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
-        await leave_check(at.mailbox, place, ts)
+        await schedule_check(at.mailbox, place, ts)
         (incoming,) = await at.mailbox.claim("w", 9)
         pending_check = PendingCheck(place=place, question_ts=ts)
-        monkeypatch.setattr(duplicates, "LOOKS_S", (2.0, 4.0, 8.0))
+        monkeypatch.setattr(duplicates, "CHECK_AT_S", (2.0, 4.0, 8.0))
         rests: list[float] = []
         for age_s in (0.0, 2.5, 4.5, 9.0):
             aged = replace(incoming, enqueued_at=time.time() - age_s)
             lease = Lease(incoming.leased_until)
-            rests.append((await settle(pending_check, aged, lease, at.stores, at.slack.delivery)).after_s)
+            rests.append((await run_check(pending_check, aged, lease, at.stores, at.slack.delivery)).after_s)
         assert [round(rest, 1) for rest in rests] == [2.0, 1.5, 3.5, 0.0]
         assert at.slack.made("conversations.replies") == 3
 
@@ -286,7 +286,7 @@ async def test_what_shows_that_an_edited_question_is_at_work_is_left_alone(
         claimed, lease = await at.claim()
         await at.answering.delivery.show_placeholder(place, "_busy_", AnswerKey(question_ts=ts))
         await at.slack.delivery.set_status(place, "is thinking…")
-        await leave_check(at.mailbox, place, ts)
+        await schedule_check(at.mailbox, place, ts)
         await settled(at)
         assert len(own(at.slack, place)) == 2
         assert len(at.slack.server.workspace.threads.statuses) == 1
@@ -303,7 +303,7 @@ async def test_no_look_deletes_a_part_that_an_edit_is_about_to_take_over(tmp_pat
         thread_mode = stamps(at.slack, place)
         await at.store(ts, place, kind="edit", edited_ts="9999999999.000000")
         claimed, lease = await at.claim()
-        await leave_check(at.mailbox, place, ts)
+        await schedule_check(at.mailbox, place, ts)
         await settled(at)
         assert stamps(at.slack, place) == thread_mode, "the turn of the edit puts them in order itself"
         assert await at.flow.handle(claimed, lease) == OK
@@ -318,7 +318,7 @@ async def test_status_of_another_question_at_work_is_left_alone(tmp_path: Path, 
         await at.slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-2"))
         claimed, lease = await at.claim()
         await at.slack.delivery.set_status(place, "is thinking…")
-        await leave_check(at.mailbox, place, ts)
+        await schedule_check(at.mailbox, place, ts)
         await settled(at)
         assert len(at.slack.server.workspace.threads.statuses) == 1
         await at.flow.handle(claimed, lease)
@@ -330,10 +330,10 @@ async def test_workspace_without_statuses_is_looked_at_as_often(
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         await answered(at, place, ts)
-        await leave_check(at.mailbox, place, ts)
+        await schedule_check(at.mailbox, place, ts)
         (incoming,) = await at.mailbox.claim("w", 9)
         at.slack.server.faults.missing.add("assistant.threads.setStatus")
-        monkeypatch.setattr(duplicates, "LOOKS_S", (0.0, 60.0))
+        monkeypatch.setattr(duplicates, "CHECK_AT_S", (0.0, 60.0))
         assert (await at.flow.handle(incoming, Lease(incoming.leased_until))).verb == "giveback"
 
 
@@ -346,7 +346,7 @@ async def test_redis_that_fails_over_is_waited_for(tmp_path: Path) -> None:
         server.kill()
         asyncio.get_running_loop().call_later(0.6, server.start_again)
         with capture_logs() as logged:
-            await leave_check(mailbox, PLACE, "1.0")
+            await schedule_check(mailbox, PLACE, "1.0")
         assert logged == []
         (incoming,) = await mailbox.claim("w", 9)
         assert read_body(incoming.body)[1] == PendingCheck(place=PLACE, question_ts="1.0")
@@ -356,6 +356,6 @@ async def test_redis_that_fails_over_is_waited_for(tmp_path: Path) -> None:
 async def test_without_redis_the_post_goes_on(redis_client: Redis) -> None:
     mailbox = Mailbox(Redis(port=9, retry=Retry(NoBackoff(), 0)))
     with capture_logs() as logged:
-        await leave_check(mailbox, PLACE, "1.0", patience_s=0.3)
+        await schedule_check(mailbox, PLACE, "1.0", patience_s=0.3)
     assert [line["event"] for line in logged] == ["doubt_not_noted"]
     await mailbox.aclose()

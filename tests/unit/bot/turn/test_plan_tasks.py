@@ -22,7 +22,7 @@ from bot.local.model.limits import LENIENT
 from bot.queue.lease import LeaseLost
 from bot.queue.queue import OK
 from bot.slack.web_api import no_lease
-from bot.turn.status import status_of, tasks_of
+from bot.turn.status import step_status, stream_tasks
 from tests.support.fakes import ScriptedModel
 from tests.support.local_slack import local_slack
 from tests.support.openai_server import HANGS, RESPOND, Scripted, calls, fails
@@ -71,26 +71,26 @@ def once(*first: Scripted) -> Any:
 
 def test_the_first_open_step_is_in_hand_and_no_other() -> None:
     steps = seen("done", "failed", "open", "open", "skipped")
-    assert [task["status"] for task in tasks_of(steps, None)] == [
+    assert [task["status"] for task in stream_tasks(steps, None)] == [
         "complete", "error", "in_progress", "pending", "error",
     ]  # fmt: skip
-    assert [task["id"] for task in tasks_of(steps, None)] == ["step-1", "step-2", "step-3", "step-4", "step-5"]
-    assert status_of(steps, None) == "is at step 3 of 5: Look"
-    assert status_of(seen("done", "done"), None) == ""
+    assert [task["id"] for task in stream_tasks(steps, None)] == ["step-1", "step-2", "step-3", "step-4", "step-5"]
+    assert step_status(steps, None) == "is at step 3 of 5: Look"
+    assert step_status(seen("done", "done"), None) == ""
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_steps_are_told_in_the_language_of_the_question(language: str) -> None:
     without = seen("done", "open", title="")
-    said, (_, second) = status_of(without, language), tasks_of(without, language)
-    others = {status_of(without, other) for other in LANGUAGES if other != language}
+    said, (_, second) = step_status(without, language), stream_tasks(without, language)
+    others = {step_status(without, other) for other in LANGUAGES if other != language}
     assert said not in others
     assert all(part in said for part in ("2", "…"))
     assert "2" in second["title"]
 
 
 def test_status_stays_on_its_line() -> None:
-    assert status_of(seen("open", "open", title="{x}" * 33), "fr") == f"en est à l'étape 1 sur 2 : {'{x}' * 19}{{x…"
+    assert step_status(seen("open", "open", title="{x}" * 33), "fr") == f"en est à l'étape 1 sur 2 : {'{x}' * 19}{{x…"
 
 
 async def test_plan_stands_above_the_answer_as_it_proceeds(tmp_path: Path, redis_url: str) -> None:
@@ -308,6 +308,6 @@ async def test_plan_ends_no_turn_whose_redis_or_lease_is_gone(error: type[Except
         stream = AnswerStream(
             streams=Streams(slack.calls), place=place, user="U0YOU", lease_check=no_lease, before=before, note=none
         )
-        stream.show_plan(tasks_of(seen("open", "open"), None))
+        stream.show_plan(stream_tasks(seen("open", "open"), None))
         await stream.send_changes()
         assert slack.made(START) == 0

@@ -17,7 +17,7 @@ from bot.local.model.roster import TEAM_ID
 from bot.queue.queue import Mailbox
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed
-from bot.turn.queue_position import BEHIND, Queueing, QueuePace
+from bot.turn.queue_position import BEHIND, QueueNotices, QueuePace
 from bot.turn.status import WorkingStatus
 from tests.support.local_slack import CHAT, Slack, local_slack
 from tests.unit.bot.turn.test_status import cleared, shown
@@ -29,7 +29,7 @@ AT_ONCE = QueuePace(for_s=0, again_s=60)
 class Scene:
     slack: Slack
     mailbox: Mailbox
-    queueing: Queueing
+    queueing: QueueNotices
 
     async def asked(self, text: str = "how do we release?", *, channel: str = "C0GENERAL") -> Incoming:
         place, ts = self.slack.ask(text, channel)
@@ -52,7 +52,7 @@ async def scene(redis: Redis) -> AsyncIterator[Scene]:
             return slack.delivery
 
         mailbox = Mailbox(redis)
-        yield Scene(slack=slack, mailbox=mailbox, queueing=Queueing(mailbox, delivery_of, pace=AT_ONCE))
+        yield Scene(slack=slack, mailbox=mailbox, queueing=QueueNotices(mailbox, delivery_of, pace=AT_ONCE))
         await mailbox.aclose()
 
 
@@ -85,7 +85,7 @@ async def test_the_number_makes_way_for_the_turn(redis_client: Redis) -> None:
         incoming = await on.asked()
         await on.queueing.sweep()
         (claimed,) = await on.mailbox.claim("w", 1)
-        async with WorkingStatus(on.slack.delivery, incoming.thread, AnswerKey(question_ts=incoming.ts)).shown():
+        async with WorkingStatus(on.slack.delivery, incoming.thread, AnswerKey(question_ts=incoming.ts)).updating():
             await on.slack.server.wait_for(lambda: shown(on.slack)[-1] == "is thinking…")
         assert await on.mailbox.finish(claimed, "ok")
         await on.queueing.sweep()
@@ -110,14 +110,14 @@ async def test_word_that_comes_too_late_is_taken_back(redis_client: Redis) -> No
         (waiting,) = await on.mailbox.list_waiting(for_s=0, again_s=1, limit=1)
         on.slack.server.faults.hold("assistant.threads.setStatus")
         async with asyncio.TaskGroup() as group:
-            group.create_task(on.queueing.tell(waiting, Incoming.from_json(waiting.body)))
+            group.create_task(on.queueing.notify(waiting, Incoming.from_json(waiting.body)))
             await on.slack.server.wait_for(lambda: on.slack.made("assistant.threads.setStatus"))
             (claimed,) = await on.mailbox.claim("w", 1)
             assert await on.mailbox.finish(claimed, "ok")
             on.slack.server.faults.release()
         assert shown(on.slack) == ["is busy: you are number 1 in the queue…"]
         assert cleared(on.slack), "nobody but who told it clears it"
-        await on.queueing.tell(waiting, Incoming.from_json(waiting.body))
+        await on.queueing.notify(waiting, Incoming.from_json(waiting.body))
         assert len(shown(on.slack)) == 1, "what is answered is not told"
 
 
@@ -126,10 +126,10 @@ async def test_without_statuses_one_message_stands_in_and_goes_with_the_turn(red
         on.slack.server.faults.fail("assistant.threads.setStatus", "unknown_method", times=100)
         incoming = await on.asked()
         (waiting,) = await on.mailbox.list_waiting(for_s=0, again_s=1, limit=1)
-        await on.queueing.tell(waiting, incoming)
-        await on.queueing.tell(waiting, incoming)
+        await on.queueing.notify(waiting, incoming)
+        await on.queueing.notify(waiting, incoming)
         assert placeholders(on.slack, incoming.thread) == ["_Orion is busy: you are number 1 in the queue…_"]
-        async with WorkingStatus(on.slack.delivery, incoming.thread, AnswerKey(question_ts=incoming.ts)).shown():
+        async with WorkingStatus(on.slack.delivery, incoming.thread, AnswerKey(question_ts=incoming.ts)).updating():
             await on.slack.server.wait_for(lambda: placeholders(on.slack, incoming.thread) == ["_Orion is thinking…_"])
         assert placeholders(on.slack, incoming.thread) == []
 

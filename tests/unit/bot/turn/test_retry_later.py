@@ -21,8 +21,8 @@ from bot.stores.facts import Facts, read_facts
 from bot.stores.stores import Stores
 from bot.timeouts import TurnTimeouts
 from bot.turn.job import Job, turn_id_of
-from bot.turn.retry_later import pause_s, rest, waiting_since
-from bot.turn.status import DOCUMENTS_AWAY, LATE, MODEL_AWAY, WorkingStatus
+from bot.turn.retry_later import give_back, retry_delay_s, waiting_since
+from bot.turn.status import DOCUMENTS_AWAY, MODEL_AWAY, MODEL_LATE, WorkingStatus
 from tests.integration.test_end_to_end import DRAFTS, LIMIT, with_server
 from tests.integration.test_failures import QUICK
 from tests.support.local_slack import Slack, local_slack
@@ -64,15 +64,15 @@ def statuses(setting: Setting) -> list[str]:
 async def test_time_in_a_queue_takes_nothing_from_the_models_patience(redis_client: Redis) -> None:
     async with team_bot(redis_client) as at:
         queued = replace(at.job, claimed=replace(at.job.claimed, enqueued_at=time.time() - 7_200))
-        assert pause_s(queued, DOWN, PATIENT) == 2.0
+        assert retry_delay_s(queued, DOWN, PATIENT) == 2.0
         assert waiting_since(queued) == 0.0
 
 
 async def test_the_model_is_waited_for_from_its_first_failure_on(redis_client: Redis) -> None:
     async with team_bot(redis_client) as at:
         place, answer_key = at.job.place, AnswerKey(question_ts=at.job.incoming.ts)
-        async with WorkingStatus(at.slack.delivery, place, answer_key).shown() as status:
-            ending = await rest(at.mailbox, at.job, status, DOWN, 2.0)
+        async with WorkingStatus(at.slack.delivery, place, answer_key).updating() as status:
+            ending = await give_back(at.mailbox, at.job, status, DOWN, 2.0)
         assert (ending.verb, ending.after_s) == ("giveback", 2.0)
         again = replace(
             at.job, facts=await read_facts(Stores(redis_client, at.mailbox), at.job.incoming, at.job.turn_id)
@@ -80,11 +80,11 @@ async def test_the_model_is_waited_for_from_its_first_failure_on(redis_client: R
         assert abs(waiting_since(again) - time.time()) < 60
         long_ago = replace(at.job.claimed, enqueued_at=time.time() - 7_200)
         asked = replace(at.job, claimed=long_ago, facts=Facts(waits=str(time.time() - 90)))
-        assert 29 < (pause_s(asked, DOWN, PATIENT) or 0) < 35
+        assert 29 < (retry_delay_s(asked, DOWN, PATIENT) or 0) < 35
         asked = replace(asked, facts=Facts(waits=str(time.time() - 179)))
-        assert pause_s(asked, DOWN, PATIENT) is None
+        assert retry_delay_s(asked, DOWN, PATIENT) is None
         resumed = replace(asked, claimed=replace(asked.claimed, enqueued_at=time.time() - 3))
-        assert pause_s(resumed, DOWN, PATIENT) == 2.0, "an admin's pause lay between"
+        assert retry_delay_s(resumed, DOWN, PATIENT) == 2.0, "an admin's pause lay between"
 
 
 async def test_what_does_not_pass_is_not_waited_for(redis_client: Redis) -> None:
@@ -94,14 +94,14 @@ async def test_what_does_not_pass_is_not_waited_for(redis_client: Redis) -> None
             OutOfBudget(answer=DOWN.answer, reason="tokens"),
             replace(DOWN, retry_after_s=999.0),
         ):
-            assert pause_s(at.job, outcome, PATIENT) is None
+            assert retry_delay_s(at.job, outcome, PATIENT) is None
 
 
 async def test_documents_that_are_away_are_called_so(redis_client: Redis) -> None:
     async with team_bot(redis_client) as at:
         place, answer_key = at.job.place, AnswerKey(question_ts=at.job.incoming.ts)
-        async with WorkingStatus(at.slack.delivery, place, answer_key).shown() as status:
-            await rest(at.mailbox, at.job, status, replace(DOWN, reason="KnowledgeAwayError"), 2.0)
+        async with WorkingStatus(at.slack.delivery, place, answer_key).updating() as status:
+            await give_back(at.mailbox, at.job, status, replace(DOWN, reason="KnowledgeAwayError"), 2.0)
         told = [c.arguments["status"] for c in at.slack.server.calls if c.method == "assistant.threads.setStatus"]
         assert told[-1] == DOCUMENTS_AWAY
 
@@ -117,7 +117,7 @@ async def test_silent_model_is_shown_while_it_is_silent_and_after(tmp_path: Path
         running(with_server(tmp_path, redis_url, server), timeouts=timeouts) as setting,
     ):
         ts = setting.ask(f"{MENTION} {LIMIT}")
-        await wait_until(lambda: LATE in statuses(setting), "the silence is shown")
+        await wait_until(lambda: MODEL_LATE in statuses(setting), "the silence is shown")
         assert server.phases().count("decide") == 1, "while the first call still hangs"
         await wait_until(lambda: MODEL_AWAY in statuses(setting), "the failure is shown")
         assert "600 requests" in shown(await setting.answer_to(ts))

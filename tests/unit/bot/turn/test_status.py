@@ -8,7 +8,7 @@ import pytest
 
 from bot.delivery.answer_key import AnswerKey
 from bot.queue.lease import LeaseLost
-from bot.turn.status import LATE, MODEL_AWAY, Pace, WorkingStatus
+from bot.turn.status import MODEL_AWAY, MODEL_LATE, Pace, WorkingStatus
 from tests.support.local_slack import CHANNEL, Slack, local_slack
 from tests.unit.bot.delivery.test_delivery import answer, answers, texts
 
@@ -33,7 +33,7 @@ def cleared(slack: Slack) -> bool:
 async def test_status_is_shown_changed_and_cleared() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).shown() as status:
+        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating() as status:
             await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"])
             status.show("is reading…")
             await slack.server.wait_for(lambda: shown(slack)[-1] == "is reading…")
@@ -44,7 +44,7 @@ async def test_status_is_shown_changed_and_cleared() -> None:
 async def test_slack_is_reminded_before_it_forgets() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), QUICK).shown():
+        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), QUICK).updating():
             await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"] * 4)
     assert Pace().remind_s < 120
 
@@ -52,9 +52,9 @@ async def test_slack_is_reminded_before_it_forgets() -> None:
 async def test_what_a_message_took_away_is_shown_again() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).shown() as status:
+        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating() as status:
             await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"])
-            status.again()
+            status.resend()
             await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"] * 2)
 
 
@@ -63,7 +63,7 @@ async def test_changes_in_a_burst_are_sent_as_the_last_one() -> None:
         place, ts = slack.ask()
         async with WorkingStatus(
             slack.delivery, place, AnswerKey(question_ts=ts), Pace(change_s=0.2)
-        ).shown() as status:
+        ).updating() as status:
             await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"])
             for number in range(50):
                 status.show(f"step {number}")
@@ -74,7 +74,7 @@ async def test_changes_in_a_burst_are_sent_as_the_last_one() -> None:
 async def test_change_that_the_answer_overtakes_saves_its_call() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
-        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).shown() as status:
+        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating() as status:
             await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"])
             await asyncio.sleep(5 * SLOW.change_s)
             status.show("is checking…")
@@ -87,16 +87,16 @@ async def test_model_that_says_nothing_for_a_while_is_shown_to_be_waited_for() -
     async with local_slack() as slack:
         place, ts = slack.ask()
         pace = Pace(change_s=0.01, late_s=0.05)
-        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), pace).shown() as status:
+        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), pace).updating() as status:
             status.show("is writing…")
-            status.model_asked()
-            await slack.server.wait_for(lambda: shown(slack)[-1:] == [LATE])
-            status.model_spoke()
+            status.start_model_wait()
+            await slack.server.wait_for(lambda: shown(slack)[-1:] == [MODEL_LATE])
+            status.end_model_wait()
             await slack.server.wait_for(lambda: shown(slack)[-1] == "is writing…")
-            status.model_asked()
-            status.model_spoke()
-            status.model_asked()
-        assert shown(slack)[-2:] == [LATE, "is writing…"], "one that speaks in time is not mentioned"
+            status.start_model_wait()
+            status.end_model_wait()
+            status.start_model_wait()
+        assert shown(slack)[-2:] == [MODEL_LATE, "is writing…"], "one that speaks in time is not mentioned"
 
 
 @pytest.mark.parametrize("error", ["unknown_method", "missing_scope", "not_allowed_token_type"])
@@ -105,7 +105,7 @@ async def test_without_statuses_a_message_stands_in_and_becomes_the_answer(error
         place, ts = slack.ask()
         slack.server.faults.fail("assistant.threads.setStatus", error, times=100)
         answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
-        async with WorkingStatus(slack.delivery, place, answer_key, SLOW).shown() as status:
+        async with WorkingStatus(slack.delivery, place, answer_key, SLOW).updating() as status:
             await slack.server.wait_for(lambda: texts(answers(slack, place)) == ["_Orion is thinking…_"])
             status.show("is reading…")
             await slack.server.wait_for(lambda: texts(answers(slack, place)) == ["_Orion is reading…_"])
@@ -120,7 +120,7 @@ async def test_placeholder_without_an_answer_goes_away() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         slack.server.faults.fail("assistant.threads.setStatus", "unknown_method")
-        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).shown():
+        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating():
             await slack.server.wait_for(lambda: texts(answers(slack, place)) == ["_Orion is thinking…_"])
         assert answers(slack, place) == []
 
@@ -129,7 +129,7 @@ async def test_slack_in_trouble_stops_no_turn() -> None:
     async with local_slack(patience_s=0.05) as slack:
         place, ts = slack.ask()
         slack.server.faults.fail("*", "internal_error", times=1000)
-        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), QUICK).shown() as status:
+        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), QUICK).updating() as status:
             await slack.server.wait_for(lambda: slack.made("assistant.threads.setStatus") > 2)
             status.show("is reading…")
         slack.server.faults.clear()
@@ -141,7 +141,7 @@ async def test_what_the_turn_raises_leaves_as_it_was() -> None:
         place, ts = slack.ask()
 
         async def turn() -> None:
-            async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).shown():
+            async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating():
                 message = "as it was"
                 raise KeyError(message)
 
@@ -154,7 +154,7 @@ async def test_cancelled_turn_clears_its_status() -> None:
         place, ts = slack.ask()
 
         async def turn() -> None:
-            async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).shown():
+            async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating():
                 await asyncio.Event().wait()
 
         async with asyncio.TaskGroup() as group:
@@ -174,7 +174,7 @@ async def test_lost_lease_ends_the_status_and_leaves_the_turn_to_its_worker() ->
             raise LeaseLost
 
         answer_key = AnswerKey(question_ts=ts, lease_check=lost)
-        async with WorkingStatus(slack.delivery, place, answer_key, SLOW).shown() as status:
+        async with WorkingStatus(slack.delivery, place, answer_key, SLOW).updating() as status:
             status.show("is reading…")
         assert answers(slack, place) == []
 
@@ -185,9 +185,9 @@ async def test_question_that_waits_keeps_its_status(error: str) -> None:
         place, ts = slack.ask()
         if error:
             slack.server.faults.fail("assistant.threads.setStatus", error, times=9)
-        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).shown() as status:
+        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating() as status:
             await slack.server.wait_for(lambda: slack.made("assistant.threads.setStatus"))
-            await status.leave(MODEL_AWAY)
+            await status.leave_text(MODEL_AWAY)
         assert texts(answers(slack, place)) == ([f"_Orion {MODEL_AWAY}_"] if error else [])
         if not error:
             assert shown(slack)[-1] == MODEL_AWAY

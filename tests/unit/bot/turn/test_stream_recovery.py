@@ -21,7 +21,7 @@ from bot.local.model.roster import TEAM_ID
 from bot.queue.queue import OK
 from bot.slack.web_api import DeliveryFailed, no_lease
 from bot.turn.answer import Answering
-from bot.turn.duplicates import put_in_order
+from bot.turn.duplicates import delete_duplicates
 from tests.support.fakes import ScriptedModel
 from tests.support.local_slack import CHANNEL, Slack, local_slack
 from tests.support.lookups import NO_LOOKUPS
@@ -87,9 +87,9 @@ async def test_what_a_frozen_worker_began_late_is_found_when_the_thread_is_looke
         await begun(slack, place)
         clock.now = time.time()
         others = {await begun(slack, place, "Another turn of the thread"), await begun(slack, place)}
-        await put_in_order(slack.delivery, place, "0000000001.000000")
+        await delete_duplicates(slack.delivery, place, "0000000001.000000")
         assert len(own(slack, place)) == 4  # no answer to that question: nothing is touched
-        await put_in_order(slack.delivery, place, asked)
+        await delete_duplicates(slack.delivery, place, asked)
         assert {message["ts"] for message in own(slack, place)} == {first} | others
 
 
@@ -106,7 +106,7 @@ async def test_stream_that_its_turn_ends_meanwhile_is_no_blank_one() -> None:
         clock.now = time.time()
         slack.server.faults.delay("chat.stopStream", 0.3)
         async with asyncio.TaskGroup() as group:
-            group.create_task(put_in_order(slack.delivery, place, asked))
+            group.create_task(delete_duplicates(slack.delivery, place, asked))
             await wait_until(lambda: slack.made("chat.stopStream"), "it is about to be ended")
             assert await stream.close("Two.", [], {"event_type": "orion_answer", "event_payload": {}})
         assert [message["text"] for message in own(slack, place)] == [ANSWER.text, "Two."]

@@ -37,7 +37,7 @@ async def test_what_is_configured_is_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("variable", ["git", "files"])
 async def test_folder_that_is_not_there_is_named(tmp_path: Path, variable: str) -> None:
-    with pytest.raises(WrongUse, match=f"ORION_{variable.upper()} names .*nowhere, which is no folder"):
+    with pytest.raises(WrongUse, match=f"ORION_{variable.upper()} names .*nowhere, which is not a folder"):
         await names(settings_in(tmp_path, "", **{variable: (tmp_path / "nowhere",)}))
 
 
@@ -63,7 +63,7 @@ async def test_what_fails_inside_comes_out_as_it_is(tmp_path: Path) -> None:
     ("content", "reason"),
     [
         (None, "cannot be read \\(No such file or directory\\)"),
-        (b"\xff\xfe", "cannot be read \\(it is no UTF-8 text\\)"),
+        (b"\xff\xfe", "cannot be read \\(it is not UTF-8 text\\)"),
         (b"{", "It should be a JSON object such as"),
         (b'{"mcpServers": {"a": {}}}', "Server 'a': it needs either 'command' or 'url'\\."),
     ],
