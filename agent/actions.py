@@ -38,33 +38,33 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Decided:
+class _WithPlan:
     """Any action may bring a plan, when there is none yet."""
 
     plan: tuple[Step, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCalls(_Decided):
+class ToolCalls(_WithPlan):
     """Run these tools; those of one step do not depend on each other and run at once."""
 
     calls: tuple[ToolCall, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AskUser(_Decided):
+class AskUser(_WithPlan):
     """Ask the person one question; the next message of that person answers it under ``key``."""
 
     question: str
     key: str
 
 
-class Respond(_Decided):
+class Respond(_WithPlan):
     """Everything needed is there: start phase two."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FinishStep(_Decided):
+class FinishStep(_WithPlan):
     """A step of the plan is done."""
 
     step: int
@@ -72,13 +72,13 @@ class FinishStep(_Decided):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Complete(_Decided):
+class Complete(_WithPlan):
     """The one-phase early exit: ``summary`` is verified like any other answer."""
 
     summary: str
 
 
-class NoReply(_Decided):
+class NoReply(_WithPlan):
     """The message was meant for other people. Only allowed if it did not address Orion."""
 
 

@@ -22,7 +22,7 @@ from verification.text.language import detect
 from verification.text.words import content_stems
 from verification.types import Source
 
-WHOLE_CHARS: Final = 8_000  # a file up to this length is one source
+MAX_WHOLE_CHARS: Final = 8_000  # a file up to this length is one source
 MAX_PARTS: Final = 6  # of a longer file; always less than the whole file
 MAX_CHARS: Final = 400_000  # the rest of a file is ignored
 ORIGIN: Final = "file"
@@ -34,7 +34,7 @@ _MAX_NAME_CHARS: Final = 120
 
 def file_sources(question: Question) -> tuple[Source, ...]:
     """Return the question's files as sources that have no numbers yet."""
-    return tuple(source for file in question.files if file.text.strip() for source in _sources(file, question))
+    return tuple(source for file in question.files if file.text.strip() for source in _sources_of(file, question))
 
 
 def add_unread_notes(outcome: TurnOutcome, question: Question, history: tuple[Message, ...] = ()) -> TurnOutcome:
@@ -58,14 +58,14 @@ def _unread_notes(question: Question, *, is_repeated: bool) -> list[str]:
         name = " ".join(file.name.translate(_ESCAPES).split())[:_MAX_NAME_CHARS] or "?"
         if file.trouble:
             notes.append(say(f"file_{file.trouble}", language, name=name))
-        elif len(file.text) > WHOLE_CHARS:
+        elif len(file.text) > MAX_WHOLE_CHARS:
             notes.append(say("file_long", language, name=name))
     return notes
 
 
-def _sources(file: AttachedFile, question: Question) -> list[Source]:
+def _sources_of(file: AttachedFile, question: Question) -> list[Source]:
     whole = Source(id=0, title=file.name, url=file.url, text=file.text, origin=ORIGIN, audience=question.thread.channel)
-    if len(file.text) <= WHOLE_CHARS:
+    if len(file.text) <= MAX_WHOLE_CHARS:
         return [whole]
     form: Form = "markdown" if _MARKDOWN.search(file.name) else "text"
     parts = (Part(text=file.text[:MAX_CHARS]),)

@@ -11,37 +11,37 @@ OutcomeName = Literal["answered", "partial", "unsourced", "asked", "refused", "f
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Said:
+class _WithAnswer:
     name: ClassVar[OutcomeName]  # as the outside contract spells it
     answer: Answer
 
 
-class Answered(_Said):
+class Answered(_WithAnswer):
     """Every rule passed."""
 
     name = "answered"
 
 
-class Partial(_Said):
+class Partial(_WithAnswer):
     """What was verified was kept, the rest dropped; marked so."""
 
     name = "partial"
 
 
-class Unsourced(_Said):
+class Unsourced(_WithAnswer):
     """No source was found; a general answer under a label. Neither pass nor fail."""
 
     name = "unsourced"
 
 
-class Asked(_Said):
+class Asked(_WithAnswer):
     """Orion asked back; the turn goes on with the person's next message."""
 
     name = "asked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refused(_Said):
+class Refused(_WithAnswer):
     """Nothing that answers the question was found; ``answer`` says so.
 
     It is the model's own text where that cites what it read, else a message that names the nearest documents.
@@ -52,7 +52,7 @@ class Refused(_Said):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failed(_Said):
+class Failed(_WithAnswer):
     """Nothing verified could be said, or the model was out of reach; ``answer`` is the graceful message.
 
     ``reason`` is ``verification`` or a ``ModelError`` kind or ``KnowledgeAwayError``.
@@ -65,14 +65,14 @@ class Failed(_Said):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OutOfBudget(_Said):
+class OutOfBudget(_WithAnswer):
     """A limit of the turn was reached; ``answer`` says so."""
 
     name = "out_of_budget"
     reason: str
 
 
-class Silent(_Said):
+class Silent(_WithAnswer):
     """Orion posts nothing: the message was meant for other people. ``answer`` is empty, and nothing is counted."""
 
     name = "no_reply"

@@ -11,7 +11,7 @@ from typing import Final
 import orjson
 
 _MARK: Final = "z1:"
-_WORTH_IT: Final = 400  # characters below which the compressed text is hardly shorter
+_MIN_COMPRESSED_CHARS: Final = 400  # characters below which the compressed text is hardly shorter
 # What most records have in common need not be told by each. Whoever changes this gives it another mark.
 _COMMON: Final = (
     b'"cached_tokens":0,"reasoning_tokens":0,"estimated":false,"tokens":"repairs":[],"violations":[],"objected":[]}]'
@@ -26,7 +26,7 @@ _COMMON: Final = (
 )
 
 
-def compact(value: object) -> str:
+def compact_json(value: object) -> str:
     """The value as JSON without blanks, dataclasses in it as objects; half an emoji becomes a question mark."""
     try:
         return orjson.dumps(value).decode()
@@ -35,9 +35,9 @@ def compact(value: object) -> str:
         return text.encode("utf-8", "replace").decode()
 
 
-def packed(text: str) -> str:
+def compress(text: str) -> str:
     """The text, shorter where it is long."""
-    if len(text) < _WORTH_IT:
+    if len(text) < _MIN_COMPRESSED_CHARS:
         return text
     # A lower level and a window of 8 kB: half the time for a fiftieth more of text.
     press = zlib.compressobj(level=4, wbits=13, zdict=_COMMON)
@@ -45,7 +45,7 @@ def packed(text: str) -> str:
     return _MARK + base64.b64encode(data).decode("ascii")
 
 
-def unpacked(stored: str) -> str:
+def decompress(stored: str) -> str:
     """The text again; what nobody packed as it is, and nothing where it was damaged."""
     if not stored.startswith(_MARK):
         return stored

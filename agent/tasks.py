@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 
 @asynccontextmanager
-async def beside() -> AsyncIterator[asyncio.TaskGroup]:
+async def background_tasks() -> AsyncIterator[asyncio.TaskGroup]:
     """A task group for the tasks beside the block; leaving it waits for them. A task that fails cancels the block."""
     group = asyncio.TaskGroup()
     await group.__aenter__()

@@ -22,7 +22,7 @@ from agent.circuit_breaker import CircuitBreaker
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.types import KnowledgeAwayError
 from agent.model.protocol import Model
-from agent.tasks import beside
+from agent.tasks import background_tasks
 from agent.texts.catalogue import SUGGESTED_PROMPTS
 from bot.delivery.delivery import Delivery
 from bot.delivery.home import HomeFigures
@@ -202,7 +202,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         app = build_app(slack.client, workspaces.authorize)
         if slack.installing is not None:
             register_uninstall_listeners(app, slack.installing.installations)
-        tasks = await stack.enter_async_context(beside())
+        tasks = await stack.enter_async_context(background_tasks())
         listeners = register(app, team_bots.services(workspaces, turns.cancel), tasks)
         app_token = settings.slack_app_token.get_secret_value()
         front = SocketFront(app, app_token, first_pause_s=timeouts.socket_pause_s) if socket else None

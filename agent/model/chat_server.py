@@ -23,8 +23,8 @@ from agent.budget import Usage
 from agent.circuit_breaker import CircuitBreaker, retry_after_s
 from agent.model.capabilities import ABOUT_TOOLS, TOO_LONG, Body, Learned
 from agent.model.chat_reply import Reply, StreamedReply, estimated, read_reply
-from agent.model.protocol import PASSING, ModelError, ModelErrorKind, Piece
-from agent.packing import compact
+from agent.model.protocol import RETRYABLE, ModelError, ModelErrorKind, Piece
+from agent.packing import compact_json
 from observability.loopback import is_loopback, proxy_for, trusted_at
 
 T = TypeVar("T")
@@ -174,7 +174,7 @@ class ChatServer:
     async def _posted(self, body: Body) -> AsyncIterator[aiohttp.ClientResponse]:
         """The response to one request. Raises ``RefusedError``."""
         # Not aiohttp's ``json``: a prompt takes its encoder a fiftieth of what a question costs.
-        told = compact(body).encode()
+        told = compact_json(body).encode()
         async with self._opened().post(f"{self._url}/chat/completions", data=told, headers=_JSON) as response:
             if response.status >= HTTPStatus.BAD_REQUEST:
                 raise RefusedError(response.status, response.headers, await response.read())
@@ -261,7 +261,7 @@ class ChatServer:
         self._breaker.record_success()
 
     def _went(self, error: ModelError) -> None:
-        if error.kind in PASSING:
+        if error.kind in RETRYABLE:
             self._breaker.record_failure(error.retry_after_s)
         else:
             self._breaker.record_success()
@@ -286,7 +286,7 @@ def _pause(error: aiohttp.ClientError | RefusedError, usual_s: float) -> float |
         return None  # the next try would only use up the time that is left
     asked = None
     if isinstance(error, RefusedError):
-        if _kind(error) not in PASSING or error.headers.get("x-should-retry") == "false":
+        if _kind(error) not in RETRYABLE or error.headers.get("x-should-retry") == "false":
             return None
         asked = retry_after_s(error.headers, now=time.time())
     if asked is not None:

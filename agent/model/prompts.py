@@ -27,8 +27,8 @@ from verification.judgement import source_lines
 from verification.types import Source
 
 NOT_FOUND: Final = "NOT_IN_SOURCES"  # the model's word where the sources hold no answer, as in prompts/system.md
-MESSAGES_SEEN: Final = 5
-RESULTS_SEEN: Final = 5
+MAX_MESSAGES: Final = 5
+MAX_RESULTS: Final = 5
 PREVIEW: Final = 200
 LONGEST_LABEL: Final = 300
 # A thread may hold anything that was ever pasted into it: what is talk to a model is cut, what is evidence is a source.
@@ -37,7 +37,7 @@ DECIDE_MESSAGE: Final = 1_000
 WRITE_MESSAGE: Final = 4_000
 DECIDE_RESULT: Final = 2_000  # characters of a result that a decision sees, where it brought no sources
 FEW_CALLS: Final = 3  # from here on a decision is told that it should come to an end
-_PRIVATE: Final = ("system", "decide_json", "unaddressed", "think", "feedback", "feedback_rest")
+_PRIVATE: Final = ("system", "decide_json", "unaddressed", "think", "feedback", "feedback_rest", "feedback_again")
 # Seconds since 1970 that a message of Slack can have; a terminal numbers its questions otherwise.
 _EARLIEST: Final = 1_000_000_000
 _DAYS_TOLD: Final = 60
@@ -98,8 +98,8 @@ def write_messages(context: WriteContext, *, reasons: bool = False) -> list[Chat
     today = today_of(context.question)
     parts = [
         *_source_parts(context.sources, today),
-        *_result_parts(context.results[-RESULTS_SEEN:], context.left_out, PREVIEW),
-        *_conversation(context, _talk(context.history[-MESSAGES_SEEN:], WRITE_MESSAGE)),
+        *_result_parts(context.results[-MAX_RESULTS:], context.left_out, PREVIEW),
+        *_conversation(context, _talk(context.history[-MAX_MESSAGES:], WRITE_MESSAGE)),
     ]
     if context.kept:
         parts.append(("already shown to the person; go on after it and do not write it again", context.kept))

@@ -166,6 +166,6 @@ class Model(Protocol):
         """Plain text for the ``llm_generate`` tool. Raises ``ModelError``."""
 
 
-PASSING: Final[frozenset[str]] = frozenset({"RateLimitError", "TimeoutError", "LLMError", "KnowledgeAwayError"})
+RETRYABLE: Final[frozenset[str]] = frozenset({"RateLimitError", "TimeoutError", "LLMError", "KnowledgeAwayError"})
 """The same call may succeed later, the one to the documents too. Everything else stays as it is until somebody changes
 something."""

@@ -28,7 +28,7 @@ from agent.quoting.passages import Found, fitting, weights_of, windows
 from agent.quoting.rendering import beginning, rendered
 from agent.quoting.small_talk import asks_for_documents, earlier_subjects, is_question, search_query, small_talk
 from agent.quoting.units import QuotableUnit, units_of
-from agent.thread.requests import asks_for_file, from_own_words
+from agent.thread.requests import asks_for_file, is_from_own_words
 from agent.tools.builtin.knowledge import LIST_DOCUMENTS, LIST_TITLE, SEARCH
 from verification.text.language import detect
 
@@ -50,7 +50,7 @@ class ExtractiveModel:
             return Decision(action=NoReply(), usage=Usage())
         offered = {spec.name for spec in context.tools}
         called = {result.tool for result in context.results}
-        if small_talk(question) or from_own_words(question):
+        if small_talk(question) or is_from_own_words(question):
             return Decision(action=Respond(), usage=Usage())
         listing = asks_for_documents(question) and LIST_DOCUMENTS in offered
         tool = LIST_DOCUMENTS if listing else SEARCH
@@ -85,7 +85,7 @@ def _answer(context: WriteContext) -> str:
     question = context.question.text
     if talk := small_talk(question):
         return talk
-    if from_own_words(question):
+    if is_from_own_words(question):
         return NOT_FOUND
     language = detect(question)
     if asks_for_documents(question):

@@ -34,7 +34,7 @@ def say(key: str, language: str | None, **gaps: str) -> str:
     return text.format(**gaps) if gaps else text
 
 
-def status_in(text: str, language: str | None) -> str:
+def translate_status(text: str, language: str | None) -> str:
     """An English status in that language; any text that is none of Orion's (a step's title) stays as it is."""
     return say(key, language) if (key := _status_keys().get(text)) else text
 
@@ -53,6 +53,6 @@ def help_text(language: str | None) -> str:
     return "\n".join([say("help", language), *(f"• {way}" for way in ways)])
 
 
-def own_words(text: str) -> Answer:
+def own_message(text: str) -> Answer:
     """One of Orion's own messages, ready to be delivered."""
     return Answer(text=text, chunks=(text,))

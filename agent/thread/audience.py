@@ -44,7 +44,7 @@ def may_see(audience: str, viewers: Viewers) -> bool:
     return not entries.isdisjoint({viewers.team, *own, *(f"{viewers.team}/{name}" for name in own)} - {""})
 
 
-def written(entries: object) -> str | None:
+def parse_audience(entries: object) -> str | None:
     """The audience for what an admin wrote: ``public``, or a list of ids; None when it is neither."""
     if entries == PUBLIC:
         return PUBLIC

@@ -24,7 +24,7 @@ def as_markdown(text: str) -> str:
     for fence in reversed(fences(text)):
         if is_drawn(text[fence.body : fence.body_end]):
             text = text[: fence.start] + _table(text, fence) + text[fence.end :]
-    return "".join(_part(text[segment.start : segment.end], segment.kind) for segment in segments(text))
+    return "".join(_to_markdown(text[segment.start : segment.end], segment.kind) for segment in segments(text))
 
 
 def _table(text: str, fence: Fence) -> str:
@@ -33,7 +33,7 @@ def _table(text: str, fence: Fence) -> str:
     return "\n".join([head, "|---" * len(rows[0]) + "|", *body])
 
 
-def _part(part: str, kind: str) -> str:
+def _to_markdown(part: str, kind: str) -> str:
     """A stretch of text, code or a token in Markdown. Code needs no entities until it is sent."""
     if kind not in {"text", "token"}:
         return part

@@ -13,20 +13,23 @@ _SAID: Final = tomllib.loads(Path(__file__).with_name("requests.toml").read_text
 _SIGNS: Final = ("ja", "zh")  # written without spaces: where a word ends cannot be told
 
 
-def _said(kind: str, *, signs: bool = False) -> str:
+def _alternatives(kind: str, *, signs: bool = False) -> str:
     return "|".join(said for language, said in _SAID[kind].items() if (language in _SIGNS) is signs)
 
 
-_FILE: Final = re.compile(rf"\b(?:{_said('file')})\b|{_said('file', signs=True)}", re.IGNORECASE)
+_FILE: Final = re.compile(rf"\b(?:{_alternatives('file')})\b|{_alternatives('file', signs=True)}", re.IGNORECASE)
 _MATERIAL: Final = re.compile(
-    rf"^\W*(?:please\s+|bitte\s+)?(?:{_said('work')})\b[^\n:\"“„«「]{{0,80}}[:\n\"“„«「](?P<rest>.+)",
+    rf"^\W*(?:please\s+|bitte\s+)?(?:{_alternatives('work')})\b[^\n:\"“„«「]{{0,80}}[:\n\"“„«「](?P<rest>.+)",
     re.IGNORECASE | re.DOTALL,
 )
-_CJK: Final = re.compile(rf"(?:{_said('work', signs=True)})[^:：\n「『“]{{0,40}}[:：\n「『“](?P<rest>.+)", re.DOTALL)
-_PLAY: Final = re.compile(
-    rf"^\W*(?:please\s+|bitte\s+)?(?:{_said('make')})\w*\s(?:[\w']+\s){{0,3}}?(?:{_said('play')})\b", re.IGNORECASE
+_CJK: Final = re.compile(
+    rf"(?:{_alternatives('work', signs=True)})[^:：\n「『“]{{0,40}}[:：\n「『“](?P<rest>.+)", re.DOTALL
 )
-_LEAST_MATERIAL: Final = 3  # words that must follow: `summarise: on-call` still asks for a document
+_PLAY: Final = re.compile(
+    rf"^\W*(?:please\s+|bitte\s+)?(?:{_alternatives('make')})\w*\s(?:[\w']+\s){{0,3}}?(?:{_alternatives('play')})\b",
+    re.IGNORECASE,
+)
+_MIN_MATERIAL_WORDS: Final = 3  # words that must follow: `summarise: on-call` still asks for a document
 
 
 def asks_for_file(question: Question) -> bool:
@@ -34,7 +37,7 @@ def asks_for_file(question: Question) -> bool:
     return any(file.text for file in question.files) and _FILE.search(question.text) is not None
 
 
-def from_own_words(question: str) -> bool:
+def is_from_own_words(question: str) -> bool:
     """Whether the person handed over the words to work on (translate this), or asked for play (write a limerick).
 
     Such an answer cannot be verified against sources and is labelled so: a question about documents must not come
@@ -44,6 +47,6 @@ def from_own_words(question: str) -> bool:
         return True
     found = _MATERIAL.search(question)
     if found:
-        return len(found["rest"].split()) >= _LEAST_MATERIAL
+        return len(found["rest"].split()) >= _MIN_MATERIAL_WORDS
     found = _CJK.search(question)
-    return found is not None and len(found["rest"].strip()) >= 2 * _LEAST_MATERIAL
+    return found is not None and len(found["rest"].strip()) >= 2 * _MIN_MATERIAL_WORDS

@@ -12,15 +12,15 @@ from typing import Any, Final, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from agent.packing import compact
+from agent.packing import compact_json
 from agent.thread.conversation import Message
-from agent.thread.plan import Plan, close
+from agent.thread.plan import Plan, close_open_steps
 from verification.types import Source
 
 SCHEMA = 1
-HISTORY_KEPT = 40  # messages kept in a state: twenty turns. Phase two sees the last five, the rest serves follow-ups.
-SOURCES_KEPT = 8
-POSTED_KEPT = 20
+MAX_HISTORY = 40  # messages kept in a state: twenty turns. Phase two sees the last five, the rest serves follow-ups.
+MAX_CITED_SOURCES = 8
+MAX_POSTED = 20
 _OF_A_MISSION: Final = ("mission", "todolist_id", "plan", "pending_question", "found")
 
 
@@ -46,7 +46,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class SavedFindings:
     """What a turn had found when it asked back; ``ts`` is the message that it was about."""
 
     ts: str = ""
@@ -75,14 +75,14 @@ class ThreadState:
     preferences: dict[str, str] = field(default_factory=dict)
     undo: str = ""
     opened_with_files: bool = False
-    found: Found | None = None
+    found: SavedFindings | None = None
     posted: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def with_posted(state: ThreadState, ts: str, messages: tuple[str, ...]) -> ThreadState:
     """The state, remembering where the answer to the message ``ts`` stands."""
     posted = {**state.posted, ts: messages}
-    return replace(state, posted=dict(list(posted.items())[-POSTED_KEPT:]))
+    return replace(state, posted=dict(list(posted.items())[-MAX_POSTED:]))
 
 
 def with_undo(state: ThreadState, before: ThreadState) -> ThreadState:
@@ -91,7 +91,7 @@ def with_undo(state: ThreadState, before: ThreadState) -> ThreadState:
     return replace(state, undo=to_json(kept))
 
 
-def before_latest(state: ThreadState, ts: str) -> ThreadState | None:
+def state_before_last_question(state: ThreadState, ts: str) -> ThreadState | None:
     """The state as the latest question found it, if that is the message ``ts``; None if it is not."""
     asked = [index for index, message in enumerate(state.history) if message.role == "user" and message.addressed]
     if not asked or state.history[asked[-1]].ts != ts:
@@ -101,19 +101,21 @@ def before_latest(state: ThreadState, ts: str) -> ThreadState | None:
     return replace(found, version=state.version, history=history, sources=state.sources, posted=state.posted)
 
 
-def _said_at(state: ThreadState, ts: str) -> Message | None:
+def _message_at(state: ThreadState, ts: str) -> Message | None:
     return next((m for m in state.history if m.role == "user" and m.ts == ts), None)
 
 
-def unsaid(state: ThreadState, ts: str) -> ThreadState:
+def without_message(state: ThreadState, ts: str) -> ThreadState:
     """The state as if the person's message ``ts`` had never been said: it was deleted.
 
     Of an older question the answer goes too, and what was made of its text; what came after stays.
     """
-    gone = _said_at(state, ts)
+    gone = _message_at(state, ts)
     if gone is None:
-        return _without_said(state) if state.opened_with_files else state  # that one may have brought only a file
-    if (before := before_latest(state, ts)) is not None:
+        return (
+            _without_quoted_messages(state) if state.opened_with_files else state
+        )  # that one may have brought only a file
+    if (before := state_before_last_question(state, ts)) is not None:
         return replace(before, sources=())  # these may be files of that very message
     kept: list[Message] = []
     after_it = False
@@ -123,33 +125,33 @@ def unsaid(state: ThreadState, ts: str) -> ThreadState:
         if not (after_it or message is gone):
             kept.append(message)
     answers = {key: answer for key, answer in state.answers.items() if answer != gone.text}
-    rest = replace(_without_said(state), history=tuple(kept), answers=answers, undo="")
+    rest = replace(_without_quoted_messages(state), history=tuple(kept), answers=answers, undo="")
     return replace(rest, mission="", todolist_id=None, plan=None) if state.mission == gone.text else rest
 
 
-def _without_said(state: ThreadState) -> ThreadState:
+def _without_quoted_messages(state: ThreadState) -> ThreadState:
     """The state without what was quoted from messages and their files, or made of it."""
     # It may be of the one that is gone; nor may an edit of the latest question bring it back.
-    found = state.found and replace(state.found, results=(), sources=_not_said(state.found.sources))
-    undo = to_json(_without_said(from_json(state.undo))) if state.undo else ""
-    return replace(state, sources=_not_said(state.sources), found=found, undo=undo)
+    found = state.found and replace(state.found, results=(), sources=_not_from_messages(state.found.sources))
+    undo = to_json(_without_quoted_messages(from_json(state.undo))) if state.undo else ""
+    return replace(state, sources=_not_from_messages(state.sources), found=found, undo=undo)
 
 
-def _not_said(sources: tuple[Source, ...]) -> tuple[Source, ...]:
+def _not_from_messages(sources: tuple[Source, ...]) -> tuple[Source, ...]:
     return tuple(source for source in sources if source.origin not in {"thread", "file"})
 
 
-def retold(state: ThreadState, ts: str, text: str) -> ThreadState:
+def with_edited_message(state: ThreadState, ts: str, text: str) -> ThreadState:
     """The state after a person reworded the older message ``ts``: only its new words stand."""
-    old = _said_at(state, ts)
+    old = _message_at(state, ts)
     if old is None or old.text == text:
         return state
     history = tuple(replace(message, text=text) if message is old else message for message in state.history)
-    undo = to_json(_reworded(from_json(state.undo), old.text, text)) if state.undo else ""
-    return replace(_reworded(state, old.text, text), history=history, undo=undo)
+    undo = to_json(_replace_text(from_json(state.undo), old.text, text)) if state.undo else ""
+    return replace(_replace_text(state, old.text, text), history=history, undo=undo)
 
 
-def _reworded(state: ThreadState, old: str, new: str) -> ThreadState:
+def _replace_text(state: ThreadState, old: str, new: str) -> ThreadState:
     answers = {key: new if answer == old else answer for key, answer in state.answers.items()}
     plan = state.plan
     if plan is not None:
@@ -158,12 +160,12 @@ def _reworded(state: ThreadState, old: str, new: str) -> ThreadState:
     return replace(state, mission=new if state.mission == old else state.mission, plan=plan, answers=answers)
 
 
-def remember(state: ThreadState, *messages: Message) -> ThreadState:
+def with_messages(state: ThreadState, *messages: Message) -> ThreadState:
     """The state with these messages at the end of its history, the oldest dropped."""
-    return replace(state, history=(*state.history, *messages)[-HISTORY_KEPT:])
+    return replace(state, history=(*state.history, *messages)[-MAX_HISTORY:])
 
 
-def take_answer(state: ThreadState, user: str, text: str) -> ThreadState | None:
+def state_with_answer(state: ThreadState, user: str, text: str) -> ThreadState | None:
     """The state after the person answered the pending question, or None when this message does not answer it."""
     pending = state.pending_question
     if pending is None or pending.user != user:
@@ -171,33 +173,33 @@ def take_answer(state: ThreadState, user: str, text: str) -> ThreadState | None:
     return replace(state, answers={**state.answers, pending.key: text}, pending_question=None)
 
 
-def let_be(state: ThreadState) -> ThreadState:
+def cancel_pending_question(state: ThreadState) -> ThreadState:
     """The state after somebody said "stop" to the question that Orion asked: nobody has to answer it."""
-    plan = close(state.plan, status="skipped") if state.plan else None
+    plan = close_open_steps(state.plan, status="skipped") if state.plan else None
     return replace(state, plan=plan, pending_question=None, found=None)
 
 
-def waits_for_another(state: ThreadState, user: str) -> bool:
+def is_waiting_for_another(state: ThreadState, user: str) -> bool:
     """Whether Orion asked somebody else something here and has no answer yet."""
     return state.pending_question is not None and state.pending_question.user != user
 
 
-def aside(state: ThreadState, user: str) -> ThreadState:
+def suspend_mission_for(state: ThreadState, user: str) -> ThreadState:
     """The state as this person's question meets it: what waits for somebody else is put aside, not gone on with."""
     fresh = {name: getattr(ThreadState(), name) for name in _OF_A_MISSION}
-    return replace(state, **fresh) if waits_for_another(state, user) else state
+    return replace(state, **fresh) if is_waiting_for_another(state, user) else state
 
 
-def taken_up(after: ThreadState, before: ThreadState, user: str) -> ThreadState:
+def restore_suspended_mission(after: ThreadState, before: ThreadState, user: str) -> ThreadState:
     """The state after this person's turn, what was put aside for it standing where it stood ``before``."""
     kept = {name: getattr(before, name) for name in _OF_A_MISSION}
-    return replace(after, **kept) if waits_for_another(before, user) else after
+    return replace(after, **kept) if is_waiting_for_another(before, user) else after
 
 
 def to_json(state: ThreadState) -> str:
     """One line of JSON; ``from_json`` gives the same state back. What is as in a fresh state is left out."""
     told = {name: getattr(state, name) for name in _KINDS if getattr(state, name) != getattr(_FRESH, name)}
-    return compact({"schema": SCHEMA, **told})
+    return compact_json({"schema": SCHEMA, **told})
 
 
 def from_json(text: str | bytes) -> ThreadState:
@@ -210,11 +212,11 @@ def from_json(text: str | bytes) -> ThreadState:
     for name in _KINDS.keys() & (raw if isinstance(raw, dict) else ()):
         # A field that is not of its kind gets its default: the others of the thread are worth more than an error.
         with suppress(ValidationError):
-            known[name] = _readable(_KINDS[name], raw[name])
+            known[name] = _read_value(_KINDS[name], raw[name])
     return ThreadState(**known)
 
 
-def _readable(kind: TypeAdapter[Any], told: object) -> object:
+def _read_value(kind: TypeAdapter[Any], told: object) -> object:
     """The value, of a list without the entries that cannot be read. Raises ``ValidationError``."""
     try:
         return kind.validate_python(told)

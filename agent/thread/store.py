@@ -16,7 +16,7 @@ from redis.asyncio import Redis
 from redis.asyncio.cluster import RedisCluster
 from redis.exceptions import RedisError
 
-from agent.packing import packed, unpacked
+from agent.packing import compress, decompress
 from agent.thread.conversation import ThreadKey
 from agent.thread.state import SCHEMA, StateNotSaved, ThreadState, from_json, to_json
 
@@ -73,7 +73,7 @@ def read_row(row: Sequence[Any]) -> tuple[ThreadState, int]:
     if version is None:
         return ThreadState(), written
     # The hash's own version is what the next save is checked against, whatever the text says.
-    return replace(from_json(unpacked(str(text))), version=int(version)), written
+    return replace(from_json(decompress(str(text))), version=int(version)), written
 
 
 class ThreadStore:
@@ -108,7 +108,7 @@ class ThreadStore:
         """
         saved = replace(state, version=state.version + 1)
         # A lone surrogate (half an emoji, from a cut text) has no UTF-8 form: better a question mark than no state.
-        text = packed(to_json(saved)).encode("utf-8", "replace")
+        text = compress(to_json(saved)).encode("utf-8", "replace")
         keys = [self.key(key), fence.key if fence else self.key(key)]  # in a cluster they have to lie in one slot
         arguments: list[Any] = [state.version, saved.version, text, TTL_S, fence.token if fence else "", SCHEMA]
         try:

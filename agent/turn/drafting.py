@@ -1,29 +1,27 @@
-"""Phase two: write, verify, feed back, at most three attempts; the best one counts.
+"""Phase two: write, verify, feed back, up to ``budget.attempts`` drafts. The best one counts.
 
-A draft that failed never leaves this module, neither whole nor in pieces nor in an error.
+A draft that failed never leaves this module: not whole, not in pieces and not in an error.
 """
 
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 import structlog
 
-from agent.model.prompts import private_texts, today_of
-from agent.model.protocol import ModelError, WriteStream
-from agent.model.tag_stream import DraftReader
+from agent.model.prompts import prompt_text
+from agent.model.protocol import WriteContext
 from agent.outcome import Answered, Failed, Partial, Refused, TurnOutcome, Unsourced
-from agent.thread.requests import from_own_words
+from agent.thread.requests import is_from_own_words
 from agent.tools.builtin.knowledge import AWAY
-from agent.turn.early import taken, write_context
-from agent.turn.events import ModelEnd, ModelStart, Thinking, Token, Verification
-from agent.turn.judging import examined, forget_unconfirmed, kept_of, small_talk
+from agent.turn.draft_stream import read_draft
+from agent.turn.events import Verification
+from agent.turn.judging import accept_small_talk, salvage_verified, with_judgement
 from agent.turn.live import LiveAnswer, says_not_found
 from agent.turn.progress import Progress
-from agent.turn.replies import Label, failed_knowledge, failed_verification, out_of_budget, refused, shown
-from agent.turn.rules import checked
+from agent.turn.replies import Label, budget_notice, knowledge_failure, refusal, to_answer, verification_failure
+from agent.turn.rules import check_draft
 from observability.logging import Length
 from verification.check import better
 from verification.feedback import retry_text
@@ -33,14 +31,12 @@ from verification.types import Draft, Verdict
 
 log = structlog.get_logger()
 
-LONGEST_DRAFT = 60_000  # characters, five times what Slack takes in a message: a longer one found no end
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One draft and what came of it. ``cleared``: every rule was content, whatever a judge said then.
+    """One draft and its verdict. ``cleared``: it passed every rule, whatever the judge said then.
 
-    ``whole`` is False where the model was stopped at the first fault: nobody knows what would have stood behind it.
+    ``whole`` is False if the model was stopped at the first fault: the rest of the draft is unknown.
     """
 
     draft: Draft
@@ -49,10 +45,7 @@ class Attempt:
     whole: bool = True
 
     def better_than(self, other: Attempt) -> bool:
-        """What met the judge is ahead of what failed before it came there; else the verdicts are compared.
-
-        Of two that failed the one that was read to its end holds more that can be kept.
-        """
+        """Compare how far the drafts came: past the rules, then read to the end, then by their verdicts."""
         if self.cleared != other.cleared:
             return self.cleared
         if self.whole != other.whole:
@@ -60,205 +53,151 @@ class Attempt:
         return better(self.verdict, other.verdict)
 
 
-async def answer(progress: Progress, *, first: str = "") -> TurnOutcome:
-    """Up to ``budget.attempts`` drafts. ``first`` is a summary the control channel already gave: attempt one."""
+async def write_answer(progress: Progress, *, first: str = "") -> TurnOutcome:
+    """Write up to ``budget.attempts`` drafts. ``first`` is a summary of the control channel: it is attempt one."""
     best: Attempt | None = None
+    last: Attempt | None = None
+    requests: list[WriteContext] = []
     judged = 0
     declined = False
     for number in range(1, progress.budget.attempts + 1):
-        if progress.exhausted() and not (number == 1 and first):
+        if progress.exceeded_limit() and not (number == 1 and first):
             break
-        text = first if number == 1 and first else await _write(progress, number, best)
+        request = _next_request(progress, last, requests)
+        text = first if number == 1 and first else await _write_draft(progress, number, request)
         attempt = None if says_not_found(text) else await _verify(progress, number, text, summary=text == first)
-        # One that only says that the sources hold no answer, and cites none: naming the nearest helps more.
+        # A draft that only says that the sources hold no answer, and cites none: naming the nearest helps more.
         declined = attempt is None or (attempt.verdict.no_answer and not citations(attempt.verdict.text))
         if attempt is None or declined:
             break
-        judged = number
-        if best is None or attempt.better_than(best) or not best.draft.text.startswith(_kept(progress)):
+        last, judged = attempt, number
+        if best is None or attempt.better_than(best) or not best.draft.text.startswith(_shown_draft(progress)):
             best = attempt
         if attempt.verdict.passed:
-            return _sent(progress, attempt, attempt.verdict, number, whole=True)
-        if only_unconfirmed(attempt.verdict) or _away(progress):
-            return await _give_up(progress, attempt, judged)
+            return _outcome_of(progress, attempt, attempt.verdict, number, whole=True)
+        if only_unconfirmed(attempt.verdict) or _is_knowledge_away(progress):
+            return await _give_up(progress, attempt, number)
     declined = declined or bool(best and best.verdict.no_answer)
     outcome = await _give_up(progress, best, judged) if best else None
     if outcome and not (declined and isinstance(outcome, Failed)):
         return outcome
-    limit = "" if declined else progress.exhausted()
-    return out_of_budget(progress, limit) if limit else _unfound(progress, "not_in_sources")
+    limit = "" if declined else progress.exceeded_limit()
+    return budget_notice(progress, limit) if limit else _refuse(progress, "not_in_sources")
 
 
-def shown_so_far(progress: Progress, attempts: int = 1) -> Partial | None:
-    """What stands before the person's eyes already, as the answer; None where nothing does."""
-    if progress.showing is None or progress.showing.shown is None:
+def _next_request(progress: Progress, last: Attempt | None, earlier: list[WriteContext]) -> WriteContext:
+    """Return the request for the next draft, and add it to the ``earlier`` ones: it never equals one of those.
+
+    Its feedback is about the last draft.
+    """
+    context = progress.write_context()
+    if last:  # only the part that is not shown yet is to be written again
+        shown = _shown_draft(progress)
+        unseen = last.draft.text.removeprefix(shown).strip("\n") if shown else last.draft.text
+        feedback = retry_text(without_unconfirmed(last.verdict), tuple(progress.sources))
+        context = replace(context, kept=shown, feedback=feedback, previous_draft=unseen)
+    while context in earlier:  # the model wrote the same again
+        context = replace(context, feedback=f"{context.feedback}\n{prompt_text('feedback_again')}".strip())
+    earlier.append(context)
+    return context
+
+
+def partial_answer(progress: Progress, attempts: int = 1) -> Partial | None:
+    """Return the part that people see already as the answer, or None if they see nothing."""
+    if progress.live is None or progress.live.shown is None:
         return None
-    return Partial(answer=shown(progress, progress.showing.shown.verdict, attempts=attempts, label="partial"))
+    verdict = progress.live.shown.verdict
+    return Partial(answer=to_answer(progress, verdict, attempts=attempts, label="partial"))
 
 
-def _kept(progress: Progress) -> str:
-    return progress.showing.kept if progress.showing else ""
+def _shown_draft(progress: Progress) -> str:
+    return progress.live.shown_draft if progress.live else ""
 
 
-def _seen(progress: Progress) -> str:
-    seen = progress.showing.shown if progress.showing else None
-    return seen.verdict.text.rstrip() if seen else ""
-
-
-def _stage(progress: Progress) -> LiveAnswer | None:
-    """Where this answer can be seen while it grows: not where all of it must be known before any may be shown."""
+def _live_answer(progress: Progress) -> LiveAnswer | None:
+    """Return the live answer, unless all of an answer must be known before any of it may be shown."""
     whole_first = progress.model.quotes_only or not progress.sources
-    return None if whole_first or from_own_words(progress.question.text) else progress.showing
+    return None if whole_first or is_from_own_words(progress.question.text) else progress.live
 
 
-def _unfound(progress: Progress, reason: str) -> TurnOutcome:
-    return failed_knowledge(progress) if _away(progress) else refused(progress, reason)
+def _refuse(progress: Progress, reason: str) -> TurnOutcome:
+    return knowledge_failure(progress) if _is_knowledge_away(progress) else refusal(progress, reason)
 
 
-def _away(progress: Progress) -> bool:
-    """Whether the documents were out of reach all the time."""
+def _is_knowledge_away(progress: Progress) -> bool:
+    """Return True if the documents could not be reached in the whole turn."""
     return not progress.sources and any(result.error == AWAY for result in progress.results)
 
 
-async def _write(progress: Progress, number: int, best: Attempt | None) -> str:
-    forget_unconfirmed(progress)
-    showing = _stage(progress)
-    if showing is None:
-        return (await _read(progress, number, best, None)).draft
-    draft = draft_of(progress, "")
+async def _write_draft(progress: Progress, number: int, context: WriteContext) -> str:
+    live = _live_answer(progress)
+    if live is None:
+        return (await read_draft(progress, context, number)).draft
+    draft = progress.draft("")
 
     async def examine(verdict: Verdict) -> Verdict:
-        return await examined(progress, draft, verdict, number)
+        return await with_judgement(progress, draft, verdict, number)
 
-    async with showing.attempt(draft, examine, last=number == progress.budget.attempts):
-        reader = await _read(progress, number, best, showing)
+    async with live.attempt(draft, examine, last=number == progress.budget.attempts):
+        reader = await read_draft(progress, context, number, live)
         if not (reader.fallback or says_not_found(reader.draft)):
-            await showing.grow(reader.draft, ended=True)
-    return reader.draft if says_not_found(reader.draft) else showing.whole(reader.draft)
-
-
-async def _read(progress: Progress, number: int, best: Attempt | None, showing: LiveAnswer | None) -> DraftReader:
-    stream = await _begun(progress, number, best)
-    reader = DraftReader()
-    error = ""
-    try:
-        async with aclosing(stream.pieces) as pieces:  # what is lost, or finds no end, is not read to its end
-            async for channel, piece in pieces:
-                typed = reader.feed(piece, reasoning=channel == "reasoning")
-                _tell(progress, typed)
-                if showing and showing.due("".join(text for kind, text in typed if kind == "answer")):
-                    await showing.grow(reader.draft)
-                if reader.length > LONGEST_DRAFT or (showing and showing.cut_short):
-                    log.info("draft_stopped")
-                    break
-        error = "TokenLimitError" if reader.length > LONGEST_DRAFT else ""
-    except ModelError as failure:
-        error = failure.kind
-        raise
-    finally:
-        _tell(progress, reader.close())
-        # Counted also when the stream broke or was stopped.
-        progress.ended(ModelEnd(phase="write", output=reader.draft, usage=stream.usage, error=error, call=stream.call))
-    if error:
-        raise ModelError(kind="TokenLimitError", detail=f"a draft of more than {LONGEST_DRAFT} characters")
-    if reader.fallback:
-        log.info("draft_without_answer_tag", thread=str(progress.question.thread), attempt=number)
-    return reader
-
-
-def _tell(progress: Progress, typed: tuple[tuple[str, str], ...]) -> None:
-    for kind, text in typed:
-        progress.emit(Token(text=text) if kind == "answer" else Thinking(text=text))
-
-
-async def _begun(progress: Progress, number: int, best: Attempt | None) -> WriteStream:
-    """The stream of a draft: the one that began beside the decision, if there is one, else a new one."""
-    if number == 1 and (early := await taken(progress)):
-        return early
-    kept = _kept(progress)
-    context = replace(write_context(progress), kept=kept)
-    if best:  # only what of it is not shown is to be written again
-        unseen = best.draft.text.removeprefix(kept).strip("\n") if kept else best.draft.text
-        feedback = retry_text(without_unconfirmed(best.verdict), tuple(progress.sources))
-        context = replace(context, feedback=feedback, previous_draft=unseen)
-    progress.emit(ModelStart(phase="write", model=progress.model.name, attempt=number))
-    return progress.model.write(context)
+            await live.grow(reader.draft, ended=True)
+    return reader.draft if says_not_found(reader.draft) else live.whole(reader.draft)
 
 
 async def _verify(progress: Progress, number: int, text: str, *, summary: bool = False) -> Attempt:
-    """The rules run off the event loop: they are pure, and a long answer must not hold up other threads.
+    """Check a draft off the event loop: a long one must not hold up other threads.
 
-    A ``summary`` may be small talk, of which a judge is asked whether it states anything, also where nothing was found.
+    A ``summary`` may be small talk. The judge is asked if it states anything, even if no source was found.
     """
-    draft = draft_of(progress, text)
+    draft = progress.draft(text)
     if summary and progress.judge and not draft.own_words:
         draft = replace(draft, judged=True, unsourced=False)
-    ruled = await asyncio.to_thread(checked, draft)
-    verdict = await examined(progress, draft, ruled, number, whole=True)
-    verdict = await small_talk(progress, verdict) if summary else verdict
-    line = log.debug if verdict.passed else log.info
-    line(
+    ruled = await asyncio.to_thread(check_draft, draft)
+    verdict = await with_judgement(progress, draft, ruled, number, whole=True)
+    verdict = await accept_small_talk(progress, verdict) if summary else verdict
+    log.info(
         "attempt_verified",
         thread=str(progress.question.thread),
         attempt=number,
         passed=verdict.passed,
+        violations=len(verdict.errors),
         rules=sorted({v.rule for v in verdict.errors}),
         repairs=sum(repair.count for repair in verdict.repairs),
         draft_length=Length(text),
     )
     progress.emit(Verification(attempt=number, draft=text, verdict=verdict))
-    whole = not (progress.showing and progress.showing.cut_short)
+    whole = not (progress.live and progress.live.is_cut_short)
     return Attempt(draft=draft, verdict=verdict, cleared=ruled.passed, whole=whole)
 
 
-def draft_of(progress: Progress, text: str) -> Draft:
-    """The draft with all that this turn knows."""
-    question = progress.question
-    own, today = from_own_words(question.text), today_of(question)
-    said = [m.text for m in progress.state.history if m.role == "user" and m.user == question.user]
-    return Draft(
-        text=text,
-        question=question.text,
-        sources=tuple(progress.sources),
-        known_text="\n".join([*said, *progress.state.answers.values()]),
-        context="\n".join([f"{today:%A} {today}", *(m.text for m in progress.state.history if m.role == "assistant")]),
-        mentions=question.mentioned,
-        link_hosts=progress.policy.link_hosts,
-        private_texts=private_texts(),
-        own_words=own,
-        unsourced=not own and not progress.sources,
-        judged=progress.judge is not None and bool(progress.sources) and not own,
-    )
-
-
-async def _give_up(progress: Progress, best: Attempt, judged: int) -> TurnOutcome:
-    """Keep what is verified; else say gracefully what could not be."""
-    if _away(progress):  # there was nothing to cite: that is no fault of the draft's
-        return failed_knowledge(progress)
-    kept = await kept_of(progress, best.draft, best.verdict, judged)
-    standing = shown_so_far(progress, judged)
-    # What stands before the person's eyes must be the beginning of what is sent.
-    if standing and not (kept and kept.passed and kept.text.startswith(_seen(progress))):
-        return standing
+async def _give_up(progress: Progress, best: Attempt, attempts: int) -> TurnOutcome:
+    """Keep the verified part; without one, say what could not be verified."""
+    if _is_knowledge_away(progress):  # there was nothing to cite: the draft is not at fault
+        return knowledge_failure(progress)
+    kept = await salvage_verified(progress, best.draft, best.verdict, attempts)
+    partial = partial_answer(progress, attempts)
+    shown = progress.live.shown if progress.live else None
+    # What people see already must be the beginning of what is sent.
+    if shown and not (kept and kept.passed and kept.text.startswith(shown.verdict.text.rstrip())) and partial:
+        return partial
     if kept and kept.passed:
-        return _sent(progress, best, kept, judged, whole=False)
-    return Failed(answer=failed_verification(progress, best.verdict, attempts=judged), reason="verification")
+        return _outcome_of(progress, best, kept, attempts, whole=False)
+    return Failed(answer=verification_failure(progress, best.verdict, attempts=attempts), reason="verification")
 
 
-def _sent(progress: Progress, best: Attempt, verdict: Verdict, attempts: int, *, whole: bool) -> TurnOutcome:
-    """The ending of what may be sent: not as verified where it answers nothing, or no source was there for it."""
+def _outcome_of(progress: Progress, best: Attempt, verdict: Verdict, attempts: int, *, whole: bool) -> TurnOutcome:
+    """Return the outcome of an answer that passed. Without a source or an answer it is not marked as verified."""
     draft, claims = best.draft, bool(best.verdict.claims)
     if verdict.no_answer:
-        text = shown(progress, verdict, attempts=attempts)
+        text = to_answer(progress, verdict, attempts=attempts)
         return Refused(answer=replace(text, verified=False), reason="not_in_sources")
-    if draft.unsourced and claims and not progress.model.quotes_only:  # the deployment decides (F1, ORION_GENERAL)
-        if progress.policy.general == "refuse" or _away(progress):
-            return _unfound(progress, "no_source")
-        text = shown(progress, verdict, attempts=attempts, label="general")
+    if draft.unsourced and claims and not progress.model.quotes_only:  # the deployment decides (ORION_GENERAL)
+        if progress.policy.general == "refuse" or _is_knowledge_away(progress):
+            return _refuse(progress, "no_source")
+        text = to_answer(progress, verdict, attempts=attempts, label="general")
         return Unsourced(answer=replace(text, verified=False))
+    own: Label | None = "own_words" if draft.own_words and (claims or not whole) else None
     if whole:
-        label: Label | None = "own_words" if draft.own_words and claims else None
-        return Answered(answer=shown(progress, verdict, attempts=attempts, label=label))
-    return Partial(
-        answer=shown(progress, verdict, attempts=attempts, label="own_words" if draft.own_words else "partial")
-    )
+        return Answered(answer=to_answer(progress, verdict, attempts=attempts, label=own))
+    return Partial(answer=to_answer(progress, verdict, attempts=attempts, label=own or "partial"))

@@ -1,4 +1,4 @@
-"""An attempt before the judge: whatever goes wrong there leaves its claims unconfirmed, never passed."""
+"""An attempt before the judge. If anything goes wrong there, its claims stay unconfirmed and never pass."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from agent.model.prompts import today_of
 from agent.model.protocol import ModelError
 from agent.texts.catalogue import say
 from agent.turn.events import ModelEnd, ModelStart
-from agent.turn.progress import Progress
-from agent.turn.rules import checked
+from agent.turn.progress import AskedClaim, Progress
+from agent.turn.rules import check_draft
 from verification.judgement import judged, key_of, open_claims
 from verification.rules.citations import citations
 from verification.salvage import LeftOut, salvage
@@ -22,14 +22,16 @@ from verification.types import Claim, Draft, Verdict
 
 log = structlog.get_logger()
 
-CUTS_MOST = 2  # what a cut leaves may need the judge again; after the second cut every sentence left has been before it
+MAX_CUTS = 2  # the rest of a cut may need the judge again; after the second cut the judge has seen every sentence
 
 
-async def examined(progress: Progress, draft: Draft, verdict: Verdict, number: int, *, whole: bool = False) -> Verdict:
-    """The verdict after the judge had its say; as it is where there is no judge or nothing to decide.
+async def with_judgement(
+    progress: Progress, draft: Draft, verdict: Verdict, number: int, *, whole: bool = False
+) -> Verdict:
+    """Return the verdict with the judge's opinion, or as it is without a judge or without anything to decide.
 
-    A claim is put to the judge once a turn: whoever meets it again waits for that opinion. ``whole``: this is all of
-    the answer, so the judge may have to say whether it is one, also where no claim is open.
+    A claim is put to the judge once a turn: a second caller waits for the same opinion. ``whole``: this is all of the
+    answer, so the judge may have to say if it is one, even without an open claim.
     """
     judge = progress.judge
     if judge is None or not draft.judged:
@@ -37,38 +39,33 @@ async def examined(progress: Progress, draft: Draft, verdict: Verdict, number: i
     # A text that cites nothing, and has no other fault, may say that the sources hold no answer.
     is_uncited = _lacks_only_citations(verdict) and bool(verdict.text.strip()) and not citations(verdict.text)
     if (verdict.passed or is_uncited) and (
-        _unseen(progress, verdict) or (whole and await _may_be_no_answer(progress, verdict))
+        _unjudged_claims(progress, verdict, number) or (whole and await _may_be_no_answer(progress, verdict))
     ):
-        await _ask(progress, judge, draft, verdict, number)
-    opinions, reply = progress.judge_said.opinions, progress.judge_said.replies.get(verdict.text.strip())
-    said = {key: await opinions[key] for key in map(key_of, open_claims(verdict)) if key in opinions}
-    verdict = replace(verdict, no_answer=reply == "not_in_sources")
-    return await asyncio.to_thread(judged, verdict, said, draft.sources)
+        await _ask_judge(progress, judge, draft, verdict, number)
+    record = progress.judge_record
+    keys = [key for key in map(key_of, open_claims(verdict)) if key in record.claims]
+    opinions = {key: await record.claims[key].opinion for key in keys}
+    verdict = replace(verdict, no_answer=record.replies.get(verdict.text.strip()) == "not_in_sources")
+    return await asyncio.to_thread(judged, verdict, opinions, draft.sources)
 
 
-async def small_talk(progress: Progress, verdict: Verdict) -> Verdict:
-    """The verdict on a reply without citations. It passes if the judge finds that no source could hold any of it."""
+async def accept_small_talk(progress: Progress, verdict: Verdict) -> Verdict:
+    """Let a reply without citations pass if the judge finds that it states nothing that a source could hold."""
     if not verdict.errors or not _lacks_only_citations(verdict) or verdict.no_answer or not verdict.claims:
         return verdict
-    opinions = progress.judge_said.opinions
-    said = [await opinions[key] if key in opinions else None for key in map(key_of, verdict.claims)]
-    if not all(each and each.supported and each.absent for each in said):
+    claims = progress.judge_record.claims
+    opinions = [await claims[key].opinion if key in claims else None for key in map(key_of, verdict.claims)]
+    if not all(each and each.supported and each.absent for each in opinions):
         return verdict
     return replace(verdict, passed=True, claims=(), violations=tuple(set(verdict.violations) - set(verdict.errors)))
 
 
-def forget_unconfirmed(progress: Progress) -> None:
-    """Another attempt begins: what the judge said nothing of may be asked again."""
-    opinions = progress.judge_said.opinions
-    for key in [key for key, said in opinions.items() if said.done() and said.result() is None]:
-        del opinions[key]
-
-
-async def _ask(progress: Progress, judge: Judge, draft: Draft, verdict: Verdict, number: int) -> None:
-    opinions, loop = progress.judge_said.opinions, asyncio.get_running_loop()
-    claims = _unseen(progress, verdict)
-    waiting = [opinions.setdefault(key_of(claim), loop.create_future()) for claim in claims]
-    opinion = Opinion()  # where the judge cannot be asked, nobody confirms a claim
+async def _ask_judge(progress: Progress, judge: Judge, draft: Draft, verdict: Verdict, number: int) -> None:
+    record, loop = progress.judge_record, asyncio.get_running_loop()
+    claims = _unjudged_claims(progress, verdict, number)
+    for claim in claims:
+        record.claims[key_of(claim)] = AskedClaim(number, loop.create_future())
+    opinion = Opinion()  # without a reply of the judge, no claim is confirmed
     try:
         context = JudgeContext(
             question=draft.question,
@@ -79,29 +76,32 @@ async def _ask(progress: Progress, judge: Judge, draft: Draft, verdict: Verdict,
             today=today_of(progress.question),
         )
         opinion = await _opinion(progress, judge, context, number)
-        progress.judge_said.replies[verdict.text.strip()] = opinion.reply  # asked once of a text, as of a claim
+        record.replies[verdict.text.strip()] = opinion.reply  # asked once of a text, as of a claim
     finally:
-        for n, said in enumerate(waiting, 1):
-            if not said.done():  # the same claim may stand there twice
-                said.set_result(opinion.judgements.get(n))
+        for n, claim in enumerate(claims, 1):
+            waiting = record.claims[key_of(claim)].opinion
+            if not waiting.done():  # the text may hold the same claim twice
+                waiting.set_result(opinion.judgements.get(n))
 
 
-async def kept_of(progress: Progress, draft: Draft, verdict: Verdict, number: int) -> Verdict | None:
-    """What is verified of a failed attempt, with a judge also by the judge; None if that is no answer."""
+async def salvage_verified(progress: Progress, draft: Draft, verdict: Verdict, number: int) -> Verdict | None:
+    """Return the verified part of a failed attempt, checked by the judge too, or None if it is not an answer."""
     language = detect(draft.question) or detect(draft.text)
     left_out = LeftOut(step=say("left_out_step", language), row=say("left_out_row", language))
-    for _ in range(CUTS_MOST):
-        kept = await asyncio.to_thread(salvage, draft, verdict, checked, left_out)
+    for _ in range(MAX_CUTS):
+        kept = await asyncio.to_thread(salvage, draft, verdict, check_draft, left_out)
         if kept is None or not kept.passed:
             return kept
-        verdict = await examined(progress, draft, kept, number, whole=True)
+        verdict = await with_judgement(progress, draft, kept, number, whole=True)
         if verdict.passed:
             return verdict
     return None
 
 
-def _unseen(progress: Progress, verdict: Verdict) -> tuple[Claim, ...]:
-    return tuple(claim for claim in open_claims(verdict) if key_of(claim) not in progress.judge_said.opinions)
+def _unjudged_claims(progress: Progress, verdict: Verdict, number: int) -> tuple[Claim, ...]:
+    asked = progress.judge_record.claims
+    keys = {claim: key_of(claim) for claim in open_claims(verdict)}
+    return tuple(c for c, key in keys.items() if key not in asked or asked[key].is_open_again(number))
 
 
 def _lacks_only_citations(verdict: Verdict) -> bool:
@@ -109,39 +109,39 @@ def _lacks_only_citations(verdict: Verdict) -> bool:
 
 
 async def _may_be_no_answer(progress: Progress, verdict: Verdict) -> bool:
-    """Whether a text of which no claim is left to be asked may only say that the sources hold no answer.
+    """Return True if a text without a claim to be asked may only say that the sources hold no answer.
 
-    It does not if every word of it is a claim that a source bears out.
+    It does not if every word of it belongs to a claim that a source supports.
     """
-    if verdict.text.strip() in progress.judge_said.replies:
+    if verdict.text.strip() in progress.judge_record.replies:
         return False
-    opinions = progress.judge_said.opinions
-    said = [await opinions[key] for key in map(key_of, open_claims(verdict))]
+    opinions = [await progress.judge_record.claims[key].opinion for key in map(key_of, open_claims(verdict))]
     rest = verdict.text
     for claim in reversed(verdict.claims):
         rest = rest[: claim.start] + rest[claim.end :]
-    return any(each and each.absent for each in said) or any(map(str.isalpha, rest)) or not citations(verdict.text)
+    return any(each and each.absent for each in opinions) or any(map(str.isalpha, rest)) or not citations(verdict.text)
 
 
 async def _opinion(progress: Progress, judge: Judge, context: JudgeContext, number: int) -> Opinion:
     thread = str(progress.question.thread)
-    if limit := progress.exhausted() or ("judge_away" if progress.judge_said.lost == number else ""):
+    if limit := progress.exceeded_limit() or ("judge_away" if progress.judge_record.lost == number else ""):
         log.warning("judge_not_asked", thread=thread, attempt=number, limit=limit)
         return Opinion()
-    progress.judge_said.calls += 1
-    call_id = str(progress.judge_said.calls)
+    progress.judge_record.calls += 1
+    call_id = str(progress.judge_record.calls)
     progress.emit(ModelStart(phase="judge", model=judge.name, attempt=number, call_id=call_id))
-    opinion, error, asked = Opinion(), "", len(context.claims)
+    opinion, error, claims = Opinion(), "", len(context.claims)
     try:
         opinion = await judge.judge(context)
     except ModelError as failure:
-        error, progress.judge_said.lost = failure.kind, number
+        error, progress.judge_record.lost = failure.kind, number
         opinion = Opinion(usage=failure.usage)
         log.warning("judge_failed", thread=thread, attempt=number, error_type=error, reason=failure.detail)
-    found = [said.supported for n, said in opinion.judgements.items() if 1 <= n <= asked]
-    if len(found) < asked and not error:
-        log.warning("judge_incomplete", thread=thread, attempt=number, claims=asked, judged=len(found))
-    told = f"{asked} claims: {sum(found)} supported, {len(found) - sum(found)} not supported; reply: {opinion.reply}"
-    end = ModelEnd(phase="judge", output=told, usage=opinion.usage, error=error, call=opinion.call, call_id=call_id)
-    progress.ended(end)
+    verdicts = [judgement.supported for n, judgement in opinion.judgements.items() if 1 <= n <= claims]
+    if len(verdicts) < claims and not error:
+        log.warning("judge_incomplete", thread=thread, attempt=number, claims=claims, judged=len(verdicts))
+    refuted = len(verdicts) - sum(verdicts)
+    output = f"{claims} claims: {sum(verdicts)} supported, {refuted} not supported; reply: {opinion.reply}"
+    end = ModelEnd(phase="judge", output=output, usage=opinion.usage, error=error, call=opinion.call, call_id=call_id)
+    progress.record_model_call(end)
     return opinion

@@ -1,7 +1,7 @@
 """An answer shown block by block while the model writes it.
 
-A block is shown once it passed the rules and the judge, in the order of the answer; while one is judged, the next ones
-are read. Nothing is shown behind a block that failed, and none of a text that cites nothing yet.
+A block is shown once it passed the rules and the judge, in the order of the answer. While one block is judged, the next
+ones are read. Nothing is shown after a block that failed, and no block of a text that cites nothing yet.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 import asyncio
 import itertools
 import re
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 import structlog
 
 from agent.model.prompts import NOT_FOUND
-from agent.tasks import beside
-from agent.turn.renumbering import order_of, renumbered
-from agent.turn.rules import checked
+from agent.tasks import background_tasks
+from agent.turn.renumbering import citation_order, renumber
+from agent.turn.rules import check_draft
 from verification.incremental import Shown, complete, let_through
 from verification.judgement import only_unconfirmed
 from verification.rules.citations import citations
@@ -27,201 +27,245 @@ from verification.types import Draft, RuleName, Verdict
 
 log = structlog.get_logger()
 
-LONGEST = 8_000  # characters shown early: each block is checked together with all that stands before it
+MAX_EARLY_CHARS = 8_000  # shown early: each block is checked together with all that comes before it
 
-_BEGINS: Final = re.compile(r"\n[ \t]*\n\s*\S")
-_GAP: Final = 200  # characters of white space that are remembered: a model may get stuck in an endless gap
+_PARAGRAPH_START: Final = re.compile(r"\n[ \t]*\n\s*\S")
+_MAX_GAP_CHARS: Final = 200  # of white space that are remembered: a model may get stuck in an endless gap
 _MAY_COME: Final[frozenset[RuleName]] = frozenset({"not_empty", "cites_sources"})
-"""Rules that what follows may still satisfy: "Yes." is cited by the sentence behind it, code by the words under it."""
+"""Rules that later text may still satisfy: "Yes." is cited by the sentence after it, code by the words below it."""
 
+State = Literal["reading", "closed", "failed", "stopped", "lost"]
+Event = Literal["next_attempt", "block_failed", "block_unshowable", "showing_ended"]
+
+TAKES_BLOCKS: Final[frozenset[State]] = frozenset({"reading"})
+SHOWS_BLOCKS: Final[frozenset[State]] = frozenset({"reading", "closed", "failed"})  # those that passed before
+HAS_FAILED: Final[frozenset[State]] = frozenset({"failed", "lost"})
+
+TRANSITIONS: Final[Mapping[State, Mapping[Event, State]]] = {
+    "reading": {"block_failed": "failed", "block_unshowable": "closed", "showing_ended": "stopped"},
+    "closed": {"next_attempt": "reading", "block_failed": "failed", "showing_ended": "stopped"},
+    "failed": {"next_attempt": "reading", "showing_ended": "lost"},
+    "stopped": {},  # nothing of this answer is shown any more; it is read, judged and sent as a whole
+    "lost": {"next_attempt": "stopped"},
+}
+"""An event that a state does not list changes nothing."""
 
 Examine = Callable[[Verdict], Coroutine[None, None, Verdict]]
-"""The verdict of the rules on the answer so far, with what the judge says of it."""
+"""Return the verdict of the rules on the answer so far together with the judge's opinion of it."""
 
 
 class Stage(Protocol):
-    """Where an answer can be seen while it grows."""
+    """A place that shows an answer while it grows."""
 
     async def show(self, markdown: str, text: str) -> bool:
         """Show one more verified block. ``text`` is the answer up to here as an ordinary answer has it.
 
-        False means that nothing can be shown here, and that nothing was.
+        Returns False if nothing can be shown here and nothing was.
         """
 
 
-_Passed = tuple[tuple[str, ...], Shown]  # a block that passed, as it was drafted, and the answer up to its end
+_PassedBlock = tuple[tuple[str, ...], Shown]  # a block that passed, as it was drafted, and the answer up to its end
+
+
+class ParagraphWatch:
+    """Notices, piece by piece, that a paragraph ended because the next one began."""
+
+    def __init__(self) -> None:
+        self._space = ""
+        self._began = False
+
+    def feed(self, piece: str) -> bool:
+        """Return True if a block may be complete now that ``piece`` arrived."""
+        text = self._space + piece
+        self._space = text[len(text.rstrip()) :][-_MAX_GAP_CHARS:]
+        begins = bool(_PARAGRAPH_START.search(text))
+        due, self._began = begins or self._began, begins  # one piece more: "1" may become "1." or "10 days"
+        return due
+
+
+@dataclass(slots=True, kw_only=True)
+class _Reading:
+    """Progress of one attempt. ``before`` was shown earlier; ``so_far`` also holds the blocks of this attempt.
+
+    ``held`` are blocks that wait for more text, ``failed`` is the answer up to the end of the block that failed.
+    ``to_end``: the model is not stopped at a failure.
+    """
+
+    draft: Draft
+    before: str = ""
+    so_far: str = ""
+    latest: Shown | None = None
+    earlier: frozenset[str] = frozenset()
+    to_end: bool = False
+    position: int = 0
+    failed: str = ""
+    held: list[str] = field(default_factory=list)
+    passed: asyncio.Queue[_PassedBlock | None] = field(default_factory=asyncio.Queue)
+
+    def repeats(self, block: str) -> bool:
+        """Return True for a block that an earlier attempt showed: some models write all of it again, in any order."""
+        return block.strip() in self.earlier
 
 
 @dataclass(slots=True, kw_only=True)
 class LiveAnswer:
-    """One answer on its way to the stage. ``shown`` is what stands there and may stay, over all attempts.
-
-    ``failed`` is the answer up to the end of the block that failed in this attempt; empty while none has.
-    """
+    """One answer on its way to the stage. ``shown`` is what people see of it and may stay, over all attempts."""
 
     stage: Stage
     shown: Shown | None = None
-    failed: str = ""
-    _latest: Shown | None = None
-    _passed: asyncio.Queue[_Passed | None] = field(default_factory=asyncio.Queue)
-    _draft: Draft = field(default_factory=lambda: Draft(text=""))
-    _closed: bool = False
-    _stopped: bool = False
-    _last: bool = False
-    _before: str = ""
-    _so_far: str = ""
-    _read: int = 0
-    _held: list[str] = field(default_factory=list)
-    _blocks: list[str] = field(default_factory=list)
-    _earlier: frozenset[str] = frozenset()
-    _space: str = ""
-    _began: bool = False
+    state: State = "reading"
+    _shown_blocks: list[str] = field(default_factory=list)
+    _reading: _Reading = field(default_factory=lambda: _Reading(draft=Draft(text="")))
+    _watch: ParagraphWatch = field(default_factory=ParagraphWatch)
 
     @property
-    def kept(self) -> str:
-        """The draft of what was shown."""
+    def shown_draft(self) -> str:
+        """Draft of the part that was shown."""
         return self.shown.draft if self.shown else ""
 
     @property
-    def cut_short(self) -> bool:
-        """Whether this attempt is lost, and is not read to its end."""
-        return bool(self.failed) and not self._last
+    def is_cut_short(self) -> bool:
+        """True if this attempt failed and the model is stopped before its end."""
+        return self.state in HAS_FAILED and not self._reading.to_end
+
+    def _on(self, event: Event) -> None:
+        self.state = TRANSITIONS[self.state].get(event, self.state)
 
     @asynccontextmanager
     async def attempt(self, draft: Draft, examine: Examine, *, last: bool) -> AsyncIterator[None]:
-        """Another attempt goes on after what was shown; leaving waits until its blocks are judged and shown.
+        """Continue after what was shown with another attempt. Leaving waits until its blocks are judged and shown.
 
         ``draft`` holds all that a judgement may depend on but the text. The ``last`` attempt is read to its end
-        whatever fails. What the stage raises comes out as it was raised.
+        even after a failure. An exception of the stage comes out as it was raised.
         """
-        self.failed, self._last, self._read, self._draft = "", last, 0, draft
-        self._before = self._so_far = f"{self.kept.rstrip()}\n\n" if self.shown else ""
-        self._held, self._earlier = [], frozenset(self._blocks)
-        self._latest, self._passed = self.shown, asyncio.Queue()
+        self._on("next_attempt")
+        before = f"{self.shown_draft.rstrip()}\n\n" if self.shown else ""
+        self._reading = _Reading(
+            draft=draft,
+            before=before,
+            so_far=before,
+            latest=self.shown,
+            earlier=frozenset(self._shown_blocks),
+            to_end=last,
+        )
         try:
-            async with beside() as group:
-                leaving = group.create_task(self._leave(examine), name="live-answer")
+            async with background_tasks() as group:
+                live = group.create_task(self._show_passed(examine), name="live-answer")
                 try:
                     yield
-                    if self._latest:  # what is left to be judged need not wait for the call under way
-                        group.create_task(examine(self._latest.verdict), name="live-answer-end")
+                    if latest := self._reading.latest:  # judging the rest need not wait for the call under way
+                        group.create_task(examine(latest.verdict), name="live-answer-end")
                 except asyncio.CancelledError:
-                    leaving.cancel()
+                    live.cancel()
                     raise
                 finally:
-                    self._passed.put_nowait(None)  # the mark of the end: what passed before it still leaves
+                    self._reading.passed.put_nowait(None)  # the mark of the end: blocks that passed are still shown
         except ExceptionGroup as failed:
             raise failed.exceptions[0] from None
 
-    async def _leave(self, examine: Examine) -> None:
-        """Show the blocks that passed, in order: those that came while one call was under way take one call more."""
-        ended = False
-        while not ended:
-            taken = [await self._passed.get()]
-            while not self._passed.empty():
-                taken.append(self._passed.get_nowait())
-            ended = None in taken
-            blocks = [*filter(None, taken)]
+    async def _show_passed(self, examine: Examine) -> None:
+        """Show the blocks that passed, in order. Blocks that arrive during one judge call share the next call."""
+        passed, is_over = self._reading.passed, False
+        while not is_over:
+            entries = [await passed.get()]
+            while not passed.empty():
+                entries.append(passed.get_nowait())
+            is_over = None in entries
+            blocks = [*filter(None, entries)]
             if blocks:
                 await examine(blocks[-1][1].verdict)
             for texts, shown in blocks:
-                if not await self._leaves(texts, replace(shown, verdict=await examine(shown.verdict))):
+                if not await self._show(texts, replace(shown, verdict=await examine(shown.verdict))):
                     return
 
-    async def _leaves(self, texts: tuple[str, ...], shown: Shown) -> bool:
+    async def _show(self, texts: tuple[str, ...], shown: Shown) -> bool:
         verdict = shown.verdict
-        if not (self._stopped or verdict.passed or only_unconfirmed(verdict)):
-            self.failed = shown.draft
+        if not verdict.passed:
+            # A claim that nothing confirmed is not the draft's fault: read the draft to its end, cut the claim then.
+            if self.state in SHOWS_BLOCKS and not only_unconfirmed(verdict):
+                self._fail(shown.draft)
+                return False
+            self._on("showing_ended")
+        if shown.markdown and self.state in SHOWS_BLOCKS:
+            order = citation_order(verdict.text, self._reading.draft.sources)
+            if not await self.stage.show(renumber(shown.markdown, order), renumber(verdict.text, order)):
+                self._on("showing_ended")
+        if self.state not in SHOWS_BLOCKS:
             return False
-        # What nobody confirmed is no fault of the draft's: it is read to its end, and that is cut out then.
-        self._stopped = self._stopped or not verdict.passed
-        if shown.markdown and not self._stopped:
-            order = order_of(verdict.text, self._draft.sources)
-            self._stopped = not await self.stage.show(
-                renumbered(shown.markdown, order), renumbered(verdict.text, order)
-            )
-        if not self._stopped:
-            self.shown = shown
-            self._blocks += texts
-        return not self._stopped
+        self.shown = shown
+        self._shown_blocks += texts
+        return True
 
-    def due(self, piece: str) -> bool:
-        """Whether a block may be complete now that ``piece`` arrived: it is when another paragraph began."""
-        if self._is_over:
-            return False  # nothing of this attempt is shown any more: whoever asks need not gather its text
-        text = self._space + piece
-        self._space = text[len(text.rstrip()) :][-_GAP:]
-        begins = bool(_BEGINS.search(text))
-        due, self._began = begins or self._began, begins  # one piece more: "1" may become "1." or "10 days"
-        return due
+    def _fail(self, text: str) -> None:
+        self._reading.failed = text
+        self._on("block_failed")
+
+    def is_due(self, piece: str) -> bool:
+        """Return True if a block may be complete now that ``piece`` arrived, and may still be shown."""
+        return self.state in TAKES_BLOCKS and self._watch.feed(piece)
 
     def whole(self, text: str) -> str:
-        """The answer to be judged: what was shown before this attempt, and its ``text`` as far as that counts.
+        """Return the answer to be judged: what was shown before this attempt, and its ``text`` as far as that counts.
 
-        Some models write all of it again: what stands there already is left out.
+        Blocks that were shown before are left out of ``text``.
         """
-        if self.cut_short:
-            return self.failed
+        if self.is_cut_short:
+            return self._reading.failed
         blocks = complete(text, ended=True)
-        return self._before + "".join(itertools.filterfalse(self._stands, blocks))
+        return self._reading.before + "".join(itertools.filterfalse(self._reading.repeats, blocks))
 
     async def grow(self, text: str, *, ended: bool = False) -> None:
-        """Take what of this attempt's ``text`` is complete by now."""
-        if self._is_over or says_not_found(text):
+        """Take the complete blocks of this attempt's ``text`` that were not taken before."""
+        reading = self._reading
+        if self.state not in TAKES_BLOCKS or says_not_found(text):
             return
-        for block in complete(text[self._read :], ended=ended):
-            self._read += len(block)
-            if not (self._stands(block) or self._is_over):
+        for block in complete(text[reading.position :], ended=ended):
+            reading.position += len(block)
+            if self.state in TAKES_BLOCKS and not reading.repeats(block):
                 await self._take(block)
-        self._last = self._last or (ended and not self.failed)  # nothing is left to be cut short
-        # What is too long already is not cut into blocks anew with each of its lines.
-        self._closed = self._closed or len(text) - self._read > LONGEST
-
-    @property
-    def _is_over(self) -> bool:
-        return bool(self._closed or self._stopped or self.failed)
-
-    def _stands(self, block: str) -> bool:
-        """Whether an earlier attempt showed this block: some models write all of it again, in an order of their own."""
-        return block.strip() in self._earlier
+        reading.to_end = reading.to_end or (ended and self.state not in HAS_FAILED)  # nothing is left to be cut short
+        if len(text) - reading.position > MAX_EARLY_CHARS:  # do not cut an endless block again with each of its lines
+            self._on("block_unshowable")
 
     async def _take(self, block: str) -> None:
-        blocks = [*self._held, block]
+        reading = self._reading
+        blocks = [*reading.held, block]
         piece = "".join(blocks)
-        if len(self._so_far) + len(piece) > LONGEST:
-            self._closed = True
+        if len(reading.so_far) + len(piece) > MAX_EARLY_CHARS:
+            self._on("block_unshowable")
             return
-        shown, verdict = await asyncio.to_thread(let_through, self._draft, self._so_far, piece, checked)
+        shown, verdict = await asyncio.to_thread(let_through, reading.draft, reading.so_far, piece, check_draft)
         if not verdict.passed:
             self._hold(blocks, verdict)
-        elif self._draft.judged and not citations(verdict.text):  # so far it may say that there is no answer
-            self._held = blocks
-        # What stands there already must stand so in the longer answer too: a definition may set it otherwise.
-        elif shown is None or not verdict.text.startswith(self._latest.verdict.text.rstrip() if self._latest else ""):
-            self._closed = True
+        elif reading.draft.judged and not citations(verdict.text):  # it may turn out to say that there is no answer
+            reading.held = blocks
+        # The longer answer must begin with what was shown: a later definition may set it otherwise.
+        elif shown is None or not verdict.text.startswith(_text(reading.latest)):
+            self._on("block_unshowable")
             log.info("block_not_shown_early", length=len(piece))
         else:
-            self._latest, self._so_far, self._held = shown, shown.draft, []
-            self._passed.put_nowait((tuple(each.strip() for each in blocks), shown))
+            reading.latest, reading.so_far, reading.held = shown, shown.draft, []
+            reading.passed.put_nowait((tuple(each.strip() for each in blocks), shown))
 
     def _hold(self, blocks: list[str], verdict: Verdict) -> None:
-        """What only lacks what may still come waits for it; anything else is lost."""
-        self._held = blocks
+        """Keep blocks that only lack what later text may bring; fail the attempt on any other error."""
+        reading = self._reading
+        reading.held = blocks
         if all(each.rule in _MAY_COME for each in verdict.errors):
             return
-        self.failed = self._so_far + "".join(blocks)
-        begins = min(each.start for each in verdict.errors)
-        if begins < _length(self._latest):
-            # It began in an earlier block, as an order of a source's that is told bit by bit: that must not stay.
-            self._stopped = True
-        if begins < _length(self.shown):
-            self.shown, self._blocks = None, []
+        self._fail(reading.so_far + "".join(blocks))
+        start = min(each.start for each in verdict.errors)
+        if start < len(_text(reading.latest)):
+            # It began in an earlier block, as an order that a source spreads over several: that block must not stay.
+            self._on("showing_ended")
+        if start < len(_text(self.shown)):
+            self.shown, self._shown_blocks = None, []
 
 
-def _length(shown: Shown | None) -> int:
-    return len(shown.verdict.text.rstrip()) if shown else 0
+def _text(shown: Shown | None) -> str:
+    return shown.verdict.text.rstrip() if shown else ""
 
 
 def says_not_found(text: str) -> bool:
-    """Whether the model says that the sources do not hold the answer."""
+    """Return True if the model says that the sources do not hold the answer."""
     return text.strip().strip("`*_.").startswith(NOT_FOUND)

@@ -16,30 +16,39 @@ from agent.actions import Action, AskUser, Complete, FinishStep, NoReply, Respon
 from agent.budget import Budget, Usage
 from agent.files import add_unread_notes, file_sources
 from agent.model.judge import Judge
-from agent.model.protocol import PASSING, DecideContext, Model, ModelError
+from agent.model.protocol import RETRYABLE, DecideContext, Model, ModelError
 from agent.outcome import SILENT, Asked, Failed, Silent, TurnOutcome, without_notice
 from agent.quoting.small_talk import search_query
 from agent.thread.conversation import Message, Question
-from agent.thread.plan import begin, fail_next, finish
-from agent.thread.state import SOURCES_KEPT, PendingQuestion, ThreadState, aside, let_be, remember, taken_up, with_undo
+from agent.thread.plan import begin_step, fail_next_step, finish_step
+from agent.thread.state import (
+    MAX_CITED_SOURCES,
+    PendingQuestion,
+    ThreadState,
+    cancel_pending_question,
+    restore_suspended_mission,
+    suspend_mission_for,
+    with_messages,
+    with_undo,
+)
 from agent.tools.builtin.slack_search import SLACK_SEARCH, permalinks_only
 from agent.tools.tool import Tool, ToolResult, call_tool, walled
-from agent.turn.drafting import answer, draft_of, shown_so_far
-from agent.turn.early import beside_decision, discard
+from agent.turn.draft_stream import discard_early_draft, speculative_draft
+from agent.turn.drafting import partial_answer, write_answer
 from agent.turn.events import Done, Emit, ModelEnd, ModelStart, ToolEnd, ToolStart
 from agent.turn.live import LiveAnswer, Stage
-from agent.turn.mission import change_plan, close_steps, ensure_plan, found_by, meet_message, take_up
-from agent.turn.plan_view import reveal
-from agent.turn.progress import Policy, Progress, Save, keep_in_memory
-from agent.turn.replies import failed_model, out_of_budget, plain_answer
-from agent.turn.rules import checked
+from agent.turn.mission import change_plan, close_plan, collect_findings, ensure_plan, meet_message, resume_findings
+from agent.turn.plan_view import emit_plan
+from agent.turn.progress import Policy, Progress, Save, skip_saving
+from agent.turn.replies import budget_notice, model_failure, plain_answer
+from agent.turn.rules import check_draft
 
 log = structlog.get_logger()
 
-COMPLAINTS_MOST = 1
+MAX_COMPLAINTS = 1
 """Malformed control output is fed back once, then counts as a failed step."""
 TOOL_TIMEOUT_S = 30.0
-TOOL_MOST = 16_000  # characters of a result that the model gets to read
+MAX_RESULT_CHARS = 16_000  # characters of a result that the model gets to read
 
 
 async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from where, with what, how far, who listens
@@ -51,7 +60,7 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
     budget: Budget,
     emit: Emit,
     policy: Policy | None = None,
-    save: Save = keep_in_memory,
+    save: Save = skip_saving,
     judge: Judge | None = None,
     stage: Stage | None = None,
 ) -> tuple[TurnOutcome, ThreadState]:
@@ -65,7 +74,7 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
         question = replace(question, addressed=True)  # it answers what Orion asked
     progress = Progress(
         question=question,
-        state=aside(state, question.user),
+        state=suspend_mission_for(state, question.user),
         model=model,
         tools=tools,
         budget=budget,
@@ -73,22 +82,22 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
         policy=policy or Policy(),
         save=save,
         judge=judge,
-        showing=LiveAnswer(stage=stage) if stage else None,
+        live=LiveAnswer(stage=stage) if stage else None,
     )
     try:
         async with asyncio.timeout(budget.deadline_s):
             outcome = await _work(progress)
     except TimeoutError:
-        outcome = shown_so_far(progress) or out_of_budget(progress, "deadline")
+        outcome = partial_answer(progress) or budget_notice(progress, "deadline")
     except ModelError as error:
         log.warning("model_failed", thread=str(question.thread), error_type=error.kind, reason=error.detail)
-        outcome = failed_model(progress, error)
-        if error.kind not in PASSING:
-            outcome = shown_so_far(progress) or outcome
+        outcome = model_failure(progress, error)
+        if error.kind not in RETRYABLE:
+            outcome = partial_answer(progress) or outcome
     task = asyncio.current_task()
     if task is not None and task.cancelling():  # a library swallowed it on its way: it must not come out as an answer
         raise asyncio.CancelledError
-    retry_may_help = isinstance(outcome, Failed) and outcome.reason in PASSING
+    retry_may_help = isinstance(outcome, Failed) and outcome.reason in RETRYABLE
     if not (question.addressed or retry_may_help):
         outcome = without_notice(outcome)
     outcome = add_unread_notes(outcome, question, state.history)
@@ -99,29 +108,29 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
 
 async def _work(progress: Progress) -> TurnOutcome:
     await meet_message(progress)
-    take_up(progress)
+    resume_findings(progress)
     await _search_first(progress)
-    progress.earlier_messages()
+    progress.add_thread_messages()
     # What is attached is a source; a long file is gone through off the event loop. What a tool or a file brought
     # before cannot be found again; a document can, and may have changed since.
     attached = await asyncio.to_thread(file_sources, progress.question) if progress.question.files else ()
     for source in (*attached, *(source for source in progress.state.sources if source.origin != "document")):
         progress.add_source(source)
-    async with beside_decision(progress):
+    async with speculative_draft(progress):
         return await _steps(progress)
 
 
 async def _steps(progress: Progress) -> TurnOutcome:
     while True:
-        await reveal(progress)
-        if progress.exhausted():
-            return out_of_budget(progress, progress.exhausted())
+        await emit_plan(progress)
+        if progress.exceeded_limit():
+            return budget_notice(progress, progress.exceeded_limit())
         action = await _decide(progress)
         if not isinstance(action, Respond):
-            await discard(progress)
+            await discard_early_draft(progress)
         if not isinstance(action, NoReply):
             ensure_plan(progress, action.plan)
-        await reveal(progress)
+        await emit_plan(progress)
         outcome = await _act(progress, action)
         if outcome is not None:
             return outcome
@@ -145,13 +154,13 @@ async def _decide(progress: Progress) -> Action:
     if progress.used.model_calls >= progress.budget.model_calls - reserved:
         return Respond()
     complaint = ""
-    for _ in range(COMPLAINTS_MOST + 1):
+    for _ in range(MAX_COMPLAINTS + 1):
         action, complaint = await _decide_once(progress, complaint)
         if action is not None:
             return action
     log.warning("control_output_malformed", thread=str(progress.question.thread))
     if progress.state.plan is not None:
-        change_plan(progress, fail_next(progress.state.plan, "malformed control output"))
+        change_plan(progress, fail_next_step(progress.state.plan, "malformed control output"))
     return Respond()
 
 
@@ -160,12 +169,12 @@ async def _decide_once(progress: Progress, complaint: str) -> tuple[Action | Non
     try:
         decision = await progress.model.decide(_decide_context(progress, complaint))
     except ModelError as error:
-        progress.ended(ModelEnd(phase="decide", output="", usage=error.usage, error=error.kind))
+        progress.record_model_call(ModelEnd(phase="decide", output="", usage=error.usage, error=error.kind))
         if error.kind != "MalformedControlError":
             raise
         return None, error.detail
     chosen = type(decision.action).__name__
-    progress.ended(ModelEnd(phase="decide", output=chosen, usage=decision.usage, call=decision.call))
+    progress.record_model_call(ModelEnd(phase="decide", output=chosen, usage=decision.usage, call=decision.call))
     return _acceptable(progress, decision.action)
 
 
@@ -175,8 +184,8 @@ def _acceptable(progress: Progress, action: Action) -> tuple[Action | None, str]
         return None, "The last message is for you. 'no_reply' is not possible."
     if not isinstance(action, AskUser):
         return action, ""
-    question = replace(draft_of(progress, action.question), sources=(), unsourced=True, own_words=False)
-    verdict = checked(question)
+    question = replace(progress.draft(action.question), sources=(), unsourced=True, own_words=False)
+    verdict = check_draft(question)
     if verdict.passed:
         return replace(action, question=verdict.text), ""
     return None, "; ".join(f"{each.detail.rstrip('.')}: {each.remedy}" for each in verdict.errors)
@@ -207,15 +216,15 @@ async def _act(progress: Progress, action: Action) -> TurnOutcome | None:
             return await _use_tools(progress, calls)
         case FinishStep(step=step, result=result):
             if progress.state.plan is not None:
-                change_plan(progress, finish(progress.state.plan, step, result))
+                change_plan(progress, finish_step(progress.state.plan, step, result))
         case AskUser(question=text, key=key):
             pending = PendingQuestion(key=key, text=text, user=progress.question.user)
             progress.update(replace(progress.state, pending_question=pending), pending_question=key)
             return Asked(answer=plain_answer(text))
         case Respond():
-            return await answer(progress)
+            return await write_answer(progress)
         case Complete(summary=summary):
-            return await answer(progress, first=summary)
+            return await write_answer(progress, first=summary)
         case NoReply():
             return SILENT
     return None
@@ -224,7 +233,7 @@ async def _act(progress: Progress, action: Action) -> TurnOutcome | None:
 async def _use_tools(progress: Progress, calls: tuple[ToolCall, ...]) -> TurnOutcome | None:
     """Call the tools. If the budget has no room for them, answer from what was found so far."""
     if progress.used.tool_calls + len(calls) > progress.budget.tool_calls:
-        return await answer(progress) if progress.sources else out_of_budget(progress, "tool_calls")
+        return await write_answer(progress) if progress.sources else budget_notice(progress, "tool_calls")
     _begin_steps(progress, calls)
     await _call_all(progress, calls)
     return None
@@ -237,7 +246,7 @@ def _begin_steps(progress: Progress, calls: tuple[ToolCall, ...]) -> None:
     for call in calls:
         if progress.state.plan is not None:
             arguments = json.dumps(call.input, ensure_ascii=False).encode(errors="replace").decode()
-            progress.state = replace(progress.state, plan=begin(progress.state.plan, call.tool, arguments))
+            progress.state = replace(progress.state, plan=begin_step(progress.state.plan, call.tool, arguments))
 
 
 async def _call_all(progress: Progress, calls: tuple[ToolCall, ...]) -> None:
@@ -253,7 +262,7 @@ async def _call_all(progress: Progress, calls: tuple[ToolCall, ...]) -> None:
 
 
 async def _call(progress: Progress, call: ToolCall) -> ToolResult:
-    result = await call_tool(progress.tools, call, timeout_s=TOOL_TIMEOUT_S, max_chars=TOOL_MOST)
+    result = await call_tool(progress.tools, call, timeout_s=TOOL_TIMEOUT_S, max_chars=MAX_RESULT_CHARS)
     progress.emit(ToolEnd(result=result))
     return result
 
@@ -264,20 +273,20 @@ def _settle(progress: Progress, outcome: TurnOutcome, before: ThreadState) -> No
     asked = Message(role="user", text=question.text, user=question.user, ts=question.ts)
     if isinstance(outcome, Silent):  # what people tell each other is part of the thread, and changes no mission
         overheard = replace(asked, addressed=False)
-        progress.state = remember(replace(before, version=progress.state.version), overheard)
+        progress.state = with_messages(replace(before, version=progress.state.version), overheard)
         return
     said = Message(role="assistant", text=outcome.answer.text)
-    kept = permalinks_only(outcome.answer.sources[:SOURCES_KEPT]) or progress.state.sources
-    found = found_by(progress) if isinstance(outcome, Asked) else None
-    progress.state = with_undo(remember(replace(progress.state, sources=kept, found=found), asked, said), before)
+    kept = permalinks_only(outcome.answer.sources[:MAX_CITED_SOURCES]) or progress.state.sources
+    found = collect_findings(progress) if isinstance(outcome, Asked) else None
+    progress.state = with_undo(with_messages(replace(progress.state, sources=kept, found=found), asked, said), before)
     if not isinstance(outcome, Asked):
         good = outcome.name in ("answered", "partial", "unsourced")
-        close_steps(progress, "done" if good else "failed")
-    progress.state = taken_up(progress.state, before, question.user)
+        close_plan(progress, "done" if good else "failed")
+    progress.state = restore_suspended_mission(progress.state, before, question.user)
 
 
-def stopped(question: Question, state: ThreadState) -> ThreadState:
+def state_after_stop(question: Question, state: ThreadState) -> ThreadState:
     """The state after a person stopped the turn: nothing of it is pending any more, its steps are closed."""
     said = Message(role="user", text=question.text, user=question.user, ts=question.ts)
-    after = with_undo(remember(let_be(aside(state, question.user)), said), state)
-    return taken_up(after, state, question.user)
+    after = with_undo(with_messages(cancel_pending_question(suspend_mission_for(state, question.user)), said), state)
+    return restore_suspended_mission(after, state, question.user)

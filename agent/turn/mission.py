@@ -15,8 +15,8 @@ import structlog
 
 from agent.actions import Step, StepStatus
 from agent.model.prompts import DECIDE_RESULT
-from agent.thread.plan import MAX_STEPS, Plan, close
-from agent.thread.state import Finding, Found, ThreadState, take_answer
+from agent.thread.plan import MAX_STEPS, Plan, close_open_steps
+from agent.thread.state import Finding, SavedFindings, ThreadState, state_with_answer
 from agent.tools.builtin.llm_generate import NAME as LLM_GENERATE
 from agent.tools.builtin.slack_search import ORIGIN, SLACK_SEARCH
 from agent.tools.tool import ToolResult
@@ -27,10 +27,10 @@ from verification.types import Source
 log = structlog.get_logger()
 
 # A state is read and written with every turn of its thread: what is kept is enough to go on with, and no more.
-SOURCES_KEPT: Final = 16
-CHARS_KEPT: Final = 48_000
-RESULTS_KEPT: Final = 5
-FRESH_S: Final = 3_600  # seconds for which a document found before the question counts as what it says
+MAX_FINDING_SOURCES: Final = 16
+MAX_FINDING_CHARS: Final = 48_000
+MAX_FINDINGS: Final = 5
+FINDINGS_TTL_S: Final = 3_600  # seconds for which a document found before the question counts as what it says
 
 
 async def meet_message(progress: Progress) -> None:
@@ -39,28 +39,28 @@ async def meet_message(progress: Progress) -> None:
     A message without an open mission is one; a message while steps are open goes on with the mission there is.
     """
     question = progress.question
-    answered = take_answer(progress.state, question.user, question.text)
+    answered = state_with_answer(progress.state, question.user, question.text)
     if answered is not None:
         progress.update(answered, answered=True)
         return
-    if _completed(progress.state, str(question.thread)):
+    if _is_completed(progress.state, str(question.thread)):
         await _reset(progress)
     state = progress.state
-    goes_on = state.pending_question is not None or (state.plan is not None and not state.plan.finished)
+    goes_on = state.pending_question is not None or (state.plan is not None and not state.plan.is_finished)
     if state.mission and goes_on:
         return
     progress.state = replace(state, mission=question.text)
     log.info("mission_set", thread=str(question.thread), mission_length=Length(question.text))
 
 
-def _completed(state: ThreadState, thread: str) -> bool:
+def _is_completed(state: ThreadState, thread: str) -> bool:
     """E3: reset only when a todo list exists, is found, and has no open step; never while a question is pending."""
     if state.pending_question is not None or state.todolist_id is None:
         return False
     if state.plan is None or state.plan.id != state.todolist_id:
         log.warning("todolist_not_found", thread=thread, todolist_id=state.todolist_id)
         return False
-    return state.plan.finished
+    return state.plan.is_finished
 
 
 async def _reset(progress: Progress) -> None:
@@ -90,25 +90,25 @@ def change_plan(progress: Progress, plan: Plan) -> None:
     progress.update(replace(progress.state, plan=plan), todolist_id=plan.id, steps=len(plan.steps), closed=done)
 
 
-def close_steps(progress: Progress, status: StepStatus) -> None:
+def close_plan(progress: Progress, status: StepStatus) -> None:
     """Every ending but a question back or a crash closes the open steps."""
-    if progress.state.plan is not None and not progress.state.plan.finished:
-        change_plan(progress, close(progress.state.plan, status=status))
+    if progress.state.plan is not None and not progress.state.plan.is_finished:
+        change_plan(progress, close_open_steps(progress.state.plan, status=status))
 
 
-def found_by(progress: Progress) -> Found:
+def collect_findings(progress: Progress) -> SavedFindings:
     """What is to be kept of this turn, which asks back."""
     from_slack = any(result.tool == SLACK_SEARCH for result in progress.results)
     barred = {SLACK_SEARCH, LLM_GENERATE} if from_slack else {SLACK_SEARCH}
     told = [result for result in progress.results if result.ok and result.content and result.tool not in barred]
-    results = tuple(Finding(tool=each.tool, content=each.content[:DECIDE_RESULT]) for each in told[-RESULTS_KEPT:])
+    results = tuple(Finding(tool=each.tool, content=each.content[:DECIDE_RESULT]) for each in told[-MAX_FINDINGS:])
     earlier = progress.state.found
     # Asked back twice: what was taken up does not become fresh again.
     ts = earlier.ts if earlier and _is_fresh(earlier, progress) else progress.question.ts
-    return Found(ts=ts, results=results, sources=_latest(progress.sources))
+    return SavedFindings(ts=ts, results=results, sources=_latest_sources(progress.sources))
 
 
-def take_up(progress: Progress) -> None:
+def resume_findings(progress: Progress) -> None:
     """Go on with what was found before the question that this turn answers, if it answers one."""
     found = progress.state.found
     if found is None:
@@ -121,21 +121,21 @@ def take_up(progress: Progress) -> None:
             progress.add_source(source)
 
 
-def _latest(sources: list[Source]) -> tuple[Source, ...]:
+def _latest_sources(sources: list[Source]) -> tuple[Source, ...]:
     kept: list[Source] = []
-    room = CHARS_KEPT
+    room = MAX_FINDING_CHARS
     for source in reversed(sources):  # what was looked for on purpose comes after the first search
         if source.origin in {ORIGIN, "thread"}:
             continue
         room -= len(source.text)
-        if room < 0 or len(kept) == SOURCES_KEPT:
+        if room < 0 or len(kept) == MAX_FINDING_SOURCES:
             break
         kept.insert(0, replace(source, id=0))
     return tuple(kept)
 
 
-def _is_fresh(found: Found, progress: Progress) -> bool:
-    return abs(_seconds(progress.question.ts) - _seconds(found.ts)) <= FRESH_S
+def _is_fresh(found: SavedFindings, progress: Progress) -> bool:
+    return abs(_seconds(progress.question.ts) - _seconds(found.ts)) <= FINDINGS_TTL_S
 
 
 def _seconds(ts: str) -> int:

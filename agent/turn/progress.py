@@ -1,40 +1,39 @@
-"""One turn in the making: what was found, what was spent, who listens. A source keeps its number within a turn."""
+"""Working record of one turn: what was found, what was spent, who listens. A source keeps its number within a turn."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import structlog
 
 from agent.budget import Budget, Usage
 from agent.model.judge import Judge, ReplyKind
-from agent.model.protocol import Model
+from agent.model.prompts import MAX_MESSAGES, MAX_RESULTS, private_texts, today_of
+from agent.model.protocol import Model, WriteContext
 from agent.thread.audience import may_see, viewers_of
 from agent.thread.conversation import Question
+from agent.thread.requests import is_from_own_words
 from agent.thread.state import StateNotSaved, ThreadState
 from agent.tools.tool import Tool, ToolResult
+from agent.turn.early import EarlyDraft
 from agent.turn.events import Emit, ModelEnd, StateUpdated, StepSeen
 from agent.turn.live import LiveAnswer
 from verification.judgement import ClaimKey, Judgement
-from verification.types import Source
-
-if TYPE_CHECKING:  # it needs a Progress itself
-    from agent.turn.early import EarlyDraft
+from verification.types import Draft, Source
 
 log = structlog.get_logger()
 
-SOURCES_MOST = 24  # more numbered passages than this only dilute the context of phase two
-THREAD_MOST = 16_000  # the latest characters of what people said: a pasted log must not crowd out the rest
+MAX_SOURCES = 24  # more numbered passages than this only dilute the context of phase two
+MAX_THREAD_CHARS = 16_000  # the latest characters of what people said: a pasted log must not crowd out the rest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What a deployment decided about answers. ``general`` is what happens when no source at all was found.
+    """Decisions of a deployment about answers. ``general``: what happens if no source at all was found.
 
-    ``early_draft``: whether the first draft begins beside the first decision.
+    ``early_draft``: the first draft begins next to the first decision.
     """
 
     general: str = "label"
@@ -45,20 +44,32 @@ class Policy:
 Save = Callable[[ThreadState], Awaitable[ThreadState]]
 
 
-async def keep_in_memory(state: ThreadState) -> ThreadState:
-    """The save of a conversation that nobody stores (``orion ask`` without a thread)."""
+async def skip_saving(state: ThreadState) -> ThreadState:
+    """Save nothing: a conversation that is not stored (``orion ask`` without a thread)."""
     return state
 
 
-@dataclass(slots=True, kw_only=True)
-class JudgeSaid:
-    """What a judge said in one turn. ``opinions`` are None on a claim of which it said nothing that makes sense.
+@dataclass(frozen=True, slots=True)
+class AskedClaim:
+    """A claim that was put to the judge at an attempt. The ``opinion`` is None if the judge said nothing usable."""
 
-    ``replies`` is what it said of whole answers, by their text; ``calls`` counts, ``lost`` is the attempt at which it
+    attempt: int
+    opinion: asyncio.Future[Judgement | None]
+
+    def is_open_again(self, attempt: int) -> bool:
+        """Return True if a later attempt may ask once more: the judge said nothing usable before."""
+        return attempt > self.attempt and self.opinion.done() and self.opinion.result() is None
+
+
+@dataclass(slots=True, kw_only=True)
+class JudgeRecord:
+    """Opinions of the judge in one turn.
+
+    ``replies`` are its opinions of whole answers, by their text. ``calls`` counts, ``lost`` is the attempt at which it
     could not be reached.
     """
 
-    opinions: dict[ClaimKey, asyncio.Future[Judgement | None]] = field(default_factory=dict)
+    claims: dict[ClaimKey, AskedClaim] = field(default_factory=dict)
     replies: dict[str, ReplyKind | None] = field(default_factory=dict)
     calls: int = 0
     lost: int = 0
@@ -66,7 +77,7 @@ class JudgeSaid:
 
 @dataclass(slots=True, kw_only=True)
 class Progress:
-    """The working record of one turn. ``titles`` are the steps' words as they may be shown, ``revealed`` what was."""
+    """The turn so far. ``titles`` are the plan's steps as they may be shown, ``revealed`` is what was shown."""
 
     question: Question
     state: ThreadState
@@ -75,10 +86,10 @@ class Progress:
     budget: Budget
     emit: Emit
     policy: Policy = field(default_factory=Policy)
-    save: Save = keep_in_memory
+    save: Save = skip_saving
     judge: Judge | None = None
-    judge_said: JudgeSaid = field(default_factory=JudgeSaid)
-    showing: LiveAnswer | None = None
+    judge_record: JudgeRecord = field(default_factory=JudgeRecord)
+    live: LiveAnswer | None = None
     early: EarlyDraft | None = None
     used: Usage = field(default_factory=Usage)
     results: list[ToolResult] = field(default_factory=list)
@@ -88,7 +99,7 @@ class Progress:
     revealed: tuple[StepSeen, ...] = ()
 
     def add_result(self, result: ToolResult) -> None:
-        """Keep a tool's result and number what it brought."""
+        """Keep a tool's result and number its sources."""
         self.results.append(result)
         for source in result.sources:
             self.add_source(source)
@@ -96,7 +107,7 @@ class Progress:
     def add_source(self, source: Source) -> None:
         """Give a source its number, unless the same text from the same place already has one.
 
-        One that not everybody may see who will see the answer is left out, whatever brought it.
+        A source that some reader of the answer may not see is left out, no matter which tool brought it.
         """
         if not source.text.strip():
             return
@@ -105,20 +116,68 @@ class Progress:
             return
         if any(known.url == source.url and known.text == source.text for known in self.sources):
             return
-        if len(self.sources) >= SOURCES_MOST:
+        if len(self.sources) >= MAX_SOURCES:
             self.left_out += 1
             return
         self.sources.append(replace(source, id=len(self.sources) + 1))
 
-    def ended(self, end: ModelEnd) -> None:
-        """A model call ended: count what it cost, a call at least (none without a model), and tell whoever listens."""
+    def add_thread_messages(self) -> None:
+        """Add what people told each other in the thread as a source."""
+        messages = [m for m in self.state.history if m.role == "user" and not m.addressed]
+        lines: list[str] = []
+        room = MAX_THREAD_CHARS
+        for message in reversed(messages):
+            author = f"Member {message.user}" if message.user else "Someone"
+            lines.insert(0, f"{author}: {message.text}"[:room])
+            room -= len(lines[0]) + 1
+            if room <= 0:
+                break
+        title = "Earlier in this thread"
+        if room <= 0:  # the title says so: earlier messages were not read
+            title += f" (its last {len(lines)} messages)" if len(lines) > 1 else " (part of its last message)"
+        if lines:
+            self.add_source(Source(id=0, title=title, text="\n".join(lines), origin="thread"))
+
+    def write_context(self) -> WriteContext:
+        """Return what the first draft of an answer is written from."""
+        return WriteContext(
+            mission=self.state.mission,
+            question=self.question,
+            history=self.state.history[-MAX_MESSAGES:],
+            answers=self.state.answers,
+            results=tuple(self.results[-MAX_RESULTS:]),
+            sources=tuple(self.sources),
+            left_out=self.left_out,
+        )
+
+    def draft(self, text: str) -> Draft:
+        """Return the text as a draft together with all that this turn knows."""
+        question, history = self.question, self.state.history
+        own, today = is_from_own_words(question.text), today_of(question)
+        asker = [m.text for m in history if m.role == "user" and m.user == question.user]
+        return Draft(
+            text=text,
+            question=question.text,
+            sources=tuple(self.sources),
+            known_text="\n".join([*asker, *self.state.answers.values()]),
+            context="\n".join([f"{today:%A} {today}", *(m.text for m in history if m.role == "assistant")]),
+            mentions=question.mentioned,
+            link_hosts=self.policy.link_hosts,
+            private_texts=private_texts(),
+            own_words=own,
+            unsourced=not own and not self.sources,
+            judged=self.judge is not None and bool(self.sources) and not own,
+        )
+
+    def record_model_call(self, end: ModelEnd) -> None:
+        """Count what a model call cost (one call at least, none without a model), and emit its end."""
         least = 0 if self.model.quotes_only else 1
         end = replace(end, usage=replace(end.usage, model_calls=max(least, end.usage.model_calls)))
         self.used += end.usage
         self.emit(end)
 
-    def exhausted(self) -> str:
-        """Which limit is reached, or nothing. The deadline is a time-out round the whole turn, not asked here."""
+    def exceeded_limit(self) -> str:
+        """Return the name of the limit that is reached, or nothing. The deadline is a time-out round the whole turn."""
         if self.used.model_calls >= self.budget.model_calls:
             return "model_calls"
         if self.used.tool_calls > self.budget.tool_calls:
@@ -126,30 +185,13 @@ class Progress:
         return "tokens" if self.used.tokens >= self.budget.tokens else ""
 
     def update(self, state: ThreadState, **changes: object) -> None:
-        """The state changes; whoever listens hears what did."""
+        """Replace the state and emit what changed."""
         self.state = state
         self.emit(StateUpdated(changes=changes))
 
     async def store(self) -> None:
-        """Save now; a store that is away is logged and the turn goes on."""
+        """Save now. If the store is not reachable, log it and go on."""
         try:
             self.state = await self.save(self.state)
         except StateNotSaved as error:
             log.warning("state_save_failed", thread=str(self.question.thread), reason=type(error).__name__)
-
-    def earlier_messages(self) -> None:
-        """What people told each other in the thread is a source too."""
-        said = [m for m in self.state.history if m.role == "user" and not m.addressed]
-        kept: list[str] = []
-        room = THREAD_MOST
-        for message in reversed(said):
-            who = f"Member {message.user}" if message.user else "Someone"
-            kept.insert(0, f"{who}: {message.text}"[:room])
-            room -= len(kept[0]) + 1
-            if room <= 0:
-                break
-        title = "Earlier in this thread"
-        if room <= 0:  # said where the source is named: what came before was not read
-            title += f" (its last {len(kept)} messages)" if len(kept) > 1 else " (part of its last message)"
-        if kept:
-            self.add_source(Source(id=0, title=title, text="\n".join(kept), origin="thread"))

@@ -21,17 +21,17 @@ _IN_CELL: Final = re.compile(r"\[(\d{1,9})\]")
 Order = Mapping[int, int]  # what number each cited source gets, by its id
 
 
-def order_of(text: str, sources: Iterable[Source]) -> Order:
+def citation_order(text: str, sources: Iterable[Source]) -> Order:
     """The order in which a verified text cites these sources."""
     known = {source.id for source in sources}
-    cited = dict.fromkeys(number for _, _, numbers in _found(text) for number in numbers if number in known)
+    cited = dict.fromkeys(number for _, _, numbers in _find_citations(text) for number in numbers if number in known)
     return {number: place for place, number in enumerate(cited, 1)}
 
 
-def renumbered(text: str, order: Order) -> str:
+def renumber(text: str, order: Order) -> str:
     """The text with its citations in that order; links in Markdown that are citations too. Code stays as it is."""
     pieces, position = [], 0
-    for start, end, numbers in _found(text):
+    for start, end, numbers in _find_citations(text):
         if all(number in order for number in numbers):
             new = "".join(f"[{order[number]}]" for number in numbers)
             linked = f"[\\[{order[numbers[0]]}\\]]("
@@ -40,7 +40,7 @@ def renumbered(text: str, order: Order) -> str:
     return "".join([*pieces, text[position:]])
 
 
-def _found(text: str) -> list[tuple[int, int, tuple[int, ...]]]:
+def _find_citations(text: str) -> list[tuple[int, int, tuple[int, ...]]]:
     """Start, end and numbers of each citation, in the order of the text. Cells of a drawn table hold some too."""
     found = [(citation.start, citation.end, citation.ids) for citation in citations(text)]
     for segment in segments(text):

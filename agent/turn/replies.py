@@ -12,15 +12,15 @@ from agent.outcome import Failed, OutOfBudget, Refused, TurnOutcome
 from agent.texts.catalogue import say
 from agent.tools.builtin.knowledge import LIST_TITLE
 from agent.turn.progress import Progress
-from agent.turn.renumbering import Order, order_of, renumbered
+from agent.turn.renumbering import Order, citation_order, renumber
 from verification.judgement import is_unconfirmed
 from verification.markup.chunks import split
 from verification.rules.injection import title_to_show
 from verification.text.language import detect
 from verification.types import Answer, Claim, RuleName, Source, Verdict, Violation
 
-Found = TypeVar("Found", Violation, Claim)
-_MOST_NAMED = 3
+Located = TypeVar("Located", Violation, Claim)
+_MAX_NAMED = 3
 Label = Literal["partial", "general", "own_words"]
 
 _REASONS: dict[RuleName, str] = {
@@ -41,10 +41,10 @@ _MODEL_PHRASES: dict[ModelErrorKind, str] = {
 }
 
 
-def shown(progress: Progress, verdict: Verdict, *, attempts: int, label: Label | None = None) -> Answer:
+def to_answer(progress: Progress, verdict: Verdict, *, attempts: int, label: Label | None = None) -> Answer:
     """The verified text as an answer: its sources numbered in the order of the text, and the label line it needs."""
-    order = order_of(verdict.text, progress.sources)
-    text = renumbered(verdict.text, order)
+    order = citation_order(verdict.text, progress.sources)
+    text = renumber(verdict.text, order)
     cited = {source.id: source for source in progress.sources}
     sources = tuple(replace(cited[old], id=new) for old, new in order.items())
     return Answer(
@@ -55,26 +55,26 @@ def shown(progress: Progress, verdict: Verdict, *, attempts: int, label: Label |
         rules_only=any(claim.supported == "open" for claim in verdict.claims),
         attempts=attempts,
         repairs=verdict.repairs,
-        violations=tuple(_moved(violation, verdict.text, order) for violation in verdict.violations),
+        violations=tuple(_shift(violation, verdict.text, order) for violation in verdict.violations),
         claims=tuple(
-            replace(_moved(claim, verdict.text, order), cited=tuple(order[n] for n in claim.cited if n in order))
+            replace(_shift(claim, verdict.text, order), cited=tuple(order[n] for n in claim.cited if n in order))
             for claim in verdict.claims
         ),
         label=say(label, _language(progress)) if label else "",
     )
 
 
-def _moved(found: Found, text: str, order: Order) -> Found:
-    start, end = (len(renumbered(text[:place], order)) for place in (found.start, found.end))
+def _shift(found: Located, text: str, order: Order) -> Located:
+    start, end = (len(renumber(text[:place], order)) for place in (found.start, found.end))
     return replace(found, start=start, end=end)
 
 
-def refused(progress: Progress, reason: str) -> Refused:
+def refusal(progress: Progress, reason: str) -> Refused:
     """No answer in the documents, and which come closest."""
     return Refused(answer=_message(progress, "not_found"), reason=reason)
 
 
-def failed_verification(progress: Progress, verdict: Verdict, *, attempts: int) -> Answer:
+def verification_failure(progress: Progress, verdict: Verdict, *, attempts: int) -> Answer:
     """What could not be verified and why, in plain words; never the draft itself."""
     language = _language(progress)
     reasons = dict.fromkeys(
@@ -86,18 +86,18 @@ def failed_verification(progress: Progress, verdict: Verdict, *, attempts: int) 
     return replace(answer, attempts=attempts, violations=verdict.violations)
 
 
-def failed_model(progress: Progress, error: ModelError) -> Failed:
+def model_failure(progress: Progress, error: ModelError) -> Failed:
     """The model was out of reach, or not willing."""
     text = say(_MODEL_PHRASES.get(error.kind, "model_down"), _language(progress))
     return Failed(answer=plain_answer(text), reason=error.kind, retry_after_s=error.retry_after_s)
 
 
-def failed_knowledge(progress: Progress) -> Failed:
+def knowledge_failure(progress: Progress) -> Failed:
     """The documents were out of reach: that nothing was found says nothing."""
     return Failed(answer=plain_answer(say("knowledge_down", _language(progress))), reason="KnowledgeAwayError")
 
 
-def out_of_budget(progress: Progress, limit: str) -> TurnOutcome:
+def budget_notice(progress: Progress, limit: str) -> TurnOutcome:
     """A limit of the turn was reached."""
     return OutOfBudget(answer=_message(progress, "out_of_budget"), reason=limit or "attempts")
 
@@ -126,7 +126,7 @@ def _nearest(progress: Progress) -> tuple[Source, ...]:
     for source in progress.sources:
         if source.origin != "thread" and source.title != LIST_TITLE:
             first.setdefault(source.url.partition("#")[0] or source.title.partition(" › ")[0], source)
-    return tuple(first.values())[:_MOST_NAMED]
+    return tuple(first.values())[:_MAX_NAMED]
 
 
 def _link(source: Source) -> str:

@@ -11,4 +11,4 @@ from verification.check import check
 
 log = structlog.get_logger()
 
-checked: Final = partial(check, on_crash=lambda rule, error: log.error("rule_crashed", rule=rule, exc_info=error))
+check_draft: Final = partial(check, on_crash=lambda rule, error: log.error("rule_crashed", rule=rule, exc_info=error))

@@ -17,7 +17,7 @@ from agent.outcome import Refused, TurnOutcome
 from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import StateNotSaved, ThreadState
 from agent.turn.events import Emit, TurnEvent
-from agent.turn.progress import keep_in_memory
+from agent.turn.progress import skip_saving
 from bot.cli.output import FOUND_NONE, note
 from bot.documents.open import available_documents, corpus_of
 from bot.documents.vectors import make_vectors
@@ -56,7 +56,7 @@ async def ask(
                 recorder.timings["index"] = (time.monotonic() - started) * 1000
                 store = await _store(settings, stack) if thread else None
                 state = await store.load(place) if store else ThreadState()
-                save = partial(store.save, place) if store else keep_in_memory
+                save = partial(store.save, place) if store else skip_saving
                 outcome, state = await engine.run(asked, state, emit=emit, save=save)
                 end(outcome)
                 try:

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 import structlog
 from redis.asyncio import Redis
 
-from agent.packing import unpacked
+from agent.packing import decompress
 from agent.thread.conversation import ThreadKey
 from bot.errors import WrongUse
 from bot.events.enqueue import DELETED
@@ -182,7 +182,7 @@ class Forgetting:
 
     async def _text(self, key: Key) -> str:
         stored = await (self.redis.hget(key.name, "state") if key.kind == "state" else self.redis.get(key.name))
-        return unpacked(str(stored or ""))
+        return decompress(str(stored or ""))
 
     async def _keys(self) -> AsyncIterator[Key]:
         """Every key of this Orion; ``{prefix:shard}`` and ``prefix`` alike begin one."""

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import structlog
 
-from agent.texts.catalogue import SUGGESTED_PROMPTS, own_words
+from agent.texts.catalogue import SUGGESTED_PROMPTS, own_message
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
 from bot.delivery.blocks import Block, Post, blocks_under_stream, context, render, section
@@ -123,7 +123,7 @@ class Delivery:
         self, place: ThreadKey, text: str, question_ts: str, lease_check: LeaseCheck = no_lease
     ) -> tuple[str, ...]:
         """Post one of Orion's own messages (help, muted, stopped), once for this question."""
-        return await self.answer(place, own_words(text), AnswerKey(question_ts=question_ts, lease_check=lease_check))
+        return await self.answer(place, own_message(text), AnswerKey(question_ts=question_ts, lease_check=lease_check))
 
     async def post_notice(
         self,
@@ -199,7 +199,7 @@ class Delivery:
         ]
         for posted in streams:
             if not await self._end_stream(place.channel, posted, answer_key, note) and note:
-                await self.answer(place, own_words(note), replace(answer_key, turn_id="", streamed=posted.ts))
+                await self.answer(place, own_message(note), replace(answer_key, turn_id="", streamed=posted.ts))
         return bool(note and streams)
 
     async def delete_streams(self, place: ThreadKey, answer_key: AnswerKey, *, wordless: bool = False) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from agent.knowledge.types import Document
 from agent.texts.catalogue import say
-from agent.turn.plan_view import cut
+from agent.turn.plan_view import truncate
 from bot.delivery.blocks import MAX_TEXT_LENGTH, Block, button, join_lines, section, short_id
 from bot.delivery.feedback import REASONS
 from bot.delivery.links import escape, link, with_age
@@ -68,7 +68,7 @@ def _question_blocks(questions: Sequence[str], language: str | None) -> list[Blo
     if not questions:
         return [{"type": "actions", "elements": [button(say("home_try", language), TRY_ACTION, "home")]}]
     asked = enumerate(questions[:3], 1)
-    buttons = [button(cut(one, _MAX_BUTTON_LENGTH), f"{TRY_ACTION}_{n}", one) for n, one in asked]
+    buttons = [button(truncate(one, _MAX_BUTTON_LENGTH), f"{TRY_ACTION}_{n}", one) for n, one in asked]
     return [section(f"*{say('home_ask', language)}*"), *({"type": "actions", "elements": [one]} for one in buttons)]
 
 

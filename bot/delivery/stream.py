@@ -16,7 +16,7 @@ from typing import Any, Final
 import structlog
 from redis.exceptions import RedisError
 
-from agent.tasks import beside
+from agent.tasks import background_tasks
 from agent.thread.conversation import ThreadKey
 from bot.queue.lease import LeaseLost
 from bot.slack.web_api import DeliveryFailed, LeaseCheck, SlackCalls
@@ -252,7 +252,7 @@ async def streaming(stream: AnswerStream | None) -> AsyncIterator[AnswerStream |
     if stream is None:
         yield None
         return
-    async with beside() as group:
+    async with background_tasks() as group:
         keeper = group.create_task(stream.send_changes(), name="stream")
         try:
             yield stream

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from agent.quoting.model import ExtractiveModel
 from agent.texts.catalogue import say
-from agent.turn.plan_view import cut
+from agent.turn.plan_view import truncate
 from bot.delivery.blocks import Block, context, join_lines, plain_text, section, short_id
 from bot.delivery.links import escape, source_line
 from bot.slack.payload import objects, string
@@ -83,7 +83,7 @@ def _headline(record: Mapping[str, Any], claims: Sequence[Mapping[str, Any]], la
 
 def _claim_block(claim: Mapping[str, Any]) -> Iterable[Block]:
     """Yield the claim and its passage with the common words marked. A quotation is marked in its passage instead."""
-    text = cut(_without_signs(plain(string(claim, "text"))).strip(), _MAX_CLAIM_LENGTH)
+    text = truncate(_without_signs(plain(string(claim, "text"))).strip(), _MAX_CLAIM_LENGTH)
     if not text:
         return
     passage, marks = _without_signs(string(claim, "passage")[:_MAX_PASSAGE_LENGTH]), claim.get("marks")
@@ -143,7 +143,7 @@ def _removed_sentences(record: Mapping[str, Any], language: str | None) -> Itera
     for sentence in objected:
         words = " ".join(string(sentence, "text").split())
         if words and _plain_words(words) not in posted and string(sentence, "text") not in unsafe:
-            found[cut(words, _MAX_CLAIM_LENGTH)] = say(_REMOVAL_REASONS[string(sentence, "rule")], language)
+            found[truncate(words, _MAX_CLAIM_LENGTH)] = say(_REMOVAL_REASONS[string(sentence, "rule")], language)
     if found:
         yield section(f"*{say('trust_left_out', language)}*")
         items = [_struck_item(words, why) for words, why in list(found.items())[:_MAX_REMOVED]]

@@ -16,7 +16,7 @@ import structlog
 
 from agent.knowledge.index.index import Meaning
 from agent.knowledge.types import KnowledgeAwayError
-from agent.tasks import beside
+from agent.tasks import background_tasks
 
 log = structlog.get_logger()
 
@@ -40,7 +40,7 @@ async def vectors_meanwhile(meaning: Meaning | None, *, again_s: float = LOOK_AG
         return
     stop, ended = threading.Event(), asyncio.Event()
     with ThreadPoolExecutor(1, "vectors", initializer=_not_urgent) as thread:
-        async with beside() as group:
+        async with background_tasks() as group:
             group.create_task(_keep_making(meaning, thread, stop, ended, again_s), name="vectors")
             try:
                 yield

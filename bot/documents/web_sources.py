@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from urllib.parse import SplitResult, urlsplit
 
 from agent.knowledge.sources.web import WebSource
-from agent.thread.audience import PUBLIC, written
+from agent.thread.audience import PUBLIC, parse_audience
 from bot.errors import WrongUse
 from bot.settings import Settings
 
@@ -59,7 +59,7 @@ def _audience(entries: Iterable[str]) -> str:
     given = sorted(entries)
     if given in ([], [PUBLIC]):
         return PUBLIC
-    audience = written(given)
+    audience = parse_audience(given)
     if audience is None:
         raise WrongUse(_WRONG_AUDIENCE)
     return audience

@@ -12,7 +12,7 @@ import structlog
 
 from agent.texts.catalogue import LANGUAGES, say
 from agent.thread.conversation import Message
-from agent.thread.state import remember, waits_for_another
+from agent.thread.state import is_waiting_for_another, with_messages
 from bot.gates.services import GateServices
 from bot.queue.queue import OK, Ending, retry_uncounted
 from bot.slack.message import Incoming, ThreadMode
@@ -75,7 +75,7 @@ async def check_pending(job: Job, at: GateServices) -> Ending | None:
     incoming, state = job.incoming, job.facts.state
     if incoming.kind != "question" or incoming.addressed != "follow_up":
         return None
-    beside = waits_for_another(state, incoming.user)
+    beside = is_waiting_for_another(state, incoming.user)
     only_emoji = incoming.files == "none" and _EMOJI.fullmatch(incoming.text) is not None
     if only_emoji and (beside or state.pending_question is None):
         log.info("reaction_left_alone")
@@ -84,7 +84,7 @@ async def check_pending(job: Job, at: GateServices) -> Ending | None:
         return None
     if all(message.ts != incoming.ts for message in state.history):
         said = Message(role="user", text=incoming.text, user=incoming.user, ts=incoming.ts, addressed=False)
-        await at.stores.save(job.claimed, incoming.thread, remember(state, said))
+        await at.stores.save(job.claimed, incoming.thread, with_messages(state, said))
         await at.notify_person_once(incoming, "beside", f"beside:{incoming.thread.thread_ts}")
     log.info("bystander_noted", text_length=len(incoming.text))
     return OK

@@ -13,7 +13,7 @@ from typing import Final
 import structlog
 
 from agent.texts.catalogue import say
-from agent.thread.state import StateNotSaved, let_be
+from agent.thread.state import StateNotSaved, cancel_pending_question
 from bot.gates.access import is_admitted
 from bot.gates.services import GateServices
 from bot.queue.queue import OK, Cancel, Cancellation, Ending, StoredMessage
@@ -99,7 +99,7 @@ async def _drop_pending_question(job: Job, at: GateServices) -> bool:
     if state.pending_question is None or await stores.mailbox.list_messages(str(incoming.thread)):
         return False  # what was said after the stop goes on
     try:
-        await stores.threads.save(incoming.thread, let_be(state))
+        await stores.threads.save(incoming.thread, cancel_pending_question(state))
     except StateNotSaved as error:
         log.warning("state_save_failed", thread=str(incoming.thread), reason=type(error).__name__)
         return False

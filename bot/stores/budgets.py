@@ -16,7 +16,7 @@ import structlog
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from agent.tasks import beside
+from agent.tasks import background_tasks
 from bot.slack.message import Incoming
 
 Holder = Literal["user", "channel", "workspace"]
@@ -90,7 +90,7 @@ class Budgets:
             return
         unwritten: list[int] = []
         try:
-            async with beside() as group:
+            async with background_tasks() as group:
 
                 def count(tokens: int) -> None:
                     unwritten.append(tokens)

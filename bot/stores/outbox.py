@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agent.outcome import OutcomeName
-from agent.packing import compact
+from agent.packing import compact_json
 from agent.thread.state import ThreadState, from_json, to_json
 from agent.tools.builtin.slack_search import without_slack_text
 from verification.types import Answer, Repair, Source, Violation
@@ -28,7 +28,7 @@ class Entry:
     def to_json(self) -> str:
         """One line that ``read_entry`` reads back."""
         answer = replace(self.answer, sources=tuple(map(without_slack_text, self.answer.sources)), claims=())
-        return compact({"outcome": self.outcome, "answer": answer, "state": to_json(self.state)})
+        return compact_json({"outcome": self.outcome, "answer": answer, "state": to_json(self.state)})
 
 
 def read_entry(stored: str | None) -> Entry | None:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from agent.outcome import TurnOutcome
-from agent.packing import compact, packed, unpacked
+from agent.packing import compact_json, compress, decompress
 from agent.thread.conversation import Question
 from agent.tools.builtin.slack_search import SLACK_SEARCH, permalinks_only
 from agent.turn.events import Done, ModelEnd, ModelStart, ToolEnd, ToolStart, TurnEvent, Verification, key_of
@@ -171,8 +171,8 @@ class TurnRecords:
 
     async def save(self, record: dict[str, Any]) -> None:
         """Save a record for as long as its thread's state."""
-        text = compact(record)
-        await self._redis.set(self.key(record["turn_id"]), packed(text), ex=RECORD_TTL_S)  # packed it is half as long
+        text = compact_json(record)
+        await self._redis.set(self.key(record["turn_id"]), compress(text), ex=RECORD_TTL_S)  # packed it is half as long
         if kind := _LISTS.get(record.get("outcome", "")):
             await self._add_to_list(kind, record["turn_id"])
 
@@ -232,4 +232,4 @@ class TurnRecords:
     async def load(self, turn_id: str) -> dict[str, Any] | None:
         """Return a record, or None if it is missing or expired."""
         stored = await self._redis.get(self.key(turn_id))
-        return json.loads(unpacked(str(stored))) if stored else None
+        return json.loads(decompress(str(stored))) if stored else None

@@ -15,11 +15,17 @@ from typing import Any, Final
 import structlog
 
 from agent.quoting.small_talk import asks_about_orion
-from agent.texts.catalogue import help_text, own_words, say
+from agent.texts.catalogue import help_text, own_message, say
 from agent.thread.conversation import AttachedFile, Question, ThreadKey
-from agent.thread.state import ThreadState, before_latest, retold, unsaid, with_posted
+from agent.thread.state import (
+    ThreadState,
+    state_before_last_question,
+    with_edited_message,
+    with_posted,
+    without_message,
+)
 from agent.tools.tool import Tool
-from agent.turn.loop import stopped
+from agent.turn.loop import state_after_stop
 from bot.delivery.answer_key import Mark
 from bot.delivery.blocks import short_id
 from bot.delivery.delivery import Delivery
@@ -151,7 +157,7 @@ class Answering:
             elif not any(posted.turn_id for posted in await self.delivery.reader.find_posts(job.place, incoming.ts)):
                 text = say("internal", job.language, id=short_id(job.turn_id))
                 answer_key = replace(job.answer_key(), turn_id="", streamed=earlier_stream(job))
-                await self.delivery.answer(job.place, own_words(text), answer_key)
+                await self.delivery.answer(job.place, own_message(text), answer_key)
             await self.delivery.sessions.end(job.place, lease.require)
         except DeliveryFailed as failure:
             log.warning("delivery_failed", reason=failure.reason, permanent=failure.permanent)
@@ -185,7 +191,7 @@ class Answering:
     async def _delete_answer(self, job: Job) -> None:
         """Delete the answer to a deleted question, and both from the thread's state."""
         ts, state = job.incoming.ts, job.facts.state
-        if (after := unsaid(state, ts)) != state:
+        if (after := without_message(state, ts)) != state:
             await self._save_state(job, after)
         try:
             await self.delivery.delete_answer(job.place, ts, job.lease.require, posted=state.posted.get(ts, ()))
@@ -229,7 +235,7 @@ class Answering:
         job = replace(job, facts=await read_facts(self.stores, job.incoming, job.turn_id))
         if entry := read_entry(job.facts.outbox):
             return await self._save_delivered(job, await self._deliver(job, entry))
-        await self._save_state(job, stopped(job.incoming.question(), job.facts.state))
+        await self._save_state(job, state_after_stop(job.incoming.question(), job.facts.state))
         await self._streamed.end_streams(job)
         await self._post_stopped(job)
         return OK
@@ -257,7 +263,7 @@ class Answering:
         remembered = job.facts.state
         state = await self._state_before(job, remembered)
         if state is None:
-            if (after := retold(remembered, job.incoming.ts, job.incoming.text)) != remembered:
+            if (after := with_edited_message(remembered, job.incoming.ts, job.incoming.text)) != remembered:
                 await self._save_state(job, after)
             return OK
         waited = bool(waiting_since(job))
@@ -360,7 +366,7 @@ class Answering:
         incoming = job.incoming
         if incoming.kind != "edit":
             return state
-        if (before := before_latest(state, incoming.ts)) is not None:
+        if (before := state_before_last_question(state, incoming.ts)) is not None:
             return before
         # An edited message without an answer is a first question, unless another question came after it.
         asked = (m.ts for m in state.history if m.role == "user" and m.addressed)

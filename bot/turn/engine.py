@@ -28,7 +28,7 @@ from agent.tools.tool import Tool
 from agent.turn.events import Emit
 from agent.turn.live import Stage
 from agent.turn.loop import run_turn
-from agent.turn.progress import Policy, Save, keep_in_memory
+from agent.turn.progress import Policy, Save, skip_saving
 from bot.documents.corpus import Corpus
 from bot.documents.open import open_index_or_wait
 from bot.settings import Settings
@@ -66,7 +66,7 @@ class Engine:
         state: ThreadState,
         *,
         emit: Emit,
-        save: Save = keep_in_memory,
+        save: Save = skip_saving,
         more: Sequence[Tool] = (),
         stage: Stage | None = None,
     ) -> tuple[TurnOutcome, ThreadState]:

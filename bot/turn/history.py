@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import structlog
 
-from agent.packing import compact, packed, unpacked
+from agent.packing import compact_json, compress, decompress
 from agent.thread.conversation import Message
 from agent.thread.state import ThreadState
 from bot.slack.history import Conversation, ThreadReader, sort_key
@@ -74,13 +74,13 @@ async def load_earlier(job: Job, state: ThreadState, reader: ThreadReader) -> Ea
 def _pack_conversation(read: Conversation) -> str:
     """Pack a conversation for the next delivery try: some apps may read one thread a minute."""
     ends = [{"ts": one.get("ts", ""), "files": one.get("files", [])} if one else {} for one in (read.first, read.asked)]
-    return packed(compact([read.messages, *ends]))
+    return compress(compact_json([read.messages, *ends]))
 
 
 def read_stored_conversation(stored: str | None) -> Conversation | None:
     """Unpack the conversation that an earlier delivery try stored; None if it is missing or unreadable."""
     try:
-        messages, first, asked = json.loads(unpacked(stored or ""))
+        messages, first, asked = json.loads(decompress(stored or ""))
         return Conversation(messages=tuple(Message(**one) for one in messages), first=first, asked=asked)
     except (ValueError, TypeError):
         return None

@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 from agent.budget import ModelCall, Usage
 from agent.model.prompts import prompts_version
 from agent.outcome import Failed, Refused, TurnOutcome
-from agent.tasks import beside
+from agent.tasks import background_tasks
 from agent.thread.conversation import Question
 from agent.turn.events import (
     Done,
@@ -133,7 +133,7 @@ class TurnObserver:
         """The outcome stands: its record is kept beside its delivery, for people may ask for it right after."""
         self._lasted()
         began = time.monotonic()
-        async with beside() as tasks:
+        async with background_tasks() as tasks:
             keeping = tasks.create_task(self._keep(outcome))
             try:
                 yield

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 import structlog
 
-from agent.texts.catalogue import status_in
+from agent.texts.catalogue import translate_status
 from bot.delivery.answer_key import AnswerKey
 from bot.delivery.delivery import Delivery
 from bot.queue.queue import Mailbox, Waiting
@@ -67,7 +67,7 @@ class QueueNotices:
 
     async def _show_position(self, delivery: Delivery, incoming: Incoming, place: int) -> bool:
         """Show the position. Return whether a placeholder had to replace the status."""
-        text = status_in(BUSY if place else BEHIND, detect(incoming.text)).format(number=place)
+        text = translate_status(BUSY if place else BEHIND, detect(incoming.text)).format(number=place)
         try:
             await delivery.set_status(incoming.thread, text)
         except DeliveryFailed as failure:

@@ -9,7 +9,7 @@ import time
 
 import structlog
 
-from agent.model.protocol import PASSING
+from agent.model.protocol import RETRYABLE
 from agent.outcome import Failed, TurnOutcome
 from bot.queue.queue import Ending, Mailbox, retry_uncounted
 from bot.timeouts import TurnTimeouts
@@ -23,7 +23,7 @@ CONVERSATION_TTL_S = 3_600
 
 def retry_delay_s(job: Job, outcome: TurnOutcome, timeouts: TurnTimeouts) -> float | None:
     """Return the seconds until the next try; None for a permanent failure or after the longest wait."""
-    if not isinstance(outcome, Failed) or outcome.reason not in PASSING:
+    if not isinstance(outcome, Failed) or outcome.reason not in RETRYABLE:
         return None
     since = waiting_since(job)
     waited_s = max(0.0, time.time() - since) if since else 0.0

@@ -14,11 +14,11 @@ from typing import Final
 
 import structlog
 
-from agent.tasks import beside
-from agent.texts.catalogue import LOADING, say, status_in
+from agent.tasks import background_tasks
+from agent.texts.catalogue import LOADING, say, translate_status
 from agent.thread.conversation import ThreadKey
 from agent.turn.events import StepSeen
-from agent.turn.plan_view import cut
+from agent.turn.plan_view import truncate
 from bot.delivery.answer_key import AnswerKey
 from bot.delivery.delivery import Delivery
 from bot.delivery.stream import Task
@@ -79,7 +79,7 @@ class WorkingStatus:
         """Keep the status up to date while the block runs, then clear it."""
         self._text, self._loading = self.first, LOADING if self.first == THINKING else ()
         try:
-            async with beside() as group:
+            async with background_tasks() as group:
                 self._keeper = group.create_task(self._run_updates(), name="status")
                 try:
                     yield self
@@ -163,11 +163,11 @@ class WorkingStatus:
 
     async def _send(self, text: str) -> None:
         language, answer_key = self.answer_key.language, self.answer_key
-        spoken = status_in(text, language)
+        spoken = translate_status(text, language)
         self._was_sent = True  # also if this call is cancelled
         try:
             if self._has_status:
-                loading = [status_in(line, language) for line in self._loading]
+                loading = [translate_status(line, language) for line in self._loading]
                 await self.delivery.set_status(self.place, spoken, loading, lease_check=answer_key.lease_check)
             else:
                 await self.delivery.show_placeholder(self.place, f"_Orion {spoken}_", answer_key)
@@ -197,7 +197,7 @@ def step_status(steps: Sequence[StepSeen], language: str | None) -> str:
     number = _current_step(steps)
     if not number:
         return ""
-    short = cut(steps[number - 1].title or "…", _MAX_STEP_LENGTH)
+    short = truncate(steps[number - 1].title or "…", _MAX_STEP_LENGTH)
     return say("status_at_step", language, number=str(number), total=str(len(steps)), step=short)
 
 

@@ -16,7 +16,7 @@ import pytest
 from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
-from agent.tasks import beside
+from agent.tasks import background_tasks
 from bot.events.listeners import register
 from bot.local.model.roster import BOT_USER, TEAM_ID
 from bot.servers.http import MAX_BODY_BYTES
@@ -62,7 +62,7 @@ def enveloped(event: object, **fields: Any) -> dict[str, Any]:
 
 @asynccontextmanager
 async def at_the_door(redis: Redis) -> AsyncIterator[Intake]:
-    async with local_slack(strictness=PROMPT) as slack, aiohttp.ClientSession() as session, beside() as tasks:
+    async with local_slack(strictness=PROMPT) as slack, aiohttp.ClientSession() as session, background_tasks() as tasks:
         ledger = Ledger()
         ledger.gate.set()
         app = build_app(slack.client, slack.workspace.authorize)

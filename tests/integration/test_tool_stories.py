@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent.outcome import Answered, Asked, TurnOutcome
-from agent.packing import compact
+from agent.packing import compact_json
 from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import ThreadState, from_json, to_json
 from agent.turn.events import (
@@ -126,7 +126,7 @@ async def test_which_documents_are_there(tmp_path: Path) -> None:
         outcome = await told_.ask("What have you got?")
         prompts = json.dumps([request["messages"] for request in server.requests if request.get("stream")])
     listed = "2 documents:\n- Limits (limits.md), updated 2026-11-18\n- Refunds (refunds.md), updated 2026-11-18"
-    generated = compact(
+    generated = compact_json(
         {"success": True, "generated_text": "Two documents about 999 topics.", "tokens_used": 120,
          "prompt_tokens": 100, "completion_tokens": 20, "estimated": False}
     )  # fmt: skip

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from agent.thread.audience import NOBODY, PUBLIC, written
+from agent.thread.audience import NOBODY, PUBLIC, parse_audience
 
 FILE_NAME: Final = "orion-audience.toml"
 _MAX_BYTES: Final = 65_536
@@ -55,7 +55,7 @@ class Audiences:
             fields = tomllib.loads(data[:_MAX_BYTES].decode())
         except ValueError:  # tomllib's error is a ValueError, and so is text that is not UTF-8
             fields = {}
-        audience = written(fields.get("audience")) if set(fields) == {"audience"} else None
+        audience = parse_audience(fields.get("audience")) if set(fields) == {"audience"} else None
         if audience is None:
             self.failed.append((name, _WRONG))
             return NOBODY

@@ -16,7 +16,7 @@ import structlog
 
 from agent.budget import Usage
 from agent.model.protocol import Generated, Model, ModelError
-from agent.packing import compact
+from agent.packing import compact_json
 from agent.tools.builtin.specs import parameter, spec_of
 from agent.tools.tool import ToolFailed, ToolResult
 from observability.logging import Length
@@ -57,14 +57,14 @@ class LlmGenerate:
             log.warning("llm_generate_failed", error_type=kind, error=told, latency_ms=_since(began))
             body: dict[str, Any] = {"success": False, "error": told, "type": kind, "hints": list(hints)}
             # A failed call counts against the turn's budget too.
-            return ToolResult(ok=False, content=compact(body), error=told, hints=hints, usage=Usage(model_calls=1))
+            return ToolResult(ok=False, content=compact_json(body), error=told, hints=hints, usage=Usage(model_calls=1))
         used = made.usage
         counts = (used.tokens, used.prompt_tokens, used.completion_tokens)
         tokens = dict(zip(("tokens_used", "prompt_tokens", "completion_tokens"), counts, strict=True))
         log.info("llm_generate_completed", **tokens, latency_ms=_since(began))
         body = {"success": True, "generated_text": made.text, **tokens, "estimated": used.estimated}
         usage = replace(used, model_calls=max(1, used.model_calls))
-        return ToolResult(content=compact(body), usage=usage, call=made.call)
+        return ToolResult(content=compact_json(body), usage=usage, call=made.call)
 
     async def _written(self, prompt: str, arguments: Mapping[str, Any]) -> Generated:
         """The model's text and what it cost. Raises ``ModelError``, also where it takes too long."""

@@ -22,7 +22,7 @@ from mcp.client.stdio import get_default_environment
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
-from agent.tasks import beside
+from agent.tasks import background_tasks
 from agent.tools.mcp.config import McpServer
 from agent.tools.mcp.process import ChildServer, started
 from agent.tools.mcp.sanitize import fit_to_show, in_a_line
@@ -228,7 +228,7 @@ async def open_mcp(
     # The SDK's own lines quote what servers say.
     logging.getLogger("mcp").setLevel(logging.CRITICAL + 1)
     connections = [McpConnection(server, waits) for server in servers]
-    async with beside() as group:
+    async with background_tasks() as group:
         keeping = [group.create_task(one.keep(), name=f"mcp:{one.server.name}") for one in connections]
         try:
             with suppress(TimeoutError):

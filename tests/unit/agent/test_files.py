@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.budget import Budget
-from agent.files import MAX_PARTS, WHOLE_CHARS, add_unread_notes, file_sources
+from agent.files import MAX_PARTS, MAX_WHOLE_CHARS, add_unread_notes, file_sources
 from agent.outcome import Answered, Refused
 from agent.quoting.model import ExtractiveModel
 from agent.texts.catalogue import LANGUAGES, say
@@ -156,4 +156,4 @@ async def test_model_sees_the_file_as_a_fenced_source_and_the_answer_names_what_
     assert isinstance(outcome, Answered)
     assert [source.title for source in model.written[0].sources] == ["notes.md"]
     assert outcome.answer.label == say("file_form", "en", name="photo.png")
-    assert len(NOTES.text) < WHOLE_CHARS
+    assert len(NOTES.text) < MAX_WHOLE_CHARS

@@ -5,20 +5,20 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.packing import packed, unpacked
+from agent.packing import compress, decompress
 
 
 @given(st.text(max_size=2_000))
 def test_what_was_packed_reads_back(text: str) -> None:
     whole = text.encode("utf-8", "replace").decode()
-    assert unpacked(packed(whole)) == whole or text.startswith("z1:")
+    assert decompress(compress(whole)) == whole or text.startswith("z1:")
 
 
 def test_long_json_is_shorter_and_short_text_stays() -> None:
     long = '{"text":"' + "Each API key may make 600 requests a minute. " * 20 + '"}'
-    assert len(packed(long)) < len(long) / 3
-    assert packed('{"a":1}') == '{"a":1}'
+    assert len(compress(long)) < len(long) / 3
+    assert compress('{"a":1}') == '{"a":1}'
 
 
 def test_what_was_damaged_is_nothing() -> None:
-    assert unpacked("z1:not base64, nor zlib") == unpacked("z1:aGVsbG8=") == ""
+    assert decompress("z1:not base64, nor zlib") == decompress("z1:aGVsbG8=") == ""

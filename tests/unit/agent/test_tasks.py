@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from agent.tasks import beside
+from agent.tasks import background_tasks
 
 
 async def test_the_blocks_error_comes_out_as_it_was_and_the_task_ends_first() -> None:
@@ -16,7 +16,7 @@ async def test_the_blocks_error_comes_out_as_it_was_and_the_task_ends_first() ->
         ended.set()
 
     async def block() -> None:
-        async with beside() as group:
+        async with background_tasks() as group:
             group.create_task(write())
             over.set()
             raise KeyError("mine")
@@ -31,7 +31,7 @@ async def test_task_that_fails_cancels_the_block() -> None:
         raise ValueError
 
     async def block() -> None:
-        async with beside() as group:
+        async with background_tasks() as group:
             group.create_task(fails())
             await asyncio.Event().wait()
 
@@ -44,7 +44,7 @@ async def test_cancelled_block_ends_cancelled() -> None:
     inside = asyncio.Event()
 
     async def work() -> None:
-        async with beside() as group:
+        async with background_tasks() as group:
             task = group.create_task(asyncio.sleep(0))
             inside.set()
             try:

@@ -6,7 +6,7 @@ import re
 from string import Formatter
 from typing import get_args
 
-from agent.texts.catalogue import LANGUAGES, LOADING, say, status_in, texts
+from agent.texts.catalogue import LANGUAGES, LOADING, say, texts, translate_status
 from agent.thread.conversation import FileTrouble
 from bot.delivery.feedback import REASONS
 from tests.support.paths import ROOT
@@ -51,7 +51,7 @@ def test_every_text_is_used_and_every_text_that_is_used_is_there() -> None:
     named = set(re.findall(r'["\']([a-z]+(?:_[a-z]+)*)["\']', "\n".join(path.read_text() for path in sources)))
     said = set(re.findall(r'\bsay\(\s*"(\w+)"', "\n".join(path.read_text() for path in sources)))
     assert said <= set(texts("en"))
-    statuses = {key for key in texts("en") if status_in(say(key, None), "de") != say(key, None)}
+    statuses = {key for key in texts("en") if translate_status(say(key, None), "de") != say(key, None)}
     assert {key for key in texts("en") if not BUILT.fullmatch(key)} - statuses <= named
 
 
@@ -66,10 +66,13 @@ def test_every_status_in_the_code_has_its_text() -> None:
     shown = set(re.findall(r'"((?:is|cannot) [^"]+…)"', code))
     assert len(shown) > 8
     assert shown <= {text for key, text in texts("en").items() if key.startswith("status_")}
-    assert all(status_in(text, "de").endswith("…") and status_in(text, "de") != text for text in (*shown, *LOADING))
+    assert all(
+        translate_status(text, "de").endswith("…") and translate_status(text, "de") != text
+        for text in (*shown, *LOADING)
+    )
 
 
 def test_other_languages_hear_english() -> None:
     assert say("muted", "nl") == say("muted", None) == say("muted", "en")
-    assert status_in("is thinking…", "de") == "denkt nach…"
-    assert status_in("a step's own title", "de") == "a step's own title"
+    assert translate_status("is thinking…", "de") == "denkt nach…"
+    assert translate_status("a step's own title", "de") == "a step's own title"

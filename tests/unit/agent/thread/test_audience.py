@@ -13,7 +13,7 @@ from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.sources.audience_file import FILE_NAME
 from agent.knowledge.sources.folders import Folders
 from agent.knowledge.types import IndexRun
-from agent.thread.audience import NOBODY, PUBLIC, Viewers, may_see, viewers_of, written
+from agent.thread.audience import NOBODY, PUBLIC, Viewers, may_see, parse_audience, viewers_of
 from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import ThreadState
 from agent.tools.builtin.knowledge import for_viewers, knowledge_tools
@@ -57,7 +57,7 @@ def test_person_counts_only_where_nobody_else_reads_along() -> None:
 
 @pytest.mark.parametrize("said", [None, [], "C0HR", ["#hr"], ["hr"], [1], ["C0HR", "public"], {"a": 1}, ["C0HR,U0X"]])
 def test_what_is_no_audience_is_refused(said: object) -> None:
-    assert written(said) is None
+    assert parse_audience(said) is None
 
 
 def docs(root: Path) -> Path:

@@ -10,20 +10,20 @@ from hypothesis import strategies as st
 
 from agent.actions import Step
 from agent.thread.conversation import Message
-from agent.thread.plan import Plan, close, fail_next, finish
+from agent.thread.plan import Plan, close_open_steps, fail_next_step, finish_step
 from agent.thread.state import (
     PendingQuestion,
     ThreadState,
-    aside,
+    cancel_pending_question,
     from_json,
-    let_be,
-    remember,
-    retold,
-    take_answer,
-    taken_up,
+    restore_suspended_mission,
+    state_with_answer,
+    suspend_mission_for,
     to_json,
-    unsaid,
+    with_edited_message,
+    with_messages,
     with_undo,
+    without_message,
 )
 from verification.types import Source
 
@@ -82,8 +82,8 @@ def test_one_damaged_message_costs_no_other() -> None:
 
 def test_only_the_person_asked_answers() -> None:
     state = ThreadState(pending_question=PendingQuestion(key="k", text="which?", user="U1"))
-    assert take_answer(state, "U2", "me") is None
-    answered = take_answer(state, "U1", "this")
+    assert state_with_answer(state, "U2", "me") is None
+    answered = state_with_answer(state, "U1", "this")
     assert answered is not None
     assert answered.answers == {"k": "this"}
     assert answered.pending_question is None
@@ -92,19 +92,19 @@ def test_only_the_person_asked_answers() -> None:
 def test_history_is_bounded() -> None:
     state = ThreadState()
     for index in range(100):
-        state = remember(state, Message(role="user", text=str(index)))
+        state = with_messages(state, Message(role="user", text=str(index)))
     assert len(state.history) == 40
     assert state.history[-1].text == "99"
 
 
 def test_steps_finish_fail_and_close() -> None:
     plan = Plan(id="p", steps=(Step(description="a"), Step(description="b"), Step(description="c")))
-    plan = fail_next(finish(plan, 1, "ok"), "no")
+    plan = fail_next_step(finish_step(plan, 1, "ok"), "no")
     assert [step.status for step in plan.steps] == ["done", "failed", "open"]
-    assert finish(plan, 9, "?") == plan
-    plan = close(plan, status="done")
-    assert plan.finished
-    assert fail_next(plan, "again") == plan
+    assert finish_step(plan, 9, "?") == plan
+    plan = close_open_steps(plan, status="done")
+    assert plan.is_finished
+    assert fail_next_step(plan, "again") == plan
 
 
 WAITING = ThreadState(
@@ -117,20 +117,22 @@ WAITING = ThreadState(
 
 
 def test_somebody_elses_question_is_met_with_what_waits_put_aside() -> None:
-    met = aside(WAITING, "U2")
+    met = suspend_mission_for(WAITING, "U2")
     assert (met.mission, met.todolist_id, met.plan, met.pending_question) == ("", None, None, None)
     assert met.answers == WAITING.answers
-    assert aside(WAITING, "U1") is WAITING
-    assert aside(ThreadState(mission="m"), "U2").mission == "m"
+    assert suspend_mission_for(WAITING, "U1") is WAITING
+    assert suspend_mission_for(ThreadState(mission="m"), "U2").mission == "m"
 
 
 def test_afterwards_it_stands_where_it_stood() -> None:
-    after = replace(aside(WAITING, "U2"), mission="Other", history=(Message(role="user", text="And?", user="U2"),))
-    back = taken_up(after, WAITING, "U2")
+    after = replace(
+        suspend_mission_for(WAITING, "U2"), mission="Other", history=(Message(role="user", text="And?", user="U2"),)
+    )
+    back = restore_suspended_mission(after, WAITING, "U2")
     assert replace(back, history=()) == WAITING
     assert back.history == after.history
-    assert taken_up(after, WAITING, "U1") is after
-    assert taken_up(after, ThreadState(), "U2") is after
+    assert restore_suspended_mission(after, WAITING, "U1") is after
+    assert restore_suspended_mission(after, ThreadState(), "U2") is after
 
 
 def said(number: int, *, addressed: bool = True) -> Message:
@@ -141,7 +143,7 @@ def asked_in_turn(state: ThreadState, number: int) -> ThreadState:
     """The state after one more question and its answer, as a turn leaves it."""
     reply = Message(role="assistant", text=f"about secret {number}")
     after = replace(state, mission=f"secret {number}", answers={**state.answers, f"key {number}": f"secret {number}"})
-    return with_undo(remember(after, said(number), reply), state)
+    return with_undo(with_messages(after, said(number), reply), state)
 
 
 @given(st.integers(1, 4), st.integers(1, 4))
@@ -149,7 +151,7 @@ def test_what_was_deleted_is_forgotten_and_the_rest_is_kept(asked: int, deleted:
     state = ThreadState()
     for number in range(1, asked + 1):
         state = asked_in_turn(state, number)
-    after = unsaid(state, said(deleted).ts)
+    after = without_message(state, said(deleted).ts)
     assert f"secret {deleted}" not in to_json(after)
     others = [m.text for m in state.history if f"secret {deleted}" not in m.text]
     assert [m.text for m in after.history] == others
@@ -157,8 +159,10 @@ def test_what_was_deleted_is_forgotten_and_the_rest_is_kept(asked: int, deleted:
 
 
 def test_what_people_told_each_other_goes_alone() -> None:
-    state = remember(asked_in_turn(ThreadState(), 1), said(2, addressed=False), Message(role="assistant", text="later"))
-    after = unsaid(state, said(2).ts)
+    state = with_messages(
+        asked_in_turn(ThreadState(), 1), said(2, addressed=False), Message(role="assistant", text="later")
+    )
+    after = without_message(state, said(2).ts)
     assert [m.text for m in after.history] == ["secret 1", "about secret 1", "later"]
 
 
@@ -169,20 +173,22 @@ def test_what_was_quoted_from_a_message_that_is_gone_goes_too(*, known: bool) ->
         Source(id=n, title="t", text=f"about secret {n}", origin=origin)
         for n, origin in enumerate(("document", "file", "thread"), start=1)
     )
-    before = remember(ThreadState(opened_with_files=not known), said(2, addressed=False)) if known else ThreadState()
+    before = (
+        with_messages(ThreadState(opened_with_files=not known), said(2, addressed=False)) if known else ThreadState()
+    )
     state = replace(asked_in_turn(before, 1), sources=kept, opened_with_files=not known)
-    assert unsaid(state, said(2).ts).sources == kept[:1]
-    assert unsaid(replace(state, opened_with_files=False), "9.9").sources == kept
+    assert without_message(state, said(2).ts).sources == kept[:1]
+    assert without_message(replace(state, opened_with_files=False), "9.9").sources == kept
 
 
 def test_question_that_was_let_be_leaves_nothing_open() -> None:
     plan = Plan(id="p", steps=(Step(description="a"), Step(description="b", status="done")))
     state = ThreadState(plan=plan, pending_question=PendingQuestion(key="k", text="Which?", user="U1"))
-    after = let_be(state)
+    after = cancel_pending_question(state)
     assert after.pending_question is None
     assert after.plan is not None
     assert [step.status for step in after.plan.steps] == ["skipped", "done"]
-    assert let_be(ThreadState()) == ThreadState()
+    assert cancel_pending_question(ThreadState()) == ThreadState()
 
 
 @given(st.integers(1, 4), st.integers(1, 4))
@@ -190,11 +196,11 @@ def test_what_was_reworded_stands_in_its_new_words_only(asked: int, edited: int)
     state = ThreadState(plan=Plan(id="p", steps=(Step(description=f"secret {asked}"), Step(description="b"))))
     for number in range(1, asked + 1):
         state = asked_in_turn(state, number)
-    after = retold(state, said(edited).ts, "said better")
+    after = with_edited_message(state, said(edited).ts, "said better")
     assert [m.text for m in after.history if m.role == "user"] == [
         "said better" if number == edited else f"secret {number}" for number in range(1, asked + 1)
     ]
     told = to_json(replace(after, history=tuple(m for m in after.history if m.role == "user")))
     assert f"secret {edited}" not in told
     assert (after == state) == (edited > asked)
-    assert retold(after, said(edited).ts, "said better") == after
+    assert with_edited_message(after, said(edited).ts, "said better") == after

@@ -21,7 +21,7 @@ from agent.model.protocol import ModelError, Piece
 from agent.outcome import Answered, Failed, OutOfBudget, Partial, Refused, TurnOutcome
 from agent.thread.state import ThreadState
 from agent.tools.tool import Tool
-from agent.turn.live import LONGEST, LiveAnswer
+from agent.turn.live import MAX_EARLY_CHARS, LiveAnswer
 from agent.turn.loop import run_turn
 from tests.support.fakes import LIMITS, Listener, PassageTool, ScriptedModel, question
 from tests.unit.verification.test_incremental import BASE, BLOCKS
@@ -407,7 +407,7 @@ async def test_block_is_seen_as_soon_as_the_next_one_begins(pieces: int) -> None
 
 async def test_an_endless_answer_is_shown_so_far_and_then_as_a_whole() -> None:
     stage = Shown()
-    outcome = await turn(ScriptedModel([draft(ONE, "```\n" + "x" * LONGEST + "\n```", TWO)]), stage)
+    outcome = await turn(ScriptedModel([draft(ONE, "```\n" + "x" * MAX_EARLY_CHARS + "\n```", TWO)]), stage)
     assert isinstance(outcome, Answered)
     assert stage.blocks == [ONE]
     assert "429" in outcome.answer.text
@@ -444,12 +444,12 @@ def test_what_stands_in_the_end_is_what_the_answer_says(blocks: list[str], cuts:
     text, seen = "\n\n".join(blocks).strip(), Raw()
 
     async def grow() -> str:
-        showing = LiveAnswer(stage=seen)
-        async with showing.attempt(BASE, unjudged, last=False):
+        live = LiveAnswer(stage=seen)
+        async with live.attempt(BASE, unjudged, last=False):
             for end in sorted(cut % (len(text) + 1) for cut in cuts):
-                await showing.grow(text[:end].strip())
-            await showing.grow(text, ended=True)
-        return showing.whole(text)
+                await live.grow(text[:end].strip())
+            await live.grow(text, ended=True)
+        return live.whole(text)
 
     verdict = check(replace(BASE, text=asyncio.run(grow())))
     if seen.texts and seen.texts[-1].strip() == verdict.text.strip():

@@ -13,10 +13,10 @@ from agent.model.protocol import ModelError
 from agent.outcome import SILENT, Answered, Asked, Failed, OutOfBudget, Partial, Refused, TurnOutcome, Unsourced
 from agent.thread.conversation import AttachedFile, Message, Question
 from agent.thread.plan import Plan
-from agent.thread.state import StateNotSaved, ThreadState, before_latest
+from agent.thread.state import StateNotSaved, ThreadState, state_before_last_question
 from agent.tools.tool import Tool
 from agent.turn.events import StateUpdated, Verification
-from agent.turn.loop import run_turn, stopped
+from agent.turn.loop import run_turn, state_after_stop
 from agent.turn.progress import Policy
 from tests.support.fakes import LIMITS, REFUNDS, BrokenTool, Listener, PassageTool, ScriptedModel, question
 
@@ -193,7 +193,7 @@ async def test_question_back_ends_the_turn_and_the_answer_continues_the_mission(
     assert asked.answer.text == "Which environment do you mean?"
     assert story.state.pending_question is not None
     assert story.state.plan is not None
-    assert not story.state.plan.finished
+    assert not story.state.plan.is_finished
     first_mission = story.state.mission
 
     outcome = await story.ask("production")
@@ -407,23 +407,23 @@ async def test_an_edit_starts_from_the_state_its_question_found() -> None:
     decisions: list[Action | ModelError] = [AskUser(question="Which one?", key="which"), Respond()]
     story = Story(ScriptedModel([GOOD], decisions=decisions))
     await story.ask(question("first question about keys", ts="1.0"))
-    restored = before_latest(story.state, "1.0")
+    restored = state_before_last_question(story.state, "1.0")
     assert restored is not None
     assert restored.pending_question is None
     assert restored.mission == ""
     assert restored.history == ()
     assert restored.version == story.state.version
-    assert before_latest(story.state, "0.5") is None
+    assert state_before_last_question(story.state, "0.5") is None
 
 
 async def test_stop_closes_steps_and_clears_the_pending_question() -> None:
     decisions: list[Action | ModelError] = [AskUser(question="Which one?", key="which")]
     story = Story(ScriptedModel([GOOD], decisions=decisions))
     await story.ask()
-    after = stopped(question("the second", ts="2.0"), story.state)
+    after = state_after_stop(question("the second", ts="2.0"), story.state)
     assert after.pending_question is None
     assert after.plan is not None
-    assert after.plan.finished
+    assert after.plan.is_finished
     assert after.history[-1].text == "the second"
 
 
@@ -481,3 +481,20 @@ async def test_the_reply_to_a_question_of_orions_is_for_orion() -> None:
     await story.ask()
     assert isinstance(await story.ask(replace(question("The blue one"), addressed=False)), Answered)
     assert story.model.decided[-1].question.addressed
+
+
+async def test_no_two_requests_of_a_turn_are_equal() -> None:
+    other = "<answer>Each key may send 700 requests a minute [1], and 900 on Sundays [1].</answer>"
+    for drafts in ([WRONG], [WRONG, other, GOOD], [WRONG, WRONG, GOOD]):
+        model = ScriptedModel([*drafts])
+        await Story(model).ask()
+        asked = [(each.feedback, each.previous_draft, each.kept) for each in model.written]
+        assert len(set(asked)) == len(asked) == 3
+
+
+async def test_feedback_is_about_the_last_draft_even_if_an_earlier_one_was_better() -> None:
+    worse = "<answer>Each key may send 700 requests a minute [1].\n\nIt is 900 on Sundays [1].</answer>"
+    model = ScriptedModel([WRONG, worse, GOOD])
+    await Story(model).ask()
+    assert "900" in model.written[2].feedback
+    assert "900" in model.written[2].previous_draft

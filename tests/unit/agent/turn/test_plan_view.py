@@ -17,7 +17,7 @@ from agent.thread.plan import Plan
 from agent.thread.state import ThreadState
 from agent.turn.events import PlanMoved
 from agent.turn.loop import run_turn
-from agent.turn.plan_view import TITLE_MOST, title_of
+from agent.turn.plan_view import MAX_TITLE_CHARS, step_title
 from tests.support.fakes import LIMITS, Listener, PassageTool, ScriptedModel, question
 from verification.markup.link_targets import links
 from verification.types import Draft, Source
@@ -100,7 +100,7 @@ async def test_step_keeps_what_its_tool_was_called_with() -> None:
     ],
 )
 def test_step_is_one_short_plain_line(description: str, title: str) -> None:
-    assert title_of(ABOUT, description) == title
+    assert step_title(ABOUT, description) == title
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_step_is_one_short_plain_line(description: str, title: str) -> None:
     ],
 )
 def test_step_that_the_rules_object_to_keeps_its_words_back(description: str) -> None:
-    assert title_of(ABOUT, description) == ""
+    assert step_title(ABOUT, description) == ""
 
 
 async def test_the_words_that_are_kept_back_leave_the_step_its_place() -> None:
@@ -134,7 +134,7 @@ async def test_the_words_that_are_kept_back_leave_the_step_its_place() -> None:
 
 @given(st.text(alphabet=st.sampled_from("<>!@#|`*_~[]()&;: /.\nabhtp\u202e\x00\ud800"), max_size=60) | st.text())
 def test_whatever_a_step_says_its_line_calls_and_links_to_nobody(description: str) -> None:
-    title = title_of(ABOUT, description)
-    assert len(title) <= TITLE_MOST
+    title = step_title(ABOUT, description)
+    assert len(title) <= MAX_TITLE_CHARS
     assert not re.search("[<>\n\x00\ud800\u202e]", title)
     assert not links(title)

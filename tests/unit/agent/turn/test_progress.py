@@ -8,7 +8,7 @@ from agent.budget import Budget
 from agent.quoting.model import ExtractiveModel
 from agent.thread.conversation import Message, Question, ThreadKey
 from agent.thread.state import ThreadState
-from agent.turn.progress import THREAD_MOST, Progress
+from agent.turn.progress import MAX_THREAD_CHARS, Progress
 from verification.types import Source
 
 QUESTION = Question(thread=ThreadKey(team="T1", channel="C1", thread_ts="1.0"), user="U1", text="And?", ts="2.0")
@@ -25,7 +25,7 @@ def earlier(*texts: str) -> tuple[Source, ...]:
         budget=Budget(),
         emit=lambda _: None,
     )
-    progress.earlier_messages()
+    progress.add_thread_messages()
     return tuple(progress.sources)
 
 
@@ -47,5 +47,5 @@ def test_of_a_long_thread_the_latest_is_read_and_the_title_says_so(texts: list[s
     (source,) = earlier(*texts)
     assert source.title == title
     assert source.text.startswith(begins)
-    assert len(source.text) <= THREAD_MOST
+    assert len(source.text) <= MAX_THREAD_CHARS
     assert source.text.splitlines()[-1].startswith(f"Member U{len(texts) - 1}: {texts[-1][:3]}")

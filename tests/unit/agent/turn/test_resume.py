@@ -16,11 +16,25 @@ from agent.model.prompts import DECIDE_RESULT
 from agent.model.protocol import ModelError
 from agent.outcome import Answered, Asked, TurnOutcome
 from agent.thread.conversation import AttachedFile
-from agent.thread.state import ThreadState, before_latest, from_json, let_be, to_json, unsaid
+from agent.thread.state import (
+    ThreadState,
+    cancel_pending_question,
+    from_json,
+    state_before_last_question,
+    to_json,
+    without_message,
+)
 from agent.tools.builtin.slack_search import ORIGIN as SLACK
 from agent.tools.tool import ToolResult
-from agent.turn.loop import run_turn, stopped
-from agent.turn.mission import CHARS_KEPT, FRESH_S, RESULTS_KEPT, SOURCES_KEPT, found_by, take_up
+from agent.turn.loop import run_turn, state_after_stop
+from agent.turn.mission import (
+    FINDINGS_TTL_S,
+    MAX_FINDING_CHARS,
+    MAX_FINDING_SOURCES,
+    MAX_FINDINGS,
+    collect_findings,
+    resume_findings,
+)
 from agent.turn.progress import Progress
 from tests.support.fakes import LIMITS, Listener, PassageTool, ScriptedModel, question
 from verification.types import Source
@@ -97,7 +111,7 @@ async def test_an_edit_of_the_persons_answer_finds_the_same() -> None:
     story = Story(decisions=[looks_up("web"), BACK, Respond(), Respond()])
     await story.ask("What does tea cost?", "1000.1")
     await story.ask("Ulm", "1060.1")
-    before = before_latest(story.state, "1060.1")
+    before = state_before_last_question(story.state, "1060.1")
     assert before is not None
     story.state = before
     assert isinstance(await story.ask("In Ulm", "1060.1"), Answered)
@@ -107,7 +121,7 @@ async def test_documents_are_read_anew_where_the_answer_comes_late() -> None:
     story = Story(found_first=(LIMITS,))
     await story.ask("What does tea cost?", "1000.1")
     story.found_first = ()
-    await story.ask("Ulm", f"{1001 + FRESH_S}.1")
+    await story.ask("Ulm", f"{1001 + FINDINGS_TTL_S}.1")
     late = story.model.decided[-1]
     assert [source.text for source in late.sources] == [PAGE.text]
     assert [each.tool for each in late.results] == ["search"]
@@ -117,9 +131,9 @@ async def test_document_that_was_taken_up_does_not_become_fresh_by_another_quest
     story = Story(decisions=[looks_up("web"), BACK, BACK, Respond()])
     await story.ask("What does tea cost?", "1000.1")
     story.found_first = ()
-    await story.ask("Tea", f"{900 + FRESH_S}.1")
+    await story.ask("Tea", f"{900 + FINDINGS_TTL_S}.1")
     assert LIMITS.text in [source.text for source in story.model.decided[-1].sources]
-    await story.ask("Ulm", f"{1001 + FRESH_S}.1")
+    await story.ask("Ulm", f"{1001 + FINDINGS_TTL_S}.1")
     assert [source.text for source in story.model.decided[-1].sources] == [PAGE.text]
 
 
@@ -162,17 +176,17 @@ async def test_question_back_that_nobody_answers_leaves_nothing() -> None:
     asked = story.state
     assert asked.found is not None
     assert [source.origin for source in asked.found.sources] == ["document", FILE, "tool:web"]
-    assert let_be(asked).found is None
-    assert stopped(question("no", ts="1060.1"), asked).found is None
-    assert stopped(question("no", user="U2", ts="1060.1"), asked).found == asked.found
-    assert unsaid(asked, "1000.1").found is None
+    assert cancel_pending_question(asked).found is None
+    assert state_after_stop(question("no", ts="1060.1"), asked).found is None
+    assert state_after_stop(question("no", user="U2", ts="1060.1"), asked).found == asked.found
+    assert without_message(asked, "1000.1").found is None
 
 
 async def test_file_of_a_deleted_message_goes_from_what_was_found_too() -> None:
     story = Story(decisions=[Respond(), BACK])
     await story.ask("What does a key do?", "900.1")
     await story.ask("What does tea cost?", "1000.1", files=(AttachedFile(name="a.log", text="The walrus failed."),))
-    found = unsaid(story.state, "900.1").found
+    found = without_message(story.state, "900.1").found
     assert found is not None
     assert [source.origin for source in found.sources] == ["document"]
 
@@ -181,10 +195,10 @@ async def test_file_at_the_top_that_was_deleted_comes_back_by_no_edit_either() -
     story = Story(decisions=[looks_up("llm_generate"), BACK, Respond()], state=ThreadState(opened_with_files=True))
     log = AttachedFile(name="a.log", text="The walrus failed.", opening=True)
     await story.ask("What does tea cost?", "1000.1", files=(log,))
-    asked = unsaid(story.state, "900.1")
+    asked = without_message(story.state, "900.1")
     await story.ask("Ulm", "1060.1", files=(log,))
-    answered = unsaid(story.state, "900.1")
-    before = before_latest(answered, "1060.1")
+    answered = without_message(story.state, "900.1")
+    before = state_before_last_question(answered, "1060.1")
     assert before is not None
     for state in (asked, answered, before):
         assert log.text not in to_json(state)
@@ -217,14 +231,14 @@ def progress_with(sources: list[Source], results: list[ToolResult], **state: Any
 @given(many, st.lists(texts, max_size=9))
 def test_what_is_kept_is_bounded_and_survives_its_stored_form(sources: list[Source], contents: list[str]) -> None:
     results = [ToolResult(call_id=str(n), tool="web", ok=n % 4 != 0, content=text) for n, text in enumerate(contents)]
-    found = found_by(progress_with(sources, results))
-    assert len(found.sources) <= SOURCES_KEPT
-    assert sum(len(source.text) for source in found.sources) <= CHARS_KEPT
-    assert len(found.results) <= RESULTS_KEPT
+    found = collect_findings(progress_with(sources, results))
+    assert len(found.sources) <= MAX_FINDING_SOURCES
+    assert sum(len(source.text) for source in found.sources) <= MAX_FINDING_CHARS
+    assert len(found.results) <= MAX_FINDINGS
     assert all(len(each.content) <= DECIDE_RESULT for each in found.results)
     assert from_json(to_json(ThreadState(found=found))).found == found
     resumed = progress_with([], [], found=found)
-    take_up(resumed)
+    resume_findings(resumed)
     assert [each.content for each in resumed.results] == [each.content for each in found.results]
     assert all(source.id for source in resumed.sources)
 

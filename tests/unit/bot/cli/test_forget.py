@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from agent.packing import unpacked
+from agent.packing import decompress
 from agent.thread.conversation import ThreadKey
 from bot.cli.forget import Forgetting
 from bot.errors import WrongUse
@@ -34,9 +34,9 @@ async def everything(redis: Redis) -> str:
         value: Any = ""
         match kind:
             case "string":
-                value = unpacked(str(await redis.get(key)))
+                value = decompress(str(await redis.get(key)))
             case "hash":
-                value = {name: unpacked(str(text)) for name, text in (await redis.hgetall(key)).items()}
+                value = {name: decompress(str(text)) for name, text in (await redis.hgetall(key)).items()}
             case "list":
                 value = await redis.lrange(key, 0, -1)
             case "stream":

@@ -15,7 +15,7 @@ from slack_bolt.async_app import AsyncApp
 from structlog.testing import capture_logs
 
 from agent.knowledge.types import Document
-from agent.tasks import beside
+from agent.tasks import background_tasks
 from agent.texts.catalogue import help_text, say
 from bot.delivery.answer_key import AnswerKey
 from bot.delivery.blocks import HELPFUL_ACTION
@@ -175,7 +175,7 @@ def opened(request: pytest.FixtureRequest, redis_client: Redis) -> Opened:
 
     @asynccontextmanager
     async def running(access: Access | None = None, *, gate: bool = True) -> AsyncIterator[Running]:
-        async with local_slack(strictness=PROMPT) as slack, beside() as tasks:
+        async with local_slack(strictness=PROMPT) as slack, background_tasks() as tasks:
             ledger = Ledger(redis=redis_client)
             if gate:
                 ledger.gate.set()
@@ -499,7 +499,7 @@ async def test_redis_that_is_away_is_told_as_that(opened: Opened) -> None:
 
 
 async def test_an_app_that_acknowledges_first_is_refused(redis_client: Redis) -> None:
-    async with local_slack() as slack, beside() as tasks:
+    async with local_slack() as slack, background_tasks() as tasks:
         eager = AsyncApp(token=slack.server.bot_token, signing_secret="")
         with pytest.raises(ValueError, match="process_before_response"):
             register(eager, services(slack, Ledger(), redis_client, Access()), tasks)

@@ -18,7 +18,7 @@ from redis.backoff import NoBackoff
 from structlog.testing import capture_logs
 
 from agent.model.protocol import ModelError
-from agent.texts.catalogue import own_words
+from agent.texts.catalogue import own_message
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
 from bot.gates.flow import read_body
@@ -201,7 +201,7 @@ async def test_what_a_dead_worker_said_lands_beside_what_the_next_one_said(tmp_p
         await lose(at, *await at.claim())
         assert await at.handle() == OK
         (first,) = stamps(at.slack, place)
-        await at.slack.delivery.answer(place, own_words("Muted."), AnswerKey(question_ts=ts, may_exist=False))
+        await at.slack.delivery.answer(place, own_message("Muted."), AnswerKey(question_ts=ts, may_exist=False))
         assert len(own(at.slack, place)) == 2
         await settled(at)
         assert stamps(at.slack, place) == [first]

@@ -14,7 +14,7 @@ from agent.knowledge.index.postgres import PostgresIndex
 from agent.knowledge.sources.git import GitSource
 from agent.knowledge.types import IndexReport, KnowledgeAwayError
 from agent.model.openai import OpenAIModel
-from agent.model.protocol import PASSING, DecideContext, Decision
+from agent.model.protocol import RETRYABLE, DecideContext, Decision
 from agent.outcome import Answered, Failed
 from agent.quoting.model import ExtractiveModel
 from agent.thread.conversation import Question, ThreadKey
@@ -194,7 +194,7 @@ async def test_while_the_shared_index_is_away_no_question_is_answered_with_nothi
         outcome, _ = await engine.run(question, ThreadState(), emit=lambda _: None)
         greeted, _ = await engine.run(replace(question, text="Hello!"), ThreadState(), emit=lambda _: None)
     assert isinstance(outcome, Failed)
-    assert (outcome.reason, outcome.reason in PASSING) == ("KnowledgeAwayError", True)
+    assert (outcome.reason, outcome.reason in RETRYABLE) == ("KnowledgeAwayError", True)
     assert "couldn't search the documents" in outcome.answer.text
     assert isinstance(greeted, Answered)
 

@@ -10,7 +10,7 @@ from agent.knowledge.index.index import KnowledgeIndex
 from agent.tools.builtin import knowledge
 from agent.tools.builtin.knowledge import LIST_TITLE, knowledge_tools
 from agent.tools.tool import Tool, ToolFailed, ToolResult
-from agent.turn.loop import TOOL_MOST
+from agent.turn.loop import MAX_RESULT_CHARS
 from verification.types import Source
 
 
@@ -97,7 +97,7 @@ async def test_an_empty_or_long_list_says_so(
 
 
 def test_turn_cuts_nothing_off_that_the_tool_did_not_tell_of() -> None:
-    assert TOOL_MOST > knowledge.MOST_TEXT + 500
+    assert MAX_RESULT_CHARS > knowledge.MOST_TEXT + 500
 
 
 async def test_document_is_read_whole(tools: dict[str, Tool]) -> None:
