@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
@@ -48,6 +49,13 @@ def _folders(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     return tuple(Path(part).expanduser() for part in value.split(os.pathsep) if part.strip())
+
+
+def _split_entries(value: Any) -> Any:
+    """Return entries with semicolons or line ends between them."""
+    if not isinstance(value, str):
+        return value
+    return tuple(entry.strip() for entry in re.split(r"[;\n]", value) if entry.strip())
 
 
 def _file(value: Any) -> Any:
@@ -148,6 +156,7 @@ class Settings(BaseSettings):
     git_docs_url: str = _env("ORION_GIT_DOCS_URL", "")
     slack_exports: Folders = _env("ORION_SLACK_EXPORTS", ())
     slack_exports_url: str = _env("ORION_SLACK_EXPORTS_URL", "")
+    feeds: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_entries)] = _env("ORION_FEEDS", ())
     web_docs: Names = _env("ORION_WEB_DOCS", frozenset())
     web_docs_hosts: Names = _env("ORION_WEB_DOCS_HOSTS", frozenset())
     web_docs_audience: Names = _env("ORION_WEB_DOCS_AUDIENCE", frozenset())
@@ -311,6 +320,20 @@ _ADDRESSES: Final[Mapping[str, str]] = {
     "slack_exports_url": "https://acme.slack.com",
 }
 """The settings that should be web addresses, each with an example."""
+
+
+# All that a feed's program gets of the environment: enough to be found and to reach the network, and no secret.
+_SHARED_WITH_FEEDS: Final = (
+    *("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"),
+    *("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"),
+)
+
+
+def feed_environment() -> dict[str, str]:
+    """Return the environment for the programs in ORION_FEEDS; `orion` itself is found in it."""
+    shared = {name: os.environ[name] for name in _SHARED_WITH_FEEDS if name in os.environ}
+    folder = str(Path(sys.executable).parent)
+    return shared | {"PATH": os.pathsep.join([folder, shared.get("PATH", os.defpath)])}
 
 
 def require_folders(folders: Iterable[Path]) -> None:

@@ -191,8 +191,11 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeferredSource:
-    """A source that this run skips. Its documents stay in the index if their ``audience`` is still the same."""
+    """A source that this run skips. Its documents stay in the index if their ``audience`` is still the same.
+
+    Without an ``audience`` each document keeps its own.
+    """
 
     key: str
     part: str = ""
-    audience: str = "public"
+    audience: str = ""

@@ -1,9 +1,10 @@
 """Who may see a source, and who would see an answer.
 
-An audience is ``public``, or a list of ids with commas between: a channel (everybody in it), a person, a workspace;
-with a workspace before a slash (``T1/C1``) it means that one's channel or person only. A source may be used in a place
-when everybody who can see the place may see the source: the place's own channel or workspace is listed, or, in a direct
-chat, the one person. What is not listed is not allowed: nobody is asked who is in a channel.
+An audience is ``public``, or a list of entries with commas between: the id of a channel (everybody in it), a person, a
+user group or a workspace, or an e-mail address; with a workspace before a slash (``T1/C1``) an id counts there only.
+Entries joined by ``+`` must all apply. A source may be used in a place if everybody who can see the place may see the
+source: the place's own channel or workspace is listed, or, in a direct chat, the one person, one of their groups or
+channels, or their address. What is not listed is not allowed.
 """
 
 from __future__ import annotations
@@ -16,40 +17,50 @@ from agent.thread.conversation import Question
 
 PUBLIC: Final = "public"
 NOBODY: Final = "nobody"
-_ENTRY: Final = re.compile(r"(?:[TE][A-Z0-9]{2,20}/)?[CDGUWTE][A-Z0-9]{2,20}")
+_ONE: Final = r"(?:(?:[TE][A-Z0-9]{2,20}/)?[CDGSUWTE][A-Z0-9]{2,20}|[^\s,+@]{1,80}@[^\s,+@]{1,120})"
+_ENTRY: Final = re.compile(rf"{_ONE}(?:\+{_ONE})*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Viewers:
-    """Who sees what is said in a place. ``user`` is set where that is one person: in a direct chat."""
+    """The people who see what is said in a place.
+
+    In a direct chat that is one person: ``user``, with ``memberships``, the ids of their groups and channels and their
+    e-mail address.
+    """
 
     team: str
     channel: str
     user: str = ""
+    memberships: frozenset[str] = frozenset()
 
 
 def viewers_of(question: Question) -> Viewers:
-    """Who will see the answer to a question."""
+    """Return the people who will see the answer to a question."""
     thread = question.thread
-    direct = thread.channel.startswith("D")
-    return Viewers(team=thread.team, channel=thread.channel, user=question.user if direct else "")
+    if not thread.channel.startswith("D"):
+        return Viewers(team=thread.team, channel=thread.channel)
+    return Viewers(team=thread.team, channel=thread.channel, user=question.user, memberships=question.memberships)
 
 
 def may_see(audience: str, viewers: Viewers) -> bool:
-    """Whether all of these viewers belong to the audience."""
-    entries = {entry.strip() for entry in audience.split(",")}
-    if PUBLIC in entries:
-        return True
-    own = {name for name in (viewers.channel, viewers.user) if name}
-    return not entries.isdisjoint({viewers.team, *own, *(f"{viewers.team}/{name}" for name in own)} - {""})
+    """Return whether all of these viewers belong to the audience."""
+    names = {viewers.channel, viewers.user, *viewers.memberships} - {""}
+    own = {PUBLIC, viewers.team, *names, *(f"{viewers.team}/{name}" for name in names)} - {""}
+    return any(own.issuperset(entry.strip().split("+")) for entry in audience.split(","))
+
+
+def needs_memberships(audience: str) -> bool:
+    """Return whether a person may belong to an audience by a group, a channel or an address."""
+    return re.search(r"(?:^|[,+/])[CGS][A-Z0-9]+(?=[,+]|$)|@", audience) is not None
 
 
 def parse_audience(entries: object) -> str | None:
-    """The audience for what an admin wrote: ``public``, or a list of ids; None when it is neither."""
+    """Return the audience that an admin wrote, ``public`` or a list of entries; None if it is neither."""
     if entries == PUBLIC:
         return PUBLIC
     if not isinstance(entries, list) or not entries:
         return None
     if not all(isinstance(entry, str) and _ENTRY.fullmatch(entry) for entry in entries):
         return None
-    return ",".join(sorted(set(entries)))
+    return ",".join(sorted({entry.lower() if "@" in entry and "+" not in entry else entry for entry in entries}))

@@ -42,6 +42,7 @@ class Question:
     """One message for Orion. ``mentioned`` are the user ids it names (Orion's own left out).
 
     ``addressed`` is False for a message in a thread that does not mention Orion: it may be meant for other people.
+    ``memberships`` are looked up in a direct chat: the asker's groups, channels and e-mail address.
     """
 
     thread: ThreadKey
@@ -51,6 +52,7 @@ class Question:
     files: tuple[AttachedFile, ...] = ()
     mentioned: frozenset[str] = frozenset()
     addressed: bool = True
+    memberships: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

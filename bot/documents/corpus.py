@@ -13,6 +13,7 @@ from typing import Final
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.semantic.extra import SemanticUnavailableError, give_meaning
+from agent.knowledge.sources.feed import Feed
 from agent.knowledge.types import DeferredSource, IndexReport, Source, due_at
 from bot.errors import WrongUse
 
@@ -41,13 +42,14 @@ class Corpus:
         return (*(str(root.expanduser().resolve()) for root in self.roots), *(source.key for source in self.sources))
 
     def sources_to_read(self, *, fetch: bool) -> list[Path | Source | DeferredSource]:
-        """Return the sources for a run. Web sites are deferred unless the run may ``fetch``."""
+        """Return the sources for a run. Web sites and feeds are deferred unless the run may ``fetch``."""
         if fetch or not self.sources:
             return [*self.roots, *self.sources]
         from agent.knowledge.sources.web import WebSource  # noqa: PLC0415 - loads an HTTP client: only who has sources
 
         web = [source for source in self.sources if isinstance(source, WebSource)]
         later = {site.key: DeferredSource(key=site.key, part=site.part, audience=site.audience) for site in web}
+        later |= {feed.key: DeferredSource(key=feed.key) for feed in self.sources if isinstance(feed, Feed)}
         return [*self.roots, *(later.get(source.key, source) for source in self.sources)]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
+import shlex
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
@@ -18,12 +19,13 @@ from pathlib import Path
 import structlog
 
 from agent.knowledge.index.index import KnowledgeIndex
+from agent.knowledge.sources.feed import Feed
 from agent.knowledge.sources.git import GitSource
 from agent.knowledge.sources.slack_export import SlackExport
 from agent.knowledge.types import Document, IndexReport, KnowledgeAwayError, Source
 from bot.documents.corpus import SYNC_LOCK, Corpus, index_for
 from bot.errors import WrongUse
-from bot.settings import Settings, require_folders
+from bot.settings import Settings, feed_environment, require_folders
 
 log = structlog.get_logger()
 
@@ -66,9 +68,12 @@ def local_corpus(settings: Settings, port: int, folders: Sequence[Path] = ()) ->
 
 
 def _sources(settings: Settings) -> tuple[Source, ...]:
-    """Return the configured repositories, exports and web sites. Raises ``WrongUse``."""
+    """Return the configured repositories, exports, feeds and web sites. Raises ``WrongUse``."""
     exports = [SlackExport(folder=folder, url=settings.slack_exports_url) for folder in settings.slack_exports]
     sources: list[Source] = [*map(partial(_git_source, settings.git_docs_url), sorted(settings.git_docs)), *exports]
+    if settings.feeds:
+        environment = tuple(feed_environment().items())
+        sources += [Feed(command=tuple(shlex.split(entry)), environment=environment) for entry in settings.feeds]
     if settings.web_docs:
         from bot.documents.web_sources import web_sources  # noqa: PLC0415 - loads an HTTP client
 

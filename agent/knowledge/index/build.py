@@ -74,7 +74,7 @@ class IndexBuilder:
         Then, and where another part is to be read than was, the source counts as never read: it soon is.
         """
         held = {key: audience for key, (_, _, audience, _) in self._known.items() if key.startswith(f"{source.key}/")}
-        stays = {key for key, audience in held.items() if audience == source.audience}
+        stays = {key for key, audience in held.items() if source.audience in {"", audience}}
         self._kept |= stays
         before = self._states.get(source.key)
         if stays != held.keys() or (before and before.part != source.part):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,8 @@ from verification.types import Source
 
 HR = Viewers(team="T1", channel="C0HR")
 HELP = Viewers(team="T1", channel="C0HELP")
-CHAT = Viewers(team="T1", channel="D0ANN", user="U0ANN")
+ANNS = frozenset({"S0LEADS", "C0OWN", "ann@acme.example"})
+CHAT = Viewers(team="T1", channel="D0ANN", user="U0ANN", memberships=ANNS)
 
 
 @pytest.mark.parametrize(
@@ -41,6 +43,13 @@ CHAT = Viewers(team="T1", channel="D0ANN", user="U0ANN")
         ("T1", True, True, True),
         ("T2", False, False, False),
         ("C0HR, C0HELP", True, True, False),
+        ("S0LEADS", False, False, True),
+        ("C0OWN", False, False, True),
+        ("T1/S0LEADS", False, False, True),
+        ("ann@acme.example", False, False, True),
+        ("C0HR+ann@acme.example", False, False, False),
+        ("C0OWN+ann@acme.example", False, False, True),
+        ("S0OTHER,bob@acme.example", False, False, False),
     ],
 )
 def test_source_is_for_those_who_may_see_it(audience: str, *, hr: bool, help_: bool, chat: bool) -> None:
@@ -50,8 +59,10 @@ def test_source_is_for_those_who_may_see_it(audience: str, *, hr: bool, help_: b
 def test_person_counts_only_where_nobody_else_reads_along() -> None:
     asked = Question(thread=ThreadKey(team="T1", channel="C0HELP", thread_ts="1.0"), user="U0ANN", text="?", ts="1.0")
     assert viewers_of(asked) == HELP
-    chat = Question(thread=ThreadKey(team="T1", channel="D0ANN", thread_ts="D0ANN"), user="U0ANN", text="?", ts="1.0")
+    direct = ThreadKey(team="T1", channel="D0ANN", thread_ts="D0ANN")
+    chat = Question(thread=direct, user="U0ANN", text="?", ts="1.0", memberships=ANNS)
     assert viewers_of(chat) == CHAT
+    assert viewers_of(replace(asked, memberships=ANNS)) == HELP
     assert not may_see("", Viewers(team="", channel=""))
 
 

@@ -1,0 +1,1 @@
+"""Programs that print the documents of a vendor's system as a feed."""

@@ -1,0 +1,152 @@
+"""Confluence's pages as a feed, by version 1 of its REST API, which Cloud and Data Center both serve.
+
+A page is for the audience that the settings give its space, less everyone whom a restriction on the page or on a page
+above it leaves out. Restrictions name people; Slack knows them by their e-mail address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any, Final
+
+from atlassian.rest_client import AtlassianRestAPI
+from requests import RequestException
+
+from agent.knowledge.feeds.lines import FeedError, Page, Printer, required
+
+_EXPANDED: Final = "version,ancestors,restrictions.read.restrictions.user,restrictions.read.restrictions.group"
+_MAX_LISTED: Final = 100  # pages of a list; Confluence allows 200 with such expansions
+_MAX_BODIES: Final = 25  # Confluence allows 50
+_MAX_RETRIES: Final = 8
+_MAX_BACKOFF_S: Final = 120
+
+Emails = frozenset[str]
+
+
+def print_pages(config: Mapping[str, Any], printer: Printer) -> None:
+    """Print every page of the configured spaces. Raises ``FeedError``."""
+    spaces = config.get("spaces")
+    if not isinstance(spaces, dict) or not spaces:
+        message = 'spaces is missing: name each with its audience, such as ENG = "public" or HR = ["C0123ABCD"].'
+        raise FeedError(message)
+    wiki = Wiki(
+        api=AtlassianRestAPI(
+            required(config, "url").rstrip("/"),
+            username=config.get("username"),
+            password=config["token"] if config.get("username") else None,
+            token=None if config.get("username") else required(config, "token"),
+            backoff_and_retry=True,
+            max_backoff_retries=_MAX_RETRIES,
+            max_backoff_seconds=_MAX_BACKOFF_S,
+        ),
+        emails={str(person): str(email) for person, email in dict(config.get("people", {})).items()},
+    )
+    try:
+        for space, audience in spaces.items():
+            _print_space(wiki, str(space), audience, printer)
+    except RequestException as error:
+        status = f" (HTTP {error.response.status_code})" if error.response is not None else ""
+        message = f"Confluence did not answer as expected: {type(error).__name__}{status}"
+        raise FeedError(message) from None
+
+
+def _print_space(wiki: Wiki, space: str, audience: str | Sequence[str], printer: Printer) -> None:
+    listed = list(wiki.pages(f'type = page and space = "{space}"', _EXPANDED, _MAX_LISTED))
+    wiki.remember_restrictions(listed)
+    pages = {str(item["id"]): _page(wiki, space, audience, item) for item in listed}
+    needed = [number for number, page in pages.items() if printer.is_needed(page)]
+    for start in range(0, len(needed), _MAX_BODIES):
+        wanted = needed[start : start + _MAX_BODIES]
+        bodies = {
+            str(item["id"]): item["body"]["view"]["value"]
+            for item in wiki.pages(f"id in ({','.join(wanted)})", "body.view", _MAX_BODIES)
+        }
+        for number in wanted:
+            if number not in bodies:  # a page that is left out here would be deleted
+                message = f"Confluence lists page {number} and does not return its text"
+                raise FeedError(message)
+            page = pages[number]
+            html = f"<html><head><title>{escape(page.title)}</title></head><body>{bodies[number]}</body></html>"
+            printer.print_page(page, html, name="page.html")
+
+
+def _page(wiki: Wiki, space: str, audience: str | Sequence[str], item: Mapping[str, Any]) -> Page:
+    allowed: Emails | None = None
+    for number in (str(item["id"]), *(str(above["id"]) for above in item.get("ancestors", ()))):
+        readers = wiki.readers(number)
+        if readers is not None:
+            allowed = readers if allowed is None else allowed & readers
+    return Page(
+        key=f"{space}/{item['id']}",
+        title=str(item["title"]),
+        url=f"{wiki.api.url}{item['_links']['webui']}",
+        updated=str(item["version"]["when"]),
+        audience=audience if allowed is None else narrow_audience(audience, allowed),
+        reason="restricted in Confluence to people without a visible e-mail address",
+    )
+
+
+def narrow_audience(audience: str | Sequence[str], allowed: Emails) -> list[str]:
+    """Return the entries for those of an audience whose addresses are allowed; ``C1+ann@x`` stands for both at once."""
+    if isinstance(audience, str):
+        return sorted(allowed)
+    people = [entry for entry in audience if entry in allowed]
+    return sorted([*people, *(f"{entry}+{email}" for entry in audience if "@" not in entry for email in allowed)])
+
+
+@dataclass(slots=True, kw_only=True)
+class Wiki:
+    """Confluence's REST API. ``emails`` are addresses by account id or user name, where Confluence hides them."""
+
+    api: AtlassianRestAPI
+    emails: dict[str, str]
+    _readers: dict[str, Emails | None] = field(default_factory=dict)
+    _groups: dict[str, Emails] = field(default_factory=dict)
+
+    def pages(self, query: str, expand: str, limit: int) -> Iterator[dict[str, Any]]:
+        """Yield the pages that a CQL query finds."""
+        return self._results("/rest/api/content/search", {"cql": query, "expand": expand, "limit": limit})
+
+    def remember_restrictions(self, listed: Sequence[Mapping[str, Any]]) -> None:
+        """Keep the restrictions of listed pages, so that pages below them need no request."""
+        for item in listed:
+            self._readers[str(item["id"])] = self._allowed(item["restrictions"]["read"]["restrictions"])
+
+    def readers(self, number: str) -> Emails | None:
+        """Return the addresses that a page's own restriction lets read it; None if it has none."""
+        if number not in self._readers:  # a folder, or a page of another space
+            found = self._get(f"/rest/api/content/{number}/restriction/byOperation/read")
+            self._readers[number] = self._allowed(found["restrictions"])
+        return self._readers[number]
+
+    def _allowed(self, restrictions: Mapping[str, Any]) -> Emails | None:
+        users, groups = restrictions["user"]["results"], restrictions["group"]["results"]
+        if not users and not groups:
+            return None
+        return frozenset(filter(None, map(self._email, users))).union(*map(self._members, groups))
+
+    def _email(self, user: Mapping[str, Any]) -> str:
+        name = str(user.get("accountId") or user.get("username") or "")
+        return str(self.emails.get(name) or user.get("email") or "").lower()
+
+    def _members(self, group: Mapping[str, Any]) -> Emails:
+        path = f"{group['id']}/membersByGroupId" if group.get("id") else f"{group['name']}/member"
+        if path not in self._groups:
+            members = self._results(f"/rest/api/group/{path}", {"limit": 200})
+            self._groups[path] = frozenset(filter(None, map(self._email, members)))
+        return self._groups[path]
+
+    def _results(self, path: str, params: dict[str, Any] | None) -> Iterator[dict[str, Any]]:
+        while path:
+            answer = self._get(path, params)
+            yield from answer["results"]
+            path, params = str(answer.get("_links", {}).get("next") or ""), None
+
+    def _get(self, path: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        answer = self.api.get(f"{self.api.url}{path}", params=params, absolute=True)
+        if not isinstance(answer, dict):
+            message = f"Confluence did not answer {path.partition('?')[0]} with JSON"
+            raise FeedError(message)
+        return answer

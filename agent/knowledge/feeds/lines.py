@@ -1,0 +1,93 @@
+"""Settings and lines that the shipped feeds share: a TOML file in, one JSON object a line out."""
+
+from __future__ import annotations
+
+import sys
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import orjson
+
+
+class FeedError(Exception):
+    """A feed that cannot go on. The text is for the admin and ends the program."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A page as a list of pages shows it. ``audience`` is empty if no one may see it; ``reason`` says why then."""
+
+    key: str
+    title: str
+    url: str
+    updated: str
+    audience: str | Sequence[str] = ()
+    reason: str = ""
+
+    @property
+    def revision(self) -> str:
+        """A digest that changes with the page's last edit, its place and its audience."""
+        said = "\n".join((self.title, self.url, self.updated, str(self.audience)))
+        return sha256(said.encode()).hexdigest()[:16]
+
+
+@dataclass(slots=True, kw_only=True)
+class Printer:
+    """Output of a feed. ``dry_run`` lists what would be read instead. ``known`` has each key's last revision."""
+
+    known: Mapping[str, str] = field(default_factory=dict)
+    dry_run: bool = False
+    out: BinaryIO = field(default_factory=lambda: sys.stdout.buffer)
+
+    def is_needed(self, page: Page) -> bool:
+        """Print what needs no text, and return whether the page's text is needed."""
+        if self.dry_run:
+            seen_by = page.audience if isinstance(page.audience, str) else ", ".join(page.audience)
+            self._print_text(f"{page.title}\t{seen_by or 'no one: ' + page.reason}\t{page.url}")
+        elif not page.audience:
+            sys.stderr.write(f"{page.title}: no one may see it: {page.reason}\n")
+        elif self.known.get(page.key) == page.revision:
+            self._print({"key": page.key, "unchanged": True, "audience": page.audience})
+        else:
+            return True
+        return False
+
+    def print_page(self, page: Page, text: str, **more: str) -> None:
+        """Print a page with its text, which is Markdown unless ``name`` has another suffix."""
+        fields = {"key": page.key, "title": page.title, "url": page.url, "updated": page.updated}
+        self._print(fields | {"audience": page.audience, "revision": page.revision, "text": text} | more)
+
+    def _print(self, fields: Mapping[str, Any]) -> None:
+        self.out.write(orjson.dumps(fields) + b"\n")
+        self.out.flush()
+
+    def _print_text(self, line: str) -> None:
+        self.out.write(line.encode() + b"\n")
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """Return the settings of a feed. Raises ``FeedError``."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        message = f"{path} cannot be read: {error}"
+        raise FeedError(message) from None
+
+
+def required(config: Mapping[str, Any], name: str) -> str:
+    """Return a setting that must be there. Raises ``FeedError``."""
+    value = config.get(name)
+    if not isinstance(value, str) or not value:
+        message = f"{name} is missing. docs/knowledge.md has an example of the file."
+        raise FeedError(message)
+    return value
+
+
+def read_known(stream: BinaryIO) -> dict[str, str]:
+    """Return the revisions that Orion remembers, from a feed's standard input."""
+    lines = [orjson.loads(line) for line in stream if line.strip()]
+    return {str(line["key"]): str(line["revision"]) for line in lines}

@@ -1,0 +1,102 @@
+"""Notion's pages as a feed, by its own client.
+
+Notion's API tells nothing of who may see a page, so the settings name audiences: of single pages, for what lies below
+them too, and of all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from httpx import HTTPError
+from notion_client import Client
+from notion_client.errors import NotionClientErrorBase
+from notion_client.helpers import iterate_paginated_api
+
+from agent.knowledge.feeds.lines import FeedError, Page, Printer, required
+
+_MAX_PARTS: Final = 50  # requests for one page whose text comes in parts
+Audience = str | Sequence[str]
+
+
+def print_pages(config: Mapping[str, Any], printer: Printer) -> None:
+    """Print every page that is shared with the integration. Raises ``FeedError``."""
+    options = {"base_url": config["url"]} if config.get("url") else {}
+    with Client(auth=required(config, "token"), **options) as notion:
+        try:
+            found = list(iterate_paginated_api(notion.search, page_size=100))
+            tree = Tree(found, config)
+            for item in found:
+                if item["object"] == "page" and not item.get("in_trash"):
+                    page = tree.page(item)
+                    if printer.is_needed(page):
+                        printer.print_page(page, _markdown(notion, str(item["id"])))
+        except (NotionClientErrorBase, HTTPError) as error:
+            message = f"Notion did not answer as expected: {type(error).__name__} {getattr(error, 'code', '')}".rstrip()
+            raise FeedError(message) from None
+
+
+def _markdown(notion: Client, page: str) -> str:
+    """Return a page's text. What Notion leaves out of a long answer is asked for by the ids of its blocks."""
+    texts, waiting, seen = [], [page], set[str]()
+    while waiting and len(seen) < _MAX_PARTS:
+        part = waiting.pop(0)
+        seen.add(part)
+        answer: Any = notion.pages.retrieve_markdown(part)
+        texts.append(str(answer["markdown"]))
+        if answer.get("truncated"):
+            waiting += [block for block in answer.get("unknown_block_ids", ()) if block not in seen]
+    if waiting:
+        texts.append("(The rest of this page was not read: it is too long.)")
+    return "\n\n".join(texts)
+
+
+class Tree:
+    """Pages and databases with their parents. An audience holds for a page and all below it."""
+
+    def __init__(self, found: Sequence[Mapping[str, Any]], config: Mapping[str, Any]) -> None:
+        self._parents = {_id(item["id"]): _parent(item) for item in found}
+        self._listed: dict[str, Audience] = {_id(page): who for page, who in dict(config.get("pages", {})).items()}
+        self._default: Audience = config.get("audience", ())
+        self._has_hidden = not self._listed.keys() <= self._parents.keys()
+
+    def page(self, item: Mapping[str, Any]) -> Page:
+        """Return a page of the search's results, with its audience."""
+        titles = [value["title"] for value in item["properties"].values() if value.get("type") == "title"]
+        title = "".join(part.get("plain_text", "") for part in (titles[0] if titles else ()))
+        return Page(
+            key=_id(item["id"]),
+            title=title or "Untitled",
+            url=str(item.get("url") or ""),
+            updated=str(item["last_edited_time"]),
+            audience=self._audience(_id(item["id"])),
+            reason="neither it nor a page above it has an audience in the settings",
+        )
+
+    def _audience(self, page: str) -> Audience:
+        seen: set[str] = set()
+        while page and page not in seen:
+            if page in self._listed:
+                return self._listed[page]
+            seen.add(page)
+            parent = self._parents.get(page)
+            if parent is None:  # not shared: a listed page that is not shared either could lie above it
+                return () if self._has_hidden else self._default
+            page = parent
+        return self._default
+
+
+def _parent(item: Mapping[str, Any]) -> str:
+    """Return the id of what an item lies in; empty at the top of a workspace."""
+    parent = item.get("parent") or {}
+    kind = str(parent.get("type", ""))
+    return "" if kind == "workspace" else _id(parent.get(kind, ""))
+
+
+def _id(text: object) -> str:
+    try:
+        return UUID(str(text)).hex
+    except ValueError:
+        return str(text)

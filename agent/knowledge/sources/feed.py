@@ -1,0 +1,228 @@
+"""Documents that a program prints, one JSON object a line; ``docs/knowledge.md`` has the fields.
+
+The program runs inside the sync with a bare environment and limits on time and output. It reads from its standard
+input what Orion remembers (``{"key": …, "revision": …}`` a line), so that it can answer ``"unchanged": true``. A run
+that does not end well removes no document.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import shlex
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import IO, Any, Final
+
+import orjson
+
+from agent.knowledge.readers.reading import read_bytes
+from agent.knowledge.sources.folders import is_storable
+from agent.knowledge.types import FETCHED, IndexRun, NotModifiedError, Readable, ReadError
+from agent.thread.audience import NOBODY, parse_audience
+
+MAX_LINE_BYTES: Final = 8_000_000
+_MAX_OUTPUT_BYTES: Final = 2_000_000_000
+_MAX_TITLE_CHARS: Final = 300
+_CHUNK_BYTES: Final = 1 << 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Feed:
+    """A program, or a file of such lines. ``environment`` is all that the program gets; ``timeout_s`` ends a run."""
+
+    command: tuple[str, ...]
+    environment: tuple[tuple[str, str], ...] = ()
+    timeout_s: float = 1_800.0
+
+    @property
+    def key(self) -> str:
+        """Prefix of the keys of all its documents."""
+        return f"feed:{shlex.join(self.command)}"
+
+    @property
+    def part(self) -> str:
+        """Empty: a feed is always read whole."""
+        return ""
+
+    @property
+    def name(self) -> str:
+        """The file name without its suffix, put before the keys that people see."""
+        return Path(self.command[-1]).stem
+
+    def documents(self, run: IndexRun) -> Iterator[Readable]:
+        """Yield every document that the feed names."""
+        seen: set[str] = set()
+        try:
+            with tempfile.TemporaryDirectory(prefix="orion-feed-") as folder:
+                for line in self._lines(Path(folder), self._remembered(run)):
+                    document = self._document(line, Path(folder), run)
+                    if document and document.key not in seen:
+                        seen.add(document.key)
+                        yield document
+        except ReadError as error:
+            run.missing.append(self.key)
+            run.failed.append((self.key, error.reason))
+
+    def _remembered(self, run: IndexRun) -> bytes:
+        prefix = f"{FETCHED}{self.key}/"
+        notes = ((note.removeprefix(prefix), said) for note, said in run.notes.items() if note.startswith(prefix))
+        return b"".join(orjson.dumps({"key": key, "revision": revision}) + b"\n" for key, revision in notes)
+
+    def _lines(self, folder: Path, remembered: bytes) -> Iterator[bytes]:
+        """Yield the lines of the file, or of the program while it runs. Raises ``ReadError``."""
+        only = Path(self.command[0])
+        if len(self.command) == 1 and only.suffix in {".jsonl", ".ndjson"}:
+            try:
+                with only.open("rb") as stream:
+                    yield from stream
+            except OSError as error:
+                raise ReadError(reason=f"cannot be read ({error.strerror})") from error
+            return
+        with tempfile.TemporaryFile() as known, tempfile.TemporaryFile() as complaints:
+            known.write(remembered)
+            known.seek(0)
+            try:
+                process = subprocess.Popen(  # noqa: S603 - the admin's own program
+                    self.command,
+                    cwd=folder,
+                    env=dict(self.environment),
+                    stdin=known,
+                    stdout=subprocess.PIPE,
+                    stderr=complaints,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise ReadError(reason=f"cannot be started ({error.strerror})") from error
+            with process:
+                try:
+                    yield from _read_lines(process, time.monotonic() + self.timeout_s)
+                finally:
+                    with suppress(ProcessLookupError):
+                        os.killpg(process.pid, signal.SIGKILL)  # with all that it started
+                code = process.wait()
+            if code:
+                raise ReadError(reason=f"ended with exit code {code}{_last_line(complaints)}; its documents stay")
+
+    def _document(self, line: bytes, folder: Path, run: IndexRun) -> Readable | None:
+        """Return the document of one line. A line that cannot be used is added to ``run.failed``."""
+        fields = _fields(line)
+        key = str(fields.get("key") or "")
+        if not key or not is_storable(key):
+            if line.strip():
+                run.failed.append((self.key, f"printed a line that is not a document: {_excerpt(line)}"))
+            return None
+        audience = parse_audience(fields.get("audience"))
+        unchanged = fields.get("unchanged") is True
+        if audience is None and not unchanged:
+            run.failed.append((f"{self.name}/{key}", "names no audience that Orion knows, so no one sees it"))
+        url = str(fields.get("url") or "")
+        whole_key = f"{self.key}/{key}"
+        known = run.known.get(whole_key)
+        read = partial(_read, fields, folder, run, f"{FETCHED}{whole_key}")
+        if unchanged:
+            read = partial(_keep, known=known is not None)
+        return Readable(
+            id=run.unique_id(f"{self.name}/{key}", self.name),
+            key=whole_key,
+            name=Path(str(fields.get("path") or fields.get("name") or "document.md")).name,
+            source=self.key,
+            read=read,
+            audience=audience or NOBODY,
+            url=url if url.startswith(("https://", "http://")) else "",
+        )
+
+
+def _read_lines(process: subprocess.Popen[bytes], deadline: float) -> Iterator[bytes]:
+    """Yield whole lines until the program closes its output; of a line that is too long, only its start."""
+    rest, total, skipping = b"", 0, False
+    with selectors.DefaultSelector() as selector:
+        assert process.stdout is not None  # noqa: S101 - it was asked for
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while chunk := _next_chunk(selector, process.stdout.fileno(), deadline):
+            total += len(chunk)
+            if total > _MAX_OUTPUT_BYTES:
+                raise ReadError(reason="printed too much and was ended; its documents stay")
+            *lines, rest = (rest + chunk).split(b"\n")
+            yield from lines[skipping:]
+            skipping = skipping and not lines
+            if skipping:
+                rest = b""
+            elif len(rest) > MAX_LINE_BYTES:
+                yield rest
+                rest, skipping = b"", True
+    yield rest
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(max(0.0, deadline - time.monotonic()))
+
+
+def _next_chunk(selector: selectors.BaseSelector, output: int, deadline: float) -> bytes:
+    if not selector.select(max(0.0, deadline - time.monotonic())):
+        raise ReadError(reason="took too long and was ended; its documents stay")
+    return os.read(output, _CHUNK_BYTES)
+
+
+def _fields(line: bytes) -> dict[str, Any]:
+    """Return the JSON object of a line; empty if it is none."""
+    if len(line) > MAX_LINE_BYTES:
+        return {}
+    try:
+        fields = orjson.loads(line)
+    except ValueError:
+        return {}
+    return fields if isinstance(fields, dict) else {}
+
+
+def _read(fields: dict[str, Any], folder: Path, run: IndexRun, note: str) -> tuple[bytes, float]:
+    """Return the document's bytes and the time of its last change; remember its revision. Raises ``ReadError``."""
+    changed = _timestamp(fields.get("updated"))
+    if isinstance(fields.get("path"), str):
+        file = (folder / fields["path"]).resolve()
+        if not file.is_relative_to(folder.resolve()):
+            raise ReadError(reason="names a file outside the folder that the feed was given")
+        data, _ = read_bytes(file)
+    elif isinstance(fields.get("text"), str):
+        title = " ".join(str(fields.get("title") or fields["key"]).split())[:_MAX_TITLE_CHARS]
+        day = f"updated: {datetime.fromtimestamp(changed, UTC):%Y-%m-%d}\n" if changed else ""
+        head = f"---\ntitle: {title}\n{day}---\n\n" if "name" not in fields else ""
+        data = (head + fields["text"]).encode("utf-8", "replace")
+    else:
+        raise ReadError(reason="has neither text nor path")
+    run.new_notes[note] = str(fields.get("revision") or "")
+    return data, changed
+
+
+def _keep(*, known: bool) -> tuple[bytes, float]:
+    if not known:
+        raise ReadError(reason="is called unchanged, but was never read")
+    raise NotModifiedError(0)
+
+
+def _timestamp(updated: object) -> float:
+    """Return an ISO 8601 time as seconds since 1970; 0 if there is none."""
+    try:
+        when = datetime.fromisoformat(str(updated))
+    except ValueError:
+        return 0.0
+    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+
+
+def _last_line(complaints: IO[bytes]) -> str:
+    """Return the last line of the program's error output, to be put after a reason."""
+    complaints.seek(max(0, complaints.seek(0, os.SEEK_END) - _CHUNK_BYTES))
+    lines = complaints.read().decode("utf-8", "replace").split("\n")
+    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return f" ({last[:200]})" if last else ""
+
+
+def _excerpt(line: bytes) -> str:
+    text = line[:60].decode("utf-8", "replace")
+    return f"{text!a}…" if len(line) > len(text) else f"{text!a}"

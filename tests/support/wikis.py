@@ -1,0 +1,147 @@
+"""Confluence and Notion on a free loopback port, in the shapes that their makers document, with pages as data.
+
+``with Wikis() as wikis``: change ``wikis.pages`` and ``wikis.notes`` between runs; ``wikis.asked`` lists the paths.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Self
+from urllib.parse import parse_qs, urlsplit
+
+
+@dataclass(kw_only=True)
+class WikiPage:
+    """A page of Confluence. ``people`` and ``groups`` restrict who reads it; ``above`` is the way down to it."""
+
+    title: str
+    html: str
+    when: str = "2026-11-01T09:00:00.000Z"
+    people: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    above: tuple[str, ...] = ()
+
+
+@dataclass(kw_only=True)
+class Note:
+    """A page of Notion. ``parts`` are further texts, each asked for by the id of a block."""
+
+    title: str
+    markdown: str
+    parent: str = ""
+    when: str = "2026-11-01T09:00:00.000Z"
+    parts: dict[str, str] = field(default_factory=dict)
+
+
+PEOPLE = {"a1": {"accountId": "a1", "email": "ann@acme.example"}, "b2": {"accountId": "b2", "email": ""}}
+
+
+class Wikis:
+    """Both servers. ``refusals`` are statuses for the next requests; a 429 asks to wait for no time."""
+
+    def __init__(self) -> None:
+        self.pages: dict[str, WikiPage] = {}
+        self.groups: dict[str, tuple[str, ...]] = {}
+        self.notes: dict[str, Note] = {}
+        self.asked: list[str] = []
+        self.refusals: list[int] = []
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def answer(self, path: str, query: dict[str, list[str]]) -> dict[str, Any] | None:
+        """Return the JSON for a request; None if there is nothing at the path."""
+        if path == "/wiki/rest/api/content/search":
+            return self._search(query)
+        if found := re.fullmatch(r"/wiki/rest/api/group/(\w+)/membersByGroupId", path):
+            return {"results": [PEOPLE[who] for who in self.groups[found[1]]], "_links": {}}
+        if path == "/v1/search":
+            return {"results": [self._note(key) for key in self.notes], "has_more": False, "next_cursor": None}
+        if found := re.fullmatch(r"/v1/pages/([\w-]+)/markdown", path):
+            return self._markdown(found[1])
+        return None
+
+    def _search(self, query: dict[str, list[str]]) -> dict[str, Any]:
+        wanted = re.findall(r"\d+", query["cql"][0].partition(" in ")[2]) or list(self.pages)
+        start, step = int(query.get("start", ["0"])[0]), 2  # a small page of results, so that paging is seen
+        found = [self._item(number) for number in wanted[start : start + step] if number in self.pages]
+        more = f"/rest/api/content/search?cql={query['cql'][0]}&start={start + step}"
+        return {"results": found, "_links": {"next": more} if start + step < len(wanted) else {}}
+
+    def _item(self, number: str) -> dict[str, Any]:
+        page = self.pages[number]
+        groups = [{"type": "group", "name": name, "id": name} for name in page.groups]
+        restrictions = {"user": {"results": [PEOPLE[who] for who in page.people]}, "group": {"results": groups}}
+        return {
+            "id": number,
+            "title": page.title,
+            "version": {"when": page.when},
+            "ancestors": [{"id": above} for above in page.above],
+            "restrictions": {"read": {"restrictions": restrictions}},
+            "body": {"view": {"value": page.html}},
+            "_links": {"webui": f"/spaces/ENG/pages/{number}"},
+        }
+
+    def _note(self, key: str) -> dict[str, Any]:
+        note = self.notes[key]
+        parent = {"type": "page_id", "page_id": note.parent} if note.parent else {"type": "workspace"}
+        title = {"type": "title", "title": [{"plain_text": note.title}]}
+        return {
+            "object": "page",
+            "id": key,
+            "parent": parent,
+            "last_edited_time": note.when,
+            "url": f"https://notion.example/{key}",
+            "properties": {"Name": title},
+        }
+
+    def _markdown(self, key: str) -> dict[str, Any]:
+        parts = {block: text for note in self.notes.values() for block, text in note.parts.items()}
+        if key in parts:
+            return {"object": "page_markdown", "markdown": parts[key], "truncated": False, "unknown_block_ids": []}
+        note = self.notes[key]
+        left = list(note.parts)
+        return {
+            "object": "page_markdown",
+            "markdown": note.markdown,
+            "truncated": bool(left),
+            "unknown_block_ids": left,
+        }
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        wikis = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                parts = urlsplit(self.path)
+                wikis.asked.append(parts.path)
+                status, answer = 200, wikis.answer(parts.path, parse_qs(parts.query))
+                if wikis.refusals or answer is None:
+                    status, answer = (wikis.refusals.pop(0) if wikis.refusals else 404), {"message": "no"}
+                body = json.dumps(answer).encode()
+                self.send_response(status)
+                for name, value in (("Content-Type", "application/json"), ("Retry-After", "0")):
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            do_POST = do_GET  # noqa: N815 (the library's name)
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the library's name)
+                """Print nothing."""
+
+        return Handler
