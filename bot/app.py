@@ -1,4 +1,4 @@
-"""The composition root: settings become clients, clients become Orion; everything closes in reverse order."""
+"""Composition root: settings become clients, clients become Orion. Everything closes in reverse order."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ from bot.turn.queue_position import QueueNotices
 
 log = structlog.get_logger()
 Answer = TypeVar("Answer")
-PAGE_TIMEOUT_S = 2.0  # how long a page waits for Redis
+PAGE_TIMEOUT_S = 2.0  # wait of a page for Redis or the index
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orion:
-    """One running Orion, whatever its mode."""
+    """One running Orion, in any mode."""
 
     redis: Redis
     engine: Engine
@@ -89,20 +89,20 @@ class Orion:
 
     @property
     def pages(self) -> Pages:
-        """What ``/healthz``, ``/readyz`` and ``/metrics`` show."""
+        """Contents of ``/healthz``, ``/readyz`` and ``/metrics``."""
         return Pages(checks=self.checks, metrics=self.metrics, paused=self.paused, left_alone=self.left_alone)
 
     async def paused(self) -> bool:
-        """Whether an admin paused Orion; False also when Redis does not tell."""
+        """Return True if an admin paused Orion. False also if Redis does not answer."""
         return self.pausing is not None and await _ask_briefly(self.pausing.current()) is not None
 
     def left_alone(self) -> list[str]:
-        """The far ends (``model``, ``slack``) that keep failing and are not called for a while."""
+        """Services (``model``, ``slack``) that keep failing and are not called for a while."""
         return sorted({circuit.name for circuit in self.circuits if circuit.is_open})
 
     async def metrics(self) -> bytes:
-        """The page for Prometheus; the queue's depth and what the index holds are asked for when the page is."""
-        metrics, unknown = self.observers.metrics, math.nan  # a queue that nobody could look at is not empty
+        """Render the page for Prometheus. Queue and index are read with each request."""
+        metrics, unknown = self.observers.metrics, math.nan  # a queue that could not be read is not empty
         depth = await _ask_briefly(self.mailbox.depth())
         metrics.queue(messages=depth.messages if depth else unknown, dead=depth.dead if depth else unknown)
         known = await _ask_briefly(available_figures(self.engine.index))
@@ -117,7 +117,7 @@ class Orion:
         return metrics.render()[0]
 
     async def checks(self) -> dict[str, bool]:
-        """What must be up before questions can be answered."""
+        """Check what must be up before questions can be answered."""
         checks = {"redis": bool(await _ask_briefly(self.redis.ping()))}
         if self.engine.shared:
             checks["knowledge"] = await _is_index_up(self.engine.index)
@@ -129,7 +129,7 @@ class Orion:
 
 
 async def _ask_briefly(answer: Awaitable[Answer]) -> Answer | None:
-    """What Redis or the index answers while a page waits; None where it does not."""
+    """Return the answer of Redis or the index, or None if it does not come in time."""
     try:
         async with asyncio.timeout(PAGE_TIMEOUT_S):
             return await answer
@@ -146,7 +146,7 @@ async def _is_index_up(index: KnowledgeIndex) -> bool:
 
 
 async def _redis(stack: AsyncExitStack, settings: Settings) -> Redis:
-    """A Redis that has what every question needs; one that is away may be looked at by `orion doctor`."""
+    """Open a Redis that has what every question needs. One that is away passes: `orion doctor` can check it."""
     redis = await stack.enter_async_context(open_redis(settings))
     try:
         async with asyncio.timeout(PAGE_TIMEOUT_S):
@@ -169,13 +169,13 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
     concurrency: int,
     socket: bool,
     prompts: Sequence[Mapping[str, str]] = SUGGESTED_PROMPTS,
-    prefix: str = "orion",  # keeps what is one Orion's apart from another's in the same Redis
-    drain_s: float = DRAIN_S,  # how long running turns may go on once Orion was asked to end
-    mailbox_over: Callable[..., Mailbox] = Mailbox,  # of a Redis and a prefix: with another length of leases, say
+    prefix: str = "orion",  # separates this Orion from others in the same Redis
+    drain_s: float = DRAIN_S,  # time that running turns get once Orion was asked to end
+    mailbox_over: Callable[..., Mailbox] = Mailbox,  # takes a Redis and a prefix; a test passes one with shorter leases
     timeouts: TurnTimeouts | None = None,
-    model_over: Callable[[Model], Model] | None = None,  # puts another model in front of that of the settings
+    model_over: Callable[[Model], Model] | None = None,  # wraps the model of the settings
 ) -> AsyncIterator[Orion]:
-    """Everything, opened. Raises ``WrongUse`` and ``EmbeddedRedisError`` with what to do."""
+    """Open everything. Raises ``WrongUse`` and ``EmbeddedRedisError`` with what to do."""
     timeouts = timeouts or TurnTimeouts.of(settings)
     async with AsyncExitStack() as stack:
         redis = await _redis(stack, settings)
@@ -233,7 +233,7 @@ def _syncing(settings: Settings, corpus: Corpus, engine: Engine, observers: Obse
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _TeamBots:
-    """What every workspace's desk is made of. ``circuits`` grows with each desk."""
+    """Parts of which each workspace's ``TeamBot`` is made. ``circuits`` grows with each."""
 
     engine: Engine
     observers: Observers
@@ -245,7 +245,7 @@ class _TeamBots:
     circuits: list[CircuitBreaker]
 
     def open(self, client: AsyncWebClient) -> TeamBot:
-        """A desk over one workspace's client."""
+        """Make the ``TeamBot`` of one workspace's client."""
         stores, circuit = self.stores, self.timeouts.breaker("slack")
         self.circuits.append(circuit)
         redis, prefix = stores.redis, stores.prefix
@@ -284,7 +284,7 @@ class _TeamBots:
         )
 
     def services(self, workspaces: Workspaces, cancel: Cancel) -> Services:
-        """What the listeners of all workspaces hand things to."""
+        """Collaborators of the listeners of all workspaces."""
         stores, observers = self.stores, self.observers
         enqueuer = Enqueuer(stores, cancel, self.access)
         admin_chat = AdminChat(enqueuer, admins=self.settings.admins, delivery_of=workspaces.delivery_of)
@@ -314,12 +314,12 @@ class _TeamBots:
 
 
 def _turns_per_workspace(settings: Settings, concurrency: int) -> int:
-    """Where many workspaces are served, one gets at most half of a process unless the settings say otherwise."""
+    """Turns that one workspace may have. With many workspaces: half of a process, unless the settings say otherwise."""
     return settings.turns_per_workspace or (max(1, concurrency // 2) if settings.many_workspaces else 0)
 
 
 async def _always() -> bool:
-    """Over HTTP events can always arrive."""
+    """Return True: over HTTP events can always arrive."""
     return True
 
 

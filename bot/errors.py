@@ -1,9 +1,9 @@
-"""One error for whoever typed the command: what is wrong and how to mend it. Exit code 2."""
+"""The error for the person at the command line: what is wrong and how to fix it. Exit code 2."""
 
 from __future__ import annotations
 
 
-class WrongUse(Exception):  # noqa: N818 - it names what happened; the command line prints it as a sentence
+class WrongUse(Exception):  # noqa: N818 - the command line prints its text as a sentence
     """The command cannot do that. The text is a sentence for a person."""
 
     def __init__(self, why: str) -> None:

@@ -1,6 +1,6 @@
 """All settings, read from the environment and a ``.env`` file. Only this module reads the environment.
 
-A value that cannot be used is refused with the variable's name and what it should be; secrets are never shown.
+An invalid value is refused with the variable's name and the expected form. Secrets are never shown.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _SWITCHES = dict.fromkeys(("", "0", "off", "no", "false"), "") | dict.fromkeys((
 
 
 def _split_names(value: Any) -> Any:
-    """Names, separated by commas or white space."""
+    """Split names at commas or white space."""
     return frozenset(value.replace(",", " ").split()) if isinstance(value, str) else value
 
 
 def _folders(value: Any) -> Any:
-    """Folders, ``:`` between them (the host's own separator works too)."""
+    """Split folders at ``:`` (the host's own separator)."""
     if not isinstance(value, str):
         return value
     return tuple(Path(part).expanduser() for part in value.split(os.pathsep) if part.strip())
@@ -63,7 +63,7 @@ def _file(value: Any) -> Any:
 
 
 def _amount(value: Any) -> Any:
-    """Digits may be grouped."""
+    """Remove separators between digits."""
     return value.replace("_", "").replace(",", "").strip() if isinstance(value, str) else value
 
 
@@ -72,7 +72,7 @@ def _switch(value: Any) -> Any:
 
 
 def _hosts(value: frozenset[str]) -> frozenset[str]:
-    """Hosts alone: an address or a pattern would match no link, and nobody would be told."""
+    """Accept only hosts. An address or a pattern would match no link, without a warning."""
     if not all(map(_HOST.fullmatch, value)):
         message = "must be hosts such as wiki.example.com, without https://, a path or a *"
         raise ValueError(message)
@@ -87,7 +87,7 @@ def _searxng(value: str) -> str:
 
 
 def _semantic(value: str) -> str:
-    """A switch, or the folder of another model of the same form."""
+    """Accept a switch or the folder of another model of the same form."""
     said = value.strip()
     if said.lower() in _SWITCHES:
         return _SWITCHES[said.lower()]
@@ -116,7 +116,7 @@ def _env(name: str, default: Any, **limits: Any) -> Any:
 
 
 class Settings(BaseSettings):
-    """What an admin decides. Field names are the variables' names in lower case, less the ``ORION_``."""
+    """The admin's choices. Field names are the variables' names in lower case, without ``ORION_``."""
 
     model_config = SettingsConfigDict(env_file=".env", env_file_encoding="utf-8", extra="ignore", frozen=True)
 
@@ -127,7 +127,9 @@ class Settings(BaseSettings):
     slack_client_id: str = _env("SLACK_CLIENT_ID", "")
     slack_client_secret: SecretStr = _env("SLACK_CLIENT_SECRET", SecretStr(""))
     encryption_keys: SecretStr = _env("ORION_ENCRYPTION_KEYS", SecretStr(""))
-    allow_teams: Names = _env("ORION_ALLOW_TEAMS", frozenset())  # empty: nobody installs it; * says everybody
+    allow_teams: Names = _env(
+        "ORION_ALLOW_TEAMS", frozenset()
+    )  # empty: no workspace may install it; *: every workspace may
     openai_api_key: SecretStr = _env("OPENAI_API_KEY", SecretStr(""))
     openai_base_url: str = _env("OPENAI_BASE_URL", "")
     model: str = _env("ORION_MODEL", "")
@@ -189,47 +191,47 @@ class Settings(BaseSettings):
     @field_validator("*", mode="before")
     @classmethod
     def _unset(cls, value: Any, info: ValidationInfo) -> Any:
-        """A variable that is empty is not set, for templates leave them so; but no trace holds texts then."""
+        """Treat an empty variable as unset, as templates leave them. Only an empty ORION_TRACE_CONTENT means off."""
         name = str(info.field_name)
         empty = isinstance(value, str) and not value.strip() and name != "trace_content"
         return cls.model_fields[name].get_default() if empty else value
 
     @property
     def model_name(self) -> str:
-        """The deciding model; a server with a key but no name gets OpenAI's small default."""
+        """Model that decides. A server with a key but no model name gets OpenAI's small default."""
         return self.model or ("gpt-5-mini" if self.uses_server else "")
 
     @property
     def uses_server(self) -> bool:
-        """Whether a model server is configured; if not, Orion quotes."""
+        """Return True if a model server is configured. Without one Orion quotes."""
         return bool(self.openai_api_key.get_secret_value() or self.openai_base_url)
 
     @property
     def many_workspaces(self) -> bool:
-        """Whether workspaces install Orion themselves. A bot token means the one it belongs to."""
+        """Return True if workspaces install Orion themselves. A bot token means one workspace."""
         own_token = self.slack_bot_token.get_secret_value()
         return not own_token and bool(self.slack_client_id and self.slack_client_secret.get_secret_value())
 
     @property
     def fernet_keys(self) -> tuple[str, ...]:
-        """The keys that encrypt what is kept of workspaces: the first one encrypts, all decrypt."""
+        """Keys for the tokens of workspaces: the first one encrypts, all decrypt."""
         return tuple(self.encryption_keys.get_secret_value().replace(",", " ").split())
 
     @property
     def index_path(self) -> Path:
-        """Where the document index lives."""
+        """Path of the document index."""
         return self.home / "knowledge.sqlite3"
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Every configured secret, for redaction."""
+        """List every configured secret, for redaction."""
         fields = (getattr(self, name) for name in type(self).model_fields)
         whole = tuple(f.get_secret_value() for f in fields if isinstance(f, SecretStr) and f.get_secret_value())
         return (*whole, *self.fernet_keys)
 
 
 def load_settings(**overrides: Any) -> Settings:
-    """The settings in force. ``overrides`` are fields that a command's options set. Raises ``WrongUse``."""
+    """Load the settings. ``overrides`` are fields that a command's options set. Raises ``WrongUse``."""
     settings, faults = read_settings()
     if faults:
         raise WrongUse(settings_complaint(faults))
@@ -237,21 +239,23 @@ def load_settings(**overrides: Any) -> Settings:
 
 
 def settings_complaint(faults: Mapping[str, str]) -> str:
-    """What to say where settings cannot be used: each variable, and what is wrong with it."""
+    """Message about invalid settings: each variable and its fault."""
     return "These settings cannot be used:\n" + "\n".join(f"  {name} {fault}" for name, fault in faults.items())
 
 
 def read_settings() -> tuple[Settings, dict[str, str]]:
-    """The settings, and what is wrong with each variable that cannot be used.
+    """Read the settings, and the fault of each invalid variable.
 
-    Its default stands in its place, but for what should be a web address and is none.
+    An invalid variable gets its default, except for an invalid web address.
     """
-    logging.getLogger("dotenv").setLevel(logging.ERROR)  # it would tell of each line twice; ``unreadable_lines`` does
+    logging.getLogger("dotenv").setLevel(
+        logging.ERROR
+    )  # it would report each line twice; ``unreadable_lines`` reports them
     try:
         settings = Settings()
         return settings, find_invalid_addresses(settings)
     except (UnicodeDecodeError, OSError):
-        unreadable = "is no text in UTF-8 that can be read; one has lines like ORION_DOCS=/srv/handbook"
+        unreadable = "is not a readable UTF-8 text; it needs lines like ORION_DOCS=/srv/handbook"
         file, faults = None, {".env": unreadable}
     except ValidationError as error:
         file, faults = ".env", _describe_errors(error)
@@ -260,13 +264,13 @@ def read_settings() -> tuple[Settings, dict[str, str]]:
     options: dict[str, Any] = {"_env_file": file, **sound}
     try:
         settings = Settings(**options)
-    except ValidationError as error:  # without the file, what the environment holds was not looked at yet
+    except ValidationError as error:  # the first error was about the file, so the environment was not checked yet
         raise WrongUse(settings_complaint(faults | _describe_errors(error))) from None
     return settings, faults | find_invalid_addresses(settings)
 
 
 def unreadable_lines() -> list[int]:
-    """The numbers of the lines of ``.env`` that are no ``NAME=value``; nothing of them is used."""
+    """Numbers of the lines of ``.env`` that are not ``NAME=value``. They are ignored."""
     try:
         text = Path(".env").read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -275,10 +279,10 @@ def unreadable_lines() -> list[int]:
 
 
 def find_unknown_names() -> dict[str, str]:
-    """What environment and ``.env`` name like a setting of Orion that is none, each with the nearest (or "none")."""
+    """Find variables that are named like a setting but are unknown, each with the nearest setting (or "none")."""
     known = [_alias(field) for field in Settings.model_fields.values()]
     given = {name.upper() for name in EnvSettingsSource(Settings).env_vars}
-    with suppress(OSError, UnicodeDecodeError):  # ``read_settings`` tells of such a file
+    with suppress(OSError, UnicodeDecodeError):  # ``read_settings`` reports such a file
         given |= {name.upper() for name in DotEnvSettingsSource(Settings).env_vars}
     unknown = sorted(name for name in given if name.startswith("ORION_") and name not in known)
     return {name: next(iter(get_close_matches(name, known, n=1)), "none") for name in unknown}
@@ -300,7 +304,7 @@ _FAULTS: Final[Mapping[str, str]] = {
 
 
 def _describe_errors(error: ValidationError) -> dict[str, str]:
-    """What is wrong with each variable, with the offending value unless the variable may hold a secret."""
+    """Describe the fault of each variable, with the value unless the variable may hold a secret."""
     faults = {}
     for item in error.errors():
         name = str(item["loc"][0])
@@ -314,12 +318,12 @@ _ADDRESSES: Final[Mapping[str, str]] = {
     "openai_base_url": "http://127.0.0.1:11434/v1",
     "slack_api_url": "https://slack.com/api/",
     "langfuse_host": "https://cloud.langfuse.com",
-    "docs_url": "https://wiki.example.com/",  # and the rest: of anything else Slack would make no link
+    "docs_url": "https://wiki.example.com/",  # this and the next ones: Slack links nothing else
     "git_url": "https://git.example.com/{repository}/commit/{commit}",
     "git_docs_url": "https://git.example.com/{repository}/blob/{ref}/{path}",
     "slack_exports_url": "https://acme.slack.com",
 }
-"""The settings that should be web addresses, each with an example."""
+"""Settings that must be web addresses, each with an example."""
 
 
 # All that a feed's program gets of the environment: enough to be found and to reach the network, and no secret.
@@ -337,28 +341,28 @@ def feed_environment() -> dict[str, str]:
 
 
 def require_folders(folders: Iterable[Path]) -> None:
-    """Raises ``WrongUse`` for a folder of documents that is not there."""
+    """Raise ``WrongUse`` for a folder of documents that does not exist."""
     for folder in folders:
         if not folder.is_dir():
-            raise WrongUse(why=f"{folder} is no folder. Name an existing folder of documents.")
+            raise WrongUse(why=f"{folder} is not a folder. Name an existing folder of documents.")
 
 
 def find_invalid_addresses(settings: Settings) -> dict[str, str]:
-    """What is wrong with each variable that should be a web address and is none."""
+    """Find variables that must be web addresses and are not, each with its fault."""
     wrong = {}
     for name, example in _ADDRESSES.items():
         value = getattr(settings, name)
         used = value and (name != "langfuse_host" or settings.langfuse_public_key)  # without a key it is never called
         if used and not is_web_address(value):
-            wrong[_alias(Settings.model_fields[name])] = f"is no web address; one looks like {example}"
+            wrong[_alias(Settings.model_fields[name])] = f"is not a web address; one looks like {example}"
     return wrong
 
 
 def is_web_address(text: str) -> bool:
-    """Whether it is ``http://…`` or ``https://…`` with a host, and a port that exists where one is named."""
+    """Return True for ``http://…`` or ``https://…`` with a host and, if one is named, a valid port."""
     try:
         parts = urlsplit(text)
-        _ = parts.port  # raises where it is no number up to 65535
+        _ = parts.port  # raises unless it is a number up to 65535
     except ValueError:
         return False
     return parts.scheme in {"http", "https"} and bool(parts.hostname) and not any(c.isspace() for c in text)

@@ -1,4 +1,4 @@
-"""How long the model, Slack and pauses are waited for, in one place."""
+"""Time-outs and pauses of a turn: model, judge, Slack."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from bot.settings import Settings
 class TurnTimeouts:
     """Seconds, all of them but ``failures``.
 
-    ``model_s``: how long a model (or the documents' database) that is away is waited for, from its first failure on,
-    before the person is told; ``slack_s``: how long a decided answer waits for a Slack that is away; both in tries
-    ``pause_least_s`` to ``pause_most_s`` apart. A model that has said nothing for ``late_s`` is shown to be waited for.
-    ``call_s`` bounds the tries of one Slack call, ``attempt_s`` each of them, ``first_pause_s`` lies before the second.
-    A far end that failed ``failures`` times in a row is left alone for ``rest_s``, then for twice as long. Where Slack
-    drops a new socket at once, the next one is asked for ``socket_pause_s`` later, then twice as much.
+    ``model_s``: wait for a model (or the documents' database) that is away, from its first failure until the person
+    is told. ``slack_s``: wait of a decided answer for a Slack that is away. Both retry every ``pause_least_s`` to
+    ``pause_most_s``. After ``late_s`` without a word from the model, its delay is shown. ``call_s`` bounds all tries of
+    one Slack call, ``attempt_s`` each of them, ``first_pause_s`` is the pause before the second. After ``failures``
+    failures in a row a service is not called for ``rest_s``, then for twice as long. If Slack drops a new socket at
+    once, the next one is requested after ``socket_pause_s``, then twice as long.
     """
 
     model: Timeouts = field(default_factory=Timeouts)
@@ -38,15 +38,15 @@ class TurnTimeouts:
 
     @classmethod
     def of(cls, settings: Settings) -> TurnTimeouts:
-        """As an admin set them. A judge has a third of a model's time: what it leaves open is not answered wrongly."""
+        """Take the admin's settings. A judge has a third of a model's time: a claim it leaves open does no harm."""
         reply = settings.model_timeout_s
         model = Timeouts(reply=reply, idle=reply)
         return cls(model=model, judge=replace(JUDGE_TIMEOUTS, reply=reply / 3))
 
-    def breaker(self, name: str) -> CircuitBreaker:
-        """A closed one."""
-        return CircuitBreaker(name, failures=self.failures, first_pause_s=self.rest_s)
+    def breaker(self, service: str) -> CircuitBreaker:
+        """Closed circuit breaker of a service."""
+        return CircuitBreaker(service, failures=self.failures, first_pause_s=self.rest_s)
 
     def pause_s(self, waited_s: float) -> float:
-        """Longer the longer it has been waiting, so that a far end that comes back is not hammered."""
+        """Pause before the next try. It grows with the wait, so that a service that comes back is not hammered."""
         return min(self.pause_most_s, max(self.pause_least_s, waited_s / 3))

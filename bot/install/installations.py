@@ -26,7 +26,7 @@ _log = structlog.get_logger()
 class Installation:
     """Orion in one workspace. Times are seconds since 1970; ``expires_at`` 0 means that the token does not expire.
 
-    ``sealed`` is the text under which it was found in Redis: by it a change is noticed.
+    ``sealed`` is the encrypted text found in Redis. It reveals a change by another process.
     """
 
     team: str
@@ -45,16 +45,16 @@ class Seal:
     """Encrypts with the first key, decrypts with any."""
 
     def __init__(self, keys: Sequence[str]) -> None:
-        """Raises ``ValueError`` where one is no Fernet key."""
+        """Raise ``ValueError`` if a key is not a Fernet key."""
         self._keys = MultiFernet([Fernet(key) for key in keys])
-        self._first = MultiFernet([Fernet(keys[0])])  # tells what an older key sealed
+        self._first = MultiFernet([Fernet(keys[0])])  # recognises text that an older key sealed
 
     def close(self, text: str) -> str:
-        """The text, encrypted and signed."""
+        """Encrypt and sign the text."""
         return self._keys.encrypt(text.encode()).decode()
 
     def open(self, sealed: str, *, first: bool = False) -> str | None:
-        """The text; None when no key (``first``: the first one) opens it or it was changed."""
+        """Decrypt the text. None if no key (``first``: the first one) opens it or it was changed."""
         try:
             return (self._first if first else self._keys).decrypt(sealed).decode()
         except InvalidToken:
@@ -72,43 +72,43 @@ class Installations:
         self._swap = redis.register_script(Path(__file__).with_name("swap.lua").read_text(encoding="utf-8"))
 
     def key(self, team: str) -> str:
-        """Where a workspace's installation stands. It stays until the workspace uninstalls."""
+        """Redis key of a workspace's installation. It has no TTL: uninstalling deletes it."""
         return f"{self._prefix}:install:{team}"
 
     def refresh_lock(self, team: str) -> Lock:
-        """The lock under which a workspace's token is refreshed: a refresh token works once."""
+        """Lock for refreshing a workspace's token: a refresh token works once."""
         name, ttl_s = f"{self._prefix}:install_lock:{team}", REFRESH_LOCK_TTL_S
         return Lock(self._redis, name, timeout=ttl_s, blocking_timeout=ttl_s / 2)
 
     async def teams(self) -> tuple[str, ...]:
-        """The ids of all workspaces, sorted."""
+        """List the ids of all workspaces, sorted."""
         return tuple(sorted(map(str, await self._redis.smembers(self._teams_key))))
 
     async def find(self, team: str) -> Installation | None:
-        """A workspace's installation; sealed anew if an older key sealed it."""
+        """Find a workspace's installation. Encrypt it again if an older key sealed it."""
         sealed = await self._redis.get(self.key(team))
         if not sealed:
             return None
         found = _parse_installation(self._seal.open(str(sealed)), str(sealed))
-        if found is None or found.team != team:  # a copy of another workspace's entry is none of ours
+        if found is None or found.team != team:  # a copy of another workspace's entry is not valid here
             _log.error("installation_unreadable", team=team)
             return None
         fresh = self._seal.open(found.sealed, first=True) is not None
         return found if fresh else await self.replace(found, found) or await self.find(team)
 
     async def save(self, installation: Installation) -> None:
-        """A workspace installed Orion, or did so again: this counts from now on."""
+        """Store the installation of a workspace, also a repeated one."""
         await self._redis.set(self.key(installation.team), self._encrypt(installation))
         await self._redis.sadd(self._teams_key, installation.team)
 
     async def replace(self, found: Installation, installation: Installation) -> Installation | None:
-        """Write over what was found; None when something else stands there by now."""
+        """Replace the installation that was found. None if another process changed it meanwhile."""
         sealed = self._encrypt(installation)
         swapped = await self._swap(keys=[self.key(installation.team)], args=[found.sealed, sealed])
         return replace(installation, sealed=sealed) if swapped else None
 
     async def delete(self, team: str, *, as_of: float | None = None) -> bool:
-        """Forget a workspace's tokens, unless it installed Orion anew after ``as_of``: Slack may tell twice or late."""
+        """Delete a workspace's tokens, unless it was installed again after ``as_of``: Slack's event may be late."""
         found = await self.find(team)
         # Slack's event times are whole seconds: one more lets an event of the same second count.
         if found is not None and as_of is not None and found.installed_at > as_of + 1:
@@ -122,7 +122,7 @@ class Installations:
 
 
 def _parse_installation(text: str | None, sealed: str) -> Installation | None:
-    """The installation, fields of a newer version left out; None when it is none."""
+    """Parse an installation, ignoring fields of a newer version. None if it is malformed."""
     try:
         fields = json.loads(text or "") | {"sealed": sealed}
         return Installation(**{name: fields[name] for name in Installation.__slots__ if name in fields})

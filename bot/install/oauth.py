@@ -1,6 +1,6 @@
 """Installing Orion into a workspace: two pages for the browser and the calls behind them.
 
-A state works once, for ten minutes, in the browser that got it. Nothing of Slack's or the browser's data is logged.
+A state works once, for ten minutes, in the browser that got it. No data of Slack or the browser is logged.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from observability.loopback import is_loopback
 INSTALL_PATH: Final = "/slack/install"
 COOKIE: Final = "orion_install"
 STATE_TTL_S: Final = 600  # Slack's own codes live as long
-MAX_STATES_PER_MINUTE: Final = 120  # states, for all browsers: a page that anybody may open must not fill Redis
+MAX_STATES_PER_MINUTE: Final = 120  # for all browsers: a public page must not fill Redis
 _ENTROPY: Final = 32  # bytes: a state cannot be guessed within its ten minutes, or ever
 _CALL_TIMEOUT_S: Final = 20.0
 _ORG_WIDE_REASON: Final = "org_wide"
@@ -69,21 +69,21 @@ class OAuthCalls:
         self._sign_in = {"Authorization": aiohttp.encode_basic_auth(client_id, client_secret)}
 
     async def exchange(self, code: str) -> Installation:
-        """What a code that a browser brought stands for. Raises ``DeliveryFailed``."""
+        """Exchange the OAuth code for a bot token. Raises ``DeliveryFailed``."""
         granted = _parse_grant(await self._access(code=code))
-        # The grant does not name the bot's own ids, by which its own messages are known.
+        # The grant lacks the bot's ids, which identify its own messages.
         identity = await _heard(self.client.auth_test(token=granted.bot_token))
         return replace(granted, bot_id=string(identity, "bot_id"), bot_user=string(identity, "user_id"))
 
     async def refresh(self, held: Installation) -> Installation:
-        """The same installation with a new token; the refresh token is used up. Raises ``DeliveryFailed``."""
+        """Refresh the token of an installation. The refresh token works once. Raises ``DeliveryFailed``."""
         reply = await self._access(grant_type="refresh_token", refresh_token=held.refresh_token)
         new = _parse_grant(reply, team=held.team)
         refresh_token = new.refresh_token or held.refresh_token
         return replace(held, bot_token=new.bot_token, refresh_token=refresh_token, expires_at=new.expires_at)
 
     async def revoke(self, token: str) -> None:
-        """Give a token back. Raises ``DeliveryFailed``."""
+        """Revoke a token. Raises ``DeliveryFailed``."""
         await _heard(self.client.auth_revoke(token=token))
 
     async def _access(self, **params: str) -> Mapping[str, Any]:
@@ -95,7 +95,7 @@ async def _heard(call: Awaitable[AsyncSlackResponse]) -> Mapping[str, Any]:
 
 
 def _parse_grant(reply: Mapping[str, Any], *, team: str = "") -> Installation:
-    """What ``oauth.v2.access`` granted. Raises ``DeliveryFailed`` when it is not a bot's token for one workspace."""
+    """Parse the reply of ``oauth.v2.access``. Raises ``DeliveryFailed`` unless it is a bot token for one workspace."""
     if reply.get("is_enterprise_install"):  # its token would open every workspace of the organisation
         raise DeliveryFailed(_ORG_WIDE_REASON, permanent=True)
     seconds = reply.get("expires_in")
@@ -117,17 +117,17 @@ def _parse_grant(reply: Mapping[str, Any], *, team: str = "") -> Installation:
 
 @dataclass(frozen=True, slots=True)
 class States:
-    """States under way. Every method raises ``RedisError`` when Redis is away."""
+    """OAuth states in Redis. Every method raises ``RedisError`` when Redis is away."""
 
     redis: Redis
     prefix: str = "orion"
 
     def key(self, state: str) -> str:
-        """Where a state stands: under its digest, so that no browser chooses a key."""
+        """Redis key of a state: its digest, so that no browser chooses a key."""
         return f"{self.prefix}:oauth_state:{hashlib.sha256(state.encode('utf-8', 'replace')).hexdigest()}"
 
     async def begin(self) -> str | None:
-        """A new state; None when too many were begun."""
+        """Issue a state. None if too many were issued."""
         counter = f"{self.prefix}:oauth_begun:{time.time() // 60:.0f}"
         async with self.redis.pipeline(transaction=False) as pipe:
             pipe.incr(counter)
@@ -140,15 +140,15 @@ class States:
         return state
 
     async def finish(self, state: str, cookie: str) -> bool:
-        """Whether the state was given to the browser with this cookie. Whatever the answer, it is used up."""
-        # Read and gone in one step: of two tabs with one state only one gets through.
+        """Use up a state. Return True if it was issued to the browser with this cookie."""
+        # Read and deleted in one step: of two tabs with one state only one succeeds.
         begun = await self.redis.getdel(self.key(state))
         return bool(begun) and hmac.compare_digest(self.key(state), self.key(cookie))
 
 
 @dataclass(frozen=True, slots=True)
 class InstallPages:
-    """The two pages. Empty ``teams`` allow every workspace. The browser's half of a state is its cookie."""
+    """The two pages. Empty ``teams`` allow every workspace. The browser keeps its state in a cookie."""
 
     calls: OAuthCalls
     states: States
@@ -156,11 +156,11 @@ class InstallPages:
     teams: frozenset[str] = frozenset()
 
     def routes(self) -> list[web.RouteDef]:
-        """The pages at their addresses."""
+        """Routes of the two pages."""
         return [web.get(INSTALL_PATH, self.begin), web.get(REDIRECT_PATH, self.finish)]
 
     async def begin(self, request: web.Request) -> web.StreamResponse:
-        """Send the browser to Slack, with a state that only it can bring back; ``?search=1`` also asks to search."""
+        """Redirect the browser to Slack with a state. ``?search=1`` also requests the search scope."""
         try:
             state = await self.states.begin()
         except RedisError:
@@ -168,7 +168,7 @@ class InstallPages:
         if state is None:
             return _page(*_BUSY)
         scopes = (*BOT_SCOPES, SEARCH_SCOPE) if request.query.get("search") == "1" else BOT_SCOPES
-        # Slack's page for consent stands beside its Web API.
+        # Slack's consent page has the same origin as its Web API.
         url = f"{self.calls.client.base_url.rstrip('/').removesuffix('/api')}/oauth/v2/authorize"
         consent = AuthorizeUrlGenerator(client_id=self.calls.client_id, scopes=scopes, authorization_url=url)
         response = web.Response(status=302, headers={**_HEADERS, "Location": consent.generate(state)})
@@ -176,7 +176,7 @@ class InstallPages:
         return response
 
     async def finish(self, request: web.Request) -> web.StreamResponse:
-        """Take what the browser brings back from Slack."""
+        """Handle the browser's return from Slack."""
         try:
             shown = await self._finish(request.query, request.cookies.get(COOKIE, ""))
         except DeliveryFailed as failure:
@@ -197,7 +197,7 @@ class InstallPages:
             return _CANCELLED
         found = await self.calls.exchange(query["code"])
         if self.teams and found.team not in self.teams:
-            # The token exists by now: a workspace that is not served must not be left with one that works.
+            # Slack has issued the token already: revoke it, since this workspace is not served.
             await self.calls.revoke(found.bot_token)
             _log.warning("install_not_allowed", team=found.team)
             return _NOT_ALLOWED
@@ -207,9 +207,9 @@ class InstallPages:
 
 
 def _bind(response: web.StreamResponse, request: web.Request, state: str, seconds: int) -> None:
-    # Behind a proxy the way is TLS though we see none.
+    # Behind a proxy the browser uses TLS although we see plain HTTP.
     secure = not is_loopback(str(request.url))
-    # Lax, not Strict: the browser comes back from Slack's site, and has to bring it.
+    # Lax, not Strict: the browser must send it when it returns from Slack's site.
     response.set_cookie(
         COOKIE, state, max_age=seconds, path=REDIRECT_PATH, httponly=True, secure=secure, samesite="Lax"
     )

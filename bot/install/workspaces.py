@@ -1,7 +1,6 @@
-"""The workspaces that Orion serves, each with its own token.
+"""The workspaces that Orion serves, each with its own token: one by ``SLACK_BOT_TOKEN``, or all that installed it.
 
-One by ``SLACK_BOT_TOKEN``, or all that installed it.
-Tokens that expire are renewed once, however many processes notice. There is no fallback to another team's token.
+An expiring token is refreshed once across processes. A team without a token never falls back to another team's.
 """
 
 from __future__ import annotations
@@ -34,16 +33,16 @@ from bot.slack.payload import mapping, string
 from bot.slack.web_api import DeliveryFailed
 
 NOT_INSTALLED: Final = "not_installed"
-RENEW_BEFORE_S: Final = 2 * 3600.0  # a token that ends within this time is renewed: Slack's live for twelve hours
-MIN_REMAINING_S: Final = 60.0  # with less left the token could run out before the answer is posted
-RETRY_AFTER_S: Final = 30.0  # a Slack that is away is away for minutes; each try costs one call
+RENEW_BEFORE_S: Final = 2 * 3600.0  # a token that expires within this time is refreshed: Slack's live for twelve hours
+MIN_REMAINING_S: Final = 60.0  # with less the token could expire before the answer is posted
+RETRY_AFTER_S: Final = 30.0  # outages of Slack last minutes; each try costs one call
 _KEYS: Final = (
     "ORION_ENCRYPTION_KEYS {what}. It encrypts the tokens of installed workspaces; make a key with: "
     "python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'. "
-    "To change keys, put the new one first and keep the old ones behind it, with commas between."
+    "To change keys, put the new one first and keep the old ones after it, separated by commas."
 )
 _TEAMS: Final = (
-    "ORION_ALLOW_TEAMS is not set: anybody could install this Orion and read its documents. "
+    "ORION_ALLOW_TEAMS is not set: anyone could install this Orion and read its documents. "
     "Name the workspaces that may (T0123ABC,T0456DEF), or set it to * to let every workspace install it."
 )
 _log = structlog.get_logger()
@@ -53,7 +52,7 @@ DeliveryOf = Callable[[str], Awaitable[Delivery]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TeamBot:
-    """All that serves one workspace. ``language_of`` asks what a person (team, user) uses Slack in."""
+    """The parts that serve one workspace. ``language_of`` asks for a person's Slack language (team, user)."""
 
     workspace: Workspace
     delivery: Delivery
@@ -67,12 +66,12 @@ OpenTeamBot = Callable[[AsyncWebClient], TeamBot]
 
 @dataclass(frozen=True, slots=True)
 class Workspaces:
-    """What arrives is handed to the bot of its team; ``of`` raises ``DeliveryFailed`` where that is not served now."""
+    """Routes each event and message to the bot of its team. ``of`` raises ``DeliveryFailed`` if none serves it."""
 
     of: Callable[[str], Coroutine[Any, Any, TeamBot]]
 
     async def authorize(self, team: str | None) -> AuthorizeResult | None:
-        """Bolt's authorisation; None for a team that is not served. Raises ``NotAuthorized`` to get no ack."""
+        """Authorize an event for Bolt. None if the team is not served. Raises ``NotAuthorized`` to withhold the ack."""
         try:
             team_bot = await self.of(team or "")
         except DeliveryFailed as failure:
@@ -82,15 +81,15 @@ class Workspaces:
         return await team_bot.workspace.authorize()
 
     async def delivery_of(self, team: str) -> Delivery:
-        """Where to post for a team. Raises ``DeliveryFailed``."""
+        """Return the delivery of a team. Raises ``DeliveryFailed``."""
         return (await self.of(team)).delivery
 
     async def language_of(self, team: str, user: str) -> str | None:
-        """What a person of a team uses Slack in. Raises ``DeliveryFailed``."""
+        """Return the language that a person uses Slack in. Raises ``DeliveryFailed``."""
         return await (await self.of(team)).language_of(team, user)
 
     async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
-        """Handle a claimed message. One of a workspace that is served no longer is put away."""
+        """Handle a claimed message. Drop one of a workspace that is no longer served."""
         try:
             team_bot = await self._of(claimed)
         except DeliveryFailed as failure:
@@ -98,18 +97,18 @@ class Workspaces:
         return await team_bot.handle(claimed, lease)
 
     async def notify_given_up(self, claimed: Claimed, lease: Lease, reason: str) -> None:
-        """Tell that a message was given up, where it can be told. Raises ``DeliveryFailed`` where Slack is away."""
+        """Notify the person of a message that was given up. Raises ``DeliveryFailed`` if Slack is away."""
         try:
             team_bot = await self._of(claimed)
         except DeliveryFailed as failure:
             if not failure.permanent:
-                raise  # the message is kept, and its person told by a later try
+                raise  # the message is kept, and a later try notifies the person
             return
         await team_bot.notify_given_up(claimed, lease, reason)
 
     async def _of(self, claimed: Claimed) -> TeamBot:
         try:
-            return await self.of(claimed.thread.partition(":")[0])  # no id of a team holds a colon
+            return await self.of(claimed.thread.partition(":")[0])  # a team id has no colon
         except DeliveryFailed as failure:
             _log.warning("workspace_not_served", thread=claimed.thread, reason=failure.reason)
             raise
@@ -117,7 +116,7 @@ class Workspaces:
 
 @dataclass(frozen=True, slots=True)
 class InstalledWorkspaces:
-    """Every workspace with an installation. ``client`` is copied for each, its connections are shared."""
+    """All installed workspaces. ``client`` is copied for each and shares its connections."""
 
     installations: Installations
     oauth: OAuthCalls
@@ -126,10 +125,10 @@ class InstalledWorkspaces:
     _team_bots: dict[str, TeamBot] = field(default_factory=dict)
 
     async def of(self, team: str) -> TeamBot:
-        """The team's bot, with its token in Redis. Raises ``DeliveryFailed``: ``not_installed``, or not renewable."""
+        """Return the team's bot with its stored token. Raises ``DeliveryFailed`` (``not_installed``, no refresh)."""
         found = await self.installations.find(team) if team else None
         if found is None:
-            # What served a workspace that is gone must not live on with its token.
+            # The bot of a workspace that uninstalled must not keep its token.
             self._team_bots.pop(team, None)
             raise DeliveryFailed(NOT_INSTALLED, permanent=True)
         found = await self._with_fresh_token(found)
@@ -140,11 +139,11 @@ class InstalledWorkspaces:
         return team_bot
 
     async def _with_fresh_token(self, found: Installation) -> Installation:
-        """The installation with a token that still lives for a while."""
+        """Return the installation with a token that is valid for a while."""
         if not _expires_within(found, RENEW_BEFORE_S):
             return found
         try:
-            # A refresh token works once: whoever is cancelled meanwhile must not take the new one along.
+            # A refresh token works once: a cancelled caller must not lose the new one.
             return await asyncio.shield(self._refresh_once(found.team)) or found
         except (DeliveryFailed, LockError) as error:
             reason = error.reason if isinstance(error, DeliveryFailed) else "refresh_locked"
@@ -155,7 +154,7 @@ class InstalledWorkspaces:
             return found
 
     async def _refresh_once(self, team: str) -> Installation | None:
-        """Under the lock: renew, unless another process just did. What was installed anew meanwhile counts."""
+        """Refresh under the lock, unless another process just did. A new installation takes precedence."""
         async with self.installations.refresh_lock(team):
             found = await self.installations.find(team)
             if found is None or not _expires_within(found, RENEW_BEFORE_S):
@@ -170,7 +169,7 @@ def _expires_within(found: Installation, within_s: float) -> bool:
 
 
 def register_uninstall_listeners(app: AsyncApp, installations: Installations) -> None:
-    """Delete a workspace's tokens when it revokes or uninstalls. Must be registered before the other listeners."""
+    """Delete a workspace's tokens when it revokes or uninstalls. Register this before the other listeners."""
 
     async def on_uninstall(body: dict[str, object]) -> None:
         team, when = string(body, "team_id"), body.get("event_time")
@@ -179,7 +178,9 @@ def register_uninstall_listeners(app: AsyncApp, installations: Installations) ->
             _log.info("workspace_uninstalled", team=team, tokens_deleted=gone)
 
     async def on_revoke(body: dict[str, object]) -> None:
-        if mapping(body, "event", "tokens").get("bot"):  # people revoking their own tokens are none of ours
+        if mapping(body, "event", "tokens").get(
+            "bot"
+        ):  # tokens that people revoke for themselves do not concern the bot
             await on_uninstall(body)
 
     app.event("app_uninstalled")(on_uninstall)
@@ -187,7 +188,7 @@ def register_uninstall_listeners(app: AsyncApp, installations: Installations) ->
 
 
 class Slack(NamedTuple):
-    """The workspaces, and a client without a place of its own for what is common to all."""
+    """The workspaces, and a client for calls that belong to no workspace."""
 
     client: AsyncWebClient
     workspaces: Workspaces
@@ -198,7 +199,7 @@ class Slack(NamedTuple):
 async def open_slack(
     settings: Settings, redis: Redis, open_team_bot: OpenTeamBot, *, prefix: str
 ) -> AsyncIterator[Slack]:
-    """What ``SLACK_BOT_TOKEN`` opens, else what workspaces installed. Raises ``WrongUse``."""
+    """Open the workspace of ``SLACK_BOT_TOKEN``, or all installed ones. Raises ``WrongUse``."""
     if not settings.many_workspaces:
         token = settings.slack_bot_token.get_secret_value()
         async with open_client(token, api_url=settings.slack_api_url) as client:
@@ -221,14 +222,14 @@ async def open_slack(
 
 
 def teams_of(settings: Settings) -> frozenset[str]:
-    """The workspaces that may install Orion; none named means all. Raises ``WrongUse`` where nobody decided."""
+    """Return the workspaces that may install Orion; empty means all. Raises ``WrongUse`` if the setting is missing."""
     if not settings.allow_teams:
         raise WrongUse(_TEAMS)
     return frozenset() if "*" in settings.allow_teams else settings.allow_teams
 
 
 def seal_of(settings: Settings) -> Seal:
-    """The configured keys. Raises ``WrongUse`` with what to do."""
+    """Return the seal of the configured keys. Raises ``WrongUse`` with what to do."""
     if not settings.fernet_keys:
         raise WrongUse(_KEYS.format(what="is not set"))
     try:
@@ -238,7 +239,7 @@ def seal_of(settings: Settings) -> Seal:
 
 
 async def _reseal_all(installations: Installations) -> None:
-    """After a change of keys everything is sealed with the new one, by being read, so that the old one can go."""
+    """Read every installation after a change of keys: that encrypts it with the new one, so the old one can go."""
     try:
         found = [await installations.find(team) for team in await installations.teams()]
     except RedisError as error:

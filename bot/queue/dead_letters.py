@@ -1,4 +1,4 @@
-"""Messages that were given up: an operator lists them, tries one again (once), or drops it. Kept for 30 days."""
+"""Messages that were given up. An operator lists them, retries one (once) or drops it. They expire after 30 days."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ENTRY_ID = re.compile(r"(?:(?P<shard>\d{1,4})/)?(?P<place>\d{1,20}-\d{1,20})")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:
-    """A message that was given up, and why. ``id`` is the message's, ``entry_id`` its place among the dead letters.
+    """A message that was given up, with the reason. ``id`` is the message's, ``entry_id`` that of its stream entry.
 
     ``died_at`` and ``enqueued_at`` are seconds since 1970 by Redis' clock.
     """
@@ -34,7 +34,7 @@ class DeadLetter:
 
 
 class DeadLetters:
-    """The dead letters of a mailbox; ``prefix`` and ``shards`` are the mailbox's. Methods raise ``RedisError``."""
+    """The dead letters of a mailbox. ``prefix`` and ``shards`` are the mailbox's. Methods raise ``RedisError``."""
 
     def __init__(self, redis: Redis, *, prefix: str = "orion", shards: int | None = None) -> None:
         self._redis = redis
@@ -43,17 +43,17 @@ class DeadLetters:
         self._decide = load_script(redis, "decide")
 
     async def newest(self, limit: int = 100) -> list[DeadLetter]:
-        """The newest first."""
+        """List the dead letters, newest first."""
         letters: list[DeadLetter] = []
         for number, tag in enumerate(self._tags):
             rows: Any = await self._redis.xrevrange(f"{tag}:dead", count=limit)
-            # Two shards can give the same id.
+            # Two shards can use the same entry id.
             shard = f"{number}/" if len(self._tags) > 1 else ""
             letters += [_dead_letter(f"{shard}{entry_id}", fields) for entry_id, fields in rows]
         return sorted(letters, key=lambda letter: -letter.died_at)[:limit]
 
     async def decide(self, entry_id: str, fate: Fate) -> bool:
-        """Try this one again, or drop it. False when there is none of this id (any more)."""
+        """Retry this dead letter or drop it. Return False if no such entry exists."""
         found = _ENTRY_ID.fullmatch(entry_id)
         shard = int(found["shard"] or 0) if found else len(self._tags)
         if found is None or shard >= len(self._tags):

@@ -1,4 +1,4 @@
-"""A worker's own belief that it holds a lease, by its own clock. Checking it asks nobody and so never waits."""
+"""A worker's local view of its lease, by its own clock. Checking it needs no call to Redis."""
 
 from __future__ import annotations
 
@@ -7,39 +7,39 @@ import time
 
 
 def now() -> float:
-    """Seconds that also pass while the machine sleeps, where the system can tell; never set back."""
+    """Seconds of a clock that is never set back and, if the system has one, also runs while the machine sleeps."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def raise_if_cancelled() -> None:
-    """Raise a cancellation that a library swallowed on its way; ``cancelling`` still knows of it.
+    """Raise a cancellation that a library swallowed. ``Task.cancelling`` still counts it.
 
-    On Python 3.11 ``asyncio.wait_for`` loses one that comes as it ends (python/cpython#86296): under redis-py's own
-    connections 1,200 of 1,500 aimed at a loop of commands, under ours (``bot.redis.connection``) none.
+    On Python 3.11 ``asyncio.wait_for`` loses one that arrives as it ends (python/cpython#86296). redis-py's own
+    connections lost 1,200 of 1,500 aimed at a loop of commands, ours (``bot.redis.connection``) none.
     """
     task = asyncio.current_task()
     if task is not None and task.cancelling():
         raise asyncio.CancelledError
 
 
-class LeaseLost(Exception):  # noqa: N818 (it states a fact: the turn has no right to any effect any more)
-    """This thread belongs, or may belong, to somebody else."""
+class LeaseLost(Exception):  # noqa: N818 (a fact, not an error: the turn may cause no further effect)
+    """Another worker has this thread, or may have it."""
 
 
 class Lease:
-    """Our local belief in a lease: its last confirmed beginning plus its length, by a clock that cannot be set back.
+    """A lease as this worker knows it: its last confirmed start plus its length.
 
-    It errs on the safe side: time is taken before Redis was asked. Check it right before each outside effect.
+    It errs on the safe side: the start is read before Redis is asked. Check it right before each outside effect.
     """
 
     def __init__(self, until: float) -> None:
         self._until = until
         self._lost = False
-        # Why a person (by a button, a word, an edit) stopped this turn: they want no answer any more.
+        # Why a person stopped this turn (button, word or edit). They no longer want an answer.
         self.stopped: str | None = None
 
     def is_held(self) -> bool:
-        """Whether nobody else can have the thread yet."""
+        """Return True while no other worker can have claimed the thread."""
         return not self._lost and now() < self._until
 
     def require(self) -> None:
@@ -50,13 +50,13 @@ class Lease:
 
     @property
     def remaining_s(self) -> float:
-        """Seconds until the lease runs out unless it is prolonged; 0 when it is lost."""
+        """Seconds until the lease expires if it is not renewed. 0 once it is lost."""
         return max(0.0, self._until - now()) if not self._lost else 0.0
 
     def renew(self, until: float) -> None:
-        """Redis confirmed the lease up to ``until``. A lease once found lost stays lost."""
+        """Note that Redis confirmed the lease up to ``until``. A lost lease stays lost."""
         self._until = max(self._until, until)
 
     def lose(self) -> None:
-        """Redis refused it."""
+        """Note that Redis refused the lease."""
         self._lost = True

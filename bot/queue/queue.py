@@ -1,13 +1,13 @@
-"""The durable queue: one mailbox a thread, whose messages are handled one by one, in order.
+"""The durable queue: one mailbox per thread, whose messages are handled one by one, in order.
 
-A message is stored when ``enqueue`` returns; only then may Slack get its ack. It stays at the head of its thread until
-``done`` is accepted, so a worker that dies loses nothing. One holder at a time has a token for the thread.
+A message is stored when ``enqueue`` returns. Only then may Slack get its ack. It stays at the head of its thread until
+``finish`` is accepted, so a worker that dies loses nothing. One worker at a time has the thread's fencing token.
 
-Theory of operation. Per thread there is a list of messages (``mb``) and, while its head was tried, a hash about that
-head (``head``: token, until, worker, tries, deaths). A thread with messages is in exactly one sorted set: its
-workspace's ``ready`` (score: when it may be claimed) or ``lease`` (score: when the lease ends). All changes are Lua
-scripts, Redis' clock is the clock. A workspace's keys carry one hash tag, so that one script sees all it has going on;
-structural keys vanish when empty, all others but the token counter have a TTL.
+Theory of operation. Each thread has a list of messages (``mb``) and, once its head was tried, a hash about that head
+(``head``: token, until, worker, tries, deaths). A thread with messages is in exactly one sorted set: its workspace's
+``ready`` (score: when it may be claimed) or ``lease`` (score: when the lease ends). All changes are Lua scripts, by
+Redis' clock. A workspace's keys carry one hash tag, so that one script sees all of its work. Structural keys vanish
+when empty. All others but the token counter have a TTL.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ Verb = Literal["ok", "retry", "dead", "giveback"]
 
 LEASE_S = 15.0
 MAX_TRIES = 5
-# A message that was tried too often is handed out a few times more, flagged, so that its person can be told.
+# A message that was tried too often is claimed a few times more, only to notify the person who asked.
 EXTRA_NOTIFY_TRIES = 3
-# The last tries of a message under which workers died are made without another such message beside it.
+# A message under which workers died gets its last tries without another such message on the same worker.
 SOLO_TRIES = 2
 SEEN_TTL_S = 24 * 3600
-# An effect may be repeated as long as its message can come again: until `done`, and while its event ids are known.
+# An effect can be repeated while its message can return: until `finish`, and while its event ids are known.
 MARK_TTL_S = SEEN_TTL_S
 DEAD_TTL_S = 30 * 24 * 3600
 MAX_DEAD_LETTERS = 10_000
@@ -48,7 +48,7 @@ _SAID = re.compile(r"\d{10}\.\d{6}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claimed:
-    """One message in our hands. ``id`` is the same on each try; ``tries`` counts this one.
+    """A message that this worker holds. ``id`` is the same on each try. ``tries`` counts this one.
 
     ``enqueued_at`` is Redis' time in seconds since 1970, ``leased_until`` is in seconds of ``now()``.
     """
@@ -69,7 +69,7 @@ class Claimed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Depth:
-    """How much there is to do: messages waiting or in work, threads leased, dead letters."""
+    """Size of the queue: messages waiting or in work, threads leased, dead letters."""
 
     messages: int
     leased: int
@@ -78,9 +78,9 @@ class Depth:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """A message that has waited for a while; ``place`` is how soon it is its turn, from 1.
+    """A message that has waited for a while. ``place`` is its place in the queue, from 1.
 
-    A ``place`` of 0 says that a turn runs in its thread, and that it comes after it.
+    A ``place`` of 0 means that it waits for the running turn of its own thread.
     """
 
     thread: str
@@ -91,7 +91,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredMessage:
-    """A message of a mailbox, as it lies there."""
+    """A message in a mailbox, as stored."""
 
     id: str
     body: str
@@ -99,7 +99,7 @@ class StoredMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cancellation:
-    """A wish that the turn of this message end."""
+    """A request to end the turn of this message."""
 
     thread: str
     reason: str
@@ -108,9 +108,9 @@ class Cancellation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """How a turn ended, for the mailbox. ``after_s`` and ``reason`` belong to ``retry`` and ``dead``.
+    """The result of a turn for the mailbox. ``after_s`` and ``reason`` belong to ``retry`` and ``dead``.
 
-    ``settles`` names the mark that is of no use any more.
+    ``settles`` names a mark that is deleted with it.
     """
 
     verb: Verb
@@ -124,28 +124,28 @@ GIVEBACK = Ending(verb="giveback")
 
 
 def retry(after_s: float) -> Ending:
-    """Try the message again after so many seconds; what came later in its thread waits. It counts as a try."""
+    """Try the message again after so many seconds. Later messages of its thread wait. This counts as a try."""
     return Ending(verb="retry", after_s=after_s)
 
 
 def retry_uncounted(after_s: float) -> Ending:
-    """Try the message again after so many seconds, and do not count this try: a far end was away, nobody failed."""
+    """Try the message again after so many seconds without counting this try: a service was away."""
     return Ending(verb="giveback", after_s=after_s)
 
 
 def give_up(reason: str) -> Ending:
-    """Give the message up; ``reason`` is for the operator. ``on_given_up`` is called before."""
+    """Give the message up. ``reason`` is for the operator. ``on_given_up`` is called first."""
     return Ending(verb="dead", reason=reason)
 
 
 Cancel = Callable[[Cancellation], Awaitable[None]]
-"""Interrupts the turn of one message, on whichever worker it runs. Raises ``RedisError``."""
+"""Interrupts the turn of one message, on any worker. Raises ``RedisError``."""
 
 
 class Mailbox:
-    """The queue over one Redis. Times in seconds. Every method raises ``RedisError`` when Redis is out of reach.
+    """The queue over one Redis. Times in seconds. Every method raises ``RedisError`` when Redis is away.
 
-    ``per_team`` is how many turns a workspace may have at once, over all workers; 0 sets no limit.
+    ``per_team`` is how many turns a workspace may have at once over all workers. 0 means no limit.
     """
 
     def __init__(  # noqa: PLR0913 - each has a default; who needs another one names it
@@ -164,7 +164,7 @@ class Mailbox:
         self._prefix = prefix
         self._shards = shards or shards_of(redis)
         self._redis = redis
-        # Beats must be quick or not at all: a client that patiently retries an old beat starves the next one.
+        # A beat must be quick: a client that retries an old beat delays the next one.
         self._beats = impatient(redis, timeout_s=min(1.0, lease_s / 5))
         self._enqueue, self._claim, self._finish, self._mark, self._depth, self._waiting = (
             load_script(redis, name) for name in ("enqueue", "claim", "finish", "mark", "depth", "waiting")
@@ -176,31 +176,31 @@ class Mailbox:
         self._first_shard = 0
 
     def shard_of(self, thread: str) -> str:
-        """The hash tag that all keys of this thread begin with."""
+        """Hash tag that all keys of this thread begin with."""
         return hash_tag(thread, prefix=self._prefix, shards=self._shards)
 
     def ready_key(self, thread: str) -> str:
-        """The sorted set in which this thread stands while it has something to do and no holder."""
+        """Sorted set that lists this thread while it has messages and no worker."""
         return f"{self.shard_of(thread)}:ready:{team_of(thread)}"
 
     def cancel_channel(self) -> str:
-        """Where wishes to cancel are told to all workers."""
+        """Channel on which all workers hear cancellations."""
         return f"{self._prefix}:cancel"
 
     def seen_key(self, thread: str, event_id: str) -> str:
-        """Where it stands that this event is known."""
+        """Redis key that marks an event as seen."""
         return f"{self.shard_of(thread)}:seen:{event_id}"
 
     def fence_key(self, thread: str) -> str:
-        """The hash that holds the token of the thread's holder."""
+        """Hash with the fencing token of the worker that holds the thread."""
         return f"{self.shard_of(thread)}:head:{thread}"
 
     def mark_key(self, thread: str, name: str) -> str:
-        """Where a mark of this thread stands."""
+        """Redis key of a mark of this thread."""
         return f"{self.shard_of(thread)}:mark:{thread}:{name}"
 
     async def aclose(self) -> None:
-        """Close the client of our own (the one for beats); the caller's stays open."""
+        """Close the client for beats. The caller's client stays open."""
         await self._beats.aclose()
 
     async def enqueue(  # noqa: PLR0913 - each has a default; who needs another one names it
@@ -213,17 +213,17 @@ class Mailbox:
         hold_s: float = 0.0,
         fuller: bool = False,
     ) -> bool:
-        """Store a message; False when any of ``event_ids`` was seen in the last 24 h (it is stored already).
+        """Store a message. Return False when any of ``event_ids`` was seen in the last 24 h: it is stored already.
 
-        Whatever the answer, all of ``event_ids`` are known afterwards, so a chain of twins stays closed. ``said`` (a ts
-        of Slack's) puts it before what waits and was said later. It is not claimed for ``hold_s`` unless a ``fuller``
-        event about the same message comes, whose body then stands in its place.
+        All of ``event_ids`` are known afterwards in either case, so a chain of twins stays closed. ``said`` (Slack's
+        ts) puts the message before those that were said later. It is not claimed for ``hold_s`` unless a ``fuller``
+        event about the same message arrives, whose body then replaces it.
         """
-        ids = dict.fromkeys(event_ids)  # the same id twice in one call is no twin
-        # Half an emoji in a cut text has no UTF-8 form; refusing it would have Slack send it for ever.
+        ids = dict.fromkeys(event_ids)  # the same id twice in one call is not a duplicate
+        # Half an emoji in a cut text has no UTF-8 form. If it were refused, Slack would send it again and again.
         text = body.encode("utf-8", "replace")
-        anew = uuid.uuid4().hex
-        message_id = f"{said}/{anew[:12]}" if _SAID.fullmatch(said) else anew
+        unique = uuid.uuid4().hex
+        message_id = f"{said}/{unique[:12]}" if _SAID.fullmatch(said) else unique
         how = [SEEN_TTL_S, self._wakeup.ttl_in_scripts, round(hold_s * 1000), "1" if fuller else ""]
         arguments = [thread, message_id, text, *how, *ids]
         stored = await self._wakeup.ring_if_asked(await self._enqueue(keys=[self.shard_of(thread)], args=arguments))
@@ -231,13 +231,13 @@ class Mailbox:
         return stored
 
     async def claim(self, worker: str, limit: int) -> list[Claimed]:
-        """Up to ``limit`` threads that are due, each with its first message. Also takes over leases that ran out.
+        """Claim up to ``limit`` threads that are due, each with its first message. Expired leases are taken over.
 
-        Workspaces take turns. A shard that is out of reach is passed over where another one had something to claim.
+        Workspaces take turns. An unreachable shard is skipped if another one had something to claim.
         """
         claimed: list[Claimed] = []
         missed: RedisError | None = None
-        # Begin somewhere else each time, or the first shard would be served before all others.
+        # Start with another shard each time, or the first one would always be served first.
         self._first_shard = (self._first_shard + 1) % len(self._tags)
         for shard in self._tags[self._first_shard :] + self._tags[: self._first_shard]:
             if limit > len(claimed):
@@ -270,9 +270,9 @@ class Mailbox:
         return claimed
 
     async def beat(self, held: Iterable[tuple[Claimed, Lease]]) -> None:
-        """Prolong these leases in Redis and in our belief; those that Redis refuses are lost.
+        """Renew these leases in Redis and locally. Those that Redis refuses are lost.
 
-        Uses a client of its own, with short time-outs and without retries. One shard out of reach costs no other.
+        Uses a client of its own, with short time-outs and without retries. An unreachable shard affects no other.
         """
         missed: RedisError | None = None
         by_shard: dict[str, list[tuple[Claimed, Lease]]] = {}
@@ -299,10 +299,10 @@ class Mailbox:
     async def finish(
         self, claimed: Claimed, verb: Verb, *, after_s: float = 0, reason: str = "", settles: str = ""
     ) -> bool:
-        """End the turn as its ``Ending`` says; False when somebody took the thread over (nothing happens then).
+        """End the turn as its ``Ending`` says. Return False and change nothing if another worker took over.
 
-        ``ok`` and ``dead`` take the message away (``dead`` keeps it with ``reason``); ``retry`` leaves it where it is
-        for ``after_s``; ``giveback`` leaves it for anybody (after ``after_s``), and this try does not count.
+        ``ok`` and ``dead`` remove the message (``dead`` keeps it with ``reason``). ``retry`` leaves it in place for
+        ``after_s``. ``giveback`` leaves it for any worker (after ``after_s``) and does not count this try.
         """
         thread = claimed.thread
         settled = f"{thread}:{settles}" if settles else ""
@@ -312,38 +312,38 @@ class Mailbox:
         return await self._wakeup.ring_if_asked(await self._finish(keys=[self.shard_of(thread)], args=arguments))
 
     async def mark(self, claimed: Claimed, name: str, value: str, *, ttl_s: int = MARK_TTL_S) -> str:
-        """Write down once that an effect happened; returns the value that stands, ours or an earlier one.
+        """Record once that an effect happened. Return the recorded value, ours or an earlier one.
 
-        Raises ``LeaseLost`` when the lease ran out or was taken over: the effect is not ours to have.
+        Raises ``LeaseLost`` when the lease expired or was taken over: this worker may not cause the effect.
         """
         arguments: list[str | int] = [claimed.thread, claimed.fence.token, f"{claimed.thread}:{name}", value, ttl_s]
-        stands = await self._mark(keys=[self.shard_of(claimed.thread)], args=arguments)
-        if stands is None:
+        recorded = await self._mark(keys=[self.shard_of(claimed.thread)], args=arguments)
+        if recorded is None:
             message = f"the mark {name} was refused"
             raise LeaseLost(message)
-        return str(stands)
+        return str(recorded)
 
     async def get_mark(self, thread: str, name: str) -> str | None:
-        """The value of a mark, None if there is none."""
+        """Return the value of a mark, or None."""
         value = await self._redis.get(self.mark_key(thread, name))
         return None if value is None else str(value)
 
     async def cancel(self, wish: Cancellation) -> None:
-        """Tell all workers to interrupt the turn of this message, and no other that runs there by then."""
+        """Ask all workers to interrupt the turn of this message, and no later turn of its thread."""
         await self._redis.publish(self.cancel_channel(), json.dumps(asdict(wish)))
 
     async def make_due_now(self, thread: str) -> None:
-        """A message of this thread that waits for a later try is due now: somebody took it back."""
+        """Make a message of this thread that waits for a retry due now: a person withdrew it."""
         if await self._redis.zadd(self.ready_key(thread), {thread: 1}, xx=True, lt=True, ch=True):
             await self._wakeup.ring()
 
     async def is_waiting(self, thread: str) -> bool:
-        """Whether messages of this thread wait and none is in a worker's hands."""
+        """Return True if this thread has messages and no worker holds it."""
         return await self._redis.zscore(self.ready_key(thread), thread) is not None
 
     async def cancellations(self, listening: Callable[[], None]) -> AsyncIterator[Cancellation]:
-        """What ``cancel`` said, on whatever worker, from when ``listening`` is called. Raises ``RedisError``."""
-        await self._redis.initialize()  # a cluster's client must know its nodes before it can choose one to listen to
+        """Yield what any worker passes to ``cancel``, from when ``listening`` is called. Raises ``RedisError``."""
+        await self._redis.initialize()  # a cluster's client must know its nodes before it can subscribe to one
         async with self._redis.pubsub(ignore_subscribe_messages=True) as pubsub:
             await pubsub.subscribe(self.cancel_channel())
             listening()
@@ -354,13 +354,13 @@ class Mailbox:
                     yield wish
 
     async def wait(self, timeout_s: float) -> None:
-        """Return when there may be news, after ``timeout_s`` at the latest."""
+        """Block until there may be something to claim, for ``timeout_s`` at most."""
         await self._wakeup.wait(timeout_s)
 
     async def list_waiting(self, *, for_s: float, again_s: float, limit: int, each_s: float = 0) -> list[Waiting]:
-        """What has waited for ``for_s``, to be claimed or behind a running turn; each is told once in ``again_s``.
+        """List what has waited for ``for_s``, to be claimed or for its thread's running turn.
 
-        Of all processes one gets an answer in ``each_s``.
+        A message is listed once in ``again_s``. One process in all gets a list in ``each_s``.
         """
         found: list[Waiting] = []
         for shard in self._tags:
@@ -371,22 +371,22 @@ class Mailbox:
         return found
 
     async def list_messages(self, thread: str) -> list[StoredMessage]:
-        """What waits or is in work in a thread, in order; if a turn runs there, it is the first one's."""
+        """List a thread's messages in order. A running turn is that of the first."""
         entries = await self._redis.lrange(f"{self.shard_of(thread)}:mb:{thread}", 0, -1)
         parts = [split_entry(str(entry)) for entry in entries]
         return [StoredMessage(id=message_id, body=body) for message_id, _, body in parts]
 
     async def depth(self) -> Depth:
-        """How much there is to do, over all shards."""
+        """Return the size of the queue over all shards."""
         rows = [await self._depth(keys=[shard]) for shard in self._tags]
         messages, leased, dead = (sum(column) for column in zip(*rows, strict=True))
         return Depth(messages=messages, leased=leased, dead=dead)
 
 
-def _parse_cancellation(told: str) -> Cancellation | None:
-    """What another worker, perhaps of another version, wants cancelled; None where it cannot be understood."""
+def _parse_cancellation(text: str) -> Cancellation | None:
+    """Parse a cancellation from a worker of any version. None if it is malformed."""
     try:
-        fields = json.loads(told)
+        fields = json.loads(text)
         return Cancellation(thread=fields["thread"], reason=fields["reason"], message_id=fields["message_id"])
     except (ValueError, KeyError, TypeError):
         return None

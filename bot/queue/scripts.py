@@ -1,6 +1,6 @@
-"""The mailbox's Lua scripts, what they store, and the notification that wakes a worker.
+"""The mailbox's Lua scripts, the entries they store, and the bell that wakes a worker.
 
-A script touches the keys of one shard only, so it runs in a cluster too. A lost notification costs half a second.
+A script touches the keys of one shard only, so it also runs in a cluster. A lost bell costs half a second.
 """
 
 from __future__ import annotations
@@ -20,26 +20,26 @@ MAX_BELL_ENTRIES = 64
 
 
 def load_script(redis: Redis, name: str) -> AsyncScript:
-    """One of the scripts, after what they all share."""
+    """Register a script, prefixed with the part that all scripts share."""
     return redis.register_script((LUA / "ready.lua").read_text() + (LUA / f"{name}.lua").read_text())
 
 
 def shard_tags(prefix: str, shards: int) -> list[str]:
-    """The hash tags of all shards: what every key of a shard begins with."""
+    """Hash tags of all shards. Every key of a shard begins with its tag."""
     return [shard_tag(number, prefix=prefix, shards=shards) for number in range(shards)]
 
 
 def split_entry(entry: str) -> tuple[str, float, str]:
-    """An entry as stored: message id, time of arrival in seconds, body."""
+    """Split a stored entry into message id, time of arrival in seconds, and body."""
     message_id, stored_ms, body = entry.split(" ", 2)
     return message_id, int(stored_ms) / 1000, body
 
 
 class Wakeup:
-    """One list that idle workers wait on. With one shard the scripts ring it in the same step as the change.
+    """The list that idle workers block on. With one shard the scripts push to it in the same step as the change.
 
-    With several, one command cannot wait on lists of several nodes: then all shards share a list with a tag of its own,
-    rung after the script.
+    With several shards one command cannot block on lists of several nodes. All shards then share one list, pushed to
+    after the script.
     """
 
     def __init__(self, redis: Redis, *, prefix: str, shards: int) -> None:
@@ -49,11 +49,11 @@ class Wakeup:
 
     @property
     def ttl_in_scripts(self) -> int:
-        """Seconds for a script that is to ring, 0 for one that must not."""
+        """TTL in seconds for a script that rings the bell itself, 0 for one that must not."""
         return 0 if self._shared else BELL_TTL_S
 
     async def ring_if_asked(self, answer: int) -> bool:
-        """What a script's answer means: whether above 0; after a 2 or -2 a worker has been woken."""
+        """Ring the shared bell if the script's reply is 2 or -2. Return whether the reply is above 0."""
         if abs(answer) > 1 and self._shared:
             with suppress(RedisError):
                 await self.ring()
@@ -68,5 +68,5 @@ class Wakeup:
             await pipe.execute()
 
     async def wait(self, timeout_s: float) -> None:
-        """Return when it rings, after ``timeout_s`` at the latest. Raises ``RedisError``."""
+        """Block until the bell rings, for ``timeout_s`` at most. Raises ``RedisError``."""
         await self._redis.brpop([self.key], timeout=timeout_s)

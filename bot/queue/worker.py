@@ -1,6 +1,6 @@
 """The worker: claims messages, runs their turns, and ends each as ok, retry, dead or given back.
 
-A turn is cancelled the moment its lease is lost. A handler that crashes meets the wall here and is tried again; in
+A turn is cancelled the moment its lease is lost. A handler that crashes is caught here and tried again; in
 the end the person is told (``on_given_up``). ``stop`` drains: turns get ``drain_s`` seconds, then are given back.
 """
 
@@ -51,7 +51,7 @@ CANCEL_AGAIN_S = 3.0
 BACKOFF_FIRST_S = 1.0
 BACKOFF_MAX_S = 60.0
 
-# Why a turn was interrupted: the person (or an edit) wanted it, its lease is lost, or we are ending.
+# Why a turn was interrupted: a person (or an edit) wanted it, its lease is lost, or the process shuts down.
 Interruption = Literal["stopped", "lease_lost", "drained"]
 
 
@@ -61,7 +61,7 @@ def backoff(tries: int) -> float:
 
 
 def frame_lines(error: BaseException) -> list[str]:
-    """Where it happened, innermost last: enough to find a bug, without the texts that an error message may quote."""
+    """Innermost five frames of an error: enough to find a bug, without texts that its message may quote."""
     return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)][-5:]
 
 
@@ -80,13 +80,13 @@ class Turn:
     timer: asyncio.TimerHandle | None = None
 
     def interrupt(self, why: Interruption) -> None:
-        """Cancel the handler. One that returned already is left to end in peace."""
+        """Cancel the handler unless it has returned."""
         if self.why is None and not self.task.done():
             self.why = why
             self._cancel_again()
 
     def _cancel_again(self) -> None:
-        # A cancellation can be swallowed on its way (see raise_if_cancelled): repeat it, leaving time to clean up.
+        # A library can swallow a cancellation (see raise_if_cancelled): repeat it, leaving time to clean up.
         if not self.task.done():
             self.task.cancel()
             self._schedule(CANCEL_AGAIN_S, self._cancel_again)
@@ -97,25 +97,25 @@ class Turn:
         self.timer = asyncio.get_running_loop().call_later(seconds, act)
 
     def watch(self) -> None:
-        """Interrupt the turn at the very moment its lease runs out, prolonged or not by then."""
+        """Interrupt the turn at the moment its lease expires, as renewed by then."""
         if self.lease.is_held():
             self._schedule(self.lease.remaining_s, self.watch)
         else:
             self.interrupt("lease_lost")
 
     def ending(self, *, stopping: bool) -> Ending | None:
-        """What to tell the mailbox once the task is done; None when there is nothing to tell."""
+        """Ending for the mailbox once the task is done. None if there is nothing to report."""
         if not self.task.done():
-            return None  # it resists its cancellation: whoever gets the lease next must not meet it
+            return None  # the task ignores its cancellation: keep the lease, or the next holder would run beside it
         if not self.task.cancelled():
             ending = self.task.result()
-            # Taken back while it was about to rest: there is nothing left to wait for.
+            # Withdrawn while it was about to wait: there is nothing to wait for.
             return replace(ending, after_s=0.0) if self.lease.stopped else ending
         if self.why == "stopped":
-            return OK  # the person wants no answer any more
+            return OK  # the person no longer wants an answer
         if not self.lease.is_held():
             return None
-        if self.why is not None or stopping:  # also where the lease had run out, and a late beat found it still ours
+        if self.why is not None or stopping:  # also if the lease had expired and a late beat renewed it
             return GIVEBACK
         return retry(backoff(self.claimed.tries))  # the handler cancelled itself: a bug, counted as a try
 
@@ -154,27 +154,27 @@ class Turns:
 
     @property
     def in_flight(self) -> int:
-        """Turns running now."""
+        """Number of running turns."""
         return len(self._running)
 
     def stop(self) -> None:
-        """Begin to drain; ``run`` returns when all is ended or given back. To end at once, cancel ``run``."""
+        """Begin to drain. ``run`` returns when every turn is ended or given back. To end at once, cancel ``run``."""
         self._stopping.set()
         self._changed.set()
 
     def lose(self) -> None:
-        """Lose every running turn, as a killed process does: it is claimed again once its lease has run out."""
+        """Lose every running turn, as a killed process does. Each is claimed again once its lease has expired."""
         for turn in list(self._running):
             turn.lease.lose()
             turn.interrupt("lease_lost")
 
     async def cancel(self, wish: Cancellation) -> None:
-        """Interrupt this message's turn on any worker: it ends as ok or as its handler says. Raises ``RedisError``."""
+        """Interrupt this message's turn on any worker. It ends as ok or as its handler says. Raises ``RedisError``."""
         self._stop_turn(wish)
         await self._mailbox.cancel(wish)
 
     async def run(self) -> None:
-        """Work until ``stop``. A Redis that is away is waited for; anything raised is a bug or our cancellation."""
+        """Work until ``stop``. Wait while Redis is away. Any exception is a bug or our own cancellation."""
         lease_s = self._mailbox.lease_s
         async with asyncio.TaskGroup() as service:
             helpers = [
@@ -187,7 +187,7 @@ class Turns:
                     try:
                         await self._claim_until_stopped(turns)
                         await self._drain()
-                    finally:  # also when we are cancelled: what is cancelled from here on is to be given back
+                    finally:  # also when we are cancelled: turns cancelled from here on are given back
                         self._stopping.set()
             finally:
                 for helper in helpers:
@@ -213,7 +213,7 @@ class Turns:
                 pause_s = min(pause_s * 2, OUTAGE_MAX_S)
 
     async def _claim_some(self, turns: asyncio.TaskGroup) -> bool:
-        """Whether there may be more to claim right now."""
+        """Claim what is due and free slots allow. Return whether there may be more."""
         free = self._concurrency - len(self._running)
         if free <= 0:
             await self._something_changes()
@@ -228,13 +228,13 @@ class Turns:
         return len(claimed) == most
 
     async def _busy(self) -> bool:
-        """Wait until the turns that run leave the processor some time; whether they did not for a while.
+        """Wait a moment for running turns to leave processor time. Return True if they do not.
 
-        More of them at once would end none sooner. What waits in Redis can still be overtaken by a direct chat or
-        another workspace; what is claimed shares the processor with it.
+        More turns at once would finish none sooner. In Redis a message can still be overtaken by a direct chat or
+        another workspace. A claimed one shares the processor with them.
         """
         until = now() + MAX_BUSY_WAIT_S
-        # So few leave time enough, and to find out would cost each question alone some milliseconds.
+        # So few leave enough time, and the check would cost a single question some milliseconds.
         while len(self._running) >= MAX_CLAIM and now() < until:
             began = now()
             await asyncio.sleep(LAG_S / 10)
@@ -243,7 +243,7 @@ class Turns:
         return len(self._running) >= MAX_CLAIM
 
     async def _something_changes(self) -> None:
-        """Return when a turn ended or ``stop`` was called, from now on."""
+        """Wait until a turn ends or ``stop`` is called."""
         self._changed.clear()
         await self._changed.wait()
 
@@ -265,11 +265,11 @@ class Turns:
         turns.create_task(self._supervise(turn), name=f"turn:{claimed.id}:end")
 
     async def _run_handler(self, claimed: Claimed, lease: Lease) -> Ending:
-        """The handler's ending, whatever it does. Only cancellation and a lost lease pass through (as cancellation)."""
+        """Run the handler and return an ending for any outcome. Cancellation and a lost lease pass as cancellation."""
         tries, most = claimed.tries, self._mailbox.max_tries
         try:
             lease.require()
-            # What was tried too often kills its worker: nobody works on it any more, its person is told.
+            # A message tried too often kills its worker: do not run it again, only notify the person.
             ending = give_up(f"no end after {most} tries") if tries > most else await self._handle(claimed, lease)
             if ending.verb == "dead":
                 await self._on_given_up(claimed, lease, ending.reason)
@@ -282,17 +282,17 @@ class Turns:
         except Exception as error:  # noqa: BLE001 (the wall of the turn)
             what = type(error).__name__
             LOG.error("turn_crashed", **log_fields(claimed), error_type=what, places=frame_lines(error))  # noqa: TRY400 (a traceback quotes texts)
-            # The last try of all ends here even if nobody could be told; before, the next try is the one that tells.
+            # The very last try ends here even if the person was not notified. An earlier one leaves that to the next.
             return give_up(f"crashed: {what}") if tries >= most + EXTRA_NOTIFY_TRIES else retry(backoff(tries))
         return ending
 
     async def _supervise(self, turn: Turn) -> None:
-        """Wait for the handler, then tell the mailbox, also while we are being cancelled ourselves."""
+        """Wait for the handler, then report to the mailbox, also while we are cancelled ourselves."""
         began = now()
         try:
             await asyncio.wait({turn.task})
         finally:
-            if not turn.task.done():  # we are being ended at once; the handler was cancelled beside us
+            if not turn.task.done():  # we end at once; the handler was cancelled with us
                 await asyncio.wait({turn.task}, timeout=SHUTDOWN_REPORT_TIMEOUT_S)
             await self._conclude(turn, seconds=round(now() - began, 3))
 
@@ -310,7 +310,7 @@ class Turns:
             self._changed.set()
 
     async def _report_ending(self, claimed: Claimed, ending: Ending, *, seconds: float) -> None:
-        """Report an ending, through an outage if need be: what was answered must not be answered again."""
+        """Report an ending, through an outage if necessary: an answered question must not be answered again."""
         began = now()
         while True:
             try:
@@ -321,13 +321,13 @@ class Turns:
                     return
                 await asyncio.sleep(OUTAGE_FIRST_S)
             else:
-                # An answered turn has its line, ``turn_outcome``; what waits or ends without one has only this.
+                # An answered turn has its own line, ``turn_outcome``. Any other ending has only this one.
                 line = LOG.debug if ending.verb == "ok" else LOG.info
                 line("turn_ended", **log_fields(claimed), verb=ending.verb, accepted=accepted, seconds=seconds)
                 return
 
     async def _beat(self) -> float:
-        """Prolong all leases four times in their length; after a failure sooner."""
+        """Renew all leases, four times per lease length. Retry a failure sooner."""
         turns, pause_s = list(self._running), self._mailbox.lease_s / 4
         try:
             await self._mailbox.beat([(turn.claimed, turn.lease) for turn in turns])
@@ -348,7 +348,7 @@ class Turns:
         return OUTAGE_FIRST_S * 5
 
     async def _sweep_once(self) -> float:
-        """What is done beside the turns must not end them."""
+        """Call ``sweep``. Its failure must not end the turns."""
         try:
             if self._sweep is not None:
                 await self._sweep()
@@ -374,5 +374,5 @@ async def _repeat(step: Callable[[], Awaitable[float]], pause_s: float) -> None:
 
 
 def log_fields(claimed: Claimed) -> dict[str, str | int]:
-    """What every log line about a turn carries."""
+    """Fields of every log line about a turn."""
     return {"thread": claimed.thread, "message_id": claimed.id, "tries": claimed.tries}

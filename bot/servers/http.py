@@ -31,10 +31,10 @@ Checks = Callable[[], Awaitable[Mapping[str, bool]]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pages:
-    """What the pages show. ``checks`` names what must be up before questions can be answered.
+    """Sources of the pages. ``checks`` names what must be up before questions can be answered.
 
-    ``paused`` tells of an admin's order, ``left_alone`` of far ends that keep failing: Orion is as ready as ever to
-    take questions, so neither fails a check.
+    ``paused`` reports an admin's order, ``left_alone`` services that keep failing. Orion can take questions all the
+    same, so neither fails a check.
     """
 
     checks: Checks
@@ -45,9 +45,9 @@ class Pages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackEndpoint:
-    """Slack's side of HTTP mode. A body must be there within ``body_s``.
+    """The endpoint for Slack in HTTP mode. A body must arrive within ``body_s``.
 
-    ``installing`` are the pages by which workspaces install Orion, where they may.
+    ``installing`` are the pages on which workspaces install Orion, if they may.
     """
 
     app: AsyncApp
@@ -57,7 +57,7 @@ class SlackEndpoint:
 
 
 def build(pages: Pages, intake: SlackEndpoint | None = None) -> web.Application:
-    """The web application: three pages, and Slack's door where there is one."""
+    """Build the web application: three pages, and Slack's endpoint in HTTP mode."""
     application = web.Application(client_max_size=MAX_BODY_BYTES)
     application.add_routes(page_routes(pages))
     if intake is not None:
@@ -68,7 +68,7 @@ def build(pages: Pages, intake: SlackEndpoint | None = None) -> web.Application:
 
 
 def page_routes(pages: Pages) -> list[web.RouteDef]:
-    """The three pages, for whichever server shows them."""
+    """Routes of the three pages, for any server that shows them."""
 
     async def healthz(_: web.Request) -> web.Response:
         return web.json_response({"alive": True})
@@ -88,7 +88,7 @@ def page_routes(pages: Pages) -> list[web.RouteDef]:
 
 @asynccontextmanager
 async def serve(application: web.Application, *, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[int]:
-    """Serves until the block ends; gives the bound port (0 takes a free one). Raises ``OSError``: it is taken."""
+    """Serve until the block ends and yield the bound port (0 picks a free one). Raises ``OSError`` if it is in use."""
     runner = web.AppRunner(application, access_log=None, shutdown_timeout=3)
     await runner.setup()
     try:
@@ -99,28 +99,32 @@ async def serve(application: web.Application, *, host: str = "127.0.0.1", port: 
 
 
 def has_valid_signature(secret: str, headers: Mapping[str, str], body: bytes) -> bool:
-    """Whether Slack signed exactly these bytes, and within the last five minutes."""
+    """Return True if Slack signed exactly these bytes within the last five minutes."""
     try:
         return SignatureVerifier(secret).is_valid_request(body, headers)
-    except (ValueError, TypeError, OverflowError):  # a form that Slack never sends: no number or one too long, no UTF-8
+    except (
+        ValueError,
+        TypeError,
+        OverflowError,
+    ):  # forms that Slack never sends: not a number, a number too long, not UTF-8
         return False
 
 
 async def _slack_events(intake: SlackEndpoint, request: web.Request) -> web.Response:
     try:
-        # Who sends a byte a minute must not hold a connection for ever.
+        # A client that sends a byte a minute must not hold a connection for ever.
         async with asyncio.timeout(intake.body_s):
             body = await request.read()  # 413 above client_max_size
     except TimeoutError:
         return web.Response(status=408)
     if not has_valid_signature(intake.signing_secret, request.headers, body):
         _log.warning("slack_signature_refused", body_length=len(body))
-        return web.Response(status=401)  # Bolt itself would log signature and body of what it refuses
+        return web.Response(status=401)  # Bolt would log the signature and body of a request that it refuses
     try:
         asked = AsyncBoltRequest(body=body.decode(), headers=dict(request.headers))
         trouble = "" if _has_event_type(asked.body) else "shape"
     except (ValueError, TypeError, AttributeError, KeyError, IndexError, RecursionError) as exc:
-        # Bolt reads its context out of the payload and takes every field for what it should be.
+        # Bolt reads its context from the payload and does not check the types of its fields.
         trouble = type(exc).__name__
     if trouble:
         _log.warning("slack_body_unreadable", error_type=trouble, body_length=len(body))
@@ -128,7 +132,7 @@ async def _slack_events(intake: SlackEndpoint, request: web.Request) -> web.Resp
     return await to_aiohttp_response(await intake.app.async_dispatch(asked))
 
 
-def _has_event_type(payload: Mapping[str, Any]) -> bool:  # over a missing type Bolt would trip later
+def _has_event_type(payload: Mapping[str, Any]) -> bool:  # Bolt would fail on a missing type later
     if "event" not in payload and payload.get("type") != "event_callback":
         return True
     return bool(string(payload, "event", "type")) and isinstance(payload.get("type"), str)

@@ -36,7 +36,7 @@ def test_every_wrong_one_is_named_and_no_password_shown(monkeypatch: pytest.Monk
 def test_what_links_are_made_of_must_make_links(tmp_path: Path, name: str) -> None:
     variable = f"ORION_{name.upper()}"
     wrong = find_invalid_addresses(settings_in(tmp_path, "", **{name: "wiki.example.com/handbook"}))
-    assert wrong[variable].startswith("is no web address; one looks like https://")
+    assert wrong[variable].startswith("is not a web address; one looks like https://")
     assert not find_invalid_addresses(settings_in(tmp_path, "", **{name: "https://git.example/{repository}/{commit}"}))
 
 

@@ -196,7 +196,7 @@ async def test_wrong_key_folder_and_slack_that_is_none(tmp_path: Path) -> None:
             slack_api_url=f"{server.url}/",
         )
         found = await checks(settings)
-    assert "nowhere is no folder" in found["Knowledge"].detail
+    assert "nowhere is not a folder" in found["Knowledge"].detail
     assert "m: " in found["Model"].detail
     assert "cannot be reached" in found["Slack"].detail
     assert "hunter2" not in str(found)

@@ -222,7 +222,7 @@ async def test_files_that_cannot_be_read_give_a_clear_error(tmp_path: Path) -> N
         await redis.set("a", "b")
     for path in (tmp_path / "redis" / "appendonlydir").glob("*.manifest"):
         path.write_text("garbage\n")
-    with pytest.raises(EmbeddedRedisError, match=r"ended at once\. Its last words: .*manifest"):
+    with pytest.raises(EmbeddedRedisError, match=r"ended at once\. The end of its log: .*manifest"):
         async with connect(tmp_path):
             pass
 

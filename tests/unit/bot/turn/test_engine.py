@@ -151,7 +151,7 @@ async def test_without_folders_the_index_is_taken_as_it_is(tmp_path: Path) -> No
 @pytest.mark.parametrize("name", ["nowhere", "docs/limits.md"])
 def test_what_is_no_folder_is_refused(name: str, tmp_path: Path) -> None:
     docs_in(tmp_path / "docs")
-    with pytest.raises(WrongUse, match="is no folder"):
+    with pytest.raises(WrongUse, match="is not a folder"):
         corpus_of(settings_in(tmp_path, ""), [tmp_path / name])
 
 
