@@ -100,7 +100,7 @@ def test_dotenv_that_is_no_text_leaves_the_environment(tmp_path: Path, monkeypat
     assert unreadable_lines() == []
     assert find_unknown_names() == {}
     monkeypatch.setenv("ORION_PORT", "abc")
-    with pytest.raises(WrongUse, match=r"(?s)\.env is no text.*ORION_PORT must be a whole number"):
+    with pytest.raises(WrongUse, match=r"(?s)\.env is not a readable.*ORION_PORT must be a whole number"):
         read_settings()
 
 

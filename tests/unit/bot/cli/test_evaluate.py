@@ -81,7 +81,7 @@ def test_an_absent_langfuse_is_told_and_the_report_is_there(terminal: Terminal) 
         (["verifier", "bad.jsonl"], "bad.jsonl, line 2"),
         (["verifier", "bytes.jsonl"], "bytes.jsonl, line 1"),
         (["answers", "bad.jsonl", "--docs", "docs"], "bad.jsonl, line 2"),
-        (["answers", "good.jsonl", "--docs", "nowhere"], "nowhere is no folder"),
+        (["answers", "good.jsonl", "--docs", "nowhere"], "nowhere is not a folder"),
         (["answers", "bad.jsonl"], "--docs"),
         (["answers", "good.jsonl", "--docs", "docs", "--report", "good.jsonl"], "cannot be written at the same time"),
         (["answers", "good.jsonl", "--docs", "docs", "--report", "docs"], "docs cannot be written"),
