@@ -97,6 +97,14 @@ def _semantic(value: str) -> str:
     return str(Path(said).expanduser())
 
 
+def _environment(value: str) -> str:
+    """Return a name that Langfuse takes: it drops any other without a word."""
+    if value and (value.startswith("langfuse") or not re.fullmatch("[a-z0-9_-]{1,40}", value)):
+        message = "must be at most 40 of a-z, 0-9, - and _, and must not start with langfuse"
+        raise ValueError(message)
+    return value
+
+
 def _place(value: str) -> str:
     if value and not _HANDOFF.fullmatch(value):
         message = "must be a user group (S…), a channel (C… or G…) or a channel's #name"
@@ -144,7 +152,11 @@ class Settings(BaseSettings):
     redis_url: SecretStr = _env("REDIS_URL", SecretStr(""))
     langfuse_public_key: str = _env("LANGFUSE_PUBLIC_KEY", "")
     langfuse_secret_key: SecretStr = _env("LANGFUSE_SECRET_KEY", SecretStr(""))
+    langfuse_base_url: str = _env("LANGFUSE_BASE_URL", "")
     langfuse_host: str = _env("LANGFUSE_HOST", "https://cloud.langfuse.com")
+    langfuse_environment: Annotated[str, AfterValidator(_environment)] = _env("LANGFUSE_TRACING_ENVIRONMENT", "")
+    langfuse_sample_rate: float = _env("LANGFUSE_SAMPLE_RATE", 1.0, ge=0, le=1)
+    langfuse_enabled: Switch = _env("LANGFUSE_TRACING_ENABLED", default=True)
     docs: Folders = _env("ORION_DOCS", ())
     docs_url: str = _env("ORION_DOCS_URL", "")
     knowledge_url: SecretStr = _env("ORION_KNOWLEDGE_URL", SecretStr(""))
@@ -205,6 +217,16 @@ class Settings(BaseSettings):
     def uses_server(self) -> bool:
         """Return True if a model server is configured. Without one Orion quotes."""
         return bool(self.openai_api_key.get_secret_value() or self.openai_base_url)
+
+    @property
+    def sends_traces(self) -> bool:
+        """True if turns are traced in Langfuse."""
+        return bool(self.langfuse_enabled and self.langfuse_public_key and self.langfuse_secret_key.get_secret_value())
+
+    @property
+    def langfuse_url(self) -> str:
+        """The Langfuse server. Its SDK prefers LANGFUSE_BASE_URL to the older LANGFUSE_HOST as well."""
+        return (self.langfuse_base_url or self.langfuse_host).rstrip("/")
 
     @property
     def many_workspaces(self) -> bool:
@@ -317,6 +339,7 @@ def _describe_errors(error: ValidationError) -> dict[str, str]:
 _ADDRESSES: Final[Mapping[str, str]] = {
     "openai_base_url": "http://127.0.0.1:11434/v1",
     "slack_api_url": "https://slack.com/api/",
+    "langfuse_base_url": "https://cloud.langfuse.com",
     "langfuse_host": "https://cloud.langfuse.com",
     "docs_url": "https://wiki.example.com/",  # this and the next ones: Slack links nothing else
     "git_url": "https://git.example.com/{repository}/commit/{commit}",
@@ -352,7 +375,9 @@ def find_invalid_addresses(settings: Settings) -> dict[str, str]:
     wrong = {}
     for name, example in _ADDRESSES.items():
         value = getattr(settings, name)
-        used = value and (name != "langfuse_host" or settings.langfuse_public_key)  # without a key it is never called
+        used = value and (
+            not name.startswith("langfuse_") or settings.langfuse_public_key
+        )  # without a key it is never called
         if used and not is_web_address(value):
             wrong[_alias(Settings.model_fields[name])] = f"is not a web address; one looks like {example}"
     return wrong

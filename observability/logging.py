@@ -39,7 +39,6 @@ AGAIN_S = 60.0
 MOST_REMEMBERED = 1_000
 # What an operator should make of a library's line whatever it says.
 _NOTES = {
-    "langfuse": "traces may be lost; answers are not affected",
     "opentelemetry": "traces may be lost; answers are not affected",
     "slack_bolt": "the connection to Slack; /readyz says whether it stands",
     "slack_sdk": "the connection to Slack; /readyz says whether it stands",
@@ -78,6 +77,8 @@ def configure(
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     for name in LIBRARIES:
         logging.getLogger(name).setLevel(logging.WARNING)
+    for name in ("langfuse", "opentelemetry.exporter"):  # each failed request: `langfuse_failing` says it once
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     logging.captureWarnings(capture=True)
 
 

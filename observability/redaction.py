@@ -1,57 +1,73 @@
-"""Replaces secrets in what leaves the process.
-
-Texts that look like tokens, and fields whose names say that they are.
-"""
+"""Replaces secrets in what leaves the process: by the shape of a token, by the name before a value, in addresses."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
-REDACTED = "[redacted]"
-# Deeper than any event nests; an object that holds itself must end somewhere.
-MAX_DEPTH = 6
-# A shorter "secret" is a test's, and may be part of any word.
-LEAST_KNOWN = 6
+REDACTED: Final = "[redacted]"
+MAX_DEPTH: Final = 12
+"""Levels of nesting. An object that contains itself must end somewhere."""
+MIN_KNOWN: Final = 6
+"""Characters of a configured secret. A shorter one may be part of any word."""
+MAX_CACHED: Final = 128
 
-_SECRET = re.compile(
-    r"""xox[a-z](?:\.xox[a-z])?-[\w.-]{6,}          # Slack bot, user and refresh tokens
-      | xapp-[\w-]{6,}                              # Slack app tokens
-      | \b[ps]k-lf-[\w-]{6,}                        # Langfuse
-      | \bsk-[\w-]{8,}                              # OpenAI and those who copy its form
-      | \bgh[oprsu]_\w{16,} | \bgithub_pat_\w{16,}
-      | \bA[KS]IA[0-9A-Z]{16}\b
-      | \bAIza[\w-]{30,}
-      | \beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?      # JSON web tokens
-      | -----BEGIN[ A-Z]*PRIVATE[ ]KEY-----[\s\S]*?(?:-----END[ A-Z]*-----|\Z)
-      | (?<=://)[^\s:/@]*:[^\s/@]+(?=@)             # user and password in a URL
-      | (?i:\b(?:bearer|basic)\s+)[\w.~+/=-]{8,}
-      | (?i:\b(?:password|passwd|secret|api[_-]?key|access[_-]?token)\b["']?\s*[=:]\s*["']?)[^\s"',;&]{4,}
-    """,
-    re.VERBOSE,
+_NAMED: Final = r"""secret|passw(?:or)?d|passphrase|pwd|token|credential|signature|sharedaccesskey
+    |(?:api|access|account|private|shared|secret|signing|encryption)[_-]?key"""
+_QUERY: Final = r"[\w.-]{0,40}(?:token|signature|secret|password|credential)|api[_-]?key|key|sig|code|auth|pwd"
+# Each row: signs of which a text with such a secret has one, in lower case; the secret. Group 1 is not replaced.
+_SHAPES: Final = tuple(
+    (signs, re.compile(pattern, re.VERBOSE))
+    for signs, pattern in (
+        (("xox",), r"()xox[a-z](?:\.xox[a-z])?-[\w.-]{6,}"),  # Slack
+        (("xapp-",), r"()xapp-[\w-]{6,}"),
+        (("hooks.slack.com/",), r"(hooks\.slack\.com/)[\w/-]+"),
+        (("k-lf-",), r"()\b[ps]k-lf-[\w-]{6,}"),  # Langfuse
+        (("sk-",), r"()\bsk-[\w-]{8,}"),  # OpenAI and others with its form
+        (("k_live_", "k_test_", "whsec_"), r"()\b(?:[spr]k_(?:live|test)|whsec)_\w{8,}"),  # Stripe
+        (("gho_", "ghp_", "ghr_", "ghs_", "ghu_", "github_pat_"), r"()\b(?:gh[oprsu]|github_pat)_\w{16,}"),
+        (("gl",), r"()\bgl(?:pat|ptt|dt|rt|rtr|soat|cbt|ft|imt|agent|oas|ffct)-[\w.-]{10,}"),  # GitLab
+        (("npm_", "pypi-", "dckr_"), r"()\b(?:npm_|pypi-|dckr_[po]at_)[\w-]{16,}"),
+        (("hvs.", "hvb.", "hvr."), r"()\bhv[sbr]\.[\w-]{8,}"),  # HashiCorp Vault
+        (("akia", "asia"), r"()\bA[KS]IA[0-9A-Z]{16}\b"),  # AWS
+        (("aiza", "ya29.", "gocspx-"), r"()(?:\bAIza[\w-]{30,}|\bya29\.[\w-]{16,}|\bGOCSPX-[\w-]{16,})"),  # Google
+        (("atatt3", "atctt3"), r"()\bAT[AC]TT3[\w=-]{16,}"),  # Atlassian
+        (("ntn_", "secret_"), r"()\b(?:ntn|secret)_[A-Za-z0-9]{20,}"),  # Notion
+        (("dapi", "hf_", "gsk_", "lin_api_", "shp", "glsa_"),
+         r"()\b(?:dapi[0-9a-f]{32}|hf_\w{20,}|gsk_\w{20,}|lin_api_\w{16,}|shp(?:at|ss|ca|pa)_\w{16,}|glsa_\w{16,})"),
+        (("sg.", ":aa"), r"()\b(?:SG\.[\w-]{16,}\.[\w-]{16,}|\d{8,10}:AA[\w-]{30,})"),  # SendGrid, Telegram
+        (("discord",), r"(discord(?:app)?\.com/api/webhooks/\d+/)[\w-]+"),
+        (("sk",), r"()\bSK[0-9a-f]{32}\b"),  # Twilio
+        (("eyj",), r"()\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"),  # JSON web tokens
+        (("-----begin",), r"()-----BEGIN[ A-Z]*PRIVATE[ ]KEY-----[\s\S]*?(?:-----END[ A-Z]*-----|\Z)"),
+        (("://",), r"(://)[^\s/?\#@:]*:[^\s/?\#]+(?=@)"),  # user and password of an address
+        (("http",), r"(https?://)[^\s/?\#@:]{16,}(?=@)"),  # a token in place of a user
+        (("=",), rf"(?i:([?&;\#](?:{_QUERY})=))(?!\[redacted)[^\s&;\#\"'<>|)\]]{{4,}}"),
+        (("authorization", "cookie"), r"""(?i:((?:authorization|cookie)["']?\s*[=:]\s*["']?))[^"'\r\n]{4,}"""),
+        (("bearer", "basic"), r"(?i:(\b(?:bearer|basic)\s+))(?=[A-Za-z+/-]*[\d.~_=])[\w.~+/=-]{8,}"),
+        (("secret", "passw", "passphrase", "pwd", "key", "token", "credential", "signature"),
+         rf"""(?i:((?:{_NAMED})["']?\s*[=:]\s*["']?))(?!\[redacted|\d+\b)[^\s"',;&<>(){{}}|\]]{{4,}}"""),
+    )
+)  # fmt: skip
+_SECRET_NAME: Final = re.compile(
+    r"(?:^|_)(?:token|secrets?|passwords?|passwd|pwd|passphrase|authorization|cookies?|credentials?"
+    r"|(?:api|access|account|private|shared|secret|signing|encryption)_?keys?|webhook(?:_url)?)$"
 )
-# One of these stands in every secret. To look for them costs a fiftieth of the pattern, and prompts are long.
-_SIGNS = (
-    *("xox", "xapp-", "k-lf-", "sk-", "gho_", "ghp_", "ghr_", "ghs_", "ghu_", "github_pat_", "akia", "asia", "aiza"),
-    *("eyj", "-----begin", "bearer", "basic", "passw", "secret", "api_key", "api-key", "apikey", "token"),
-)
-_SECRET_NAME = re.compile(
-    r"(?:^|_)(?:token|secret|password|passwd|api_?key|authorization|cookie|credentials?)$", re.IGNORECASE
-)
+_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[-. ]")
 
 
 def known_secrets(secrets: Iterable[str]) -> re.Pattern[str] | None:
-    """What finds these very secrets, whatever they look like; very short ones would blot out words."""
-    long = sorted({secret for secret in secrets if len(secret) >= LEAST_KNOWN}, key=len, reverse=True)
+    """Return a pattern for these very secrets, without those so short that they would match in words."""
+    long = sorted({secret for secret in secrets if len(secret) >= MIN_KNOWN}, key=len, reverse=True)
     return re.compile("|".join(map(re.escape, long))) if long else None
 
 
 def redact(value: Any, *, known: re.Pattern[str] | None = None, depth: int = 0) -> Any:
-    """``value`` with every string in it redacted; too deep a nesting is cut off."""
+    """Return ``value`` with every string in it redacted. Nesting deeper than ``MAX_DEPTH`` is cut off."""
     if isinstance(value, str):
-        return _redacted(value, known)
+        return _redact_text(value, known)
     if depth > MAX_DEPTH:
         return "[nested]"
     if isinstance(value, Mapping):
@@ -61,17 +77,19 @@ def redact(value: Any, *, known: re.Pattern[str] | None = None, depth: int = 0) 
     return value
 
 
-@lru_cache(maxsize=128)
-def _redacted(text: str, known: re.Pattern[str] | None) -> str:
-    """The text without secrets. Remembered: each call of a turn has the same instructions and sources before it."""
+@lru_cache(maxsize=MAX_CACHED)
+def _redact_text(text: str, known: re.Pattern[str] | None) -> str:
+    """Return the text without secrets. Cached: each call of a turn repeats the same instructions and sources."""
     text = known.sub(REDACTED, text) if known else text
     folded = text.lower()
-    suspected = any(sign in folded for sign in _SIGNS) or ("://" in text and "@" in text)
-    return _SECRET.sub(REDACTED, text) if suspected else text
+    for signs, secret in _SHAPES:
+        if any(sign in folded for sign in signs):  # a fiftieth of the pattern's time, and prompts are long
+            text = secret.sub(rf"\g<1>{REDACTED}", text)
+    return text
 
 
 def redact_field(name: str, value: Any, *, known: re.Pattern[str] | None = None, depth: int = 0) -> Any:
-    """``value`` of the field ``name``."""
-    if value and not isinstance(value, bool) and _SECRET_NAME.search(name):
+    """Return ``value`` of the field ``name``, which may be in snake_case, camelCase or kebab-case."""
+    if value and not isinstance(value, bool) and _SECRET_NAME.search(_HUMP.sub("_", name).lower()):
         return REDACTED
     return redact(value, known=known, depth=depth)

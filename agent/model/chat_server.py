@@ -131,6 +131,7 @@ class ChatServer:
         """The pieces of a streamed reply. ``spent`` is called at the end, also where the stream was stopped early."""
         body = {**body, "stream": True, "stream_options": {"include_usage": True}}
         reader = StreamedReply()
+        is_open = is_refused = False
         try:
             with self._far_end():
                 async with AsyncExitStack() as stack:
@@ -138,14 +139,18 @@ class ChatServer:
                         response = await self._with_options(
                             body, lambda kept: stack.enter_async_context(self._posted(kept))
                         )
+                    is_open = True
                     while chunk := await self._next_chunk(response.content):
                         for piece in reader.feed(chunk):
                             yield piece
                     for piece in reader.close():
                         yield piece
+        except ModelError as error:
+            is_refused = not is_open and error.kind != "TimeoutError"
+            raise
         finally:
-            # A stream that was stopped early has no figures of the server.
-            spent(self._usage(body, reader.usage, reader.characters))
+            # A stream that was stopped early has no figures of the server; a refused request used no tokens.
+            spent(Usage(model_calls=1) if is_refused else self._usage(body, reader.usage, reader.characters))
             if reader.reasoned:  # a model that sends its reasoning apart need not be told to reason
                 self.learn(body["model"], Learned(reasons=True))
 

@@ -78,14 +78,16 @@ class OpenAIModel:
         if not self._server.learned(self._model).json_only:
             body = self._deciding(control_messages(context, as_json=False))
             body |= {"tools": functions(context.tools, addressed=context.question.addressed), "tool_choice": "required"}
-            action, before = await self._by_tools(body)
+            with self._named_in_errors(body):
+                action, before = await self._by_tools(body)
             if action:
                 return Decision(action=action, usage=before, call=self._call(body))
         body = self._deciding(control_messages(context, as_json=True))
         body["response_format"] = {"type": "json_object"}
-        reply, usage = await self._server.reply(body)
+        with self._named_in_errors(body):
+            reply, usage = await self._server.reply(body)
         self._server.learn(self._model, Learned(json_only=True))
-        with _malformed(reply, before + usage):
+        with self._named_in_errors(body), _malformed(reply, before + usage):
             return Decision(action=read_json(reply.content), usage=before + usage, call=self._call(body))
 
     def write(self, context: WriteContext) -> WriteStream:
@@ -112,7 +114,8 @@ class OpenAIModel:
             "temperature": JUDGE_TEMPERATURE,
             "reasoning_effort": JUDGE_EFFORT,
         }
-        reply, usage = await self._server.reply(body)
+        with self._named_in_errors(body):
+            reply, usage = await self._server.reply(body)
         return replace(read_opinion(reply.content), usage=usage, call=self._call(body))
 
     async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> Generated:
@@ -168,6 +171,15 @@ class OpenAIModel:
         if not proven:
             self._server.learn(self._model, Learned(json_only=True))
         return action
+
+    @contextmanager
+    def _named_in_errors(self, body: Body) -> Iterator[None]:
+        """Add the request to a ``ModelError``, so that the trace of a failed call shows its prompt and its model."""
+        try:
+            yield
+        except ModelError as error:
+            error.call = self._call(body)
+            raise
 
     def _call(self, body: Body) -> ModelCall:
         sent = self._server.learned(body["model"]).fitted(body)

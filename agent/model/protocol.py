@@ -55,7 +55,7 @@ class ModelError(Exception):
     """The far end failed. ``kind`` is what happened, ``hints`` what to do; the text is for logs, never for a person.
 
     ``usage`` is what the failed call cost all the same, as far as it is known. ``retry_after_s`` is how long the far
-    end wants to be left alone, None where it did not say.
+    end wants to be left alone, None where it did not say. ``call`` is the request, for traces.
     """
 
     def __init__(
@@ -73,6 +73,7 @@ class ModelError(Exception):
         self.hints = hints or HINTS[kind]
         self.usage = usage or Usage(model_calls=1)
         self.retry_after_s = retry_after_s
+        self.call = ModelCall()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,11 +43,11 @@ class ModelStart:
 class ModelEnd:
     """A model call ended. ``error`` is empty, a ``ModelError`` kind, or ``discarded`` for a draft nobody wanted yet.
 
-    ``call`` is what the model was asked, as far as it is known.
+    ``call`` is what the model was asked, as far as it is known. The ``output`` of a decision is an assistant message.
     """
 
     phase: str
-    output: str
+    output: str | Mapping[str, Any]
     usage: Usage
     error: str = ""
     call: ModelCall = field(default_factory=ModelCall)

@@ -135,7 +135,7 @@ async def _opinion(progress: Progress, judge: Judge, context: JudgeContext, numb
         opinion = await judge.judge(context)
     except ModelError as failure:
         error, progress.judge_record.lost = failure.kind, number
-        opinion = Opinion(usage=failure.usage)
+        opinion = Opinion(usage=failure.usage, call=failure.call)
         log.warning("judge_failed", thread=thread, attempt=number, error_type=error, reason=failure.detail)
     verdicts = [judgement.supported for n, judgement in opinion.judgements.items() if 1 <= n <= claims]
     if len(verdicts) < claims and not error:

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import structlog
 
-from agent.actions import Action, AskUser, Complete, FinishStep, NoReply, Respond, ToolCall, ToolCalls
+from agent.actions import Action, AskUser, Complete, FinishStep, NoReply, Respond, ToolCall, ToolCalls, as_message
 from agent.budget import Budget, Usage
 from agent.files import add_unread_notes, file_sources
 from agent.model.judge import Judge
@@ -169,11 +169,12 @@ async def _decide_once(progress: Progress, complaint: str) -> tuple[Action | Non
     try:
         decision = await progress.model.decide(_decide_context(progress, complaint))
     except ModelError as error:
-        progress.record_model_call(ModelEnd(phase="decide", output="", usage=error.usage, error=error.kind))
+        end = ModelEnd(phase="decide", output=error.detail, usage=error.usage, error=error.kind, call=error.call)
+        progress.record_model_call(end)
         if error.kind != "MalformedControlError":
             raise
         return None, error.detail
-    chosen = type(decision.action).__name__
+    chosen = as_message(decision.action)
     progress.record_model_call(ModelEnd(phase="decide", output=chosen, usage=decision.usage, call=decision.call))
     return _acceptable(progress, decision.action)
 

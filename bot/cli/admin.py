@@ -197,10 +197,10 @@ def dashboards() -> None:
     settings = output.configured()
     public, secret = settings.langfuse_public_key, settings.langfuse_secret_key.get_secret_value()
     if not (public and secret):
-        message = "Set LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY (and LANGFUSE_HOST for your own server) first."
+        message = "Set LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY (and LANGFUSE_BASE_URL for your own server) first."
         raise WrongUse(message)
     try:
-        made = make_dashboard(public_key=public, secret_key=secret, host=settings.langfuse_host)
+        made = make_dashboard(public_key=public, secret_key=secret, host=settings.langfuse_url)
     except DashboardsError as error:
         output.note(str(error), "red")
         raise typer.Exit(output.EXIT_FAILED) from None

@@ -86,13 +86,13 @@ async def _heard(
     settings: Settings, asked: Question, turn_id: str, session: str, recorder: Recorder
 ) -> AsyncIterator[tuple[Emit, Callable[[TurnOutcome], None]]]:
     """What is told of the turn's events and of its end: the recorder and, with Langfuse's keys, a trace."""
-    if not (settings.langfuse_public_key and settings.langfuse_secret_key.get_secret_value()):
+    if not settings.sends_traces:
         yield recorder, lambda _outcome: None
         return
     from bot.turn.observer import end_trace, open_tracer, trace_event  # half a second
 
     tracer = open_tracer(settings, "terminal")
-    trace = tracer.turn(turn_id, thread=session, user=asked.user, question=asked.text)
+    trace = await tracer.turn(turn_id, thread=session, user=asked.user, question=asked.text)
 
     def heard(event: TurnEvent) -> None:
         recorder(event)
@@ -102,7 +102,7 @@ async def _heard(
         yield heard, partial(end_trace, trace)
     finally:
         trace.end(outcome="interrupted")  # unless it has ended
-        await tracer.aclose(deadline_s=TRACED_WITHIN_S)
+        await tracer.aclose(timeout_s=TRACED_WITHIN_S)
 
 
 def _path(source: Mapping[str, Any], documents: Sequence[Document]) -> str:

@@ -67,7 +67,7 @@ async def _keep(redis: Redis, reports: Sequence[Report]) -> None:
     )
     await Stats(redis).keep_verifier(figures)
     tracer = open_tracer(load_settings())
-    tracer.verifier(**figures.rates)
+    await tracer.verifier(**figures.rates)
     await tracer.aclose()
 
 

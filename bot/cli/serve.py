@@ -64,6 +64,8 @@ async def run_until_stopped(orion: Orion, stopping: Stopping, *, work: bool, tak
         turns = group.create_task(orion.turns.run(), name="turns") if work else None
         ears = group.create_task(orion.catching_up.run(), name="catching-up") if takes_events else None
         sync = group.create_task(orion.syncing.run(), name="syncing") if orion.syncing else None
+        if work:  # now that the pages are open, so that the first turn need not wait for its import
+            group.create_task(orion.observers.tracer.connect(), name="langfuse")
         gc.collect()
         gc.freeze()  # what start-up made lives as long as the process: no collection need look at it again
         gc.set_threshold(OBJECTS_OF_A_QUESTION)

@@ -119,7 +119,7 @@ async def ask_all(settings: Settings, path: Path, docs: Path) -> Run:
                 thread = asked.thread or f"only {asked.id}"
                 place = ThreadKey(team=_USER, channel=_USER, thread_ts=thread)
                 question = Question(thread=place, user=_USER, text=asked.question, ts=f"{time.time():.6f}")
-                trace = tracer.turn(turn_id, thread=str(place), user=_USER, question=asked.question)
+                trace = await tracer.turn(turn_id, thread=str(place), user=_USER, question=asked.question)
                 reply, states[thread] = await _ask(engine, asked, question, states.get(thread, ThreadState()), trace)
                 replies.append(reply)
         items = list(map(_item, replies, turn_ids))
@@ -129,7 +129,7 @@ async def ask_all(settings: Settings, path: Path, docs: Path) -> Run:
         # Only now: no figure waits for Langfuse (decision 16).
         pushed = await push(tracer, Experiment(dataset=path.stem, run=name, items=items, shares=shares, about=about))
     finally:
-        await tracer.aclose(deadline_s=1.0)  # a Langfuse that hangs must not hold the report back
+        await tracer.aclose(timeout_s=1.0)  # a Langfuse that hangs must not hold the report back
     return Run(file=path.name, model=engine.model.name, began=began, replies=tuple(replies), pushed=pushed)
 
 

@@ -300,7 +300,7 @@ class Answering:
 
     async def _run_turn(self, job: Job, question: Question, state: ThreadState, live_view: LiveView) -> Entry | Ending:
         status, budgets = live_view.status, self.stores.budgets
-        with self.observers.turn(question, job.turn_id, self.engine) as observer:
+        async with self.observers.turn(question, job.turn_id, self.engine) as observer:
             observer.waited(job.claimed.waited_s)
             observer.status, observer.stream = status, live_view.stream
             more = await self.lookups.tools_of(job.incoming)

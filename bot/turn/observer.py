@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -35,9 +35,11 @@ from bot.settings import Settings
 from bot.stores.turn_records import Recorder, TurnRecords
 from bot.turn.engine import Engine
 from bot.turn.status import WorkingStatus, step_status, stream_tasks
-from observability.langfuse.connection import Tracer
+from observability.langfuse.connection import Connection
+from observability.langfuse.tracer import Tracer
 from observability.langfuse.tracing import Attempt, Generation, Issue, TurnTrace
 from observability.metrics import Metrics
+from observability.redaction import known_secrets
 from observability.stats import Stats, TurnFigures
 
 log = structlog.get_logger()
@@ -62,10 +64,10 @@ class Observers:
     tracer: Tracer
     tokens_used: Callable[[str, int], None] | None = None
 
-    @contextmanager
-    def turn(self, question: Question, turn_id: str, engine: Engine) -> Iterator[TurnObserver]:
-        """Watch one turn of this engine; whatever happens to it, its trace is closed."""
-        trace = self.tracer.turn(turn_id, thread=str(question.thread), user=question.user, question=question.text)
+    @asynccontextmanager
+    async def turn(self, question: Question, turn_id: str, engine: Engine) -> AsyncIterator[TurnObserver]:
+        """Watch one turn of this engine. Its trace is closed however it ends."""
+        trace = await self.tracer.turn(turn_id, thread=str(question.thread), user=question.user, question=question.text)
         self.metrics.turns_running.inc()
         observer = TurnObserver(observers=self, question=question, turn_id=turn_id, engine=engine, trace=trace)
         try:
@@ -90,12 +92,12 @@ class Observers:
     async def feedback(self, turn_id: str, user: str, *, good: bool) -> None:
         """Somebody judged an answer: kept in Redis, and as a score on the same trace."""
         await self.records.save_feedback(turn_id, user, good=good)
-        self.tracer.feedback(turn_id, user=user, good=good)
+        await self.tracer.feedback(turn_id, user=user, good=good)
 
     async def complaint(self, turn_id: str, user: str, *, reasons: Sequence[str], said: str) -> None:
         """Somebody said what was wrong with an answer: kept, and as the comment of their score."""
         await self.records.save_complaint(turn_id, user, reasons=reasons, said=said)
-        self.tracer.feedback(turn_id, user=user, good=False, reasons=reasons, said=said)
+        await self.tracer.feedback(turn_id, user=user, good=False, reasons=reasons, comment=said)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -262,17 +264,17 @@ class TurnObserver:
 def trace_event(trace: TurnTrace, event: TurnEvent) -> None:
     """Put one event of a turn on its trace."""
     match event:
-        case ModelStart(phase=phase, model=model, attempt=attempt, call_id=call_id):
-            trace.model_start(phase=phase, model=model, attempt=attempt, call_id=call_id)
+        case ModelStart(phase=phase, attempt=attempt, call_id=call_id):
+            trace.model_start(phase=phase, attempt=attempt, call_id=call_id)
         case Token():
             trace.first_token()
         case ModelEnd(phase=phase, output=output, usage=usage, error=error, call=call, call_id=call_id):
-            trace.model_end(phase=phase, output=output, asked=_asked(call, usage), error=error, call_id=call_id)
+            trace.model_end(phase=phase, output=output, call=_generation(call, usage), error=error, call_id=call_id)
         case ToolStart(call=tool_call):
             trace.tool_start(tool_call.call_id, tool=tool_call.tool, arguments=tool_call.input)
         case ToolEnd(result=done):
-            asked = _asked(done.call, done.usage) if done.call else None
-            trace.tool_end(done.call_id, ok=done.ok, content=done.content, error=done.error, asked=asked)
+            call_made = _generation(done.call, done.usage) if done.call else None
+            trace.tool_end(done.call_id, ok=done.ok, content=done.content, error=done.error, call=call_made)
         case Verification(attempt=number, draft=draft, verdict=verdict):
             repairs = {repair.kind: repair.count for repair in verdict.repairs}
             text, found = verdict.text, verdict.violations
@@ -294,19 +296,29 @@ def reason_of(outcome: TurnOutcome) -> str:
     return outcome.reason if isinstance(outcome, Failed | Refused) else ""
 
 
-def open_tracer(settings: Settings, environment: str | None = None) -> Tracer:
-    """The connection to Langfuse; without keys, none. Close it."""
-    return Tracer(
+def open_tracer(settings: Settings, place: str = "") -> Tracer:
+    """Return the connection to Langfuse; a no-op without keys. Close it.
+
+    ``place`` is where questions are asked if that is not Slack: an environment and a tag in Langfuse.
+    """
+    connection = Connection(
         public_key=settings.langfuse_public_key,
         secret_key=settings.langfuse_secret_key.get_secret_value(),
-        host=settings.langfuse_host,
-        send_content=settings.trace_content,
+        host=settings.langfuse_url,
+        environment=place or settings.langfuse_environment,
+        sample_rate=settings.langfuse_sample_rate,
+        enabled=settings.langfuse_enabled,
+    )
+    return Tracer(
+        connection,
+        tag=place or "slack",
         version=prompts_version(),
-        environment=environment,
+        send_content=settings.trace_content,
+        known=known_secrets(settings.secrets),
     )
 
 
-def _asked(call: ModelCall, usage: Usage) -> Generation:
+def _generation(call: ModelCall, usage: Usage) -> Generation:
     return Generation(
         model=call.model,
         messages=call.messages,

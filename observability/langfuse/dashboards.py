@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import httpx
 
-from observability.langfuse.transport import http_client
+from observability.langfuse.transport import http_options
 
 NAME: Final = "Orion"
 _ABOUT: Final = {"name": NAME, "description": "How well answers pass verification, and what they cost."}
@@ -73,7 +73,7 @@ class Made:
 def make_dashboard(*, public_key: str, secret_key: str, host: str, timeout_s: float = 10.0) -> Made:
     """The dashboard with all its charts. Raises ``DashboardsError``."""
     auth, base = httpx.BasicAuth(public_key, secret_key), host.rstrip("/")
-    with _told(base), http_client(host, timeout_s=timeout_s, base_url=base, auth=auth) as client:
+    with _told(base), httpx.Client(**http_options(base, timeout_s), base_url=base, auth=auth) as client:
         made = Made()
         board = next((board for board in _all(client, "dashboards") if board["name"] == NAME), None)
         board = board or _asked(client, "POST", "dashboards", _ABOUT)

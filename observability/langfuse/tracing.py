@@ -1,70 +1,64 @@
-"""The trace of one turn in Langfuse, and the scores on it.
+"""The trace of one turn in Langfuse, and its scores.
 
-Nothing in here fails or slows a turn: every public call stands behind a wall, and what it sends leaves later. Without
-keys each call is a no-op.
+No call here raises or waits. Without a client each one is a no-op.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, cast
+from typing import TYPE_CHECKING, Any, Final, ParamSpec
 
 import structlog
 
-from observability.langfuse.sender import Observation
-from observability.redaction import redact
-
 if TYPE_CHECKING:
-    from observability.langfuse.connection import Tracer
-    from observability.langfuse.sender import Sender
+    from observability.langfuse.client import Client
 
 log = structlog.get_logger()
 
 P = ParamSpec("P")
 NAME: Final = "turn"
-"""What a trace and its root are called; charts read it."""
-# The longest text sent; what a person wants to read in a trace is shorter.
+"""The name of a trace and of its root. Charts read it."""
 MAX_TEXT: Final = 50_000
-# Langfuse takes no more, and only ASCII, for session and user.
+"""Characters of a text that are sent: more than a person reads in a trace."""
 MAX_ID: Final = 200
+"""Characters of a session or user in Langfuse, which takes only ASCII for them."""
 KINDS: Final = {
     **dict.fromkeys(("search", "list_documents", "get_document", "web_search", "slack_search"), "retriever"),
     "llm_generate": "generation",
 }
-"""Langfuse's type of a tool that is more than a tool."""
+"""Langfuse's type of a tool, where it has one that says more than ``tool``."""
 DISCARDED: Final = "discarded"
-"""The ``error`` of a draft that nobody wanted yet: no fault of anybody's."""
-NOT_KEPT: Final = frozenset({"slack_search"})
-"""What these bring may be kept nowhere: of a turn that asked them, what the model was shown leaves as lengths."""
-# Which outcomes say whether verification passed; a failed one does only when verification was the reason.
+"""The ``error`` of a draft that was begun early and not needed. It is not a failure."""
+NOT_STORED: Final = frozenset({"slack_search"})
+"""Tools whose results may not be stored: a turn that called one sends what the model was shown as lengths."""
 _PASSED: Final = {"answered": True, "partial": False}
 
 
-def walled(method: Callable[P, None]) -> Callable[P, None]:
-    """One of the four walls: a fault of tracing is an event in the log and the turn goes on. Without keys, a no-op."""
+def log_exceptions(method: Callable[P, None]) -> Callable[P, None]:
+    """Log an exception of tracing and let the turn go on: one of the four walls. A no-op without a client."""
 
     @wraps(method)
-    def behind(*args: P.args, **kwargs: P.kwargs) -> None:
+    def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
         owner: Any = args[0]
-        if owner.sender is None:
+        if owner.client is None:
             return
         try:
             method(*args, **kwargs)
         except Exception as error:  # noqa: BLE001 (one of the four walls: tracing never ends a turn)
             log.warning("trace_failed", part=method.__name__, error_type=type(error).__name__)
 
-    return behind
+    return guarded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Issue:
-    """What a trace shows of a violation: the text in question and what is wrong with it."""
+    """A violation as a trace shows it: the words in question, and what is wrong with them."""
 
     rule: str
     severity: str
@@ -74,7 +68,7 @@ class Issue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One judged draft. ``text`` is the draft after repair; ``repairs`` maps a kind of repair to how often."""
+    """One checked draft. ``text`` is the draft after repair; ``repairs`` counts repairs by kind."""
 
     number: int
     draft: str
@@ -86,14 +80,14 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generation:
-    """What one model call was asked, and the tokens it took.
+    """One model call as it was sent, and the tokens it used.
 
-    ``messages``, ``tools`` and ``parameters`` are as OpenAI spells them. ``cached_tokens`` are part of the prompt's,
-    ``reasoning_tokens`` of the completion's.
+    ``messages``, ``tools`` and ``parameters`` are spelled as in OpenAI's API. ``cached_tokens`` are part of the
+    prompt's tokens, ``reasoning_tokens`` of the completion's.
     """
 
     model: str = ""
-    messages: Sequence[Mapping[str, str]] = ()
+    messages: Sequence[Mapping[str, Any]] = ()
     tools: Sequence[Mapping[str, Any]] = ()
     parameters: Mapping[str, Any] = field(default_factory=dict)
     prompt_tokens: int = 0
@@ -103,94 +97,102 @@ class Generation:
 
     @property
     def usage(self) -> dict[str, int]:
-        """Tokens by the kinds that Langfuse has prices for; together they are the total."""
-        kinds = {
+        """Tokens by the kinds that Langfuse has prices for. Their sum is the total."""
+        # Reasoning tokens have a price of their own for a third of Langfuse's models, the same one; else they cost 0.
+        cached = {"input_cached_tokens": self.cached_tokens} if self.cached_tokens else {}
+        return {
             "input": self.prompt_tokens - self.cached_tokens,
-            "input_cached_tokens": self.cached_tokens,
-            "output": self.completion_tokens - self.reasoning_tokens,
-            "output_reasoning_tokens": self.reasoning_tokens,
+            **cached,
+            "output": self.completion_tokens,
+            "total": self.prompt_tokens + self.completion_tokens,
         }
-        told = {kind: count for kind, count in kinds.items() if count or kind in {"input", "output"}}
-        return {**told, "total": self.prompt_tokens + self.completion_tokens}
 
 
 class TurnTrace:
-    """The trace of one turn. Made by ``Tracer.turn``; every call returns at once and never raises."""
+    """The trace of one turn, made by ``Tracer.turn``."""
 
-    def __init__(self, tracer: Tracer, trace_id: str) -> None:
-        self.sender = tracer.sender
+    def __init__(self, client: Client | None, trace_id: str, *, send_content: bool) -> None:
+        self.client: Any = client  # the SDK overloads each method by literal types of observations
         self.trace_id = trace_id
-        self._tracer = tracer
-        self._common: dict[str, Any] = {}
-        self._root: Observation | None = None
-        self._open: dict[tuple[str, str], Observation] = {}
-        self._spoke = False
-        self._keeps_found = True
+        self._send_content = send_content
+        self._root: Any = None
+        self._context: Context | None = None
+        self._open: dict[tuple[str, str], Any] = {}
+        self._has_text = False
+        self._may_store = True
         self._attempts: list[Attempt] = []
 
-    @walled
-    def begin(self, *, thread: str, user: str, question: str) -> None:
-        """The turn starts. ``user`` is hashed; ``thread`` becomes the session."""
-        self._common = {
-            "session.id": _ascii(thread),
-            "user.id": hashlib.sha256(user.encode()).hexdigest(),
-            "langfuse.trace.name": NAME,
-            "langfuse.trace.tags": [self._tracer.tag],
-            **self._tracer.about,
+    @log_exceptions
+    def begin(self, *, thread: str, user: str, question: str, tag: str, version: str) -> None:
+        """Start the turn. ``user`` is hashed; ``thread`` becomes the session."""
+        common = {
+            "session_id": _ascii_id(thread),
+            "user_id": hashlib.sha256(user.encode()).hexdigest(),
+            "trace_name": NAME,
+            "tags": [tag],
+            "version": version or None,
         }
-        self._root = self._observation(NAME, "agent", {"input": self._content(question)})
+        with self.client.root_of(self.trace_id, **common):
+            self._root = self.client.start_observation(name=NAME, as_type="agent", input=self._content(question))
+            self._context = copy_context()
 
-    @walled
-    def model_start(self, *, phase: str, model: str, attempt: int = 0, call_id: str = "") -> None:
-        """A model call begins; ``phase`` is ``decide``, ``write`` or ``judge``."""
-        self._spoke = self._spoke and phase != "write"
-        self._start((phase, call_id), phase, "generation", {"model.name": model, "metadata.attempt": attempt})
+    @log_exceptions
+    def model_start(self, *, phase: str, attempt: int = 0, call_id: str = "") -> None:
+        """Start a model call; ``phase`` is ``decide``, ``write`` or ``judge``."""
+        self._has_text = self._has_text and phase != "write"
+        self._start((phase, call_id), phase, "generation", metadata={"attempt": attempt})
 
-    @walled
+    @log_exceptions
     def first_token(self) -> None:
-        """Text of the draft that is being written arrived; only the first time counts."""
+        """Note that text of the draft arrived. Only the first call of a draft counts."""
         generation = self._open.get(("write", ""))
-        if generation is not None and not self._spoke:
-            self._spoke = True
-            generation.facts["completion_start_time"] = datetime.now(UTC).isoformat()
+        if generation is not None and not self._has_text:
+            self._has_text = True
+            generation.update(completion_start_time=datetime.now(UTC))
 
-    @walled
-    def model_end(self, *, phase: str, output: str, asked: Generation, error: str = "", call_id: str = "") -> None:
-        """A model call ended; ``error`` is the kind of failure, ``discarded``, or empty."""
-        level = {"level": "DEFAULT" if error == DISCARDED else "ERROR", "status_message": error} if error else {}
-        self._end((phase, call_id), {"output": self._content(output), **self._asked(asked), **level})
+    @log_exceptions
+    def model_end(self, *, phase: str, output: Any, call: Generation, error: str = "", call_id: str = "") -> None:
+        """End a model call; ``error`` is the kind of failure, ``discarded``, or empty."""
+        facts = self._call_facts(call)
+        if error:
+            facts |= {"level": "DEFAULT" if error == DISCARDED else "ERROR", "status_message": error}
+        self._end((phase, call_id), output=self._content(output), **facts)
 
-    @walled
+    @log_exceptions
     def tool_start(self, call_id: str, *, tool: str, arguments: Mapping[str, Any]) -> None:
-        """A tool call begins."""
-        self._start(("tool", call_id), tool, KINDS.get(tool, "tool"), {"input": self._found(dict(arguments))})
-        self._keeps_found = self._keeps_found and tool not in NOT_KEPT
+        """Start a tool call."""
+        self._start(("tool", call_id), tool, KINDS.get(tool, "tool"), input=self._evidence(dict(arguments)))
+        self._may_store = self._may_store and tool not in NOT_STORED
 
-    @walled
+    @log_exceptions
     def tool_end(
-        self, call_id: str, *, ok: bool, content: str, error: str = "", asked: Generation | None = None
+        self, call_id: str, *, ok: bool, content: str, error: str = "", call: Generation | None = None
     ) -> None:
-        """A tool call ended. ``asked`` is what the tool asked a model, if it is one of those that do."""
-        level = {} if ok else {"level": "WARNING", "status_message": "failed"}
-        told = self._asked(asked) if asked else {}
-        self._end(("tool", call_id), {"output": self._found(content or error), **told, **level})
+        """End a tool call. ``call`` is the model call that the tool made, if it made one."""
+        facts = {} if ok else {"level": "WARNING", "status_message": "failed"}
+        made = self._call_facts(call) if call else {}
+        self._end(("tool", call_id), output=self._evidence(content or error), **made, **facts)
 
-    @walled
+    @log_exceptions
     def attempt(self, attempt: Attempt) -> None:
-        """A draft was judged: one guardrail observation, with its own score."""
+        """Add a checked draft: a guardrail observation with a score of its own."""
         if self._root is None:
             return
-        facts = {
-            "input": self._content(attempt.draft),
-            "output": self._content(attempt.text),
-            "metadata.attempt": attempt.number,
-            "metadata.passed": attempt.passed,
-            "metadata.repairs": dict(attempt.repairs or {}),
-            "metadata.issues": [self._issue(issue) for issue in attempt.issues],
-            "level": "DEFAULT" if attempt.passed else "WARNING",
+        metadata = {
+            "attempt": attempt.number,
+            "passed": attempt.passed,
+            "repairs": dict(attempt.repairs or {}),
+            "issues": [self._issue(issue) for issue in attempt.issues],
         }
-        guardrail = self._observation("verify", "guardrail", facts)
-        self._ended(guardrail)
+        guardrail = self._child(
+            "verify",
+            "guardrail",
+            input=self._content(attempt.draft),
+            output=self._content(attempt.text),
+            metadata=metadata,
+            level="DEFAULT" if attempt.passed else "WARNING",
+        )
+        guardrail.end()
         self._attempts.append(attempt)
         self._score(
             "verify_attempt_pass", float(attempt.passed), "BOOLEAN", part=str(attempt.number), observation=guardrail.id
@@ -198,22 +200,20 @@ class TurnTrace:
         for rule in sorted({issue.rule for issue in attempt.issues if issue.severity == "error"}):
             self._score("verify_failure", rule, "CATEGORICAL", part=f"{attempt.number}-{rule}")
 
-    @walled
+    @log_exceptions
     def end(self, *, outcome: str, reason: str = "", answer: str = "") -> None:
-        """The turn is over; what is still open is closed. ``verify_pass`` stays unset where nothing was judged."""
+        """End the turn and all that is open in it. Only the first call counts.
+
+        ``verify_pass`` stays unset if no draft was checked.
+        """
         root, self._root = self._root, None
-        if root is None:  # only the first end counts
+        if root is None:
             return
         for key in tuple(self._open):
-            self._end(key, {})
-        root.facts |= {
-            "output": self._content(answer),
-            "metadata.outcome": outcome,
-            "metadata.reason": reason,
-            "metadata.attempts": len(self._attempts),
-            **({"level": "ERROR", "status_message": reason} if outcome == "failed" else {}),
-        }
-        self._ended(root)
+            self._end(key)
+        metadata = {"outcome": outcome, "reason": reason, "attempts": len(self._attempts)}
+        failure = {"level": "ERROR", "status_message": reason} if outcome == "failed" else {}
+        root.update(output=self._content(answer), metadata=metadata, **failure).end()
         # Scores by outcome and by first draft exist for the dashboard: Langfuse cannot count what metadata says.
         self._score("turn_outcome", outcome, "CATEGORICAL")
         passed = False if (outcome, reason) == ("failed", "verification") else _PASSED.get(outcome)
@@ -223,68 +223,74 @@ class TurnTrace:
         if passed is not None and self._attempts:
             self._score("verify_first_pass", float(self._attempts[0].passed), "BOOLEAN")
 
-    def _observation(self, name: str, kind: str, facts: dict[str, Any]) -> Observation:
-        parent = self._root.id if self._root else ""
-        return Observation(
-            name=name, trace_id=self.trace_id, parent_id=parent, common=self._common, facts={"type": kind, **facts}
-        )
+    def _child(self, name: str, kind: str, **facts: Any) -> Any:
+        if self._context is None:
+            raise RuntimeError
+        return self._context.run(self._root.start_observation, name=name, as_type=kind, **facts)
 
-    def _start(self, key: tuple[str, str], name: str, kind: str, facts: dict[str, Any]) -> None:
+    def _start(self, key: tuple[str, str], name: str, kind: str, **facts: Any) -> None:
         if self._root is not None:
-            self._open[key] = self._observation(name, kind, facts)
+            self._open[key] = self._child(name, kind, **facts)
 
-    def _end(self, key: tuple[str, str], facts: dict[str, Any]) -> None:
-        observation = self._open.pop(key, None)
-        if observation is not None:
-            observation.facts |= facts
-            self._ended(observation)
-
-    def _ended(self, observation: Observation) -> None:
-        observation.ended_ns = time.time_ns()
-        cast("Sender", self.sender).put(observation)
+    def _end(self, key: tuple[str, str], **facts: Any) -> None:
+        if (observation := self._open.pop(key, None)) is not None:
+            observation.update(**facts).end()
 
     def _score(
         self, name: str, value: float | str, kind: str, *, part: str = "", observation: str | None = None
     ) -> None:
-        """One score; its id is fixed, so that a turn begun anew replaces it."""
-        self._tracer.score(name, value, kind=kind, trace_id=self.trace_id, part=part, observation=observation)
+        """Send a score under a fixed id, so that a repeated turn replaces it."""
+        self.client.create_score(
+            name=name, value=value, data_type=kind, trace_id=self.trace_id, observation_id=observation,
+            score_id=score_id(self.trace_id, name, part),
+        )  # fmt: skip
 
     def _issue(self, issue: Issue) -> dict[str, str]:
-        told = self._tracer.send_content and self._keeps_found  # a detail may say what stands in a source
-        words = {"words": _clipped(issue.words), "detail": _clipped(issue.detail)} if told else {}
+        is_sent = self._send_content and self._may_store  # a detail may quote a source
+        words = {"words": _truncate(issue.words), "detail": _truncate(issue.detail)} if is_sent else {}
         return {"rule": issue.rule, "severity": issue.severity, **words}
 
+    def _call_facts(self, call: Generation) -> dict[str, Any]:
+        """Return a model call as a generation has it: chat messages, with the tools next to them if there are any."""
+        if not call.model:
+            return {"usage_details": call.usage}
+        messages = [{**message, "content": self._evidence(message["content"])} for message in call.messages]
+        # Langfuse shows single values; anything else is sent as JSON.
+        single = {k: v if isinstance(v, str | int | float) else json.dumps(v) for k, v in call.parameters.items()}
+        reasoning = {"metadata": {"reasoning_tokens": call.reasoning_tokens}} if call.reasoning_tokens else {}
+        return {
+            "usage_details": call.usage,
+            "model": call.model,
+            "model_parameters": single,
+            "input": {"tools": list(call.tools), "messages": messages} if call.tools else messages,
+            **reasoning,
+        }
+
     def _content(self, value: Any) -> Any:
-        return content_of(value, send=self._tracer.send_content)
+        return content_of(value, send=self._send_content)
 
-    def _asked(self, asked: Generation) -> dict[str, Any]:
-        """A model call as a generation has it: chat messages as they are, with the tools beside them if there are."""
-        facts: dict[str, Any] = {"usage_details": asked.usage}
-        if asked.model:
-            messages = [{**message, "content": self._found(message["content"])} for message in asked.messages]
-            tools = {"tools": list(asked.tools), "messages": messages} if asked.tools else messages
-            # Langfuse shows single values; anything else goes as JSON.
-            single = {k: v if isinstance(v, str | int | float) else json.dumps(v) for k, v in asked.parameters.items()}
-            facts |= {"model.name": asked.model, "model.parameters": single, "input": tools}
-        return facts
+    def _evidence(self, value: Any) -> Any:
+        """Return what may hold words of the sources as it may be sent."""
+        return content_of(value, send=self._send_content and self._may_store)
 
-    def _found(self, value: Any) -> Any:
-        """The same for what may hold the words of what was found."""
-        return content_of(value, send=self._tracer.send_content and self._keeps_found)
+
+def score_id(*parts: str) -> str:
+    """Return the id of a score; sending it again replaces the first one."""
+    return "-".join(filter(None, parts))
 
 
 def content_of(value: Any, *, send: bool) -> Any:
-    """A text, or arguments, as they may leave: redacted, or only how long they are."""
+    """Return a text or arguments as they may be sent: truncated, or only their length."""
     if not send:
         return {"length": len(value if isinstance(value, str) else str(value))}
-    return redact(_clipped(value) if isinstance(value, str) else value)
+    return _truncate(value) if isinstance(value, str) else value
 
 
-def _ascii(text: str) -> str:
-    """``text`` where Langfuse takes it as an id, else a hash of it."""
+def _ascii_id(text: str) -> str:
+    """Return ``text`` if Langfuse takes it as an id, else its hash."""
     fits = text.isascii() and len(text) <= MAX_ID
     return text if fits else hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
-def _clipped(text: str) -> str:
+def _truncate(text: str) -> str:
     return text if len(text) <= MAX_TEXT else text[:MAX_TEXT] + "…"

@@ -14,9 +14,8 @@ from agent.thread.state import ThreadState
 from agent.tools.builtin.llm_generate import LlmGenerate
 from agent.turn.loop import run_turn
 from bot.turn.observer import trace_event
-from observability.langfuse.connection import Tracer
 from tests.support.fakes import LIMITS, PassageTool, question
-from tests.support.langfuse_receiver import LangfuseReceiver, ReceivedSpan
+from tests.support.langfuse_receiver import LangfuseReceiver, ReceivedSpan, tracer_to
 from tests.support.openai_server import HANGS, RESPOND, Scripted, ScriptedOpenAI, calls, says
 
 GENERATE = {"prompt": "Say it in other words.", "max_tokens": 50, "temperature": 0.5}
@@ -60,12 +59,11 @@ async def traced(*, send_content: bool) -> LangfuseReceiver:
         ScriptedOpenAI(
             decisions=decided(), drafts=drafts(), judgements=verdict, generations=[says("Ask less.")]
         ) as server,
+        tracer_to(receiver.url, send_content=send_content, version="p1") as tracer,
     ):
-        key = f"pk-traces-{send_content}"
-        tracer = Tracer(public_key=key, secret_key="sk", host=receiver.url, send_content=send_content, version="p1")
         model = OpenAIModel(base_url=server.url, api_key="", model="gpt-5-mini", write_model="gpt-4.1", timeouts=ONCE)
         judge = OpenAIModel(base_url=server.url, api_key="", model="gpt-4.1-mini", timeouts=ONCE)
-        trace = tracer.turn("t1", thread="T1:C1:1.0", user="U1", question="How many?")
+        trace = await tracer.turn("t1", thread="T1:C1:1.0", user="U1", question="How many?")
         outcome, _ = await run_turn(
             question("How many requests may a key send a minute?"),
             ThreadState(),
@@ -77,7 +75,6 @@ async def traced(*, send_content: bool) -> LangfuseReceiver:
         )
         assert isinstance(outcome, Answered)
         trace.end(outcome="answered", answer=outcome.answer.text)
-        await tracer.aclose(deadline_s=5)
         await model.aclose()
         await judge.aclose()
     return receiver
@@ -100,7 +97,7 @@ WRITING = {"reasoning_effort": "low", "temperature": 0.3}
 JUDGING = {"response_format": '{"type": "json_object"}', "reasoning_effort": "low", "temperature": 0.0}
 SHORT = usage_of(100, 20)
 COUNTED = {
-    "input": 360, "input_cached_tokens": 640, "output": 40, "output_reasoning_tokens": 20, "total": 1_060
+    "input": 360, "input_cached_tokens": 640, "output": 60, "total": 1_060
 }  # fmt: skip
 
 

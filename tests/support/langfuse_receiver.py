@@ -1,25 +1,42 @@
-"""A receiver of observations, scores and datasets as Langfuse is one, over real HTTP on a free loopback port.
+"""A Langfuse that takes traces, scores and datasets, over real HTTP on a free loopback port.
 
-It proves what leaves the process, not that a Langfuse server accepts it. ``hang=True``: requests are never answered.
-``refuse``: the status that every request but those for traces and scores gets; ``refuse_items``: those for items;
-``refuse_traces``: the statuses that the next requests for traces get, each once.
+It reads the wire protocols: OTLP in protobuf, scores as a list. It shows what leaves the process, not that a Langfuse
+server accepts it. ``hang``: requests are never answered. ``refuse``: the status of every request but those for traces
+and scores; ``refuse_items``: that of requests for items; ``refuse_traces`` and ``refuse_scores``: the statuses of the
+next requests for these, each once; ``reject_scores``: so many of each batch are rejected, with 207.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from base64 import b64encode
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
 from aiohttp import web
-from google.protobuf.json_format import ParseDict  # type: ignore[import-untyped]
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 
-_IDS = ("traceId", "spanId", "parentSpanId")
+from observability.langfuse.connection import Connection
+from observability.langfuse.tracer import Tracer
+
+
+@asynccontextmanager
+async def tracer_to(
+    host: str, *, environment: str = "", sample_rate: float = 1.0, **options: Any
+) -> AsyncIterator[Tracer]:
+    """Yield a tracer; leaving sends what is left."""
+    connection = Connection(
+        public_key="pk", secret_key="sk", host=host, environment=environment, sample_rate=sample_rate
+    )
+    tracer = Tracer(connection, **options)
+    try:
+        yield tracer
+    finally:
+        await tracer.aclose(timeout_s=10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +61,7 @@ class ReceivedSpan:
 class LangfuseReceiver:
     """``async with LangfuseReceiver() as receiver``: ``url`` is the host; ``spans`` and ``scores`` are what came."""
 
-    def __init__(self, *, hang: bool = False, refuse: int = 0, refuse_items: int = 0) -> None:
+    def __init__(self, *, hang: bool = False, refuse: int = 0, refuse_items: int = 0, version: str = "4.60.0") -> None:
         self.spans: list[ReceivedSpan] = []
         self.scores: list[dict[str, Any]] = []
         self.datasets: list[dict[str, Any]] = []
@@ -56,6 +73,9 @@ class LangfuseReceiver:
         self.refuse = refuse
         self.refuse_items = refuse_items
         self.refuse_traces: list[int] = []
+        self.refuse_scores: list[int] = []
+        self.reject_scores = 0
+        self.version = version
         self._closing = asyncio.Event()
 
     def score(self, name: str) -> list[Any]:
@@ -69,6 +89,7 @@ class LangfuseReceiver:
         app.router.add_post("/api/public/v2/datasets", self._dataset)
         app.router.add_post("/api/public/dataset-items", self._item)
         app.router.add_get("/api/public/projects", self._projects)
+        app.router.add_get("/api/public/health", self._health)
         self._runner = web.AppRunner(app, shutdown_timeout=0.1)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0).start()
@@ -85,15 +106,27 @@ class LangfuseReceiver:
         body = await self._body(request)
         if self.refuse_traces:
             return web.Response(status=self.refuse_traces.pop(0))
-        for resource in _request(body, request.content_type).resource_spans:
+        sent = ExportTraceServiceRequest()
+        sent.ParseFromString(body)
+        for resource in sent.resource_spans:
             for scope in resource.scope_spans:
+                assert scope.scope.name == "langfuse-sdk", "Langfuse shows any other scope's attributes twice"
                 self.spans += [_span(span) for span in scope.spans]
         return web.Response(content_type="application/x-protobuf")
 
     async def _take_scores(self, request: web.Request) -> web.Response:
-        body = json.loads(await self._body(request))
-        self.scores += body if isinstance(body, list) else [body]
-        return web.json_response({"successes": [], "errors": []}, status=202)
+        batch = json.loads(await self._body(request))
+        if self.refuse_scores:
+            return web.json_response({"message": "no"}, status=self.refuse_scores.pop(0))
+        rejected, self.scores = self.reject_scores, [*self.scores, *batch[self.reject_scores :]]
+        if rejected:
+            errors = [{"index": n, "message": "Invalid request data"} for n in range(rejected)]
+            counts = {"accepted": len(batch) - rejected, "rejected": rejected, "errors": errors}
+            return web.json_response(counts, status=207)
+        return web.json_response({"accepted": len(batch)}, status=202)
+
+    async def _health(self, _: web.Request) -> web.Response:
+        return web.json_response({"status": "OK", "version": self.version})
 
     async def _dataset(self, request: web.Request) -> web.Response:
         return await self._kept(request, self.datasets, {"id": "dataset-1", "metadata": None})
@@ -128,39 +161,25 @@ class LangfuseReceiver:
         return body
 
 
-def _request(body: bytes, content_type: str) -> ExportTraceServiceRequest:
-    """A body of the protocol, in either of its two forms; one that the protocol does not know is an error."""
-    request = ExportTraceServiceRequest()
-    if content_type != "application/json":
-        request.ParseFromString(body)
-        return request
-    told = json.loads(body)
-    for span in (span for each in told["resourceSpans"] for scope in each["scopeSpans"] for span in scope["spans"]):
-        # Where protobuf's own JSON has bytes in base64, OTLP has ids in hex.
-        ids = {name: b64encode(bytes.fromhex(span[name])).decode() for name in _IDS if name in span}
-        span.update(ids)
-    ParseDict(told, request)
-    return request
-
-
 def _span(span: Any) -> ReceivedSpan:
     return ReceivedSpan(
         name=span.name,
         trace_id=span.trace_id.hex(),
         span_id=span.span_id.hex(),
         parent_id=span.parent_span_id.hex(),
-        attributes={pair.key: _value(pair.value) for pair in span.attributes},
+        attributes={pair.key: _value(pair.key, pair.value) for pair in span.attributes},
     )
 
 
-def _value(value: AnyValue) -> Any:
+def _value(name: str, value: AnyValue) -> Any:
     kind = value.WhichOneof("value")
     if kind == "array_value":
-        return [_value(item) for item in value.array_value.values]
-    found = getattr(value, kind) if kind else None
-    if isinstance(found, str) and found[:1] in ("{", "["):
+        return [_value(name, item) for item in value.array_value.values]
+    content = getattr(value, kind) if kind else None
+    # The SDK sends each metadata value as JSON, other texts as they are.
+    if isinstance(content, str) and (".metadata." in name or content[:1] in {"{", "["}):
         try:
-            return json.loads(found)
+            return json.loads(content)
         except ValueError:
-            return found
-    return found
+            return content
+    return content

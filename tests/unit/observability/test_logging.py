@@ -159,12 +159,12 @@ def test_libraries_are_heard_from_warning_on_and_without_their_texts(stream: io.
     assert TEXT not in stream.getvalue()
 
 
-def test_langfuse_that_is_away_is_one_line_a_minute_that_says_what_it_means(stream: io.StringIO) -> None:
+def test_failing_library_is_one_line_a_minute_that_says_what_it_means(stream: io.StringIO) -> None:
     configure(json=True, debug=False, stream=stream)
-    library, moments = logging.getLogger("langfuse"), iter([100.0, 101.0, 159.9, 160.0, 161.0, 90.0])
+    library, moments = logging.getLogger("slack_sdk"), iter([100.0, 101.0, 159.9, 160.0, 161.0, 90.0])
 
     def failed(created: float) -> None:
-        record = library.makeRecord("langfuse", logging.ERROR, "score_consumer.py", 204, "lost %s", (TEXT,), None)
+        record = library.makeRecord("slack_sdk", logging.ERROR, "client.py", 204, "lost %s", (TEXT,), None)
         record.created = created
         library.handle(record)
 
@@ -172,7 +172,7 @@ def test_langfuse_that_is_away_is_one_line_a_minute_that_says_what_it_means(stre
         failed(moment)
     told = lines(stream, library.name)
     assert [line.get("held_back", 0) for line in told] == [0, 2, 1]  # a clock that was set back holds nothing back
-    assert {line["note"] for line in told} == {"traces may be lost; answers are not affected"}
+    assert {line["note"] for line in told} == {"the connection to Slack; /readyz says whether it stands"}
 
 
 def test_what_is_remembered_of_repeats_is_bounded(stream: io.StringIO) -> None:

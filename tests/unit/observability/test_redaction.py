@@ -11,44 +11,90 @@ from observability.redaction import REDACTED, redact, redact_field
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NSJ9.c2lnbmF0dXJl"
 
 
+R = "0a1B2c3D4e5F6a7B8c9D0e1F2a3B4c5D"
+
+
 @pytest.mark.parametrize(
     "secret",
     [
         "xoxb-123456-abcdef", "xoxe.xoxp-1-Mi0yLTEyMzQ1", "xapp-1-A111-222-abcdef", "sk-proj-abcdefgh12345678",
         "pk-lf-1234567890", "sk-lf-1234567890", JWT, "ghp_abcdefghijklmnop1234", "AKIAABCDEFGHIJKLMNOP",
         "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
+        f"glpat-{R}", f"gldt-{R}", f"npm_{R}", f"pypi-{R}", f"hvs.{R}", f"sk_live_{R}", f"rk_test_{R}", f"whsec_{R}",
+        f"ATATT3{R}", f"ntn_{R}", f"secret_{R}", f"dapi{R.lower()}", f"hf_{R}", f"SG.{R}.{R}", f"123456789:AA{R}",
+        f"SK{R.lower()}", f"ya29.{R}", f"shpat_{R}",
     ],
 )  # fmt: skip
-def test_secrets_are_found_wherever_they_stand(secret: str) -> None:
-    for text in (secret, f"before {secret} after", f"token={secret}", f'"{secret}"'):
+def test_tokens_are_found_anywhere(secret: str) -> None:
+    for text in (secret, f"before {secret} after", f"token={secret}", f'"{secret}"', f"(`{secret}`)"):
         assert secret not in redact(text)
         assert REDACTED in redact(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{name}: {value}", "{name}={value}", '{{"{name}": "{value}"}}', "x-{name}: {value}",
+        "curl -H '{name}: {value}'",
+        "https://host/path?{name}={value}", "https://host/path?a=b&{name}={value}#end", "MY_{name}={value} next",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        "password", "clientSecret", "client_secret", "client-secret", "accessToken", "access_token", "x-api-key",
+        "apiKey", "API_KEY", "token", "AccountKey", "privateKey", "Passphrase", "aws_secret_access_key", "pwd",
+    ],
+)  # fmt: skip
+def test_values_are_found_by_the_name_before_them(name: str, text: str) -> None:
+    shown = redact(text.format(name=name, value="hunter22"))
+    assert "hunter22" not in shown
+    assert name in shown
 
 
 @pytest.mark.parametrize(
     ("text", "redacted"),
     [
         ("Authorization: Bearer abcdefgh.123", "Authorization: [redacted]"),
+        ("with Bearer abcdefgh.123.", "with Bearer [redacted]"),
         ("redis://user:hunter22@db:6379/0", "redis://[redacted]@db:6379/0"),
         ("redis://:hunter22@db", "redis://[redacted]@db"),
-        ("password=hunter22 next", "[redacted] next"),
+        ("postgresql+asyncpg://u:p@ss@db/x", "postgresql+asyncpg://[redacted]@db/x"),
+        ("http://me:pw@search.example:8888", "http://[redacted]@search.example:8888"),
+        (f"https://{R}@git.example/a.git", "https://[redacted]@git.example/a.git"),
+        ("https://hooks.slack.com/services/T1/B2/abc", "https://hooks.slack.com/[redacted]"),
+        ("https://discord.com/api/webhooks/1/abc", "https://discord.com/api/webhooks/1/[redacted]"),
+        ("https://x.example/a?sig=abcdef&page=2", "https://x.example/a?sig=[redacted]&page=2"),
+        ("password=hunter22 next", "password=[redacted] next"),
+        ("ssh://git@github.com/a", "ssh://git@github.com/a"),
         ("https://docs.example/a:b@c", "https://docs.example/a:b@c"),
         ("ask-about-risk-management", "ask-about-risk-management"),
+        ("Basic information about tokens: 5000", "Basic information about tokens: 5000"),
         ("prompt_tokens 12", "prompt_tokens 12"),
     ],
 )
-def test_what_is_around_a_secret_stays(text: str, redacted: str) -> None:
+def test_text_around_a_secret_stays(text: str, redacted: str) -> None:
     assert redact(text) == redacted
 
 
-def test_field_that_is_named_a_secret_loses_its_value() -> None:
-    assert redact_field("slack_bot_token", "plain") == REDACTED
-    assert redact_field("api_key", {"a": 1}) == REDACTED
-    assert redact_field("prompt_tokens", 12) == 12
-    assert redact_field("has_token", False) is False
-    assert redact({"a": [{"password": "x", "n": 1.5, "t": ("xoxb-123456-abcdef",)}]}) == {
-        "a": [{"password": REDACTED, "n": 1.5, "t": [REDACTED]}]
-    }
+@pytest.mark.parametrize(
+    "name", ["slack_bot_token", "clientSecret", "accessToken", "x-api-key", "apikey", "API-Key", "privateKey", "Cookie"]
+)
+def test_field_named_as_a_secret_loses_its_value(name: str) -> None:
+    assert redact_field(name, "plain") == REDACTED
+    assert redact({"a": [{name: {"b": 1}}]}) == {"a": [{name: REDACTED}]}
+
+
+def test_other_fields_keep_their_values() -> None:
+    for name, value in {
+        "prompt_tokens": 12,
+        "has_token": False,
+        "tokenizer": "x",
+        "key": "name",
+        "publicKey": "x",
+    }.items():
+        assert redact_field(name, value) == value
+    assert redact({"n": 1.5, "t": ("xoxb-123456-abcdef",)}) == {"n": 1.5, "t": [REDACTED]}
 
 
 def test_deep_nesting_ends() -> None:
@@ -68,7 +114,24 @@ def test_any_value_can_be_redacted(value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["eyJaaaaaaaa.", "xoxb-", "://a:", "password=", "-----BEGIN PRIVATE KEY-----", "sk-", "bearer "]
+    "piece",
+    [
+        "eyJaaaaaaaa.",
+        "xoxb-",
+        "://a:",
+        "password=",
+        "-----BEGIN PRIVATE KEY-----",
+        "sk-",
+        "bearer ",
+        "?token",
+        "a=",
+        "secret",
+        "hooks.slack.com/",
+        "discord",
+        "https://a",
+        "sk",
+        "gl",
+    ],
 )
 def test_redaction_is_linear(piece: str) -> None:
     began = time.process_time()

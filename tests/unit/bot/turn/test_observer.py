@@ -33,10 +33,13 @@ async def test_trace_shows_what_the_model_was_shown_and_what_it_said(tmp_path: P
             langfuse_secret_key=SecretStr("sk-lf-observing"),
             langfuse_host=receiver.url,
         )
-        async with open_engine(settings, corpus_of(settings)) as engine, open_observers(settings, redis_client) as all_:
-            with all_.turn(QUESTION, "0" * 31 + "7", engine) as listen:
-                listen(ModelStart(phase="write", model="m", attempt=1))
-                listen(ModelEnd(phase="write", output="120 [1]", usage=SPENT, call=CALL))
+        async with (
+            open_engine(settings, corpus_of(settings)) as engine,
+            open_observers(settings, redis_client) as all_,
+            all_.turn(QUESTION, "0" * 31 + "7", engine) as listen,
+        ):
+            listen(ModelStart(phase="write", model="m", attempt=1))
+            listen(ModelEnd(phase="write", output="120 [1]", usage=SPENT, call=CALL))
         write = next(span for span in receiver.spans if span.name == "write")
         assert write.trace_id == "0" * 31 + "7"
         assert (write["input"], write["output"], write["model.name"]) == ([MESSAGE], "120 [1]", "m")
@@ -47,7 +50,7 @@ async def test_trace_shows_what_the_model_was_shown_and_what_it_said(tmp_path: P
 async def test_the_total_holds_the_time_in_the_mailbox(tmp_path: Path, redis_client: Redis) -> None:
     settings = settings_in(tmp_path, "")
     async with open_engine(settings, corpus_of(settings)) as engine, open_observers(settings, redis_client) as all_:
-        with all_.turn(QUESTION, "t1", engine) as listen:
+        async with all_.turn(QUESTION, "t1", engine) as listen:
             listen.waited(3.0)
             async with listen.delivering(Answered(answer=plain_answer("Hello."))):
                 pass

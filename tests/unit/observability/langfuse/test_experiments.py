@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import socket
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import pytest
 
 from observability.langfuse import experiments
-from observability.langfuse.connection import Tracer
+from observability.langfuse.connection import Connection
 from observability.langfuse.experiments import TO_BE_REFUSED, Experiment, Item
-from tests.support.langfuse_receiver import LangfuseReceiver
+from observability.langfuse.tracer import Tracer
+from tests.support.langfuse_receiver import LangfuseReceiver, tracer_to
 
-KEYS = itertools.count()
 SECRET = "xoxb-1234567890-abcdefghij"
 ITEMS = [
     Item(
@@ -33,23 +30,13 @@ ITEMS = [
 NOT_PUSHED = "this run was not pushed to Langfuse as an experiment, or only in part."
 
 
-@asynccontextmanager
-async def tracer_at(host: str, *, send_content: bool = True) -> AsyncIterator[Tracer]:
-    key = f"pk-experiment-{next(KEYS)}"  # the SDK keeps one client for each public key of a process
-    made = Tracer(public_key=key, secret_key="sk", host=f"{host}/", send_content=send_content, environment="eval")
-    try:
-        yield made
-    finally:
-        await made.aclose(deadline_s=5)
-
-
-async def push(tracer: Tracer, *, run: str = "set now", within_s: float = 20) -> str:
+async def push(tracer: Tracer, *, run: str = "set now", timeout_s: float = 20) -> str:
     made = Experiment(dataset="set", run=run, items=ITEMS, shares={"as_expected_share": 0.5}, about={"model": "m"})
-    return await experiments.push(tracer, made, within_s=within_s)
+    return await experiments.push(tracer, made, timeout_s=timeout_s)
 
 
 async def test_run_is_a_dataset_with_items_traces_and_scores() -> None:
-    async with LangfuseReceiver() as receiver, tracer_at(receiver.url) as tracer:
+    async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
         told = await push(tracer)
         assert told.startswith(f"Langfuse: run set now of the dataset set, {receiver.url}/project/p1/experiments/")
     assert [dataset["name"] for dataset in receiver.datasets] == ["set"]
@@ -70,7 +57,7 @@ async def test_run_is_a_dataset_with_items_traces_and_scores() -> None:
 
 
 async def test_items_keep_their_ids_from_run_to_run() -> None:
-    async with LangfuseReceiver() as receiver, tracer_at(receiver.url) as one, tracer_at(receiver.url) as two:
+    async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as one, tracer_to(receiver.url) as two:
         first, second = await push(one, run="one"), await push(two, run="two")
         assert first != second
     assert receiver.items[:2] == receiver.items[2:]
@@ -78,7 +65,7 @@ async def test_items_keep_their_ids_from_run_to_run() -> None:
 
 
 async def test_without_content_nothing_that_was_asked_answered_or_expected_leaves() -> None:
-    async with LangfuseReceiver() as receiver, tracer_at(receiver.url, send_content=False) as tracer:
+    async with LangfuseReceiver() as receiver, tracer_to(receiver.url, send_content=False) as tracer:
         await push(tracer)
     assert [item["expectedOutput"] for item in receiver.items] == [[{"length": 12}], TO_BE_REFUSED]
     for text in (b"How many", b"600 requests", b"Who won", b"She won"):
@@ -86,7 +73,7 @@ async def test_without_content_nothing_that_was_asked_answered_or_expected_leave
 
 
 async def test_without_keys_nothing_happens() -> None:
-    assert await push(Tracer(public_key="", secret_key="", host="http://127.0.0.1:9")) == ""
+    assert await push(Tracer(Connection())) == ""
 
 
 @pytest.mark.parametrize(
@@ -98,7 +85,7 @@ async def test_without_keys_nothing_happens() -> None:
     ],
 )
 async def test_langfuse_that_refuses_is_told(refuse: int, why: str) -> None:
-    async with LangfuseReceiver(refuse=refuse) as receiver, tracer_at(receiver.url) as tracer:
+    async with LangfuseReceiver(refuse=refuse) as receiver, tracer_to(receiver.url) as tracer:
         assert await push(tracer) == f"{receiver.url} {why}: {NOT_PUSHED}"
     assert receiver.spans == []
 
@@ -106,18 +93,18 @@ async def test_langfuse_that_refuses_is_told(refuse: int, why: str) -> None:
 async def test_an_absent_langfuse_is_told() -> None:
     with socket.socket() as closed:  # bound and not listening: connections are refused
         closed.bind(("127.0.0.1", 0))
-        async with tracer_at(f"http://127.0.0.1:{closed.getsockname()[1]}") as tracer:
+        async with tracer_to(f"http://127.0.0.1:{closed.getsockname()[1]}") as tracer:
             assert f"cannot be reached (ConnectError): {NOT_PUSHED}" in await push(tracer)
 
 
 async def test_silent_langfuse_keeps_nobody_longer_than_said() -> None:
-    async with LangfuseReceiver(hang=True) as receiver, tracer_at(receiver.url) as tracer:
+    async with LangfuseReceiver(hang=True) as receiver, tracer_to(receiver.url) as tracer:
         began = time.monotonic()
-        assert await push(tracer, within_s=0.2) == f"{receiver.url} did not answer in time: {NOT_PUSHED}"
+        assert await push(tracer, timeout_s=0.2) == f"{receiver.url} did not answer in time: {NOT_PUSHED}"
         assert time.monotonic() - began < 5
 
 
 async def test_items_that_langfuse_refuses_are_told() -> None:
-    async with LangfuseReceiver(refuse_items=400) as receiver, tracer_at(receiver.url) as tracer:
+    async with LangfuseReceiver(refuse_items=400) as receiver, tracer_to(receiver.url) as tracer:
         assert await push(tracer) == f"{receiver.url} answered 400: {NOT_PUSHED}"
     assert json.loads(json.dumps(receiver.datasets))[0]["name"] == "set"

@@ -7,15 +7,14 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import pytest
 from structlog.testing import capture_logs
 
-from observability.langfuse.connection import Tracer, trace_id_of
+from observability.langfuse.connection import Connection, trace_id_of
+from observability.langfuse.tracer import Tracer
 from observability.langfuse.tracing import Attempt, Generation, Issue, TurnTrace
-from tests.support.langfuse_receiver import LangfuseReceiver
+from tests.support.langfuse_receiver import LangfuseReceiver, tracer_to
 
 THREAD = "T1:C1:1700000000.000100"
 WRONG = Issue(rule="claim_supported", severity="error", words="12", detail="the source says 120")
@@ -23,17 +22,8 @@ SHORT = Issue(rule="minimum_length", severity="warning", words="", detail="")
 SECRET = "xoxb-1234567890-abcdefghij"
 
 
-@asynccontextmanager
-async def tracer_to(host: str, *, send_content: bool = True) -> AsyncIterator[Tracer]:
-    tracer = Tracer(public_key="pk", secret_key="sk", host=host, send_content=send_content)
-    try:
-        yield tracer
-    finally:
-        await tracer.aclose(deadline_s=5)
-
-
-def turn_of(tracer: Tracer, turn_id: str = "turn-1") -> TurnTrace:
-    return tracer.turn(turn_id, thread=THREAD, user="U123", question=f"How many? {SECRET}")
+async def turn_of(tracer: Tracer, turn_id: str = "turn-1") -> TurnTrace:
+    return await tracer.turn(turn_id, thread=THREAD, user="U123", question=f"How many? {SECRET}")
 
 
 def asked(prompt_tokens: int, completion_tokens: int, prompt: str = "") -> Generation:
@@ -42,15 +32,15 @@ def asked(prompt_tokens: int, completion_tokens: int, prompt: str = "") -> Gener
 
 
 def run_turn(trace: TurnTrace, *, outcome: str = "answered", reason: str = "") -> None:
-    trace.model_start(phase="decide", model="m")
-    trace.model_end(phase="decide", output="respond", asked=asked(10, 2, f"decide on this {SECRET}"))
+    trace.model_start(phase="decide")
+    trace.model_end(phase="decide", output="respond", call=asked(10, 2, f"decide on this {SECRET}"))
     trace.tool_start("1", tool="search", arguments={"q": "limits"})
     trace.tool_start("2", tool="git_log", arguments={})
     trace.tool_end("1", ok=True, content="120 a minute")
     trace.tool_end("2", ok=False, content="", error="no repository")
-    trace.model_start(phase="write", model="w", attempt=1)
+    trace.model_start(phase="write", attempt=1)
     trace.first_token()
-    trace.model_end(phase="write", output="12 [1]", asked=asked(20, 4))
+    trace.model_end(phase="write", output="12 [1]", call=asked(20, 4))
     trace.attempt(
         Attempt(
             number=1,
@@ -67,7 +57,7 @@ def run_turn(trace: TurnTrace, *, outcome: str = "answered", reason: str = "") -
 
 async def test_turn_is_one_trace_of_typed_observations() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
-        run_turn(turn_of(tracer))
+        run_turn(await turn_of(tracer))
     kinds = {(span.name, span.kind) for span in receiver.spans}
     assert kinds == {
         ("turn", "agent"), ("decide", "generation"), ("write", "generation"), ("search", "retriever"),
@@ -93,15 +83,15 @@ async def test_turn_is_one_trace_of_typed_observations() -> None:
 async def test_what_slacks_search_found_leaves_as_lengths() -> None:
     """It may not be kept: neither what it brought nor a prompt that holds it; drafts and the answer are ours."""
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
-        trace = turn_of(tracer)
-        trace.model_start(phase="decide", model="m")
-        trace.model_end(phase="decide", output="slack_search", asked=asked(1, 1, "how many?"))
+        trace = await turn_of(tracer)
+        trace.model_start(phase="decide")
+        trace.model_end(phase="decide", output="slack_search", call=asked(1, 1, "how many?"))
         trace.tool_start("1", tool="slack_search", arguments={"query": "walrus"})
         trace.tool_start("2", tool="llm_generate", arguments={"context": "Ann said walrus"})
         trace.tool_end("1", ok=True, content="Ann in #secret")
         trace.tool_end("2", ok=True, content="Ann said")
-        trace.model_start(phase="write", model="w", attempt=1)
-        trace.model_end(phase="write", output="12 [1]", asked=asked(1, 1, "source [1]: Ann said walrus"))
+        trace.model_start(phase="write", attempt=1)
+        trace.model_end(phase="write", output="12 [1]", call=asked(1, 1, "source [1]: Ann said walrus"))
         trace.attempt(Attempt(number=1, draft="12 [1]", text="12 [1]", passed=False, issues=(WRONG,)))
         trace.end(outcome="answered", answer="120 [1]")
     found = {span.name: span for span in receiver.spans}
@@ -114,12 +104,12 @@ async def test_what_slacks_search_found_leaves_as_lengths() -> None:
 
 async def test_every_attempt_is_a_guardrail_with_its_issues_and_repairs() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
-        run_turn(turn_of(tracer))
+        run_turn(await turn_of(tracer))
     first, second = (span for span in receiver.spans if span.name == "verify")
     assert (first["input"], first["output"]) == ("**12** [1]", "*12* [1]")
     assert first["level"] == "WARNING"
-    assert first["metadata.attempt"] == "1"
-    assert first["metadata.passed"] == "false"
+    assert first["metadata.attempt"] == 1
+    assert first["metadata.passed"] is False
     assert first["metadata.repairs"] == {"bold": 1}
     issue = {"rule": "claim_supported", "severity": "error", "words": "12", "detail": "the source says 120"}
     assert first["metadata.issues"] == [
@@ -127,7 +117,7 @@ async def test_every_attempt_is_a_guardrail_with_its_issues_and_repairs() -> Non
         issue,
         {"rule": "minimum_length", "severity": "warning", "words": "", "detail": ""},
     ]
-    assert second["metadata.passed"] == "true"
+    assert second["metadata.passed"] is True
     per_attempt = [score for score in receiver.scores if score["name"] == "verify_attempt_pass"]
     assert [(score["observationId"], score["value"]) for score in per_attempt] == [
         (first.span_id, 0),
@@ -145,7 +135,7 @@ async def test_every_attempt_is_a_guardrail_with_its_issues_and_repairs() -> Non
 )  # fmt: skip
 async def test_scores_are_set_only_where_verification_decided(outcome: str, reason: str, passed: list[int]) -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
-        run_turn(turn_of(tracer), outcome=outcome, reason=reason)
+        run_turn(await turn_of(tracer), outcome=outcome, reason=reason)
     assert receiver.score("verify_pass") == passed
     assert receiver.score("verify_attempts") == [2] * len(passed)
     assert receiver.score("verify_first_pass") == [0] * len(passed)
@@ -159,7 +149,7 @@ async def test_scores_are_set_only_where_verification_decided(outcome: str, reas
 
 async def test_the_verifiers_own_errors_are_scores_of_a_session_of_their_own() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
-        tracer.verifier(false_accept_rate=0.05, false_reject_rate=0.1)
+        await tracer.verifier(false_accept_rate=0.05, false_reject_rate=0.1)
     assert [(score["name"], score["value"], score["sessionId"]) for score in receiver.scores] == [
         ("verifier_false_accept_rate", 0.05, "verifier"), ("verifier_false_reject_rate", 0.1, "verifier"),
     ]  # fmt: skip
@@ -167,7 +157,7 @@ async def test_the_verifiers_own_errors_are_scores_of_a_session_of_their_own() -
 
 async def test_only_the_first_end_of_a_turn_counts() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
-        trace = turn_of(tracer)
+        trace = await turn_of(tracer)
         trace.end(outcome="answered", answer="So.")
         trace.end(outcome="interrupted")
     assert receiver.score("turn_outcome") == ["answered"]
@@ -175,8 +165,8 @@ async def test_only_the_first_end_of_a_turn_counts() -> None:
 
 async def test_feedback_lands_on_the_same_trace_and_a_second_click_replaces_the_first() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
-        tracer.feedback("turn-9", user="U1", good=True)
-        tracer.feedback("turn-9", user="U1", good=False)
+        await tracer.feedback("turn-9", user="U1", good=True)
+        await tracer.feedback("turn-9", user="U1", good=False)
     assert [(score["name"], score["value"], score["traceId"]) for score in receiver.scores] == [
         ("user_feedback", 1, trace_id_of("turn-9")), ("user_feedback", 0, trace_id_of("turn-9")),
     ]  # fmt: skip
@@ -193,7 +183,7 @@ def test_turn_id_that_can_be_a_trace_id_is_the_trace_id() -> None:
 
 async def test_content_can_be_kept_at_home() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url, send_content=False) as tracer:
-        run_turn(turn_of(tracer))
+        run_turn(await turn_of(tracer))
     for text in (b"How many", b"120 a minute", b"120 [1]", b"limits", b"decide on this", b"the source says"):
         assert text not in receiver.raw
     search = next(span for span in receiver.spans if span.name == "search")
@@ -202,8 +192,8 @@ async def test_content_can_be_kept_at_home() -> None:
 
 async def test_what_is_open_is_closed_at_the_end_and_long_ids_are_hashed() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
-        trace = tracer.turn("t", thread="ü" * 300, user="U", question="q" * 60_000)
-        trace.model_start(phase="write", model="m")
+        trace = await tracer.turn("t", thread="ü" * 300, user="U", question="q" * 60_000)
+        trace.model_start(phase="write")
         trace.tool_start("1", tool="git_log", arguments={})
         trace.end(outcome="failed", reason="internal")
     assert {span.name for span in receiver.spans} == {"turn", "write", "git_log"}
@@ -215,21 +205,21 @@ async def test_what_is_open_is_closed_at_the_end_and_long_ids_are_hashed() -> No
 
 async def test_failing_model_call_is_marked() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
-        trace = turn_of(tracer)
-        trace.model_start(phase="write", model="m")
-        trace.model_end(phase="write", output="", asked=asked(0, 0), error="TimeoutError")
+        trace = await turn_of(tracer)
+        trace.model_start(phase="write")
+        trace.model_end(phase="write", output="", call=asked(0, 0), error="TimeoutError")
         trace.end(outcome="failed", reason="TimeoutError")
     write = next(span for span in receiver.spans if span.name == "write")
     assert (write["level"], write["status_message"]) == ("ERROR", "TimeoutError")
 
 
 async def test_without_keys_nothing_happens() -> None:
-    tracer = Tracer(public_key="", secret_key="", host="http://127.0.0.1:9")
-    assert tracer.sender is None
+    tracer = Tracer(Connection(host="http://127.0.0.1:9"))
+    assert tracer.client is None
     with capture_logs() as logs:
-        run_turn(turn_of(tracer))
-        turn_of(tracer).tool_end("unknown", ok=True, content="")
-        tracer.feedback("t", user="U", good=True)
+        run_turn(await turn_of(tracer))
+        (await turn_of(tracer)).tool_end("unknown", ok=True, content="")
+        await tracer.feedback("t", user="U", good=True)
         await tracer.aclose()
     assert logs == []
 
@@ -240,7 +230,7 @@ async def test_fault_inside_stays_behind_the_wall() -> None:
             raise RuntimeError
 
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url, send_content=False) as tracer:
-        trace = turn_of(tracer)
+        trace = await turn_of(tracer)
         with capture_logs() as logs:
             trace.tool_start("1", tool="search", arguments={"q": Unprintable()})
         trace.end(outcome="answered")
@@ -252,9 +242,9 @@ async def test_fault_inside_stays_behind_the_wall() -> None:
 async def test_trace_that_could_not_begin_stays_silent() -> None:
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
         with capture_logs() as logs:
-            trace = tracer.turn("t", thread=THREAD, user="\ud800", question="q")
+            trace = await tracer.turn("t", thread=THREAD, user="\ud800", question="q")
             run_turn(trace)
-            trace.model_end(phase="write", output="", asked=asked(0, 0))
+            trace.model_end(phase="write", output="", call=asked(0, 0))
             trace.first_token()
     assert [(entry["part"], entry["error_type"]) for entry in logs] == [("begin", "UnicodeEncodeError")]
     assert receiver.spans == []
@@ -264,7 +254,7 @@ async def test_server_on_this_machine_is_never_behind_a_proxy(monkeypatch: pytes
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
-        run_turn(turn_of(tracer))
+        run_turn(await turn_of(tracer))
     assert receiver.spans
     assert receiver.scores
 
@@ -279,24 +269,25 @@ def closed_port() -> str:
 async def test_dead_or_hanging_host_delays_neither_the_turn_nor_the_end(host: str) -> None:
     async with LangfuseReceiver(hang=True) as receiver:
         url = receiver.url if host == "hanging" else closed_port()
-        tracer = Tracer(public_key="pk", secret_key="sk", host=url)
+        tracer = Tracer(Connection(public_key="pk", secret_key="sk", host=url))
         began = time.monotonic()
         for number in range(20):
-            run_turn(turn_of(tracer, f"turn-{number}"))
+            run_turn(await turn_of(tracer, f"turn-{number}"))
         assert time.monotonic() - began < 5
         began = time.monotonic()
-        await tracer.aclose(deadline_s=0.3)
+        await tracer.aclose(timeout_s=0.3)
         assert time.monotonic() - began < 6
         await tracer.aclose()
 
 
 EXITING = """
 import asyncio, sys, time
-from observability.langfuse.connection import Tracer
+from observability.langfuse.connection import Connection
+from observability.langfuse.tracer import Tracer
 async def main():
-    tracer = Tracer(public_key="pk", secret_key="sk", host=sys.argv[1])
-    tracer.turn("t", thread="x", user="u", question="q").end(outcome="answered", answer="a")
-    await tracer.aclose(deadline_s=0.2)
+    tracer = Tracer(Connection(public_key="pk", secret_key="sk", host=sys.argv[1]))
+    (await tracer.turn("t", thread="x", user="u", question="q")).end(outcome="answered", answer="a")
+    await tracer.aclose(timeout_s=0.2)
 asyncio.run(main())
 print(time.monotonic())
 """

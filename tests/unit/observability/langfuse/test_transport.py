@@ -8,8 +8,9 @@ import pytest
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
-from observability.langfuse.connection import Tracer
+from observability.langfuse.connection import Connection
 from observability.langfuse.dashboards import DashboardsError, make_dashboard
+from observability.langfuse.tracer import Tracer
 from observability.langfuse.transport import span_exporter
 from tests.support.tls_server import behind_tls, certificate
 from tests.support.waiting import wait_until
@@ -21,11 +22,11 @@ async def test_what_the_host_trusts_is_trusted_for_traces_and_scores(
     file, asked = certificate(tmp_path), list[str]()
     monkeypatch.setenv("SSL_CERT_FILE", str(file))
     with behind_tls(file, asked) as host:
-        tracer = Tracer(public_key="pk-tls", secret_key="sk", host=host)
-        trace = tracer.turn("t", thread="T:C:1", user="U1", question="q")
+        tracer = Tracer(Connection(public_key="pk-tls", secret_key="sk", host=host))
+        trace = await tracer.turn("t", thread="T:C:1", user="U1", question="q")
         trace.end(outcome="partial")
         await wait_until(lambda: "/api/public/scores" in asked, "scores arrive", 20)
-        await tracer.aclose(deadline_s=10)
+        await tracer.aclose(timeout_s=10)
     assert {"/api/public/otel/v1/traces", "/api/public/scores"} <= set(asked)
 
 
@@ -50,7 +51,7 @@ def test_experiments_trust_the_same_and_nobody_else(
     if trusted:
         monkeypatch.setenv("SSL_CERT_FILE", str(file))
     with behind_tls(file, asked) as host:
-        exporter = span_exporter("pk", "sk", host, timeout_s=2)
+        exporter = span_exporter(Connection(public_key="pk", secret_key="sk", host=host), timeout_s=2)
         provider = TracerProvider(shutdown_on_exit=False)
         provider.add_span_processor(SimpleSpanProcessor(exporter))
         provider.get_tracer("test").start_span("item").end()

@@ -1,0 +1,150 @@
+"""Delivery to Langfuse through its SDK: what is retried, what is logged once, what is masked and sampled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from observability.langfuse.connection import Connection, trace_id_of
+from observability.langfuse.tracer import Tracer
+from observability.langfuse.tracing import Attempt, Generation, Issue
+from observability.redaction import known_secrets
+from tests.support.langfuse_receiver import LangfuseReceiver, tracer_to
+from tests.support.waiting import wait_until
+
+SECRET = "glpat-abcdefghij0123456789"
+KNOWN = "correct horse"
+
+
+async def one_turn(tracer: Tracer, turn_id: str = "t", text: str = "q") -> None:
+    trace = await tracer.turn(turn_id, thread="T:C:1", user="U1", question=text)
+    trace.end(outcome="answered", answer="a")
+
+
+def reported(logs: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
+    return [(entry["event"], entry["data"], entry.get("reason")) for entry in logs]
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (lambda receiver: receiver.refuse_scores.extend([400, 401]), "http_400"),
+        (lambda receiver: receiver.refuse_scores.extend([413, 413]), "http_413"),
+        (lambda receiver: setattr(receiver, "reject_scores", 1), "rejected_1"),
+    ],
+)
+async def test_refused_scores_are_logged_once(fault: Callable[[LangfuseReceiver], None], reason: str) -> None:
+    async with LangfuseReceiver() as receiver:
+        fault(receiver)
+        with capture_logs() as logs:
+            async with tracer_to(receiver.url) as tracer:
+                await one_turn(tracer)
+                await wait_until(lambda: bool(logs), "the first batch was refused", 20)
+                await tracer.feedback("t", user="U1", good=True)
+                await wait_until(lambda: len(receiver.refuse_scores) < 2, "another batch was sent", 20)
+                before = len(receiver.headers)
+                await tracer.feedback("t", user="U2", good=True)
+                await wait_until(lambda: len(receiver.headers) > before, "another batch was sent", 20)
+                receiver.reject_scores, receiver.refuse_scores = 0, []
+    assert [entry for entry in reported(logs) if entry[0] == "langfuse_failing"] == [
+        ("langfuse_failing", "scores", reason)
+    ]
+
+
+async def test_busy_host_is_asked_again() -> None:
+    async with LangfuseReceiver() as receiver:
+        receiver.refuse_traces, receiver.refuse_scores = [503], [429]
+        with capture_logs() as logs:
+            async with tracer_to(receiver.url) as tracer:
+                await one_turn(tracer)
+                await wait_until(lambda: bool(receiver.spans and receiver.scores), "both arrive in the end", 20)
+    assert sorted(reported(logs)) == [
+        ("langfuse_failing", "scores", "http_429"), ("langfuse_failing", "traces", "http_503"),
+        ("langfuse_recovered", "scores", None), ("langfuse_recovered", "traces", None),
+    ]  # fmt: skip
+
+
+async def test_secrets_are_masked_wherever_they_are() -> None:
+    async with (
+        LangfuseReceiver() as receiver,
+        tracer_to(receiver.url, known=known_secrets([KNOWN])) as tracer,
+    ):
+        trace = await tracer.turn("t", thread="T:C:1", user="U1", question=f"Is {SECRET} or {KNOWN} right?")
+        trace.model_start(phase="decide")
+        message = {"role": "user", "content": SECRET}
+        tool = {"type": "function", "function": {"name": "f", "description": KNOWN}}
+        trace.model_end(
+            phase="decide",
+            output={"role": "assistant", "content": None, "tool_calls": [{"function": {"arguments": SECRET}}]},
+            call=Generation(model="m", messages=[message], tools=[tool]),
+        )
+        trace.tool_start("1", tool="git_log", arguments={"clientSecret": "abc"})
+        trace.tool_end("1", ok=False, content="", error=SECRET)
+        issue = Issue(rule="no_secrets", severity="error", words=SECRET, detail=f"It shows {KNOWN}.")
+        trace.attempt(Attempt(number=1, draft=SECRET, text=KNOWN, passed=False, issues=[issue]))
+        trace.end(outcome="answered", answer=SECRET)
+        await tracer.feedback("t", user="U1", good=False, reasons=["wrong"], comment=f"it shows {SECRET}, {KNOWN}")
+    (comment,) = (score["comment"] for score in receiver.scores if score["name"] == "user_feedback")
+    assert comment == "wrong: it shows [redacted], [redacted]"
+    for secret in (SECRET, KNOWN, '"abc"'):
+        assert secret.encode() not in receiver.raw
+
+
+async def test_repeated_turn_replaces_its_root_and_keeps_its_parts() -> None:
+    async with LangfuseReceiver() as receiver:
+        for draft in ("first", "second"):  # two workers
+            async with tracer_to(receiver.url) as tracer:
+                trace = await tracer.turn("t", thread="T:C:1", user="U1", question="q")
+                trace.model_start(phase="write")
+                trace.model_end(phase="write", output=draft, call=Generation())
+                trace.end(outcome="interrupted" if draft == "first" else "answered", answer=draft)
+    roots = [span for span in receiver.spans if span.name == "turn"]
+    parts = [span for span in receiver.spans if span.name == "write"]
+    assert len({root.span_id for root in roots}) == 1
+    assert {root.parent_id for root in roots} == {""}
+    assert len({part.span_id for part in parts}) == 2
+    assert {part.parent_id for part in parts} == {roots[0].span_id}
+    assert {span.trace_id for span in receiver.spans} == {trace_id_of("t")}
+    assert len({score["id"] for score in receiver.scores if score["name"] == "turn_outcome"}) == 1
+
+
+async def test_sampling_keeps_whole_turns_with_their_scores() -> None:
+    async with LangfuseReceiver() as receiver, tracer_to(receiver.url, sample_rate=0.5) as tracer:
+        for number in range(40):
+            await one_turn(tracer, f"turn-{number}")
+    sampled = {span.trace_id for span in receiver.spans}
+    assert 5 < len(sampled) < 35
+    assert {score["traceId"] for score in receiver.scores} == sampled
+
+
+@pytest.mark.parametrize("connection", [Connection(public_key="pk", secret_key="sk", enabled=False), Connection()])
+async def test_nothing_is_loaded_without_keys_or_if_turned_off(connection: Connection) -> None:
+    tracer = Tracer(connection)
+    await one_turn(tracer)
+    assert tracer.client is None
+    await tracer.aclose()
+
+
+async def test_environment_and_tag_say_where_a_question_was_asked() -> None:
+    async with (
+        LangfuseReceiver() as receiver,
+        tracer_to(receiver.url, environment="staging", tag="terminal") as tracer,
+    ):
+        await one_turn(tracer)
+    (root,) = receiver.spans
+    assert (root.attributes["langfuse.environment"], root.attributes["langfuse.trace.tags"]) == (
+        "staging",
+        ["terminal"],
+    )
+    assert {score["environment"] for score in receiver.scores} == {"staging"}
+
+
+async def test_half_an_emoji_and_a_great_number_arrive() -> None:
+    async with LangfuseReceiver() as receiver, tracer_to(receiver.url) as tracer:
+        trace = await tracer.turn("t", thread="T:C:1", user="U1", question="caf\ud83d")
+        trace.tool_start("1", tool="git_log", arguments={"rows": 2**70})
+        trace.end(outcome="answered", answer="a")
+    assert {span.name for span in receiver.spans} == {"turn", "git_log"}
