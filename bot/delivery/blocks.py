@@ -11,6 +11,7 @@ from agent.texts.catalogue import say
 from bot.delivery import tables
 from bot.delivery.answer_key import AnswerKey, Mark
 from bot.delivery.links import source_line
+from bot.delivery.rich_text import rich_text
 from verification.markup.chunks import messages
 from verification.rules.citations import citations
 from verification.types import Answer
@@ -76,8 +77,8 @@ def _render_blocks(chunks: Sequence[str], answer: Answer) -> Iterator[Block]:
                 yield tables.table_block(part.rows, answer.sources)
             elif tables.is_readable_list(part.rows):
                 yield tables.list_block(part.rows, answer.sources)
-            else:
-                yield section(part.text)
+            elif (block := rich_text(part.text))["elements"]:
+                yield block
 
 
 def blocks_under_stream(answer: Answer, key: AnswerKey, today: date) -> tuple[Block, ...]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 from slack_sdk.web.async_client import AsyncWebClient
 
@@ -78,3 +79,15 @@ async def local_slack(
             reader=delivery.reader,
             breaker=breaker,
         )
+
+
+def block_text(block: dict[str, Any]) -> str:
+    """The text of a section, a markdown or a rich text block; empty for any other."""
+    text = block.get("text", "")
+    own: str = text.get("text", "") if isinstance(text, dict) else text
+    return own + "".join(map(block_text, block.get("elements", ()) if "rich_text" in block["type"] else ()))
+
+
+def answer_texts(messages: Iterable[dict[str, Any]]) -> list[str]:
+    """The text of each rich text block of these messages."""
+    return [block_text(block) for m in messages for block in m["blocks"] if block["type"] == "rich_text"]

@@ -36,7 +36,7 @@ def block_view(block: Json, names: Names) -> Json:
     elif kind == "table":
         view["rows"] = [[_cell(cell, names) for cell in row] for row in block["rows"]]
     elif kind == "rich_text":
-        view["html"] = _rich(block, names)
+        view["html"] = "".join(_rich_part(one, names) for one in block.get("elements", []))
     else:
         view |= _rarer(block, names)
     return view
@@ -103,14 +103,21 @@ def _rich(block: Json, names: Names) -> str:
     return "".join(rich_html(one, names) for one in block.get("elements", []))
 
 
+def _rich_part(part: Json, names: Names) -> str:
+    """A part of a message as HTML: a paragraph is a block of its own, as Slack shows it."""
+    inner = rich_html(part, names)
+    return f'<div class="line">{inner}</div>' if part.get("type") == "rich_text_section" else inner
+
+
 def rich_html(part: Json, names: Names) -> str:
     """A part of a rich text block as HTML."""
     kind = part.get("type", "")
     if kind == "rich_text_list":
         items = "".join(f"<li>{rich_html(one, names)}</li>" for one in part.get("elements", []))
         tag = "ol" if part.get("style") == "ordered" else "ul"
-        indented = ' class="indent1"' if part.get("indent") else ""
-        return f"<{tag}{indented}>{items}</{tag}>"
+        indented = f' class="indent{min(int(part["indent"]), 4)}"' if part.get("indent") else ""
+        start = f' start="{int(part["offset"]) + 1}"' if part.get("offset") else ""
+        return f"<{tag}{indented}{start}>{items}</{tag}>"
     inner = "".join(_rich_element(one, names) for one in part.get("elements", []))
     if kind == "rich_text_preformatted":
         return f"<pre><code>{inner}</code></pre>"
@@ -124,10 +131,13 @@ def _rich_element(element: Json, names: Names) -> str:
         return mrkdwn_html(mention, names).removeprefix('<div class="line">').removesuffix("</div>")
     if kind == "link":
         url = str(element.get("url", ""))
-        return link_html(url, escape(str(element.get("text") or url)))
+        return _with_style(element, link_html(url, escape(str(element.get("text") or url))))
     if kind == "emoji":
         return plain_html(f":{element.get('name', '')}:")
-    shown = escape(str(element.get("text", ""))).replace("\n", "<br>")
+    return _with_style(element, escape(str(element.get("text", ""))).replace("\n", "<br>"))
+
+
+def _with_style(element: Json, shown: str) -> str:
     for style, tag in (("code", "code"), ("bold", "strong"), ("italic", "em"), ("strike", "s")):
         if (element.get("style") or {}).get(style):
             shown = f"<{tag}>{shown}</{tag}>"

@@ -14,6 +14,7 @@ from bot.delivery.answer_key import AnswerKey, Mark
 from bot.delivery.blocks import MAX_MESSAGE_LENGTH, Post, context, join_lines, render
 from bot.delivery.links import age, link, source_line
 from bot.local.model.limits import block_faults, text_length
+from tests.support.local_slack import block_text
 from verification.markup.chunks import messages
 from verification.types import Answer, Source
 
@@ -40,7 +41,8 @@ def test_one_line_and_one_row_stand_under_a_verified_answer() -> None:
     (post,) = rendered(answer(attempts=2), ask_human=True)
     assert post.text == "On Tuesdays <https://docs.example/release.md|[1]>."
     chunk, foot, row = post.blocks
-    assert chunk["text"] == {"type": "mrkdwn", "text": post.text, "verbatim": True}
+    assert post.plain[0]["text"] == {"type": "mrkdwn", "text": post.text, "verbatim": True}
+    assert block_text(chunk) == "On Tuesdays [1]."
     line = "✓ Verified  ·  <https://docs.example/release.md|[1] Release process> · 2 weeks ago"
     assert foot == {"type": "context", "elements": [{"type": "mrkdwn", "text": line, "verbatim": True}]}
     assert [one["value"] for one in row["elements"]] == ["good:turn-7", "bad:turn-7", "turn-7", "turn-7"]
@@ -75,10 +77,10 @@ def test_where_nobody_decided_the_meaning_the_line_says_what_was_checked(marks: 
 
 def test_what_claims_nothing_has_no_badge_and_no_buttons() -> None:
     (greeting,) = rendered(answer(text="Hello!", chunks=("Hello!",), sources=()))
-    assert [block["type"] for block in greeting.blocks] == ["section"]
+    assert [block["type"] for block in greeting.blocks] == ["rich_text"]
     # A refusal names its nearest documents in its own text: listing them again below would look like evidence.
     (refusal,) = rendered(answer(verified=False, text="Not found. Nearest: Release process"))
-    assert [block["type"] for block in refusal.blocks] == ["section", "actions"]
+    assert [block["type"] for block in refusal.blocks] == ["rich_text", "actions"]
     assert [action for action, _ in controls(refusal)] == ["orion_feedback", "orion_not_helpful"]
 
 
@@ -111,7 +113,7 @@ def test_table_is_a_table_block_and_the_next_one_a_list() -> None:
     drawn = table_chunk("Region | Limit", "EU &amp; UK | 600 [1]", "US     |")
     (post,) = rendered(answer(chunks=(f"Limits:\n\n{drawn}\n\nOr by plan:\n\n{drawn}",)))
     lead, table, between, listed, *_ = post.blocks
-    assert (lead["text"]["text"], between["text"]["text"]) == ("Limits:", "Or by plan:")
+    assert (block_text(lead), block_text(between)) == ("Limits:", "Or by plan:")
     cells = [[cell["elements"][0]["elements"] for cell in row] for row in table["rows"]]
     assert cells[0][0] == [{"type": "text", "text": "Region", "style": {"bold": True}}]
     link = {"type": "link", "url": SOURCE.url, "text": "[1]"}
@@ -131,7 +133,7 @@ def test_label_stands_above_the_answer() -> None:
 
 def test_orions_own_messages_have_no_buttons() -> None:
     (post,) = rendered(Answer(text="Hello", chunks=("Hello",)), turn_id="")
-    assert [block["type"] for block in post.blocks] == ["section"]
+    assert [block["type"] for block in post.blocks] == ["rich_text"]
     (bare,) = rendered(Answer(text="Hello", chunks=()), turn_id="")
     assert bare.text == "Hello"
 
@@ -139,7 +141,7 @@ def test_orions_own_messages_have_no_buttons() -> None:
 def test_long_answer_keeps_every_chunk_and_puts_the_tail_last() -> None:
     chunks = tuple(f"{number} " + "x" * 2_800 for number in range(20))
     posts = rendered(answer(chunks=chunks))
-    assert [b["text"]["text"] for post in posts for b in post.blocks if b["type"] == "section"] == list(chunks)
+    assert [block_text(b) for post in posts for b in post.blocks if b["type"] == "rich_text"] == list(chunks)
     assert [any(b["type"] == "actions" for b in post.blocks) for post in posts] == [False] * (len(posts) - 1) + [True]
 
 
@@ -226,7 +228,7 @@ SOURCES = st.lists(
 def test_slack_would_take_every_message(chunks: list[str], sources: list[Source], label: str) -> None:
     shown = answer(chunks=tuple(chunks), sources=tuple(sources), label=label)
     posts = rendered(shown)
-    sent = [block["text"]["text"] for post in posts for block in post.blocks if block["type"] == "section"]
+    sent = [block["text"]["text"] for post in posts for block in post.plain if block["type"] == "section"]
     assert sent == [chunk for group in messages(shown.chunks) for chunk in group]
     for post in posts:
         blocks = list(post.blocks)

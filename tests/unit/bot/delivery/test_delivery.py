@@ -17,7 +17,7 @@ from bot.local.server import LocalWorkspace
 from bot.queue.lease import LeaseLost
 from bot.slack.web_api import DeliveryFailed
 from bot.turn.duplicates import delete_duplicates
-from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
+from tests.support.local_slack import CHANNEL, CHAT, Slack, answer_texts, local_slack
 from verification.types import Answer, Source
 
 SOURCE = Source(id=1, title="Release process", url="https://docs.example/release.md", updated_at="2026-11-01")
@@ -73,7 +73,7 @@ async def test_long_answer_arrives_whole_and_in_order() -> None:
         place, ts = slack.ask()
         await slack.delivery.answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id="turn-1"))
         messages = answers(slack, place)
-        sections = [b["text"]["text"] for m in messages for b in m["blocks"] if b["type"] == "section"]
+        sections = answer_texts(messages)
         assert sections == list(LONG)
         parts = [m["metadata"]["event_payload"].get("part") for m in messages]
         assert parts == [None, *range(2, len(messages) + 1)]
@@ -107,7 +107,7 @@ async def test_an_answer_cut_off_by_a_crash_is_completed() -> None:
             await slack.delivery.answer(place, answer(*LONG), dying)
         assert len(answers(slack, place)) == 1
         await slack.delivery.answer(place, answer(*LONG), answer_key)
-        sections = [b["text"]["text"] for m in answers(slack, place) for b in m["blocks"] if b["type"] == "section"]
+        sections = answer_texts(answers(slack, place))
         assert sections == list(LONG)
 
 
@@ -119,7 +119,7 @@ async def test_note_before_a_long_answer_costs_none_of_its_parts() -> None:
         answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
         await slack.delivery.answer(place, answer(*LONG), answer_key)
         await slack.delivery.answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id="turn-1"))
-        sections = [b["text"]["text"] for m in answers(slack, place) for b in m["blocks"] if b["type"] == "section"]
+        sections = answer_texts(answers(slack, place))
         assert sections == list(LONG)
 
 
@@ -146,7 +146,7 @@ async def test_an_updated_answers_notification_is_short_and_whole_tokens() -> No
         await slack.delivery.answer(place, answer(*long), AnswerKey(question_ts=ts, turn_id="turn-2"))
         (message,) = answers(slack, place)
         assert message["text"] == f"{long[0]}\n{'y' * 1_890} …"
-        assert [b["text"]["text"] for b in message["blocks"] if b["type"] == "section"] == list(long)
+        assert answer_texts([message]) == [long[0], "y" * 1_890 + " [1]", long[2]]
 
 
 async def test_an_answer_somebody_deleted_is_posted_anew() -> None:
@@ -170,7 +170,7 @@ async def test_lost_reply_does_not_post_twice(channel: str, *, may_exist: bool) 
         answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=may_exist)
         posted = await slack.delivery.answer(place, answer(*LONG), answer_key)
         messages = answers(slack, place)
-        sections = [b["text"]["text"] for m in messages for b in m["blocks"] if b["type"] == "section"]
+        sections = answer_texts(messages)
         assert sections == list(LONG)
         assert tuple(message["ts"] for message in messages) == posted
 
@@ -213,7 +213,7 @@ async def test_slacks_rate_limit_is_waited_out() -> None:
         place, ts = slack.ask()
         await slack.delivery.answer(place, answer(*LONG[:6]), AnswerKey(question_ts=ts, turn_id="turn-1"))
         assert any(call.status == 429 for call in slack.server.calls)
-        sections = [b["text"]["text"] for m in answers(slack, place) for b in m["blocks"] if b["type"] == "section"]
+        sections = answer_texts(answers(slack, place))
         assert sections == list(LONG[:6])
 
 

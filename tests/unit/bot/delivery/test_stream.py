@@ -17,6 +17,7 @@ from bot.slack.history import ThreadReader
 from bot.slack.web_api import SlackCalls
 from bot.timeouts import TurnTimeouts
 from tests.integration.test_end_to_end import LIMIT, with_server
+from tests.support.local_slack import block_text
 from tests.support.openai_server import RESPOND, Script, Scripted, ScriptedOpenAI, says
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, running, shown
 from tests.support.waiting import wait_until
@@ -179,7 +180,7 @@ async def test_workspace_without_streams_gets_posts_and_is_not_asked_again(tmp_p
     async with stage(tmp_path, redis_url, *[draft(FIRST, THIRD)] * 3) as at:
         at.setting.workspace.faults.missing.add(START)
         message = await at.answered(at.ask())
-        assert message["blocks"][0]["type"] == "section"
+        assert message["blocks"][0]["type"] == "rich_text"
         await at.answered(at.ask())
         assert (at.calls(START), at.calls("chat.postMessage")) == (1, 2)
 
@@ -238,8 +239,7 @@ async def test_whatever_goes_wrong_with_a_stream_the_answer_stands_once(tmp_path
 
 
 def body(message: dict[str, Any]) -> str:
-    texts = [block["text"] for block in message["blocks"] if "text" in block]
-    return "\n".join(text if isinstance(text, str) else text["text"] for text in texts)
+    return "\n".join(map(block_text, message["blocks"]))
 
 
 async def test_an_answer_too_long_for_one_message_is_put_in_place_as_several(tmp_path: Path, redis_url: str) -> None:
