@@ -18,7 +18,7 @@ from agent.knowledge.readers.reading import Form, Part, ReadDocument
 from agent.outcome import Silent, TurnOutcome
 from agent.texts.catalogue import say
 from agent.thread.conversation import AttachedFile, Message, Question
-from verification.text.language import detect
+from verification.text.language import detect_language
 from verification.text.words import content_stems
 from verification.types import Source
 
@@ -50,7 +50,7 @@ def add_unread_notes(outcome: TurnOutcome, question: Question, history: tuple[Me
 
 
 def _unread_notes(question: Question, *, is_repeated: bool) -> list[str]:
-    language = detect(question.text)
+    language = detect_language(question.text)
     notes: list[str] = []
     for file in question.files:
         if is_repeated and file.opening and file.trouble != "away":  # it may have been read before
@@ -78,7 +78,7 @@ def _sources_of(file: AttachedFile, question: Question) -> list[Source]:
 
 def _nearest(chunks: Sequence[Chunk], asked: str) -> list[Chunk]:
     """Return the chunks that share the rarest words with the question, in the order of the file."""
-    language = detect(asked)
+    language = detect_language(asked)
     wanted = content_stems(asked, language)
     shared = [wanted & content_stems(f"{chunk.path} {chunk.text}", language) for chunk in chunks]
     often = Counter(stem for own in shared for stem in own)

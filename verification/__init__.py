@@ -1,8 +1,8 @@
-"""Checks whether a text is fit to send. A pure library: no I/O, no clock, no network, no vendor.
+"""Check whether a text is fit to send. A pure library: no I/O, no clock, no network, no vendor SDK.
 
-``check`` mends the form of a draft, cuts it into the chunks Slack would get, and judges those; it never raises on bad
-input. ``salvage`` keeps what is verified of one that failed, ``retry_text`` tells a model what to mend, and ``judged``
-takes a judge's opinions in.
+``check`` repairs the form of a draft, splits it into the chunks that Slack would get, and judges those chunks. It never
+raises on bad input. ``salvage`` keeps the verified part of a draft that failed. ``retry_text`` tells a model what to
+fix. ``apply_judgements`` adds a judge's opinions to a verdict.
 
 >>> pay = Source(id=1, title="Travel", url="https://docs.example/travel", text="Hotels cost up to 140 euros a night.")
 >>> draft = Draft(text="**Hotels** cost up to 140 euros a night [1].", question="What is a hotel?", sources=(pay,))
@@ -21,9 +21,9 @@ takes a judge's opinions in.
 '*Costs*'
 """
 
-from verification.check import better, check
+from verification.check import check, is_better
 from verification.feedback import retry_text
-from verification.judgement import Judgement, judged, open_claims
+from verification.judgement import Judgement, apply_judgements, open_claims
 from verification.markup.mrkdwn import repair
 from verification.salvage import LeftOut, salvage
 from verification.types import Answer, Claim, Dialect, Draft, Repair, RuleName, Severity, Source, Verdict, Violation
@@ -41,9 +41,9 @@ __all__ = [
     "Source",
     "Verdict",
     "Violation",
-    "better",
+    "apply_judgements",
     "check",
-    "judged",
+    "is_better",
     "open_claims",
     "repair",
     "retry_text",

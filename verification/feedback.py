@@ -1,6 +1,6 @@
-"""What the model is told about a draft that did not pass: English, short, most important first.
+"""Feedback to the model on a draft that did not pass: English, short, most important first.
 
-Warnings come only beside errors, and are not counted. A secret of the draft is never repeated.
+Warnings are listed only together with errors, and are not counted. A secret of the draft is never repeated.
 """
 
 from __future__ import annotations
@@ -11,66 +11,71 @@ from verification.text.words import content_stems
 from verification.types import RuleName, Severity, Source, Verdict, Violation
 
 _ORDER: Final = get_args(RuleName)
-_MOST: Final = 10
-_MOST_WARNINGS: Final = 3
-_LONGEST: Final = 320
-_LEAST_SHARED: Final = 2
+_MAX_ERRORS: Final = 10
+_MAX_WARNINGS: Final = 3
+_MAX_LINE: Final = 320
+_MIN_SHARED: Final = 2
 
 
 def retry_text(verdict: Verdict, sources: tuple[Source, ...]) -> str:
-    """What to tell the model before the next attempt; empty when no error makes one necessary."""
-    errors, warnings = (_merged(verdict, severity) for severity in ("error", "warning"))
+    """Return the feedback for the next attempt. Empty without errors."""
+    errors, warnings = (_unique_violations(verdict, severity) for severity in ("error", "warning"))
     if not errors:
         return ""
-    # Warnings are not counted: "1 problem to mend" stood before a list of three points.
-    lines = [f"The last draft was not sent: {len(errors)} problem{'s' if len(errors) > 1 else ''} to mend."]
-    lines += [f"{number}. {_point(found, verdict, sources)}" for number, found in enumerate(errors[:_MOST], start=1)]
-    if len(errors) > _MOST:
-        lines.append(f"And {len(errors) - _MOST} more of the same kinds.")
+    # Warnings are not counted: they would make the number confusing.
+    lines = [f"The last draft was not sent: {len(errors)} problem{'s' if len(errors) > 1 else ''} to fix."]
+    lines += [
+        f"{number}. {_describe(violation, verdict, sources)}"
+        for number, violation in enumerate(errors[:_MAX_ERRORS], start=1)
+    ]
+    if len(errors) > _MAX_ERRORS:
+        lines.append(f"And {len(errors) - _MAX_ERRORS} more of the same kinds.")
     if warnings:
         lines.append("Also noticed, and no reason by itself to write again:")
-        lines += [f"- {_point(found, verdict, sources)}" for found in warnings[:_MOST_WARNINGS]]
+        lines += [f"- {_describe(violation, verdict, sources)}" for violation in warnings[:_MAX_WARNINGS]]
     text = "\n".join(lines)
     # Another rule may quote a secret, too.
-    secrets = {verdict.text[found.start : found.end] for found in verdict.errors if found.rule == "no_secrets"} - {""}
+    secrets = {
+        verdict.text[violation.start : violation.end] for violation in verdict.errors if violation.rule == "no_secrets"
+    } - {""}
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(_one_line(secret), "…")
     return text
 
 
-def _merged(verdict: Verdict, severity: Severity) -> list[Violation]:
-    """The violations of one severity, most important first, each once that says the same of the same words."""
-    found = [each for each in verdict.violations if each.severity == severity]
-    found.sort(key=lambda each: (_ORDER.index(each.rule), each.start))
-    return list({(each.rule, each.words, each.detail): each for each in reversed(found)}.values())[::-1]
+def _unique_violations(verdict: Verdict, severity: Severity) -> list[Violation]:
+    """The violations of one severity, most important first, without duplicates."""
+    violations = [each for each in verdict.violations if each.severity == severity]
+    violations.sort(key=lambda each: (_ORDER.index(each.rule), each.start))
+    return list({(each.rule, each.words, each.detail): each for each in reversed(violations)}.values())[::-1]
 
 
-def _point(found: Violation, verdict: Verdict, sources: tuple[Source, ...]) -> str:
-    """One line: the words and the sentence they stand in, what is wrong, what to do."""
-    words = _one_line(found.words)
-    around = (claim.text for claim in verdict.claims if claim.start <= found.start and found.end <= claim.end)
-    sentence = _one_line(next(around, "")) if found.rule != "no_secrets" else ""
+def _describe(violation: Violation, verdict: Verdict, sources: tuple[Source, ...]) -> str:
+    """One line: the words and their sentence, the fault, and the remedy."""
+    words = _one_line(violation.words)
+    around = (claim.text for claim in verdict.claims if claim.start <= violation.start and violation.end <= claim.end)
+    sentence = _one_line(next(around, "")) if violation.rule != "no_secrets" else ""
     place = f' in "{sentence}"' if len(words) < len(sentence) else ""
     quoted = f'"{words}"{place}: ' if words else ""
-    hint = _nearest(found, sources) if found.rule == "cites_sources" else ""
-    return quoted + " ".join(filter(None, (_ended(found.detail), _ended(found.remedy), hint)))
+    hint = _nearest_source_hint(violation, sources) if violation.rule == "cites_sources" else ""
+    return quoted + " ".join(filter(None, (_with_full_stop(violation.detail), _with_full_stop(violation.remedy), hint)))
 
 
-def _ended(text: str) -> str:
-    """The sentence with a full stop, where it has no end of its own."""
+def _with_full_stop(text: str) -> str:
+    """The sentence with a full stop, if it has no end mark of its own."""
     line = _one_line(text)
     return line if not line or line[-1] in ".!?" else f"{line}."
 
 
 def _one_line(text: str) -> str:
     flat = " ".join(text.split())
-    return flat if len(flat) <= _LONGEST else f"{flat[:_LONGEST].rstrip()}…"
+    return flat if len(flat) <= _MAX_LINE else f"{flat[:_MAX_LINE].rstrip()}…"
 
 
-def _nearest(found: Violation, sources: tuple[Source, ...]) -> str:
-    """The source that shares most content words with an uncited claim, named where it stands out."""
-    stems = content_stems(found.words)
+def _nearest_source_hint(violation: Violation, sources: tuple[Source, ...]) -> str:
+    """Name the source that shares most content words with an uncited claim, if one clearly does."""
+    stems = content_stems(violation.words)
     shared = sorted(((len(stems & content_stems(each.text)), each.id) for each in sources), key=lambda pair: -pair[0])
-    if not shared or shared[0][0] < _LEAST_SHARED or (len(shared) > 1 and shared[0][0] == shared[1][0]):
+    if not shared or shared[0][0] < _MIN_SHARED or (len(shared) > 1 and shared[0][0] == shared[1][0]):
         return ""
     return f"[{shared[0][1]}] is nearest to it."

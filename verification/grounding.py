@@ -1,6 +1,6 @@
-"""Whether every claim stands in what it cites (``claim_supported``); a citation of another source is set right.
+"""Check every claim against its cited sources (``claim_supported``), and correct citations of the wrong source.
 
-A claim is checked against all it cites together. Each finding says which source, and what stands there instead. Overlap
+A claim is checked against all its sources together. A finding names the source and what it says instead. Word overlap
 between different languages is never used.
 """
 
@@ -11,183 +11,191 @@ from dataclasses import dataclass, replace
 
 from verification.checks.dates import date_findings
 from verification.checks.identifiers import code_findings, identifier_findings
-from verification.checks.numbers import number_findings, rightly_calculated
+from verification.checks.numbers import correct_results, number_findings
 from verification.checks.wording import quote_findings, wording_findings
 from verification.claims.small_talk import announcement_end
 from verification.evidence.evidence import SUPPORTED, Cited, Evidence, Finding, score
 from verification.evidence.passages import Passage, analyse
-from verification.evidence.verbatim import is_quoted, is_recited, is_row_read_out, unwrapped
-from verification.markup.link_targets import normal
+from verification.evidence.verbatim import is_quoted, is_row_in_words, is_verbatim_sentence, join_wrapped_lines
+from verification.markup.link_targets import normalise_url
 from verification.rules.citations import Citation, citations
 from verification.rules.injection import orders_in, without_orders
-from verification.text.language import detect
+from verification.text.language import detect_language
 from verification.types import Claim, Draft, Repair, Source, Violation
 
-_BORNE_OUT = 0.75  # of the words: a source that has fewer is not named as the right one
-_FEWEST_STEMS = 2  # a single word stands in many sources
+_MIN_WORD_SHARE = 0.75  # of the words: a source with fewer is not named as the right one
+_MIN_STEMS = 2  # many sources share a single word
 _DAY = len("2026-11-23")
-_LONGEST_WORDS = 200
-_MOST_CLAIMS = 50  # with a wrong citation: an answer with more is to be written anew
+_MAX_WORDS = 200
+_MAX_CLAIMS = 50  # with a wrong citation: an answer with more needs another attempt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grounds:
-    """What the claims of one draft are checked against: its sources, what is known without them, its links."""
+class Corpus:
+    """The texts that the claims of one draft are checked against: sources, known text, context and links."""
 
     sources: Mapping[int, Cited]
     known: tuple[Passage, ...]
     context: tuple[Passage, ...]
     urls: frozenset[str]
-    said: tuple[str, str]  # the answer and the question
-    judged: bool  # a judge will be asked about what stays open
+    answer_and_question: tuple[str, str]  # the answer and the question
+    has_judge: bool  # a judge will be asked about open claims
 
-    def real(self, numbers: Iterable[int]) -> tuple[int, ...]:
-        """Those numbers that are sources, each once."""
+    def existing_ids(self, numbers: Iterable[int]) -> tuple[int, ...]:
+        """The numbers that belong to a source, each once."""
         return tuple(number for number in dict.fromkeys(numbers) if number in self.sources)
 
-    def read(self, claim: Claim) -> Passage:
-        """The claim read; where neither it nor the answer tells its language, that of what it cites is taken."""
-        cited = [self.sources[number].passage for number in self.real(claim.cited)]
-        language = detect(claim.text) or detect(self.said[0]) or _shared(claim.text, cited) or detect(self.said[1])
-        lead = announcement_end(claim.text)  # "Short answer:" stands in no source; blanked out, every offset stays
+    def read_claim(self, claim: Claim) -> Passage:
+        """Return the claim as a passage. If claim and answer do not show a language, use that of the sources."""
+        cited = [self.sources[number].passage for number in self.existing_ids(claim.cited)]
+        language = (
+            detect_language(claim.text)
+            or detect_language(self.answer_and_question[0])
+            or _shared_language(claim.text, cited)
+            or detect_language(self.answer_and_question[1])
+        )
+        lead = announcement_end(claim.text)  # no source has "Short answer:"; blanks keep the offsets
         return analyse(" " * lead + claim.text[lead:], language or next((passage.language for passage in cited), None))
 
-    def quotes(self, evidence: Evidence) -> bool:
-        """Whether a sentence of a cited source has the claim's words (all of them, where a judge could tell more).
+    def is_quotation(self, evidence_for: Evidence) -> bool:
+        """Return True if a sentence, a wrapped line or a table row of a cited source has the claim's words.
 
-        Or whether it stands there over the end of a line, or as the row of a table.
+        With a judge it must have no other words.
         """
-        claim, told = evidence.claim.text, [hit.text for hit in evidence.hits]
-        # A shortened sentence may have lost a condition: a judge could tell (docs/decisions/0031).
-        if is_quoted(claim, told, whole=self.judged):
+        claim, sentences = evidence_for.claim.text, [hit.text for hit in evidence_for.hits]
+        # A shortened sentence may have lost a condition, which a judge would see (docs/decisions/0031).
+        if is_quoted(claim, sentences, whole=self.has_judge):
             return True
-        texts = [source.passage.text for source in evidence.cited]
-        return is_recited(claim, map(unwrapped, texts)) or is_row_read_out(claim, texts)
+        texts = [source.passage.text for source in evidence_for.cited]
+        return is_verbatim_sentence(claim, map(join_wrapped_lines, texts)) or is_row_in_words(claim, texts)
 
-    def evidence(self, claim: Passage, numbers: Iterable[int]) -> Evidence:
-        """The claim with the sources it is to be checked against."""
-        cited = tuple(_like(claim, self.sources[number]) for number in numbers)
+    def evidence_for(self, claim: Passage, numbers: Iterable[int]) -> Evidence:
+        """Return the claim with the sources it is checked against."""
+        cited = tuple(_in_language_of(claim, self.sources[number]) for number in numbers)
         return Evidence(claim=claim, cited=cited, known=self.known, context=self.context)
 
-    def against(self, evidence: Evidence) -> Iterator[Finding]:
-        """Everything that speaks against a claim, precise evidence first."""
-        yield from number_findings(evidence)
-        yield from date_findings(evidence)
-        yield from quote_findings(evidence)
-        yield from identifier_findings(evidence, self.urls)
-        yield from wording_findings(evidence)
+    def findings_against(self, evidence_for: Evidence) -> Iterator[Finding]:
+        """Yield all findings against a claim, the most precise kind first."""
+        yield from number_findings(evidence_for)
+        yield from date_findings(evidence_for)
+        yield from quote_findings(evidence_for)
+        yield from identifier_findings(evidence_for, self.urls)
+        yield from wording_findings(evidence_for)
 
-    def bearing_out(self, claim: Passage, but: Sequence[int]) -> tuple[int, ...]:
-        """The numbers of those sources, ``but`` left out, that by themselves bear the claim out."""
-        if len(claim.stems) < _FEWEST_STEMS:
+    def supporting_sources(self, claim: Passage, but: Sequence[int]) -> tuple[int, ...]:
+        """The numbers of the sources, without ``but``, that support the claim by themselves."""
+        if len(claim.stems) < _MIN_STEMS:
             return ()
-        return tuple(number for number in self.sources if number not in but and self._bears_out(claim, number))
+        return tuple(number for number in self.sources if number not in but and self._supports(claim, number))
 
-    def _bears_out(self, claim: Passage, number: int) -> bool:
-        evidence = self.evidence(claim, (number,))
-        if not evidence.same_language or len(claim.stems & evidence.stems) < _BORNE_OUT * len(claim.stems):
+    def _supports(self, claim: Passage, number: int) -> bool:
+        evidence_for = self.evidence_for(claim, (number,))
+        if not evidence_for.same_language or len(claim.stems & evidence_for.stems) < _MIN_WORD_SHARE * len(claim.stems):
             return False
-        spoken_against = any(True for _ in self.against(evidence))  # the first finding is enough
-        return not spoken_against and score(evidence, ()) >= SUPPORTED
+        spoken_against = any(True for _ in self.findings_against(evidence_for))  # the first finding is enough
+        return not spoken_against and score(evidence_for, ()) >= SUPPORTED
 
 
-def grounds(draft: Draft, text: str) -> Grounds:
-    """What a draft offers to check ``text``, its answer, against."""
-    calculated = rightly_calculated(analyse(text))  # known to its other sentences too: a sum may stand in a list below
-    return Grounds(
+def read_corpus(draft: Draft, text: str) -> Corpus:
+    """Build the corpus that ``text``, the answer of the draft, is checked against."""
+    calculated = correct_results(analyse(text))  # known to other sentences too, such as a sum in a list below
+    return Corpus(
         sources={
-            # What a source orders the assistant is no evidence.
+            # A source's orders to the assistant are not evidence.
             source.id: Cited(id=source.id, passage=analyse(without_orders(source_text(source), orders)))
             for source, orders in zip(draft.sources, orders_in(draft.sources), strict=True)
         },
         known=tuple(analyse(known) for known in (draft.question, draft.known_text, calculated) if known.strip()),
         context=(analyse(draft.context),) if draft.context.strip() else (),
-        urls=frozenset(normal(source.url) for source in draft.sources),
-        said=(text, draft.question),
-        judged=draft.judged,
+        urls=frozenset(normalise_url(source.url) for source in draft.sources),
+        answer_and_question=(text, draft.question),
+        has_judge=draft.has_judge,
     )
 
 
 def source_text(source: Source) -> str:
-    """All of a source that the model saw and may state: its title, its text and the day of its last change."""
+    """All of a source that the model saw and may state: its title, its text and its last change."""
     return "\n".join(part for part in (source.title, source.text, source.updated_at[:_DAY]) if part)
 
 
-def _shared(text: str, cited: Sequence[Passage]) -> str | None:
-    """The language of a source that has most words of a text too short to tell its own."""
+def _shared_language(text: str, cited: Sequence[Passage]) -> str | None:
+    """The language of a source that has most words of a text too short to detect its own."""
     words = analyse(text).words
     return next((passage.language for passage in cited if 2 * len(words & passage.words) > len(words)), None)
 
 
-def _like(claim: Passage, cited: Cited) -> Cited:
-    """A source too short to tell its language is taken to be in the claim's."""
+def _in_language_of(claim: Passage, cited: Cited) -> Cited:
+    """Read a source that is too short to detect its language in the language of the claim."""
     if cited.passage.language or not claim.language:
         return cited
     return Cited(id=cited.id, passage=analyse(cited.passage.text, claim.language))
 
 
-def ground(grounds: Grounds, claims: tuple[Claim, ...]) -> tuple[tuple[Claim, ...], tuple[Violation, ...]]:
-    """The claims settled as far as rules can settle them, and what was found against them, with the claims' spans."""
-    found = [_checked(grounds, claim) for claim in claims]
-    return tuple(claim for claim, _ in found), tuple(violation for _, against in found for violation in against)
+def check_claims(corpus: Corpus, claims: tuple[Claim, ...]) -> tuple[tuple[Claim, ...], tuple[Violation, ...]]:
+    """Settle the claims as far as rules can, and return the violations with spans of the answer."""
+    results = [_check_claim(corpus, claim) for claim in claims]
+    return tuple(claim for claim, _ in results), tuple(
+        violation for _, findings_against in results for violation in findings_against
+    )
 
 
-def _checked(grounds: Grounds, claim: Claim) -> tuple[Claim, list[Violation]]:
-    """A claim as it was judged, and what was found against it; nothing may speak against a quotation."""
-    cited = grounds.real(claim.cited)
-    if not cited:  # it stays open: that it cites nothing that exists is for other rules to fail
+def _check_claim(corpus: Corpus, claim: Claim) -> tuple[Claim, list[Violation]]:
+    """Settle one claim and collect its violations. Nothing can refute a quotation."""
+    cited = corpus.existing_ids(claim.cited)
+    if not cited:  # it stays open: another rule fails the missing citation
         return replace(claim, score=0.0), []
-    texts = [grounds.sources[number].passage.text for number in cited]
-    if not claim.code and is_recited(claim.text, texts, lambda url: normal(url) in grounds.urls):
+    texts = [corpus.sources[number].passage.text for number in cited]
+    if not claim.code and is_verbatim_sentence(claim.text, texts, lambda url: normalise_url(url) in corpus.urls):
         return _quotation(claim), []
-    evidence = grounds.evidence(grounds.read(claim), cited)
-    everything = (source.passage.text for source in grounds.sources.values())
-    findings = tuple(code_findings(evidence, everything, grounds.urls) if claim.code else grounds.against(evidence))
-    refuted = any(finding.is_error(judged=grounds.judged) for finding in findings)
-    # Words tell nothing across languages; a source in the claim's own that says it all is worth a doubt.
+    evidence = corpus.evidence_for(corpus.read_claim(claim), cited)
+    all_texts = (source.passage.text for source in corpus.sources.values())
+    findings = tuple(
+        code_findings(evidence, all_texts, corpus.urls) if claim.code else corpus.findings_against(evidence)
+    )
+    refuted = any(finding.is_error(has_judge=corpus.has_judge) for finding in findings)
+    # Words prove nothing across languages, but a source in the claim's own language that has it all raises a doubt.
     foreign = not findings and not evidence.same_language
-    elsewhere = grounds.bearing_out(evidence.claim, cited) if (refuted or foreign) and not claim.code else ()
+    elsewhere = corpus.supporting_sources(evidence.claim, cited) if (refuted or foreign) and not claim.code else ()
     if foreign and elsewhere:
-        findings = (evidence.nowhere("overlap", (0, len(claim.text)), "doubtful"),)
+        findings = (evidence.not_found("overlap", (0, len(claim.text)), "doubtful"),)
     claim = replace(claim, score=1.0 if claim.code else score(evidence, findings, refuted=refuted))
     if refuted:
         claim = replace(claim, supported="no", settled_by="rule")
-    elif not findings and (evidence.has_lines if claim.code else grounds.quotes(evidence)):
+    elif not findings and (evidence.quotes_lines if claim.code else corpus.is_quotation(evidence)):
         claim = _quotation(claim)
-    return claim, [_violation(grounds, claim, finding, elsewhere) for finding in findings]
+    return claim, [_violation(corpus, claim, finding, elsewhere) for finding in findings]
 
 
 def _quotation(claim: Claim) -> Claim:
     return replace(claim, supported="yes", settled_by="quotation")
 
 
-def _violation(grounds: Grounds, claim: Claim, finding: Finding, elsewhere: tuple[int, ...]) -> Violation:
-    """The finding as a violation; where another source bears the sentence out, the remedy names it."""
+def _violation(corpus: Corpus, claim: Claim, finding: Finding, elsewhere: tuple[int, ...]) -> Violation:
+    """The finding as a violation. The remedy names another source if that one supports the sentence."""
     start, end = finding.span
-    remedy = f"Cite [{elsewhere[0]}] instead: that source bears this sentence out." if elsewhere else finding.remedy
+    remedy = f"Cite [{elsewhere[0]}] instead: that source supports this sentence." if elsewhere else finding.remedy
     return Violation(
         rule="claim_supported",
-        severity="error" if finding.is_error(judged=grounds.judged) else "warning",
+        severity="error" if finding.is_error(has_judge=corpus.has_judge) else "warning",
         start=claim.start + start,
         end=claim.start + end,
-        words=claim.text[start:end][:_LONGEST_WORDS],
+        words=claim.text[start:end][:_MAX_WORDS],
         detail=finding.detail,
         remedy=remedy,
     )
 
 
-def recite(grounds: Grounds, text: str, claims: tuple[Claim, ...]) -> tuple[str, tuple[Repair, ...]]:
-    """``text`` with citations set right, and how many were; ``claims`` are those of ``text`` that are in doubt.
+def fix_citations(corpus: Corpus, text: str, claims: tuple[Claim, ...]) -> tuple[str, tuple[Repair, ...]]:
+    """Return ``text`` with corrected citations, and how many. ``claims`` are its doubtful claims.
 
-    A citation is set right where the fact is right and exactly one other source of the turn bears it out. Nothing but
-    the bracket changes.
+    A citation is corrected if exactly one other source of the turn supports the sentence. Only the bracket changes.
     """
     pieces: list[str] = []
     last, count = 0, 0
     marks = citations(text)
-    for claim in claims[:_MOST_CLAIMS]:
+    for claim in claims[:_MAX_CLAIMS]:
         own = [mark for mark in marks if claim.start <= mark.start and mark.end <= claim.end]
-        right = _right_source(grounds, claim, own) if claim.start >= last else None
+        right = _right_source(corpus, claim, own) if claim.start >= last else None
         if right is None:
             continue
         for index, mark in enumerate(own):
@@ -198,10 +206,10 @@ def recite(grounds: Grounds, text: str, claims: tuple[Claim, ...]) -> tuple[str,
     return "".join([*pieces, text[last:]]), repairs
 
 
-def _right_source(grounds: Grounds, claim: Claim, own: list[Citation]) -> int | None:
-    """The one source that bears the claim out; None if there is none, or several, or the claim shares its citation."""
-    # A citation that several sentences share stays: it may be right for the others.
+def _right_source(corpus: Corpus, claim: Claim, own: list[Citation]) -> int | None:
+    """The one source that supports the claim. None if there are several, or if the citation is shared."""
+    # A shared citation stays: it may be right for the other sentences.
     if not own or {number for mark in own for number in mark.ids} != set(claim.cited):
         return None
-    others = grounds.bearing_out(grounds.read(claim), claim.cited)
+    others = corpus.supporting_sources(corpus.read_claim(claim), claim.cited)
     return others[0] if len(others) == 1 else None

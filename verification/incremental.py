@@ -1,9 +1,8 @@
-"""Cuts an answer, while it grows, into blocks that nothing behind them can change, and checks each before it is shown.
+"""Split a growing answer into final blocks, and check each block before it is shown.
 
-Where the draft was cut while it arrived never shows. A block is let through only when the whole answer up to its end
-passes every rule as a post would, and the block by itself is well formed in the dialect of streams. What belongs
-together (a title or an introduction and what follows, a list, a table, code) is one block. Nothing behind a block that
-failed is ever let through.
+How the draft was split on arrival has no influence. A block is shown only if the whole answer up to its end passes
+every rule, and the block alone is well formed in the dialect of streams. A title or an introduction belongs to the
+block that follows it. A list, a table and code are one block each. After a block that failed nothing more is shown.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from verification.types import Draft, Verdict
 
 _GAP: Final = re.compile(r"\n[ \t]*(?:\n[ \t]*)*\n(?=[^\n])")
 _TICKS: Final = re.compile(r"`{3,}|^[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(~{3,})", re.MULTILINE)
-_MAYBE_ITEM: Final = re.compile(r"[-*+•◦▪▫‣▸☐☑]|\d{1,9}[.)]?")  # a marker whose blank has not arrived yet
+_MAYBE_ITEM: Final = re.compile(r"[-*+•◦▪▫‣▸☐☑]|\d{1,9}[.)]?")  # a marker before its blank has arrived
 _TITLE: Final = re.compile(r" {0,3}#{1,6}(?:\s.*)?|(?:\*{1,2}|__)[^*\n]{1,200}(?:\*{1,2}|__):?\s*")
 
 _OF_THE_WHOLE: Final = frozenset({"cites_sources", "claim_supported"})
@@ -29,25 +28,25 @@ Check = Callable[[Draft], Verdict]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
-    """What of an answer has been let through: its ``draft``, and that as ``verdict`` found it, both up to here."""
+class ShownBlocks:
+    """The part of an answer that may be shown: its ``draft``, and the ``verdict`` on all of it so far."""
 
     draft: str
     verdict: Verdict
-    markdown: str  # the last block as it is to be shown; empty where nothing of it can be seen
+    markdown: str  # the last block to show; empty if nothing of it is visible
 
 
-def complete(text: str, *, ended: bool = False) -> tuple[str, ...]:
-    """The blocks of a growing text that are complete; joined they are its beginning, and all of it once it ended."""
+def complete_blocks(text: str, *, ended: bool = False) -> tuple[str, ...]:
+    """Return the complete blocks at the beginning of a growing text, or all blocks if it ``ended``."""
     cuts = [0, *_cuts(text), *([len(text)] if ended else [])]
     return tuple(text[start:end] for start, end in itertools.pairwise(cuts) if text[start:end].strip())
 
 
-def let_through(draft: Draft, before: str, block: str, check: Check) -> tuple[Shown | None, Verdict]:
-    """The block that follows ``before``, if it may be shown, and the verdict on the answer up to its end.
+def check_block(draft: Draft, before: str, block: str, check: Check) -> tuple[ShownBlocks | None, Verdict]:
+    """Check the block after ``before``. Return it if it may be shown, and the verdict on the answer so far.
 
-    ``draft`` holds all that a judgement may depend on; its own text does not count. A verdict that passes without a
-    block says that the answer is right, but that this piece of it cannot be shown by itself.
+    ``draft`` supplies everything but the text. A verdict that passes without a block means that the answer is right,
+    but this piece cannot be shown alone.
     """
     so_far = before + block
     verdict = check(replace(draft, text=so_far))
@@ -55,42 +54,42 @@ def let_through(draft: Draft, before: str, block: str, check: Check) -> tuple[Sh
         return None, verdict
     alone = check(replace(draft, text=block.strip("\n"), dialect="markdown"))
     if all(error.rule in _OF_THE_WHOLE for error in alone.errors):
-        return Shown(draft=so_far, verdict=verdict, markdown="\n\n".join(alone.chunks)), verdict
-    if not alone.text.strip():  # a rule, a link's definition: nothing of it is seen
-        return Shown(draft=so_far, verdict=verdict, markdown=""), verdict
+        return ShownBlocks(draft=so_far, verdict=verdict, markdown="\n\n".join(alone.chunks)), verdict
+    if not alone.text.strip():  # a rule or a link's definition is not visible
+        return ShownBlocks(draft=so_far, verdict=verdict, markdown=""), verdict
     return None, verdict
 
 
 def _cuts(text: str) -> Iterator[int]:
-    """Where a block ends and the next one begins for certain. Linear in the text: it is asked again with every line."""
+    """Yield the places where a block certainly ends. Linear in the text, since each new line asks again."""
     start = 0
     fence, is_list = "", False
     for gap in _GAP.finditer(text):
         piece, start = text[start : gap.start()], gap.end()
         fence = _open_fence(piece, fence)
         is_list = is_list or any(ITEM.match(line) for line in piece.split("\n"))
-        line = text[start : text.find("\n", start) + 1 or len(text)]  # with its end, if that is known yet
+        line = text[start : text.find("\n", start) + 1 or len(text)]  # with its line end, if it has arrived
         if piece.strip() and not fence and not _goes_on(piece, line, is_list=is_list):
             yield start
             is_list = False
 
 
 def _goes_on(piece: str, line: str, *, is_list: bool) -> bool:
-    """Whether the ``line`` after a gap belongs to the block that ends in ``piece``, or may yet turn out to."""
+    """Return True if the ``line`` after a gap belongs, or may yet belong, to the block that ends in ``piece``."""
     last = piece.rstrip().rpartition("\n")[2]
     if line[0] in " \t" or ends_in_colon(last) or _TITLE.fullmatch(last):
-        return True  # what is indented belongs to a list, or is code
+        return True  # indented text belongs to a list or is code
     if last.lstrip().startswith("|"):
         return line.startswith("|")
     return is_list and bool(ITEM.match(line) or _MAYBE_ITEM.fullmatch(line))
 
 
 def _open_fence(piece: str, fence: str) -> str:
-    """The fence that is open at the end of a piece; ``fence`` was at its beginning."""
+    """The fence that is open at the end of a piece, given the one open at its beginning."""
     for match in _TICKS.finditer(piece):
         ticks = match[1] or match[0]
         if not fence:
             fence = ticks
-        elif ticks[0] == fence[0] and len(ticks) >= len(fence):  # CommonMark: closed by as many, or more
+        elif ticks[0] == fence[0] and len(ticks) >= len(fence):  # CommonMark: closed by at least as many
             fence = ""
     return fence

@@ -1,4 +1,4 @@
-"""The values of verification: what is judged, against what, and what came out.
+"""The values of verification: what is checked, against what, and the result.
 
 Offsets are character positions in ``Verdict.text`` (after repair), half open.
 """
@@ -51,15 +51,14 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """A text to be judged, with all that a judgement may depend on.
+    """A text to check, with everything that the check depends on.
 
     ``known_text`` is more text whose numbers, names and links count as known (the thread so far, the user's answers).
-    ``context`` is what proves nothing, and yet explains a date or what is reckoned with: today, and earlier answers.
-    ``mentions`` are the user ids the question named: only they may be mentioned. ``own_words`` exempts a text made from
-    the person's own words from grounding. ``unsourced`` marks a general answer that goes out under a label.
-    ``left_out`` are the phrases that stand where a step or a row was left out: they state nothing.
-    ``judged``: a judge will be asked about what the rules leave open.
-    ``private_texts`` are texts that must not be repeated (the system prompt). ``repair`` off makes each form fault a
+    ``context`` proves nothing, but explains a date or a calculation: today, and earlier answers. ``mentions`` are the
+    user ids that the question named: only they may be mentioned. ``own_words`` exempts a text made from the person's
+    own words from grounding. ``unsourced`` marks a general answer that is sent under a label. ``left_out`` are phrases
+    that replace a dropped step or row: they state nothing. ``has_judge``: a judge will be asked about what the rules
+    leave open. ``private_texts`` must not be repeated (the system prompt). With ``repair`` off each form fault is a
     violation.
     """
 
@@ -75,13 +74,13 @@ class Draft:
     own_words: bool = False
     unsourced: bool = False
     left_out: tuple[str, ...] = ()
-    judged: bool = False
+    has_judge: bool = False
     repair: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repair:
-    """One kind of pure form fault that was mended, and how often. ``kind`` is a short name such as ``bold``."""
+    """One kind of form fault that was repaired, and how often. ``kind`` is a short name such as ``bold``."""
 
     kind: str
     count: int = 1
@@ -89,7 +88,7 @@ class Repair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Violation:
-    """One broken rule. ``words`` is the text in question, ``remedy`` tells the model how to mend it (English)."""
+    """One broken rule. ``words`` is the text in question, ``remedy`` tells the model in English how to fix it."""
 
     rule: RuleName
     severity: Severity
@@ -104,9 +103,9 @@ class Violation:
 class Claim:
     """A sentence of the answer that states something, with what it cites.
 
-    ``supported`` and ``settled_by`` say what was found and who found it: a quotation bears itself out, a rule is sure
-    that the claim is wrong, a judge says either; all else is ``open``, settled by ``nobody``. ``score`` is between 0
-    and 1, high means supported. ``code`` marks lines of a code block: they cite what the text round the block cites.
+    ``supported`` and ``settled_by`` hold the decision and its maker: a quotation proves itself, a rule is sure that the
+    claim is wrong, a judge may say either. All else is ``open``. ``score`` is between 0 and 1, high means supported.
+    ``code`` marks lines of a code block, which cite what the text around the block cites.
     """
 
     text: str
@@ -121,7 +120,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What every rule gets to see of a draft: its text after repair, Slack's chunks, the prose and the claims."""
+    """The view of a draft that every rule gets: repaired text, Slack's chunks, prose and claims."""
 
     draft: Draft
     text: str
@@ -130,19 +129,19 @@ class Reading:
     claims: tuple[Claim, ...]
 
     def violation(self, rule: RuleName, span: tuple[int, int], detail: str, remedy: str) -> Violation:
-        """An error of ``rule`` at ``span`` of the text; the words are cut to 200 characters."""
+        """Return an error of ``rule`` at ``span`` of the text. Its words are truncated to 200 characters."""
         start, end = span
         words = self.text[start : min(end, start + _MAX_WORDS)]
         return Violation(rule=rule, severity="error", start=start, end=end, words=words, detail=detail, remedy=remedy)
 
     def warning(self, rule: RuleName, span: tuple[int, int], detail: str, remedy: str) -> Violation:
-        """Like ``violation``, as a warning."""
+        """Return a warning; otherwise like ``violation``."""
         return replace(self.violation(rule, span, detail, remedy), severity="warning")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What ``check`` found, and a judge. ``text`` is the repaired text, citations as ``[n]``; Slack gets ``chunks``."""
+    """The result of ``check`` and of a judge. ``text`` is the repaired text with ``[n]``; Slack gets ``chunks``."""
 
     passed: bool
     text: str
@@ -150,7 +149,7 @@ class Verdict:
     violations: tuple[Violation, ...] = ()
     repairs: tuple[Repair, ...] = ()
     claims: tuple[Claim, ...] = field(default=())
-    no_answer: bool = False  # a judge finds that it only tells that the sources do not hold the answer
+    no_answer: bool = False  # the judge finds that it only says that the sources lack the answer
 
     @property
     def errors(self) -> tuple[Violation, ...]:
@@ -162,10 +161,9 @@ class Verdict:
 class Answer:
     """A text that may be shown: it passed, or it is one of Orion's own messages.
 
-    ``text`` is mrkdwn with ``[n]``; ``chunks`` are what Slack gets; ``sources`` are those the text cites (or the
-    nearest ones for a refusal). ``claims`` are its own, each with who settled it. ``rules_only``: of some claim nobody
-    decided the meaning, since there is no judge. ``label`` is a line shown above the text, such as the "not verified"
-    one.
+    ``text`` is mrkdwn with ``[n]``, ``chunks`` are what Slack gets, ``sources`` are those the text cites (or the
+    nearest ones for a refusal). ``claims`` are its own, each with who settled it. ``rules_only``: without a judge some
+    claim stayed open. ``label`` is a line shown above the text, such as the "not verified" one.
     """
 
     text: str

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, Protocol, get_args
 
 from agent.budget import ModelCall, Usage
 from agent.model.chat_reply import json_objects
-from verification.judgement import NOWHERE, Judgement, Line
+from verification.judgement import NO_LINE, Judgement, Line
 from verification.types import Claim, Source
 
 ReplyKind = Literal["answered", "partly", "not_in_sources"]
@@ -94,4 +94,4 @@ def _judgement(raw: object) -> tuple[int, Judgement | None]:
 
 def _line(raw: object) -> Line:
     match = _LINE.fullmatch(raw) if isinstance(raw, str) else None
-    return (int(match[1]), int(match[2])) if match else NOWHERE
+    return (int(match[1]), int(match[2])) if match else NO_LINE

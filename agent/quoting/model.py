@@ -30,7 +30,7 @@ from agent.quoting.small_talk import asks_for_documents, earlier_subjects, is_qu
 from agent.quoting.units import QuotableUnit, units_of
 from agent.thread.requests import asks_for_file, is_from_own_words
 from agent.tools.builtin.knowledge import LIST_DOCUMENTS, LIST_TITLE, SEARCH
-from verification.text.language import detect
+from verification.text.language import detect_language
 
 _PIECE: Final = 24  # characters that arrive at once: small, so that what reads the stream is used as with a server
 _COMPARED: Final = 90
@@ -87,7 +87,7 @@ def _answer(context: WriteContext) -> str:
         return talk
     if is_from_own_words(question):
         return NOT_FOUND
-    language = detect(question)
+    language = detect_language(question)
     if asks_for_documents(question):
         listed = next((source for source in context.sources if source.title == LIST_TITLE), None)
         if listed is not None:

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 
 from agent.knowledge.search.index_terms import subject_tokens
 from agent.thread.conversation import Message
-from verification.text.lexicon import words as listed_words
+from verification.text.lexicon import words_by_language as listed_words
 
 Line = Literal["quoted", "also", "hello", "welcome", "unclear"]
 

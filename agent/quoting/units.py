@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from verification.evidence.passages import sentence_spans
-from verification.text.language import detect
+from verification.text.language import detect_language
 from verification.types import Source
 
 Kind = Literal["sentence", "field", "item", "step", "row", "code"]
@@ -48,7 +48,7 @@ class QuotableUnit:
 @lru_cache(maxsize=256)
 def units_of(source: Source) -> tuple[QuotableUnit, ...]:
     """All units of a source, in order."""
-    reader = _Reader(source=source, language=detect(source.text[:4_000]))
+    reader = _Reader(source=source, language=detect_language(source.text[:4_000]))
     for token in _PARSER.parse(source.text):
         reader.take(token)
     return tuple(reader.units)

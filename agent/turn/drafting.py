@@ -23,7 +23,7 @@ from agent.turn.progress import Progress
 from agent.turn.replies import Label, budget_notice, knowledge_failure, refusal, to_answer, verification_failure
 from agent.turn.rules import check_draft
 from observability.logging import Length
-from verification.check import better
+from verification.check import is_better
 from verification.feedback import retry_text
 from verification.judgement import only_unconfirmed, without_unconfirmed
 from verification.rules.citations import citations
@@ -50,7 +50,7 @@ class Attempt:
             return self.cleared
         if self.whole != other.whole:
             return self.whole
-        return better(self.verdict, other.verdict)
+        return is_better(self.verdict, other.verdict)
 
 
 async def write_answer(progress: Progress, *, first: str = "") -> TurnOutcome:
@@ -152,7 +152,7 @@ async def _verify(progress: Progress, number: int, text: str, *, summary: bool =
     """
     draft = progress.draft(text)
     if summary and progress.judge and not draft.own_words:
-        draft = replace(draft, judged=True, unsourced=False)
+        draft = replace(draft, has_judge=True, unsourced=False)
     ruled = await asyncio.to_thread(check_draft, draft)
     verdict = await with_judgement(progress, draft, ruled, number, whole=True)
     verdict = await accept_small_talk(progress, verdict) if summary else verdict

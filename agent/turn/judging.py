@@ -14,10 +14,10 @@ from agent.texts.catalogue import say
 from agent.turn.events import ModelEnd, ModelStart
 from agent.turn.progress import AskedClaim, Progress
 from agent.turn.rules import check_draft
-from verification.judgement import judged, key_of, open_claims
+from verification.judgement import apply_judgements, claim_key, open_claims
 from verification.rules.citations import citations
 from verification.salvage import LeftOut, salvage
-from verification.text.language import detect
+from verification.text.language import detect_language
 from verification.types import Claim, Draft, Verdict
 
 log = structlog.get_logger()
@@ -34,7 +34,7 @@ async def with_judgement(
     answer, so the judge may have to say if it is one, even without an open claim.
     """
     judge = progress.judge
-    if judge is None or not draft.judged:
+    if judge is None or not draft.has_judge:
         return verdict
     # A text that cites nothing, and has no other fault, may say that the sources hold no answer.
     is_uncited = _lacks_only_citations(verdict) and bool(verdict.text.strip()) and not citations(verdict.text)
@@ -43,10 +43,10 @@ async def with_judgement(
     ):
         await _ask_judge(progress, judge, draft, verdict, number)
     record = progress.judge_record
-    keys = [key for key in map(key_of, open_claims(verdict)) if key in record.claims]
+    keys = [key for key in map(claim_key, open_claims(verdict)) if key in record.claims]
     opinions = {key: await record.claims[key].opinion for key in keys}
     verdict = replace(verdict, no_answer=record.replies.get(verdict.text.strip()) == "not_in_sources")
-    return await asyncio.to_thread(judged, verdict, opinions, draft.sources)
+    return await asyncio.to_thread(apply_judgements, verdict, opinions, draft.sources)
 
 
 async def accept_small_talk(progress: Progress, verdict: Verdict) -> Verdict:
@@ -54,7 +54,7 @@ async def accept_small_talk(progress: Progress, verdict: Verdict) -> Verdict:
     if not verdict.errors or not _lacks_only_citations(verdict) or verdict.no_answer or not verdict.claims:
         return verdict
     claims = progress.judge_record.claims
-    opinions = [await claims[key].opinion if key in claims else None for key in map(key_of, verdict.claims)]
+    opinions = [await claims[key].opinion if key in claims else None for key in map(claim_key, verdict.claims)]
     if not all(each and each.supported and each.absent for each in opinions):
         return verdict
     return replace(verdict, passed=True, claims=(), violations=tuple(set(verdict.violations) - set(verdict.errors)))
@@ -64,7 +64,7 @@ async def _ask_judge(progress: Progress, judge: Judge, draft: Draft, verdict: Ve
     record, loop = progress.judge_record, asyncio.get_running_loop()
     claims = _unjudged_claims(progress, verdict, number)
     for claim in claims:
-        record.claims[key_of(claim)] = AskedClaim(number, loop.create_future())
+        record.claims[claim_key(claim)] = AskedClaim(number, loop.create_future())
     opinion = Opinion()  # without a reply of the judge, no claim is confirmed
     try:
         context = JudgeContext(
@@ -79,14 +79,14 @@ async def _ask_judge(progress: Progress, judge: Judge, draft: Draft, verdict: Ve
         record.replies[verdict.text.strip()] = opinion.reply  # asked once of a text, as of a claim
     finally:
         for n, claim in enumerate(claims, 1):
-            waiting = record.claims[key_of(claim)].opinion
+            waiting = record.claims[claim_key(claim)].opinion
             if not waiting.done():  # the text may hold the same claim twice
                 waiting.set_result(opinion.judgements.get(n))
 
 
 async def salvage_verified(progress: Progress, draft: Draft, verdict: Verdict, number: int) -> Verdict | None:
     """Return the verified part of a failed attempt, checked by the judge too, or None if it is not an answer."""
-    language = detect(draft.question) or detect(draft.text)
+    language = detect_language(draft.question) or detect_language(draft.text)
     left_out = LeftOut(step=say("left_out_step", language), row=say("left_out_row", language))
     for _ in range(MAX_CUTS):
         kept = await asyncio.to_thread(salvage, draft, verdict, check_draft, left_out)
@@ -100,7 +100,7 @@ async def salvage_verified(progress: Progress, draft: Draft, verdict: Verdict, n
 
 def _unjudged_claims(progress: Progress, verdict: Verdict, number: int) -> tuple[Claim, ...]:
     asked = progress.judge_record.claims
-    keys = {claim: key_of(claim) for claim in open_claims(verdict)}
+    keys = {claim: claim_key(claim) for claim in open_claims(verdict)}
     return tuple(c for c, key in keys.items() if key not in asked or asked[key].is_open_again(number))
 
 
@@ -115,7 +115,7 @@ async def _may_be_no_answer(progress: Progress, verdict: Verdict) -> bool:
     """
     if verdict.text.strip() in progress.judge_record.replies:
         return False
-    opinions = [await progress.judge_record.claims[key].opinion for key in map(key_of, open_claims(verdict))]
+    opinions = [await progress.judge_record.claims[key].opinion for key in map(claim_key, open_claims(verdict))]
     rest = verdict.text
     for claim in reversed(verdict.claims):
         rest = rest[: claim.start] + rest[claim.end :]

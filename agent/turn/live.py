@@ -20,7 +20,7 @@ from agent.model.prompts import NOT_FOUND
 from agent.tasks import background_tasks
 from agent.turn.renumbering import citation_order, renumber
 from agent.turn.rules import check_draft
-from verification.incremental import Shown, complete, let_through
+from verification.incremental import ShownBlocks, check_block, complete_blocks
 from verification.judgement import only_unconfirmed
 from verification.rules.citations import citations
 from verification.types import Draft, RuleName, Verdict
@@ -64,7 +64,9 @@ class Stage(Protocol):
         """
 
 
-_PassedBlock = tuple[tuple[str, ...], Shown]  # a block that passed, as it was drafted, and the answer up to its end
+_PassedBlock = tuple[
+    tuple[str, ...], ShownBlocks
+]  # a block that passed, as it was drafted, and the answer up to its end
 
 
 class ParagraphWatch:
@@ -94,7 +96,7 @@ class _Reading:
     draft: Draft
     before: str = ""
     so_far: str = ""
-    latest: Shown | None = None
+    latest: ShownBlocks | None = None
     earlier: frozenset[str] = frozenset()
     to_end: bool = False
     position: int = 0
@@ -112,7 +114,7 @@ class LiveAnswer:
     """One answer on its way to the stage. ``shown`` is what people see of it and may stay, over all attempts."""
 
     stage: Stage
-    shown: Shown | None = None
+    shown: ShownBlocks | None = None
     state: State = "reading"
     _shown_blocks: list[str] = field(default_factory=list)
     _reading: _Reading = field(default_factory=lambda: _Reading(draft=Draft(text="")))
@@ -178,7 +180,7 @@ class LiveAnswer:
                 if not await self._show(texts, replace(shown, verdict=await examine(shown.verdict))):
                     return
 
-    async def _show(self, texts: tuple[str, ...], shown: Shown) -> bool:
+    async def _show(self, texts: tuple[str, ...], shown: ShownBlocks) -> bool:
         verdict = shown.verdict
         if not verdict.passed:
             # A claim that nothing confirmed is not the draft's fault: read the draft to its end, cut the claim then.
@@ -211,7 +213,7 @@ class LiveAnswer:
         """
         if self.is_cut_short:
             return self._reading.failed
-        blocks = complete(text, ended=True)
+        blocks = complete_blocks(text, ended=True)
         return self._reading.before + "".join(itertools.filterfalse(self._reading.repeats, blocks))
 
     async def grow(self, text: str, *, ended: bool = False) -> None:
@@ -219,7 +221,7 @@ class LiveAnswer:
         reading = self._reading
         if self.state not in TAKES_BLOCKS or says_not_found(text):
             return
-        for block in complete(text[reading.position :], ended=ended):
+        for block in complete_blocks(text[reading.position :], ended=ended):
             reading.position += len(block)
             if self.state in TAKES_BLOCKS and not reading.repeats(block):
                 await self._take(block)
@@ -234,10 +236,10 @@ class LiveAnswer:
         if len(reading.so_far) + len(piece) > MAX_EARLY_CHARS:
             self._on("block_unshowable")
             return
-        shown, verdict = await asyncio.to_thread(let_through, reading.draft, reading.so_far, piece, check_draft)
+        shown, verdict = await asyncio.to_thread(check_block, reading.draft, reading.so_far, piece, check_draft)
         if not verdict.passed:
             self._hold(blocks, verdict)
-        elif reading.draft.judged and not citations(verdict.text):  # it may turn out to say that there is no answer
+        elif reading.draft.has_judge and not citations(verdict.text):  # it may turn out to say that there is no answer
             reading.held = blocks
         # The longer answer must begin with what was shown: a later definition may set it otherwise.
         elif shown is None or not verdict.text.startswith(_text(reading.latest)):
@@ -262,7 +264,7 @@ class LiveAnswer:
             self.shown, self._shown_blocks = None, []
 
 
-def _text(shown: Shown | None) -> str:
+def _text(shown: ShownBlocks | None) -> str:
     return shown.verdict.text.rstrip() if shown else ""
 
 

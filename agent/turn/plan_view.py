@@ -14,7 +14,7 @@ from agent.turn.events import PlanMoved, StepSeen
 from agent.turn.progress import Progress
 from agent.turn.rules import check_draft
 from verification.markup.link_targets import links
-from verification.markup.mrkdwn import plain
+from verification.markup.mrkdwn import strip_mrkdwn
 from verification.types import Draft
 
 MAX_TITLE_CHARS: Final = 100  # characters shown: Slack's own limit is 256, but a status has to fit on a line
@@ -45,7 +45,7 @@ def step_title(draft: Draft, description: str) -> str:
     verdict = check_draft(replace(draft, text=line))
     if not verdict.passed or links(verdict.text):
         return ""
-    title = " ".join(plain(verdict.text).split()).translate(_HARMLESS)
+    title = " ".join(strip_mrkdwn(verdict.text).split()).translate(_HARMLESS)
     return truncate(title, MAX_TITLE_CHARS)
 
 

@@ -166,7 +166,7 @@ class Progress:
             private_texts=private_texts(),
             own_words=own,
             unsourced=not own and not self.sources,
-            judged=self.judge is not None and bool(self.sources) and not own,
+            has_judge=self.judge is not None and bool(self.sources) and not own,
         )
 
     def record_model_call(self, end: ModelEnd) -> None:

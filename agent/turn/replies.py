@@ -14,9 +14,9 @@ from agent.tools.builtin.knowledge import LIST_TITLE
 from agent.turn.progress import Progress
 from agent.turn.renumbering import Order, citation_order, renumber
 from verification.judgement import is_unconfirmed
-from verification.markup.chunks import split
-from verification.rules.injection import title_to_show
-from verification.text.language import detect
+from verification.markup.chunks import split_chunks
+from verification.rules.injection import safe_title
+from verification.text.language import detect_language
 from verification.types import Answer, Claim, RuleName, Source, Verdict, Violation
 
 Located = TypeVar("Located", Violation, Claim)
@@ -49,7 +49,7 @@ def to_answer(progress: Progress, verdict: Verdict, *, attempts: int, label: Lab
     sources = tuple(replace(cited[old], id=new) for old, new in order.items())
     return Answer(
         text=text,
-        chunks=split(text, sources),
+        chunks=split_chunks(text, sources),
         sources=sources,
         verified=True,
         rules_only=any(claim.supported == "open" for claim in verdict.claims),
@@ -104,7 +104,7 @@ def budget_notice(progress: Progress, limit: str) -> TurnOutcome:
 
 def plain_answer(text: str) -> Answer:
     """One of Orion's own messages as it goes out: nothing in it claims anything."""
-    return Answer(text=text, chunks=split(text))
+    return Answer(text=text, chunks=split_chunks(text))
 
 
 def _message(progress: Progress, phrase: str, lines: Iterable[str] = ()) -> Answer:
@@ -130,9 +130,9 @@ def _nearest(progress: Progress) -> tuple[Source, ...]:
 
 
 def _link(source: Source) -> str:
-    title = escape(title_to_show(source), quote=False)
+    title = escape(safe_title(source), quote=False)
     return f"<{source.url}|{title.replace('|', '¦')}>" if source.url else title
 
 
 def _language(progress: Progress) -> str | None:
-    return detect(progress.question.text)
+    return detect_language(progress.question.text)

@@ -118,9 +118,9 @@ def _print_answer(result: dict[str, Any]) -> None:
     from datetime import UTC, datetime
 
     from bot.delivery.links import age
-    from verification.markup.mrkdwn import plain
+    from verification.markup.mrkdwn import strip_mrkdwn
 
-    output.print_text(plain(result["answer"]))
+    output.print_text(strip_mrkdwn(result["answer"]))
     cited = [source for source in result["sources"] if f"[{source['id']}]" in result["answer"]]
     if cited:
         output.print_text("")

@@ -12,7 +12,7 @@ from bot.delivery import tables
 from bot.delivery.answer_key import AnswerKey, Mark
 from bot.delivery.links import source_line
 from bot.delivery.rich_text import rich_text
-from verification.markup.chunks import messages
+from verification.markup.chunks import group_messages
 from verification.rules.citations import citations
 from verification.types import Answer
 
@@ -45,7 +45,7 @@ class Post:
 
 def render(answer: Answer, key: AnswerKey, today: date) -> tuple[Post, ...]:
     """Render the answer as one message, or as several if Slack's limits require it. The last one gets the footer."""
-    groups = [list(group) for group in messages(answer.chunks)] or [[answer.text]]
+    groups = [list(group) for group in group_messages(answer.chunks)] or [[answer.text]]
     tail = _tail(answer, key, today)
     posts = [_render_post(group, answer) for group in groups]
     if answer.label:

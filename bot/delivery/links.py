@@ -7,7 +7,7 @@ from datetime import date, datetime
 
 from agent.texts.catalogue import say
 from agent.turn.plan_view import truncate
-from verification.rules.injection import title_to_show
+from verification.rules.injection import safe_title
 from verification.types import Source
 
 _MAX_TITLE_LENGTH = 120
@@ -50,7 +50,7 @@ def age(updated_at: str, today: date, language: str | None = None) -> str:
 
 def source_line(source: Source, today: date, language: str | None = None) -> str:
     """Return ``[n] title · age``, the title a link if the source has an address."""
-    shown = link(source.url, f"[{source.id}] {truncate(title_to_show(source), _MAX_TITLE_LENGTH)}")
+    shown = link(source.url, f"[{source.id}] {truncate(safe_title(source), _MAX_TITLE_LENGTH)}")
     return with_age(shown, source.updated_at, today, language)
 
 

@@ -15,7 +15,7 @@ from bot.delivery.blocks import Block, context, join_lines, plain_text, section,
 from bot.delivery.links import escape, source_line
 from bot.slack.payload import objects, string
 from bot.stores.turn_records import sources_of
-from verification.markup.mrkdwn import plain
+from verification.markup.mrkdwn import strip_mrkdwn
 
 _MAX_CLAIMS: Final = 30
 _MAX_REMOVED: Final = 8
@@ -83,7 +83,7 @@ def _headline(record: Mapping[str, Any], claims: Sequence[Mapping[str, Any]], la
 
 def _claim_block(claim: Mapping[str, Any]) -> Iterable[Block]:
     """Yield the claim and its passage with the common words marked. A quotation is marked in its passage instead."""
-    text = truncate(_without_signs(plain(string(claim, "text"))).strip(), _MAX_CLAIM_LENGTH)
+    text = truncate(_without_signs(strip_mrkdwn(string(claim, "text"))).strip(), _MAX_CLAIM_LENGTH)
     if not text:
         return
     passage, marks = _without_signs(string(claim, "passage")[:_MAX_PASSAGE_LENGTH]), claim.get("marks")
@@ -152,7 +152,7 @@ def _removed_sentences(record: Mapping[str, Any], language: str | None) -> Itera
 
 def _plain_words(text: str) -> str:
     """Return the words without citations: a corrected sentence may cite another source."""
-    return " ".join(_CITATION.sub("", plain(text)).split())
+    return " ".join(_CITATION.sub("", strip_mrkdwn(text)).split())
 
 
 def _struck_item(words: str, why: str) -> Block:

@@ -22,7 +22,7 @@ from bot.errors import WrongUse
 from bot.evals.files import json_of, same_file, verdict_json
 from bot.evals.rows import Given, Row, Sources, Text, by_kind, checked, read_rows, share, sources_of
 from verification.check import check
-from verification.judgement import judged, key_of, open_claims
+from verification.judgement import apply_judgements, claim_key, open_claims
 from verification.types import Draft, Verdict
 
 # More than these fill a terminal and say nothing new: the file of verdicts names each.
@@ -59,7 +59,7 @@ async def verdict_on(draft: Draft, judge: Judge | None = None) -> Verdict:
     """The verdict. A judge is asked about every claim that the rules leave open."""
     if judge is None or not draft.sources:  # without sources there is nothing that a judge could look into
         return check(draft)
-    verdict = check(replace(draft, judged=True))
+    verdict = check(replace(draft, has_judge=True))
     claims = open_claims(verdict)
     if not claims:
         return verdict
@@ -69,8 +69,8 @@ async def verdict_on(draft: Draft, judge: Judge | None = None) -> Verdict:
     except ModelError as failure:
         log.warning("judge_failed", error_type=failure.kind, reason=failure.detail)
         opinion = Opinion()  # nothing is confirmed by a judge that did not answer: what is open fails
-    said = {key_of(claim): opinion.judgements.get(number) for number, claim in enumerate(claims, 1)}
-    return judged(verdict, said, draft.sources)
+    said = {claim_key(claim): opinion.judgements.get(number) for number, claim in enumerate(claims, 1)}
+    return apply_judgements(verdict, said, draft.sources)
 
 
 async def verify_stream(rows: Path, out: Path, options: Draft, judge: Judge | None = None) -> str:

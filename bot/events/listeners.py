@@ -33,7 +33,7 @@ from bot.slack.message import Access, BotIdentity, Ignored, Incoming, Refused
 from bot.slack.payload import mapping, string
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.thread_mode import ThreadModes
-from verification.text.language import detect
+from verification.text.language import detect_language
 
 _ANY = re.compile(".*")
 _ASKED_S = 1.0  # Slack waits three seconds for an ack, and a modal's trigger lives no longer
@@ -150,7 +150,7 @@ class Listeners:
 
     async def _language(self, turn_id: str) -> str | None:
         """The language of the question that was answered; None when its record is gone."""
-        return detect(string(await self.services.record(turn_id), "question"))
+        return detect_language(string(await self.services.record(turn_id), "question"))
 
     async def on_trust(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
         """The trust button: the stored record, as a modal."""
@@ -158,7 +158,7 @@ class Listeners:
 
         async def show(delivery: Delivery) -> None:
             record = await self.services.record(turn_id)
-            language = detect(string(record, "question")) or await self._language_for(
+            language = detect_language(string(record, "question")) or await self._language_for(
                 context, string(body, "user", "id")
             )
             await delivery.open_modal(trigger_id, trust_modal(record, delivery.today(), language))

@@ -25,7 +25,7 @@ from bot.slack.payload import mapping, objects, string
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from bot.stores.turn_records import sources_of
 from bot.turn.job import Job
-from verification.text.language import detect
+from verification.text.language import detect_language
 
 log = structlog.get_logger()
 
@@ -63,7 +63,7 @@ class HumanRequest:
     @property
     def language(self) -> str | None:
         """The question's."""
-        return detect(string(self.record, "question"))
+        return detect_language(string(self.record, "question"))
 
 
 async def handle_hand_off(job: Job, at: GateServices) -> Ending | None:

@@ -22,7 +22,7 @@ from bot.slack.web_api import DeliveryFailed
 from bot.stores.cancellations import stop_after
 from bot.stores.stores import Stores
 from bot.turn.job import Job
-from verification.text.language import detect
+from verification.text.language import detect_language
 
 log = structlog.get_logger()
 
@@ -103,7 +103,7 @@ async def _drop_pending_question(job: Job, at: GateServices) -> bool:
     except StateNotSaved as error:
         log.warning("state_save_failed", thread=str(incoming.thread), reason=type(error).__name__)
         return False
-    text = say("stopped", detect(state.pending_question.text))
+    text = say("stopped", detect_language(state.pending_question.text))
     with suppress(DeliveryFailed):
         await at.delivery.post_own_text(incoming.thread, text, incoming.ts, job.lease.require)
     return True

@@ -17,7 +17,7 @@ from redis.asyncio import Redis
 from bot.slack.message import Incoming
 from bot.slack.payload import mapping, string
 from bot.slack.web_api import DeliveryFailed, SlackCalls
-from verification.text.language import detect
+from verification.text.language import detect_language
 
 # Who becomes a guest is answered for an hour more: the price of not asking each time (decision 5).
 CACHE_TTL_S: Final = 3_600
@@ -88,7 +88,9 @@ class People(CachedPeople):
     async def message_language(self, incoming: Incoming) -> str | None:
         """What the message is written in; where it has no text, what its person uses Slack in."""
         return (
-            detect(incoming.text) if incoming.text else await self.cached_language(incoming.thread.team, incoming.user)
+            detect_language(incoming.text)
+            if incoming.text
+            else await self.cached_language(incoming.thread.team, incoming.user)
         )
 
     async def language_of(self, team: str, user: str) -> str | None:

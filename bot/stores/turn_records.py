@@ -14,7 +14,7 @@ from agent.thread.conversation import Question
 from agent.tools.builtin.slack_search import SLACK_SEARCH, permalinks_only
 from agent.turn.events import Done, ModelEnd, ModelStart, ToolEnd, ToolStart, TurnEvent, Verification, key_of
 from bot.slack.payload import objects, string
-from verification.evidence.verbatim import Marked, borne_out_by, without_citations
+from verification.evidence.verbatim import MarkedPassage, supporting_passage, without_citations
 from verification.types import Answer, Claim, Repair, Source, Verdict, Violation
 
 if TYPE_CHECKING:  # `orion ask` records a turn and has no Redis: its client takes a tenth of a second to import
@@ -112,9 +112,9 @@ def claims_json(answer: Answer) -> list[dict[str, Any]]:
 
 
 def _claim(claim: Claim, texts: Mapping[int, str]) -> dict[str, Any]:
-    found = {number: borne_out_by(claim.text, texts.get(number, "")) for number in claim.cited}
+    found = {number: supporting_passage(claim.text, texts.get(number, "")) for number in claim.cited}
     best = max(found, key=lambda number: sum(end - start for start, end in found[number].spans), default=0)
-    passage = found.get(best, Marked("", ()))
+    passage = found.get(best, MarkedPassage("", ()))
     return {
         "text": without_citations(claim.text),
         "source": best,

@@ -48,7 +48,7 @@ from bot.turn.observer import Observers
 from bot.turn.retry_later import give_back, retry_delay_s, waiting_since
 from bot.turn.status import MODEL_AWAY, THINKING, Pace, WorkingStatus
 from bot.turn.stream_recovery import StreamedTurns, earlier_stream
-from verification.text.language import detect
+from verification.text.language import detect_language
 
 log = structlog.get_logger()
 
@@ -202,7 +202,9 @@ class Answering:
     async def _thread_language(self, job: Job) -> str | None:
         """Return the language of the thread's latest question, else the person's, for a message without words."""
         asked = [message.text for message in job.facts.state.history if message.role == "user" and message.addressed]
-        return detect(asked[-1]) if asked else await self.lookups.language_of(job.place.team, job.incoming.user)
+        return (
+            detect_language(asked[-1]) if asked else await self.lookups.language_of(job.place.team, job.incoming.user)
+        )
 
     async def _question(self, job: Job) -> Ending:
         try:

@@ -15,7 +15,7 @@ from bot.queue.queue import Claimed
 from bot.slack.history import sort_key
 from bot.slack.message import Incoming
 from bot.stores.facts import Facts, MarkName, mark_of
-from verification.text.language import detect
+from verification.text.language import detect_language
 
 MAX_NEW_AGE_S: Final = 3_600  # an older question may be repeated: from a dead letter, or after a lost Redis
 MIN_GATE_WAIT_S: Final = 2.0
@@ -54,7 +54,7 @@ class Job:
     @property
     def language(self) -> str | None:
         """Language of the message; None for English or unsure."""
-        return detect(self.incoming.text)
+        return detect_language(self.incoming.text)
 
     @property
     def may_be_answered(self) -> bool:

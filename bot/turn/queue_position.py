@@ -13,7 +13,7 @@ from bot.delivery.delivery import Delivery
 from bot.queue.queue import Mailbox, Waiting
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed
-from verification.text.language import detect
+from verification.text.language import detect_language
 
 log = structlog.get_logger()
 
@@ -67,7 +67,7 @@ class QueueNotices:
 
     async def _show_position(self, delivery: Delivery, incoming: Incoming, place: int) -> bool:
         """Show the position. Return whether a placeholder had to replace the status."""
-        text = translate_status(BUSY if place else BEHIND, detect(incoming.text)).format(number=place)
+        text = translate_status(BUSY if place else BEHIND, detect_language(incoming.text)).format(number=place)
         try:
             await delivery.set_status(incoming.thread, text)
         except DeliveryFailed as failure:

@@ -47,7 +47,7 @@ def drafts(*, judged: bool) -> Iterator[tuple[dict[str, Any], Draft]]:
                 sources=sources,
                 known_text="\n".join(asked),
                 context="\n".join(said),
-                judged=judged,
+                has_judge=judged,
             ),
         )
         asked.append(row["question"])

@@ -1,1 +1,1 @@
-"""The checks of a claim against the passages it cites."""
+"""Checks of a claim against the passages it cites."""

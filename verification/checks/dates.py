@@ -1,4 +1,4 @@
-"""Checks that the dates and times of a claim stand in what it cites, in any spelling."""
+"""Check that the dates and times of a claim appear in its sources, in any spelling."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import re
 from collections.abc import Iterator
 
 from verification.checks.derived import is_derivable_moment
-from verification.evidence.evidence import MOST, SAME_SENTENCE, Certainty, Evidence, Finding, Hit
+from verification.evidence.evidence import MAX_VALUES, SAME_SENTENCE, Certainty, Evidence, Finding, Hit
 from verification.values.dates import Moment, agrees
 from verification.values.units import UNITS
 
 _SEASON = re.compile(r"\b(\d{4})\s?[-–/]\s?$")
-_NEAR = 3  # sentences
+_MAX_SENTENCES = 3  # sentences
 _HOUR = UNITS["h"]
 
 
 def date_findings(evidence: Evidence) -> Iterator[Finding]:
-    """One finding for each date or time of the claim that the cited sources do not bear out."""
-    mine = evidence.claim.moments[:MOST]
+    """Yield a finding for each date or time of the claim that the cited sources do not support."""
+    claimed = evidence.claim.moments[:MAX_VALUES]
     seen: set[tuple[int, int]] = set()
-    for moment in mine:
+    for moment in claimed:
         span = (moment.start, moment.end)
-        readings = [other for other in mine if (other.start, other.end) == span]
-        # Two readings of 03/04/2021 need one to fit; the two days of "3-5 March" need both.
+        readings = [other for other in claimed if (other.start, other.end) == span]
+        # One of the two readings of 03/04/2021 must fit, but both days of "3-5 March".
         ambiguous = len({reading.month for reading in readings}) > 1
         fits = any(_is_known(reading, evidence) for reading in (readings if ambiguous else [moment]))
         if not (fits or span in seen or _ends_a_season(moment, evidence.claim.text)):
@@ -31,20 +31,20 @@ def date_findings(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _ends_a_season(moment: Moment, text: str) -> bool:
-    """True for the second year of "1904-1905": the first one was checked."""
+    """Recognise the second year of "1904-1905", since the first one is checked."""
     match = _SEASON.search(text, max(0, moment.start - 7), moment.start)
     return moment.is_year and match is not None and int(match[1]) + 1 == moment.year
 
 
 def _is_known(moment: Moment, evidence: Evidence) -> bool:
-    # What makes eight o'clock morning or evening may stand outside of the words.
+    # "Morning" or "evening" may be outside the words.
     if moment.hour is None and evidence.is_written_near(moment.start, moment.end):
         return True
     passages = evidence.passages
     # A year in Chinese numerals is read as a number.
     if moment.is_year and any(moment.year in q.readings for passage in passages for q in passage.quantities):
         return True
-    # A date without its year is this date only if the year stands somewhere near.
+    # A date without a year matches only if the year appears somewhere.
     year_is_named = moment.year is None or any(
         moment.year == other.year for passage in passages for other in passage.moments
     )
@@ -55,32 +55,32 @@ def _is_known(moment: Moment, evidence: Evidence) -> bool:
     )
 
 
-def _instead(moment: Moment, evidence: Evidence) -> tuple[Hit, Moment] | None:
-    """The date of the same kind in the sentences nearest to the claim."""
-    claimed = evidence.claim.moments[:MOST]
-    for hit in evidence.hits[:_NEAR]:
+def _date_in_its_place(moment: Moment, evidence: Evidence) -> tuple[Hit, Moment] | None:
+    """Find a date of the same kind in the sentences nearest to the claim."""
+    claimed = evidence.claim.moments[:MAX_VALUES]
+    for hit in evidence.hits[:_MAX_SENTENCES]:
         for other in hit.passage.moments:
-            if _kind(other) == _kind(moment) and not any(agrees(mine, other) for mine in claimed):
+            if _kind(other) == _kind(moment) and not any(agrees(claim_moment, other) for claim_moment in claimed):
                 return hit, other
     return None
 
 
 def _finding(moment: Moment, evidence: Evidence) -> Finding:
-    span, there = (moment.start, moment.end), _instead(moment, evidence)
+    span, there = (moment.start, moment.end), _date_in_its_place(moment, evidence)
     certainty = _certainty(moment, evidence, there)
     if there is None or certainty == "doubtful":
-        return evidence.nowhere("date", span, certainty)
+        return evidence.not_found("date", span, certainty)
     hit, other = there
-    return evidence.instead("date", span, hit, hit.text[other.start : other.end].strip(), certainty)
+    return evidence.replaced_by("date", span, hit, hit.text[other.start : other.end].strip(), certainty)
 
 
 def _certainty(moment: Moment, evidence: Evidence, there: tuple[Hit, Moment] | None) -> Certainty:
-    # A month or day of the week alone may be meant otherwise, and what is denied follows from the days that there are.
+    # A month or weekday alone may have another meaning, and a denied one follows from the days that the source has.
     precise = moment.day is not None or moment.year is not None or moment.hour is not None
     if not precise and (there is None or evidence.denies(moment.start)):
         return "doubtful"
-    told = (other for passage in evidence.told for other in passage.moments)
-    if any(agrees(moment, other) and (moment.year is None or other.year is not None) for other in told):
+    others = (other for passage in evidence.conversation for other in passage.moments)
+    if any(agrees(moment, other) and (moment.year is None or other.year is not None) for other in others):
         return "doubtful"
     if _is_written_otherwise(moment, evidence) or is_derivable_moment(moment, evidence):
         return "doubtful"
@@ -88,7 +88,7 @@ def _certainty(moment: Moment, evidence: Evidence, there: tuple[Hit, Moment] | N
 
 
 def _is_written_otherwise(moment: Moment, evidence: Evidence) -> bool:
-    """True for 4 December where the passage has 04/12, and for 12:00 where it has "at 12" or "12 h"."""
+    """Recognise 4 December in a passage with 04/12, and 12:00 in one with "at 12" or "12 h"."""
     if moment.day is None or moment.month is None:
         return not moment.minute and any(
             quantity.readings[0] in {moment.hour, (moment.hour or 0) % 12 or None}

@@ -1,7 +1,7 @@
-"""Tells whether a number, date or time could come in one step of values that the sources, question or thread have.
+"""Decide if a number, date or time can follow in one step from values of the sources, the question or the thread.
 
-Such a value is a doubt and no invention: whether the step is meant is for a judge or a person to see. Only values of
-the sentences nearest to the claim are used, so that chance results do not excuse an invented number.
+Such a value is doubtful, not invented: a judge or a person decides if the step is meant. Only values of the sentences
+nearest to the claim count, so that a chance result does not excuse an invented number.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from functools import lru_cache
 from itertools import combinations, pairwise
 from typing import NamedTuple, TypeVar
 
-from verification.evidence.evidence import MOST, Evidence
+from verification.evidence.evidence import MAX_VALUES, Evidence
 from verification.evidence.passages import Passage
-from verification.text.lexicon import all_words, compiled
-from verification.values.amounts import is_result, same_kind
+from verification.text.lexicon import all_words, compile_pattern
+from verification.values.amounts import is_result, is_same_kind
 from verification.values.dates import Moment
 from verification.values.numbers import ORDINALS, RANGE, Quantity
 from verification.values.units import CURRENCIES, UNITS, Unit, is_span, seconds
 
-_NEAR = 4  # sentences: with more, any small number follows from something
-_MOST, _MOST_TIMES = 16, 24  # values: every two of them are tried
-_MOST_COUNTED = 12  # what people count in a list
-_RECKONED = r"\b(?:{reckoned})|\b(?:by|um)(?= \W?\d)|{reckoned_unparted}"
+_MAX_SENTENCES = 4  # sentences: with more, any small number follows from something
+_MAX_NUMBERS, _MAX_TIMES = 16, 24  # values: all pairs are tried
+_MAX_COUNT = 12  # people count a list up to this length
+_CALCULATION_WORDS = r"\b(?:{reckoned})|\b(?:by|um)(?= \W?\d)|{reckoned_unparted}"
 _YEARS_AWAY = r"\b(?:years?|Jahre?|ans?|años?) (?:{years_away})\b|\b(?:following|next|previous) year\b"
 _LIST_MARK = re.compile(r"^[ \t]*(?:[-*•◦]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
 _ROW = re.compile(r"^[ \t]*\|", re.MULTILINE)
@@ -33,8 +33,8 @@ _SERIES = re.compile(r"(?:,|、|，|;)?\s*\b(?:and|or|und|oder|et|ou|y|o|dan|ata
 _SECOND, _DAY, _YEAR, _PERCENT, _COUNT = *(UNITS[word] for word in ("second", "day", "year", "%")), Unit("count", 1)
 _MONEY = tuple(Unit(currency, 1) for currency in sorted(CURRENCIES))
 _UNMEASURED = frozenset({None, _COUNT})
-_A_DAY, _SOME_YEAR = 86_400, 2001  # the year is any that is no leap year
-_A_YEAR = 366  # days
+_A_DAY, _SOME_YEAR = 86_400, 2001  # any year but a leap year
+_MAX_DAYS_APART = 366  # days
 _End = TypeVar("_End", Quantity, Moment)
 
 
@@ -44,16 +44,16 @@ class _Value(NamedTuple):
 
 
 def is_derivable(quantity: Quantity, evidence: Evidence) -> bool:
-    """True if the number follows in one step: a sum, difference, product, share, count or span, or lies in a range."""
-    claim, near = evidence.claim, _near(evidence)
-    in_range = any(quantity in pair and same_kind(*pair) for pair in _ranges(claim, claim.quantities[:MOST]))
+    """Return True if the number is a sum, difference, product, share, count or span, or lies in a range."""
+    claim, near = evidence.claim, _nearby_passages(evidence)
+    in_range = any(quantity in pair and is_same_kind(*pair) for pair in _ranges(claim, claim.quantities[:MAX_VALUES]))
     if in_range or quantity.century or quantity.noun in ORDINALS:
         return False
-    said = quantity._replace(readings=quantity.readings[:1], unit=_value(quantity).unit)
+    claimed = quantity._replace(readings=quantity.readings[:1], unit=_value(quantity).unit)
     return (
-        any(is_result(said, *result) for result in _results(quantity, evidence, near))
+        any(is_result(claimed, *result) for result in _results(quantity, evidence, near))
         or any(
-            same_kind(quantity, low) and low.amounts() < quantity.amounts() < high.amounts()
+            is_same_kind(quantity, low) and low.amounts() < quantity.amounts() < high.amounts()
             for passage in near
             for low, high in _ranges(passage, passage.quantities)
         )
@@ -62,76 +62,83 @@ def is_derivable(quantity: Quantity, evidence: Evidence) -> bool:
 
 
 def is_derivable_moment(moment: Moment, evidence: Evidence) -> bool:
-    """True if it lies in a range or a known span from another date or time, or may be counted from one that is told."""
-    near = _near(evidence)
+    """Return True if the date lies in a range, or follows from another date and a span of time."""
+    near = _nearby_passages(evidence)
     if any(_is_within(moment, *pair) for passage in near[:1] for pair in _ranges(passage, passage.moments)):
         return True
     lengths = _lengths((*near, evidence.claim))
-    others = [other for passage in evidence.told for other in passage.moments][:_MOST_TIMES]
+    others = [other for passage in evidence.conversation for other in passage.moments][:_MAX_TIMES]
     if any(_is_apart(moment, other, lengths) or _may_be_counted(moment, other) for other in others):
         return True
-    # Of two values of a source only years are reckoned with, for the same day: else a wrong day would come by chance.
+    # From two values of a source derive only years, for the same day. Otherwise a wrong day would fit by chance.
     return any(
         (other.month, other.day) == (moment.month, moment.day) and _is_apart(moment, other, _lengths([passage]))
         for passage in near
-        for other in passage.moments[:_MOST_TIMES]
+        for other in passage.moments[:_MAX_TIMES]
         if moment.month
     )
 
 
 def _lengths(passages: Sequence[Passage]) -> set[tuple[str, float]]:
-    """The spans of time that are told; "a year later" has no number."""
-    spans = [quantity for passage in passages for quantity in passage.quantities if quantity.unit][:_MOST_TIMES]
-    found = {(quantity.unit.dimension, amount) for quantity in spans if quantity.unit for amount in quantity.amounts()}
-    a_year = any(compiled(_YEARS_AWAY).search(passage.text) for passage in passages)
-    return found | {("months", 12.0)} if a_year else found
+    """The spans of time in the passages. "A year later" has no number and counts as twelve months."""
+    spans = [quantity for passage in passages for quantity in passage.quantities if quantity.unit][:_MAX_TIMES]
+    lengths = {
+        (quantity.unit.dimension, amount) for quantity in spans if quantity.unit for amount in quantity.amounts()
+    }
+    a_year = any(compile_pattern(_YEARS_AWAY).search(passage.text) for passage in passages)
+    return lengths | {("months", 12.0)} if a_year else lengths
 
 
-def _near(evidence: Evidence) -> list[Passage]:
-    return [*(hit.passage for hit in evidence.hits[:_NEAR]), *evidence.told]
+def _nearby_passages(evidence: Evidence) -> list[Passage]:
+    return [*(hit.passage for hit in evidence.hits[:_MAX_SENTENCES]), *evidence.conversation]
 
 
 def _ranges(passage: Passage, ends: Sequence[_End]) -> Iterator[tuple[_End, _End]]:
-    """The pairs that are written as the two ends of a range."""
+    """Yield the pairs that are written as the two ends of a range."""
     return (pair for pair in pairwise(ends) if RANGE.fullmatch(passage.text, pair[0].end, pair[1].start))
 
 
 def _results(quantity: Quantity, evidence: Evidence, near: list[Passage]) -> Iterator[_Value]:
-    times = [*(hit.passage for hit in evidence.hits), *evidence.told, evidence.claim]
-    yield from _spans([moment for passage in times for moment in passage.moments][:_MOST_TIMES])
+    times = [*(hit.passage for hit in evidence.hits), *evidence.conversation, evidence.claim]
+    yield from _spans([moment for passage in times for moment in passage.moments][:_MAX_TIMES])
     for cited in evidence.cited:
         yield from (span for pair in _ranges(cited.passage, cited.passage.moments) for span in _spans(pair))
-    # "3h30" is read as a time of the day; in a question it may be how long something took.
-    lengths = [_second(moment) for passage in evidence.told for moment in passage.moments]
+    # "3h30" reads as a time of day, but in a question it may be a duration.
+    lengths = [_second(moment) for passage in evidence.conversation for moment in passage.moments]
     yield from (_Value(length, _SECOND) for length in lengths if length)
-    # Counts of the claim itself are not reckoned with where a count is asked for: "6–7, 6–3" would excuse each other.
-    mine = [_value(q) for q in evidence.claim.quantities if q is not quantity and (quantity.unit or q.unit)]
-    theirs = [_value(other) for passage in near for other in passage.quantities if not other.weak]
-    values = list(dict.fromkeys((*mine, *theirs)))[:_MOST]
-    own = {*mine, *(_value(other) for passage in evidence.told for other in passage.quantities)}
-    # Of two numbers that the claim neither has nor tells of as reckoned with, any small number would come by chance.
-    reckoned = _tells_of_reckoning(evidence.claim)
+    # A count is not derived from the claim's own counts: "6–7, 6–3" would excuse each other.
+    claim_values = [_value(q) for q in evidence.claim.quantities if q is not quantity and (quantity.unit or q.unit)]
+    near_values = [_value(other) for passage in near for other in passage.quantities if not other.weak]
+    values = list(dict.fromkeys((*claim_values, *near_values)))[:_MAX_NUMBERS]
+    given_values = {
+        *claim_values,
+        *(_value(other) for passage in evidence.conversation for other in passage.quantities),
+    }
+    # Two numbers that the claim neither has nor calculates with give any small number by chance.
+    reckoned = _mentions_calculation(evidence.claim)
     for passage in near if reckoned else ():
-        yield from _sums([_value(other) for other in passage.quantities[:_MOST]])
+        yield from _sums([_value(other) for other in passage.quantities[:_MAX_NUMBERS]])
     factors = [_Value(factor, _COUNT) for factor in _factors(quantity, evidence)]
     for value in values:
         yield from _of_one(value)
-        if quantity.period and value.unit and is_span(value.unit) and value.number:  # every six hours is four a day
+        if (
+            quantity.period and value.unit and is_span(value.unit) and value.number
+        ):  # every six hours is four times a day
             yield _Value(seconds(quantity.period) / (value.number * seconds(value.unit)), _COUNT)
         yield from (result for factor in factors for result in _products(value, factor))
     for one, other in combinations(values, 2):
         yield from _shares(one, other)
-        if reckoned or one in own or other in own:
+        if reckoned or one in given_values or other in given_values:
             yield from _of_two(one, other)
 
 
 @lru_cache(maxsize=64)
-def _tells_of_reckoning(claim: Passage) -> bool:
-    return bool(claim.words & all_words("more") or compiled(_RECKONED).search(claim.text))
+def _mentions_calculation(claim: Passage) -> bool:
+    return bool(claim.words & all_words("more") or compile_pattern(_CALCULATION_WORDS).search(claim.text))
 
 
 def _factors(quantity: Quantity, evidence: Evidence) -> Iterator[float]:
-    """What nobody cites: both of two, and what a span of time has of a shorter one that a table's head may name."""
+    """Yield factors that need no citation: both of two, and how often a shorter span of time fits into the period."""
     if not (all_words("both").isdisjoint(evidence.claim.words) and all_words("pairs").isdisjoint(evidence.words)):
         yield 2
     if quantity.period:
@@ -140,13 +147,13 @@ def _factors(quantity: Quantity, evidence: Evidence) -> Iterator[float]:
 
 
 def _value(quantity: Quantity) -> _Value:
-    """The number in its unit: a count if it counts something, none if it may be of anything ("20 seconds (was 60)")."""
+    """The number in its unit. It is a count if it counts something, and has no unit if it may be of anything."""
     counts = (bool(quantity.noun) or quantity.worded) and quantity.noun not in all_words("more")
     return _Value(quantity.readings[0], quantity.unit or (_COUNT if counts else None))
 
 
 def _sums(values: list[_Value]) -> Iterator[_Value]:
-    """The sums of all the alike values of a sentence, those without a unit among them."""
+    """Yield the sums of all values of a sentence that have the same unit or none."""
     for unit in {value.unit for value in values}:
         alike = [value.number for value in values if value.unit in {unit, None}]
         if len(alike) > 1:
@@ -154,7 +161,7 @@ def _sums(values: list[_Value]) -> Iterator[_Value]:
 
 
 def _of_one(value: _Value) -> Iterator[_Value]:
-    """What is written otherwise: 45 pence are 0.45 pounds, and 40 % more are 1.4 times as much."""
+    """Yield other forms of one value: 45 pence are 0.45 pounds, and 40 % more is 1.4 times as much."""
     if value.unit == _PERCENT:
         yield _Value(100 - value.number, _PERCENT)
         yield from (_Value(start + sign * value.number / 100, _COUNT) for start, sign in ((0, 1), (1, 1), (1, -1)))
@@ -165,8 +172,8 @@ def _of_one(value: _Value) -> Iterator[_Value]:
 
 
 def _of_two(one: _Value, other: _Value) -> Iterator[_Value]:
-    """Sum, difference, mean and ratio of like values, product and quotient of unlike ones."""
-    a, b = one.number, _like(one, other)
+    """Yield sum, difference, mean and ratio of like values, and product and quotient of unlike ones."""
+    a, b = one.number, _convert(one, other)
     if b is not None:
         yield from (_Value(each, one.unit or other.unit) for each in (a + b, abs(a - b), (a + b) / 2))
         if a and b and one.unit and other.unit:
@@ -176,7 +183,7 @@ def _of_two(one: _Value, other: _Value) -> Iterator[_Value]:
 
 
 def _products(one: _Value, other: _Value) -> Iterator[_Value]:
-    """Product and quotient in the unit of either; in the one that there is, where the other value is a count."""
+    """Yield product and quotient in the unit of either value; a count takes the unit of the other."""
     a, b = one.number, other.number
     if not {a, b} & {0, 1}:
         units = {one.unit, other.unit} - _UNMEASURED or {one.unit, other.unit}
@@ -184,8 +191,8 @@ def _products(one: _Value, other: _Value) -> Iterator[_Value]:
 
 
 def _shares(one: _Value, other: _Value) -> Iterator[_Value]:
-    """What percentage one is of the other, or how much it grew or fell; and a percentage of another value."""
-    a, b = one.number, _like(one, other)
+    """Yield what percentage one is of the other, its growth or fall, and a percentage of another value."""
+    a, b = one.number, _convert(one, other)
     if b and a and (one.unit is None) == (other.unit is None) and _PERCENT not in {one.unit, other.unit}:
         low, high = sorted((a, b))
         yield from (
@@ -197,8 +204,8 @@ def _shares(one: _Value, other: _Value) -> Iterator[_Value]:
         yield from (_Value(whole.number * part / 100, whole.unit) for part in parts)
 
 
-def _like(one: _Value, other: _Value) -> float | None:
-    """The other number in the unit of the one; None if they measure different things. One without a unit may be any."""
+def _convert(one: _Value, other: _Value) -> float | None:
+    """The other number in the unit of the first. None if they measure different things."""
     if one.unit and other.unit:
         like = one.unit.dimension == other.unit.dimension
         return other.number * other.unit.factor / one.unit.factor if like else None
@@ -206,7 +213,7 @@ def _like(one: _Value, other: _Value) -> float | None:
 
 
 def _spans(moments: Sequence[Moment]) -> Iterator[_Value]:
-    """The years, days and times between every two of the moments; the last day may count."""
+    """Yield the years, days and times between every two moments. The last day may be included."""
     for one, other in combinations(moments, 2):
         if one.year and other.year:
             yield _Value(abs(one.year - other.year), _YEAR)
@@ -218,7 +225,7 @@ def _spans(moments: Sequence[Moment]) -> Iterator[_Value]:
 
 
 def _days_between(one: Moment, other: Moment) -> int | None:
-    """None where one of them names no day that there is; a year that is missing is the other's."""
+    """The days between two dates, or None if one is not a real date. A missing year is the other's."""
     if one.month and one.day and other.month and other.day:
         with suppress(ValueError):
             year = one.year or other.year or _SOME_YEAR
@@ -232,9 +239,9 @@ def _second(moment: Moment) -> int | None:
 
 
 def _is_apart(moment: Moment, other: Moment, lengths: set[tuple[str, float]]) -> bool:
-    mine, theirs, days = _second(moment), _second(other), _days_between(moment, other)
-    if mine is not None and theirs is not None:
-        gap = mine - theirs
+    second, other_second, days = _second(moment), _second(other), _days_between(moment, other)
+    if second is not None and other_second is not None:
+        gap = second - other_second
         return any(kind == "time" and 0 in ((gap - size) % _A_DAY, (gap + size) % _A_DAY) for kind, size in lengths)
     if days is not None and ("time", days * _A_DAY) in lengths:
         return True
@@ -243,16 +250,16 @@ def _is_apart(moment: Moment, other: Moment, lengths: set[tuple[str, float]]) ->
     return bool(moment.year) == bool(other.year) and ("months", abs(12 * years + months)) in lengths
 
 
-def _may_be_counted(moment: Moment, told: Moment) -> bool:
+def _may_be_counted(moment: Moment, other: Moment) -> bool:
     """A day of the week, a month, or a day within a year of one that is told: a calendar tells it, and no source."""
     if moment.year is None and (moment.weekday or (moment.month and not moment.day)):
-        return bool(told.day)
-    days = _days_between(moment, told)
-    return days is not None and days <= _A_YEAR
+        return bool(other.day)
+    days = _days_between(moment, other)
+    return days is not None and days <= _MAX_DAYS_APART
 
 
 def _is_within(moment: Moment, low: Moment, high: Moment) -> bool:
-    """Whether it lies between the two, past midnight or the end of the year too."""
+    """Return True if the moment lies between the two, also across midnight or the end of the year."""
     for place in (_second, _day_of_year):
         at, first, last = place(moment), place(low), place(high)
         if at is not None and first is not None and last is not None:
@@ -265,11 +272,11 @@ def _day_of_year(moment: Moment) -> int | None:
 
 
 def _is_count(quantity: Quantity, evidence: Evidence) -> bool:
-    """True for a small whole number that counts a list or a series of a cited source."""
+    """Return True for a small whole number that counts a list or a series in a cited source."""
     value = quantity.readings[0]
-    if quantity.unit or not (1 < value <= _MOST_COUNTED and value.is_integer()):
+    if quantity.unit or not (1 < value <= _MAX_COUNT and value.is_integer()):
         return False
     listed = [len(_LIST_MARK.findall(cited.passage.text)) for cited in evidence.cited]
-    listed += [len(_ROW.findall(cited.passage.text)) - 2 for cited in evidence.cited]  # without its head and its rule
-    series = (_SERIES.split(hit.text) for hit in evidence.hits[:_NEAR])
+    listed += [len(_ROW.findall(cited.passage.text)) - 2 for cited in evidence.cited]  # without head and rule
+    series = (_SERIES.split(hit.text) for hit in evidence.hits[:_MAX_SENTENCES])
     return value in listed or any(sum(1 for part in parts if part.strip()) == value for parts in series)

@@ -1,7 +1,7 @@
-"""Checks that the numbers of a claim stand in what it cites, or could follow from it, and what it calculates.
+"""Check that the numbers of a claim appear in its sources or can follow from them, and that its calculations are right.
 
-A number counts as known only in its unit: the digits alone are not enough. Calculations are written out with signs
-between the numbers: "300 km × 0.32 €/km = 96 €", "(9 + 19) * 12 makes 336".
+A number is known only in its unit: the digits alone are not enough. Calculations are written with signs between the
+numbers: "300 km × 0.32 €/km = 96 €", "(9 + 19) * 12 makes 336".
 """
 
 from __future__ import annotations
@@ -15,47 +15,47 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from verification.checks.derived import is_derivable
-from verification.evidence.evidence import MOST, SAME_SENTENCE, Certainty, Evidence, Finding, Hit
+from verification.evidence.evidence import MAX_VALUES, SAME_SENTENCE, Certainty, Evidence, Finding, Hit
 from verification.evidence.passages import Passage
-from verification.values.amounts import is_result, matches, same_kind
+from verification.values.amounts import is_result, is_same_kind, matches
 from verification.values.numbers import ORDINALS, Quantity
 from verification.values.units import HUNDREDTHS, UNITS, rate_end
 
-_COUNTED = 5  # "the two", "three ways": the source lists what is counted and names no number
-_SPEAKS_OF_IT = 0.5  # below it the next draft wrote the 400 of a table of codes for 900 requests
-_NEAR = 3  # sentences
-_YEAR, _HOUR, _LEAST_YEAR, _NOON = UNITS["年"], UNITS["h"], 1000, 12
-# A colon divides only between blanks: "10:30" and "Price: 5" were read as divisions.
+_MAX_UNNAMED_COUNT = 5  # "the two", "three ways": the source has a list and no number
+_MIN_TOPIC_SHARE = 0.5  # below this, a retry copied an unrelated 400 in place of 900
+_MAX_SENTENCES = 3  # sentences
+_YEAR, _HOUR, _MIN_YEAR, _NOON = UNITS["年"], UNITS["h"], 1000, 12
+# A colon divides only between blanks: "10:30" and "Price: 5" are not divisions.
 _SIGN = re.compile(
     r"(?P<unit>[^\d.;!?\n]{0,24}?)(?P<sign>[×*·⋅+−–÷/=≈-]|(?<=\s):(?=\s)|\b(?:x|times|plus|minus|mal|fois|por|kali)\b)"
     r"(?P<open>[\s(]*)[$€£¥₹]?\s*"
 )
-_SIGNS = {
+_OPERATORS = {
     **dict.fromkeys(("×", "*", "·", "⋅", "x", "times", "mal", "fois", "por", "kali"), "*"),
     **dict.fromkeys(("÷", "/", ":"), "/"),
     **dict.fromkeys(("+", "plus"), "+"),
     **dict.fromkeys(("−", "–", "-", "minus"), "-"),
     **dict.fromkeys("=≈", "="),
 }
-_STEPS: dict[str, Callable[[float, float], float]] = {
+_OPERATIONS: dict[str, Callable[[float, float], float]] = {
     "*": operator.mul,
     "/": lambda one, other: one / other if other else math.nan,
     "+": operator.add,
     "-": operator.sub,
 }
-# Numbers that nobody cites: both of two, days of a week, months of a year, and the like.
+# Numbers that need no citation: both of two, days of a week, months of a year.
 _CONSTANTS = frozenset({2, 7, 12, 24, 52, 60, 100, 365, 1000})
 _NEXT_WORD = re.compile(r"\s?([^\W\d_]+)")
 
 
 def number_findings(evidence: Evidence) -> Iterator[Finding]:
-    """One finding for each number of the claim that the cited sources do not bear out."""
-    mine = evidence.claim.quantities[:MOST]
-    known = [quantity for quantity in mine if not quantity.weak and _is_known(quantity, evidence)]
+    """Yield a finding for each number of the claim that the cited sources do not support."""
+    claimed = evidence.claim.quantities[:MAX_VALUES]
+    known = [quantity for quantity in claimed if not quantity.weak and _is_known(quantity, evidence)]
     miscalculated = tuple(wrong_results(evidence))
-    told = {finding.span[0] for finding in miscalculated}
-    for quantity in mine:
-        if quantity.start in told:  # what a source has instead is no help beside a calculation that is wrong
+    wrong_starts = {finding.span[0] for finding in miscalculated}
+    for quantity in claimed:
+        if quantity.start in wrong_starts:  # the source's number does not help with a wrong calculation
             continue
         converted = quantity.unit and any(matches(quantity, other) for other in known if other.unit)  # "23 lb (10 kg)"
         if not (quantity.weak or quantity in known or converted):
@@ -64,8 +64,8 @@ def number_findings(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _is_known(quantity: Quantity, evidence: Evidence) -> bool:
-    # What stands near the claim need not be looked for in all of its sources.
-    passages = (*evidence.near(), *evidence.passages)
+    # Look at the nearest sentences first.
+    passages = (*evidence.nearest_sentences(), *evidence.passages)
     if any(matches(quantity, other) for passage in passages for other in passage.quantities):
         return True
     # The 22 of "59-22 at the club" where the source has the date "July 19-22 at the club".
@@ -74,21 +74,21 @@ def _is_known(quantity: Quantity, evidence: Evidence) -> bool:
 
 
 def _finding(quantity: Quantity, evidence: Evidence) -> Finding:
-    span, there = (quantity.start, quantity.end), _instead(quantity, evidence)
-    certainty = _certainty(quantity, evidence, there)
-    if there is None or certainty == "doubtful" or not _is_told_of_it(quantity, *there):
-        return evidence.nowhere("number", span, certainty)
-    hit, other = there
-    said = hit.text[other.start : other.end].strip()
-    if said == evidence.claim.text[slice(*span)]:  # then what differs is the time that they are given for
-        said = hit.text[other.start : rate_end(hit.text, other.end)].strip()
+    span, replacement = (quantity.start, quantity.end), _number_in_its_place(quantity, evidence)
+    certainty = _certainty(quantity, evidence, replacement)
+    if replacement is None or certainty == "doubtful" or not _may_replace(quantity, *replacement):
+        return evidence.not_found("number", span, certainty)
+    hit, other = replacement
+    right = hit.text[other.start : other.end].strip()
+    if right == evidence.claim.text[slice(*span)]:  # then the periods differ
+        right = hit.text[other.start : rate_end(hit.text, other.end)].strip()
         span = (span[0], rate_end(evidence.claim.text, span[1]))
-    return evidence.instead("number", span, hit, said, certainty)
+    return evidence.replaced_by("number", span, hit, right, certainty)
 
 
 def _certainty(quantity: Quantity, evidence: Evidence, there: tuple[Hit, Quantity] | None) -> Certainty:
-    near = [*(hit.passage for hit in evidence.hits[:_NEAR]), *evidence.told]
-    is_date = quantity.noun in ORDINALS or quantity.readings[0] >= _LEAST_YEAR  # else it may be any hour by chance
+    near = [*(hit.passage for hit in evidence.hits[:_MAX_SENTENCES]), *evidence.conversation]
+    is_date = quantity.noun in ORDINALS or quantity.readings[0] >= _MIN_YEAR  # otherwise it may match an hour by chance
     asked, answered = (
         any(matches(quantity, other) for passage in passages for other in passage.quantities)
         for passages in (evidence.known, evidence.context)
@@ -97,7 +97,7 @@ def _certainty(quantity: Quantity, evidence: Evidence, there: tuple[Hit, Quantit
         asked
         or any(_is_part(quantity, passage) for passage in (evidence.passages if is_date else near))
         or _may_be_year(quantity, evidence)
-        or is_reckoned_with(quantity, evidence.claim, alone=answered or there is None)
+        or appears_in_calculation(quantity, evidence.claim, alone=answered or there is None)
         or (there is None and _may_be_counted(quantity, evidence))
         or is_derivable(quantity, evidence)
     )
@@ -107,8 +107,8 @@ def _certainty(quantity: Quantity, evidence: Evidence, there: tuple[Hit, Quantit
 
 
 def _may_be_counted(quantity: Quantity, evidence: Evidence) -> bool:
-    """True for a number that is denied or counts other things, and for a small one in words: it may count a list."""
-    small = quantity.worded and quantity.readings[0] <= _COUNTED
+    """Return True for a number that is denied or counts other things, or a small one in words that may count a list."""
+    small = quantity.worded and quantity.readings[0] <= _MAX_UNNAMED_COUNT
     if quantity.unit is None and (small or evidence.denies(quantity.start)):
         return True
     bare = quantity._replace(unit=None, period=None)
@@ -117,7 +117,7 @@ def _may_be_counted(quantity: Quantity, evidence: Evidence) -> bool:
 
 
 def _is_part(quantity: Quantity, passage: Passage) -> bool:
-    """True for the eight of "at eight", the 18th and the 19th century where the passage has a time, a day, a year."""
+    """Match "at eight", "the 18th" and "19th century" with a time, a day or a year of the passage."""
     if quantity.unit not in {None, _YEAR, _HOUR}:  # the French write 14:00 as "14 h"
         return False
     if not quantity.readings[0].is_integer():  # "in 4.4." may be read as a day
@@ -132,30 +132,30 @@ def _is_part(quantity: Quantity, passage: Passage) -> bool:
 
 
 def _may_be_year(quantity: Quantity, evidence: Evidence) -> bool:
-    """True for the 2021 of "in 2021 dollar sales fell" where the source has that year."""
+    """Recognise the 2021 of "in 2021 dollar sales fell" if the source has that year."""
     written = evidence.claim.text[quantity.start : quantity.end].partition(" ")[0]
     return any(written == str(moment.year) for passage in evidence.passages for moment in passage.moments)
 
 
-def _instead(quantity: Quantity, evidence: Evidence) -> tuple[Hit, Quantity] | None:
-    """The number that stands in the place of this one: of the same kind, in the sentences nearest to the claim."""
-    claimed = evidence.claim.quantities[:MOST]
-    for hit in evidence.hits[:_NEAR]:
+def _number_in_its_place(quantity: Quantity, evidence: Evidence) -> tuple[Hit, Quantity] | None:
+    """Find a number of the same kind in the sentences nearest to the claim."""
+    claimed = evidence.claim.quantities[:MAX_VALUES]
+    for hit in evidence.hits[:_MAX_SENTENCES]:
         for other in hit.passage.quantities:
-            if same_kind(quantity, other) and not any(matches(mine, other) for mine in claimed):
+            if is_same_kind(quantity, other) and not any(matches(mine, other) for mine in claimed):
                 return hit, other
     return None
 
 
-def _is_told_of_it(quantity: Quantity, hit: Hit, other: Quantity) -> bool:
-    """Whether a number may be named as the right one: it says what it is of, or its sentence speaks of the claim's."""
-    return bool(other.unit) or other.noun == quantity.noun or hit.share >= _SPEAKS_OF_IT
+def _may_replace(quantity: Quantity, hit: Hit, other: Quantity) -> bool:
+    """Return True if a number may be named as the right one: same unit or noun, or a sentence about the same thing."""
+    return bool(other.unit) or other.noun == quantity.noun or hit.share >= _MIN_TOPIC_SHARE
 
 
 class Equation(NamedTuple):
-    """What is calculated, and the result that is written behind it, if any.
+    """A calculation, with the result that is written after it, if any.
 
-    ``bracketed``: brackets leave the order open. ``in_coins``: a number of it is one of pence or cents.
+    ``bracketed``: brackets leave the order open. ``in_coins``: one of its numbers is in pence or cents.
     """
 
     operands: tuple[Quantity, ...]
@@ -166,10 +166,10 @@ class Equation(NamedTuple):
 
     @property
     def is_right(self) -> bool:
-        """Whether the written result is one, as exactly as it is written."""
+        """Return True if the written result is a correct one, as precisely as it is written."""
         if self.said is None:
             return False
-        # 2.500 may be two and a half: which is meant, the result tells.
+        # 2.500 may be two and a half. The result decides.
         readings = (*self.said.readings, *(reading / 1000 for reading in self.said.readings))
         values = self.values()
         if self.in_coins:
@@ -178,27 +178,27 @@ class Equation(NamedTuple):
 
     @property
     def is_clear(self) -> bool:
-        """Whether its result is certain: brackets leave it open, and "135 euros + 40 %" may be meant in two ways."""
+        """Return True if only one result is possible. Brackets and "135 euros + 40 %" leave it open."""
         units = {each.unit for each in (*self.operands, self.said) if each and each.unit}
         return not self.bracketed and (len(units) <= 1 or self._in_one_unit or {"+", "-"}.isdisjoint(self.signs))
 
     @property
     def _in_one_unit(self) -> bool:
-        """Whether all is measured in units of one kind, hours and minutes, say."""
+        """Return True if all numbers are in units of one kind, such as hours and minutes."""
         kinds = {each.unit.dimension for each in self.operands if each.unit}
         return self.said is not None and self.said.unit is not None and kinds == {self.said.unit.dimension}
 
     def values(self) -> tuple[float, ...]:
-        """The result in the unit of the written one: by the usual order of the signs, and from left to right."""
+        """The result in the unit of the written one: by operator precedence, and from left to right."""
         in_points = all(map(_is_percent, self.operands)) and {"*", "/"}.isdisjoint(self.signs)
-        percent = in_points or _is_percent(self.said)  # 60 % − 25 % are 35 percentage points
+        percent = in_points or _is_percent(self.said)  # 60 % − 25 % is 35 percentage points
         factor = self.said.unit.factor if self.said and self.said.unit and self._in_one_unit and not percent else 0
-        numbers = [each.amounts()[0] / factor if factor and each.unit else _plain(each) for each in self.operands]
+        numbers = [each.amounts()[0] / factor if factor and each.unit else _as_factor(each) for each in self.operands]
         in_order, terms = numbers[0], [numbers[0]]
         for sign, number in zip(self.signs, numbers[1:], strict=True):
-            in_order = _STEPS[sign](in_order, number)
+            in_order = _OPERATIONS[sign](in_order, number)
             if sign in "*/":
-                terms[-1] = _STEPS[sign](terms[-1], number)
+                terms[-1] = _OPERATIONS[sign](terms[-1], number)
             else:
                 terms.append(number if sign == "+" else -number)
         return tuple(value * (100 if percent else 1) for value in (sum(terms), in_order))
@@ -208,13 +208,13 @@ def _is_percent(quantity: Quantity | None) -> bool:
     return quantity is not None and quantity.unit is not None and quantity.unit.dimension == "ratio"
 
 
-def _plain(quantity: Quantity) -> float:
-    """The number as a factor: 20 % are 0.2."""
+def _as_factor(quantity: Quantity) -> float:
+    """The number as a factor: 20 % is 0.2."""
     return quantity.amounts()[0] / 100 if _is_percent(quantity) else quantity.readings[0]
 
 
-def is_reckoned_with(quantity: Quantity, claim: Passage, *, alone: bool) -> bool:
-    """Whether a calculation of the claim comes to the number or has it: one that nobody cites, or (``alone``) any."""
+def appears_in_calculation(quantity: Quantity, claim: Passage, *, alone: bool) -> bool:
+    """Return True if a calculation results in the number, or has it as a constant or (``alone``) at all."""
     constant = not _CONSTANTS.isdisjoint(quantity.readings)
     return any(
         (quantity in each.operands and (constant or (alone and each.is_right)))
@@ -223,40 +223,40 @@ def is_reckoned_with(quantity: Quantity, claim: Passage, *, alone: bool) -> bool
     )
 
 
-def rightly_calculated(answer: Passage) -> str:
-    """The results and shares of an answer's right calculations, as written: its other sentences may have them alone."""
-    # A sum written out in a list failed in the sentence above that states its result, and so did a share.
+def correct_results(answer: Passage) -> str:
+    """The results and shares of an answer's correct calculations. Its other sentences may use them."""
+    # Otherwise a sentence that states the result of a sum in a list below it would fail.
     right = [each for each in equations(answer) if each.is_right]
     held = [*(each.said for each in right), *(part for each in right for part in each.operands if _is_percent(part))]
     return "; ".join(answer.text[each.start : each.end] for each in held if each)
 
 
 def wrong_results(evidence: Evidence) -> Iterator[Finding]:
-    """One finding for each calculation of the claim whose written result is another one than it has."""
+    """Yield a finding for each calculation of the claim whose written result is wrong."""
     text = evidence.claim.text
     for equation in equations(evidence.claim):
         said = equation.said
         if said and equation.is_clear and not equation.is_right:
             first, last = equation.operands[0], equation.operands[-1]
             detail = f"{text[first.start : last.end]} is {equation.values()[0]:g}"
-            remedy = "Calculate anew, or leave the calculation out."
+            remedy = "Calculate again, or leave the calculation out."
             yield Finding(kind="number", span=(said.start, said.end), detail=detail, remedy=remedy)
 
 
 @lru_cache(maxsize=64)
 def equations(passage: Passage) -> tuple[Equation, ...]:
-    """The calculations that a text writes out with signs between the numbers."""
+    """The calculations that a text writes with signs between the numbers."""
     return tuple(_equations(passage))
 
 
 def _equations(passage: Passage) -> Iterator[Equation]:
     run, signs, bracketed, colon = list(passage.quantities[:1]), list[str](), False, 0
-    for one, other in pairwise((*passage.quantities[:MOST], None)):
+    for one, other in pairwise((*passage.quantities[:MAX_VALUES], None)):
         gap = passage.text[one.end : other.start] if one and other else ""
         match = _SIGN.fullmatch(gap)
-        sign = _SIGNS[match["sign"].casefold()] if match else ""
+        sign = _OPERATORS[match["sign"].casefold()] if match else ""
         bracketed |= bool(sign) and not {"(", ")", ":"}.isdisjoint(gap)
-        if other and sign in _STEPS:
+        if other and sign in _OPERATIONS:
             run.append(other)
             signs.append(sign)
             colon = len(signs) if match and match["sign"] == ":" else colon

@@ -1,1 +1,1 @@
-"""Which sentences of an answer are claims."""
+"""The sentences of an answer that are claims."""

@@ -1,6 +1,6 @@
-"""What a text holds that a claim can be checked against: sentences, words, numbers, dates, identifiers.
+"""The parts of a text that a claim is checked against: sentences, words, numbers, dates, identifiers.
 
-``analyse`` is a pure function of the text; results are cached, for the sources come again and again within a turn.
+``analyse`` is a pure function of the text. Results are cached, since a turn asks for the same sources many times.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from itertools import chain, compress, pairwise
 import sentencex  # type: ignore[import-untyped]  # ships no types
 from propcache.api import cached_property
 
-from verification.text.language import detect
-from verification.text.words import Term, folded_words, normalised, stem_list, terms
+from verification.text.language import detect_language
+from verification.text.words import Term, folded_words, normalise_text, stem_list, terms
 from verification.values.dates import MONTHS, Moment, moments
-from verification.values.identifiers import Identifier, identifiers, within
+from verification.values.identifiers import Identifier, identifiers, spans_inside
 from verification.values.numbers import Quantity, quantities
 
 _UNCODABLE = re.compile("[\ud800-\udfff\x00]")
-# Letter for letter, not by Unicode's NFKC: that changes lengths, and spans refer to the text as it came.
+# Character by character: Unicode's NFKC would change lengths, and spans refer to the original text.
 _FULLWIDTH = {code: code - 0xFEE0 for code in range(0xFF10, 0xFF1A)} | {0xFF05: 0x25, 0xFF1A: 0x3A}
 _FULLWIDTH_SIGN = re.compile("[\uff05\uff10-\uff1a]")
 _CITATION = re.compile(r"\[\d{1,12}(?:\s*[,;–-]\s*\d{1,12})*\]")
 PREFIX = 5
-_STRETCH = 2_000  # letters: the splitter takes quadratic time in some lines
-# Nothing but words and signs that end no sentence, and at most one mark that does, at the end.
-_UNPARTED = re.compile(r"[\w ,()\[\]*•`/'\"=+@#$%&|<>{}~^\\–-]*+[.!?]?")
+_MAX_STRETCH = 2_000  # letters: the splitter is quadratic in some lines
+# Words and signs that do not end a sentence, and at most one end mark.
+_ONE_SENTENCE = re.compile(r"[\w ,()\[\]*•`/'\"=+@#$%&|<>{}~^\\–-]*+[.!?]?")
 _ABBREVIATED = re.compile(
     r"\b(?:Nr|No|z\. ?B|d\. ?h|bzw|ca|etc|vs|Dr|St|Mr|Mrs|Ms|Prof|Inc|e\.g|i\.e|p|pp|Art|Abs|approx"
     r"|incl|excl|inkl|exkl|zzgl|max|min)\.\s*$"
@@ -39,22 +39,22 @@ _NEXT_WORD = re.compile(r"\s*([^\W\d_]+)")
 
 @dataclass(frozen=True, kw_only=True)
 class Passage:
-    """A text to be read; each thing in it is looked for once, when it is first asked for. No slots: it is kept."""
+    """A text whose parts are computed on first use. No slots, because of the cached properties."""
 
-    # Most claims are settled by their words alone: what nobody asks for costs nothing.
+    # Most claims are settled by their words alone: unused properties cost nothing.
 
     text: str
-    told: str | None = None
+    given_language: str | None = None
 
     @cached_property
     def language(self) -> str | None:
-        """The language it was said to be in, else the one it shows; None where that cannot be told."""
-        return self.told or detect(self.text)
+        """The given language, else the detected one. None if it cannot be detected."""
+        return self.given_language or detect_language(self.text)
 
     @cached_property
-    def folded(self) -> str:
+    def normalised_text(self) -> str:
         """The text normalised for looking strings up."""
-        return normalised(self.text)
+        return normalise_text(self.text)
 
     @cached_property
     def terms(self) -> tuple[Term, ...]:
@@ -63,7 +63,7 @@ class Passage:
 
     @cached_property
     def spans(self) -> list[tuple[int, int]]:
-        """Where the sentences begin and end, in order."""
+        """The spans of the sentences, in order."""
         return sentence_spans(self.text, self.language)
 
     @cached_property
@@ -77,19 +77,19 @@ class Passage:
         return [frozenset(stem_list(words, self.language)) for words in self.sentence_words]
 
     def sentence(self, index: int) -> Passage:
-        """One sentence read by itself."""
+        """One sentence as a passage of its own."""
         start, end = self.spans[index]
         return analyse(self.text[start:end], self.language)
 
-    def holding(self, stems: frozenset[str]) -> dict[int, int]:
-        """How many of the stems each sentence holds, by its index; sentences that hold none are left out."""
+    def count_shared(self, stems: frozenset[str]) -> dict[int, int]:
+        """The number of these stems in each sentence, by its index, without sentences that have none of them."""
         shared = list(map(len, map(stems.__and__, self.sentence_stems)))
         return dict(compress(enumerate(shared), shared))
 
     @cached_property
     def stems(self) -> frozenset[str]:
         """All stems."""
-        return joined(self.sentence_stems)
+        return union_of(self.sentence_stems)
 
     @cached_property
     def words(self) -> frozenset[str]:
@@ -108,15 +108,15 @@ class Passage:
 
     @cached_property
     def initials(self) -> str:
-        """The first letters of the words with a capital in order, a space for each other word."""
+        """The first letters of capitalised words in order, with a space for each other word."""
         return "".join(word.word[0] if word.capital else " " for word in self.terms)
 
     @cached_property
     def quantities(self) -> tuple[Quantity, ...]:
-        """The numbers, those inside identifiers and dates left out."""
+        """The numbers outside identifiers and dates."""
         taken = [(found.start, found.end) for found in self.moments]
-        for found in self.identifiers:  # a number in code counts, but not that of a path in it
-            taken += within(self.text, found) if found.kind == "code" else [(found.start, found.end)]
+        for found in self.identifiers:  # a number in code counts, unless it is part of a path
+            taken += spans_inside(self.text, found) if found.kind == "code" else [(found.start, found.end)]
         return quantities(self.text, self.language, taken)
 
     @property
@@ -126,31 +126,31 @@ class Passage:
 
     @property
     def identifiers(self) -> tuple[Identifier, ...]:
-        """The names that machines read."""
+        """The machine-readable names."""
         return self._apart[0]
 
     @cached_property
     def _apart(self) -> tuple[tuple[Identifier, ...], tuple[Moment, ...]]:
-        """Identifiers and dates apart: 2003.06.11 is a date and no version, a date inside a URL is the URL's."""
+        """Separate identifiers from dates: 2003.06.11 is a date, and a date inside a URL belongs to the URL."""
         named, when = identifiers(self.text), moments(self.text)
         if not (named and when):
             return named, when
         dates = {moment.start for moment in when}
-        kept = tuple(i for i in named if not (i.kind == "version" and i.start in dates))
+        named_only = tuple(i for i in named if not (i.kind == "version" and i.start in dates))
         taken = bytearray(len(self.text))
-        for identifier in kept:
+        for identifier in named_only:
             if identifier.kind != "code":
                 taken[identifier.start : identifier.end] = b"\x01" * (identifier.end - identifier.start)
-        return kept, tuple(moment for moment in when if not any(taken[moment.start : moment.end]))
+        return named_only, tuple(moment for moment in when if not any(taken[moment.start : moment.end]))
 
 
-def joined(sets: Sequence[frozenset[str]]) -> frozenset[str]:
-    """The union; of one set, the set itself, for most claims are one sentence and cite one source."""
+def union_of(sets: Sequence[frozenset[str]]) -> frozenset[str]:
+    """The union of the sets. A single set is returned as it is: most claims have one sentence and one source."""
     return sets[0] if len(sets) == 1 else frozenset[str]().union(*sets)
 
 
-def readable(text: str) -> str:
-    """The text, same length, without characters that other libraries cannot take; full-width digits made plain."""
+def clean_text(text: str) -> str:
+    """Replace characters that other libraries reject, and full-width digits. The length does not change."""
     if text.isascii() and "\0" not in text:
         return text
     cleaned = _UNCODABLE.sub("\ufffd", text)
@@ -158,47 +158,47 @@ def readable(text: str) -> str:
 
 
 def sentence_spans(text: str, language: str | None) -> list[tuple[int, int]]:
-    """The sentences of ``text``, line by line, as spans without white space at their ends."""
-    found: list[tuple[int, int]] = []
+    """The sentences of ``text``, line by line, as spans without surrounding white space."""
+    spans: list[tuple[int, int]] = []
     position = 0
     for line in text.split("\n"):
         start, end = position, position + len(line)
         position = end + 1
         cuts = (
             [start, end]
-            if ". " not in line and _UNPARTED.fullmatch(line)
-            else _cuts(text, start, line, language or "en")
+            if ". " not in line and _ONE_SENTENCE.fullmatch(line)
+            else _sentence_cuts(text, start, line, language or "en")
         )
         for begin, stop in pairwise(cuts):
             piece = text[begin:stop]
             if bare := piece.lstrip():
-                found.append((stop - len(bare), stop - len(bare) + len(bare.rstrip())))
-    return found
+                spans.append((stop - len(bare), stop - len(bare) + len(bare.rstrip())))
+    return spans
 
 
-def _cuts(text: str, start: int, line: str, language: str) -> list[int]:
-    """The places in the text where a line of it begins, is cut into sentences and ends."""
+def _sentence_cuts(text: str, start: int, line: str, language: str) -> list[int]:
+    """The places in the text where a line begins, is split into sentences, and ends."""
     cuts = [start]
     position = start
     end = start + len(line)
-    for piece in _pieces(line, language):
+    for piece in _split_line(line, language):
         position += len(piece)
         # "Der 5. Werktag" is far more common in German than a sentence that ends in a small number.
         is_ordinal = language == "de" and _DAY_ENDS.search(text, max(cuts[-1], position - 5), position)
-        if position < end and not is_ordinal and not is_broken(text, cuts[-1], position):
+        if position < end and not is_ordinal and not is_false_boundary(text, cuts[-1], position):
             cuts.append(position)
     cuts.append(end)
     return cuts
 
 
-def _pieces(line: str, language: str) -> list[str]:
-    """The line as the splitter cuts it; handed over a bounded stretch at a time, for it is quadratic in some runs."""
-    if len(line) <= _STRETCH:
+def _split_line(line: str, language: str) -> list[str]:
+    """Split a line into sentences, one bounded stretch at a time: the splitter is quadratic in some runs."""
+    if len(line) <= _MAX_STRETCH:
         return sentencex.segment(language, line)  # type: ignore[no-any-return]  # a list of strings
     pieces: list[str] = []
     start = 0
     while start < len(line):
-        end = start + _STRETCH
+        end = start + _MAX_STRETCH
         if end < len(line):
             end = max(line.rfind(" ", start, end), line.rfind("。", start, end)) + 1 or end
         pieces += sentencex.segment(language, line[start:end])
@@ -206,8 +206,8 @@ def _pieces(line: str, language: str) -> list[str]:
     return pieces
 
 
-def is_broken(text: str, start: int, position: int) -> bool:
-    """True if the cut at ``position`` falls behind an abbreviation or inside a date ("am 3. Mai")."""
+def is_false_boundary(text: str, start: int, position: int) -> bool:
+    """Return True if the cut at ``position`` follows an abbreviation or is inside a date ("am 3. Mai")."""
     tail = max(start, position - 12)
     if not text[tail:position].rstrip().endswith("."):
         return False
@@ -220,13 +220,13 @@ def is_broken(text: str, start: int, position: int) -> bool:
 
 @lru_cache(maxsize=512)
 def analyse(text: str, language: str | None = None) -> Passage:
-    """The text without its citations, ready to be asked what is in it. ``language`` None means: find out."""
-    text = readable(text)
+    """Return the text without citations as a passage. ``language`` None: detect it."""
+    text = clean_text(text)
     if "[" in text:
         text = _CITATION.sub(lambda match: " " * len(match.group()), text)
-    return Passage(text=text, told=language)
+    return Passage(text=text, given_language=language)
 
 
 def prefixes(stems: Iterable[str]) -> frozenset[str]:
-    """The first letters of the longer stems: what begins alike is probably the same word."""
+    """The first letters of the longer stems. Stems with the same beginning are probably the same word."""
     return frozenset([stem[:PREFIX] for stem in stems if len(stem) >= PREFIX])

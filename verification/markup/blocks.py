@@ -1,6 +1,6 @@
-"""The block pass: quotes, headings, rules, lists, tables, definitions and fences of one text, then its inline passes.
+"""The block pass: quotes, headings, rules, lists, tables, definitions and fences, then the inline pass of each.
 
-What this pass changes is what the form rules report, and nothing else. It never looks inside code.
+The form rules report exactly what this pass changes. It never looks inside code.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar, NamedTuple
 
 from verification.markup import links, tables
-from verification.markup.edits import ZERO_WIDTH, Page, applied
-from verification.markup.inline import mend
+from verification.markup.edits import ZERO_WIDTH, Page, apply_edits
+from verification.markup.inline import repair_inline
 from verification.markup.scanner import QUOTE, Fence, fences
-from verification.text.lexicon import beside
+from verification.text.lexicon import load_table
 from verification.types import Dialect
 
 _COMPARISON = re.compile(r">=?\d|>=")
@@ -27,12 +27,12 @@ _NOTE = re.compile(r"[ \t]{0,3}\[(\^)(\w[\w.-]{0,40})\](:)")
 _ALERT = re.compile(r"\[!([A-Za-z]+)\][ \t]*$")
 _RULE = re.compile(r"([-*_])(?:[ \t]*\1){2,}")
 _LANGUAGE = re.compile(r"([A-Za-z][\w+#.-]{0,30})(?:[ \t]*(?:\{.*\}|[\w-]+=.*))?$")
-_LANGUAGES = frozenset(beside(__file__)["languages"].split())
+_LANGUAGES = frozenset(load_table(__file__)["languages"].split())
 _STRUCTURAL = frozenset(">#-*+•_=[|0123456789")
 
 
 class Line(NamedTuple):
-    """A line of prose: where it starts and ends, and where its text starts behind quote marks."""
+    """A line of prose. ``body`` is where its text starts after quote marks."""
 
     start: int
     end: int
@@ -40,7 +40,7 @@ class Line(NamedTuple):
 
 
 def survey(text: str, dialect: Dialect) -> Page:
-    """All faults and edits of the text."""
+    """Collect all faults and edits of the text."""
     layout = Layout(text, dialect)
     layout.survey()
     return layout.page
@@ -55,19 +55,19 @@ class Layout:
         self.lines: list[Line] = []
         self.definitions: list[tuple[re.Match[str], str, str]] = []
         self.paragraph: tuple[int, int] | None = None
-        self.indents: list[int] = []  # of the items that the current one lies in
+        self.indents: list[int] = []  # of the items around the current one
         self.marked = False  # whether the current list had Markdown's bullets
 
     def survey(self) -> None:
         """Collect all faults and edits."""
-        found = fences(self.text) if "```" in self.text or "~~~" in self.text else []
-        ends = [0, *(fence.end for fence in found)]
-        starts = [*(fence.start for fence in found), len(self.text)]
+        fenced = fences(self.text) if "```" in self.text or "~~~" in self.text else []
+        ends = [0, *(fence.end for fence in fenced)]
+        starts = [*(fence.start for fence in fenced), len(self.text)]
         stretches = [[*self._split(start, end)] for start, end in zip(ends, starts, strict=True)]
-        if "]:" in self.text:  # definitions count wherever they stand
+        if "]:" in self.text:  # definitions are valid from any place
             for line in (line for stretch in stretches for line in stretch):
                 self._define(line)
-        for stretch, fence in zip(stretches, [*found, None], strict=True):
+        for stretch, fence in zip(stretches, [*fenced, None], strict=True):
             self.lines = stretch
             index = 0
             while index < len(stretch):
@@ -78,7 +78,7 @@ class Layout:
         self._drop_definitions()
 
     def _split(self, start: int, end: int) -> Iterator[Line]:
-        """The lines of a stretch without fences."""
+        """Yield the lines of a stretch without fences."""
         while start < end:
             eol = self.text.find("\n", start, end)
             eol = end if eol < 0 else eol
@@ -89,7 +89,7 @@ class Layout:
     def _define(self, line: Line) -> None:
         """Note the link or the footnote that a line defines."""
         if match := links.DEFINITION.match(self.text, line.start, line.end):
-            name, url = links.key(match[1]), links.cleaned(match[3].strip("<>"))
+            name, url = links.reference_key(match[1]), links.unescape_url(match[3].strip("<>"))
             # CommonMark: of two definitions the first one counts.
             self.page.references.setdefault(name, url)
             self.definitions.append((match, name, url))
@@ -97,7 +97,7 @@ class Layout:
             self.page.footnotes.add(note[2])
 
     def _drop_definitions(self) -> None:
-        """A definition that was used goes (its URL stands where it was used); another one becomes a plain line."""
+        """Remove definitions that were used. Turn the others into plain lines."""
         for match, name, url in self.definitions:
             self.page.fault("reference", match.start(), match.end())
             if name in self.page.used and self.page.references[name] == url:
@@ -106,7 +106,7 @@ class Layout:
                 self.page.edit(match.start(2), match.end(2), "")
 
     def _block(self, index: int) -> int:
-        """One block that starts at a line; returns the index of the first line behind it."""
+        """Process one block from this line on. Return the index of the first line after it."""
         line = self.lines[index]
         stripped = self.text[line.body : line.end].strip()
         quoted = line.body > line.start
@@ -127,16 +127,16 @@ class Layout:
         return self._plain(index)
 
     def _flush(self) -> None:
-        """Mend the paragraph collected so far."""
+        """Repair the paragraph collected so far."""
         if self.paragraph:
-            mend(self.page, *self.paragraph)
+            repair_inline(self.page, *self.paragraph)
             self.paragraph = None
 
     def _plain(self, index: int) -> int:
-        """A line of running text, perhaps a heading by what is under it."""
+        """Add a line of running text to the paragraph, or treat it as an underlined heading."""
         line = self.lines[index]
         if self.page.is_mrkdwn and self._is_underline(index + 1, "=" if self.paragraph else "=-"):
-            return self._underlined(index)
+            return self._setext_heading(index)
         if not self.text[line.start].isspace():
             self.indents, self.marked = [], False
         self.paragraph = (self.paragraph[0] if self.paragraph else line.start, line.end)
@@ -147,8 +147,8 @@ class Layout:
         drawn = self.text[line.start : line.end].strip()
         return len(drawn) > 2 and any(not drawn.strip(mark) for mark in marks)  # noqa: PLR2004 - a rule's least length
 
-    def _underlined(self, index: int) -> int:
-        """A heading with ``===`` or ``---`` under it; returns the index behind both lines."""
+    def _setext_heading(self, index: int) -> int:
+        """Convert a heading with ``===`` or ``---`` below it. Return the index after both lines."""
         line, last = self.lines[index], index + 1
         self._flush()
         self.page.fault("heading", line.start, self.lines[last].end)
@@ -164,14 +164,14 @@ class Layout:
         start = self.text.find(content, start)
         end = start + len(content)
         if not content.strip("*_~ \t"):
-            mend(self.page, start, end)
+            repair_inline(self.page, start, end)
         elif not (content[0] == content[-1] == "*" and "*" not in content[1:-1] and not content[1].isspace()):
             self.page.edit(start, start, "*")
-            mend(self.page, start, end, bold=True)
+            repair_inline(self.page, start, end, bold=True)
             self.page.edit(end, end, "*")
 
     def _rule(self, line: Line) -> bool:
-        """``---``, ``***``, ``___``: Slack has no rules, an empty line parts as well."""
+        """Remove ``---``, ``***`` or ``___``: Slack has no rules, and an empty line separates as well."""
         if not _RULE.fullmatch(self.text[line.body : line.end].strip()):
             return False
         self._flush()
@@ -185,14 +185,14 @@ class Layout:
         return True
 
     def _heading(self, line: Line) -> bool:
-        """``## Title``: a bold line."""
+        """Convert ``## Title`` to a bold line."""
         match = _HEADING.match(self.text, line.body, line.end)
         if not match:
             return False
         self._flush()
         self._unquote(line)
         if not self.page.is_mrkdwn:
-            mend(self.page, match.end(), line.end)
+            repair_inline(self.page, match.end(), line.end)
             return True
         self.indents, self.marked = [], False
         tail = _HEADING_TAIL.search(self.text, match.end(), line.end)
@@ -209,7 +209,7 @@ class Layout:
             self.page.edit(line.start, line.body, "")
 
     def _item(self, line: Line) -> bool:
-        """An item of a list: bullets become ``•`` with real indentation, numbers stay."""
+        """Repair a list item: bullets become ``•`` with real indentation, numbers stay."""
         match = _ITEM.match(self.text, line.body, line.end)
         if not match:
             return False
@@ -224,11 +224,11 @@ class Layout:
                 self.page.replace("heading", content, heading.end(), "")
                 self._bold_line(heading.end(), line.end)
                 return True
-        mend(self.page, content, line.end)
+        repair_inline(self.page, content, line.end)
         return True
 
     def _marker(self, match: re.Match[str], task: re.Match[str] | None) -> None:
-        """The edit of an item's indentation, bullet and check box."""
+        """Edit an item's indentation, bullet and check box."""
         start, end = match.start(), match.end()
         depth = len(match[1].expandtabs(4))
         while self.indents and self.indents[-1] > depth:
@@ -249,13 +249,13 @@ class Layout:
             self.page.replace("list", match.start(1), match.end(1), indent)
 
     def _definition(self, line: Line) -> bool:
-        """``[id]: url`` (settled at the end) and ``[^1]: text``."""
+        """Process ``[id]: url`` (edited at the end) and ``[^1]: text``."""
         if note := _NOTE.match(self.text, line.body, line.end):
             self._flush()
             self._unquote(line)
             self.page.replace("footnote", note.start(1), note.end(1), "")
             self.page.edit(note.start(3), note.end(3), "")
-            mend(self.page, note.end(), line.end)
+            repair_inline(self.page, note.end(), line.end)
             return True
         if links.DEFINITION.match(self.text, line.start, line.end):
             self._flush()
@@ -263,7 +263,7 @@ class Layout:
         return False
 
     def _quote(self, line: Line) -> None:
-        """A quoted line becomes a bullet; a comparison at a line's start keeps its sign."""
+        """Convert a quoted line to a bullet. A comparison at the start of a line keeps its sign."""
         self._flush()
         marks = self.text[line.start : line.body]
         bullet = "• " if self.page.is_mrkdwn else "- "
@@ -272,32 +272,32 @@ class Layout:
         if _COMPARISON.match(self.text, start, line.end):
             form = "&gt;" if self.page.is_mrkdwn else ZERO_WIDTH + ">"
             self.page.edit(line.start, start + 1, bullet + form)
-            mend(self.page, start + 1, line.end)
+            repair_inline(self.page, start + 1, line.end)
             return
         self.page.edit(line.start, line.body, "    " * (marks.count(">") - 1) + bullet)
         alert = _ALERT.match(self.text, line.body, line.end)
         if alert and self.page.is_mrkdwn:
             self.page.edit(line.body, line.end, f"*{alert[1]}*")
         else:
-            mend(self.page, line.body, line.end)
+            repair_inline(self.page, line.body, line.end)
 
     def _table(self, index: int) -> int:
-        """A table's rows become an aligned block: the index behind it, or 0."""
+        """Draw a table as an aligned block. Return the index after it, or 0 without a table."""
         rows, headed = self._rows(index)
         if not rows:
             return 0
         self._flush()
         first, last = self.lines[index], self.lines[index + len(rows) - 1]
-        aligns = tables.aligns(rows.pop(1)) if headed else ""
-        cells = [[self._cell(cell) for cell in tables.cells(row)] for row in rows]
-        drawn = tables.drawn(cells, aligns, headed=headed)
+        aligns = tables.column_alignments(rows.pop(1)) if headed else ""
+        cells = [[self._cell(cell) for cell in tables.split_cells(row)] for row in rows]
+        drawn = tables.draw_table(cells, aligns, headed=headed)
         if first.body > first.start:
             self.page.fault("quote", first.start, last.end)
         self.page.replace("table", first.start, last.end, f"```\n{drawn}\n```")
         return index + len(rows) + headed
 
     def _rows(self, index: int) -> tuple[list[str], bool]:
-        """The rows of the table that starts here, if one does, and whether it has a header."""
+        """The rows of the table that starts here, if any, and whether it has a header."""
         lines = map(self.lines.__getitem__, range(index, len(self.lines)))
         texts = (self.text[line.body : line.end] for line in lines)
         rows = [next(texts)]
@@ -316,11 +316,11 @@ class Layout:
         page = Page(text, "mrkdwn")
         page.references = self.page.references
         page.used = self.page.used
-        mend(page, 0, len(text))
-        return tables.flat(applied(text, page.edits))
+        repair_inline(page, 0, len(text))
+        return tables.flatten_cell(apply_edits(text, page.edits))
 
     def _fence(self, fence: Fence) -> None:
-        form = _mended(self.text, fence, self.page.dialect)
+        form = _repair_fence(self.text, fence, self.page.dialect)
         if form != self.text[fence.start : fence.end]:
             if fence.quoted:
                 self.page.fault("quote", fence.start, fence.end)
@@ -336,17 +336,17 @@ class Layout:
     """What a line may be, by what it begins with."""
 
 
-def _mended(text: str, fence: Fence, dialect: Dialect) -> str:
-    """A fence in the form that Slack shows: three ticks, no language, closed, on lines of its own.
+def _repair_fence(text: str, fence: Fence, dialect: Dialect) -> str:
+    """Return a fence in the form that Slack shows: three ticks, no language, closed, on lines of its own.
 
-    The bytes of the code stay, but for quote marks and the indentation of the fence.
+    The bytes of the code stay, except for quote marks and the indentation of the fence.
     """
     if fence.inline and dialect == "mrkdwn" and fence.info.lower() not in _LANGUAGES:
         return text[fence.start : fence.end]
-    body = _code(text, fence)
+    body = _fence_body(text, fence)
     ticks, info = fence.ticks, fence.info
     if dialect == "mrkdwn":
-        # Where the code may begin behind the ticks, only a known language is one.
+        # If code may begin right after the ticks, only a known language counts.
         is_language = fence.info.lower() in _LANGUAGES if fence.inline else _LANGUAGE.fullmatch(info)
         if info and not ((body or fence.closed) and is_language):
             body = info + ("\n" + body if body else "")
@@ -358,7 +358,7 @@ def _mended(text: str, fence: Fence, dialect: Dialect) -> str:
     return ("" if before == "\n" else "\n") + form + ("" if after == "\n" else "\n")
 
 
-def _code(text: str, fence: Fence) -> str:
+def _fence_body(text: str, fence: Fence) -> str:
     """The code without quote marks and without the fence's own indentation."""
     body = text[fence.body : fence.body_end]
     if not fence.closed:

@@ -1,7 +1,7 @@
-"""Cuts a verified text into the blocks and messages that Slack gets.
+"""Split a verified text into the blocks and messages that Slack gets.
 
-Cuts stand at block boundaries where they can, then at lines, sentences, words; a code fence that is cut is closed and
-opened again, a table repeats its header. Citations of sources with an address become links, and code is escaped. No
+Cuts are made at block boundaries if possible, then at lines, sentences, words. A fence that is cut is closed and
+reopened, and a table repeats its header. Citations of sources with an address become links, and code is escaped. No
 word is added, dropped or changed.
 """
 
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from verification.markup import links, tables
-from verification.markup.edits import ESCAPES, UNESCAPED, Edit, applied
+from verification.markup.edits import ESCAPES, UNESCAPED, Edit, apply_edits
 from verification.markup.link_targets import links as links_in
 from verification.markup.scanner import fences, segments
 from verification.types import Dialect, Source
@@ -38,25 +38,25 @@ class ChunkUnit(NamedTuple):
     fenced: bool
 
 
-def split(
+def split_chunks(
     text: str, sources: tuple[Source, ...] = (), dialect: Dialect = "mrkdwn", limit: int = 3000
 ) -> tuple[str, ...]:
-    """The texts of the blocks Slack gets, each at most ``limit`` characters (at least 40), none of them blank."""
+    """Return the texts of Slack's blocks, each at most ``limit`` characters (at least 40), none of them blank."""
     limit = max(limit, 40)
     chunks: list[str] = []
     current: list[ChunkUnit] = []
-    for unit in _fitting(_units(render(text, sources, dialect)), limit):
-        if current and len(_joined([*current, unit])) > limit:
-            carried = _carried(current[-1], unit, limit)
-            chunks.append(_joined(current[: len(current) - len(carried)]))
+    for unit in _fit_units(_units(render_links(text, sources, dialect)), limit):
+        if current and len(_join_units([*current, unit])) > limit:
+            carried = _move_title(current[-1], unit, limit)
+            chunks.append(_join_units(current[: len(current) - len(carried)]))
             current = carried
         current.append(unit)
-    chunks.append(_joined(current))
+    chunks.append(_join_units(current))
     return tuple(chunk for chunk in chunks if chunk.strip())
 
 
-def messages(chunks: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """Chunks grouped into messages: at most 45 blocks and 12,000 characters each (one longer chunk stands alone)."""
+def group_messages(chunks: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    """Group chunks into messages of at most 45 blocks and 12,000 characters. A longer chunk is a message by itself."""
     groups: list[list[str]] = []
     for chunk in chunks:
         last = groups[-1] if groups else []
@@ -66,18 +66,15 @@ def messages(chunks: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
     return tuple(map(tuple, groups))
 
 
-def render(text: str, sources: tuple[Source, ...], dialect: Dialect) -> str:
-    """The text with its citations as links and, for mrkdwn, its URLs too and its code escaped.
-
-    Rendering twice changes nothing.
-    """
+def render_links(text: str, sources: tuple[Source, ...], dialect: Dialect) -> str:
+    """Return the text with citations as links and, for mrkdwn, bare URLs as links and code escaped. Idempotent."""
     urls = {source.id: source.url for source in reversed(sources) if links.is_absolute(source.url)}
     pieces = []
     for segment in segments(text):
         part = text[segment.start : segment.end]
         if segment.kind == "text":
-            part = _LINK_OR_CITATION.sub(lambda match: _cited(match, urls, dialect), part) if urls else part
-            part = applied(part, _bare_urls(part)) if dialect == "mrkdwn" else part
+            part = _LINK_OR_CITATION.sub(lambda match: _link_citation(match, urls, dialect), part) if urls else part
+            part = apply_edits(part, _bare_urls(part)) if dialect == "mrkdwn" else part
         elif segment.kind != "token" and dialect == "mrkdwn":
             part = UNESCAPED.sub(lambda match: ESCAPES[match[0]], part)
         pieces.append(part)
@@ -85,14 +82,14 @@ def render(text: str, sources: tuple[Source, ...], dialect: Dialect) -> str:
 
 
 def _bare_urls(text: str) -> Iterator[Edit]:
-    """The bare URLs of one stretch of mrkdwn as links. A host without ``https://`` stays a word."""
+    """Yield edits that turn the bare URLs of one stretch into links. A host without ``https://`` stays a word."""
     for link in links_in(text):
         if text.startswith(("https://", "http://"), link.start):
             yield Edit(link.start, link.end, f"<{link.target}>")
 
 
-def _cited(match: re.Match[str], urls: dict[int, str], dialect: Dialect) -> str:
-    """A citation as links to those of its sources that have an address; a link that stands there already stays."""
+def _link_citation(match: re.Match[str], urls: dict[int, str], dialect: Dialect) -> str:
+    """Link a citation to those of its sources that have an address. Existing links stay."""
     numbers = [number.strip() for number in match[1].split(",")] if match[1] else []
     if urls.keys().isdisjoint(map(int, numbers)):
         return match[0]
@@ -103,13 +100,13 @@ def _link(number: str, url: str, dialect: Dialect) -> str:
     if not url:
         return f"[{number}]"
     if dialect == "mrkdwn":
-        return f"<{links.safe(url)}|[{number}]>"
+        return f"<{links.quote_url(url)}|[{number}]>"
     # The brackets of the number would end the label, and a parenthesis the destination.
-    return f"[\\[{number}\\]]({links.safe(url).replace('(', '%28').replace(')', '%29')})"
+    return f"[\\[{number}\\]]({links.quote_url(url).replace('(', '%28').replace(')', '%29')})"
 
 
 def _units(text: str) -> Iterator[ChunkUnit]:
-    """Fences and paragraphs, each with the white space before it."""
+    """Yield fences and paragraphs, each with the white space before it."""
     position = 0
     for fence in fences(text):
         yield from _paragraphs(text[position : fence.start])
@@ -120,12 +117,12 @@ def _units(text: str) -> Iterator[ChunkUnit]:
 
 
 def _paragraphs(text: str) -> Iterator[ChunkUnit]:
-    """Paragraphs of a stretch of prose. White space before a following fence is the fence's."""
+    """Yield the paragraphs of a stretch of prose. White space before a following fence belongs to the fence."""
     body = text.rstrip()
     position = len(body) - len(body.lstrip("\n"))
     lead = body[:position]
     for gap in _PARAGRAPH.finditer(body, position):
-        # The gap may have eaten the next line's indentation: it belongs to the text.
+        # The gap may include the next line's indentation, which belongs to the text.
         end = body.rfind("\n", gap.start(), gap.end()) + 1
         yield ChunkUnit(lead, body[position : gap.start()], fenced=False)
         lead, position = body[gap.start() : end], end
@@ -133,8 +130,8 @@ def _paragraphs(text: str) -> Iterator[ChunkUnit]:
         yield ChunkUnit(lead, body[position:], fenced=False)
 
 
-def _fitting(units: Iterator[ChunkUnit], limit: int) -> Iterator[ChunkUnit]:
-    """The same units, those too long for a chunk cut into parts."""
+def _fit_units(units: Iterator[ChunkUnit], limit: int) -> Iterator[ChunkUnit]:
+    """Yield the units, with those that are too long for a chunk split into parts."""
     for unit in units:
         if len(unit.text) <= limit:
             yield unit
@@ -146,22 +143,22 @@ def _fitting(units: Iterator[ChunkUnit], limit: int) -> Iterator[ChunkUnit]:
             lead = "\n"
 
 
-def _carried(last: ChunkUnit, following: ChunkUnit, limit: int) -> list[ChunkUnit]:
-    """A title or a list's introduction goes to the chunk of what it introduces, if there is room."""
+def _move_title(last: ChunkUnit, following: ChunkUnit, limit: int) -> list[ChunkUnit]:
+    """Move a title or a list's introduction to the next chunk if there is room for both."""
     introduces = not last.fenced and "\n" not in last.text and (last.text.endswith(":") or _is_title(last.text))
-    return [last] if introduces and len(_joined([last, following])) <= limit else []
+    return [last] if introduces and len(_join_units([last, following])) <= limit else []
 
 
 def _is_title(text: str) -> bool:
     return text.startswith("#") or (len(text) > 2 and text[0] == text[-1] == "*" and "*" not in text[1:-1])  # noqa: PLR2004 - *x*
 
 
-def _joined(units: list[ChunkUnit]) -> str:
+def _join_units(units: list[ChunkUnit]) -> str:
     return "".join(unit.text if number == 0 else unit.lead + unit.text for number, unit in enumerate(units))
 
 
 def _cut_fence(text: str, limit: int) -> Iterator[str]:
-    """A fence as several, each opened and closed; a drawn table's header stands on each."""
+    """Split a fence into several, each opened and closed. Each repeats the header of a drawn table."""
     fence = fences(text)[0]
     ticks = fence.ticks if len(fence.ticks) <= limit // 8 else "```"
     head = f"{ticks}{'' if fence.inline else fence.info[: limit // 8]}\n"
@@ -173,12 +170,12 @@ def _cut_fence(text: str, limit: int) -> Iterator[str]:
         if len(header) < limit // 2:
             head, body = head + header, body[len(header) :]
     room = limit - len(head) - len(ticks) - 1
-    for part in _packed(_code_lines(body, room), room):
+    for part in _pack_lines(_code_lines(body, room), room):
         yield f"{head}{part}\n{ticks}"
 
 
 def _code_lines(body: str, room: int) -> Iterator[str]:
-    """Lines of code, longer ones cut anywhere but inside an escape."""
+    """Yield lines of code. A longer line is cut anywhere except inside an escape."""
     for line in body.split("\n"):
         position = 0
         while position + room < len(line):
@@ -192,7 +189,7 @@ def _code_lines(body: str, room: int) -> Iterator[str]:
 
 
 def _cut_prose(text: str, limit: int) -> Iterator[str]:
-    """A paragraph, list or Markdown table as parts of whole lines; a long line as sentences or words."""
+    """Split a paragraph, list or Markdown table at line ends, and a long line at sentences or words."""
     lines = text.split("\n")
     header = ""
     if len(lines) > 2 and tables.is_delimiter(lines[1]) and len(lines[0]) + len(lines[1]) < limit // 2:  # noqa: PLR2004 - header, rule, rows
@@ -200,12 +197,12 @@ def _cut_prose(text: str, limit: int) -> Iterator[str]:
         lines = lines[2:]
     room = limit - len(header)
     pieces = (piece for line in lines for piece in _cut_line(line, room))
-    for part in _packed(pieces, room):
+    for part in _pack_lines(pieces, room):
         yield header + part
 
 
-def _packed(pieces: Iterator[str], room: int) -> Iterator[str]:
-    """Lines joined as long as they fit; there is at least one."""
+def _pack_lines(pieces: Iterator[str], room: int) -> Iterator[str]:
+    """Join lines as long as they fit. There is at least one."""
     current = next(pieces)
     for piece in pieces:
         if len(current) + 1 + len(piece) > room:
@@ -217,13 +214,13 @@ def _packed(pieces: Iterator[str], room: int) -> Iterator[str]:
 
 
 def _cut_line(line: str, room: int) -> Iterator[str]:
-    """One long line as pieces of at most ``room`` characters."""
+    """Split one long line into pieces of at most ``room`` characters."""
     spans = _atoms(line) if len(line) > room else []
     position = index = 0
     while len(line) - position > room:
         while index < len(spans) and spans[index][1] <= position:
             index += 1
-        cut = _cut(line, position, room, spans, index)
+        cut = _best_cut(line, position, room, spans, index)
         yield line[position:cut].rstrip()
         position = cut
         while position < len(line) and line[position].isspace():
@@ -233,22 +230,22 @@ def _cut_line(line: str, room: int) -> Iterator[str]:
 
 
 def _atoms(line: str) -> list[tuple[int, int]]:
-    """What must stay whole: code, tokens, links, addresses, citations, escapes; in order, not overlapping."""
-    found: list[tuple[int, int]] = []
+    """Spans that must stay whole: code, tokens, links, addresses, citations, escapes. In order, without overlap."""
+    atoms: list[tuple[int, int]] = []
     for kind, start, end in segments(line):
         if kind != "text":
-            found.append((start, end))
+            atoms.append((start, end))
             continue
         inside = [match.span() for atom in (_MARKDOWN_LINK, _ATOM) for match in atom.finditer(line, start, end)]
-        # A link comes before what begins at the same place: the sort keeps their order.
+        # A stable sort: a link comes before another atom at the same place.
         for span in sorted(inside, key=lambda span: span[0]):
-            if not found or span[0] >= found[-1][1]:
-                found.append(span)
-    return found
+            if not atoms or span[0] >= atoms[-1][1]:
+                atoms.append(span)
+    return atoms
 
 
-def _cut(line: str, start: int, room: int, spans: list[tuple[int, int]], first: int) -> int:
-    """The best place to cut within ``room``: behind a sentence, else at white space, else anywhere that is whole."""
+def _best_cut(line: str, start: int, room: int, spans: list[tuple[int, int]], first: int) -> int:
+    """The best place to cut within ``room``: after a sentence, else at white space, else outside an atom."""
     end = start + room
     inside = spans[first : bisect_left(spans, (end, end), lo=first)]
     ends = [match.end() for match in _SENTENCE_END.finditer(line, start + room // 2, end)]
@@ -264,7 +261,7 @@ def _cut(line: str, start: int, room: int, spans: list[tuple[int, int]], first: 
 
 
 def _is_whole(line: str, place: int, spans: list[tuple[int, int]]) -> bool:
-    """Whether a cut here leaves every atom whole and starts no accidental markup."""
+    """Return True if a cut here splits no atom and starts no accidental markup."""
     if place < len(line) and line[place] in _RISKY_START:
         return False
     index = bisect_left(spans, (place, place)) - 1

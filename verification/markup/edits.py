@@ -1,6 +1,6 @@
-"""Edits of a text and the faults they mend, and what one pass shares between its blocks.
+"""Edits of a text and the faults they repair, and the state that one pass shares between its blocks.
 
-An edit that overlaps an earlier one is skipped: the next pass finds what it was for.
+An edit that overlaps an earlier one is skipped. The next pass finds its fault again.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import NamedTuple
 from verification.types import Dialect
 
 ZERO_WIDTH = "\u200b"
-# The three that Slack's documentation tells to escape, and no others: more would be shown as they are written.
+# Slack's documentation asks to escape these three. Other escapes would be shown literally.
 ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 UNESCAPED = re.compile(r"[<>]|&(?!(?:amp|lt|gt);)")
 _TAG_NAME = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9]*)")
 
 
 class Edit(NamedTuple):
-    """Put ``text`` in the place of ``[start, end)``."""
+    """Replace ``[start, end)`` with ``text``."""
 
     start: int
     end: int
@@ -28,15 +28,15 @@ class Edit(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """Something wrong in form (or merely not Slack's best form), with its kind and its exact place."""
+    """A fault in form, or a form that is not Slack's best, with its kind and its place."""
 
     kind: str
     start: int
     end: int
 
 
-def applied(text: str, edits: Iterable[Edit]) -> str:
-    """The text after all edits."""
+def apply_edits(text: str, edits: Iterable[Edit]) -> str:
+    """Return the text after all edits."""
     pieces: list[str] = []
     position = 0
     for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
@@ -46,13 +46,13 @@ def applied(text: str, edits: Iterable[Edit]) -> str:
     return "".join([*pieces, text[position:]])
 
 
-def blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """The text with spaces in the place of these spans, so that all other places stay."""
-    return applied(text, [Edit(start, end, " " * (end - start)) for start, end in spans])
+def blank_spans(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Return the text with spaces in place of these spans, so that offsets stay valid."""
+    return apply_edits(text, [Edit(start, end, " " * (end - start)) for start, end in spans])
 
 
 class Page:
-    """The text, the dialect and the definitions of a pass, and what it found."""
+    """The text, the dialect and the definitions of a pass, and the edits and faults it collected."""
 
     def __init__(self, text: str, dialect: Dialect) -> None:
         self.text = text
@@ -73,11 +73,11 @@ class Page:
         self.faults.append(Fault(kind, start, end))
 
     def replace(self, kind: str, start: int, end: int, text: str) -> None:
-        """Note a fault that one replacement mends."""
+        """Note a fault that one replacement repairs."""
         self.fault(kind, start, end)
         self.edit(start, end, text)
 
     @cached_property
     def tags(self) -> frozenset[tuple[bool, str]]:
-        """The names of the tags anywhere on the page, each with whether it is a closing one."""
+        """The names of all tags on the page, each with True if it is a closing tag."""
         return frozenset((match[1] == "/", match[2].lower()) for match in _TAG_NAME.finditer(self.text))

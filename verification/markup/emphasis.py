@@ -1,7 +1,7 @@
-"""Which runs of ``*``, ``_`` and ``~`` are emphasis, and which are powers, globs, dunders or arguments.
+"""Decide which runs of ``*``, ``_`` and ``~`` are emphasis, and which are powers, globs, dunders or arguments.
 
-More lenient than CommonMark where models need it (``**Note:**text``, ``これは**「重要」**です``) and stricter where
-it would change a meaning (``2**10 and 3**4``, ``__init__``, ``src/**/*.py``).
+More lenient than CommonMark if models need it (``**Note:**text``, ``これは**「重要」**です``), stricter if it would
+change a meaning (``2**10 and 3**4``, ``__init__``, ``src/**/*.py``).
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from verification.markup.edits import ZERO_WIDTH, Page
-from verification.text.lexicon import beside
+from verification.text.lexicon import load_table
 
-_DUNDERS = frozenset(beside(__file__)["dunders"].split())
+_DUNDERS = frozenset(load_table(__file__)["dunders"].split())
 _DUNDER = re.compile(r"__([A-Za-z0-9]\w{0,40}?)__(?!\w)", re.ASCII)
 _SPACE = re.compile(r"\s")
 _LINE_END = re.compile(r"[ \t]*\n[ \t]*")
-_REACH = 16  # how many runs a closer looks back over: more open marks than this are noise, and noise must stay linear
+_MAX_OPEN_RUNS = 16  # runs that a closer looks back over: more open marks are noise, which must stay linear
 _CJK_FROM = "\u2e80"
 _OPENING = frozenset("「『（【《〈“‘\"'`[<")
 _CLOSING = frozenset(":.!?;)」』）】》〉：。！？；、，”’\"'`]>")
@@ -49,12 +49,12 @@ class Pair(NamedTuple):
 
 
 def is_latin(char: str) -> bool:
-    """Whether a character is a letter or digit of a script that puts spaces between words."""
+    """Return True for a letter or digit of a script that puts spaces between words."""
     return char.isalnum() and char < _CJK_FROM
 
 
-def dunder(text: str, start: int, end: int) -> int:
-    """Where ``__x__`` ends if it is a name of a program (``__init__``, ``pkg.__x__``, ``__x__()``), else 0."""
+def dunder_end(text: str, start: int, end: int) -> int:
+    """The end of ``__x__`` if it is a name in a program (``__init__``, ``pkg.__x__``, ``__x__()``), else 0."""
     match = _DUNDER.match(text, start, end)
     if not match:
         return 0
@@ -64,8 +64,8 @@ def dunder(text: str, start: int, end: int) -> int:
     return match.end() if named or after == "(" or (after in {".", "/"} and beyond.isalnum()) else 0
 
 
-def run(text: str, start: int, end: int, *, bounds: tuple[int, int]) -> Run:
-    """The run ``[start, end)`` with what its neighbours inside ``bounds`` let it be."""
+def read_run(text: str, start: int, end: int, *, bounds: tuple[int, int]) -> Run:
+    """Return the run ``[start, end)``, with whether its neighbours inside ``bounds`` let it open or close."""
     before = text[start - 1] if start > bounds[0] else " "
     after = text[end] if end < bounds[1] else " "
     mark = text[start]
@@ -94,7 +94,7 @@ def _star_flanks(before: str, after: str, weight: int) -> tuple[bool, bool]:
 
 
 def _is_operator(before: str, after: str) -> bool:
-    """Powers (``2**10``, ``(a+b)**2``) and path globs (``src/**/x``)."""
+    """Recognise powers (``2**10``, ``(a+b)**2``) and path globs (``src/**/x``)."""
     if before == "/":
         return not after.isalnum() and after not in _OPENING
     if after == "/":
@@ -104,9 +104,9 @@ def _is_operator(before: str, after: str) -> bool:
     return is_latin(before) and is_latin(after) and (before.isdigit() or after.isdigit())
 
 
-def pairs(text: str, runs: list[Run]) -> list[Pair]:
-    """The runs that belong together, in order of their openings. Unpaired runs are plain characters."""
-    found: list[Pair] = []
+def pair_runs(text: str, runs: list[Run]) -> list[Pair]:
+    """Pair the runs that belong together, in order of their openings. Unpaired runs are plain characters."""
+    result: list[Pair] = []
     stack: list[Run] = []
     waiting: dict[str, int] = {}
     for closer in runs:
@@ -114,20 +114,20 @@ def pairs(text: str, runs: list[Run]) -> list[Pair]:
             opener = _opener(text, stack, waiting, closer)
             if opener is None:
                 break
-            found.append(_joined(opener, closer))
+            result.append(_make_pair(opener, closer))
             if not opener.weight:
                 stack.pop()
                 waiting[opener.mark] -= 1
         if closer.opens and closer.weight and (closer.mark in "bis" or closer.end - closer.start == closer.weight):
             stack.append(closer)
             waiting[closer.mark] = waiting.get(closer.mark, 0) + 1
-    found.sort()
-    return found
+    result.sort()
+    return result
 
 
 def _opener(text: str, stack: list[Run], waiting: dict[str, int], closer: Run) -> Run | None:
-    """The nearest run on the stack that this one closes; runs above it were no emphasis and are dropped."""
-    for index in range(len(stack) - 1, max(-1, len(stack) - 1 - _REACH), -1):
+    """The nearest run on the stack that this one closes. Runs above it are not emphasis and are dropped."""
+    for index in range(len(stack) - 1, max(-1, len(stack) - 1 - _MAX_OPEN_RUNS), -1):
         opener = stack[index]
         if opener.mark == closer.mark and _fits(text, opener, closer):
             for dropped in stack[index + 1 :]:
@@ -149,8 +149,8 @@ def _fits(text: str, opener: Run, closer: Run) -> bool:
     return closer.mark != "~" or "\n" not in text[opener.end : closer.start]
 
 
-def _joined(opener: Run, closer: Run) -> Pair:
-    """The pair of the inner marks of both runs; what is left of a run of three waits for its own partner."""
+def _make_pair(opener: Run, closer: Run) -> Pair:
+    """Pair the inner marks of both runs. The rest of a run of three waits for its own partner."""
     if closer.mark in "bis":
         kind = {"b": "bold", "i": "italic", "s": "strike"}[closer.mark]
         opener.weight = closer.weight = 0
@@ -164,16 +164,16 @@ def _joined(opener: Run, closer: Run) -> Pair:
     return Pair(open_end - use, open_end, close_start, close_start + use, kind, closer.mark)
 
 
-def mend(page: Page, found: list[Pair], *, bold: bool, bounds: tuple[int, int]) -> None:
-    """Edits that turn pairs into Slack's marks. ``bold``: the whole stretch becomes bold, so inner bold goes."""
-    outer_of = dict(zip(found, _outer(found), strict=True))
+def convert_pairs(page: Page, pairs: list[Pair], *, bold: bool, bounds: tuple[int, int]) -> None:
+    """Add edits that turn pairs into Slack's marks. ``bold``: the whole stretch becomes bold, without inner bold."""
+    outer_of = dict(zip(pairs, _outer_pairs(pairs), strict=True))
     around_bold = {outer for pair, outer in outer_of.items() if pair.kind == "bold"}
     in_bold: dict[Pair | None, bool] = {None: bold}
     for pair, outer in outer_of.items():
         in_bold[pair] = in_bold[outer] or (outer is not None and outer.kind == "bold")
         if pair.kind == "italic" and pair.mark in "*_":
             if pair.mark == "*" and (in_bold[pair] or pair in around_bold):
-                _mark(page, pair, "_", bounds)
+                _put_marks(page, pair, "_", bounds)
             continue
         page.fault("html" if pair.mark in "bis" else pair.kind, pair.open_start, pair.close_end)
         loose = page.text[pair.open_end].isspace() or page.text[pair.close_start - 1].isspace()
@@ -181,21 +181,21 @@ def mend(page: Page, found: list[Pair], *, bold: bool, bounds: tuple[int, int]) 
             page.edit(pair.open_start, pair.open_end, "")
             page.edit(pair.close_start, pair.close_end, "")
         else:
-            _mark(page, pair, {"bold": "*", "italic": "_", "strike": "~"}[pair.kind], bounds)
+            _put_marks(page, pair, {"bold": "*", "italic": "_", "strike": "~"}[pair.kind], bounds)
 
 
-def _outer(found: list[Pair]) -> Iterator[Pair | None]:
-    """For each pair the one that it lies in."""
+def _outer_pairs(pairs: list[Pair]) -> Iterator[Pair | None]:
+    """Yield for each pair the pair around it, or None."""
     stack: list[Pair] = []
-    for pair in found:
+    for pair in pairs:
         while stack and stack[-1].close_end <= pair.open_start:
             stack.pop()
         yield stack[-1] if stack else None
         stack.append(pair)
 
 
-def _mark(page: Page, pair: Pair, mark: str, bounds: tuple[int, int]) -> None:
-    """Put Slack's mark in place, with a zero-width space where a word touches it (Slack wants a word boundary)."""
+def _put_marks(page: Page, pair: Pair, mark: str, bounds: tuple[int, int]) -> None:
+    """Put Slack's marks in place, with a zero-width space next to a word: Slack needs a word boundary."""
     before = page.text[pair.open_start - 1] if pair.open_start > bounds[0] else " "
     after = page.text[pair.close_end] if pair.close_end < bounds[1] else " "
     page.edit(pair.open_start, pair.open_end, (ZERO_WIDTH if _touches(before) else "") + mark)

@@ -1,4 +1,4 @@
-"""The inline pass over a paragraph, an item, a heading or a cell; code, mentions and URLs are stepped over whole."""
+"""The inline pass over a paragraph, an item, a heading or a cell. It skips code, mentions and URLs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from verification.markup import emphasis, links
 from verification.markup.edits import ESCAPES, ZERO_WIDTH, Page
 from verification.markup.links import Brackets, Place
 from verification.markup.scanner import TOKEN, CodeSpans
-from verification.text.lexicon import beside
+from verification.text.lexicon import load_table
 
 _SPECIAL = re.compile(r"[`<&\\\]\[]|>+|\*+|__+|~~+|://")
-# What no handler would change outside bold: single marks, citations, whole code spans, Slack's links, escapes.
+# Text that no handler changes outside bold: single marks, citations, whole code spans, Slack's links, escapes.
 _HARMLESS = re.compile(
     r"(?:[^`<>&\\*_~:\[\]]++|\*(?!\*)|_(?!_)|~(?!~)|:(?!//)|\[\d{1,3}\](?!\()|`[^`\n]++`(?!`)"
     r"|<https?://[^\s<>|]++(?:\|[^<>&`*_~\n]*+)?>|&(?:amp|lt|gt);)*+"
@@ -26,14 +26,14 @@ _LITERAL_BRACKETS = re.compile(r"\\\[([^\[\]\n\\]{0,300})\\\]")
 _WINDOWS_PATH = re.compile(r"\b[A-Za-z]:\\\S*$")
 _UNSAFE_IN_LABEL = re.compile(r"[<>|\[\]\n]")
 _MARKUP = frozenset("*_~`#[]|\\-+")
-_GRAVE = "\uff40"  # reads like a tick: three real ones would open a code block in Slack
+_GRAVE = "\uff40"  # looks like a tick: three real ones would open a code block in Slack
 _FENCE = 3  # ticks
 
-# Tags that mean formatting, that are just words, and that leaked from the machinery: these are never repaired.
+# Formatting tags, tags that are plain words, and tags leaked from the machinery, which are never repaired.
 _VALUE = r"(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s\"'<>=]+)"
 _TAG = re.compile(rf"<(/?)([A-Za-z][A-Za-z0-9]*)((?:\s+(?:[\w:-]+\s*=\s*{_VALUE}|open|checked|disabled))*)\s*(/?)>")
-_TAGS = beside(__file__)
-LEAKED = re.compile(
+_TAGS = load_table(__file__)
+LEAKED_TAG = re.compile(
     rf"</?(?:{'|'.join(_TAGS['leaked'].split())})(?:\s[^<>\n]*)?>|<\|[A-Za-z_]{{3,40}}\|>|</?antml:[^<>\n]*>",
     re.IGNORECASE,
 )
@@ -49,11 +49,11 @@ _BREAKS: dict[str, str] = {**_TAGS["breaks"], **dict.fromkeys(_HEADINGS, "\n# ")
 _HTML = _CODE | _BLOCKS | _SILENT | {*_EMPHASIS, *_BREAKS, "a", "img"}
 
 
-def mend(page: Page, start: int, end: int, *, bold: bool = False) -> None:
-    """Collect the faults and edits of a stretch; ``bold``: all of it becomes bold. Most stretches have none."""
+def repair_inline(page: Page, start: int, end: int, *, bold: bool = False) -> None:
+    """Collect the faults and edits of a stretch. ``bold``: all of it becomes bold. Most stretches have none."""
     quiet = page.dialect == "mrkdwn" and not (bold and page.text.find("*", start, end) >= 0)
     if not (quiet and _HARMLESS.fullmatch(page.text, start, end)):
-        Inline(page, start, end, bold=bold).mend()
+        Inline(page, start, end, bold=bold).repair()
 
 
 class Inline:
@@ -67,32 +67,32 @@ class Inline:
         self.anchors: list[Place] = []
         self.brackets = Brackets(page, start, end, self._settle)
 
-    def mend(self, signs: str = "`<>&\\*_~:[]") -> None:
-        """Collect the faults and edits of the stretch; in the label of a token not all signs are Slack's business."""
+    def repair(self, signs: str = "`<>&\\*_~:[]") -> None:
+        """Collect the faults and edits of the stretch. In a token's label only some signs matter to Slack."""
         position, search, text, end = self.start, _SPECIAL.search, self.text, self.end
         while match := search(text, position, end):
             char = text[match.start()]
             position = _HANDLERS[char](self, match) if char in signs else match.end()
         self._settle(0)
         for place in self.anchors:
-            form = f"<{links.safe(place.url)}>" if links.is_absolute(place.url) else ""
+            form = f"<{links.quote_url(place.url)}>" if links.is_absolute(place.url) else ""
             self.page.replace("html", place.start, place.label, form)
 
     def _settle(self, first: int) -> None:
-        """Pair the runs from ``first`` on: they are all there will be at this depth. Tags without a partner go."""
+        """Pair the runs from ``first`` on, since this depth is complete. Remove tags without a partner."""
         runs = self.runs[first:]
         del self.runs[first:]
         if not runs or not self.mrkdwn:
             return
-        found = emphasis.pairs(self.text, runs)
-        emphasis.mend(self.page, found, bold=self.bold, bounds=(self.start, self.end))
-        paired = {start for pair in found for start in (pair.open_start, pair.close_start)}
+        pairs = emphasis.pair_runs(self.text, runs)
+        emphasis.convert_pairs(self.page, pairs, bold=self.bold, bounds=(self.start, self.end))
+        paired = {start for pair in pairs for start in (pair.open_start, pair.close_start)}
         for run in runs:
             if run.mark in "bis" and run.start not in paired:
                 self.page.replace("html", run.start, run.end, "")
 
     def code(self, match: re.Match[str]) -> int:
-        """Step over inline code. Slack knows one tick or three: doubled ones become single where the code has none."""
+        """Skip inline code. Slack knows one tick or three: doubled ticks become single if the code has none."""
         ticks = _TICKS.match(self.text, match.start(), self.end)
         start, end = match.start(), ticks.end() if ticks else match.end()
         if self.spans is None:
@@ -110,13 +110,13 @@ class Inline:
         return close
 
     def angle(self, match: re.Match[str]) -> int:
-        """A token, a leaked tag, HTML, a mail address, or a bare ``<``."""
+        """Process a token, a leaked tag, HTML, a mail address, or a bare ``<``."""
         start = match.start()
         follows = self.text[start + 1 : start + 2]
         if follows.isalnum() or follows in "@#!/|":
             if token := TOKEN.match(self.text, start, self.end):
                 return self._token(token)
-            if leak := LEAKED.match(self.text, start, self.end):
+            if leak := LEAKED_TAG.match(self.text, start, self.end):
                 return leak.end()
             if after := self._markup(start):
                 return after
@@ -127,9 +127,9 @@ class Inline:
         return start + 1
 
     def _markup(self, start: int) -> int:
-        """A comment, a mail address or an HTML tag: where to read on, or 0 if it is none of them."""
+        """Process a comment, a mail address or an HTML tag. Return where to continue, or 0 for anything else."""
         if self.text.startswith("<!--", start):
-            # A bounded look ahead: a thousand comments that nobody closes must stay linear.
+            # A bounded look-ahead keeps a thousand unclosed comments linear.
             close = self.text.find("-->", start + 4, min(self.end, start + 4000))
             if close >= 0:
                 self.page.replace("html", start, close + 3, "")
@@ -143,21 +143,21 @@ class Inline:
         return self._tag(tag) if tag and self._is_html(tag) else 0
 
     def _is_html(self, tag: re.Match[str]) -> bool:
-        """A tag of HTML that has its partner on the page; ``cp <source> <dest>`` and ``a<b and b>c`` have none."""
+        """Recognise an HTML tag with its partner on the page. ``cp <source> <dest>`` and ``a<b and b>c`` have none."""
         name, closing = tag[2].lower(), bool(tag[1])
         if name not in _HTML:
             return False
         return name in _ALONE or bool(tag[4]) or (not closing, name) in self.page.tags
 
     def _token(self, match: re.Match[str]) -> int:
-        """Slack's own token stays; its label follows the rules of text."""
+        """Keep Slack's own token, and repair its label like text."""
         start, end = match.span()
         self.brackets.last_token = start
         pipe = self.text.find("|", start, end)
         if pipe < 0 or self.text[start + 1] in "@#!":
             return end
         if self.mrkdwn:
-            Inline(self.page, pipe + 1, end - 1, bold=self.bold).mend("`&*_~")
+            Inline(self.page, pipe + 1, end - 1, bold=self.bold).repair("`&*_~")
             return end
         label = "".join("\\" + char if char in "[]" else char for char in self.text[pipe + 1 : end - 1])
         self.page.replace("link", start, end, f"[{label}]({self.text[start + 1 : pipe]})")
@@ -170,7 +170,7 @@ class Inline:
             self.runs.append(emphasis.Run(start, end, _EMPHASIS[name], 1, opens=not closing, closes=closing))
             return end
         if name in _CODE and (span := _CODE_TAG.match(self.text, start, self.end)):
-            self.page.replace("html", start, span.end(), f"`{links.cleaned(span[2])}`")
+            self.page.replace("html", start, span.end(), f"`{links.unescape_url(span[2])}`")
             return span.end()
         if name == "a":
             return self._anchor(match, closing=closing)
@@ -180,7 +180,7 @@ class Inline:
         return end
 
     def _plain_form(self, name: str, match: re.Match[str], *, closing: bool) -> str:
-        """What stands in the place of a tag; a line end only where there is none already."""
+        """The replacement of a tag. A line end is added only if there is none yet."""
         if name in _EMPHASIS:
             return {"b": "**", "i": "*", "s": "~~"}[_EMPHASIS[name]]
         parts = name in _BLOCKS or (closing and name in _HEADINGS)
@@ -192,10 +192,10 @@ class Inline:
         return " " if self.bold and form else form
 
     def _anchor(self, match: re.Match[str], *, closing: bool) -> int:
-        """``<a href>`` waits for its end; an end without a start goes."""
+        """Remember ``<a href>`` until its end. Remove an end without a start."""
         start, end = match.span()
         if not closing:
-            url = links.cleaned(_attributes(match[3] or "").get("href", ""))
+            url = links.unescape_url(_attributes(match[3] or "").get("href", ""))
             self.anchors.append(Place(start, end, len(self.runs), url=url))
         elif self.anchors:
             place = self.anchors.pop()
@@ -205,28 +205,28 @@ class Inline:
         return end
 
     def _picture(self, match: re.Match[str]) -> int:
-        """``<img>`` becomes a link."""
-        found = _attributes(match[3] or "")
-        url = links.cleaned(found.get("src", ""))
-        label = _UNSAFE_IN_LABEL.sub(" ", links.cleaned(found.get("alt", ""))).replace("&", "&amp;").strip()
+        """Convert ``<img>`` to a link."""
+        attributes = _attributes(match[3] or "")
+        url = links.unescape_url(attributes.get("src", ""))
+        label = _UNSAFE_IN_LABEL.sub(" ", links.unescape_url(attributes.get("alt", ""))).replace("&", "&amp;").strip()
         if not links.is_absolute(url):
             form = f"{label} (`{url}`)" if url and "`" not in url else label
         elif not label:
-            form = f"<{links.safe(url)}>"
+            form = f"<{links.quote_url(url)}>"
         else:
-            form = f"<{links.safe(url)}|{label}>" if self.mrkdwn else f"[{label}]({links.safe(url)})"
+            form = f"<{links.quote_url(url)}|{label}>" if self.mrkdwn else f"[{label}]({links.quote_url(url)})"
         self.brackets.last_token = match.start()
         self.page.replace("image", match.start(), match.end(), form)
         return match.end()
 
     def close_angle(self, match: re.Match[str]) -> int:
-        """Bare ``>``, one or many."""
+        """Escape one or more bare ``>``."""
         if self.mrkdwn:
             self.page.replace("bare", match.start(), match.end(), "&gt;" * (match.end() - match.start()))
         return match.end()
 
     def ampersand(self, match: re.Match[str]) -> int:
-        """An entity is what it stands for; a bare ``&`` is escaped."""
+        """Decode an entity, or escape a bare ``&``."""
         start = match.start()
         if not self.mrkdwn:
             return start + 1
@@ -242,7 +242,7 @@ class Inline:
         return start + 1
 
     def backslash(self, match: re.Match[str]) -> int:
-        """Slack has no backslash escapes: the character stays, guarded where it would become markup."""
+        """Remove a backslash escape, which Slack does not know. Guard the character if it would become markup."""
         start = match.start()
         char = self.text[start + 1 : min(start + 2, self.end)]
         if not self.mrkdwn or char in {"", "\\"}:
@@ -261,7 +261,7 @@ class Inline:
         return start + (1 if char == "\n" else 2)
 
     def _literal_mark(self, start: int, char: str) -> int:
-        r"""``\*`` and its like; in a Windows path the backslash is meant."""
+        r"""Process ``\*`` and similar. In a Windows path the backslash stays."""
         before = self.text[start - 1] if start > self.start else " "
         after = self.text[start + 2] if start + 2 < self.end else " "
         if not before.isspace() and _WINDOWS_PATH.search(self.text[max(self.start, start - 80) : start + 1]):
@@ -273,7 +273,7 @@ class Inline:
         return start + 2
 
     def _literal_brackets(self, match: re.Match[str]) -> int:
-        r"""``\[1\]``: plain brackets, kept apart from what would make them a link."""
+        r"""Convert ``\[1\]`` to plain brackets, separated from anything that would make them a link."""
         end = match.end()
         self.page.fault("backslash", match.start(), end)
         self.page.edit(match.start(), match.start() + 1, "")
@@ -282,35 +282,35 @@ class Inline:
         return end
 
     def mark(self, match: re.Match[str]) -> int:
-        """A run of ``*``, ``_`` or ``~`` that may be emphasis."""
+        """Note a run of ``*``, ``_`` or ``~`` that may be emphasis."""
         start, end = match.span()
         char, size = self.text[start], end - start
-        if char == "_" and (name := emphasis.dunder(self.text, start, self.end)):
+        if char == "_" and (name := emphasis.dunder_end(self.text, start, self.end)):
             return name
         if size <= 3 and (char != "~" or size == 2):  # noqa: PLR2004 - longer runs are drawing, not emphasis
-            self.runs.append(emphasis.run(self.text, start, end, bounds=(self.start, self.end)))
+            self.runs.append(emphasis.read_run(self.text, start, end, bounds=(self.start, self.end)))
         return end
 
     def url(self, match: re.Match[str]) -> int:
-        """Step over a bare URL; marks at its end are not part of it."""
+        """Skip a bare URL. Marks at its end are not part of it."""
         rest = _URL_REST.match(self.text, match.start(), self.end)
         tail = rest[0].rstrip("_~.,;:!?)'") if rest else "://"
         return match.start() + max(3, len(tail))
 
 
 def _attributes(text: str) -> dict[str, str]:
-    """``href``, ``src`` and ``alt`` of a tag."""
+    """The ``href``, ``src`` and ``alt`` of a tag."""
     return {match[1].lower(): match[2] or match[3] or match[4] or "" for match in _ATTRIBUTE.finditer(text)}
 
 
 def _character(match: re.Match[str]) -> str:
-    """What an entity stands for; empty if it is none. White space becomes a plain space."""
+    """The character of an entity, or an empty string. White space becomes a plain space."""
     if match[3]:
-        found = html5.get(match[3] + ";", "")
+        character = html5.get(match[3] + ";", "")
     else:
         code = int(match[1]) if match[1] else int(match[2], 16)
-        found = chr(code) if 0x20 <= code <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF else "\ufffd"  # noqa: PLR2004 - Unicode's own bounds
-    return " " if found.isspace() else found
+        character = chr(code) if 0x20 <= code <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF else "\ufffd"  # noqa: PLR2004 - Unicode's own bounds
+    return " " if character.isspace() else character
 
 
 _HANDLERS: dict[str, Callable[[Inline, re.Match[str]], int]] = {

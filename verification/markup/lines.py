@@ -1,6 +1,6 @@
-"""The lines of an answer and what each is: what claims, salvage and streams ask to know which lines belong together.
+"""The lines of an answer and their kinds. Claims, salvage and streams use them to see which lines belong together.
 
-``outline`` makes units of them, in order and without overlap. In a fence code is told from plain words.
+``outline`` groups them into units, in order and without overlap. In a fence, code is distinguished from plain words.
 """
 
 from __future__ import annotations
@@ -20,80 +20,80 @@ UnitKind = Literal["sentence", "item", "row", "head", "foot", "heading", "fence"
 ITEM: Final = re.compile(r"[ \t\u00a0\u2003]*(?:[-*+–•◦▪▫‣▸☐☑]|([0-9]{1,9})[.)]|[a-z][.)])[ \t\u00a0]+")
 _HEADING: Final = re.compile(r"#{1,6}\s+\S.*|\*{1,2}[^*\n]{1,200}\*{1,2}:?")
 _ROW: Final = re.compile(r"\|.*\|")
-# Matched against a line without the white space at its ends: anything else would be quadratic in it.
+# Matched against a stripped line: white space at the ends would make it quadratic.
 _RULE: Final = re.compile(r"[-|+─│═┼:=_* \t]{3,}")
 CITATION: Final = re.compile(r"\[(\d{1,12}(?:\s*[,;–-]\s*\d{1,12})*)\](?!\()")
 _RANGE: Final = re.compile(r"([0-9]+)(?:\s*[-–]\s*([0-9]+))?")
-_LONGEST_RANGE: Final = 30
-_LONGEST_NUMBER: Final = 12  # digits: Python's int() takes quadratic time in thousands of them
-NOWHERE: Final = -1
+_MAX_RANGE: Final = 30
+_MAX_DIGITS: Final = 12  # digits: Python's int() is quadratic in their number
+NO_SOURCE: Final = -1
 """Stands for a number that no source can have."""
 _COLON_END: Final = re.compile(r"[:：][\s*_~]*$")
 _CODE: Final = re.compile(r"```[^`]+```")
-_LONGEST: Final = 2_000
-_HIGHEST_RULE: Final = 4  # lines of a code block: below them no table begins
-WRITTEN: Final = re.compile(r"[^\n]+")
+_MAX_LINE: Final = 2_000
+_MAX_RULE_ROW: Final = 4  # a table's rule must be in the first lines of a code block
+NON_EMPTY_LINE: Final = re.compile(r"[^\n]+")
 _CODE_SIGN: Final = re.compile(r"[={}();$|<>\\&`\[\]#@]|(?<!\S)--?[A-Za-z]|://|/\w+/")
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
-_PROSE_WORDS: Final = 3  # "make test" is a command, "then restart the service" is not
+_MIN_PROSE_WORDS: Final = 3  # "make test" is a command, "then restart the service" is not
 _ONLY_CITES: Final = re.compile(r"(?:\s*\[[0-9]+\])*[\s.。]*")
 _TABLE: Final = frozenset({"frame", "head", "rule", "row"})
 
 
 class TextLine(NamedTuple):
-    """A line without its end, with the lines it runs on over; a code block is one line."""
+    """A line without its end, including the lines that continue it. A code block is one line."""
 
     start: int
     end: int
     kind: Kind
-    content: int  # where the text behind a marker begins, or the code behind the ticks
+    content: int  # the start of the text after a marker, or of the code after the ticks
     indent: int = 0
     number: int | None = None
 
 
 def lines(text: str) -> Iterator[TextLine]:
-    """The lines of a text, those of a table in a code block too."""
+    """Yield the lines of a text, including those of a table in a code block."""
     at = 0
     for fence in fences(text):
-        yield from _plain(text, at, fence.start)
-        yield from _fenced(text, fence)
+        yield from _plain_lines(text, at, fence.start)
+        yield from _fence_lines(text, fence)
         at = fence.end
-    yield from _plain(text, at, len(text))
+    yield from _plain_lines(text, at, len(text))
 
 
-def ids_in(inside: str) -> Iterator[int]:
-    """The numbers a citation names; a range is every number in it, unless it is backwards or absurdly long."""
+def cited_numbers(inside: str) -> Iterator[int]:
+    """Yield the numbers of a citation. A range gives each number in it, unless it is reversed or too long."""
     for match in _RANGE.finditer(inside):
         first, last = match[1], match[2] or match[1]
-        if max(len(first), len(last)) > _LONGEST_NUMBER or not 0 <= int(last) - int(first) <= _LONGEST_RANGE:
-            yield NOWHERE
+        if max(len(first), len(last)) > _MAX_DIGITS or not 0 <= int(last) - int(first) <= _MAX_RANGE:
+            yield NO_SOURCE
         else:
             yield from range(int(first), int(last) + 1)
 
 
 def ends_in_colon(line: str) -> bool:
-    """Whether a line introduces what follows: it ends in a colon, marks and citations aside."""
+    """Return True if a line ends in a colon, ignoring marks and citations: it introduces the next line."""
     return bool(_COLON_END.search(CITATION.sub("", line)))
 
 
-def _plain(text: str, start: int, end: int) -> Iterator[TextLine]:
-    """The lines of a stretch without fences; one that goes on in small letters is joined to the one before."""
+def _plain_lines(text: str, start: int, end: int) -> Iterator[TextLine]:
+    """Yield the lines outside fences. A line that starts in lower case continues the one before."""
     spans: list[tuple[int, int]] = []
     for line in text[start:end].split("\n"):
         above = text[spans[-1][0] : spans[-1][1]] if spans else ""
         goes_on = line.lstrip()[:1].islower() and not ITEM.match(line)
-        if goes_on and above.strip() and len(above) < _LONGEST and not _COLON_END.search(above):
+        if goes_on and above.strip() and len(above) < _MAX_LINE and not _COLON_END.search(above):
             spans[-1] = (spans[-1][0], start + len(line))
         else:
             spans.append((start, start + len(line)))
         start += len(line) + 1
     below = [text[first:last].strip() for first, last in spans[1:]]
     for (first, last), following in zip(spans, [*below, ""], strict=True):
-        yield _line(text[first:last].replace("\n", " "), first, following)
+        yield _classify_line(text[first:last].replace("\n", " "), first, following)
 
 
-def _line(line: str, start: int, following: str) -> TextLine:
-    """One line with its kind, as it and the line below show it."""
+def _classify_line(line: str, start: int, following: str) -> TextLine:
+    """Return a line with its kind, judged by the line and the one below."""
     bare = line.strip()
     marker = ITEM.match(line)
     indent = len(line[: len(line) - len(line.lstrip())].expandtabs(4))
@@ -112,10 +112,10 @@ def _line(line: str, start: int, following: str) -> TextLine:
     return TextLine(start, start + len(line), kind, content, indent, int(marker[1]) if marker and marker[1] else None)
 
 
-def _fenced(text: str, fence: Fence) -> Iterator[TextLine]:
-    """A code block: one line, or the lines of the table that is set in it."""
+def _fence_lines(text: str, fence: Fence) -> Iterator[TextLine]:
+    """Yield a code block as one line, or as the lines of the table drawn in it."""
     rows = text[fence.start : fence.end].rstrip().split("\n")
-    rule = next((at for at, row in enumerate(rows[:_HIGHEST_RULE]) if at and _RULE.fullmatch(row.strip())), 0)
+    rule = next((at for at, row in enumerate(rows[:_MAX_RULE_ROW]) if at and _RULE.fullmatch(row.strip())), 0)
     at = fence.start
     if not rule or fence.inline:
         code = text.index(fence.ticks, at) + len(fence.ticks)
@@ -128,10 +128,10 @@ def _fenced(text: str, fence: Fence) -> Iterator[TextLine]:
         at += len(row) + 1
 
 
-def pieces(body: str, offset: int) -> Iterator[tuple[int, int, bool]]:
-    """The runs of a fence's lines as spans: code lines together, each line of plain words by itself (False)."""
+def code_runs(body: str, offset: int) -> Iterator[tuple[int, int, bool]]:
+    """Yield spans of a fence's lines: adjacent code lines together (True), each line of words alone (False)."""
     begun = end = -1
-    for line in WRITTEN.finditer(body):
+    for line in NON_EMPTY_LINE.finditer(body):
         words = line[0].strip()
         if not words:
             continue
@@ -148,14 +148,14 @@ def pieces(body: str, offset: int) -> Iterator[tuple[int, int, bool]]:
 
 
 def is_code(line: str) -> bool:
-    """Whether a line is more than plain words; Chinese and Japanese words are not parted."""
+    """Return True if a line is more than plain words. Chinese and Japanese have no spaces between words."""
     if _CODE_SIGN.search(line):
         return True
-    return len(_WORD.findall(line)) < _PROSE_WORDS and not re.search("[\u3040-\u30ff\u3400-\u9fff]{4}", line)
+    return len(_WORD.findall(line)) < _MIN_PROSE_WORDS and not re.search("[\u3040-\u30ff\u3400-\u9fff]{4}", line)
 
 
 class Unit(NamedTuple):
-    """One unit: its span without line end, the block it is part of, and for items depth and number."""
+    """A unit of an answer: span without line end, its block, and for items depth and number."""
 
     start: int
     end: int
@@ -167,12 +167,12 @@ class Unit(NamedTuple):
 
 
 def outline(text: str) -> tuple[Unit, ...]:
-    """The units of a text in order."""
+    """Return the units of a text in order."""
     return tuple(unit for number, block in enumerate(_blocks(text)) for unit in _units(text, block, number))
 
 
 def _blocks(text: str) -> Iterator[list[TextLine]]:
-    """Neighbouring lines of one kind; a blank line ends any block but a list whose next line is an item again."""
+    """Yield runs of lines of one kind. A blank line ends a block, except between items of a list."""
     block: list[TextLine] = []
     near = False
     for line in lines(text):
@@ -206,18 +206,18 @@ def _units(text: str, block: list[TextLine], number: int) -> Iterator[Unit]:
 
 
 def _sentences(text: str, start: int, end: int, block: int) -> Iterator[Unit]:
-    """The sentences of a paragraph; a piece that only cites belongs to the sentence before it."""
+    """Yield the sentences of a paragraph. A piece with only citations belongs to the sentence before."""
     at = start
     spans: list[tuple[int, int]] = []
     for piece in segment("en", text[start:end]):
-        found = text.find(piece, at, end)
-        if found < 0:  # the splitter changed the letters: the rest is one sentence
+        position = text.find(piece, at, end)
+        if position < 0:  # the splitter changed characters: the rest is one sentence
             break
-        at = found + len(piece)
+        at = position + len(piece)
         if spans and _ONLY_CITES.fullmatch(piece):
             spans[-1] = (spans[-1][0], at)
         else:
-            spans.append((found, at))
+            spans.append((position, at))
     if at < end and text[at:end].strip():
         spans.append((at, end))
     for first, last in spans:
@@ -226,7 +226,7 @@ def _sentences(text: str, start: int, end: int, block: int) -> Iterator[Unit]:
 
 
 def _items(text: str, block: list[TextLine], number: int) -> Iterator[Unit]:
-    """The items of a list, each with its continuation lines."""
+    """Yield the items of a list, each with its continuation lines."""
     starts = [at for at, line in enumerate(block) if line.kind == "item"]
     for first, last in zip(starts, [*starts[1:], len(block)], strict=True):
         item, end = block[first], block[last - 1].end
@@ -234,7 +234,7 @@ def _items(text: str, block: list[TextLine], number: int) -> Iterator[Unit]:
 
 
 def _rows(block: list[TextLine], number: int) -> Iterator[Unit]:
-    """The rows of a table; what stands above its rule, and the rule, are the head."""
+    """Yield the rows of a table. The rule and everything above it are the head."""
     above = True
     for line in block:
         above = above and line.kind != "row"

@@ -1,7 +1,7 @@
-"""Markdown's links, images, definitions and footnotes, from their brackets, and the Slack token that each becomes.
+"""Convert Markdown links, images, definitions and footnotes to Slack tokens.
 
-A destination that Slack cannot open stays readable as code behind its label. ``[n]`` citations, ``name[i](x)`` and
-prose in brackets are no links. Open brackets are remembered up to a bound, so any nesting stays linear.
+A destination that Slack cannot open is shown as code after its label. ``[n]`` citations, ``name[i](x)`` and prose in
+brackets are not links. The number of open brackets is bounded, so any nesting stays linear.
 """
 
 from __future__ import annotations
@@ -36,53 +36,53 @@ _UNSAFE = {" ": "%20", "|": "%7C", "<": "%3C", ">": "%3E", "`": "%60", "\\": "%5
 _UNSAFE_CHARS = re.compile(r"[ |<>`\\\t]")
 _REFERENCE = re.compile(r"\[([^\]\[\n]{0,200})\]")
 _CITED = re.compile(r"\d{1,3}(?:\s*,\s*\d{1,3})*")
-_IMAGE = re.compile(r"(?<!(?<!\\)\\)!\Z")  # a backslash before it makes the sign a mere sign
+_IMAGE = re.compile(r"(?<!(?<!\\)\\)!\Z")  # unless a backslash escapes it
 _TARGET_SIGN = re.compile(r"[:/.#]")
 _LINE_END_OR_PIPE = re.compile(r"[ \t]*\n[ \t]*|\|")
-_LABEL_LIMIT = 2000  # letters: what is longer in brackets is no label, and noise stays linear
-_PIPE = "\u2223"  # looks like the pipe that parts address and label in Slack's token
+_MAX_LABEL = 2000  # letters: longer brackets are not a label, and noise stays linear
+_PIPE = "\u2223"  # looks like the pipe between address and label of Slack's token
 
 
 class Destination(NamedTuple):
-    """Where a link points and where its closing parenthesis ends. ``url`` is empty for plain words."""
+    """The destination of a link and the end of its closing parenthesis. ``url`` is empty for plain words."""
 
     end: int
     url: str
     words: str = ""
 
 
-def destination(text: str, start: int, end: int) -> Destination | None:
-    """What stands in the parentheses that open at ``start``, or None if they are no destination."""
+def read_destination(text: str, start: int, end: int) -> Destination | None:
+    """Read the parentheses that open at ``start``. None if they hold no destination."""
     match = _DESTINATION.match(text, start, end)
     if match:
-        return Destination(match.end(), cleaned(match[1] if match[1] is not None else match[2]))
+        return Destination(match.end(), unescape_url(match[1] if match[1] is not None else match[2]))
     match = _WORDS.match(text, start, end)
     return Destination(match.end(), "", match[1]) if match else None
 
 
-def cleaned(url: str) -> str:
-    """A destination without Markdown's own escapes."""
+def unescape_url(url: str) -> str:
+    """Return a destination without Markdown's escapes."""
     return html.unescape(_ESCAPED.sub(r"\1", url)) if "\\" in url or "&" in url else url
 
 
 def is_absolute(url: str) -> bool:
-    """Whether Slack can open it."""
+    """Return True if Slack can open the URL."""
     return bool(_ABSOLUTE.fullmatch(url.replace(" ", "%20")))
 
 
-def safe(url: str) -> str:
-    """The URL with the characters quoted that would end it inside a ``<…>`` token."""
+def quote_url(url: str) -> str:
+    """Percent-encode the characters that would end a URL inside a ``<…>`` token."""
     return _UNSAFE_CHARS.sub(lambda match: _UNSAFE[match[0]], url)
 
 
-def key(label: str) -> str:
-    """A reference's name as definitions are looked up: case and inner white space do not count."""
+def reference_key(label: str) -> str:
+    """Lookup key of a reference's name: case and inner white space do not count."""
     # CommonMark: labels are compared case-folded, any white space as one blank.
     return " ".join(label.split()).casefold()
 
 
 class Place(NamedTuple):
-    """An open bracket (or ``<a>``): where it starts, where its label starts, and how many runs stood before it."""
+    """An open bracket or ``<a>``: its start, its label's start, and the number of runs before it."""
 
     start: int
     label: int
@@ -102,7 +102,7 @@ class Brackets:
         self.last_token = -1
 
     def open(self, start: int, runs: int) -> int:
-        """A ``[``: perhaps a footnote's mark, perhaps the start of a label. Returns where to read on."""
+        """Process a ``[``: a footnote's mark, or perhaps the start of a label. Return where to continue."""
         note = FOOTNOTE.match(self._text, start, self._end) if self._text.startswith("[^", start) else None
         if note and (note[2].isdigit() or note[2] in self._page.footnotes):
             self._page.replace("footnote", note.start(1), note.end(1), "")
@@ -112,20 +112,20 @@ class Brackets:
         return start + 1
 
     def close(self, close: int) -> int:
-        """A ``]``: perhaps the end of a link's label. Returns where to read on."""
+        """Process a ``]``: perhaps the end of a link's label. Return where to continue."""
         end = close + 1
         if not self._open:
             return end
         place = self._open.pop()
-        if close - place.label > _LABEL_LIMIT:
+        if close - place.label > _MAX_LABEL:
             return end
         follows = self._text[end] if end < self._end else ""
-        if follows == "(" and (found := destination(self._text, end, self._end)):
+        if follows == "(" and (found := read_destination(self._text, end, self._end)):
             return self._destination(place, close, found)
         return self._reference(place, close) if self._page.references else end
 
     def _destination(self, place: Place, close: int, found: Destination) -> int:
-        """``[label](…)``: a link, an image, or words after a bracket."""
+        """Process ``[label](…)``: a link, an image, or words after a bracket."""
         before = self._text[place.start - 1] if place.start > self._start else " "
         if (before.isalnum() or before in "_)]") and not place.image and not _TARGET_SIGN.search(found.url):
             return close + 1
@@ -138,7 +138,7 @@ class Brackets:
         return found.end
 
     def _words(self, place: Place, close: int) -> int:
-        """``[label](some words)`` is no link, but looks like one: the brackets go, the words stay."""
+        """Remove the brackets of ``[label](some words)``, which only looks like a link. The words stay."""
         if not self._page.is_mrkdwn:
             return close + 1
         self._page.fault("link", place.start, close + 1)
@@ -148,13 +148,13 @@ class Brackets:
         return close + 1
 
     def _reference(self, place: Place, close: int) -> int:
-        """``[label][id]``, ``[label][]`` and ``[label]`` where a definition has the name."""
+        """Process ``[label][id]``, ``[label][]`` and ``[label]`` if a definition has the name."""
         label = self._text[place.label : close]
-        name, end = key(label), close + 1
+        name, end = reference_key(label), close + 1
         if _CITED.fullmatch(label):
             return end
         if second := _REFERENCE.match(self._text, end, self._end):
-            name = key(second[1]) or name
+            name = reference_key(second[1]) or name
             end = second.end()
         url = self._page.references.get(name)
         if url is None:
@@ -164,7 +164,7 @@ class Brackets:
         return end
 
     def link(self, place: Place, tail: tuple[int, int], url: str) -> None:
-        """Turn a label and its destination into a link; ``tail`` is the stretch from the label's end on."""
+        """Turn a label and its destination into a link. ``tail`` is the stretch from the label's end on."""
         self._settle(place.runs)
         nested = self.last_token >= place.label
         self.last_token = place.start
@@ -178,11 +178,11 @@ class Brackets:
             self._clean_label(place.label, tail[0])
 
     def _shape(self, label: str, url: str, *, nested: bool) -> tuple[str, str]:
-        """What stands before and after the label."""
+        """The text before and after the label."""
         if not is_absolute(url):
             shown = url if "`" in url else f"`{url}`"
             return "", "" if not url or url.startswith("#") else f" ({shown})"
-        url = safe(url)
+        url = quote_url(url)
         if nested or not label.strip():
             return "", (" " if nested else "") + f"<{url}>"
         if not self._page.is_mrkdwn:
@@ -190,7 +190,7 @@ class Brackets:
         return (f"<{url}|[", "]>") if _CITED.fullmatch(label) else (f"<{url}|", ">")
 
     def _clean_label(self, start: int, end: int) -> None:
-        """Inside a token a label has no line ends, no second pipe and no raw angle brackets, even in code."""
+        """Remove line ends, pipes and raw angle brackets from a token's label, even in code."""
         for match in _LINE_END_OR_PIPE.finditer(self._text, start, end):
             self._page.edit(match.start(), match.end(), _PIPE if match[0] == "|" else " ")
         while self.codes and self.codes[-1][0] >= start:

@@ -1,6 +1,6 @@
 """The one scanner: fence, then inline code, then ``<…>`` token, then text, from left to right.
 
-Repair, rules, chunks and claims all ask it what is code. Inline code never crosses a line end, as in Slack. A fence is
+Repair, rules, chunks and claims all use it to find code. Inline code never crosses a line end, as in Slack. A fence is
 what Markdown or Slack would show as one: opened by a line of three or more backticks or tildes (after white space,
 quote marks or a list marker), or by three backticks in the middle of a line that a later line closes.
 """
@@ -22,14 +22,16 @@ TOKEN = re.compile(
 )
 QUOTE = re.compile(r"[ \t]*(?=>)(?:>[ \t]?)+")
 _RUN = re.compile(r"`{3,}|~{3,}")  # CommonMark: three or more of either sign
-# CommonMark: at most nine digits begin an item, for more overflow in some browsers.
+# CommonMark: at most nine digits begin an item, since more overflow in some browsers.
 _PREFIX = re.compile(r"[ \t]*+((?:>[ \t]?+)*+)[ \t]*+((?:[-*+•]|\d{1,9}[.)])[ \t]++)?+")
 _CLOSER = re.compile(r"(`{3,}|~{3,})[ \t\r]*$", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z][\w+#.-]{0,20}")
 _NOT_QUOTED = re.compile(r"^(?![ \t]*>)", re.MULTILINE)
-_TRIES = 4  # a fence that nobody closes looks ahead in bounded steps
-_NEAR = 2000  # how far ticks in mid-line look for their partner: farther is two mentions, and noise stays linear
-_REMEMBERED = 50_000  # characters: longer texts may have more segments than are worth keeping
+_MAX_CLOSERS = 4  # an unclosed fence looks ahead in bounded steps
+_MAX_DISTANCE = (
+    2000  # characters between ticks in mid-line: farther apart they are two mentions, and noise stays linear
+)
+_MAX_CACHED = 50_000  # characters: longer texts may have too many segments to cache
 _TICKS_OR_NEWLINE = re.compile(r"`+|\n")
 _CODE_OR_ANGLE = re.compile(r"\\?`+|<")
 
@@ -43,11 +45,10 @@ class Segment(NamedTuple):
 
 
 class Fence(NamedTuple):
-    """A fenced block. ``start`` is its first tick, or its line's start where only quote marks and white space precede.
+    """A fenced block. ``start`` is its first tick, or its line's start if only quote marks and white space precede.
 
-    ``body`` and ``body_end`` bound the code between the two fence lines. ``inline`` marks Slack's own style, where the
-    code begins right after the ticks or ends right before them: it is shown as it stands. ``indent`` counts the
-    characters before the opening ticks.
+    ``body`` and ``body_end`` bound the code between the two fence lines. ``inline`` marks Slack's own style: the code
+    begins right after the ticks or ends right before them. ``indent`` counts the characters before the opening ticks.
     """
 
     start: int
@@ -63,7 +64,7 @@ class Fence(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """How a fence was opened: with which ticks, behind a quote mark, with nothing else on its line."""
+    """The opening of a fence: its ticks, and whether it follows a quote mark or fills its line."""
 
     ticks: str
     quoted: bool
@@ -71,7 +72,7 @@ class Opening(NamedTuple):
 
 
 class CodeSpans:
-    """Where inline code ends, looked up in logarithmic time after one pass over the stretch."""
+    """The ends of inline code, in logarithmic time after one pass over the stretch."""
 
     __slots__ = ("_line_of", "_starts")
 
@@ -94,8 +95,8 @@ class CodeSpans:
 
 
 def fences(text: str) -> list[Fence]:
-    """All fenced blocks, in order."""
-    found: list[Fence] = []
+    """Return all fenced blocks, in order."""
+    result: list[Fence] = []
     position = line_start = 0
     fresh = True
     while match := _RUN.search(text, position):
@@ -107,8 +108,8 @@ def fences(text: str) -> list[Fence]:
         fresh = False
         position = fence.end if fence else match.end()
         if fence:
-            found.append(fence)
-    return found
+            result.append(fence)
+    return result
 
 
 def _at_line_start(text: str, match: re.Match[str], line_start: int) -> Fence | None:
@@ -116,7 +117,7 @@ def _at_line_start(text: str, match: re.Match[str], line_start: int) -> Fence | 
     prefix = _PREFIX.fullmatch(text, line_start, match.start())
     eol = _line_end(text, match.end())
     info = text[match.end() : eol].strip()
-    # CommonMark: behind back-ticks that open a fence stand none, else they are inline code.
+    # CommonMark: an info string after back-ticks has no back-tick, else they are inline code.
     if not prefix or (match[0][0] == "`" and "`" in info):
         return None
     quoted, marker = bool(prefix[1]), bool(prefix[2])
@@ -134,7 +135,7 @@ def _at_line_start(text: str, match: re.Match[str], line_start: int) -> Fence | 
 
 
 def _last_quoted(text: str, opening: Opening, body: int) -> int:
-    """Where the quoted lines from ``body`` on end; the look-ahead grows until it or a closing line is found."""
+    """The end of the quoted lines from ``body`` on. The look-ahead grows until it or a closing line is found."""
     size = 500
     while True:
         bound = min(len(text), body + size)
@@ -147,29 +148,29 @@ def _last_quoted(text: str, opening: Opening, body: int) -> int:
 
 
 def _closing(text: str, opening: Opening, body: int, limit: int) -> tuple[int, int, bool]:
-    """Where the code ends, where the closing line ends (-1: never), and whether it closes in Slack's way.
+    """The end of the code, the end of the closing line (-1: never), and whether it closes in Slack's style.
 
-    A bare opening line asks for a closing line of its own; ticks behind code close it only if there is none near.
+    A bare opening line needs a closing line of its own. Ticks after code close it only if there is no such line nearby.
     """
     position = before = body
-    seen = 0  # lines that might close it in Slack's way
+    seen = 0  # lines that may close it in Slack's style
     fallback = (limit, -1, False)
-    while (match := _CLOSER.search(text, position, limit)) and seen < _TRIES:
+    while (match := _CLOSER.search(text, position, limit)) and seen < _MAX_CLOSERS:
         line = max(text.rfind("\n", before, match.start()) + 1, before)
         before, position = line, match.end()
-        # CommonMark: a fence is closed by the same sign, no fewer of them.
+        # CommonMark: the same sign closes a fence, at least as many times.
         if match[1][0] != opening.ticks[0] or len(match[1]) < len(opening.ticks):
             continue
         if not text[line : match.start()].strip(" \t>" if opening.quoted else " \t"):
             return max(body, line - 1), match.end(), False
         if opening.ticks == match[1] == "```":
             fallback = fallback if seen else (match.start(), match.end(), True)
-            seen += 1 if opening.bare else _TRIES
+            seen += 1 if opening.bare else _MAX_CLOSERS
     return fallback
 
 
 def _in_mid_line(text: str, match: re.Match[str]) -> Fence | None:
-    """Three ticks in the middle of a line, closed in a later line."""
+    """Find three ticks in the middle of a line that a later line closes."""
     if match[0] != "```":
         return None
     eol = _line_end(text, match.end())
@@ -177,7 +178,7 @@ def _in_mid_line(text: str, match: re.Match[str]) -> Fence | None:
     if not info or _WORD.fullmatch(info):
         body = min(eol + 1, len(text))
         body_end, end, inline = _closing(
-            text, Opening("```", quoted=False, bare=True), body, min(len(text), body + _NEAR)
+            text, Opening("```", quoted=False, bare=True), body, min(len(text), body + _MAX_DISTANCE)
         )
         if end >= 0:
             return Fence(match.start(), end, "```", info, body, max(body, body_end), True, False, inline, 0)
@@ -194,26 +195,26 @@ def _line_end(text: str, position: int) -> int:
 
 
 def segments(text: str) -> tuple[Segment, ...]:
-    """The whole text as fences, inline code, ``<…>`` tokens and the text between them."""
-    return _remembered(text) if len(text) <= _REMEMBERED else _scanned(text)
+    """Split the whole text into fences, inline code, ``<…>`` tokens and the text between them."""
+    return _scan_cached(text) if len(text) <= _MAX_CACHED else _scan(text)
 
 
-def _scanned(text: str) -> tuple[Segment, ...]:
-    found: list[Segment] = []
+def _scan(text: str) -> tuple[Segment, ...]:
+    result: list[Segment] = []
     position = 0
     for fence in fences(text):
-        found.extend(_inline(text, position, fence.start))
-        found.append(Segment("fence", fence.start, fence.end))
+        result.extend(_inline(text, position, fence.start))
+        result.append(Segment("fence", fence.start, fence.end))
         position = fence.end
-    found.extend(_inline(text, position, len(text)))
-    return tuple(found)
+    result.extend(_inline(text, position, len(text)))
+    return tuple(result)
 
 
-_remembered = lru_cache(maxsize=16)(_scanned)
+_scan_cached = lru_cache(maxsize=16)(_scan)
 
 
 def _inline(text: str, start: int, end: int) -> Iterator[Segment]:
-    """Inline code and tokens of a stretch without fences; whichever begins first wins."""
+    """Yield inline code and tokens of a stretch without fences. The one that begins first wins."""
     spans = CodeSpans(text, start, end)
     position = done = start
     while match := _CODE_OR_ANGLE.search(text, position, end):
@@ -238,7 +239,7 @@ _NOT_NEWLINE: Final = re.compile(r"[^\n]")
 
 @lru_cache(maxsize=16)  # several steps ask for the same text
 def prose(text: str) -> str:
-    """The text with fences and inline code blanked out by spaces: same length, same line ends."""
+    """The text with fences and inline code replaced by spaces: same length, same line ends."""
     pieces = [
         _NOT_NEWLINE.sub(" ", text[start:end]) if kind in {"fence", "code"} else text[start:end]
         for kind, start, end in segments(text)

@@ -1,7 +1,7 @@
 """The form rules: ``no_markdown_bold``, ``no_blockquotes`` and the ``mrkdwn`` family.
 
-What ``mrkdwn.repair`` would mend is reported here with its place; so is what is never mended: tags and JSON of the
-machinery that leaked into an answer, and a text longer than Slack takes.
+They report the place of everything that ``mrkdwn.repair`` would repair, and also faults that are never repaired: tags
+and JSON that leaked from the machinery, and a text longer than Slack accepts.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 
 from verification.markup.blocks import survey
-from verification.markup.edits import Edit, Fault, applied
-from verification.markup.inline import LEAKED
-from verification.markup.mrkdwn import cleaning
+from verification.markup.edits import Edit, Fault, apply_edits
+from verification.markup.inline import LEAKED_TAG
+from verification.markup.mrkdwn import find_control_characters
 from verification.markup.scanner import segments
-from verification.text.lexicon import beside
+from verification.text.lexicon import load_table
 from verification.types import Dialect, RuleName, Violation
 
 _RULES: dict[str, RuleName] = {"bold": "no_markdown_bold", "quote": "no_blockquotes"}
-# Repair makes these better, but Slack shows them well enough as they are: they are no violations.
+# Repair improves these, but Slack shows them well enough: they are not violations.
 _POLISH = frozenset({"list", "backslash", "code", "line end"})
 _MAY_LEAK = re.compile(r"<(?!https?://)|\{")
 _JSON = re.compile(r"\{\s*\"[\w .-]{1,60}\"\s*:")
-# In a code block JSON may be what was asked for; only what the machinery itself writes is a leak there.
+# A user may ask for JSON in a code block. Only JSON of the machinery is a leak there.
 _MACHINE_JSON = re.compile(
     r"\{\s*\"action\"\s*:\s*\"(?:respond|complete|finish_step|ask_user|use_tool|call_tool)\""
     r"|\{\s*\"(?:tool|name)\"\s*:\s*\"[^\"\n]{1,60}\"\s*,\s*\"(?:input|arguments|parameters)\"\s*:\s*\{"
@@ -34,20 +34,20 @@ _WORDS_SHOWN = 200
 
 
 def violations(text: str, dialect: Dialect = "mrkdwn", *, limit: int = 3000) -> tuple[Violation, ...]:
-    """What is wrong in form, in order of place. ``limit`` is for one chunk, in characters; 0 means no limit."""
-    edits, faults = cleaning(text)
-    clean, origin = applied(text, edits), _origin(edits)
+    """Return the faults in form, in order of place. ``limit`` applies to one chunk, in characters. 0 means no limit."""
+    edits, faults = find_control_characters(text)
+    clean, origin = apply_edits(text, edits), _origin(edits)
     moved = (*survey(clean, dialect).faults, *_leaks(clean))
     faults += [Fault(each.kind, origin(each.start), origin(each.end)) for each in moved]
-    found = [each for each in faults if each.kind not in _POLISH]
+    reported = [each for each in faults if each.kind not in _POLISH]
     if limit and len(text) > limit:
-        found.append(Fault("length", limit, len(text)))
-    found.sort(key=lambda fault: (fault.start, fault.end))
-    return tuple(_violation(text, fault) for fault in found)
+        reported.append(Fault("length", limit, len(text)))
+    reported.sort(key=lambda fault: (fault.start, fault.end))
+    return tuple(_violation(text, fault) for fault in reported)
 
 
 def _violation(text: str, fault: Fault) -> Violation:
-    what, remedy = beside(__file__)[fault.kind]
+    what, remedy = load_table(__file__)[fault.kind]
     return Violation(
         rule=_RULES.get(fault.kind, "mrkdwn"),
         severity="error",
@@ -60,23 +60,23 @@ def _violation(text: str, fault: Fault) -> Violation:
 
 
 def _origin(edits: Sequence[Edit]) -> Callable[[int], int]:
-    """From a place in the cleaned text to the same place in the text as it came."""
+    """Return a function that maps a place in the cleaned text to its place in the original text."""
     shifts = [0, *accumulate(edit.end - edit.start - len(edit.text) for edit in edits)]
     starts = [edit.end - shift for edit, shift in zip(edits, shifts[1:], strict=True)]
     return lambda place: place + shifts[bisect_right(starts, place)]
 
 
 def leaked_tags(text: str) -> tuple[Violation, ...]:
-    """The tags of the machinery outside code in a text as the model wrote it: repair may hide them in a table."""
+    """Return machinery tags outside code in the model's own text, because repair may hide them in a table."""
     leaks = _leaks(text) if "<" in text and "|" in text else ()
     return tuple(_violation(text, fault) for fault in leaks if fault.kind == "tag")
 
 
 def _leaks(text: str) -> Iterator[Fault]:
-    """Tags and JSON of the machinery outside code, and inside it what only the machinery writes."""
+    """Yield the machinery's tags and JSON outside code, and inside code only JSON that no user would ask for."""
     if not _MAY_LEAK.search(text):
         return
     for kind, start, end in segments(text):
-        patterns = {"tag": LEAKED, "json": _JSON} if kind == "text" else {"json": _MACHINE_JSON}
+        patterns = {"tag": LEAKED_TAG, "json": _JSON} if kind == "text" else {"json": _MACHINE_JSON}
         for leak, pattern in patterns.items():
             yield from (Fault(leak, *match.span()) for match in pattern.finditer(text, start, end))

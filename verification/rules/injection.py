@@ -1,7 +1,7 @@
-"""Finds instructions that a source addresses to the assistant and an answer repeats.
+"""Find instructions that a source addresses to the assistant and that an answer repeats.
 
-It decides only on text that both a source and the answer hold, or close variants of it. A sentence about such
-instructions, with them in quotes or in code, is no instruction; a rule for people is none either.
+A passage counts only if both a source and the answer have it, or close variants of it. A sentence about such
+instructions, with them in quotes or in code, is not an instruction. Neither is a rule for people.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from functools import cache, lru_cache
 from itertools import chain, islice
 from typing import Final
 
-from verification.markup.link_targets import links, normal
+from verification.markup.link_targets import links, normalise_url
 from verification.rules.deobfuscation import readings
-from verification.text.lexicon import UNPARTED, all_words, compiled, folded_as_matched, words
+from verification.text.lexicon import WITHOUT_SPACES, all_words, compile_pattern, fold_like_patterns, words_by_language
 from verification.types import Reading, Source, Violation
 
 _STRONG: Final = (
@@ -33,10 +33,10 @@ _MARKER: Final = (
 _WEAK: Final = "{demands}"
 _OBEDIENT: Final = "{obedience}"
 _ADDRESSED: Final = r"\b(?:{assistants})\b|^\W{0,4}(?:assistant|ai|llm|orion)\s?[:,]|{assistants_unparted}"
-# An order to say or show something: counts only where the assistant is addressed, or right after a strong one.
-_TOLD: Final = r"\b(?:{saying})\b[^.!?\n]{0,60}?(?:\bthat\b|[:：\"“„«「`])"
-# An order to have people do something, told like one to say something: "tell the user to send her token".
-_URGED: Final = r"\b(?:{urging}|(?:be|are|is) (?:{urged}))\b(?: [\w-]+){0,4}? to (?=\w)"
+# An order to say or show something counts only if the assistant is addressed, or right after a strong one.
+_SAYING: Final = r"\b(?:{saying})\b[^.!?\n]{0,60}?(?:\bthat\b|[:：\"“„«「`])"
+# An order to make people do something: "tell the user to send her token".
+_URGING: Final = r"\b(?:{urging}|(?:be|are|is) (?:{urged}))\b(?: [\w-]+){0,4}? to (?=\w)"
 _AND: Final = re.compile(r"\s*(?:[,;]|\b(?:and|or|then)\b)\s*(?:to )?", re.IGNORECASE)
 _FORBIDDEN: Final = re.compile(r"\b(?:not|never|no|cannot|without)\b|n['’]t\b", re.IGNORECASE)
 _THAT: Final = re.compile(r"\bthat\b", re.IGNORECASE)
@@ -47,11 +47,11 @@ _QUOTED: Final = re.compile(
 _WORD: Final = re.compile(r"\w+")
 _COLON: Final = re.compile("[:：]")
 _CITED: Final = re.compile(r"\[[0-9]{1,6}\]")
-_LEAST: Final = 12
-_FEW_WORDS: Final = 3
-_CLOSE: Final = 85.0
-_MOST_ORDERS: Final = 20
-_NEARLY: Final = 0.7
+_MIN_LETTERS: Final = 12
+_MIN_WORDS: Final = 3
+_MIN_SIMILARITY: Final = 85.0
+_MAX_ORDERS: Final = 20
+_MIN_SHARE: Final = 0.7
 _LEVEL: Final = " › "
 """What stands between the document's title and the heading of a passage."""
 _HOST: Final = re.compile(r"://(?:[^/@\s]{0,80}@)?([\w.-]{3,200})")
@@ -60,10 +60,10 @@ _REMEDY: Final = "Leave it out: what sources tell an assistant to do is no answe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """A sentence of a source that orders something; ``hostile`` when it can only be meant for the assistant.
+    """A sentence of a source that orders something. ``hostile``: it can only be meant for the assistant.
 
-    ``told`` ones name words to be said, and might also be a rule about assistants that is worth telling: they stay
-    evidence, and a sentence that tells of the assistant they address does not obey. ``bare`` ones are such words.
+    ``told`` orders name words to say. They may also be a rule about assistants that is worth telling, so they stay
+    evidence, and a sentence about that assistant does not obey them. ``bare`` orders are the words themselves.
     """
 
     text: str
@@ -72,59 +72,59 @@ class Order:
     bare: bool = False
 
     def payloads(self) -> set[str]:
-        """The words it wants said, plain: what it quotes, all after a colon or "that", or each thing to be done."""
+        """The plain words it wants said: its quotes, the text after a colon or "that", or each thing to do."""
         if self.bare:
-            return {_plain(_unnumbered(self.text))}
+            return {_plain(_without_citations(self.text))}
         marks = [*_COLON.finditer(self.text), *(_THAT.finditer(self.text) if self.hostile else ())]
-        after = {_plain(_unnumbered(self.text[match.end() :])) for match in marks}
-        urged = compiled(_URGED).search(self.text) if self.hostile else None
-        deeds = map(_plain, _AND.split(_unnumbered(self.text[urged.end() :]))) if urged else ()
-        after.update(deed for deed in deeds if len(deed.split()) >= _FEW_WORDS)
+        after = {_plain(_without_citations(self.text[match.end() :])) for match in marks}
+        urged = compile_pattern(_URGING).search(self.text) if self.hostile else None
+        deeds = map(_plain, _AND.split(_without_citations(self.text[urged.end() :]))) if urged else ()
+        after.update(deed for deed in deeds if len(deed.split()) >= _MIN_WORDS)
         return (after | {_plain(match[0]) for match in _QUOTED.finditer(self.text)}) - {""}
 
     def targets(self) -> set[str]:
         """The links it wants shown, normalised."""
-        return {normal(link.target) for link in links(self.text)}
+        return {normalise_url(link.target) for link in links(self.text)}
 
 
 def no_injection(reading: Reading) -> tuple[Violation, ...]:
-    """An error for each passage of the answer that repeats what a source orders the assistant to do or to say."""
-    orders = [order for found in orders_in(reading.draft.sources) for order in found]
+    """Return an error for each passage of the answer that repeats an order of a source to the assistant."""
+    orders = [order for spans in orders_in(reading.draft.sources) for order in spans]
     if not orders:
         return ()
     hostile = [order for order in orders if order.hostile]
-    found = {
-        *_repeated(reading, hostile),
-        *_said(reading, orders),
-        *_linked(reading, orders),
-        *_markers(reading, hostile),
+    spans = {
+        *_repeated_orders(reading, hostile),
+        *_payload_spans(reading, orders),
+        *_link_spans(reading, orders),
+        *_marker_spans(reading, hostile),
     }
     detail = "This repeats an instruction that a source addresses to the assistant."
-    return tuple(reading.violation("no_injection", span, detail, _REMEDY) for span in sorted(found))
+    return tuple(reading.violation("no_injection", span, detail, _REMEDY) for span in sorted(spans))
 
 
 def orders_in(sources: Sequence[Source]) -> tuple[tuple[Order, ...], ...]:
-    """For each source the orders that its title and text give."""
-    # Each source by itself: many encoded words in one hid an order in another.
-    return tuple(_all_orders(f"{source.title}\n{source.text}") for source in sources)
+    """For each source, the orders in its title and text."""
+    # Each source by itself: many encoded words in one must not hide an order in another.
+    return tuple(_orders_and_disguises(f"{source.title}\n{source.text}") for source in sources)
 
 
 @lru_cache(maxsize=256)
-def _all_orders(text: str) -> tuple[Order, ...]:
-    """The orders of a text, also those it gives in disguise: these stand nowhere in it as they are."""
+def _orders_and_disguises(text: str) -> tuple[Order, ...]:
+    """The orders of a text, including orders in disguise, whose words the text does not contain as such."""
     return (*_orders(text), *(order for reading in readings(text) for order in _orders(reading)))
 
 
-def title_to_show(source: Source) -> str:
-    """The source's title without the headings in it that order the assistant something: a name is read as well."""
+def safe_title(source: Source) -> str:
+    """The source's title without headings that give the assistant an order: titles are read as well."""
     parts = source.title.split(_LEVEL)
-    # A refusal listed an order as the section that it had found.
-    kept = [part for part in parts if not any(order.hostile for order in _all_orders(part))]
-    return _LEVEL.join(kept) or _host(source.url) or "…"
+    # Otherwise a refusal may list an order as the section it found.
+    harmless = [part for part in parts if not any(order.hostile for order in _orders_and_disguises(part))]
+    return _LEVEL.join(harmless) or _host(source.url) or "…"
 
 
 def without_orders(text: str, orders: Iterable[Order] | None = None) -> str:
-    """The text of a source with what it orders the assistant blanked out: an order is no evidence. Same length."""
+    """Blank out a source's orders to the assistant, since an order is not evidence. The length does not change."""
     for order in _orders(text) if orders is None else orders:
         if order.hostile and not order.told:
             text = text.replace(order.text, " " * len(order.text))
@@ -133,90 +133,96 @@ def without_orders(text: str, orders: Iterable[Order] | None = None) -> str:
 
 @lru_cache(maxsize=256)
 def _orders(text: str) -> tuple[Order, ...]:
-    """The sentences of a source that give orders. Remembered: an answer's attempts have the same sources."""
-    return tuple(islice(_ordering(text), _MOST_ORDERS)) if _may_order(text) else ()
+    """The sentences of a source that give orders. Cached: an answer's attempts have the same sources."""
+    return tuple(islice(_find_orders(text), _MAX_ORDERS)) if _may_order(text) else ()
 
 
 def _may_order(text: str) -> bool:
-    """Whether the text has a word that each sign of an order needs: most texts have none, and this is fast to tell."""
-    folded = folded_as_matched(text)
+    """Check fast if the text has a word that every sign of an order needs. Most texts have none."""
+    folded = fold_like_patterns(text)
     if not text.isascii():
-        unparted = chain.from_iterable(words("order_hints")[language] for language in UNPARTED)
+        unparted = chain.from_iterable(words_by_language("order_hints")[language] for language in WITHOUT_SPACES)
         if any(hint in folded for hint in unparted):
             return True
-    said = set(_WORD.findall(folded))
+    words_used = set(_WORD.findall(folded))
 
     def holds(*keys: str) -> bool:
-        return any(not said.isdisjoint(all_words(key)) for key in keys)
+        return any(not words_used.isdisjoint(all_words(key)) for key in keys)
 
     return (
-        # Whoever adds to the signs adds to the lists: a test compares the two.
+        # New signs need entries in these lists: a test compares the two.
         (holds("replying") and holds("precisely"))
         or (holds("adding") and any(part in folded for part in all_words("parts")))
         or (holds("saying") and holds("machines", "answering"))
-        # "ask" and "answers" stand together in many a page: what is urged counts only where an assistant is named.
+        # Many pages have both "ask" and "answers": urging counts only with an assistant named.
         or (holds("urging", "urged") and holds("machines"))
-        or any(word.startswith(_beginnings()) for word in said)
-        or bool(compiled(_MARKER).search(text))
+        or any(word.startswith(_order_prefixes()) for word in words_used)
+        or bool(compile_pattern(_MARKER).search(text))
     )
 
 
 @cache
-def _beginnings() -> tuple[str, ...]:
-    """How the words begin that hint at an order."""
-    spaced = (hints for language, hints in words("order_hints").items() if language not in UNPARTED)
+def _order_prefixes() -> tuple[str, ...]:
+    """The beginnings of words that hint at an order."""
+    spaced = (hints for language, hints in words_by_language("order_hints").items() if language not in WITHOUT_SPACES)
     return tuple(chain.from_iterable(spaced))
 
 
-def _ordering(text: str) -> Iterator[Order]:
-    """The sentences that order something outside quotes and code."""
+def _find_orders(text: str) -> Iterator[Order]:
+    """Yield the sentences that order something outside quotes and code."""
     before, end = "", 0
     for match in _SENTENCE.finditer(text):
         sentence = match[0].strip()
         bare = _QUOTED.sub(" ", sentence)
         if _is_strong(bare):
             yield Order(text=sentence, hostile=True)
-        elif compiled(_WEAK).search(bare) or compiled(_TOLD).search(sentence) or compiled(_URGED).search(bare):
-            yield from _weak(sentence, bare, before)
-        elif "\n" not in text[end : match.start()] and _is_strong(before) and len(sentence.split()) >= _FEW_WORDS:
+        elif (
+            compile_pattern(_WEAK).search(bare)
+            or compile_pattern(_SAYING).search(sentence)
+            or compile_pattern(_URGING).search(bare)
+        ):
+            yield from _weak_orders(sentence, bare, before)
+        elif "\n" not in text[end : match.start()] and _is_strong(before) and len(sentence.split()) >= _MIN_WORDS:
             yield Order(text=sentence, hostile=True, told=True, bare=True)
         before, end = bare, match.end()
 
 
-def _weak(sentence: str, bare: str, before: str) -> Iterator[Order]:
-    """An order that could be meant for people, unless the assistant is addressed or a strong one stands before."""
-    hostile = bool(_is_strong(before) or compiled(_ADDRESSED).search(bare) or compiled(_ADDRESSED).search(before))
-    if compiled(_WEAK).search(bare) and (hostile or compiled(_OBEDIENT).search(bare)):
+def _weak_orders(sentence: str, bare: str, before: str) -> Iterator[Order]:
+    """Yield an order that may be meant for people, unless the assistant is addressed or a strong order precedes it."""
+    hostile = bool(
+        _is_strong(before) or compile_pattern(_ADDRESSED).search(bare) or compile_pattern(_ADDRESSED).search(before)
+    )
+    if compile_pattern(_WEAK).search(bare) and (hostile or compile_pattern(_OBEDIENT).search(bare)):
         yield Order(text=sentence, hostile=hostile)
     elif hostile and not _FORBIDDEN.search(bare):
         yield Order(text=sentence, hostile=True, told=True)
 
 
 def _is_strong(bare: str) -> bool:
-    """Whether a sentence without its quotes orders to forget the rules: in the imperative, without a condition."""
-    if compiled(_MARKER).search(bare) or compiled(_STRONG_CJK).search(bare):
+    """Return True if a sentence, without its quotes, orders to forget the rules: imperative and without a condition."""
+    if compile_pattern(_MARKER).search(bare) or compile_pattern(_STRONG_CJK).search(bare):
         return True
     return any(
-        compiled(_IMPERATIVE).search(bare[: match.start()].strip())
-        and not compiled(_CONDITION).search(bare[match.end() :])
-        for match in compiled(_STRONG).finditer(bare)
+        compile_pattern(_IMPERATIVE).search(bare[: match.start()].strip())
+        and not compile_pattern(_CONDITION).search(bare[match.end() :])
+        for match in compile_pattern(_STRONG).finditer(bare)
     )
 
 
-def _repeated(reading: Reading, hostile: list[Order]) -> Iterator[tuple[int, int]]:
-    """Sentences of the answer, outside quotes, that are an order or close to one."""
+def _repeated_orders(reading: Reading, hostile: list[Order]) -> Iterator[tuple[int, int]]:
+    """Yield sentences of the answer, outside quotes, that are an order or close to one."""
     from rapidfuzz import fuzz  # noqa: PLC0415 - a twentieth of each start, for sources that give orders
 
     unquoted = _QUOTED.sub(lambda match: " " * len(match[0]), reading.prose)
     wanted = [_plain(order.text) for order in hostile]
     for match in _SENTENCE.finditer(unquoted) if wanted else ():
-        sentence = _unnumbered(match[0])  # the citation of the one before stands at its beginning
+        sentence = _without_citations(match[0])  # it begins with the citation of the sentence before
         strong = _is_strong(sentence.strip())
         plain = _plain(sentence)
         near = (
-            len(plain) >= _LEAST
-            and compiled(_WEAK).search(match[0])
-            and any(fuzz.ratio(plain, o) >= _CLOSE for o in wanted)
+            len(plain) >= _MIN_LETTERS
+            and compile_pattern(_WEAK).search(match[0])
+            and any(fuzz.ratio(plain, o) >= _MIN_SIMILARITY for o in wanted)
         )
         if strong or near:
             yield _span(match)
@@ -230,46 +236,48 @@ def _plain(text: str) -> str:
     return " ".join(_WORD.findall(text.casefold()))
 
 
-def _unnumbered(text: str) -> str:
+def _without_citations(text: str) -> str:
     return _CITED.sub("", text)
 
 
-def _said(reading: Reading, orders: list[Order]) -> Iterator[tuple[int, int]]:
-    """What an order wants said: in a sentence of the answer, or, where it may be meant for people, as all of it."""
-    hostile = {words for order in orders if order.hostile and not order.told for words in order.payloads()} - {""}
-    told = {words for order in orders if order.told for words in order.payloads()} - {""}
-    human = {words for order in orders if not order.hostile for words in order.payloads()} - {""}
-    if _plain(_unnumbered(reading.text)) in human:
+def _payload_spans(reading: Reading, orders: list[Order]) -> Iterator[tuple[int, int]]:
+    """Yield words that an order wants said: as a sentence, or as the whole answer if the order may be for people."""
+    hostile = {payload for order in orders if order.hostile and not order.told for payload in order.payloads()} - {""}
+    sayings = {payload for order in orders if order.told for payload in order.payloads()} - {""}
+    ambiguous = {payload for order in orders if not order.hostile for payload in order.payloads()} - {""}
+    if _plain(_without_citations(reading.text)) in ambiguous:
         yield 0, len(reading.text)
-    wanted = [(words, frozenset(words.split())) for words in hostile]
-    named = [(words, frozenset(words.split())) for words in told]
-    # Code counts, for it is shown; a line end may stand inside the sentence.
+    wanted = [(payload, frozenset(payload.split())) for payload in hostile]
+    named = [(payload, frozenset(payload.split())) for payload in sayings]
+    # Code counts, since it is shown. A sentence may span a line end.
     for text in dict.fromkeys((reading.text, reading.text.replace("\n", " "))) if wanted or named else ():
         for match in _SENTENCE.finditer(text):
-            said = _plain(_unnumbered(match[0]))
-            asked = wanted if compiled(_ADDRESSED).search(match[0]) else [*wanted, *named]
-            if any(_says(said, words, each) for words, each in asked):
+            sentence = _plain(_without_citations(match[0]))
+            payloads = wanted if compile_pattern(_ADDRESSED).search(match[0]) else [*wanted, *named]
+            if any(_says_payload(sentence, payload, each) for payload, each in payloads):
                 yield _span(match)
 
 
-def _says(said: str, words: str, each: frozenset[str]) -> bool:
-    """Whether a sentence has the words wanted, in their order or nearly all of them in another."""
-    if said == words or (len(each) >= _FEW_WORDS and f" {words} " in f" {said} "):
+def _says_payload(sentence: str, payload: str, payload_words: frozenset[str]) -> bool:
+    """Return True if a sentence has the wanted words in order, or nearly all of them in any order."""
+    if sentence == payload or (len(payload_words) >= _MIN_WORDS and f" {payload} " in f" {sentence} "):
         return True
-    return len(each) > _FEW_WORDS + 1 and len(each.intersection(said.split())) >= _NEARLY * len(each)
+    return len(payload_words) > _MIN_WORDS + 1 and len(
+        payload_words.intersection(sentence.split())
+    ) >= _MIN_SHARE * len(payload_words)
 
 
-def _linked(reading: Reading, orders: list[Order]) -> Iterator[tuple[int, int]]:
-    """The links an order wants shown: anywhere, or, where it may be meant for people, on a line of their own."""
+def _link_spans(reading: Reading, orders: list[Order]) -> Iterator[tuple[int, int]]:
+    """Yield links that an order wants shown: anywhere, or alone on a line if the order may be for people."""
     hostile = {target for order in orders if order.hostile for target in order.targets()}
     human = {target for order in orders for target in order.targets()} - hostile
     if not hostile and not human:
         return
-    shown = reading.text.replace("`", " ")  # an address in code can be read and copied, and so can a bare host
+    shown = reading.text.replace("`", " ")  # an address in code, or a bare host, can be copied
     for link in links(shown):
-        target = normal(link.target)
+        target = normalise_url(link.target)
         line = reading.text[reading.text.rfind("\n", 0, link.start) + 1 : link.start]
-        if target in hostile or (target in human and len(_WORD.findall(line)) <= _FEW_WORDS):
+        if target in hostile or (target in human and len(_WORD.findall(line)) <= _MIN_WORDS):
             yield link.start, link.end
     good = {_host(source.url) for source in reading.draft.sources}
     for host in {_host(target) for target in hostile} - good - {""}:
@@ -279,11 +287,11 @@ def _linked(reading: Reading, orders: list[Order]) -> Iterator[tuple[int, int]]:
 
 
 def _host(target: str) -> str:
-    match = _HOST.search(normal(target))
+    match = _HOST.search(normalise_url(target))
     return match[1] if match else ""
 
 
-def _markers(reading: Reading, hostile: list[Order]) -> Iterator[tuple[int, int]]:
-    """Role markers in the answer, where a source uses such."""
-    if any(compiled(_MARKER).search(order.text) for order in hostile):
-        yield from (match.span() for match in compiled(_MARKER).finditer(reading.prose))
+def _marker_spans(reading: Reading, hostile: list[Order]) -> Iterator[tuple[int, int]]:
+    """Yield role markers in the answer, if a source uses them."""
+    if any(compile_pattern(_MARKER).search(order.text) for order in hostile):
+        yield from (match.span() for match in compile_pattern(_MARKER).finditer(reading.prose))

@@ -1,6 +1,6 @@
-"""An answer never calls a channel, a group, or a person whom the question did not name.
+"""An answer never mentions a channel, a group, or a person whom the question did not name.
 
-Looked for in the text and in the chunks, and in code where Slack would still see a token. Never repaired.
+Text and chunks are searched, and code in which Slack would still see a token. Mentions are never repaired.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from verification.types import Reading, Violation
 _TOKEN: Final = re.compile(
     r"<!(?:(?:here|channel|everyone)(?:\|[^<>\n]{0,80})?|subteam\^[^<>\n]{0,120})>|<@([A-Z0-9]{2,32}|[uw][a-z0-9]{7,31})(?:\|[^<>\n]{0,80})?>"
 )
-# Where a text is parsed (parse=full, link_names) Slack makes a call of the plain word, too.
+# If a text is parsed (parse=full, link_names), Slack notifies for the plain word too.
 _PLAIN: Final = re.compile(
     r"(?<![A-Za-z0-9_@/.&#+-])@(?:here|channel|everyone)(?![A-Za-z0-9_/@-]|\.[A-Za-z0-9])", re.IGNORECASE
 )
@@ -23,7 +23,7 @@ _REMEDY: Final = "Leave the mention out: name the role or the channel in words."
 
 
 def no_broadcast(reading: Reading) -> tuple[Violation, ...]:
-    """An error for each mention of everybody, of a group, or of a person who is not among the draft's mentions."""
+    """Return an error for each mention of everyone, of a group, or of a person the question did not name."""
     spans = {match.span() for match in _TOKEN.finditer(reading.text) if _is_foreign(match, reading)}
     spans |= {match.span() for match in _LOOSE.finditer(reading.prose)}
     if "@" in reading.prose:
@@ -36,7 +36,7 @@ def no_broadcast(reading: Reading) -> tuple[Violation, ...]:
 
 
 def _called_in_a_table(reading: Reading) -> bool:
-    """In a table that was set as code nobody is called any more; the model meant to, all the same."""
+    """Find mentions in a table of the draft. Drawn as code it notifies no one, but the model meant to."""
     text = reading.draft.text
     if not (reading.draft.repair and "|" in text and ("@" in text or "<" in text)):
         return False

@@ -1,7 +1,7 @@
-"""Whether there is an answer at all, one to the question, and a coherent one. All but emptiness only warns.
+"""Check that there is an answer, that it addresses the question, and that it is coherent. Only emptiness is an error.
 
-A question is addressed by shared content words: inflections count, and so do synonyms that the titles and headings of
-the cited sources offer.
+Shared content words address a question. Inflections count, and so do synonyms from titles and headings of the cited
+sources.
 """
 
 from __future__ import annotations
@@ -12,34 +12,34 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from verification.rules.citations import cited_sources
-from verification.text.language import detect
-from verification.text.lexicon import compiled, values
+from verification.text.language import detect_language
+from verification.text.lexicon import compile_pattern, values_by_language
 from verification.text.words import content_stems
 from verification.types import Claim, Reading, Source, Violation
 
-_ENOUGH: Final = 50
+_MAX_MINIMUM: Final = 50
 _VISIBLE: Final = re.compile("[^\\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\ufffc]")
 _HEADING: Final = re.compile(r"^\s{0,3}#{1,6}\s+(.{1,200})$|^\*{1,2}([^*\n]{1,120})\*{1,2}$", re.MULTILINE)
 _WORD: Final = re.compile(r"[^\W_]+")
 _NUMBER: Final = re.compile(r"(?<![\w.,-])([$€£¥]?)([0-9][0-9.,]{0,20}|[0-9])(?=(\s?(?:%|[^\W\d_]+))?)")
 _CITED: Final = re.compile(r"\[[0-9][0-9, –-]{0,40}\]")
-_LEAST_LETTERS: Final = 20
-# In small letters: "Vitamin A" ends in a name.
+_MIN_LETTERS: Final = 20
+# Case-sensitive: "Vitamin A" ends in a name.
 _OPEN_END: Final = r"(?-i:(?:[,(\[{–—]|\s-|\b(?:{open_ends}))$|(?:[、，（「『]|(?:{open_ends_unparted}))$)"
 _PRONOUN: Final = r"(?:{pronouns})\b|{pronouns_unparted}"
 _LANGUAGE_NAMED: Final = r"\b(?:{language_names})\b|{language_names_unparted}"
 
 
 def not_empty(reading: Reading) -> tuple[Violation, ...]:
-    """An error when nothing can be seen: white space, zero-width letters, nothing."""
+    """Return an error if nothing is visible: white space, zero-width letters, nothing."""
     if _VISIBLE.search(reading.text):
         return ()
     return (reading.violation("not_empty", (0, len(reading.text)), "The answer is empty.", "Write the answer."),)
 
 
 def minimum_length(reading: Reading) -> tuple[Violation, ...]:
-    """A warning when the answer is shorter than the question, up to 50 characters."""
-    least = min(len(reading.draft.question.strip()), _ENOUGH)
+    """Return a warning if the answer is shorter than the question, up to 50 characters."""
+    least = min(len(reading.draft.question.strip()), _MAX_MINIMUM)
     seen = len(reading.text.strip())
     if not seen or seen >= least:
         return ()
@@ -48,41 +48,41 @@ def minimum_length(reading: Reading) -> tuple[Violation, ...]:
 
 
 def addresses_question(reading: Reading) -> tuple[Violation, ...]:
-    """A warning when no content word of the question comes back, in the answer or in what it cites by title."""
+    """Return a warning if the answer and the titles it cites share no content word with the question."""
     if reading.draft.own_words or not reading.claims:
         return ()
-    language = detect(reading.draft.question) or detect(reading.prose)
+    language = detect_language(reading.draft.question) or detect_language(reading.prose)
     asked = content_stems(reading.draft.question, language)
     if not asked or asked & content_stems(reading.text, language):
         return ()
-    titles = " ".join(_names(source) for source in cited_sources(reading.draft, reading.text))
-    if asked & content_stems(titles, detect(titles) or language):
+    titles = " ".join(_titles_and_headings(source) for source in cited_sources(reading.draft, reading.text))
+    if asked & content_stems(titles, detect_language(titles) or language):
         return ()
     detail = "No content word of the question appears in the answer."
     remedy = "Answer the question that was asked, in its own terms."
     return (reading.warning("addresses_question", (0, len(reading.text)), detail, remedy),)
 
 
-def _names(source: Source) -> str:
+def _titles_and_headings(source: Source) -> str:
     return " ".join([source.title, *(m[1] or m[2] for m in _HEADING.finditer(source.text))])
 
 
 def coherent(reading: Reading) -> tuple[Violation, ...]:
-    """Warnings for repeated sentences, a broken-off end, contradicting numbers and another language."""
-    told = [(claim, _CITED.sub("", claim.text)) for claim in reading.claims]
+    """Return warnings for repeated sentences, a broken-off end, contradicting numbers and another language."""
+    statements = [(claim, _CITED.sub("", claim.text)) for claim in reading.claims]
     return (
-        *_repeated(reading, told),
+        *_repetitions(reading, statements),
         *_broken_off(reading),
-        *_contradictions(reading, told),
+        *_contradictions(reading, statements),
         *_other_language(reading),
     )
 
 
-def _repeated(reading: Reading, told: Sequence[tuple[Claim, str]]) -> Iterator[Violation]:
+def _repetitions(reading: Reading, statements: Sequence[tuple[Claim, str]]) -> Iterator[Violation]:
     seen: set[str] = set()
-    for claim, text in told:
+    for claim, text in statements:
         words = " ".join(_WORD.findall(text.casefold()))
-        if len(words) < _LEAST_LETTERS:
+        if len(words) < _MIN_LETTERS:
             continue
         if words in seen:
             detail = "This sentence has been said before."
@@ -91,52 +91,52 @@ def _repeated(reading: Reading, told: Sequence[tuple[Claim, str]]) -> Iterator[V
 
 
 def _broken_off(reading: Reading) -> Iterator[Violation]:
-    """A last line that ends on a word or a sign after which something must follow."""
+    """Yield a last line that ends on a word or a sign after which something must follow."""
     if not reading.prose.strip() or reading.text.rstrip().endswith("`"):
         return
     last = reading.prose.rstrip().rsplit("\n", 1)[-1]
     plain = _CITED.sub("", last).rstrip().rstrip("*_~").rstrip()
-    if compiled(_OPEN_END).search(plain[-_LEAST_LETTERS:]) and len(plain) > 1:
+    if compile_pattern(_OPEN_END).search(plain[-_MIN_LETTERS:]) and len(plain) > 1:
         end = len(reading.prose.rstrip())
         span = (end - len(last), end)
         yield reading.warning("coherent", span, "The answer breaks off here.", "Finish the sentence, or end before it.")
 
 
-def _contradictions(reading: Reading, told: Sequence[tuple[Claim, str]]) -> Iterator[Violation]:
-    """Two sentences of the same words whose one figure differs."""
-    said: dict[str, set[str]] = defaultdict(set)
-    for claim, text in told:
+def _contradictions(reading: Reading, statements: Sequence[tuple[Claim, str]]) -> Iterator[Violation]:
+    """Yield sentences with the same words and another figure."""
+    figures: dict[str, set[str]] = defaultdict(set)
+    for claim, text in statements:
         subject, figure = _figure(text)
         if not figure:
             continue
-        if said[subject] - {figure}:
-            other = min(said[subject] - {figure})
+        if figures[subject] - {figure}:
+            other = min(figures[subject] - {figure})
             detail = f"The same is said with {other} before and with {figure} here."
             remedy = "Say which figure holds, or name both sources and that they differ."
             yield reading.warning("coherent", (claim.start, claim.end), detail, remedy)
-        said[subject].add(figure)
+        figures[subject].add(figure)
 
 
 def _figure(text: str) -> tuple[str, str]:
-    """The other words and the last figure, empty unless that figure counts something (unit, percent, money)."""
+    """The last figure and the other words. Both are empty unless the figure has a unit, percent or currency."""
     figures = [*_NUMBER.finditer(text)]
     last = figures[-1] if figures else None
     if last is None or not (last[1] or last[3]):
         return "", ""
     subject = " ".join(_WORD.findall(f"{text[: last.start()]} # {text[last.end() :]}".casefold()))
-    enough = len(subject) >= _LEAST_LETTERS / 2 and not compiled(_PRONOUN).match(subject)
+    enough = len(subject) >= _MIN_LETTERS / 2 and not compile_pattern(_PRONOUN).match(subject)
     return (subject, last[0].rstrip(".,")) if enough else ("", "")
 
 
 def _other_language(reading: Reading) -> Iterator[Violation]:
-    """An answer in another language than the question, unless the question speaks of languages."""
+    """Yield a warning if the answer's language is not the question's, unless the question is about languages."""
     question = reading.draft.question
-    asked = detect(question)
-    if reading.draft.own_words or asked is None or compiled(_LANGUAGE_NAMED).search(question):
+    asked = detect_language(question)
+    if reading.draft.own_words or asked is None or compile_pattern(_LANGUAGE_NAMED).search(question):
         return
-    given = detect(reading.prose)
+    given = detect_language(reading.prose)
     if given is not None and given != asked:
-        names = values("name")
+        names = values_by_language("name")
         detail = f"The question is in {names[asked]}, the answer in {names[given]}."
         remedy = f"Answer in {names[asked]}."
         yield reading.warning("coherent", (0, len(reading.text)), detail, remedy)

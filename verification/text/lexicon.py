@@ -1,7 +1,7 @@
-"""The words and phrases that the rules know: one TOML file a language beside this module, read when first asked for.
+"""The words and phrases of the rules: one TOML file per language next to this module, read on first use.
 
-A list of words has blanks or strokes between them. A pattern is a regular expression, over as many lines as it needs;
-in it ``{key}`` stands for another one, and ``’`` for either apostrophe.
+A list of words is separated by blanks or bars. A pattern is a regular expression and may span lines: ``{key}`` inserts
+another one, and ``’`` matches either apostrophe.
 """
 
 from __future__ import annotations
@@ -14,64 +14,66 @@ from pathlib import Path
 from typing import Any, Final
 
 LANGUAGES: Final = ("en", "de", "fr", "es", "id", "ja", "zh")
-UNPARTED: Final = frozenset({"ja", "zh"})
+WITHOUT_SPACES: Final = frozenset({"ja", "zh"})
 """Languages that put no space between words."""
 _KEY: Final = re.compile(r"\{([a-z_]+)\}")  # a quantifier has digits in its braces
 
 
 @cache
-def entries(language: str) -> Mapping[str, Any]:
-    """All that the file of a language holds."""
-    return beside(f"{Path(__file__).parent}/languages/{language}.toml")
+def language_data(language: str) -> Mapping[str, Any]:
+    """Everything in the file of a language."""
+    return load_table(f"{Path(__file__).parent}/languages/{language}.toml")
 
 
 @cache
-def beside(module: str) -> Mapping[str, Any]:
-    """The table in the TOML file that stands beside a module and has its name."""
+def load_table(module: str) -> Mapping[str, Any]:
+    """Load the TOML file next to a module that has the module's name."""
     return tomllib.loads(Path(module).with_suffix(".toml").read_text(encoding="utf-8"))
 
 
 @cache
-def values(key: str) -> Mapping[str, Any]:
-    """What each language that has the key holds under it."""
-    return {language: entries(language)[key] for language in LANGUAGES if key in entries(language)}
+def values_by_language(key: str) -> Mapping[str, Any]:
+    """The value of a key for each language that has the key."""
+    return {language: language_data(language)[key] for language in LANGUAGES if key in language_data(language)}
 
 
 @cache
-def words(key: str) -> Mapping[str, frozenset[str]]:
+def words_by_language(key: str) -> Mapping[str, frozenset[str]]:
     """The words of a list by language."""
-    return {language: frozenset(re.split(r"[\s|]+", listed.strip())) for language, listed in values(key).items()}
+    return {
+        language: frozenset(re.split(r"[\s|]+", listed.strip())) for language, listed in values_by_language(key).items()
+    }
 
 
 @cache
 def all_words(key: str) -> frozenset[str]:
     """The words of a list in all languages."""
-    return frozenset[str]().union(*words(key).values())
+    return frozenset[str]().union(*words_by_language(key).values())
 
 
-def denies(word: str, language: str | None) -> bool:
-    """Whether a word (case-folded) says that something is not so; of an unknown language as in English."""
-    return word in words("negations").get(language or "en", ()) or word.endswith(("'t", "’t"))
+def is_negation(word: str, language: str | None) -> bool:
+    """Return True if a case-folded word negates. An unknown language counts as English."""
+    return word in words_by_language("negations").get(language or "en", ()) or word.endswith(("'t", "’t"))
 
 
 @cache
-def compiled(pattern: str) -> re.Pattern[str]:
-    """The pattern with each ``{key}`` replaced by what the languages hold under it; letter case does not count."""
-    # Compiled when it is first used: together these patterns would double the time that an import takes.
-    return re.compile(_filled(pattern), re.IGNORECASE)
+def compile_pattern(pattern: str) -> re.Pattern[str]:
+    """Compile the pattern with each ``{key}`` replaced by the languages' values. Case does not count."""
+    # Compiled on first use: together these patterns would double the import time.
+    return re.compile(_fill_keys(pattern), re.IGNORECASE)
 
 
-def _filled(pattern: str) -> str:
+def _fill_keys(pattern: str) -> str:
     return _KEY.sub(lambda match: _alternatives(match[1]), pattern.replace("\n", "").replace("’", "['’]"))
 
 
 @cache
 def _alternatives(key: str) -> str:
-    listed = values(key).values()
-    return "|".join(_filled(one if isinstance(one, str) else "|".join(one)) for one in listed)
+    listed = values_by_language(key).values()
+    return "|".join(_fill_keys(one if isinstance(one, str) else "|".join(one)) for one in listed)
 
 
-def folded_as_matched(text: str) -> str:
-    """The text in small letters; what a pattern that takes either case takes for an i is made one."""
+def fold_like_patterns(text: str) -> str:
+    """Fold the text's case as case-insensitive patterns do, including the Turkish i."""
     folded = text.casefold()
     return folded if text.isascii() else folded.replace("\u0131", "i").replace("i\u0307", "i")

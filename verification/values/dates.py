@@ -1,8 +1,8 @@
-"""Dates and times of day in the usual spellings of en, de, fr, es, id, ja, zh and ISO 8601, with their words as data.
+"""Dates and times of day in the usual spellings of en, de, fr, es, id, ja, zh and ISO 8601.
 
 A ``Moment`` holds only what is written (a missing year stays missing), and an ambiguous 03/04/2021 gives both readings.
-Relative dates ("next Friday") are never resolved. ``WEAK`` words mean something else as well and count only next to a
-day or a year.
+Relative dates ("next Friday") are never resolved. ``WEAK`` words have other meanings and count only next to a day or a
+year.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from verification.text.lexicon import all_words, values
+from verification.text.lexicon import all_words, values_by_language
 from verification.text.words import is_spaced
 from verification.values.units import UNITS, is_span
 
 
-def _numbered(key: str) -> dict[str, int]:
+def _numbered_words(key: str) -> dict[str, int]:
     """The words of the languages with their number, counted from 1."""
-    rows = (row for listed in values(key).values() for row in enumerate(listed, start=1))
+    rows = (row for listed in values_by_language(key).values() for row in enumerate(listed, start=1))
     return {word: number for number, alike in rows for word in alike.split()}
 
 
-MONTHS: dict[str, int] = _numbered("months")
-WEEKDAYS: dict[str, int] = _numbered("weekdays")
+MONTHS: dict[str, int] = _numbered_words("months")
+WEEKDAYS: dict[str, int] = _numbered_words("weekdays")
 WEAK: frozenset[str] = all_words("weak_months")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """What one date or time expression says. Missing parts are None; ``hour`` 0 to 23, ``weekday`` 1 = Monday."""
+    """One date or time expression. Missing parts are None; ``hour`` is 0 to 23, ``weekday`` 1 is Monday."""
 
     start: int
     end: int
@@ -41,7 +41,7 @@ class Moment:
     hour: int | None = None
     minute: int | None = None
     weekday: int | None = None
-    half_known: bool = True  # not so of "at 2:30", which could be morning or afternoon
+    half_known: bool = True  # False for "at 2:30", which may be morning or afternoon
     decade: bool = False
 
     @property
@@ -50,7 +50,7 @@ class Moment:
         return self.year is not None and self.month is None
 
 
-# What the scanner stops at: a run of digits or a run of letters. Every pattern below is tried at such a place only.
+# A run of digits or letters. The patterns below are tried only at such a place.
 _TOKEN = re.compile(r"\d+|[^\W\d_]+")
 _SPELLED_MONTH = r"(?P<month>[^\W\d_]{3,10})\b\.?"
 _GLUED = re.compile(r"(?<=[a-z])[A-Z][a-z]+$")
@@ -61,7 +61,7 @@ _YEAR_DIGITS, _SHORT_YEAR_DIGITS = 4, 2
 _PIVOT = 70  # 69 is 2069, 70 is 1970
 _TH = r"(?:st|nd|rd|th|er|º|\.)?"
 
-# ISO 8601, with a blank in the place of its T as RFC 3339 has it, and with the signs that people put between.
+# ISO 8601, with a blank for the T as in RFC 3339, and with other common separators.
 _ISO = re.compile(
     rf"(?P<year>{_YEAR})(?P<sep>[-/.])(?P<month>1[0-2]|0?[1-9])(?:(?P=sep)(?P<day>{_DAY}))?(?![\d/-]|\.\d)"
     r"(?:[T ](?P<hour>[01]\d|2[0-3]):(?P<minute>[0-5]\d)(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
@@ -97,10 +97,10 @@ _CLOCK = re.compile(
     r")",
     re.IGNORECASE,
 )
-# Who names a time zone writes the hours of the day through.
+# With a time zone, hours are in 24-hour notation.
 _ZONE = re.compile(r"\s?\(?(?:UTC|GMT|Z|CES?T|MES?Z|WIB|JST)\b")
 _INDONESIAN_CLOCK = re.compile(r"(?P<hour>\d{1,2})(?:[.:](?P<minute>[0-5]\d))?")
-# What stands behind the digits of an hour or of a date in digits alone, and behind a year that more follows.
+# Signs that may follow the digits of an hour, a numeric date, or a year.
 _BEHIND_DIGITS = re.compile(r"\s?(?:[-./:年月時点點]|[ap]\.?\s?m\b|Uhr|h\s?\d|o['’]clock)", re.IGNORECASE)
 _NEXT_WORD = re.compile(r"\s?([^\W\d_]{2,}[²³]?)")
 _BEHIND_YEAR = re.compile(r"[-–/.]|\s?年")
@@ -117,21 +117,21 @@ _Reader = Callable[[str, int], Iterator[Moment]]
 
 def moments(text: str) -> tuple[Moment, ...]:
     """The dates, times, years, months and days of the week written in ``text``, in order of their start."""
-    found: list[Moment] = []
+    result: list[Moment] = []
     position = 0
     while token := _TOKEN.search(text, position):
         readings: tuple[Moment, ...] = ()
         if _may_open(token.group()):
             is_number = token.group()[0].isdigit()
-            readings = _at_digits(text, token) if is_number else tuple(_at_word(text, token))
-        found += readings
+            readings = _read_digits(text, token) if is_number else tuple(_read_word(text, token))
+        result += readings
         position = readings[-1].end if readings else token.end()
-    return tuple(found)
+    return tuple(result)
 
 
 @lru_cache(maxsize=20_000)
 def _may_open(word: str) -> bool:
-    """Whether a token may open a date or a time; Chinese and Japanese words are not parted."""
+    """Return True if a token may begin a date or a time. Chinese and Japanese have no spaces between words."""
     folded = word.casefold()
     if word[0].isdecimal() or not (word.isascii() or is_spaced(word)):
         return True
@@ -139,23 +139,23 @@ def _may_open(word: str) -> bool:
 
 
 def _glued_month(word: str) -> int:
-    """Where the month begins that stands right behind another word, as in scraped pages ("SoccerMay"); 0 if nowhere."""
+    """The start of a month that follows another word without a space ("SoccerMay"), or 0."""
     match = _GLUED.search(word)
     return match.start() if match and match.group().casefold() in MONTHS else 0
 
 
-def _written(match: re.Match[str]) -> Moment:
-    """What a pattern found in digits: its groups have the names of the parts."""
-    parts: dict[str, Any] = {part: _int(digits) for part, digits in match.groupdict().items() if part != "sep"}
+def _moment_from(match: re.Match[str]) -> Moment:
+    """The moment of a match whose groups are named like the parts of a date."""
+    parts: dict[str, Any] = {part: _int_or_none(digits) for part, digits in match.groupdict().items() if part != "sep"}
     return Moment(start=match.start(), end=match.end(), **parts)
 
 
-def _int(value: str | None) -> int | None:
+def _int_or_none(value: str | None) -> int | None:
     return int(value) if value else None
 
 
-def _at_digits(text: str, token: re.Match[str]) -> tuple[Moment, ...]:
-    """The first pattern that fits at a run of digits; digits glued to a number or a word before them are no date."""
+def _read_digits(text: str, token: re.Match[str]) -> tuple[Moment, ...]:
+    """Read a date at a run of digits. Digits glued to a number or a word are not a date."""
     start, end = token.span()
     before = text[start - 1] if start else " "
     if end - start > _YEAR_DIGITS or before in "$€£¥#_" or (before.isascii() and before.isalpha()):
@@ -164,43 +164,43 @@ def _at_digits(text: str, token: re.Match[str]) -> tuple[Moment, ...]:
     if glued and before not in "-/":
         return ()
     for read in _readers(text, start, end):
-        readings = tuple(read(text, start)) if not glued or read in {_clock, _year} else ()
+        readings = tuple(read(text, start)) if not glued or read in {_read_clock, _read_year} else ()
         if readings:
             return readings
     return ()
 
 
 def _readers(text: str, start: int, end: int) -> tuple[_Reader, ...]:
-    """What can be read at these digits, by how many they are and what stands beside them: "30 %" is no date."""
+    """The readers to try at these digits, by their number and neighbours. "30 %" is not a date."""
     digits = end - start
     if digits == _YEAR_DIGITS:
-        return (_iso, _cjk, _years, _year) if _BEHIND_YEAR.match(text, end) else (_year,)
+        return (_read_iso, _read_cjk, _read_years, _read_year) if _BEHIND_YEAR.match(text, end) else (_read_year,)
     if digits > _SHORT_YEAR_DIGITS:
         return ()
     if _BEHIND_DIGITS.match(text, end) or _is_indonesian_hour(text, start):
-        return _cjk, _numeric, _day_month, _clock, _dotted
-    return (_day_month,)
+        return _read_cjk, _read_numeric, _read_day_month, _read_clock, _read_dotted
+    return (_read_day_month,)
 
 
 def _is_indonesian_hour(text: str, start: int) -> bool:
     return text[max(0, start - 6) : start].casefold().endswith(("pukul ", " jam "))
 
 
-def _iso(text: str, start: int) -> Iterator[Moment]:
+def _read_iso(text: str, start: int) -> Iterator[Moment]:
     match = _ISO.match(text, start)
-    # 1965-66 is a span of years; 2021-7 is not written for a month.
+    # 1965-66 is a span of years. 2021-7 is not a month.
     if match and (match["day"] or (match["sep"] == "-" and len(match["month"]) == _SHORT_YEAR_DIGITS)):
-        yield _written(match)
+        yield _moment_from(match)
 
 
-def _cjk(text: str, start: int) -> Iterator[Moment]:
+def _read_cjk(text: str, start: int) -> Iterator[Moment]:
     match = _CJK_DATE.match(text, start)
     if match and match.end() > start:
-        yield _written(match)
+        yield _moment_from(match)
 
 
-def _numeric(text: str, start: int) -> Iterator[Moment]:
-    """Day first and, where it can be, month first: both readings stand."""
+def _read_numeric(text: str, start: int) -> Iterator[Moment]:
+    """Read day first and, if possible, month first as well."""
     match = _NUMERIC.match(text, start)
     if not match:
         return
@@ -213,31 +213,33 @@ def _numeric(text: str, start: int) -> Iterator[Moment]:
         yield Moment(start=start, end=match.end(), year=year, month=first, day=second)
 
 
-def _dotted(text: str, start: int) -> Iterator[Moment]:
+def _read_dotted(text: str, start: int) -> Iterator[Moment]:
     match = _DOTTED.match(text, start)
     if match:
-        yield _written(match)
+        yield _moment_from(match)
 
 
-def _day_month(text: str, start: int) -> Iterator[Moment]:
+def _read_day_month(text: str, start: int) -> Iterator[Moment]:
     match = _DAY_MONTH.match(text, start)
     if not match or match["month"].casefold() not in MONTHS or _is_other_word(match):
         return
     for day in filter(None, (match["day"], match["last"])):
-        yield _spelled(match, day)
+        yield _spelled_moment(match, day)
 
 
 def _is_other_word(match: re.Match[str]) -> bool:
-    """True for "3 may" or "2 des": written small and without a year, these are rarely a month."""
+    """Recognise "3 may" or "2 des": in lower case and without a year these are rarely months."""
     return match["month"] in {"may", "march", "mar", "des", "set"} and not match["year"]
 
 
-def _spelled(match: re.Match[str], day: str | None) -> Moment:
+def _spelled_moment(match: re.Match[str], day: str | None) -> Moment:
     month = MONTHS[match["month"].casefold()]
-    return Moment(start=match.start(), end=match.end(), year=_int(match["year"]), month=month, day=_int(day))
+    return Moment(
+        start=match.start(), end=match.end(), year=_int_or_none(match["year"]), month=month, day=_int_or_none(day)
+    )
 
 
-def _clock(text: str, start: int) -> Iterator[Moment]:
+def _read_clock(text: str, start: int) -> Iterator[Moment]:
     match = _CLOCK.match(text, start)
     if not match and _is_indonesian_hour(text, start):
         match = _INDONESIAN_CLOCK.match(text, start)
@@ -250,16 +252,16 @@ def _clock(text: str, start: int) -> Iterator[Moment]:
     hour = int(match["hour"])
     if hour == _NOON and (groups.get("ap") or "").casefold() == "a":
         hour = 0
-    known = (
+    half_known = (
         afternoon or half or groups.get("ap") or hour > _NOON or match["hour"].startswith("0") or "Uhr" in match.group()
     ) or bool(_ZONE.match(text, match.end()))
     hour = hour + _NOON if afternoon and hour < _NOON else hour
     minutes = 30 if groups.get("half") else int(minute)
-    yield Moment(start=start, end=match.end(), hour=hour % _HOURS, minute=minutes, half_known=bool(known))
+    yield Moment(start=start, end=match.end(), hour=hour % _HOURS, minute=minutes, half_known=bool(half_known))
 
 
-def _years(text: str, start: int) -> Iterator[Moment]:
-    """Both years of the season "1988/89"."""
+def _read_years(text: str, start: int) -> Iterator[Moment]:
+    """Read both years of the season "1988/89"."""
     match = _YEARS.match(text, start)
     if match and (int(match["first"]) + 1) % 100 == int(match["last"]):
         year = int(match["first"])
@@ -267,27 +269,27 @@ def _years(text: str, start: int) -> Iterator[Moment]:
         yield Moment(start=match.start("last"), end=match.end(), year=year + 1)
 
 
-def _year(text: str, start: int) -> Iterator[Moment]:
+def _read_year(text: str, start: int) -> Iterator[Moment]:
     match = _YEAR_ALONE.match(text, start)
     if match and not _is_measured(text, match.end()):
         yield Moment(start=start, end=match.end(), year=int(match["year"]), decade=bool(match["s"]))
 
 
 def _is_measured(text: str, end: int) -> bool:
-    """Whether a unit stands behind a number that may be a year, 1500 MB or 1800 Euro; "2024 year-end" is one."""
+    """Return True if a unit follows a number that may be a year: 1500 MB, 1800 Euro. "2024 year-end" is a year."""
     word = _NEXT_WORD.match(text, end)
     unit = UNITS.get(word[1].casefold()) if word else None
     return unit is not None and not is_span(unit)
 
 
-def _at_word(text: str, token: re.Match[str]) -> Iterator[Moment]:
-    """A month with its day or year, a month alone, a day of the week, or a named time of day."""
+def _read_word(text: str, token: re.Match[str]) -> Iterator[Moment]:
+    """Read a month with its day or year, a month alone, a weekday, or a named time of day."""
     word = token.group().casefold()
     start, end = token.span()
     if word in MONTHS:
-        yield from _at_month(text, start, token.group())
+        yield from _read_month(text, start, token.group())
     elif glued := _glued_month(token.group()):
-        yield from (moment for moment in _at_month(text, start + glued, token.group()[glued:]) if moment.day)
+        yield from (moment for moment in _read_month(text, start + glued, token.group()[glued:]) if moment.day)
     elif word in WEEKDAYS:
         yield Moment(start=start, end=end, weekday=WEEKDAYS[word])
     elif word in _NAMED_TIMES:
@@ -297,37 +299,37 @@ def _at_word(text: str, token: re.Match[str]) -> Iterator[Moment]:
             yield Moment(start=match.start(), end=match.end(), weekday=WEEKDAYS[match.group()])
 
 
-def _at_month(text: str, start: int, word: str) -> Iterator[Moment]:
+def _read_month(text: str, start: int, word: str) -> Iterator[Moment]:
     match = _MONTH_DAY.match(text, start)
     if match and not _is_other_word(match):
         for day in filter(None, (match["day"], match["last"])):
-            yield _spelled(match, day)
+            yield _spelled_moment(match, day)
         return
     match = _MONTH_YEAR.match(text, start)
     if match:
-        yield _spelled(match, None)
+        yield _spelled_moment(match, None)
     elif word.casefold() not in WEAK or (word in {"May", "March"} and start > 0):
         yield Moment(start=start, end=start + len(word), month=MONTHS[word.casefold()])
 
 
 def agrees(claim: Moment, known: Moment) -> bool:
-    """True if nothing ``claim`` says is missing from ``known`` or different there (a missing year aside)."""
+    """Return True if ``known`` has everything that ``claim`` says. A missing year does not contradict."""
     if claim.weekday is not None:
         return claim.weekday == known.weekday
     if claim.hour is not None and claim.month is None:
-        return _same_time(claim, known)
+        return _is_same_time(claim, known)
     if claim.is_year:
         same_decade = claim.decade and (known.year or 0) // 10 == (claim.year or 0) // 10
         return known.year is not None and (known.year == claim.year or same_decade)
     parts = ((claim.month, known.month), (claim.day, known.day))
     same_date = all(mine is None or mine == theirs for mine, theirs in parts)
     same_year = claim.year is None or known.year is None or claim.year == known.year
-    return same_date and same_year and (claim.hour is None or _same_time(claim, known))
+    return same_date and same_year and (claim.hour is None or _is_same_time(claim, known))
 
 
-def _same_time(claim: Moment, known: Moment) -> bool:
+def _is_same_time(claim: Moment, known: Moment) -> bool:
     if claim.hour is None or known.hour is None or (claim.minute or 0) != (known.minute or 0):
         return False
-    # "2:30" may be half past two in the afternoon; "14:30" and "2:30 pm" may not be anything else.
+    # "2:30" may be in the afternoon. "14:30" and "2:30 pm" have one meaning.
     either_open = not (claim.half_known and known.half_known)
     return claim.hour == known.hour or (either_open and claim.hour % 12 == known.hour % 12)

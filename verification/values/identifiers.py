@@ -1,6 +1,6 @@
-"""Names that machines read: URLs, code spans, flags, versions, paths, environment names, error codes, addresses.
+"""Machine-readable names: URLs, code spans, flags, versions, paths, environment names, error codes, addresses.
 
-They are found as they are written; comparing evens out only case, dashes and space.
+They are read as written. A comparison ignores only case, dashes and space.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from verification.markup.link_targets import trimmed
-from verification.text.words import around, normalised
+from verification.markup.link_targets import trim_punctuation
+from verification.text.words import normalise_text, stretches_around
 
 Kind = Literal["url", "code", "email", "flag", "version", "path", "name", "code_number", "address"]
 
-# As many letters as a mail address (RFC 5321: 64 before the @) or a label of a host (RFC 1035: 63) may have.
+# Limits of a mail address (RFC 5321: 64 before the @) and of a host's label (RFC 1035: 63).
 _IDENTIFIER = re.compile(
     r"""
       (?P<url>https?://[^\s<>|"'`（）。、，]+)
@@ -37,18 +37,18 @@ _IDENTIFIER = re.compile(
     re.VERBOSE,
 )
 _CODE = re.compile(r"`[^`\n]+`")
-# One of these stands in every other one: a sign, a digit, a dot before a letter, a hyphen that opens a word.
+# Every other identifier has one of these: a sign, a digit, a dot before a letter, a hyphen that opens a word.
 _SIGN = re.compile(r"[/@#_\d.\-](?:(?<=[/@#_\d])|(?<=\.)[A-Za-z]|(?<=(?<![\w-])-)[A-Za-z-])")
 _NAMED_HOST = "localhost"
 _THOUSANDS = re.compile(r"\d{1,3}(?:\.\d{3})+")
 _TRAILING = ".,;:!?)]}*_~'\""
 _PLACEHOLDER = re.compile(r"[<{\[$].*|\.{3}|…|[xX]{2,}|N")
-_CLOSE_ENOUGH = 60  # percent alike: "the source has X, not Y" names no unrelated X
+_MIN_SIMILARITY = 60  # percent: "the source has X, not Y" must not name an unrelated X
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identifier:
-    """One identifier: ``text`` without back-ticks and trailing punctuation, the span as it stands."""
+    """One identifier: ``text`` without back-ticks and trailing punctuation, and its span."""
 
     kind: Kind
     text: str
@@ -59,72 +59,74 @@ class Identifier:
 def identifiers(text: str) -> tuple[Identifier, ...]:
     """The identifiers of ``text`` in order."""
     if "`" not in text:
-        return tuple(_written(text))
-    code = map(_code, (match for match in _CODE.finditer(text) if not _is_calculation(match[0])))
-    others = _written(_CODE.sub(lambda match: match[0] if _is_calculation(match[0]) else " " * len(match[0]), text))
+        return tuple(_identifiers_outside_code(text))
+    code = map(_code_span, (match for match in _CODE.finditer(text) if not _is_calculation(match[0])))
+    others = _identifiers_outside_code(
+        _CODE.sub(lambda match: match[0] if _is_calculation(match[0]) else " " * len(match[0]), text)
+    )
     return tuple(sorted([*code, *others], key=lambda identifier: identifier.start))
 
 
 def _is_calculation(span: str) -> bool:
-    """Whether a code span has signs of arithmetic that no code has: "`24 × 6 % = 1.44`"."""
+    """Return True for a code span with signs of arithmetic that code does not use: "`24 × 6 % = 1.44`"."""
     return "=" in span and any(sign in span for sign in "×÷−")
 
 
-def within(text: str, code: Identifier) -> Iterator[tuple[int, int]]:
-    """Where other identifiers stand inside a code span of ``text``."""
-    return ((found.start, found.end) for found in _found(text, code.start + 1, code.end - 1))
+def spans_inside(text: str, code: Identifier) -> Iterator[tuple[int, int]]:
+    """Yield the spans of other identifiers inside a code span of ``text``."""
+    return ((identifier.start, identifier.end) for identifier in _match_identifiers(text, code.start + 1, code.end - 1))
 
 
-def _code(match: re.Match[str]) -> Identifier:
+def _code_span(match: re.Match[str]) -> Identifier:
     return Identifier(kind="code", text=match.group().strip("`").strip(), start=match.start(), end=match.end())
 
 
-def _written(text: str) -> Iterator[Identifier]:
-    """The identifiers of a text without code spans."""
-    stretches = [(0, len(text))] if _NAMED_HOST in text else around(text, _SIGN)
-    return (found for start, end in stretches for found in _found(text, start, end))
+def _identifiers_outside_code(text: str) -> Iterator[Identifier]:
+    """Yield the identifiers of a text without code spans."""
+    stretches = [(0, len(text))] if _NAMED_HOST in text else stretches_around(text, _SIGN)
+    return (identifier for start, end in stretches for identifier in _match_identifiers(text, start, end))
 
 
-def _found(text: str, begin: int, stop: int) -> Iterator[Identifier]:
+def _match_identifiers(text: str, begin: int, stop: int) -> Iterator[Identifier]:
     if text[begin:stop].isdecimal():
-        return  # a number: most of what has a sign is one
+        return  # a number, the most common case
     for match in _IDENTIFIER.finditer(text, begin, stop):
         kind: Kind = match.lastgroup  # type: ignore[assignment]  # every alternative is one of the kinds
         written = match.group()
         start = match.start()
         if kind == "version" and _THOUSANDS.fullmatch(written):  # 1.234.567 as German and Spanish write it
             continue
-        kept = trimmed(written) if kind in {"url", "path"} else written
-        yield Identifier(kind=kind, text=kept, start=start, end=start + len(kept))
+        text_kept = trim_punctuation(written) if kind in {"url", "path"} else written
+        yield Identifier(kind=kind, text=text_kept, start=start, end=start + len(text_kept))
 
 
-def stands_in(needle: str, haystack: str) -> bool:
-    """True if ``needle`` stands in ``haystack`` (both normalised) as a whole, not as a part of a longer name."""
+def is_whole_word_in(needle: str, haystack: str) -> bool:
+    """Return True if ``haystack`` has ``needle`` (both normalised) as a whole, not as part of a longer name."""
     if not needle:
         return True
     position = haystack.find(needle)
     while position >= 0:
         end = position + len(needle)
-        if _free_before(haystack, position, needle) and _free_after(haystack, end, needle):
+        if _is_free_before(haystack, position, needle) and _is_free_after(haystack, end, needle):
             return True
         position = haystack.find(needle, position + 1)
     return False
 
 
-def _free_before(haystack: str, position: int, needle: str) -> bool:
+def _is_free_before(haystack: str, position: int, needle: str) -> bool:
     if position == 0 or not (needle[0].isalnum() or needle[0] == "-"):
         return True
     before = haystack[position - 1]
     if needle[0].isdigit() and before == "." and position > 1 and haystack[position - 2].isdigit():
         return False
-    # A version may be written with or without its v; a flag must not be the tail of another one.
+    # A version may have a v or not. A flag must not be the end of another one.
     joined = before == "_" or (before.isalnum() and before.isascii()) or (needle[0] == "-" and before == "-")
     return not joined or (
         before == "v" and needle[0].isdigit() and (position == 1 or not haystack[position - 2].isalnum())
     )
 
 
-def _free_after(haystack: str, end: int, needle: str) -> bool:
+def _is_free_after(haystack: str, end: int, needle: str) -> bool:
     if end >= len(haystack) or not needle[-1].isalnum():
         return True
     after = haystack[end]
@@ -135,20 +137,22 @@ def _free_after(haystack: str, end: int, needle: str) -> bool:
 
 
 def missing_words(identifier: Identifier, haystack: str) -> tuple[str, ...]:
-    """Those words of an identifier that do not stand in ``haystack`` (normalised); placeholders are no words."""
-    whole = normalised(identifier.text)
-    if stands_in(whole, haystack) or (identifier.kind == "version" and stands_in(whole.removeprefix("v"), haystack)):
+    """The words of an identifier that ``haystack`` (normalised) does not have. Placeholders do not count."""
+    whole = normalise_text(identifier.text)
+    if is_whole_word_in(whole, haystack) or (
+        identifier.kind == "version" and is_whole_word_in(whole.removeprefix("v"), haystack)
+    ):
         return ()
     if identifier.kind != "code":
         return (identifier.text,)
     words = [word for word in identifier.text.split() if not _PLACEHOLDER.fullmatch(word)]
-    return tuple(word for word in words if not stands_in(normalised(word).strip(_TRAILING + "("), haystack))
+    return tuple(word for word in words if not is_whole_word_in(normalise_text(word).strip(_TRAILING + "("), haystack))
 
 
-def nearest(written: str, known: Iterable[Identifier]) -> str:
-    """The known identifier that looks most like ``written``; empty if none comes close."""
+def most_similar(written: str, known: Iterable[Identifier]) -> str:
+    """The known identifier that looks most like ``written``. Empty if none is close."""
     from rapidfuzz import fuzz, process  # noqa: PLC0415 - a twentieth of each start, for what is wrong only
 
     choices = sorted({identifier.text for identifier in known})
-    best = process.extractOne(written, choices, scorer=fuzz.ratio, score_cutoff=_CLOSE_ENOUGH)
+    best = process.extractOne(written, choices, scorer=fuzz.ratio, score_cutoff=_MIN_SIMILARITY)
     return best[0] if best else ""

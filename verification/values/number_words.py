@@ -1,6 +1,6 @@
-"""Numbers in words, and half and quarter units of time, in the seven languages: the reading of one run.
+"""Numbers in words, and half and quarter units of time, in the seven languages.
 
-Articles that also mean one ("a", "ein", "un") are no numbers here; a part of a unit counts only right before it.
+Articles that also mean one ("a", "ein", "un") are not numbers here. A fraction counts only right before its unit.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from unicodedata import numeric
 
 from text_to_num import text2num  # type: ignore[import-untyped]  # ships no types
 
-from verification.text.lexicon import all_words, compiled, values, words
+from verification.text.lexicon import all_words, compile_pattern, values_by_language, words_by_language
 from verification.values.units import UNITS, Unit
 
 _ID_NUMBERS = "nol satu dua tiga empat lima enam tujuh delapan sembilan sepuluh sebelas"
 _ID_ONES = {word: value for value, word in enumerate(_ID_NUMBERS.split())}
 _ID_SCALES = {"puluh": 10, "ratus": 100, "ribu": 1_000, "juta": 1_000_000, "miliar": 1_000_000_000}
 _ONE_OF = "se"  # sepuluh is satu puluh
-# "zweiundzwanzig" is one word, and no list holds them all.
+# "zweiundzwanzig" is one word: a list of them would never end.
 _GERMAN_COMPOUND = re.compile(
     r"(?:(?:ein|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|sech|sieb|zwan|und|zig|ßig|hundert|"
     r"tausend)){2,}"
 )
 _THOUSAND, _MYRIAD = 1_000, 10_000
 CJK_NUMERAL = re.compile("[〇零一壱二两弐三四五六七八九十百千万萬億亿兆]+")
-# Unicode gives the first no number before version 15.1 (Python 3.13), and the second a million from then on.
+# Unicode has no number for the first before 15.1 (Python 3.13), and a million for the second from then on.
 _CJK_OWN = {"两": 2, "兆": 10**12}
 
 COUNTING = frozenset(["dozen", "dutzend", "douzaine", "docena", "zero", "null", "zéro", "cero", "nol"])
@@ -36,10 +36,10 @@ ONES = frozenset(["one", "ein", "eine", "einen", "einem", "einer", "un", "une", 
 
 @cache
 def weak_words() -> dict[str, float]:
-    """Words that count or rank but may as well be an article: they bear a number out, and accuse no claim."""
+    """Words that count or rank but may also be an article: they support a number, and accuse no claim."""
     return {
         word: float(value)
-        for listed in values("weak_numbers").values()
+        for listed in values_by_language("weak_numbers").values()
         for value, alike in enumerate(listed)
         for word in alike.split()
     }
@@ -50,7 +50,7 @@ def fractions() -> dict[str, float]:
     """Words for a share, in percent: half, a quarter, a third."""
     return {
         word: 100 * int(share[0]) / int(share[-1])
-        for listed in values("fractions").values()
+        for listed in values_by_language("fractions").values()
         for share, alike in listed.items()
         for word in alike.split()
     }
@@ -58,19 +58,21 @@ def fractions() -> dict[str, float]:
 
 @cache
 def opening_words() -> frozenset[str]:
-    """What may open a number in words, number words aside."""
+    """Words that may begin a number in words, other than number words."""
     opening = {*fractions(), *all_words("halves"), *weak_words(), "quarter", "a", "an"}
     return frozenset(word.partition("-")[0] for word in opening)
 
 
 def is_number_word(word: str, language: str) -> bool:
-    """True if ``word`` (case-folded) may start a number in ``language``."""
-    return word in words("numbers").get(language, ()) or (language == "de" and bool(_GERMAN_COMPOUND.fullmatch(word)))
+    """Return True if a case-folded ``word`` may begin a number in ``language``."""
+    return word in words_by_language("numbers").get(language, ()) or (
+        language == "de" and bool(_GERMAN_COMPOUND.fullmatch(word))
+    )
 
 
 @lru_cache(maxsize=4096)
-def read(run: str, language: str) -> float | None:
-    """The value of a run of number words (case-folded, single spaces), or None if it makes no number."""
+def read_number_words(run: str, language: str) -> float | None:
+    """The value of a run of number words (case-folded, single spaces), or None if it is not a number."""
     if language == "id":  # which text2num does not know
         return _indonesian(run.split())
     try:
@@ -80,7 +82,7 @@ def read(run: str, language: str) -> float | None:
 
 
 def _indonesian(run: list[str]) -> float | None:
-    """Groups of ones times ratus and puluh, closed by ribu, juta, miliar."""
+    """Read groups of ones times ratus and puluh, closed by ribu, juta, miliar."""
     total = group = last = 0
     for word in run:
         scale = word.removeprefix(_ONE_OF)
@@ -97,7 +99,7 @@ def _indonesian(run: list[str]) -> float | None:
     return float(total + group + last)
 
 
-def read_cjk(run: str) -> float:
+def read_cjk_numeral(run: str) -> float:
     """The value of a run of Chinese or Japanese numerals (十二, 三千五百, 二〇二四)."""
     numbers = [_CJK_OWN.get(letter) or int(numeric(letter)) for letter in run]
     if all(number < 10 for number in numbers):  # noqa: PLR2004  # digits only
@@ -118,12 +120,12 @@ _WITHIN = re.compile(r"\bwithin\s$", re.IGNORECASE)
 _A_UNIT = re.compile(r"an? (?P<unit>second|minute|hour|day|week|month|quarter|year)\b(?!['’])", re.IGNORECASE)
 
 
-def a_unit(text: str, start: int) -> tuple[float, Unit, int] | None:
-    """How much of a unit begins at ``start`` without a number, which unit, and where the words end.
+def read_unit_alone(text: str, start: int) -> tuple[float, Unit, int] | None:
+    """Read a unit without a number: its amount, the unit, and the end of the words.
 
-    A part of one ("half an hour"), or one within which something happens ("within an hour"): there the article counts.
+    Either a fraction ("half an hour") or a deadline ("within an hour"), in which the article counts.
     """
-    match, share = compiled(_PART).match(text, start), 0.5
+    match, share = compile_pattern(_PART).match(text, start), 0.5
     if match and match["part"].casefold() == "quarter":
         share = 0.25
     elif match is None and _WITHIN.search(text, start - len("within "), start):

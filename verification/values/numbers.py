@@ -1,7 +1,7 @@
-"""Quantities in text: numbers in digits or words, with unit and scale, whatever the spelling.
+"""Quantities in text: numbers in digits or words, with unit and scale, in any spelling.
 
-1,200 = 1.200 = 1 200 = 1200 = 1.2k, and "50 %" = half; an ambiguous 1,205 keeps both readings. Dates, times, versions
-and identifiers are no quantities: whoever found them hands their spans in as ``taken``.
+1,200 = 1.200 = 1 200 = 1200 = 1.2k, and "50 %" = half. An ambiguous 1,205 keeps both readings. Dates, times, versions
+and identifiers are not quantities: the caller passes their spans as ``reserved``.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from verification.text.lexicon import words
+from verification.text.lexicon import words_by_language
 from verification.text.words import is_spaced
 from verification.values.number_words import (
     CJK_NUMERAL,
     COUNTING,
     ONES,
-    a_unit,
     fractions,
     is_number_word,
     opening_words,
-    read,
-    read_cjk,
+    read_cjk_numeral,
+    read_number_words,
+    read_unit_alone,
     weak_words,
 )
 from verification.values.units import (
@@ -32,18 +32,18 @@ from verification.values.units import (
     UNITS,
     Bound,
     Unit,
-    bound,
+    apply_exponent,
+    apply_unit_power,
     is_span,
-    period,
-    period_before,
-    raised,
-    raised_unit,
+    read_bound,
+    read_period,
+    read_period_before,
 )
 
-# No more letters, parts, words or groups than a number has: a long row would be read to its end from each of them.
+# Bounds on letters, parts, words and groups keep long runs linear.
 _WORD = r"[^\W\d_]{1,100}"
 _TOKEN = re.compile(rf"\d+|{_WORD}(?:-{_WORD}){{0,20}}")
-_MOST_WORDS = 24
+_MAX_WORDS = 24
 # The separators of CLDR's locales: 1'200 in Switzerland, 1 200 with a narrow blank in French, 12,34,567 in India.
 _NUMERAL = re.compile(
     r"(?P<grouped>\d{1,3}(?P<sep>[.,'’\u00a0\u202f ])\d{3}(?:(?P=sep)\d{3}){0,5}(?:(?!(?P=sep))[.,]\d+)?)(?!\d)"
@@ -60,7 +60,7 @@ _CENTURY = re.compile(
 _CURRENCY_BEFORE = re.compile(r"(?:([$€£¥₹])|\b(USD|EUR|GBP|CHF|IDR|Rp)\.?)\s?$")
 _OF = re.compile(r"\s(?:of|de|d[’'])\s?")
 _A_THIRD = re.compile(r"(?<=\ba )third(?= of\b)|(?<=\bone )third(?= of\b)", re.IGNORECASE)
-# "30 calendar days", "5 working days": the unit may stand behind an adjective.
+# "30 calendar days", "5 working days": the unit may follow an adjective.
 _LATER_UNIT = re.compile(r"[ \u00a0](?P<word>[^\W\d_]{3,})")
 _BINDING_WORDS = (
     "per a an of in for to each every the or and times out und pro im par por de des von o ou et y dan x more less mal"
@@ -68,19 +68,35 @@ _BINDING_WORDS = (
 )
 _BINDING = frozenset(_BINDING_WORDS.split())
 _TWO_WORDS = {"pour": "cent", "por": "ciento", "per": "cent"}
+RANGE = re.compile(
+    r"\s?(?:-|–|—|~|〜|～|to|bis|à|a|y|and|und|et|or|oder|ou|o|u|dan|atau|hingga|sampai|至|到|から|或|か)\s?",
+    re.IGNORECASE,
+)
+_AND = re.compile(r"\s(?:and|und|et|y|dan|&)\s", re.IGNORECASE)
+_CJK_EXPRESSION = re.compile(
+    rf"百分之(?P<percent>\d+(?:\.\d+)?|{CJK_NUMERAL.pattern})"
+    rf"|(?P<bottom>{CJK_NUMERAL.pattern})分[の之](?P<top>{CJK_NUMERAL.pattern})"
+    r"|(?P<half>半分|一半|半数)"
+    rf"|(?P<numeral>{CJK_NUMERAL.pattern})"
+    r"(?P<counter>[名人個个件回次台本社つ階层条項项份种種位倍割行頁页章]"
+    r"|(?=[日月年時时分秒週周天小円元万億億か个個]|ユーロ|ドル|パーセント|キロ|メートル|バイト|欧元|美元|美金|日元|人民币|公里))?"
+)
+_NOT_NUMERALS = frozenset(
+    {"十分", "一人", "一部", "一個", "一个", "一次", "一回", "一件", "一条", "一种", "一種", "一位", "一項", "一项"}
+)
 _SPACES = frozenset(" -\u00a0")
 _MAX_DIGITS, _TWO = 18, 2  # longer ones are account numbers and keys
-_DIGITS_BEHIND = 12  # 百分之 may be followed by digits, which are a token of their own
-_LONGEST_CJK_UNIT = 4
+_DIGITS_BEHIND = 12  # digits after 百分之 are a separate token
+_MAX_CJK_UNIT = 4
 
 
 class Quantity(NamedTuple):
     """One number.
 
-    ``readings``: its values, scale included (two for an ambiguous 1,205). ``unit`` is None where the word after it is
-    no known unit; ``noun`` is then that word (case-folded) or empty. ``worded`` marks a number in words, ``weak`` one
-    that may not be meant as a number ("one", "third", "half"), ``century`` an ordinal one ("15th century"). ``period``
-    is what it is given for: the minute of "600 requests per minute".
+    ``readings`` are its values, scale included (two for an ambiguous 1,205). ``unit`` is None if the next word is not a
+    known unit; ``noun`` is then that word (case-folded) or empty. ``worded`` marks a number in words, ``weak`` one that
+    may not be meant as a number ("one", "third", "half"), ``century`` an ordinal ("15th century"). ``period`` is the
+    minute of "600 requests per minute".
     """
 
     start: int
@@ -101,46 +117,52 @@ class Quantity(NamedTuple):
         return tuple(reading * factor for reading in self.readings)
 
 
-def quantities(text: str, language: str | None = None, taken: Sequence[tuple[int, int]] = ()) -> tuple[Quantity, ...]:
-    """The quantities of ``text`` in order. ``taken`` are spans that belong to something else."""
-    found: list[Quantity] = []
+def quantities(
+    text: str, language: str | None = None, reserved: Sequence[tuple[int, int]] = ()
+) -> tuple[Quantity, ...]:
+    """Return the quantities of ``text`` in order. ``reserved`` spans belong to something else."""
+    result: list[Quantity] = []
     occupied = bytearray(len(text))
-    for start, end in taken:
+    for start, end in reserved:
         occupied[start:end] = b"\x01" * (end - start)
     position = 0
     while token := _TOKEN.search(text, position):
         quantity = None
         if not occupied[token.start()] and _may_open(token.group()):
-            quantity = _at(text, token, language or "en") or (None if language else _in_any_language(text, token))
-        found += [quantity] if quantity else []
+            quantity = _read_at(text, token, language or "en") or (
+                None if language else _read_any_language(text, token)
+            )
+        result += [quantity] if quantity else []
         position = quantity.end if quantity else token.end()
-    return tuple(_shared_units(text, _joined(text, found)) if len(found) > 1 else found)
+    return tuple(_share_units(text, _join_durations(text, result)) if len(result) > 1 else result)
 
 
 @lru_cache(maxsize=20_000)
 def _may_open(word: str) -> bool:
-    """Whether a token may open a number, in whichever language; Chinese and Japanese words are not parted."""
+    """Return True if a token may begin a number in any language. Chinese and Japanese have no spaces between words."""
     folded = word.partition("-")[0].casefold()
     if word[0].isdecimal() or not (word.isascii() or is_spaced(word)):
         return True
-    return folded in opening_words() or any(is_number_word(folded, language) for language in words("numbers"))
+    return folded in opening_words() or any(
+        is_number_word(folded, language) for language in words_by_language("numbers")
+    )
 
 
-def _at(text: str, token: re.Match[str], language: str) -> Quantity | None:
+def _read_at(text: str, token: re.Match[str], language: str) -> Quantity | None:
     word = token.group()
     if word[0].isdigit():
-        return _digits(text, token.start())
-    if part := a_unit(text, token.start()):
+        return _read_digits(text, token.start())
+    if part := read_unit_alone(text, token.start()):
         value, unit, end = part
-        of = bound(text, token.start(), end)
+        of = read_bound(text, token.start(), end)
         return Quantity(start=token.start(), end=end, readings=(value,), unit=unit, bound=of, worded=True)
-    return _in_words(text, token, language)
+    return _read_words(text, token, language)
 
 
-def _in_words(text: str, token: re.Match[str], language: str) -> Quantity | None:
+def _read_words(text: str, token: re.Match[str], language: str) -> Quantity | None:
     word = token.group()
     if not word.isascii():
-        numeral = _cjk(text, token)
+        numeral = _read_cjk(text, token)
         if numeral:
             return numeral
     folded = "one-third" if _A_THIRD.match(text, token.start()) else word.casefold()
@@ -149,25 +171,25 @@ def _in_words(text: str, token: re.Match[str], language: str) -> Quantity | None
         return quantity._replace(weak=True)
     head = folded.split("-", 1)[0]
     if is_number_word(head, language):
-        return _words(text, token, language)
+        return _read_run(text, token, language)
     if head in weak_words():
         span = (token.start(), token.start() + len(head))
         quantity = _quantity(text, span, (weak_words()[head],), worded=True)
-        is_deadline = quantity.bound == "<=" and head in ONES  # "within one hour": there the one is a number
+        is_deadline = quantity.bound == "<=" and head in ONES  # in "within one hour" the one is a number
         counts = quantity.unit and (head in COUNTING or (is_deadline and is_span(quantity.unit)))
         return quantity._replace(weak=not counts)
     return None
 
 
-def _in_any_language(text: str, token: re.Match[str]) -> Quantity | None:
-    """A number word of a text whose language is not known: it may bear a claim out and never accuses one."""
+def _read_any_language(text: str, token: re.Match[str]) -> Quantity | None:
+    """Read a number word of an unknown language. It may support a claim and never accuses one."""
     head = token.group().casefold().split("-", 1)[0]
-    spoken = next((language for language in words("numbers") if is_number_word(head, language)), None)
-    quantity = _words(text, token, spoken) if spoken else None
+    spoken = next((language for language in words_by_language("numbers") if is_number_word(head, language)), None)
+    quantity = _read_run(text, token, spoken) if spoken else None
     return quantity._replace(weak=True) if quantity else None
 
 
-def _digits(text: str, start: int) -> Quantity | None:
+def _read_digits(text: str, start: int) -> Quantity | None:
     before = text[start - 1] if start else " "
     if (
         before == "_"
@@ -183,17 +205,17 @@ def _digits(text: str, start: int) -> Quantity | None:
     if fraction and match.group().isdigit() and int(match.group()):
         value = 100 * int(fraction["top"]) / int(match.group())
         return _quantity(text, (start, fraction.end()), (value,), unit=UNITS["%"])
-    readings = _readings(match)
+    readings = _numeral_readings(match)
     century = _CENTURY.match(text, match.end())
     if century and match.group().isdigit():
         return Quantity(start=start, end=century.end(), readings=readings, noun="century", century=True)
-    readings, end = raised(text, match.end(), readings)
+    readings, end = apply_exponent(text, match.end(), readings)
     return _quantity(text, (start, end), readings, unit=_currency_before(text, start))
 
 
-def _readings(match: re.Match[str]) -> tuple[float, ...]:
+def _numeral_readings(match: re.Match[str]) -> tuple[float, ...]:
     if match["grouped"]:
-        return _grouped(match["grouped"], match["sep"])
+        return _read_grouped(match["grouped"], match["sep"])
     if match["fraction"]:
         top, bottom = match["fraction"].split("/")
         return (int(top) / int(bottom), float(top)) if int(bottom) else (float(top),)
@@ -201,14 +223,14 @@ def _readings(match: re.Match[str]) -> tuple[float, ...]:
     return (float(digits.replace(",", "" if match["indian"] else ".")),)
 
 
-def _grouped(written: str, separator: str) -> tuple[float, ...]:
+def _read_grouped(written: str, separator: str) -> tuple[float, ...]:
     joined = float(written.replace(separator, "").replace(",", "."))
     groups = written.split(separator)
     if separator in ".," and len(groups) == _TWO and not {".", ","} <= set(written):
         decimal = float(written.replace(",", "."))
         if written.startswith("0"):
             return (decimal,)
-        # Nobody writes 1.250 for one and a quarter.
+        # 1.250 is never written for one and a quarter.
         return (joined,) if written.endswith("0") else (joined, decimal)
     return (joined,)
 
@@ -223,24 +245,24 @@ def _quantity(
 ) -> Quantity:
     start, end = span
     measured = unit is not None and unit.dimension not in CURRENCIES
-    factor, named, noun, end = (1.0, None, "", end) if measured else _tail(text, end)
+    factor, named, noun, end = (1.0, None, "", end) if measured else _read_tail(text, end)
     return Quantity(
         start=start,
         end=end,
         readings=tuple(reading * factor for reading in readings) if factor != 1 else readings,
         unit=unit or named,
         noun=noun,
-        bound=bound(text, start, end),
+        bound=read_bound(text, start, end),
         worded=worded,
         scaled=factor != 1,
-        period=period(text, end) or period_before(text, start),
+        period=read_period(text, end) or read_period_before(text, start),
     )
 
 
-def _tail(text: str, end: int) -> tuple[float, Unit | None, str, int]:
-    """What follows a numeral: its scale, its unit or noun, and where the unit ends."""
+def _read_tail(text: str, end: int) -> tuple[float, Unit | None, str, int]:
+    """Read what follows a numeral: its scale, its unit or noun, and the end of the unit."""
     match = _AFTER.match(text, end)
-    factor, end = _scale(match, end) if match else (1.0, end)
+    factor, end = _read_scale(match, end) if match else (1.0, end)
     if factor != 1:
         link = _OF.match(text, end)
         behind = link.end() if link else end
@@ -248,18 +270,18 @@ def _tail(text: str, end: int) -> tuple[float, Unit | None, str, int]:
     if match is None:
         return factor, None, "", end
     word = match["word"].rstrip(".")
-    unit, length = _unit(text, match, word)
+    unit, length = _read_unit(text, match, word)
     if unit is None and (later := _LATER_UNIT.match(text, match.end())) and word.casefold() not in _BINDING:
         unit = UNITS.get(later["word"].casefold())
         unit = unit if unit and is_span(unit) else None
         length = later.end() - match.start("word")
     noun = "" if unit else word.casefold()
-    unit, end = raised_unit(text, match.start("word") + length, unit) if unit else (unit, end)
+    unit, end = apply_unit_power(text, match.start("word") + length, unit) if unit else (unit, end)
     return factor, unit, noun, end
 
 
-def _scale(match: re.Match[str], end: int) -> tuple[float, int]:
-    """The factor of a scale word behind a number ("1.2k", "3 million", "5万") and where it ends; 1 if it is none."""
+def _read_scale(match: re.Match[str], end: int) -> tuple[float, int]:
+    """The factor of a scale word after a number ("1.2k", "3 million", "5万") and its end. 1 without one."""
     start, word = match.start("word"), match["word"]
     if start == end and word in GLUED_SCALES:
         return GLUED_SCALES[word], match.end()
@@ -271,7 +293,7 @@ def _scale(match: re.Match[str], end: int) -> tuple[float, int]:
     return 1.0, end
 
 
-def _unit(text: str, match: re.Match[str], word: str) -> tuple[Unit | None, int]:
+def _read_unit(text: str, match: re.Match[str], word: str) -> tuple[Unit | None, int]:
     """The unit that begins at the matched word, and its length in characters."""
     folded = word.casefold()
     if folded in UNITS:
@@ -283,46 +305,33 @@ def _unit(text: str, match: re.Match[str], word: str) -> tuple[Unit | None, int]
     head = folded.replace("/", "-").partition("-")[0]
     if head != folded and head in UNITS:
         return UNITS[head], len(head)
-    for length in range(min(_LONGEST_CJK_UNIT, len(word)), 0, -1) if not word[0].isascii() else ():
+    for length in range(min(_MAX_CJK_UNIT, len(word)), 0, -1) if not word[0].isascii() else ():
         if word[:length] in UNITS:
             return UNITS[word[:length]], length
     return None, 0
 
 
-def _words(text: str, token: re.Match[str], language: str) -> Quantity | None:
-    """The longest run of number words from ``token`` on that reads as one number."""
-    # The number of "ten-pin" and "five-day" ends at the hyphen, that of "twenty-five" behind it.
+def _read_run(text: str, token: re.Match[str], language: str) -> Quantity | None:
+    """Read the longest run of number words from ``token`` on that is one number."""
+    # The number of "ten-pin" and "five-day" ends at the hyphen, that of "twenty-five" after it.
     ends = [token.start() + len(token.group().split("-", 1)[0]), token.end()]
     following = _TOKEN.match(text, token.end() + 1)
-    while following and text[following.start() - 1] in _SPACES and len(ends) < _MOST_WORDS:
+    while following and text[following.start() - 1] in _SPACES and len(ends) < _MAX_WORDS:
         word = following.group().casefold().split("-", 1)[0]
-        if not (is_number_word(word, language) or word in words("joiners").get(language, ())):
+        if not (is_number_word(word, language) or word in words_by_language("joiners").get(language, ())):
             break
         ends.append(following.end())
         following = _TOKEN.match(text, following.end() + 1)
     for end in reversed(ends):
         run = text[token.start() : end].casefold()
-        value = read(" ".join(run.split()), language)
+        value = read_number_words(" ".join(run.split()), language)
         if value is not None:
             return _quantity(text, (token.start(), end), (value,), worded=True)
     return None
 
 
-_CJK_EXPRESSION = re.compile(
-    rf"百分之(?P<percent>\d+(?:\.\d+)?|{CJK_NUMERAL.pattern})"
-    rf"|(?P<bottom>{CJK_NUMERAL.pattern})分[の之](?P<top>{CJK_NUMERAL.pattern})"
-    r"|(?P<half>半分|一半|半数)"
-    rf"|(?P<numeral>{CJK_NUMERAL.pattern})"
-    r"(?P<counter>[名人個个件回次台本社つ階层条項项份种種位倍割行頁页章]"
-    r"|(?=[日月年時时分秒週周天小円元万億億か个個]|ユーロ|ドル|パーセント|キロ|メートル|バイト|欧元|美元|美金|日元|人民币|公里))?"
-)
-_NOT_NUMERALS = frozenset(
-    {"十分", "一人", "一部", "一個", "一个", "一次", "一回", "一件", "一条", "一种", "一種", "一位", "一項", "一项"}
-)
-
-
-def _cjk(text: str, token: re.Match[str]) -> Quantity | None:
-    """The first number in Chinese or Japanese numerals inside the token; 一 and 十分 alone are words, not numbers."""
+def _read_cjk(text: str, token: re.Match[str]) -> Quantity | None:
+    """Read the first number in Chinese or Japanese numerals in the token. 一 and 十分 alone are words."""
     for match in _CJK_EXPRESSION.finditer(text, token.start(), token.end() + _DIGITS_BEHIND):
         quantity = _cjk_quantity(text, match) if match.start() < token.end() else None
         if quantity:
@@ -336,31 +345,22 @@ def _cjk_quantity(text: str, match: re.Match[str]) -> Quantity | None:
         return _quantity(text, match.span(), (50.0,), unit=percent, worded=True)
     if match["percent"]:
         written = match["percent"]
-        value = float(written) if written[0].isdecimal() else read_cjk(written)
+        value = float(written) if written[0].isdecimal() else read_cjk_numeral(written)
         return _quantity(text, match.span(), (value,), unit=percent, worded=True)
     if match["bottom"]:
-        top, bottom = read_cjk(match["top"]), read_cjk(match["bottom"])
+        top, bottom = read_cjk_numeral(match["top"]), read_cjk_numeral(match["bottom"])
         return _quantity(text, match.span(), (100 * top / (bottom or 1),), unit=percent, worded=True)
     numeral = match["numeral"]
     following = text[match.end("numeral") : match.end("numeral") + 1]
     if match["counter"] is None or numeral + following in _NOT_NUMERALS:
         return None
-    return _quantity(text, match.span("numeral"), (read_cjk(numeral),), worded=True)
+    return _quantity(text, match.span("numeral"), (read_cjk_numeral(numeral),), worded=True)
 
 
-RANGE = re.compile(
-    r"\s?(?:-|–|—|~|〜|～|to|bis|à|a|y|and|und|et|or|oder|ou|o|u|dan|atau|hingga|sampai|至|到|から|或|か)\s?",
-    re.IGNORECASE,
-)
-
-
-_AND = re.compile(r"\s(?:and|und|et|y|dan|&)\s", re.IGNORECASE)
-
-
-def _joined(text: str, found: list[Quantity]) -> list[Quantity]:
-    """With one number for "2 hours and 35 minutes"."""
+def _join_durations(text: str, quantities: list[Quantity]) -> list[Quantity]:
+    """Join "2 hours and 35 minutes" into one number."""
     joined: list[Quantity] = []
-    for quantity in found:
+    for quantity in quantities:
         last = joined[-1] if joined else quantity
         if (
             last.unit
@@ -376,10 +376,10 @@ def _joined(text: str, found: list[Quantity]) -> list[Quantity]:
     return joined
 
 
-def _shared_units(text: str, found: list[Quantity]) -> Iterator[Quantity]:
-    """In "3 to 5 days" the first number has the second's unit, in "1,200 euros and 5 days a year" its time."""
-    for index, quantity in enumerate(found):
-        following = found[index + 1] if index + 1 < len(found) else None
+def _share_units(text: str, quantities: list[Quantity]) -> Iterator[Quantity]:
+    """Share the unit of "3 to 5 days" with the first number, and the period of "1,200 euros and 5 days a year"."""
+    for index, quantity in enumerate(quantities):
+        following = quantities[index + 1] if index + 1 < len(quantities) else None
         bare = quantity.unit is None and following is not None and following.unit is not None
         if bare and following and RANGE.fullmatch(text, quantity.end, following.start):
             yield quantity._replace(unit=following.unit, noun="", period=quantity.period or following.period)

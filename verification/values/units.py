@@ -1,9 +1,7 @@
-"""What stands beside a number: its unit, a power, a bound ("at least"), and the span of time that makes it a rate.
+"""The words next to a number: its unit, a power, a bound ("at least"), and the period of a rate.
 
-The words are data, in ``units.toml`` and in the languages' files.
-
-``UNITS`` maps a written unit (case-folded) to its dimension and its factor to that dimension's basic unit, ``SCALES`` a
-scale word to its factor.
+The words are data, in ``units.toml`` and in the languages' files. ``UNITS`` maps a written unit (case-folded) to its
+dimension and its factor to that dimension's basic unit, ``SCALES`` a scale word to its factor.
 """
 
 from __future__ import annotations
@@ -12,20 +10,20 @@ import re
 from functools import cache
 from typing import Literal, NamedTuple
 
-from verification.text.lexicon import beside, compiled, values
+from verification.text.lexicon import compile_pattern, load_table, values_by_language
 from verification.text.words import is_spaced
 
 Bound = Literal["", ">=", "<=", ">", "<", "~"]
 
 
 class Unit(NamedTuple):
-    """``dimension`` names what is measured, ``factor`` is the size in the dimension's basic unit."""
+    """A unit: ``dimension`` names what is measured, ``factor`` is its size in the dimension's basic unit."""
 
     dimension: str
     factor: float
 
 
-_DATA = beside(__file__)
+_DATA = load_table(__file__)
 OTHER_COINS = frozenset(_DATA["money"]["other"].split())
 """Words for money that is none of ``CURRENCIES`` or that may also be a weight: such an amount is not one in euros."""
 HUNDREDTHS = frozenset(_DATA["coins"]["words"].split())
@@ -41,18 +39,18 @@ SCALES: dict[str, float] = {word: float(factor) for factor, words in _DATA["scal
 # Glued capital letters scale only after a number: "1.2M", "3B". Small "m" and "b" are metres and bytes, never scales.
 GLUED_SCALES: dict[str, float] = {"k": 1e3, "K": 1e3, "M": 1e6, "B": 1e9, "bn": 1e9, "mn": 1e6}
 
-_BASES = frozenset({2.0, 10.0})  # behind any other number a raised digit is the mark of a note
-_MOST = 40
+_BASES = frozenset({2.0, 10.0})  # after any other number a raised digit marks a footnote
+_MAX_EXPONENT = 40
 _DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _PLAIN = str.maketrans(f"⁻{_DIGITS}", "-0123456789")
 _EXPONENT = re.compile(rf"(?:⁻?[{_DIGITS}]{{1,2}}|\^-?\d{{1,2}}(?!\d))")
 _SQUARE = re.compile(r"²|2(?![\d.,]*\d|\w)|\s(?:carrés?|cuadrados?|persegi)\b", re.IGNORECASE)
 _CUBE = re.compile(r"³|3(?![\d.,]*\d|\w)|\s(?:cubes?|cúbicos?|kubik)\b", re.IGNORECASE)
 
-# "a second" is a time where nothing follows that it could be the second of.
+# "a second" is a time only if no noun follows.
 _ENDS_THERE = r"(?=\s*(?:$|[.,;:!?)\[|]|(?:are|is|and|or|at|on|in|with)\b))"
 _ADVERB = r"hourly|daily|weekly|monthly|quarterly|yearly|annually|täglich|wöchentlich|monatlich|jährlich"
-# "600 requests per minute", "12 a day"; an ordinal ("a second try") and a date ("a year ago") are none.
+# "600 requests per minute", "12 a day". Not an ordinal ("a second try") or a date ("a year ago").
 _RATE = (
     r"(?:\s(?!(?:per|pro|par|por|an?|each|every|in|im|the|and|or|for|to|of)\b)[^\W\d_]+){0,2}"
     r"(?:\s?/\s?(?P<unit>{periods}|s|min|h|d)\b"
@@ -63,8 +61,8 @@ _RATE = (
 )
 _PERIODS: dict[str, str] = {word: unit for unit, words in _DATA["periods"].items() for word in words.split()}
 _ADVERB_BEFORE = re.compile(rf"\b({_ADVERB})\s$", re.IGNORECASE)
-_LEAD = 13  # the longest of them, the blank behind it, and the sign before it
-_MONTH = 30.4375 * 86_400  # seconds: a twelfth of a year with its leap days
+_MAX_ADVERB_LEAD = 13  # the longest adverb, the blank after it, and the sign before it
+_MONTH = 30.4375 * 86_400  # seconds: a twelfth of an average year
 
 _MARKS = "*_~(,.;:"
 _AFTER: tuple[tuple[Bound, str], ...] = (
@@ -78,22 +76,22 @@ _AFTER_PATTERN = re.compile(
     re.IGNORECASE,
 )
 _ARTICLES = frozenset({"the", "a", "an", "der", "die", "das", "den", "les", "los", "las", "des", "total"})
-_LONGEST_PHRASE = 4
-_REACH = 24
+_MAX_PHRASE_WORDS = 4
+_MAX_LEAD = 24
 
 
-def raised(text: str, end: int, readings: tuple[float, ...]) -> tuple[tuple[float, ...], int]:
-    """The readings of a number that ends at ``end``, raised to the power written there, and where that ends."""
+def apply_exponent(text: str, end: int, readings: tuple[float, ...]) -> tuple[tuple[float, ...], int]:
+    """Apply a written power to the readings of a number that ends at ``end``. Also return the power's end."""
     match = _EXPONENT.match(text, end) if _BASES.issuperset(readings) else None
     exponent = int(match.group().lstrip("^").translate(_PLAIN)) if match else 0
-    if match is None or abs(exponent) > _MOST:
+    if match is None or abs(exponent) > _MAX_EXPONENT:
         return readings, end
     return tuple(reading**exponent for reading in readings), match.end()
 
 
-def raised_unit(text: str, end: int, unit: Unit) -> tuple[Unit, int]:
-    """The unit that ends at ``end``, as a square or a cube where that is written there, and where it ends."""
-    if unit.dimension != "length":  # 5 m² is no length
+def apply_unit_power(text: str, end: int, unit: Unit) -> tuple[Unit, int]:
+    """Turn the unit that ends at ``end`` into a square or cube if written so. Also return its end."""
+    if unit.dimension != "length":  # 5 m² is an area
         return unit, end
     for power, pattern in ((2, _SQUARE), (3, _CUBE)):
         match = pattern.match(text, end)
@@ -103,24 +101,24 @@ def raised_unit(text: str, end: int, unit: Unit) -> tuple[Unit, int]:
 
 
 def is_span(unit: Unit) -> bool:
-    """Whether a unit measures time."""
+    """Return True if a unit measures time."""
     return unit.dimension in {"time", "months"}
 
 
 def seconds(period: Unit) -> float:
-    """The length of a span of time; months are as long as they are on average."""
+    """The length of a period. Months have their average length."""
     return period.factor * (_MONTH if period.dimension == "months" else 1.0)
 
 
-def period_before(text: str, start: int) -> Unit | None:
-    """The span of time right before an amount: "monatlich 25 Euro"."""
-    match = _ADVERB_BEFORE.search(text, max(0, start - _LEAD), start)
+def read_period_before(text: str, start: int) -> Unit | None:
+    """The period right before an amount: "monatlich 25 Euro"."""
+    match = _ADVERB_BEFORE.search(text, max(0, start - _MAX_ADVERB_LEAD), start)
     return UNITS[_PERIODS[match[1].casefold()]] if match else None
 
 
-def period(text: str, end: int) -> Unit | None:
-    """The span of time behind the amount that ends at ``end``; None without one."""
-    match = compiled(_RATE).match(text, end)
+def read_period(text: str, end: int) -> Unit | None:
+    """The period after the amount that ends at ``end``, or None."""
+    match = compile_pattern(_RATE).match(text, end)
     if match is None:
         return None
     word = (match["unit"] or match["every"] or match["adverb"]).casefold()
@@ -128,38 +126,38 @@ def period(text: str, end: int) -> Unit | None:
 
 
 def rate_end(text: str, end: int) -> int:
-    """Where the words for that span of time end; ``end`` without any."""
-    match = compiled(_RATE).match(text, end)
+    """The end of the words for that period, or ``end`` without any."""
+    match = compile_pattern(_RATE).match(text, end)
     return match.end() if match else end
 
 
 @cache
-def _phrases() -> dict[str, Bound]:
-    """What stands before a number and bounds it; the longer of two first: "不超过" is not "超过"."""
-    found = {
+def _bound_phrases() -> dict[str, Bound]:
+    """The phrases before a number that bound it, longest first: "不超过" is not "超过"."""
+    phrases = {
         phrase: sign
-        for bounds in values("bounds").values()
+        for bounds in values_by_language("bounds").values()
         for sign, listed in bounds.items()
         for phrase in listed.replace("’", "'").split("|")
     }
-    return dict(sorted(found.items(), key=lambda pair: -len(pair[0])))
+    return dict(sorted(phrases.items(), key=lambda pair: -len(pair[0])))
 
 
-def bound(text: str, start: int, end: int) -> Bound:
-    """The bound that the words beside ``text[start:end]`` (a number with its unit) put on it."""
+def read_bound(text: str, start: int, end: int) -> Bound:
+    """The bound that the words around ``text[start:end]``, a number with its unit, put on it."""
     behind = _AFTER_PATTERN.match(text, end)
     after: Bound = _AFTER[int(behind.lastgroup[1:])][0] if behind and behind.lastgroup else ""
-    return _before(text[max(0, start - _REACH) : start]) or after
+    return _bound_before(text[max(0, start - _MAX_LEAD) : start]) or after
 
 
-def _before(lead: str) -> Bound:
+def _bound_before(lead: str) -> Bound:
     words = lead.rstrip("$€£¥ (").casefold().replace("’", "'").split()
     if words and words[-1] in _ARTICLES:
         words.pop()
-    for length in range(min(_LONGEST_PHRASE, len(words)), 0, -1):
-        sign = _phrases().get(" ".join(words[-length:]).strip(_MARKS))
+    for length in range(min(_MAX_PHRASE_WORDS, len(words)), 0, -1):
+        sign = _bound_phrases().get(" ".join(words[-length:]).strip(_MARKS))
         if sign:
             return sign
     if words and not is_spaced(words[-1]):
-        return next((sign for phrase, sign in _phrases().items() if words[-1].endswith(phrase)), "")
+        return next((sign for phrase, sign in _bound_phrases().items() if words[-1].endswith(phrase)), "")
     return ""

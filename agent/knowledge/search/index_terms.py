@@ -19,8 +19,8 @@ from typing import Final
 import snowballstemmer  # type: ignore[import-untyped]  # ships no types
 
 from agent.knowledge.search.postings import MOST_IMPACT
-from verification.text.language import detect
-from verification.text.lexicon import words as listed_words
+from verification.text.language import detect_language
+from verification.text.lexicon import words_by_language as listed_words
 
 MAX_TERMS: Final = 60  # more terms than this come from a pasted log, not from a question; each is read from the index
 _CJK: Final = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
@@ -50,7 +50,7 @@ def tokens(text: str) -> list[str]:
 
 def subject_tokens(text: str) -> list[str]:
     """The tokens that carry a subject, once each."""
-    language = detect(text)
+    language = detect_language(text)
 
     def says_something(token: str) -> bool:
         parts = _WORD.findall(token)
@@ -80,7 +80,7 @@ def query_terms(query: str) -> list[str]:
     Tokens that carry only grammar are left out unless none says what the question is about. Words that only ask
     ("use", "get") are looked for as well: they tell little, which their frequency says by itself.
     """
-    language, about_something = detect(query), subject_tokens(query)
+    language, about_something = detect_language(query), subject_tokens(query)
     terms: dict[str, None] = {}
     for token in tokens(query):
         if about_something and _is_function_word(token.lower(), language):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from verification.check import RULES, better, check, sendable
+from verification.check import RULES, check, is_better, remove_unsendable
 from verification.salvage import salvage
 from verification.types import Claim, Dialect, Draft, RuleName, Source, Verdict, Violation
 
@@ -215,12 +215,12 @@ def test_control_characters_are_a_violation_without_repair() -> None:
 
 
 def test_line_ends_and_tabs_stay() -> None:
-    assert sendable("a\n\tb\r\n") == ("a\n\tb\r\n", ())
+    assert remove_unsendable("a\n\tb\r\n") == ("a\n\tb\r\n", ())
 
 
 @pytest.mark.parametrize("hidden", ["\x01\u200b", "\u200b\x01", "\x01\u200b\x01\ufeff"])
 def test_control_character_does_not_shield_a_hidden_letter(hidden: str) -> None:
-    assert sendable(f"1{hidden}5")[0] == "15"
+    assert remove_unsendable(f"1{hidden}5")[0] == "15"
 
 
 def test_windows_line_ends_are_no_fault_without_repair() -> None:
@@ -352,9 +352,9 @@ def test_the_better_attempt_is_the_one_that_verifies_better() -> None:
         (verdict("e", "e"), Verdict(passed=False, text="t", violations=(FAILED,))),
         (verdict("w", passed=True), verdict("e", supported=9)),
     ]:
-        assert better(a, b)
-        assert not better(b, a)
-        assert not better(a, a)
+        assert is_better(a, b)
+        assert not is_better(b, a)
+        assert not is_better(a, a)
 
 
 def test_citation_that_bears_nothing_out_is_set_right_though_nothing_speaks_against_it() -> None:

@@ -28,7 +28,7 @@ def test_warnings_alone_never_retry() -> None:
 
 def test_the_wrong_number_its_source_and_the_remedy_are_named() -> None:
     text = told("Refunds take 30 days [1].")
-    assert text.startswith("The last draft was not sent: 1 problem to mend.\n1. ")
+    assert text.startswith("The last draft was not sent: 1 problem to fix.\n1. ")
     assert "30" in text
     assert "14" in text
     assert "[1]" in text
@@ -50,14 +50,14 @@ def test_the_most_important_comes_first_and_warnings_last() -> None:
     text = told(
         "Annual leave is 30 days. See https://evil.test/x. <!here>", "How long do refunds take to be paid to me?"
     )
-    order = [text.index(words) for words in ("notify people", "stands in no source", "cites no source")]
+    order = [text.index(words) for words in ("notify people", "is in no source", "cites no source")]
     assert order == sorted(order)
 
 
 def test_warning_beside_an_error_is_told() -> None:
     text = told("Annual leave is 30 days.")
     errors, _, warnings = text.partition("\nAlso noticed, and no reason by itself to write again:\n- ")
-    assert errors.startswith("The last draft was not sent: 1 problem to mend.\n1. ")
+    assert errors.startswith("The last draft was not sent: 1 problem to fix.\n1. ")
     assert "\n2. " not in errors
     assert "No content word of the question" in warnings
 
@@ -74,7 +74,7 @@ def test_the_same_violation_is_told_once() -> None:
         for at in (0, 9)
     )
     text = retry_text(Verdict(passed=False, text="@here and @here", violations=twice), ())
-    assert text == 'The last draft was not sent: 1 problem to mend.\n1. "@here": d. r.'
+    assert text == 'The last draft was not sent: 1 problem to fix.\n1. "@here": d. r.'
 
 
 def test_secret_is_not_passed_on() -> None:

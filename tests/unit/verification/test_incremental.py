@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from verification.check import check
-from verification.incremental import Shown, complete, let_through
+from verification.incremental import ShownBlocks, check_block, complete_blocks
 from verification.types import Draft, Source
 
 SOURCES = (
@@ -46,7 +46,7 @@ def grown(text: str, cuts: Sequence[int]) -> list[str]:
     """The blocks as they turn up while the text arrives in pieces."""
     found: list[str] = []
     for end in [*sorted(cut % (len(text) + 1) for cut in cuts), len(text)]:
-        blocks = complete(text[:end].strip())
+        blocks = complete_blocks(text[:end].strip())
         assert [block.strip() for block in blocks[: len(found)]] == [block.strip() for block in found]
         found += blocks[len(found) :]
     return found
@@ -56,7 +56,7 @@ def grown(text: str, cuts: Sequence[int]) -> list[str]:
 def test_however_a_draft_arrives_its_blocks_are_the_same(text: str, cuts: list[int]) -> None:
     whole = text.strip()
     found = grown(whole, cuts)
-    ended = complete(whole, ended=True)
+    ended = complete_blocks(whole, ended=True)
     assert [block.strip() for block in found] == [block.strip() for block in ended[: len(found)]]
     assert "".join(ended).strip() == whole
 
@@ -65,8 +65,8 @@ def test_however_a_draft_arrives_its_blocks_are_the_same(text: str, cuts: list[i
 @given(texts)
 def test_nothing_is_let_through_that_the_rules_do_not_pass(text: str) -> None:
     before = ""
-    for block in complete(text.strip(), ended=True):
-        shown, verdict = let_through(BASE, before, block, check)
+    for block in complete_blocks(text.strip(), ended=True):
+        shown, verdict = check_block(BASE, before, block, check)
         if shown is None:
             break
         assert check(replace(BASE, text=before + block)).passed
@@ -99,11 +99,13 @@ def test_what_belongs_together_leaves_together() -> None:
         ("```\na\n\nb\n```\n\nc", ["```\na\n\nb\n```"]),
         ("Say ```a\n\nb``` now.\n\nc", ["Say ```a\n\nb``` now."]),
     ]:
-        assert [block.strip() for block in complete(text)] == blocks
+        assert [block.strip() for block in complete_blocks(text)] == blocks
 
 
 def test_closing_is_shown_though_it_cites_nothing_by_itself() -> None:
-    shown, verdict = let_through(replace(BASE, judged=True), BLOCKS[0] + "\n\n", "Mind the limit of your key.", check)
+    shown, verdict = check_block(
+        replace(BASE, has_judge=True), BLOCKS[0] + "\n\n", "Mind the limit of your key.", check
+    )
     assert verdict.passed
     assert shown is not None
     assert shown.markdown == "Mind the limit of your key."
@@ -116,25 +118,25 @@ def test_blocks_are_found_in_linear_time(part: str) -> None:
     """It is done again with every line that a model writes, on the loop of all turns."""
     text = "```\n" + part * 4_000 if "def" in part else part * 4_000
     began = time.process_time()
-    complete(text)
+    complete_blocks(text)
     assert time.process_time() - began < 2
 
 
 def test_block_is_markdown_with_the_links_of_its_citations() -> None:
-    shown, _ = let_through(BASE, "", BLOCKS[1] + "\n\n", check)
-    assert isinstance(shown, Shown)
+    shown, _ = check_block(BASE, "", BLOCKS[1] + "\n\n", check)
+    assert isinstance(shown, ShownBlocks)
     assert shown.markdown == r"The **build** runs on Tuesday at 14:00 [\[2\]](https://docs.example/builds)."
     assert shown.verdict.text.startswith("The *build* runs")  # as a post has it
 
 
 def test_the_first_block_that_fails_says_why() -> None:
-    shown, verdict = let_through(BASE, BLOCKS[0] + "\n\n", BLOCKS[2], check)
+    shown, verdict = check_block(BASE, BLOCKS[0] + "\n\n", BLOCKS[2], check)
     assert shown is None
     assert [violation.rule for violation in verdict.errors] == ["claim_supported"]
 
 
 def test_what_holds_nothing_to_see_is_let_through_unseen() -> None:
-    shown, verdict = let_through(BASE, BLOCKS[0] + "\n\n", "<!-- note -->", check)
+    shown, verdict = check_block(BASE, BLOCKS[0] + "\n\n", "<!-- note -->", check)
     assert shown is not None
     assert (shown.markdown, verdict.passed) == ("", True)
 
@@ -148,5 +150,5 @@ def test_what_is_right_only_in_the_whole_is_not_shown_by_itself() -> None:
             return check(Draft(text="<!channel>"))
         return verdict
 
-    shown, verdict = let_through(BASE, "", BLOCKS[0], strict)  # type: ignore[arg-type]  # a check like any other
+    shown, verdict = check_block(BASE, "", BLOCKS[0], strict)  # type: ignore[arg-type]  # a check like any other
     assert (shown, verdict.passed) == (None, True)

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from verification.check import check
 from verification.feedback import retry_text
 from verification.judgement import (
-    NOWHERE,
+    NO_LINE,
     UNCONFIRMED,
     Judgement,
     Line,
-    judged,
-    key_of,
+    apply_judgements,
+    claim_key,
     only_unconfirmed,
     open_claims,
     source_lines,
@@ -34,7 +34,7 @@ ALSO_FAR = "Patience is what every newcomer learns before touching levers [2]."
 
 
 def verdict_of(text: str = f"{FAR_OFF} {ALSO_FAR}") -> Verdict:
-    verdict = check(Draft(text=text, sources=SOURCES, judged=True))
+    verdict = check(Draft(text=text, sources=SOURCES, has_judge=True))
     assert verdict.passed
     return verdict
 
@@ -46,8 +46,8 @@ def yes(*lines: Line, absent: bool = False) -> Judgement:
 def after(*said: Judgement | None, text: str = f"{FAR_OFF} {ALSO_FAR}") -> Verdict:
     """The verdict with these opinions on its open claims, in order."""
     verdict = verdict_of(text)
-    keys = map(key_of, open_claims(verdict))
-    return judged(verdict, dict(zip(keys, said, strict=False)), SOURCES)
+    keys = map(claim_key, open_claims(verdict))
+    return apply_judgements(verdict, dict(zip(keys, said, strict=False)), SOURCES)
 
 
 def test_the_lines_of_a_source_are_numbered_behind_its_title_and_date() -> None:
@@ -95,7 +95,7 @@ def test_what_only_another_source_bears_out_is_to_cite_that_one() -> None:
 
 
 def test_whatever_is_no_sound_judgement_leaves_the_claim_unconfirmed() -> None:
-    for said in [None, yes(), yes((1, 4)), yes((3, 0)), yes((1, 1), NOWHERE), yes((1, -1)), yes((9, 9), absent=True)]:
+    for said in [None, yes(), yes((1, 4)), yes((3, 0)), yes((1, 1), NO_LINE), yes((1, -1)), yes((9, 9), absent=True)]:
         verdict = after(said, text=FAR_OFF)
         assert [error.detail for error in verdict.errors] == [UNCONFIRMED]
         assert not verdict.passed
@@ -106,7 +106,7 @@ def test_whatever_is_no_sound_judgement_leaves_the_claim_unconfirmed() -> None:
 
 def test_claim_the_rules_decided_is_not_up_for_judgement() -> None:
     verdict = check(Draft(text="The door stays shut for 9 hours [2].", sources=SOURCES))
-    assert judged(verdict, {key_of(verdict.claims[0]): yes((2, 1))}, SOURCES) == verdict
+    assert apply_judgements(verdict, {claim_key(verdict.claims[0]): yes((2, 1))}, SOURCES) == verdict
     assert not only_unconfirmed(verdict)
     assert not only_unconfirmed(verdict_of())
 

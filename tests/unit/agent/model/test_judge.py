@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.model.judge import Opinion, read_opinion
-from verification.judgement import NOWHERE, Judgement
+from verification.judgement import NO_LINE, Judgement
 
 ONE = {"claim": 1, "lines": ["2.14", "[3.0]"], "supported": True}
 READ = Judgement(supported=True, lines=((2, 14), (3, 0)))
@@ -44,7 +44,7 @@ def test_each_field_is_read() -> None:
 
 def test_line_written_as_a_number_is_the_line_it_names() -> None:
     said = read_opinion('{"verdicts": [{"claim": 1, "lines": [2.1, 2.10, "2.1-2.9", 7, null], "supported": true}]}')
-    assert said.judgements[1].lines == ((2, 1), (2, 10), NOWHERE, NOWHERE, NOWHERE)
+    assert said.judgements[1].lines == ((2, 1), (2, 10), NO_LINE, NO_LINE, NO_LINE)
 
 
 @pytest.mark.parametrize(

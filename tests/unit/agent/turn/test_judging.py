@@ -291,7 +291,7 @@ async def test_what_could_not_be_confirmed_is_no_part_of_the_feedback() -> None:
     feedback = told.server.requests[-1]["messages"][-1]["content"]
     assert DOUBTFUL in feedback
     assert "impolite" not in feedback
-    assert "1 problem to mend" in feedback
+    assert "1 problem to fix" in feedback
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from bot.delivery.blocks import MAX_MESSAGE_LENGTH, Post, context, join_lines, r
 from bot.delivery.links import age, link, source_line
 from bot.local.model.limits import block_faults, text_length
 from tests.support.local_slack import block_text
-from verification.markup.chunks import messages
+from verification.markup.chunks import group_messages
 from verification.types import Answer, Source
 
 TODAY = date(2026, 11, 21)
@@ -229,7 +229,7 @@ def test_slack_would_take_every_message(chunks: list[str], sources: list[Source]
     shown = answer(chunks=tuple(chunks), sources=tuple(sources), label=label)
     posts = rendered(shown)
     sent = [block["text"]["text"] for post in posts for block in post.plain if block["type"] == "section"]
-    assert sent == [chunk for group in messages(shown.chunks) for chunk in group]
+    assert sent == [chunk for group in group_messages(shown.chunks) for chunk in group]
     for post in posts:
         blocks = list(post.blocks)
         assert list(block_faults(blocks, limit=50)) == []

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.delivery.rich_text import Block, rich_text
-from verification.markup.chunks import split
-from verification.markup.mrkdwn import plain, repair
+from verification.markup.chunks import split_chunks
+from verification.markup.mrkdwn import repair, strip_mrkdwn
 from verification.markup.scanner import TOKEN, fences, segments
 from verification.types import Source
 
@@ -57,9 +57,9 @@ def bare(text: str) -> list[str]:
 @given(drafts)
 def test_words_links_and_code_are_those_of_the_chunk(draft: str) -> None:
     text, _ = repair(draft)
-    for chunk in split(text, SOURCES):
+    for chunk in split_chunks(text, SOURCES):
         found = list(leaves(block := rich_text(chunk)))
-        assert shown(block) == bare(plain(chunk))
+        assert shown(block) == bare(strip_mrkdwn(chunk))
         targets = {token[0][1:-1].partition("|")[0] for token in TOKEN.finditer(chunk) if is_outside_code(chunk, token)}
         assert {one["url"] for one in found if one["type"] == "link"} == {url.replace("&amp;", "&") for url in targets}
         code = [chunk[s.start : s.end].strip("`") for s in segments(chunk) if s.kind == "code"]

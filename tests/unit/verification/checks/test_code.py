@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verification.check import check
-from verification.checks.identifiers import fillings
+from verification.checks.identifiers import placeholder_values
 from verification.claims.claims import claims
-from verification.markup.lines import is_code, pieces
+from verification.markup.lines import code_runs, is_code
 from verification.types import Draft, Source
 
 PAGE = (
@@ -88,7 +88,7 @@ def test_names_and_numbers_of_code_that_stand_nowhere_fail_unless_a_judge_is_ask
     asked = draft(f"Do this [1]:\n```\n{code}\n```")
     (error,) = check(asked).errors
     assert words in error.detail
-    verdict = check(replace(asked, judged=True))
+    verdict = check(replace(asked, has_judge=True))
     assert verdict.passed
     assert [claim.supported for claim in verdict.claims if claim.code] == ["open"]
 
@@ -105,7 +105,7 @@ def test_code_cites_what_stands_round_it() -> None:
 
 def test_words_in_a_fence_are_prose_and_code_lines_go_together() -> None:
     body = "a = 1\nb = 2\n\nKeys are free for all\nc = 3"
-    assert [(body[a:b], code) for a, b, code in pieces(body, 0)] == [
+    assert [(body[a:b], code) for a, b, code in code_runs(body, 0)] == [
         ("a = 1\nb = 2", True),
         ("Keys are free for all", False),
         ("c = 3", True),
@@ -114,11 +114,11 @@ def test_words_in_a_fence_are_prose_and_code_lines_go_together() -> None:
 
 
 def test_placeholders_are_filled_in_by_one_word_each() -> None:
-    assert fillings("`shipit rollback --service cart --to previous`", [PAGE]) == {"cart"}
-    assert fillings("kioskctl sync kiosk-05", ["Run `kioskctl sync kiosk-NN`."]) == {"05"}
-    assert fillings("shipit rollback --service cart x --to previous", [PAGE]) == frozenset()
-    assert fillings("shipit rollback --service cart --to first", [PAGE]) == frozenset()
-    assert fillings("shipit rollback --service --all --to previous", [PAGE]) == frozenset()
+    assert placeholder_values("`shipit rollback --service cart --to previous`", [PAGE]) == {"cart"}
+    assert placeholder_values("kioskctl sync kiosk-05", ["Run `kioskctl sync kiosk-NN`."]) == {"05"}
+    assert placeholder_values("shipit rollback --service cart x --to previous", [PAGE]) == frozenset()
+    assert placeholder_values("shipit rollback --service cart --to first", [PAGE]) == frozenset()
+    assert placeholder_values("shipit rollback --service --all --to previous", [PAGE]) == frozenset()
 
 
 def test_the_machinerys_json_is_a_leak_in_a_fence_too() -> None:
@@ -130,7 +130,7 @@ def test_the_machinerys_json_is_a_leak_in_a_fence_too() -> None:
 @given(st.text(alphabet="ab -/.`\n$<>=1", max_size=120))
 def test_pieces_are_ordered_and_never_empty(body: str) -> None:
     last = 0
-    for start, end, _ in pieces(body, 0):
+    for start, end, _ in code_runs(body, 0):
         assert last <= start < end
         assert body[start:end].strip() == body[start:end]
         last = end
@@ -144,7 +144,7 @@ def test_many_code_blocks_stay_linear() -> None:
 
 @pytest.mark.parametrize(("placeholders", "filled"), [(8, {"x"}), (9, set())])
 def test_command_may_have_eight_placeholders(placeholders: int, filled: set[str]) -> None:
-    assert fillings("ctl" + " x" * placeholders, [f"`ctl{' <a>' * placeholders}`"]) == filled
+    assert placeholder_values("ctl" + " x" * placeholders, [f"`ctl{' <a>' * placeholders}`"]) == filled
 
 
 COMMANDS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from verification.claims.claims import claims
-from verification.grounding import ground, grounds
+from verification.grounding import check_claims, read_corpus
 from verification.types import Draft, Source, Violation
 
 SOURCE = "Requests go to Marta Weiss in Lisbon. The team in Los Angeles uses Kestrel for builds."
@@ -15,7 +15,9 @@ def found(claim: str, *, question: str = "", source: str = "") -> list[Violation
     text = f"{claim} [1]"
     draft = Draft(text=text, question=question, sources=(Source(id=1, title="", text=source or SOURCE),))
     return [
-        v for v in ground(grounds(draft, text), claims(text))[1] if v.words and v.words in claim and v.words != text
+        v
+        for v in check_claims(read_corpus(draft, text), claims(text))[1]
+        if v.words and v.words in claim and v.words != text
     ]
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verification.claims.claims import claims
-from verification.markup.lines import NOWHERE
+from verification.markup.lines import NO_SOURCE
 
 
 def cited(text: str) -> list[tuple[str, tuple[int, ...]]]:
@@ -66,7 +66,7 @@ def test_whether_an_opening_or_a_closing_states_something_is_for_the_judge() -> 
         ("The limit is 30 [1].\n\nIt is generous.\n\nIt is daily [2].", [(1,), (), (2,)]),
         ("It is generous.", [()]),
     ]:
-        assert [claim.cited for claim in claims(text, judged=True)] == expected
+        assert [claim.cited for claim in claims(text, has_judge=True)] == expected
 
 
 def test_citations_inside_code_count_for_nothing() -> None:
@@ -97,7 +97,9 @@ def test_lines_set_in_under_an_item_belong_to_the_list() -> None:
     assert {c for _, c in cited(text)} == {(4,)}
 
 
-@pytest.mark.parametrize(("written", "ids"), [("1-31", (*range(1, 32),)), ("1-32", (NOWHERE,)), ("3; 5–6", (3, 5, 6))])
+@pytest.mark.parametrize(
+    ("written", "ids"), [("1-31", (*range(1, 32),)), ("1-32", (NO_SOURCE,)), ("3; 5–6", (3, 5, 6))]
+)
 def test_range_names_as_many_sources_as_a_citation_may(written: str, ids: tuple[int, ...]) -> None:
     assert cited(f"The limit is 30 [{written}].")[0][1] == ids
 

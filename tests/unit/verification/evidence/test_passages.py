@@ -41,8 +41,8 @@ def test_long_text_tells_like_a_short_one_how_many_stems_each_sentence_holds() -
     stems = frozenset({"key", "door", "3", "77", "window"})
     counts = {index: len(held & stems) for index, held in enumerate(passage.sentence_stems)}
     assert len(counts) > 100
-    assert passage.holding(stems) == {index: count for index, count in counts.items() if count}
-    assert len(passage.holding(frozenset({"77"}))) == 1
+    assert passage.count_shared(stems) == {index: count for index, count in counts.items() if count}
+    assert len(passage.count_shared(frozenset({"77"}))) == 1
 
 
 def test_number_in_a_path_is_the_paths_also_inside_code() -> None:

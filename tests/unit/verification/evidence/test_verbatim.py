@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from bot.evals.bench import turn
 from verification.check import check
-from verification.evidence.verbatim import is_recited
+from verification.evidence.verbatim import is_verbatim_sentence
 from verification.types import Draft, Source
 
 PAGE = (
@@ -27,7 +27,7 @@ def test_sentence_of_the_source_is_recited() -> None:
         "The build takes 5.5 hours [1].",
         "鍵は90日で失効します[1]。",
     ]:
-        assert is_recited(claim, ["Something else.", PAGE])
+        assert is_verbatim_sentence(claim, ["Something else.", PAGE])
 
 
 def test_part_of_a_sentence_is_not_recited() -> None:
@@ -47,11 +47,11 @@ def test_part_of_a_sentence_is_not_recited() -> None:
         "[1]",
         "",
     ]:
-        assert not is_recited(claim, ["Something else.", PAGE])
+        assert not is_verbatim_sentence(claim, ["Something else.", PAGE])
 
 
 def test_words_that_first_stand_inside_another_sentence_are_recited_where_they_are_one() -> None:
-    assert is_recited("Keys expire daily.", ["All Keys expire daily. Keys expire daily. Keys last."])
+    assert is_verbatim_sentence("Keys expire daily.", ["All Keys expire daily. Keys expire daily. Keys last."])
 
 
 ROW = "Run run7 --check first [1] | Keys expire after 90 days [1] | page (https://docs.example/p)"
@@ -59,8 +59,8 @@ ROW = "Run run7 --check first [1] | Keys expire after 90 days [1] | page (https:
 
 def test_row_of_sentences_is_recited() -> None:
     texts = ["Run `run7 --check` first. See below.", PAGE.replace("- Keys", "Keys")]
-    assert is_recited(ROW, texts, {"https://docs.example/p"}.__contains__)
-    assert is_recited("| Keys are never shared [1] | Keys expire after 90 days |", [PAGE])
+    assert is_verbatim_sentence(ROW, texts, {"https://docs.example/p"}.__contains__)
+    assert is_verbatim_sentence("| Keys are never shared [1] | Keys expire after 90 days |", [PAGE])
 
 
 def test_row_with_anything_else_is_not_recited() -> None:
@@ -74,16 +74,18 @@ def test_row_with_anything_else_is_not_recited() -> None:
         "|",
     ]:
         texts = ["Run `run7 --check` first. See below.", PAGE]
-        assert not is_recited(row, texts, {"https://docs.example/p"}.__contains__)
+        assert not is_verbatim_sentence(row, texts, {"https://docs.example/p"}.__contains__)
 
 
 @given(st.text(alphabet="ab .\n[1]*?", max_size=60), st.text(alphabet="ab .\n*?", max_size=200))
 def test_what_is_recited_stands_in_the_source(claim: str, source: str) -> None:
-    assert not is_recited(claim, [source]) or claim.replace("[1]", " ").strip(" \n\t*_~.").split()[0] in source
+    assert (
+        not is_verbatim_sentence(claim, [source]) or claim.replace("[1]", " ").strip(" \n\t*_~.").split()[0] in source
+    )
 
 
 def test_many_repetitions_cost_little() -> None:
-    assert not is_recited("aaaaaaaaaa", ["a" * 1_000_000])
+    assert not is_verbatim_sentence("aaaaaaaaaa", ["a" * 1_000_000])
 
 
 def test_recited_order_is_no_evidence() -> None:
@@ -115,7 +117,7 @@ def test_row_read_out_and_a_sentence_over_two_lines_are_quotations() -> None:
     def settled(*claims: str) -> list[str]:
         text = "\n".join(f"- {claim} [1]" for claim in claims)
         source = Source(id=1, title="Plans", url="", text=PLANS)
-        return [claim.settled_by for claim in check(Draft(text=text, sources=(source,), judged=True)).claims]
+        return [claim.settled_by for claim in check(Draft(text=text, sources=(source,), has_judge=True)).claims]
 
     assert set(
         settled(

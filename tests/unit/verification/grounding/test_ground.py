@@ -7,7 +7,7 @@ import time
 import pytest
 
 from verification.claims.claims import claims
-from verification.grounding import ground, grounds
+from verification.grounding import check_claims, read_corpus
 from verification.types import Claim, Draft, Source, Violation
 
 BACKUPS = Source(
@@ -25,7 +25,7 @@ LEAVE = Source(id=2, title="Leave", text="Employees have 28 days of leave a year
 
 def judge(text: str, *, question: str = "", known_text: str = "") -> tuple[tuple[Claim, ...], tuple[Violation, ...]]:
     draft = Draft(text=text, sources=(BACKUPS, LEAVE), question=question, known_text=known_text)
-    return ground(grounds(draft, text), claims(text))
+    return check_claims(read_corpus(draft, text), claims(text))
 
 
 def test_precise_evidence_is_an_error_that_names_what_stands_there() -> None:
@@ -37,7 +37,7 @@ def test_precise_evidence_is_an_error_that_names_what_stands_there() -> None:
         ("It was released on 6 March 2021 [1].", "6 March 2021", "source [1] says 5 March 2021"),
         ('It says "Never delete a backup by mistake" [1].', "Never delete a backup by mistake", "source [1] has it as"),
         ("Version 2.1.4 is out [1].", "2.1.4", "source [1] has v2.1.3"),
-        ("See https://evil.example/x [1].", "https://evil.example/x", "does not stand in source [1]"),
+        ("See https://evil.example/x [1].", "https://evil.example/x", "is not in source [1]"),
     ]:
         judged, violations = judge(text)
         assert [claim.supported for claim in judged] == ["no"]
@@ -74,7 +74,7 @@ def test_hostile_text_is_grounded_in_linear_time(unit: str) -> None:
     claim = Claim(text=text, start=0, end=len(text), cited=(1,))
     started = time.process_time()
     draft = Draft(text=text, sources=(Source(id=1, title="Noise", text=text + "."),))
-    ground(grounds(draft, text), (claim,))
+    check_claims(read_corpus(draft, text), (claim,))
     assert time.process_time() - started < 10
 
 
@@ -84,7 +84,7 @@ def test_many_numbers_that_no_source_has_are_looked_at_quickly(unit: str) -> Non
     claim = Claim(text=text, start=0, end=len(text), cited=(1,))
     draft = Draft(text=text, sources=(Source(id=1, title="Other", text="Nine of 2 are 3."),))
     started = time.process_time()
-    ground(grounds(draft, text), (claim,))
+    check_claims(read_corpus(draft, text), (claim,))
     assert time.process_time() - started < 4
 
 
@@ -104,7 +104,9 @@ def test_claim_behind_one_that_is_told_at_once_is_judged_all_the_same() -> None:
 def errors(claim: str, source: str) -> list[str]:
     text = f"{claim} [1]"
     draft = Draft(text=text, sources=(Source(id=1, title="", text=source),))
-    return [found.words for found in ground(grounds(draft, text), claims(text))[1] if found.severity == "error"]
+    return [
+        found.words for found in check_claims(read_corpus(draft, text), claims(text))[1] if found.severity == "error"
+    ]
 
 
 def test_what_a_source_says_another_way_is_no_error() -> None:
@@ -155,7 +157,7 @@ def test_how_an_everyday_command_is_called_is_for_the_writer_to_say(code: str, s
 def test_quotation_that_ends_inside_a_word_is_altered() -> None:
     source = Source(id=1, title="", text='The sign says "never delete the backups." It hangs there.')
     text = 'It says "never delete the backup" [1].'
-    _, violations = ground(grounds(Draft(text=text, sources=(source,)), text), claims(text))
+    _, violations = check_claims(read_corpus(Draft(text=text, sources=(source,)), text), claims(text))
     assert [each.words for each in violations] == ["never delete the backup"]
 
 
@@ -174,7 +176,7 @@ def test_quotation_that_ends_inside_a_word_is_altered() -> None:
 )
 def test_short_claim_is_read_in_the_language_of_the_source_whose_words_it_has(source: str, text: str) -> None:
     draft = Draft(text=text, question="What do our rules say?", sources=(Source(id=1, title="Page", text=source),))
-    ((claim,), _) = ground(grounds(draft, text), claims(text))
+    ((claim,), _) = check_claims(read_corpus(draft, text), claims(text))
     assert claim.supported == "no"
 
 
@@ -200,6 +202,6 @@ def test_quotation_is_shortened_only_where_no_judge_could_tell(
         "is broken.\n作品は三日間乾かします。"
     )
     for judged, quoted in ((False, without), (True, before_a_judge)):
-        draft = Draft(text=text, sources=(Source(id=1, title="", text=told),), judged=judged)
-        (claim,), _ = ground(grounds(draft, text), claims(text))
+        draft = Draft(text=text, sources=(Source(id=1, title="", text=told),), has_judge=judged)
+        (claim,), _ = check_claims(read_corpus(draft, text), claims(text))
         assert (claim.settled_by == "quotation") is quoted

@@ -65,7 +65,7 @@ def test_what_is_right_passes_in_any_spelling() -> None:
     ]:
         asked = draft(source, text, question)
         assert check(asked).errors == ()
-        assert check(replace(asked, judged=True)).errors == ()
+        assert check(replace(asked, has_judge=True)).errors == ()
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_what_is_right_passes_in_any_spelling() -> None:
 )
 def test_another_value_in_the_place_of_the_sources_fails_whoever_judges(source: str, text: str, words: str) -> None:
     asked = replace(draft(source, text), question="300 km")
-    for verdict in (check(asked), check(replace(asked, judged=True))):
+    for verdict in (check(asked), check(replace(asked, has_judge=True))):
         assert words in {error.words for error in verdict.errors}
 
 
@@ -92,7 +92,7 @@ def test_value_that_stands_nowhere_is_left_to_the_judge_where_there_is_one() -> 
     ]:
         asked = draft(source, text)
         assert [error.rule for error in check(asked).errors] == ["claim_supported"]
-        verdict = check(replace(asked, judged=True))
+        verdict = check(replace(asked, has_judge=True))
         assert verdict.passed
         assert "open" in {claim.supported for claim in verdict.claims}
 
@@ -113,7 +113,7 @@ def test_what_a_strong_model_reckoned_right_fails_no_rule_where_a_judge_is_asked
         ),
         (licences, "A VNA licence is valid for 2 years, a reach truck licence for 3 years [1].", ""),
     ]:
-        assert check(replace(draft(source, text, question), judged=True)).errors == ()
+        assert check(replace(draft(source, text, question), has_judge=True)).errors == ()
 
 
 def test_citation_is_not_moved_by_shared_words_where_a_judge_is_asked() -> None:
@@ -123,7 +123,7 @@ def test_citation_is_not_moved_by_shared_words_where_a_judge_is_asked() -> None:
         Source(id=2, title="Ultrasound", text="Drink nothing for 3 hours before an ultrasound at 9:00 or 12:00."),
     )
     text = "Three hours before, 12:00 − 3 hours = 9:00, drink nothing [1]."
-    assert "[1]" in check(Draft(text=text, sources=sources, judged=True)).text
+    assert "[1]" in check(Draft(text=text, sources=sources, has_judge=True)).text
 
 
 def test_the_order_of_quoted_steps_is_left_to_the_judge_where_there_is_one() -> None:
@@ -133,5 +133,5 @@ def test_the_order_of_quoted_steps_is_left_to_the_judge_where_there_is_one() -> 
         "1. Switch on the extractor fan and wait for the green lamp. [1]\n2. Unplug the battery from the truck. [1]"
     )
     assert check(draft(page, swapped)).passed
-    claims = check(replace(draft(page, swapped), judged=True)).claims
+    claims = check(replace(draft(page, swapped), has_judge=True)).claims
     assert {(claim.supported, claim.settled_by) for claim in claims} == {("open", "nobody")}

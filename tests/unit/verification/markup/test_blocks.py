@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from verification.markup.edits import Edit, applied
+from verification.markup.edits import Edit, apply_edits
 from verification.markup.mrkdwn import repair
 
 
@@ -143,5 +143,5 @@ def test_code_that_begins_behind_its_ticks_keeps_its_indentation() -> None:
 
 
 def test_an_overlapping_edit_is_skipped() -> None:
-    assert applied("abcd", [Edit(1, 3, "X"), Edit(2, 4, "Y")]) == "aXd"
-    assert applied("ab", [Edit(1, 1, "-"), Edit(1, 2, "B")]) == "a-B"
+    assert apply_edits("abcd", [Edit(1, 3, "X"), Edit(2, 4, "Y")]) == "aXd"
+    assert apply_edits("ab", [Edit(1, 1, "-"), Edit(1, 2, "B")]) == "a-B"

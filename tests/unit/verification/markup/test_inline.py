@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from verification.markup.edits import Page
-from verification.markup.inline import Inline, mend
+from verification.markup.inline import Inline, repair_inline
 
 PIECES = (
     *("*", "**", "_", "__", "~", "~~", "`", "``", "```", "[1]", "[12]", "[1234]", "[", "]", "(", ")", "(u)", "[^1]"),
@@ -34,9 +34,9 @@ def findings(text: str, *, close: bool, bold: bool) -> tuple[list[object], list[
     page = Page(text, "mrkdwn")
     page.references["1"] = "https://a.example/"
     if close:
-        Inline(page, 0, len(text), bold=bold).mend()
+        Inline(page, 0, len(text), bold=bold).repair()
     else:
-        mend(page, 0, len(text), bold=bold)
+        repair_inline(page, 0, len(text), bold=bold)
     return list(page.edits), list(page.faults)
 
 
@@ -50,4 +50,4 @@ def test_glance_finds_what_a_close_look_finds(text: str, bold: bool) -> None:  #
 
 def test_glance_at_noise_stays_short() -> None:
     for unit in ["`a", "[1", "<https://a", "&amp", "*a", "_", "a:", "[1]("]:
-        mend(Page(unit * 50_000, "mrkdwn"), 0, len(unit) * 50_000)
+        repair_inline(Page(unit * 50_000, "mrkdwn"), 0, len(unit) * 50_000)

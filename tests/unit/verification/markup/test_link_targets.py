@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verification.check import check
-from verification.markup.link_targets import KnownLinks, links, normal, show_as_code
+from verification.markup.link_targets import KnownLinks, links, normalise_url, show_as_code
 from verification.types import Dialect, Draft, Source
 
 SOURCE = Source(
@@ -58,7 +58,7 @@ def test_spellings_of_one_target_are_equal() -> None:
         ("https://a.test/a%20b", "https://a.test/a b"),
         ("mailto:A@b.test?subject=x", "mailto:a@b.test"),
     ]:
-        assert normal(one) == normal(other)
+        assert normalise_url(one) == normalise_url(other)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_spellings_of_one_target_are_equal() -> None:
     ],
 )
 def test_other_targets_are_not(one: str, other: str) -> None:
-    assert normal(one) != normal(other)
+    assert normalise_url(one) != normalise_url(other)
 
 
 def test_link_resolves_or_is_code_or_comes_from_nowhere() -> None:
@@ -99,13 +99,13 @@ def test_link_resolves_or_is_code_or_comes_from_nowhere() -> None:
             sources=(SOURCE,),
             link_hosts=frozenset({"allowed.test"}),
         )
-        assert KnownLinks(draft).standing(target) == standing
+        assert KnownLinks(draft).status(target) == standing
 
 
 def test_page_with_an_anchor_may_be_linked_without_it() -> None:
     draft = Draft(text="", sources=(Source(id=1, title="t", url="https://a.test/p#section"),))
-    assert KnownLinks(draft).standing("https://a.test/p") == "resolves"
-    assert KnownLinks(draft).standing("https://a.test/p#section") == "resolves"
+    assert KnownLinks(draft).status("https://a.test/p") == "resolves"
+    assert KnownLinks(draft).status("https://a.test/p#section") == "resolves"
 
 
 def test_link_that_only_stands_in_a_text_is_shown_as_code() -> None:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from verification.markup.mrkdwn import plain, repair
+from verification.markup.mrkdwn import repair, strip_mrkdwn
 from verification.markup.scanner import segments
 from verification.rules.form import violations
 from verification.types import Dialect
@@ -179,21 +179,21 @@ def test_plain_reads_well_in_a_notification() -> None:
         "*Deploys* run at `14:00` <https://x.y/z|[1]> &amp; _never_ on "
         "<https://x.y|Friday> <!here> <mailto:a@b.c>\n```\na_b\n```"
     )
-    assert plain(text) == "Deploys run at 14:00 [1] & never on Friday @here a@b.c\na_b"
+    assert strip_mrkdwn(text) == "Deploys run at 14:00 [1] & never on Friday @here a@b.c\na_b"
 
 
 def test_plain_keeps_marks_inside_code() -> None:
-    assert plain("*Use `_b_` and `*.py`* now") == "Use _b_ and *.py now"
+    assert strip_mrkdwn("*Use `_b_` and `*.py`* now") == "Use _b_ and *.py now"
 
 
 def test_plain_says_the_fallback_of_a_date() -> None:
-    assert plain("on <!date^1392734382^{date}|Feb 18> <@U123ABC>") == "on Feb 18 @U123ABC"
+    assert strip_mrkdwn("on <!date^1392734382^{date}|Feb 18> <@U123ABC>") == "on Feb 18 @U123ABC"
 
 
 @LAW
 @given(draft=DRAFTS | RAW)
 def test_plain_never_fails_and_has_no_tokens(draft: str) -> None:
-    text = plain(repair(draft)[0])
+    text = strip_mrkdwn(repair(draft)[0])
     if "`" not in draft and "~~~" not in draft:  # in code a link is text
         assert "<https://l.m/n|" not in text
     assert "".join(text[part.start : part.end] for part in segments(text)) == text

@@ -8,32 +8,32 @@ import pytest
 
 from verification.markup.mrkdwn import repair
 from verification.markup.tables import (
-    aligns,
-    cells,
-    drawn,
+    column_alignments,
+    display_width,
+    draw_table,
     drawn_rows,
-    flat,
+    flatten_cell,
     is_delimiter,
     is_drawn,
     is_row,
-    width,
+    split_cells,
 )
 
 
 def test_columns_line_up_with_wide_characters() -> None:
-    text = drawn([["漢字", "n"], ["a", "10"]], "<>", headed=True)
+    text = draw_table([["漢字", "n"], ["a", "10"]], "<>", headed=True)
     assert text == "漢字 |  n\n-----+---\na    | 10"
-    assert {width(line) for line in text.split("\n")} == {9}
+    assert {display_width(line) for line in text.split("\n")} == {9}
 
 
 def test_alignments_and_ragged_rows() -> None:
-    text = drawn([["left", "mid", "right"], ["a", "b"], ["c", "d", "e", "f"]], "<^>", headed=True)
+    text = draw_table([["left", "mid", "right"], ["a", "b"], ["c", "d", "e", "f"]], "<^>", headed=True)
     assert text.split("\n") == ["left | mid | right", "-----+-----+-------+--", "a    |  b", "c    |  d  |     e | f"]
 
 
 def test_drawn_table_is_known_again() -> None:
     for rows in ([["a", "b"], ["1", "2"]], [["only"], ["x"]], [["x"], ["y"]]):
-        text = drawn(rows, "", headed=True)
+        text = draw_table(rows, "", headed=True)
         assert is_drawn(text)
         assert drawn_rows(text) == rows
     assert not is_drawn("a | b\nc | d")
@@ -41,8 +41,8 @@ def test_drawn_table_is_known_again() -> None:
 
 
 def test_cells_keep_pipes_in_code_in_tokens_and_escaped() -> None:
-    assert cells("| `a|b` | <https://x.y|l> | c\\|d |") == ["`a|b`", "<https://x.y|l>", "c|d"]
-    assert cells("a | b") == ["a", "b"]
+    assert split_cells("| `a|b` | <https://x.y|l> | c\\|d |") == ["`a|b`", "<https://x.y|l>", "c|d"]
+    assert split_cells("a | b") == ["a", "b"]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_cells_keep_pipes_in_code_in_tokens_and_escaped() -> None:
     ],
 )
 def test_cells_are_plain_text(text: str, expected: str) -> None:
-    assert flat(text) == expected
+    assert flatten_cell(text) == expected
 
 
 def test_delimiters_and_rows() -> None:
@@ -68,12 +68,12 @@ def test_delimiters_and_rows() -> None:
     assert is_row("| a | |")
     for text in ("|x| + |y|", "| a or b", "a or b |", "a | b", "| a |"):
         assert not is_row(text)
-    assert aligns("|:-:|--:|:--|---|") == "^><<"
+    assert column_alignments("|:-:|--:|:--|---|") == "^><<"
 
 
 def test_control_characters_have_a_width() -> None:
-    assert width("漢\x07") == 2
-    assert width("\u200b") == 0
+    assert display_width("漢\x07") == 2
+    assert display_width("\u200b") == 0
 
 
 def test_very_wide_cells_stay_linear() -> None:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verification.check import check
-from verification.markup.lines import NOWHERE
-from verification.rules.citations import Citation, citations, cited_sources, normalise
+from verification.markup.lines import NO_SOURCE
+from verification.rules.citations import Citation, citations, cited_sources, normalise_citations
 from verification.types import Draft, Source, Verdict
 
 REFUNDS = Source(
@@ -40,10 +40,10 @@ def rules_of(verdict: Verdict, rule: str) -> list[str]:
         ("a [^3].", [(3,)]),
         ("a [2†lines 5-9].", [(2,)]),
         ("a [0].", [(0,)]),
-        ("a [3-1].", [(NOWHERE,)]),
-        ("a [1-999999999999].", [(NOWHERE,)]),
-        ("a [99999999999999999999].", [(NOWHERE,)]),
-        (f"a [{'9' * 390}].", [(NOWHERE,)]),
+        ("a [3-1].", [(NO_SOURCE,)]),
+        ("a [1-999999999999].", [(NO_SOURCE,)]),
+        ("a [99999999999999999999].", [(NO_SOURCE,)]),
+        (f"a [{'9' * 390}].", [(NO_SOURCE,)]),
         ("a `[1]` b", []),
         ("```\nx[1]\n```", []),
         ("a (source 2).", [(2,)]),
@@ -87,28 +87,28 @@ def test_citations_are_read_in_every_spelling(text: str, ids: list[tuple[int, ..
     ],
 )
 def test_citations_are_set_into_one_form(text: str, normal: str) -> None:
-    once, repairs = normalise(text, SOURCES)
+    once, repairs = normalise_citations(text, SOURCES)
     assert once == normal
     assert bool(repairs) == (text != normal)
-    assert normalise(once, SOURCES) == (normal, ())
+    assert normalise_citations(once, SOURCES) == (normal, ())
 
 
 def test_page_of_two_sources_is_cited_by_number_only() -> None:
     twins = (REFUNDS, Source(id=4, title="Refunds, part 2", url=REFUNDS.url))
-    assert normalise("a <https://docs.acme.test/refunds|Refunds>", twins)[1] == ()
+    assert normalise_citations("a <https://docs.acme.test/refunds|Refunds>", twins)[1] == ()
 
 
 def test_line_with_two_links_is_cited_twice() -> None:
     text = "a https://docs.acme.test/leave and https://docs.acme.test/refunds"
-    once, _ = normalise(text, SOURCES)
+    once, _ = normalise_citations(text, SOURCES)
     assert once == "a https://docs.acme.test/leave [2] and https://docs.acme.test/refunds [1]"
-    assert normalise(once, SOURCES) == (once, ())
+    assert normalise_citations(once, SOURCES) == (once, ())
 
 
 @given(st.text(alphabet="[]0123, -–ab`<>|【】.\n()", max_size=60))
 def test_setting_citations_is_idempotent(text: str) -> None:
-    once, _ = normalise(text, SOURCES)
-    assert normalise(once, SOURCES)[0] == once
+    once, _ = normalise_citations(text, SOURCES)
+    assert normalise_citations(once, SOURCES)[0] == once
 
 
 def test_claim_without_citation_is_an_error() -> None:
@@ -201,11 +201,11 @@ def test_links_that_touch_are_blanked_out_both() -> None:
     ("bracket", "ids"),
     [
         ("[1-31]", tuple(range(1, 32))),
-        ("[1-32]", (NOWHERE,)),
+        ("[1-32]", (NO_SOURCE,)),
         ("[5-5]", (5,)),
-        ("[5-4]", (NOWHERE,)),
+        ("[5-4]", (NO_SOURCE,)),
         ("[123456789012]", (123_456_789_012,)),
-        ("[1234567890123]", (NOWHERE,)),
+        ("[1234567890123]", (NO_SOURCE,)),
     ],
 )
 def test_the_longest_range_and_the_longest_number(bracket: str, ids: tuple[int, ...]) -> None:
@@ -215,6 +215,6 @@ def test_the_longest_range_and_the_longest_number(bracket: str, ids: tuple[int, 
 def test_link_gets_its_number_by_what_its_own_line_cites() -> None:
     sources = (Source(id=1, title="A", url="https://a.test/p", text="A."), Source(id=2, title="B", text="B."))
     text = "Cited [2].\nSee [the page](https://a.test/p)\nCited [2]."
-    assert normalise(text, sources)[0] == text.replace("/p)", "/p) [1]")
+    assert normalise_citations(text, sources)[0] == text.replace("/p)", "/p) [1]")
     same = "See [the page](https://a.test/p), cited [2]."
-    assert normalise(same, sources)[0] == same
+    assert normalise_citations(same, sources)[0] == same

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verification.check import check
-from verification.rules.secrets import _varied
+from verification.rules.secrets import _has_variety
 from verification.types import Draft
 
 MIX = "7Qz9Lm2XvB4nT8kRw1Yc5HdJ3gPs6FaU0eNi"
@@ -225,7 +225,7 @@ def test_password_of_an_address_that_begins_like_a_version_is_one() -> None:
     [("abcdefgh" * 2, True), ("abcdefg" * 3, False), ("a" * 16, False), ("abcdefgh" + "a" * 6, False)],
 )
 def test_value_of_eight_different_letters_may_be_a_key(value: str, varied: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    assert _varied(value) == varied
+    assert _has_variety(value) == varied
 
 
 def test_run_of_a_private_text_is_marked_from_its_first_letter_to_its_last() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verification.text.language import detect
+from verification.text.language import detect_language
 from verification.text.words import content_stems
 
 SENTENCES = [
@@ -28,7 +28,7 @@ SENTENCES = [
 
 def test_each_of_the_seven_languages_is_told() -> None:
     for language, text in SENTENCES:
-        assert detect(text) == language
+        assert detect_language(text) == language
 
 
 def test_other_languages_and_short_texts_are_not_guessed() -> None:
@@ -48,7 +48,7 @@ def test_other_languages_and_short_texts_are_not_guessed() -> None:
         "kubectl rollout restart deployment api",
         "`der die das und nicht ein eine`",
     ]:
-        assert detect(text) is None
+        assert detect_language(text) is None
 
 
 def test_short_text_is_told_only_by_its_function_words() -> None:
@@ -66,27 +66,27 @@ def test_short_text_is_told_only_by_its_function_words() -> None:
         (None, "on call"),
         (None, "die in here"),
     ]:
-        assert detect(text) == language
+        assert detect_language(text) == language
 
 
 def test_the_script_decides_even_a_short_text() -> None:
-    assert detect("返金") == "zh"
-    assert detect("返金は") == "ja"
-    assert detect("这是优の良品牌的官方网站退款需要十四天时间才能到账的说明文字") == "zh"
+    assert detect_language("返金") == "zh"
+    assert detect_language("返金は") == "ja"
+    assert detect_language("这是优の良品牌的官方网站退款需要十四天时间才能到账的说明文字") == "zh"
 
 
 def test_code_links_and_mentions_do_not_decide_the_language() -> None:
     text = "```\nthe and of to with for this that\n```\nDie Antwort steht in der Anleitung und nicht hier. <@U123> https://the.of/and"
-    assert detect(text) == "de"
+    assert detect_language(text) == "de"
     mail = "the.and.of.to.with.for.this.that@have.been.from.they.will.example"
-    assert detect(f"Die Antwort steht in der Anleitung. {mail}") == "de"
+    assert detect_language(f"Die Antwort steht in der Anleitung. {mail}") == "de"
 
 
 def test_the_beginning_of_a_long_text_decides_only_where_it_leads_by_far() -> None:
     beginning = "The page is for all of us. Das ist die Seite. " * 11
     rest = "Wir haben das in der Anleitung und auf der Seite für alle beschrieben, damit es nicht verloren geht. " * 30
-    assert detect(beginning) == "en"
-    assert detect(beginning + rest) == "de"
+    assert detect_language(beginning) == "en"
+    assert detect_language(beginning + rest) == "de"
 
 
 def test_inflected_words_share_a_stem() -> None:
@@ -125,5 +125,5 @@ def test_single_han_letter_stands_for_itself() -> None:
 
 @given(st.text())
 def test_any_text_gives_a_known_answer(text: str) -> None:
-    assert detect(text) in {None, "en", "de", "fr", "es", "id", "ja", "zh"}
+    assert detect_language(text) in {None, "en", "de", "fr", "es", "id", "ja", "zh"}
     assert all(content_stems(text))

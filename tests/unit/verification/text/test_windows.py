@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from verification.markup import link_targets as targets
 from verification.rules import injection
-from verification.text.lexicon import compiled
-from verification.text.words import around
+from verification.text.lexicon import compile_pattern
+from verification.text.words import stretches_around
 from verification.values import identifiers
 
 PIECES = (
@@ -70,7 +70,7 @@ TEXTS = st.lists(st.sampled_from(PIECES), max_size=14).map("".join) | st.text(ma
 @given(TEXTS)
 def test_identifiers_in_stretches_are_those_of_the_whole_text(text: str) -> None:
     whole = [(match.start(), match.group()) for match in identifiers._IDENTIFIER.finditer(text)]
-    parts = around(text, identifiers._SIGN) if identifiers._NAMED_HOST not in text else [(0, len(text))]
+    parts = stretches_around(text, identifiers._SIGN) if identifiers._NAMED_HOST not in text else [(0, len(text))]
     found = [(m.start(), m.group()) for begin, end in parts for m in identifiers._IDENTIFIER.finditer(text, begin, end)]
     assert found == whole
 
@@ -78,14 +78,14 @@ def test_identifiers_in_stretches_are_those_of_the_whole_text(text: str) -> None
 @given(TEXTS)
 def test_bare_links_in_stretches_are_those_of_the_whole_text(text: str) -> None:
     whole = [match.span() for match in targets._BARE.finditer(text)]
-    parts = around(text, targets._IN_BARE)
+    parts = stretches_around(text, targets._IN_BARE)
     assert [m.span() for begin, end in parts for m in targets._BARE.finditer(text, begin, end)] == whole
 
 
 @given(TEXTS)
 def test_stretches_are_in_order_and_apart(text: str) -> None:
     last = 0
-    for start, end in around(text, re.compile(r"[/@]")):
+    for start, end in stretches_around(text, re.compile(r"[/@]")):
         assert last <= start < end <= len(text)
         last = end
 
@@ -94,7 +94,7 @@ def test_stretches_are_in_order_and_apart(text: str) -> None:
     ("text", "stretch"), [("`a/b c` d", (0, 9)), ("a/b c", (0, 3)), ("a/b\nc d", (0, 3)), ("x `a/b c`\nd", (2, 9))]
 )
 def test_stretch_ends_at_a_blank_or_behind_a_back_tick_at_the_line_end(text: str, stretch: tuple[int, int]) -> None:
-    assert list(around(text, re.compile("/"))) == [stretch]
+    assert list(stretches_around(text, re.compile("/"))) == [stretch]
 
 
 ORDERS = (
@@ -141,7 +141,7 @@ ORDERS = (
 def test_no_order_is_passed_over() -> None:
     for text in ORDERS:
         signs = (injection._STRONG, injection._STRONG_CJK, injection._MARKER, injection._WEAK)
-        assert any(compiled(sign).search(text) for sign in signs), "the example orders nothing"
+        assert any(compile_pattern(sign).search(text) for sign in signs), "the example orders nothing"
         assert injection._may_order(text)
         assert injection._may_order(f"Some words before.\n{text}")
 
@@ -149,4 +149,4 @@ def test_no_order_is_passed_over() -> None:
 @given(st.lists(st.sampled_from((*ORDERS, *" .,:\n<>#*", "the", "system", "user", "with")), max_size=6).map(" ".join))
 def test_text_that_is_passed_over_holds_no_sign_of_an_order(text: str) -> None:
     signs = (injection._STRONG, injection._STRONG_CJK, injection._MARKER, injection._WEAK)
-    assert injection._may_order(text) or not any(compiled(sign).search(text) for sign in signs)
+    assert injection._may_order(text) or not any(compile_pattern(sign).search(text) for sign in signs)

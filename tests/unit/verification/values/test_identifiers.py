@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from verification.check import check
-from verification.text.words import normalised
+from verification.text.words import normalise_text
 from verification.types import Draft, Source
-from verification.values.identifiers import Identifier, identifiers, missing_words, nearest, stands_in
+from verification.values.identifiers import Identifier, identifiers, is_whole_word_in, missing_words, most_similar
 
 
 def test_identifiers_of_every_kind() -> None:
@@ -61,20 +61,20 @@ def test_name_stands_as_a_whole_or_not_at_all() -> None:
         ("/etc", "in/etc", True),
         ("3日", "上限3日です", True),
     ]:
-        assert stands_in(needle, haystack) is there
+        assert is_whole_word_in(needle, haystack) is there
 
 
 def test_missing_words_of_a_command_leave_placeholders_out() -> None:
     command = Identifier(kind="code", text="orion index <DIR> --force ...", start=0, end=1)
-    assert missing_words(command, normalised("Call `orion index docs`")) == ("--force",)
+    assert missing_words(command, normalise_text("Call `orion index docs`")) == ("--force",)
     assert missing_words(Identifier(kind="version", text="v2.1.3", start=0, end=1), "on 2.1.3") == ()
     assert missing_words(Identifier(kind="flag", text="--x", start=0, end=1), "nothing") == ("--x",)
 
 
 def test_the_nearest_known_identifier() -> None:
     known = identifiers("`orion backup --full` and /etc/hosts")
-    assert nearest("orion backup --fast", known) == "orion backup --full"
-    assert nearest("zzz", known) == ""
+    assert most_similar("orion backup --fast", known) == "orion backup --full"
+    assert most_similar("zzz", known) == ""
 
 
 @given(st.text(max_size=80))
@@ -109,7 +109,7 @@ def test_whole_name_is_no_part_of_a_longer_one() -> None:
         ("force", "--force", True),
         ("-f", "--f", False),
     ]:
-        assert stands_in(needle, haystack) == stands
+        assert is_whole_word_in(needle, haystack) == stands
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_whole_name_is_no_part_of_a_longer_one() -> None:
     ],
 )
 def test_name_may_go_on_behind_a_hyphen_and_a_flag_may_not(needle: str, haystack: str, stands: bool) -> None:  # noqa: FBT001 - a table
-    assert stands_in(needle, haystack) is stands
+    assert is_whole_word_in(needle, haystack) is stands
 
 
 def test_localhost_is_an_address_without_any_sign() -> None:

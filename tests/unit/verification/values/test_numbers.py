@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verification.values.number_words import read, read_cjk
+from verification.values.number_words import read_cjk_numeral, read_number_words
 from verification.values.numbers import Quantity, quantities
 from verification.values.units import GLUED_SCALES, SCALES, UNITS
 
@@ -206,17 +206,17 @@ def test_indonesian_number_words() -> None:
         ("seribu", 1000),
         ("dua juta", 2e6),
     ]:
-        assert read(run, "id") == value
+        assert read_number_words(run, "id") == value
 
 
 def test_words_that_make_no_number() -> None:
-    assert read("and and", "en") is None
+    assert read_number_words("and and", "en") is None
 
 
 def test_chinese_and_japanese_numerals() -> None:
     runs = [("十二", 12), ("三千五百", 3500), ("二〇二四", 2024), ("一億二千万", 120_000_000), ("百", 100)]
     for run, value in [*runs, ("两百", 200), ("三兆", 3e12)]:
-        assert read_cjk(run) == value
+        assert read_cjk_numeral(run) == value
 
 
 @given(st.integers(min_value=2, max_value=999_999_999))

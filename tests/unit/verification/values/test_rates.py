@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from verification.values.units import UNITS, period, period_before, rate_end
+from verification.values.units import UNITS, rate_end, read_period, read_period_before
 
 
 def test_an_amount_may_be_one_for_each_span_of_time() -> None:
@@ -15,17 +15,17 @@ def test_an_amount_may_be_one_for_each_span_of_time() -> None:
         (" par an", "ans"),
         (" a second.", "second"),
     ]:
-        assert period(text, 0) == UNITS[unit]
+        assert read_period(text, 0) == UNITS[unit]
         assert rate_end(text, 0) == len(text.rstrip("."))
 
 
 def test_other_words_make_no_rate() -> None:
     for text in [" a year ago", " a second try", " and a day", " rows", ""]:
-        assert period(text, 0) is None
+        assert read_period(text, 0) is None
         assert rate_end(text, 0) == 0
 
 
 def test_the_span_of_time_may_stand_before_the_amount() -> None:
-    assert period_before("monatlich ", 10) == UNITS["month"]
-    assert period_before("paid weekly ", 12) == UNITS["week"]
-    assert period_before("einmalig ", 9) is period_before("", 0) is period_before("only ", 5) is None
+    assert read_period_before("monatlich ", 10) == UNITS["month"]
+    assert read_period_before("paid weekly ", 12) == UNITS["week"]
+    assert read_period_before("einmalig ", 9) is read_period_before("", 0) is read_period_before("only ", 5) is None
