@@ -170,6 +170,8 @@ class Settings(BaseSettings):
     git_docs_url: str = _env("ORION_GIT_DOCS_URL", "")
     slack_exports: Folders = _env("ORION_SLACK_EXPORTS", ())
     slack_exports_url: str = _env("ORION_SLACK_EXPORTS_URL", "")
+    answers: Annotated[Path | None, BeforeValidator(_file)] = _env("ORION_ANSWERS", None)
+    answer_editors: Names = _env("ORION_ANSWER_EDITORS", frozenset())
     feeds: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_entries)] = _env("ORION_FEEDS", ())
     web_docs: Names = _env("ORION_WEB_DOCS", frozenset())
     web_docs_hosts: Names = _env("ORION_WEB_DOCS_HOSTS", frozenset())

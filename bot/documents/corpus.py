@@ -17,6 +17,7 @@ from agent.knowledge.sources.feed import Feed
 from agent.knowledge.types import DeferredSource, IndexReport, Source, due_at
 from bot.errors import WrongUse
 
+ONE_SOURCE_WAIT_S: Final = 30.0
 SYNC_LOCK: Final = "lock"  # name of the lock on syncing an index; with SQLite also the suffix of a file
 
 
@@ -63,6 +64,21 @@ def sync_index(corpus: Corpus, *, every_s: float) -> IndexReport | None:
         if not alone or due_at(index.states(), corpus.names, every_s) > time.time():
             return None
         return index.index(corpus.sources_to_read(fetch=True), docs_url=corpus.docs_url)
+
+
+def sync_source(index: KnowledgeIndex, corpus: Corpus, key: str) -> bool:
+    """Sync one source now and leave the others as they are. Return False if another process syncs for too long.
+
+    Blocks. Raises ``KnowledgeAwayError``, ``OSError`` and ``sqlite3.Error``.
+    """
+    folders = [DeferredSource(key=name) for name in corpus.names[: len(corpus.roots)]]
+    others = [
+        source if source.key == key else DeferredSource(key=source.key, part=source.part) for source in corpus.sources
+    ]
+    with index.alone(SYNC_LOCK, ONE_SOURCE_WAIT_S) as alone:
+        if alone:
+            index.index([*folders, *others], docs_url=corpus.docs_url)
+        return alone
 
 
 def index_for(corpus: Corpus) -> KnowledgeIndex:

@@ -10,12 +10,12 @@ from typing import Final
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.types import Holding, KnowledgeAwayError, SourceState
 
-_KINDS: Final = ("git", "slack", "web")
+_KINDS: Final = ("answers", "feed", "git", "slack", "web")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceFigures:
-    """One source: ``kind`` is ``folder``, ``git``, ``slack`` or ``web``, ``where`` its path or address."""
+    """One source: ``kind`` is ``folder`` or what precedes the colon of its name, ``where`` its path or address."""
 
     kind: str
     where: str

@@ -19,6 +19,7 @@ from pathlib import Path
 import structlog
 
 from agent.knowledge.index.index import KnowledgeIndex
+from agent.knowledge.sources.answers import AnswerFolder
 from agent.knowledge.sources.feed import Feed
 from agent.knowledge.sources.git import GitSource
 from agent.knowledge.sources.slack_export import SlackExport
@@ -68,9 +69,11 @@ def local_corpus(settings: Settings, port: int, folders: Sequence[Path] = ()) ->
 
 
 def _sources(settings: Settings) -> tuple[Source, ...]:
-    """Return the configured repositories, exports, feeds and web sites. Raises ``WrongUse``."""
+    """Return the configured repositories, exports, saved answers, feeds and web sites. Raises ``WrongUse``."""
     exports = [SlackExport(folder=folder, url=settings.slack_exports_url) for folder in settings.slack_exports]
     sources: list[Source] = [*map(partial(_git_source, settings.git_docs_url), sorted(settings.git_docs)), *exports]
+    if settings.answers:
+        sources.append(AnswerFolder(folder=settings.answers))
     if settings.feeds:
         environment = tuple(feed_environment().items())
         sources += [Feed(command=tuple(shlex.split(entry)), environment=environment) for entry in settings.feeds]
