@@ -135,11 +135,16 @@ class Settings(BaseSettings):
     slack_client_id: str = _env("SLACK_CLIENT_ID", "")
     slack_client_secret: SecretStr = _env("SLACK_CLIENT_SECRET", SecretStr(""))
     encryption_keys: SecretStr = _env("ORION_ENCRYPTION_KEYS", SecretStr(""))
-    allow_teams: Names = _env(
-        "ORION_ALLOW_TEAMS", frozenset()
-    )  # empty: no workspace may install it; *: every workspace may
+    allow_teams: Names = _env("ORION_ALLOW_TEAMS", frozenset())  # empty: no workspace may install it; *: each may
     openai_api_key: SecretStr = _env("OPENAI_API_KEY", SecretStr(""))
     openai_base_url: str = _env("OPENAI_BASE_URL", "")
+    openai_org_id: str = _env("OPENAI_ORG_ID", "")
+    openai_project_id: str = _env("OPENAI_PROJECT_ID", "")
+    openai_custom_headers: SecretStr = _env("OPENAI_CUSTOM_HEADERS", SecretStr(""))
+    azure_openai_endpoint: str = _env("AZURE_OPENAI_ENDPOINT", "")
+    azure_openai_api_key: SecretStr = _env("AZURE_OPENAI_API_KEY", SecretStr(""))
+    azure_openai_ad_token: SecretStr = _env("AZURE_OPENAI_AD_TOKEN", SecretStr(""))
+    openai_api_version: str = _env("OPENAI_API_VERSION", "2024-10-21")  # Azure's: the newest without "preview"
     model: str = _env("ORION_MODEL", "")
     write_model: str = _env("ORION_WRITE_MODEL", "")
     judge: Switch = _env("ORION_JUDGE", default=True)
@@ -218,7 +223,7 @@ class Settings(BaseSettings):
     @property
     def uses_server(self) -> bool:
         """Return True if a model server is configured. Without one Orion quotes."""
-        return bool(self.openai_api_key.get_secret_value() or self.openai_base_url)
+        return bool(self.openai_api_key.get_secret_value() or self.openai_base_url or self.azure_openai_endpoint)
 
     @property
     def sends_traces(self) -> bool:
@@ -251,7 +256,8 @@ class Settings(BaseSettings):
         """List every configured secret, for redaction."""
         fields = (getattr(self, name) for name in type(self).model_fields)
         whole = tuple(f.get_secret_value() for f in fields if isinstance(f, SecretStr) and f.get_secret_value())
-        return (*whole, *self.fernet_keys)
+        password = urlsplit(self.openai_base_url).password if is_web_address(self.openai_base_url) else ""
+        return (*whole, *self.fernet_keys, *filter(None, [password]))
 
 
 def load_settings(**overrides: Any) -> Settings:
@@ -272,9 +278,7 @@ def read_settings() -> tuple[Settings, dict[str, str]]:
 
     An invalid variable gets its default, except for an invalid web address.
     """
-    logging.getLogger("dotenv").setLevel(
-        logging.ERROR
-    )  # it would report each line twice; ``unreadable_lines`` reports them
+    logging.getLogger("dotenv").setLevel(logging.ERROR)  # ``unreadable_lines`` reports each line already
     try:
         settings = Settings()
         return settings, find_invalid_addresses(settings)
@@ -340,6 +344,7 @@ def _describe_errors(error: ValidationError) -> dict[str, str]:
 
 _ADDRESSES: Final[Mapping[str, str]] = {
     "openai_base_url": "http://127.0.0.1:11434/v1",
+    "azure_openai_endpoint": "https://my-resource.openai.azure.com",
     "slack_api_url": "https://slack.com/api/",
     "langfuse_base_url": "https://cloud.langfuse.com",
     "langfuse_host": "https://cloud.langfuse.com",
@@ -377,9 +382,8 @@ def find_invalid_addresses(settings: Settings) -> dict[str, str]:
     wrong = {}
     for name, example in _ADDRESSES.items():
         value = getattr(settings, name)
-        used = value and (
-            not name.startswith("langfuse_") or settings.langfuse_public_key
-        )  # without a key it is never called
+        # Without a key Langfuse is never called.
+        used = value and (not name.startswith("langfuse_") or settings.langfuse_public_key)
         if used and not is_web_address(value):
             wrong[_alias(Settings.model_fields[name])] = f"is not a web address; one looks like {example}"
     return wrong

@@ -1,63 +1,52 @@
-"""A server that speaks OpenAI's chat completions: sends requests, retries, learns what it refuses.
+"""A server that speaks OpenAI's chat completions: retries, learns what a model refuses, counts what a call cost.
 
-Requests go out over one aiohttp session, and every failure comes out as a ``ModelError``.
+Requests go out through the openai SDK, and every failure comes out as a ``ModelError``.
 """
 
 from __future__ import annotations
 
 import asyncio
-import random
-import ssl
-import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
-from http import HTTPStatus
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
-import aiohttp
-import orjson
+import stamina
 import structlog
 
 from agent.budget import Usage
-from agent.circuit_breaker import CircuitBreaker, retry_after_s
-from agent.model.capabilities import ABOUT_TOOLS, TOO_LONG, Body, Learned
-from agent.model.chat_reply import Reply, StreamedReply, estimated, read_reply
-from agent.model.protocol import RETRYABLE, ModelError, ModelErrorKind, Piece
-from agent.packing import compact_json
-from observability.loopback import is_loopback, proxy_for, trusted_at
+from agent.circuit_breaker import CircuitBreaker
+from agent.model.address import ServerAddress
+from agent.model.capabilities import Body, Learned
+from agent.model.chat_reply import Reply, StreamedReply, estimate_usage, read_reply
+from agent.model.failures import ServerRefusalError
+from agent.model.protocol import RETRYABLE, ModelError, Piece
+
+if TYPE_CHECKING:
+    from agent.model.client import SdkClient
 
 T = TypeVar("T")
 log = structlog.get_logger()
 
-OPENAI_URL: Final = "https://api.openai.com/v1"
-LONGEST_WAIT_S: Final = 10.0
-"""Seconds of a pause that the server asks for; a longer one is up to the caller."""
-KEPT_ALIVE_S: Final = 120.0
-"""Seconds an idle connection is kept: the next question comes later than aiohttp's 15, and need not shake hands."""
-_JSON: Final = {"Content-Type": "application/json"}
-_MOST_CONNECTIONS: Final = 1_000
+MAX_RETRY_WAIT_S: Final = 10.0
+"""Pause that the server asks for; a longer one is up to the caller."""
+_DRAIN_S: Final = 0.1  # after [DONE]: a body that ends lets the connection be used again, one that stays open is closed
 _CUT: Final = 0.75
 """A server that counts less than this share of the estimated tokens of a prompt did not read all of it."""
-_LISTED: Final = ("max_model_len", "loaded_context_length", "context_length", "max_context_length", "context_window")
-"""What servers call a model's context in their list: vLLM, LM Studio, OpenRouter and others."""
+_CONTEXT_NAMES: Final = (
+    "max_model_len", "loaded_context_length", "context_length", "max_context_length", "context_window",
+)  # fmt: skip
+"""Names of a model's context in lists of models: vLLM, LM Studio, OpenRouter and others."""
 _LONG_PROMPT: Final = 2_000
 """Tokens from which on the estimate is good enough to say so."""
-_STATUS_KINDS: Final[Mapping[int, ModelErrorKind]] = {
-    **dict.fromkeys((400, 404, 422), "ConfigurationError"),
-    **dict.fromkeys((401, 403), "AuthenticationError"),
-    **dict.fromkeys((408, 504), "TimeoutError"),
-    413: "TokenLimitError",
-    429: "RateLimitError",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
     """Seconds: ``reply`` for a decision with its retries, or until a stream begins; ``idle`` before its next byte.
 
-    ``pause`` stands before the first of ``retries``, twice as much before the next. A model that reasons says nothing
-    meanwhile, and one that has to be loaded first nothing for longer.
+    ``pause`` comes before the first of ``retries``, twice as much before the next. A model that reasons sends nothing
+    meanwhile, and one that must be loaded first sends nothing for longer.
     """
 
     connect: float = 5.0
@@ -67,188 +56,172 @@ class Timeouts:
     pause: float = 0.5
 
 
-class RefusedError(Exception):
-    """A status of 400 or more. ``message`` is the body, ``code`` what the server calls the fault."""
-
-    def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
-        super().__init__(f"status {status}")
-        self.status, self.headers = status, headers
-        told: Any = body.decode("utf-8", "replace")
-        with suppress(ValueError):
-            told = orjson.loads(body)
-        fault = told.get("error", told) if isinstance(told, dict) else None
-        self.message = str(told)
-        self.code = str((isinstance(fault, dict) and (fault.get("code") or fault.get("type"))) or "no code")[:60]
-
-
 class ChatServer:
     """One server under one key. ``learned`` holds what each of its models takes, and may be shared between clients."""
 
     def __init__(
-        self,
-        *,
-        base_url: str | None,
-        api_key: str,
-        timeouts: Timeouts,
-        breaker: CircuitBreaker,
-        learned: dict[str, Learned],
+        self, *, address: ServerAddress, timeouts: Timeouts, breaker: CircuitBreaker, learned: dict[str, Learned]
     ) -> None:
-        self._url = (base_url or OPENAI_URL).rstrip("/")
-        self._key = api_key or "none"  # a local server needs no key, but some want to see one
+        self._address = address
         self._timeouts = timeouts
         self._breaker = breaker
         self._learned = learned
-        self._short: set[str] = set()
-        self._session: aiohttp.ClientSession | None = None
+        self._cut_prompts: set[str] = set()
+        self._client: SdkClient | None = None
+        self._opening = asyncio.Lock()
 
     async def aclose(self) -> None:
         """Close the connections."""
-        if self._session is not None:
-            await self._session.close()
+        if self._client is not None:
+            await self._client.aclose()
+
+    async def client(self) -> SdkClient:
+        """Return the SDK's client, imported and opened by the first call."""
+        async with self._opening:
+            if self._client is None:
+                self._client = await asyncio.to_thread(open_client, self._address, self._timeouts.connect)
+        return self._client
 
     def learned(self, model: str) -> Learned:
-        """What is known of a model by now."""
+        """Return what is known of a model."""
         return self._learned.get(model, Learned())
 
     def learn(self, model: str, lesson: Learned) -> None:
-        """Something turned out."""
+        """Remember something about a model."""
         self._learned[model] = self.learned(model) | lesson
 
     async def reply(self, body: Body) -> tuple[Reply, Usage]:
-        """A whole reply to ``body`` and what it cost."""
+        """Return a whole reply to ``body`` and what it cost."""
 
-        async def send(kept: Body) -> bytes:
-            async with self._posted(kept) as response:
-                return await response.read()
+        async def send(request: Body) -> Reply:
+            return read_reply(await (await self.client()).complete(request))
 
-        with self._far_end():
+        with self._guard():
             async with asyncio.timeout(self._timeouts.reply):
-                reply = read_reply(await self._with_options(body, send))
+                reply = await self._request(body, send)
         written = len(reply.content) + sum(len(arguments) for _, arguments in reply.calls)
         return reply, self._usage(body, reply.usage, written)
 
-    async def stream(self, body: Body, spent: Callable[[Usage], None]) -> AsyncGenerator[Piece]:
-        """The pieces of a streamed reply. ``spent`` is called at the end, also where the stream was stopped early."""
+    async def stream(self, body: Body, report: Callable[[Usage], None]) -> AsyncGenerator[Piece]:
+        """Yield the pieces of a streamed reply. ``report`` gets the cost at the end, also of a stream stopped early."""
         body = {**body, "stream": True, "stream_options": {"include_usage": True}}
         reader = StreamedReply()
+
+        async def begin(request: Body) -> tuple[AsyncGenerator[bytes], list[Piece]]:
+            nonlocal reader
+            reader = StreamedReply()
+            chunks = (await self.client()).stream(request)
+            try:
+                return chunks, reader.feed(await anext(chunks, b""))
+            except ModelError:
+                await chunks.aclose()
+                raise
+
         is_open = is_refused = False
         try:
-            with self._far_end():
-                async with AsyncExitStack() as stack:
-                    async with asyncio.timeout(self._timeouts.reply):
-                        response = await self._with_options(
-                            body, lambda kept: stack.enter_async_context(self._posted(kept))
-                        )
-                    is_open = True
-                    while chunk := await self._next_chunk(response.content):
-                        for piece in reader.feed(chunk):
-                            yield piece
-                    for piece in reader.close():
+            with self._guard():
+                async with asyncio.timeout(self._timeouts.reply):
+                    chunks, pieces = await self._request(body, begin)
+                is_open = True
+                async with aclosing(chunks), aclosing(self._read(body, chunks, reader)) as rest:
+                    for piece in pieces:
+                        yield piece
+                    async for piece in rest:
                         yield piece
         except ModelError as error:
             is_refused = not is_open and error.kind != "TimeoutError"
             raise
         finally:
             # A stream that was stopped early has no figures of the server; a refused request used no tokens.
-            spent(Usage(model_calls=1) if is_refused else self._usage(body, reader.usage, reader.characters))
+            report(Usage(model_calls=1) if is_refused else self._usage(body, reader.usage, reader.characters))
             if reader.reasoned:  # a model that sends its reasoning apart need not be told to reason
                 self.learn(body["model"], Learned(reasons=True))
 
-    async def context_listed(self, model: str) -> int | None:
-        """Tokens that ``model`` takes by the server's list of models, under any of the names servers have for it."""
-        # The vendor's own client: only `orion doctor` asks, so that no start pays for its 500 modules.
-        from openai import AsyncOpenAI, DefaultAsyncHttpxClient, OpenAIError  # noqa: PLC0415
-
-        transport = DefaultAsyncHttpxClient(trust_env=not is_loopback(self._url), verify=trusted_at(self._url))
-        client = AsyncOpenAI(base_url=self._url, api_key=self._key, http_client=transport, max_retries=0)
+    async def _read(self, body: Body, chunks: AsyncGenerator[bytes], reader: StreamedReply) -> AsyncGenerator[Piece]:
+        """Yield the pieces after the first chunk. Raises ``ModelError`` if the reply is not whole."""
         try:
-            async with client, asyncio.timeout(self._timeouts.reply):
-                raw = (await client.models.with_raw_response.list()).content
-            facts = next(each for each in orjson.loads(raw)["data"] if each["id"] == model)
-            told = next(facts[name] for name in _LISTED if name in facts)
-        except (OpenAIError, TimeoutError, ValueError, LookupError, TypeError, StopIteration):
-            return None
-        return told if isinstance(told, int) else None
+            while not reader.ended and (chunk := await self._next_chunk(chunks)):
+                for piece in reader.feed(chunk):
+                    yield piece
+        except (ModelError, TimeoutError) as failure:
+            # A reply that is all there is whole, however its connection ends.
+            if isinstance(failure, ServerRefusalError) or not reader.is_closed:
+                raise _incomplete(failure) from failure
+        for piece in self._close(body, reader):
+            yield piece
+        if reader.ended:
+            await _drain(chunks)
 
-    async def _next_chunk(self, content: aiohttp.StreamReader) -> bytes:
-        # Not the session's ``sock_read``: that would hold for the wait before the first byte and for whole replies too.
+    def _close(self, body: Body, reader: StreamedReply) -> list[Piece]:
+        try:
+            pieces = reader.close()
+        except ModelError as failure:
+            raise _incomplete(failure) from failure
+        if reader.left_open and not self.learned(body["model"]).leaves_open:
+            # Half an answer that a server calls whole, or a model that forgets the tag: the next one is accepted.
+            self.learn(body["model"], Learned(leaves_open=True))
+            raise _incomplete(ModelError(kind="LLMError", detail="the answer's tag was opened and not closed"))
+        return pieces
+
+    async def _next_chunk(self, chunks: AsyncGenerator[bytes]) -> bytes:
         async with asyncio.timeout(self._timeouts.idle):
-            return await content.readany()
+            return await anext(chunks, b"")
 
-    @asynccontextmanager
-    async def _posted(self, body: Body) -> AsyncIterator[aiohttp.ClientResponse]:
-        """The response to one request. Raises ``RefusedError``."""
-        # Not aiohttp's ``json``: a prompt takes its encoder a fiftieth of what a question costs.
-        told = compact_json(body).encode()
-        async with self._opened().post(f"{self._url}/chat/completions", data=told, headers=_JSON) as response:
-            if response.status >= HTTPStatus.BAD_REQUEST:
-                raise RefusedError(response.status, response.headers, await response.read())
-            yield response
+    async def context_length(self, model: str) -> int | None:
+        """Return the tokens that ``model`` takes by the server's list of models, if it says."""
+        try:
+            async with asyncio.timeout(self._timeouts.reply):
+                models = await (await self.client()).models()
+        except (ModelError, TimeoutError):
+            return None
+        facts = next((each for each in models if each.get("id") == model), {})
+        length = next((facts[name] for name in _CONTEXT_NAMES if name in facts), None)
+        return length if isinstance(length, int) else None
 
-    def _opened(self) -> aiohttp.ClientSession:
-        """The session, made by the first call: it needs a running loop."""
-        if self._session is None:
-            # A context of its own: aiohttp's default one is made at import, before SSL_CERT_FILE may be set.
-            trusted = ssl.create_default_context() if self._url.startswith("https:") else True
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=_MOST_CONNECTIONS, keepalive_timeout=KEPT_ALIVE_S, ssl=trusted),
-                headers={"Authorization": f"Bearer {self._key}"},
-                timeout=aiohttp.ClientTimeout(sock_connect=self._timeouts.connect),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                proxy=proxy_for(self._url),
-            )
-        return self._session
-
-    async def _with_options(self, body: Body, send: Callable[[Body], Awaitable[T]]) -> T:
-        """Send as the model is known to take it; a new refusal is learned once the request went through without."""
-        model = body["model"]
+    async def _request(self, body: Body, send: Callable[[Body], Awaitable[T]]) -> T:
+        """Send as the model is known to take it; a refusal is learned once the request went through without."""
+        model, certain = body["model"], False
         learned = self.learned(model)
         while True:
             try:
-                reply = await self._patiently(learned.fitted(body), send)
-            except RefusedError as error:
-                told = error.status in {400, 422} and _kind(error) == "ConfigurationError"
-                wiser = learned.after(error.message, body) if told else None
+                result = await self._with_retries(learned.request(body), send)
+            except ServerRefusalError as refusal:
+                wiser = learned.after(refusal, body)
                 if wiser is None:
                     raise
-                learned = wiser
+                if certain or learned.is_named(refusal.words, body):
+                    learned = wiser
+                certain = True  # one that names nothing may be a bad moment: the same request is sent once more
             else:
                 self.learn(model, learned)
-                return reply
+                return result
 
-    async def _patiently(self, body: Body, send: Callable[[Body], Awaitable[T]]) -> T:
-        """Send; what may pass is sent again after a pause. Raises what was raised last."""
-        for tried in range(self._timeouts.retries):
-            try:
-                return await send(body)
-            except (aiohttp.ClientError, RefusedError) as error:
-                pause = _pause(error, self._timeouts.pause * 2**tried)
-                if pause is None:
-                    raise
-                log.warning(
-                    "model_call_waits",
-                    reason=str(error) if isinstance(error, RefusedError) else type(error).__name__,
-                    wait_s=round(pause, 2),
-                )
-            await asyncio.sleep(pause)
-        return await send(body)
+    async def _with_retries(self, request: Body, send: Callable[[Body], Awaitable[T]]) -> T:
+        pause, attempts = self._timeouts.pause, self._timeouts.retries + 1
+        retries = stamina.retry_context(
+            _pause, attempts=attempts, timeout=None, wait_initial=pause, wait_max=pause * 8, wait_jitter=pause / 4
+        )
+        async for attempt in retries:
+            with attempt:
+                return await send(request)
+        raise AssertionError  # the last attempt returns or raises
 
-    def _usage(self, body: Body, told: Usage | None, written: int) -> Usage:
-        """What a call cost by the server's figures, else estimated; a prompt that was not read whole is told."""
-        guess = estimated(sum(len(message["content"]) for message in body["messages"]), written)
+    def _usage(self, body: Body, figures: Usage | None, written: int) -> Usage:
+        """Return what a call cost by the server's figures, else estimated; log a prompt that was not read whole."""
+        guess = estimate_usage(sum(len(message["content"]) for message in body["messages"]), written)
         model = str(body["model"])
-        if told is None:
+        if figures is None:
             return guess
-        if told.reasoning_tokens:
+        if figures.reasoning_tokens:
             self.learn(model, Learned(reasons=True))
-        if was_cut(told, guess.prompt_tokens) and model not in self._short:
-            self._short.add(model)
-            log.warning("prompt_cut_by_server", model=model, read=told.prompt_tokens, sent_about=guess.prompt_tokens)
-        return told
+        if was_cut(figures, guess.prompt_tokens) and model not in self._cut_prompts:
+            self._cut_prompts.add(model)
+            log.warning("prompt_cut_by_server", model=model, read=figures.prompt_tokens, sent_about=guess.prompt_tokens)
+        return figures
 
     @contextmanager
-    def _far_end(self) -> Iterator[None]:
-        """One call: nobody makes it while the server is left alone, and the breaker hears how it went."""
+    def _guard(self) -> Iterator[None]:
+        """Make one call, unless the circuit is open, and record how it went."""
         if wait_s := self._breaker.wait_s():
             raise ModelError(kind="LLMError", detail="the server keeps failing and is left alone", retry_after_s=wait_s)
         try:
@@ -256,64 +229,55 @@ class ChatServer:
         except (asyncio.CancelledError, GeneratorExit):
             self._breaker.release_probe()
             raise
-        except ModelError as error:
-            self._went(error)
-            raise
-        except (RefusedError, aiohttp.ClientError, OSError) as raised:
+        except (ModelError, TimeoutError) as raised:
             failure = _as_model_error(raised)
-            self._went(failure)
+            if failure.kind in RETRYABLE:
+                self._breaker.record_failure(failure.retry_after_s)
+            else:
+                self._breaker.record_success()
             raise failure from raised
         self._breaker.record_success()
 
-    def _went(self, error: ModelError) -> None:
-        if error.kind in RETRYABLE:
-            self._breaker.record_failure(error.retry_after_s)
-        else:
-            self._breaker.record_success()
+
+def open_client(address: ServerAddress, connect_timeout_s: float) -> SdkClient:
+    """Return the SDK's client for a server. Blocks while the SDK is imported."""
+    from agent.model.client import SdkClient  # noqa: PLC0415 - half a second, which no start and no `orion verify` pays
+
+    return SdkClient(address, connect_timeout_s=connect_timeout_s)
 
 
-def was_cut(told: Usage, sent: int) -> bool:
+def was_cut(figures: Usage, sent: int) -> bool:
     """Whether a server read clearly less than the ``sent`` tokens of a prompt (an estimate)."""
-    return not told.estimated and sent > _LONG_PROMPT and told.prompt_tokens < sent * _CUT
+    return not figures.estimated and sent > _LONG_PROMPT and figures.prompt_tokens < sent * _CUT
 
 
-def refuses_tools(error: BaseException | None) -> bool:
-    """A status that a server without tool calling gives; one that names nothing counts too if it blames the request."""
-    if not isinstance(error, RefusedError) or TOO_LONG.search(error.message):
+def _pause(error: Exception) -> bool | float:
+    """Return whether to retry, or the seconds before it that the server asks for."""
+    # After a time-out the next attempt would only use up the time that is left.
+    if not isinstance(error, ModelError) or error.kind not in RETRYABLE - {"TimeoutError"}:
         return False
-    about_tools = bool(ABOUT_TOOLS.search(error.message))
-    return error.status in {400, 422} or (about_tools and error.status in {404, 500, 501})
+    if isinstance(error, ServerRefusalError) and error.final:
+        return False
+    asked = error.retry_after_s
+    return True if asked is None else asked <= MAX_RETRY_WAIT_S and asked
 
 
-def _pause(error: aiohttp.ClientError | RefusedError, usual_s: float) -> float | None:
-    """Seconds until the same request may succeed; None where it will not, or only long after."""
-    if isinstance(error, TimeoutError):
-        return None  # the next try would only use up the time that is left
-    asked = None
-    if isinstance(error, RefusedError):
-        if _kind(error) not in RETRYABLE or error.headers.get("x-should-retry") == "false":
-            return None
-        asked = retry_after_s(error.headers, now=time.time())
-    if asked is not None:
-        return asked if asked <= LONGEST_WAIT_S else None
-    return usual_s * random.uniform(0.8, 1.2)  # noqa: S311 - spreads retries only
+def _as_model_error(raised: ModelError | TimeoutError) -> ModelError:
+    return raised if isinstance(raised, ModelError) else ModelError(kind="TimeoutError", detail="no reply in time")
 
 
-def _as_model_error(error: RefusedError | aiohttp.ClientError | OSError) -> ModelError:
-    if isinstance(error, TimeoutError):
-        return ModelError(kind="TimeoutError", detail="no reply in time")
-    if isinstance(error, RefusedError):
-        asked = retry_after_s(error.headers, now=time.time())
-        return ModelError(kind=_kind(error), detail=f"status {error.status} ({error.code})", retry_after_s=asked)
-    return ModelError(kind="LLMError", detail=f"connection failed ({type(error).__name__})")
+def _incomplete(failure: ModelError | TimeoutError) -> ModelError:
+    """Return the failure of a reply that had begun: another one may be whole."""
+    error = _as_model_error(failure)
+    error.incomplete = error.kind in RETRYABLE | {"EmptyReplyError"}
+    return error
 
 
-def _kind(error: RefusedError) -> ModelErrorKind:
-    """What a status means. Some servers tell a used-up quota or a refusal only by the code beside it."""
-    if error.status in {400, 422} and TOO_LONG.search(f"{error.code} {error.message}"):
-        return "TokenLimitError"
-    if "insufficient_quota" in error.code or error.status == HTTPStatus.PAYMENT_REQUIRED:
-        return "QuotaError"
-    if "content_filter" in error.code or "content_policy" in error.code:
-        return "RefusalError"
-    return _STATUS_KINDS.get(error.status, "LLMError")
+async def _drain(chunks: AsyncGenerator[bytes]) -> None:
+    """Read a body to its end, if that comes soon."""
+    try:
+        async with asyncio.timeout(_DRAIN_S):
+            async for _ in chunks:
+                pass
+    except (ModelError, TimeoutError):
+        return

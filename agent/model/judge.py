@@ -15,16 +15,18 @@ from verification.judgement import NO_LINE, Judgement, Line
 from verification.types import Claim, Source
 
 ReplyKind = Literal["answered", "partly", "not_in_sources"]
-"""What an answer as a whole does: it gives what was asked, or a part of it, or only says that no source holds it."""
+"""Kind of an answer as a whole: it gives what was asked, or a part of it, or only says that no source has it."""
 _LINE: Final = re.compile(r"\s*\[?(\d{1,9})\.(\d{1,9})\]?\s*")
+_LISTED: Final = re.compile(r"[^\s,;]+")
+_BOOLEANS: Final = {"true": True, "yes": True, "false": False, "no": False}
 _DECODER: Final = json.JSONDecoder(parse_float=str)  # as numbers the lines 2.1 and 2.10 would be one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeContext:
-    """All that a judgement may depend on. ``claims`` are sentences of ``answer``, ``sources`` all that was found.
+    """Everything a judgement may depend on. ``claims`` are sentences of ``answer``, ``sources`` all that was found.
 
-    ``said`` is what the person said before the question, ``today`` the day it was asked on, if known.
+    ``said`` is what the person said before the question, ``today`` the day it was asked, if known.
     """
 
     question: str
@@ -37,10 +39,10 @@ class JudgeContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opinion:
-    """What the judge said, as far as it made sense, and what it cost.
+    """The judge's verdicts, as far as they made sense, and their cost.
 
-    ``judgements`` are by the number of the claim, from 1. ``reply`` is None where the judge did not say. ``call`` is
-    what the judge was asked, for traces.
+    ``judgements`` are by the number of the claim, from 1. ``reply`` is None if the judge did not say. ``call`` is the
+    request, for traces.
     """
 
     judgements: Mapping[int, Judgement] = field(default_factory=dict)
@@ -50,44 +52,51 @@ class Opinion:
 
 
 class Judge(Protocol):
-    """Whoever decides what rules cannot."""
+    """Decides what rules cannot."""
 
     @property
     def name(self) -> str:
-        """What logs and traces call it."""
+        """Name for logs and traces."""
 
     async def judge(self, context: JudgeContext) -> Opinion:
-        """One call for all claims of the context. Raises ``ModelError``."""
+        """Judge all claims of the context in one call. Raises ``ModelError``."""
 
 
-def read_opinion(text: str) -> Opinion:
-    """What a reply says; never raises. Of several objects the last with verdicts counts: reasoning comes first.
+def read_opinion(*texts: str) -> Opinion:
+    """Return what the first of these texts with verdicts says; never raise. The last object counts: reasoning is first.
 
-    What is not of the form that was asked for is left out, and so is a claim with two verdicts.
+    Verdicts may come without the object round them. A verdict that makes no sense is left out, and so is a claim with
+    two of them.
     """
-    said: dict[str, Any] = {}
-    for found in json_objects(text, _DECODER):
-        said = found if isinstance(found.get("verdicts"), list) else said
+    found: dict[str, Any] = {}
+    for text in texts:
+        objects = list(json_objects(text, _DECODER))
+        complete = [each for each in objects if isinstance(each.get("verdicts"), list)]
+        bare = [each for each in objects if "claim" in each]
+        found = complete[-1] if complete else {"verdicts": bare} if bare else found
+        if found:
+            break
     read: dict[int, list[Judgement]] = {}
-    for verdict in said.get("verdicts", []):
+    for verdict in found.get("verdicts", []):
         number, judgement = _judgement(verdict)
         read.setdefault(number, []).extend([judgement] if judgement else [])
-    single = {number: told[0] for number, told in read.items() if len(told) == 1}
-    reply = said.get("reply")
+    single = {number: judgements[0] for number, judgements in read.items() if len(judgements) == 1}
+    reply = found.get("reply")
     return Opinion(judgements=single, reply=reply if reply in get_args(ReplyKind) else None)
 
 
 def _judgement(raw: object) -> tuple[int, Judgement | None]:
-    """The number of a claim and its verdict; None where one of the two is not of the form that was asked for."""
+    """Return the number of a claim and its verdict, None if one of the two makes no sense."""
     if not isinstance(raw, dict):
         return 0, None
     number, supported, lines, instead = (raw.get(name) for name in ("claim", "supported", "lines", "instead"))
-    if isinstance(number, bool) or not isinstance(number, int) or not isinstance(supported, bool):
+    answer = _BOOLEANS.get(str(supported).strip().lower())
+    if isinstance(number, bool) or not str(number).strip().isdecimal() or answer is None:
         return 0, None
-    return number, Judgement(
-        supported=supported,
-        lines=tuple(map(_line, lines)) if isinstance(lines, list) else (),
-        absent=raw.get("absent") is True,
+    return int(str(number)), Judgement(
+        supported=answer,
+        lines=tuple(map(_line, lines if isinstance(lines, list) else _LISTED.findall(str(lines or "")))),
+        absent=_BOOLEANS.get(str(raw.get("absent")).strip().lower()) is True,
         instead=instead if isinstance(instead, str) else "",
     )
 

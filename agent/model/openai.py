@@ -1,19 +1,21 @@
-"""The model behind any server that speaks OpenAI's chat completions: what each phase asks, and what its reply means."""
+"""The model of a server that speaks OpenAI's chat completions: each phase's request and what its reply means."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Final
 
 from agent.actions import Action
 from agent.budget import ModelCall, Usage
 from agent.circuit_breaker import CircuitBreaker
+from agent.model.address import ServerAddress
 from agent.model.capabilities import LOWEST_EFFORT, Body, Learned
 from agent.model.chat_reply import Reply
-from agent.model.chat_server import ChatServer, Timeouts, refuses_tools, was_cut
+from agent.model.chat_server import ChatServer, Timeouts, was_cut
 from agent.model.control import ControlError, functions, read_arguments, read_calls, read_json
+from agent.model.failures import ABOUT_TOOLS, ServerRefusalError
 from agent.model.judge import JudgeContext, Opinion, read_opinion
 from agent.model.prompts import ChatMessage, control_messages, judge_messages, write_messages
 from agent.model.protocol import (
@@ -27,26 +29,24 @@ from agent.model.protocol import (
 )
 
 WRITE_TEMPERATURE, JUDGE_TEMPERATURE = 0.3, 0.0
-WRITE_EFFORT: Final = "low"  # untold, models before gpt-5.1 reason at medium
+WRITE_EFFORT: Final = "low"  # by default, models before gpt-5.1 reason at medium
 JUDGE_EFFORT: Final = "low"
-_FILLING: Final = "the cat and the dog sat on the mat "  # words that are one token each, whatever the model
-JUDGE_TIMEOUTS: Final = Timeouts(reply=30.0, retries=1)  # one that is late must not use up the time of the turn
+JUDGE_TIMEOUTS: Final = Timeouts(reply=30.0, retries=1)  # a late judge must not use up the time of the turn
 
 
 class OpenAIModel:
     """``model`` decides, generates and judges, ``write_model`` writes (empty: the same one).
 
     ``effort`` is the reasoning effort of decisions (empty: the lowest that the model takes), ``write_effort`` that of
-    writing (empty: low). ``breaker`` and ``learned`` may be shared by all who call the same server.
+    writing (empty: low). ``breaker`` and ``learned`` may be shared by all callers of one server.
     """
 
     quotes_only = False
 
-    def __init__(  # noqa: PLR0913 - what a server is, each named at the call
+    def __init__(  # noqa: PLR0913 - each of them named at the call
         self,
         *,
-        base_url: str | None,
-        api_key: str,
+        address: ServerAddress,
         model: str,
         write_model: str = "",
         effort: str = "",
@@ -61,37 +61,40 @@ class OpenAIModel:
         self._effort = effort or LOWEST_EFFORT
         self._write_effort = write_effort or WRITE_EFFORT
         self._server = ChatServer(
-            base_url=base_url,
-            api_key=api_key,
+            address=address,
             timeouts=timeouts or Timeouts(),
             breaker=breaker or CircuitBreaker("model"),
             learned={} if learned is None else learned,
         )
+
+    async def warm_up(self) -> None:
+        """Import the SDK, so that the first question need not wait for it."""
+        await self._server.client()
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._server.aclose()
 
     async def decide(self, context: DecideContext) -> Decision:
-        """One action, by function calling where the server has it, by a JSON object otherwise."""
+        """Return one action, by function calling if the server has it, else by a JSON object."""
         before = Usage()
         if not self._server.learned(self._model).json_only:
-            body = self._deciding(control_messages(context, as_json=False))
+            body = self._decide_body(control_messages(context, as_json=False))
             body |= {"tools": functions(context.tools, addressed=context.question.addressed), "tool_choice": "required"}
             with self._named_in_errors(body):
-                action, before = await self._by_tools(body)
+                action, before = await self._decide_by_tools(body)
             if action:
                 return Decision(action=action, usage=before, call=self._call(body))
-        body = self._deciding(control_messages(context, as_json=True))
+        body = self._decide_body(control_messages(context, as_json=True))
         body["response_format"] = {"type": "json_object"}
         with self._named_in_errors(body):
             reply, usage = await self._server.reply(body)
         self._server.learn(self._model, Learned(json_only=True))
         with self._named_in_errors(body), _malformed(reply, before + usage):
-            return Decision(action=read_json(reply.content), usage=before + usage, call=self._call(body))
+            return Decision(action=_read_action(reply), usage=before + usage, call=self._call(body))
 
     def write(self, context: WriteContext) -> WriteStream:
-        """Phase two as a stream: no tools, no response format."""
+        """Start phase two as a stream: no tools, no response format."""
         body: Body = {
             "model": self._write_model,
             "messages": write_messages(context, reasons=self._server.learned(self._write_model).reasons),
@@ -99,14 +102,17 @@ class OpenAIModel:
             "reasoning_effort": self._write_effort,
         }
 
-        def spent(usage: Usage) -> None:
+        def report(usage: Usage) -> None:
             stream.usage = usage
 
-        stream = WriteStream(pieces=self._server.stream(body, spent), call=self._call(body))
+        stream = WriteStream(pieces=self._server.stream(body, report), call=self._call(body))
         return stream
 
     async def judge(self, context: JudgeContext) -> Opinion:
-        """One verdict a claim, as far as the reply can be read (``agent.model.judge.Judge``). Raises ``ModelError``."""
+        """Return one verdict a claim, as far as the reply can be read; one that cannot be is asked for once more.
+
+        Raises ``ModelError``.
+        """
         body: Body = {
             "model": self._model,
             "messages": judge_messages(context),
@@ -116,41 +122,51 @@ class OpenAIModel:
         }
         with self._named_in_errors(body):
             reply, usage = await self._server.reply(body)
-        return replace(read_opinion(reply.content), usage=usage, call=self._call(body))
+        opinion = read_opinion(*reply.texts)
+        if not (opinion.judgements if context.claims else opinion.reply):
+            with suppress(ModelError):  # the first reply stands: what it left open stays open
+                reply, more = await self._server.reply(body)
+                opinion, usage = read_opinion(*reply.texts), usage + more
+        return replace(opinion, usage=usage, call=self._call(body))
 
     async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> Generated:
-        """Plain text from one prompt. Raises ``ModelError``, also when the text was cut off at ``max_tokens``."""
-        body = self._deciding([{"role": "user", "content": prompt}])
+        """Return plain text for one prompt. Raises ``ModelError``, also if the text was cut off at ``max_tokens``."""
+        body = self._decide_body([{"role": "user", "content": prompt}])
         body |= {"max_tokens": max_tokens, "temperature": temperature}
         reply, usage = await self._server.reply(body)
         if reply.cut_off:
             raise ModelError(kind="TokenLimitError", detail="the text was cut off at max_tokens")
         if not reply.content.strip():
-            raise ModelError(kind="LLMError", detail="the server sent an empty text")
+            raise ModelError(kind="EmptyReplyError", detail="the server sent an empty text")
         return Generated(text=reply.content, usage=usage, call=self._call(body))
 
-    async def context_taken(self, tokens: int) -> int:
-        """How many tokens the model takes by the server's list, else how many it read of about ``tokens`` of a prompt.
+    async def context_length(self, context: DecideContext, tokens: int) -> int:
+        """Return how many tokens the model takes by the server's list, else how many it read of a long decision.
 
-        That is all unless it was clearly fewer. Raises ``ModelError``.
+        ``context`` should make a prompt of more than ``tokens``; they are the result unless it read clearly fewer.
+        Raises ``ModelError``.
         """
-        listed = await self._server.context_listed(self._model)
-        if listed is not None:
+        listed = await self._server.context_length(self._model)
+        if listed is not None and listed < tokens:
             return listed
-        body = self._deciding([{"role": "user", "content": _FILLING * (tokens // len(_FILLING.split()))}])
-        _, usage = await self._server.reply({**body, "max_tokens": 1})
+        try:
+            usage = (await self.decide(context)).usage
+        except ModelError as error:
+            if error.kind != "MalformedControlError":
+                raise
+            usage = error.usage
         return usage.prompt_tokens if was_cut(usage, tokens) else tokens
 
-    def _deciding(self, messages: list[ChatMessage]) -> Body:
+    def _decide_body(self, messages: list[ChatMessage]) -> Body:
         return {"model": self._model, "messages": messages, "reasoning_effort": self._effort}
 
-    async def _by_tools(self, body: Body) -> tuple[Action | None, Usage]:
-        """An action, or None where this server turns out not to call tools."""
+    async def _decide_by_tools(self, body: Body) -> tuple[Action | None, Usage]:
+        """Return an action, or None if this server turns out not to call tools."""
         proven = self._server.learned(self._model).calls_tools
         try:
             reply, usage = await self._server.reply(body)
-        except ModelError as error:
-            if proven or not refuses_tools(error.__cause__):
+        except ServerRefusalError as refusal:
+            if proven or not refuses_tools(refusal):
                 raise
             return None, Usage(model_calls=1)  # a refused call counts as well
         if reply.calls:
@@ -158,12 +174,12 @@ class OpenAIModel:
             with _malformed(reply, usage):
                 calls = [replace(call, input=read_arguments(text)) for call, text in reply.calls]
                 return read_calls(calls), usage
-        return self._from_prose(reply, usage, proven=proven), usage
+        return self._decide_by_prose(reply, usage, proven=proven), usage
 
-    def _from_prose(self, reply: Reply, usage: Usage, *, proven: bool) -> Action | None:
-        """A server that ignores ``tools`` without a word may still have written the JSON object by itself."""
+    def _decide_by_prose(self, reply: Reply, usage: Usage, *, proven: bool) -> Action | None:
+        """Return the action of a server that ignored ``tools`` but wrote the JSON object by itself."""
         try:
-            action = read_json(reply.content)
+            action = _read_action(reply)
         except ControlError as fault:
             if proven:
                 raise ModelError(kind="MalformedControlError", detail="No function was called.", usage=usage) from fault
@@ -182,14 +198,27 @@ class OpenAIModel:
             raise
 
     def _call(self, body: Body) -> ModelCall:
-        sent = self._server.learned(body["model"]).fitted(body)
+        sent = self._server.learned(body["model"]).request(body)
         messages, tools = tuple(sent.pop("messages")), tuple(sent.pop("tools", ()))
         return ModelCall(model=sent.pop("model"), messages=messages, tools=tools, parameters=sent)
 
 
+def refuses_tools(refusal: ServerRefusalError) -> bool:
+    """Whether a server without tool calling answers like this; a text that names nothing counts for a bad request."""
+    if refusal.kind not in {"ConfigurationError", "LLMError"}:
+        return False
+    about_tools = bool(ABOUT_TOOLS.search(refusal.words))
+    return refusal.status in {400, 422} or (about_tools and refusal.status in {0, 404, 500, 501})
+
+
+def _read_action(reply: Reply) -> Action:
+    """Return the action in the content, or in the reasoning if there is no content."""
+    return read_json(reply.content if reply.content.strip() else reply.reasoning)
+
+
 @contextmanager
 def _malformed(reply: Reply, usage: Usage) -> Iterator[None]:
-    """A decision that cannot be read is the model's fault, or the limit's when it was cut off."""
+    """Turn a decision that cannot be read into the model's fault, or the token limit's if it was cut off."""
     try:
         yield
     except ControlError as fault:

@@ -1,6 +1,6 @@
 """The model seam: two channels. ``decide`` carries structure and no prose, ``write`` prose and no structure.
 
-An implementation raises only ``ModelError`` for anything the far end did; any other exception is a bug. ``write``
+An implementation raises only ``ModelError`` for anything the server did; any other exception is a bug. ``write``
 yields the raw stream, tags included: ``agent.model.tag_stream`` types it.
 """
 
@@ -29,6 +29,7 @@ ModelErrorKind = Literal[
     "QuotaError",
     "RefusalError",
     "MalformedControlError",
+    "EmptyReplyError",
     "LLMError",
 ]
 
@@ -47,16 +48,23 @@ HINTS: dict[ModelErrorKind, tuple[str, ...]] = {
     "QuotaError": ("The quota of this key is used up: check its plan and billing.", _CREDENTIALS),
     "RefusalError": ("Rephrase the prompt; the model refused it.",),
     "MalformedControlError": ("Use a model that is able to call functions or to write JSON.", _CONFIGURATION),
+    "EmptyReplyError": (
+        "The model wrote no text. Where it reasons, lower ORION_WRITE_EFFORT or raise its limit of tokens.",
+        _CONFIGURATION,
+    ),
     "LLMError": (_CONFIGURATION, _AGAIN),
 }
 
 
 class ModelError(Exception):
-    """The far end failed. ``kind`` is what happened, ``hints`` what to do; the text is for logs, never for a person.
+    """The model server failed. ``kind`` says how, ``hints`` what to do; the text is for logs, never for a person.
 
-    ``usage`` is what the failed call cost all the same, as far as it is known. ``retry_after_s`` is how long the far
-    end wants to be left alone, None where it did not say. ``call`` is the request, for traces.
+    ``usage`` is what the failed call cost all the same, as far as it is known. ``retry_after_s`` is the pause that the
+    server asked for, or None. ``call`` is the request, for traces. ``incomplete``: a reply is empty or broke off:
+    another one may be whole.
     """
+
+    incomplete = False
 
     def __init__(
         self,
@@ -168,5 +176,4 @@ class Model(Protocol):
 
 
 RETRYABLE: Final[frozenset[str]] = frozenset({"RateLimitError", "TimeoutError", "LLMError", "KnowledgeAwayError"})
-"""The same call may succeed later, the one to the documents too. Everything else stays as it is until somebody changes
-something."""
+"""Kinds after which the same call may succeed later. Every other failure lasts until somebody changes something."""

@@ -1,8 +1,8 @@
 """Types the characters of a model's stream while they arrive: thinking, answer, or untagged. No I/O.
 
-Where the stream is cut never shows, and never more than ``MAX_TAG`` characters are held back. Inside thinking only its
-own closing tag counts, so that a model that reasons about ``<answer>`` leaks nothing. Untagged text is thinking to a
-listener; if a stream held no ``<answer>``, ``DraftReader`` makes the draft of it.
+The result never depends on where the stream is cut, and at most ``MAX_TAG`` characters are held back. Inside thinking
+only its own closing tag counts, so that a model that reasons about ``<answer>`` leaks nothing. Untagged text is
+thinking to a listener; if a stream has no ``<answer>``, ``DraftReader`` makes the draft from it.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ Kind = Literal["thinking", "answer", "untagged"]
 
 MAX_TAG = 128  # the longest tag, attributes included; what is longer is text
 
-# Nothing here gives back what it took (`*+`, `++`): no text can make it try without end.
+# Possessive quantifiers (`*+`, `++`) never backtrack, so no text can make a match take long.
 _ATTRIBUTE = r"""\s++[A-Za-z_:][\w:.-]*+(?:\s*+=\s*+(?:"[^"<>]*+"|'[^'<>]*+'|[^\s"'<>=]++))"""
 _TAG = re.compile(rf"<\s*+(/?)\s*+(thinking|think|answer)(?:{_ATTRIBUTE})*+\s*+>", re.IGNORECASE)
 
 
 def _prefixes(word: str) -> str:
-    """A pattern for every beginning of ``word``, the empty one included: ``ab`` gives ``(?:a(?:b)?)?``."""
+    """Pattern for every beginning of ``word``, the empty one included: ``ab`` gives ``(?:a(?:b)?)?``."""
     return "".join(f"(?:{letter}" for letter in word) + ")?" * len(word)
 
 
-# What could still become a tag when more text comes: a tag cut anywhere before its last character.
+# Text that could still become a tag when more arrives: a tag cut anywhere before its last character.
 _UNFINISHED_ATTRIBUTE = r"""\s++[A-Za-z_:][\w:.-]*+(?:\s*+(?:=\s*+(?:"[^"<>]*+|'[^'<>]*+|[^\s"'<>=]++)?)?)?"""
 _UNFINISHED = re.compile(
     rf"<\s*+(?:/?\s*+(?:{_prefixes('thinking')}|{_prefixes('answer')}))"
@@ -46,8 +46,8 @@ class TypedText:
 class TagStream:
     """The state machine: ``feed`` what arrives, ``close`` at the end.
 
-    ``answered`` tells whether an ``<answer>`` was opened. ``untagged_from`` is the section from which untagged text may
-    count as the draft: what follows the last ``</thinking>``, or everything where there was no such tag.
+    ``answered``: an ``<answer>`` was opened. ``untagged_from`` is the section from which untagged text may count as the
+    draft: what follows the last ``</thinking>``, or everything if there was no such tag.
     """
 
     def __init__(self) -> None:
@@ -59,8 +59,13 @@ class TagStream:
         self._thinking_ended = False
         self._held = ""
 
+    @property
+    def in_answer(self) -> bool:
+        """True after an ``<answer>`` that was not closed yet."""
+        return "answer" in {self._kind, self._around_thinking if self._kind == "thinking" else ""}
+
     def feed(self, chunk: str) -> list[TypedText]:
-        """The typed text that is certain now that ``chunk`` has arrived."""
+        """Return the typed text that is certain now that ``chunk`` has arrived."""
         text = self._held + chunk
         typed: list[TypedText] = []
         start = 0
@@ -70,7 +75,7 @@ class TagStream:
             self._emit(typed, text[start : tag.start()])
             self._turn(tag[1] + ("answer" if tag[2][0] in "aA" else "thinking"))
             start = tag.end()
-        # Where the part begins that could still be a tag; a tag holds no ``<``, so only the last one matters.
+        # Start of the part that could still be a tag; a tag holds no ``<``, so only the last one matters.
         last = text.rfind("<", max(start, len(text) - MAX_TAG + 1))
         hold = last if last >= 0 and _UNFINISHED.fullmatch(text, last) else len(text)
         self._emit(typed, text[start:hold])
@@ -78,7 +83,7 @@ class TagStream:
         return typed
 
     def close(self) -> list[TypedText]:
-        """What was held back: no tag came of it, so it is text."""
+        """Return what was held back: it became no tag, so it is text."""
         typed: list[TypedText] = []
         self._emit(typed, self._held)
         self._held = ""
@@ -117,10 +122,10 @@ class TagStream:
 
 
 class DraftReader:
-    """Reads a phase-two stream and ends with the draft: the answer, or what C2 puts in its place.
+    """Reads a phase-two stream and makes the draft: the answer, or the untagged text after the last thinking.
 
-    ``fallback`` is true when the stream held no ``<answer>``, so that the caller can log it. ``length`` is how many
-    characters came that may be part of the draft.
+    ``fallback`` is true when the stream had no ``<answer>``, so that the caller can log it. ``length`` counts the
+    characters that may be part of the draft.
     """
 
     def __init__(self) -> None:
@@ -129,21 +134,21 @@ class DraftReader:
         self.length = 0
 
     def feed(self, chunk: str, *, reasoning: bool = False) -> tuple[tuple[str, str], ...]:
-        """``(kind, text)`` of what is certain now. ``reasoning`` text is thinking, whatever it looks like."""
+        """Return ``(kind, text)`` of what is certain now. ``reasoning`` text is always thinking."""
         return (("thinking", chunk),) if reasoning else self._keep(self._stream.feed(chunk))
 
     def close(self) -> tuple[tuple[str, str], ...]:
-        """``(kind, text)`` of what was held back."""
+        """Return ``(kind, text)`` of what was held back."""
         return self._keep(self._stream.close())
 
     @property
     def fallback(self) -> bool:
-        """No ``<answer>`` was opened."""
+        """True if no ``<answer>`` was opened."""
         return not self._stream.answered
 
     @property
     def draft(self) -> str:
-        """The text to verify, stripped; several answers stand as paragraphs of one."""
+        """The text to verify, stripped; several answers become paragraphs of one."""
         if self.fallback:
             since = self._stream.untagged_from
             return "".join(p.text for p in self._pieces if p.kind == "untagged" and p.section >= since).strip()
@@ -161,7 +166,7 @@ class DraftReader:
 
 
 def draft_of(text: str) -> str:
-    """The draft of a whole text at once."""
+    """Return the draft of a whole text at once."""
     reader = DraftReader()
     reader.feed(text)
     reader.close()

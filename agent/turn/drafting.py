@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import structlog
 
 from agent.model.prompts import prompt_text
-from agent.model.protocol import WriteContext
+from agent.model.protocol import ModelError, WriteContext
 from agent.outcome import Answered, Failed, Partial, Refused, TurnOutcome, Unsourced
 from agent.thread.requests import is_from_own_words
 from agent.tools.builtin.knowledge import AWAY
@@ -130,6 +130,17 @@ def _is_knowledge_away(progress: Progress) -> bool:
 
 
 async def _write_draft(progress: Progress, number: int, context: WriteContext) -> str:
+    """Return a draft. A reply that broke off or was empty is asked for once more."""
+    try:
+        return await _read_whole(progress, number, context)
+    except ModelError as failure:
+        if not failure.incomplete or progress.exceeded_limit():
+            raise
+        log.warning("draft_incomplete", thread=str(progress.question.thread), reason=failure.detail)
+        return await _read_whole(progress, number, replace(context, kept=_shown_draft(progress)))
+
+
+async def _read_whole(progress: Progress, number: int, context: WriteContext) -> str:
     live = _live_answer(progress)
     if live is None:
         return (await read_draft(progress, context, number)).draft

@@ -14,8 +14,6 @@ from redis.asyncio.cluster import RedisCluster
 from redis.exceptions import RedisError
 
 from agent.knowledge.types import KnowledgeAwayError
-from agent.model.openai import OpenAIModel
-from agent.model.protocol import ModelError
 from bot.documents.figures import figures_of
 from bot.documents.open import corpus_of, open_index
 from bot.errors import WrongUse
@@ -30,7 +28,6 @@ from bot.slack.client import TokenTrial, open_client, try_token
 from bot.slack.manifest import BOT_SCOPES, SEARCH_SCOPE
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from bot.stores.pause import Pausing
-from bot.turn.engine import open_model
 from observability.loopback import is_loopback
 
 
@@ -72,16 +69,9 @@ class CheckLine(NamedTuple):
         return shown + (await self.then.checks(settings, within_s) if self.then else [])
 
 
-# Enough for a word; more would only be paid for.
-ANSWER_TOKENS: Final = 16
-CONTEXT_NEEDED: Final = 10_000  # tokens: instructions, tools, 6,000 of sources, the conversation, room for an answer
 NAMED: Final = 5  # so many of what is wrong are named
 SLACK_AWAY: Final = "Check the network, the proxy and SLACK_API_URL."
 _UPDATE: Final = "Update the app from `orion manifest` and reinstall it."
-_CONTEXT: Final = (
-    f"Give the server a context of at least {CONTEXT_NEEDED:,} tokens (Ollama: OLLAMA_CONTEXT_LENGTH, llama.cpp: "
-    "--ctx-size, vLLM: --max-model-len)."
-)
 
 
 async def bot_token(settings: Settings, within_s: float) -> Found:
@@ -262,69 +252,6 @@ async def vectors(settings: Settings, _: float) -> Found:
         return Wrong(f"the shared index cannot be used ({error})", "Mend Knowledge first.")
     later = "; the others are found by their words until a running Orion or `orion index` has made theirs"
     return f"{having:,} of {every:,} passages have a vector{later if having < every else ''}"
-
-
-async def model(settings: Settings, within_s: float) -> Found:
-    """The model that decides."""
-    if not settings.uses_server:
-        return "none configured: Orion quotes (set OPENAI_API_KEY for a model)"
-    return await _answers(settings, within_s)
-
-
-async def context(settings: Settings, within_s: float) -> Found:
-    """Wrong where a server of one's own takes too little: some drop the rest of a longer prompt without a word."""
-    # Ollama, for one, stops at 4,096 tokens unless it is told otherwise.
-    if not settings.openai_base_url:
-        return ""
-    try:
-        async with asyncio.timeout(within_s), open_model(settings) as opened:
-            if not isinstance(opened, OpenAIModel):
-                return ""
-            taken = await opened.context_taken(CONTEXT_NEEDED)
-    except TimeoutError:
-        return ""
-    except ModelError as error:
-        taken = 0 if error.kind == "TokenLimitError" else CONTEXT_NEEDED
-    if taken < CONTEXT_NEEDED:
-        detail = f"{settings.model_name} reads {taken:,} tokens of a prompt" if taken else "long prompts are refused"
-        return Wrong(detail, _CONTEXT)
-    return ""
-
-
-async def write_model(settings: Settings, within_s: float) -> Found:
-    """The model that writes, where it is another one: without it no answer would ever be written."""
-    if not settings.uses_server or settings.write_model in {"", settings.model_name}:
-        return ""
-    return await _answers(settings.model_copy(update={"model": settings.write_model, "write_model": ""}), within_s)
-
-
-async def judge(settings: Settings, within_s: float) -> Found:
-    """The second model. Without its answer every sentence that is no quotation would be cut out."""
-    if not settings.judge and settings.uses_server:
-        return "turned off. Leave ORION_JUDGE away: without a judge only numbers, dates, names and quotes are checked."
-    if settings.judge_model in {"", settings.model_name}:
-        return ""
-    if not settings.uses_server:
-        remedy = "Set OPENAI_API_KEY or OPENAI_BASE_URL, or leave ORION_JUDGE_MODEL away."
-        return Wrong("ORION_JUDGE_MODEL is set, but no model server", remedy)
-    return await _answers(settings.model_copy(update={"model": settings.judge_model, "write_model": ""}), within_s)
-
-
-async def _answers(settings: Settings, within_s: float) -> Found:
-    try:
-        async with asyncio.timeout(within_s), open_model(settings) as opened:
-            await opened.generate("Reply with the word ok.", max_tokens=ANSWER_TOKENS, temperature=0.0)
-    except ModelError as error:
-        if error.kind != "TokenLimitError":  # a model that reasons first may use up so few: it answers all the same
-            return Wrong(f"{settings.model_name}: {error.detail}", " ".join(error.hints))
-    except TimeoutError:
-        return Wrong(
-            f"{settings.model_name} did not answer within {within_s:.0f} s",
-            "Check OPENAI_BASE_URL and that its server is up. One that loads its model first may answer at the next "
-            f"try. If it is slow, a question still has {settings.model_timeout_s:.0f} s for each call of the model: "
-            "raise ORION_MODEL_TIMEOUT_S if it needs more.",
-        )
-    return f"{settings.model_name} answers"
 
 
 async def langfuse(settings: Settings, within_s: float) -> Found:

@@ -14,7 +14,7 @@ from typing import Final
 from agent.tools.builtin.git import answers, repositories
 from agent.tools.builtin.web import WebSearchFailed, open_searxng
 from agent.tools.mcp.config import McpServer
-from bot.doctor import checks
+from bot.doctor import checks, model_checks
 from bot.doctor.checks import Check, CheckLine, Found, Wrong
 from bot.errors import WrongUse
 from bot.settings import Settings, find_unknown_names, unreadable_lines
@@ -22,7 +22,7 @@ from bot.turn.tools import RESERVED, mcp_servers
 
 REPLY_TIMEOUT_S = 12.0  # enough for a model that has to be loaded first, short enough to be waited for
 _SLACK: Final = frozenset({"SLACK_API_URL"})
-_MODEL: Final = frozenset({"OPENAI_BASE_URL"})
+_MODEL: Final = frozenset({"OPENAI_BASE_URL", "AZURE_OPENAI_ENDPOINT"})
 
 
 async def examine(
@@ -38,9 +38,9 @@ async def examine(
         CheckLine("Knowledge", checks.knowledge),
         CheckLine("Search by meaning", checks.vectors, frozenset({"ORION_SEMANTIC"})),
         *tool_lines(settings),
-        CheckLine("Model", checks.model, _MODEL, then=CheckLine("Model context", checks.context)),
-        CheckLine("Write model", checks.write_model, _MODEL),
-        CheckLine("Judge", checks.judge, _MODEL),
+        CheckLine("Model", model_checks.model, _MODEL, then=CheckLine("Model context", model_checks.context)),
+        CheckLine("Write model", model_checks.write_model, _MODEL),
+        CheckLine("Judge", model_checks.judge, _MODEL),
         CheckLine("Langfuse", checks.langfuse, frozenset({"LANGFUSE_HOST"})),
         CheckLine("Hand-off", checks.handoff, _SLACK),
     )

@@ -21,6 +21,7 @@ from rich.table import Table
 
 from agent.actions import ToolCall
 from agent.budget import Budget
+from agent.model.address import ServerAddress
 from agent.model.chat_reply import StreamedReply
 from agent.model.openai import OpenAIModel
 from agent.thread.conversation import Question, ThreadKey
@@ -197,7 +198,7 @@ async def _tool_call_ms() -> float:
 
 
 async def _turn(url: str) -> None:
-    model = OpenAIModel(base_url=url, api_key="", model="m")
+    model = OpenAIModel(address=ServerAddress(base_url=url), model="m")
     question = Question(thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text=f"{_FACT}?", ts="1")
     tools = {"search": FoundTool()}
     await run_turn(question, ThreadState(), model=model, tools=tools, budget=Budget(), emit=Recorder())

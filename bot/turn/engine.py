@@ -18,6 +18,7 @@ from agent.model.openai import JUDGE_TIMEOUTS, OpenAIModel
 from agent.model.protocol import Model
 from agent.outcome import TurnOutcome
 from agent.quoting.model import ExtractiveModel
+from agent.tasks import background_tasks
 from agent.thread.audience import viewers_of
 from agent.thread.conversation import Question
 from agent.thread.state import ThreadState
@@ -31,6 +32,7 @@ from agent.turn.loop import run_turn
 from agent.turn.progress import Policy, Save, skip_saving
 from bot.documents.corpus import Corpus
 from bot.documents.open import open_index_or_wait
+from bot.model_address import model_address
 from bot.settings import Settings
 from bot.timeouts import TurnTimeouts
 from bot.turn.tools import open_toolbox
@@ -135,7 +137,15 @@ def open_model(settings: Settings, **calling: Unpack[CallOptions]) -> AbstractAs
     """Open the configured model, or the engine that quotes."""
     if not settings.uses_server:
         return nullcontext(ExtractiveModel())
-    return aclosing(_model(settings, settings.model_name, settings.write_model or settings.model_name, **calling))
+    return _warmed_up(_model(settings, settings.model_name, settings.write_model or settings.model_name, **calling))
+
+
+@asynccontextmanager
+async def _warmed_up(model: OpenAIModel) -> AsyncIterator[Model]:
+    """Import the SDK next to the block, so that the first question need not wait for it."""
+    async with aclosing(model), background_tasks() as tasks:
+        tasks.create_task(model.warm_up(), name="model-sdk")
+        yield model
 
 
 def open_judge(settings: Settings, **calling: Unpack[CallOptions]) -> AbstractAsyncContextManager[Judge | None]:
@@ -148,8 +158,7 @@ def open_judge(settings: Settings, **calling: Unpack[CallOptions]) -> AbstractAs
 
 def _model(settings: Settings, model: str, write_model: str, **calling: Unpack[CallOptions]) -> OpenAIModel:
     return OpenAIModel(
-        base_url=settings.openai_base_url or None,
-        api_key=settings.openai_api_key.get_secret_value() or "none",
+        address=model_address(settings),
         model=model,
         write_model=write_model,
         effort=settings.effort,

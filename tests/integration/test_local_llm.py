@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from agent.budget import Budget
+from agent.model.address import ServerAddress
 from agent.model.chat_server import Timeouts
 from agent.model.openai import OpenAIModel
 from agent.thread.state import ThreadState
@@ -49,7 +50,7 @@ def server() -> Iterator[str]:
 @pytest.fixture
 async def model(server: str) -> AsyncIterator[OpenAIModel]:
     patient = Timeouts(reply=400, idle=120, retries=0)
-    opened = OpenAIModel(base_url=server, api_key="none", model="smollm2", timeouts=patient)
+    opened = OpenAIModel(address=ServerAddress(base_url=server, api_key="none"), model="smollm2", timeouts=patient)
     yield opened
     await opened.aclose()
 

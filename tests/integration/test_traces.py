@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from agent.budget import Budget
+from agent.model.address import ServerAddress
 from agent.model.chat_server import Timeouts
 from agent.model.openai import OpenAIModel
 from agent.outcome import Answered
@@ -61,8 +62,9 @@ async def traced(*, send_content: bool) -> LangfuseReceiver:
         ) as server,
         tracer_to(receiver.url, send_content=send_content, version="p1") as tracer,
     ):
-        model = OpenAIModel(base_url=server.url, api_key="", model="gpt-5-mini", write_model="gpt-4.1", timeouts=ONCE)
-        judge = OpenAIModel(base_url=server.url, api_key="", model="gpt-4.1-mini", timeouts=ONCE)
+        address = ServerAddress(base_url=server.url)
+        model = OpenAIModel(address=address, model="gpt-5-mini", write_model="gpt-4.1", timeouts=ONCE)
+        judge = OpenAIModel(address=address, model="gpt-4.1-mini", timeouts=ONCE)
         trace = await tracer.turn("t1", thread="T1:C1:1.0", user="U1", question="How many?")
         outcome, _ = await run_turn(
             question("How many requests may a key send a minute?"),

@@ -18,6 +18,7 @@ from typing import Any, Final
 import aiohttp
 
 from agent.budget import Budget
+from agent.model.address import ServerAddress
 from agent.model.openai import OpenAIModel
 from agent.thread.state import ThreadState
 from agent.turn.loop import run_turn
@@ -115,7 +116,7 @@ async def plain(server: ScriptedOpenAI) -> float:
 
 async def turn(server: ScriptedOpenAI, *, early: bool, streams: bool, judged: bool) -> tuple[float, float]:
     """Seconds to the first visible words and to the whole answer, with an empty connection pool."""
-    model = OpenAIModel(base_url=server.url, api_key="", model="m")
+    model = OpenAIModel(address=ServerAddress(base_url=server.url), model="m")
     screen = Screen() if streams else None
     began = time.perf_counter()
     outcome, _ = await run_turn(
@@ -174,7 +175,7 @@ async def cost(mode: Mode) -> str:
     told, state = Conversation(), ThreadState()
     sources = tuple(replace(source, text=f"{source.text} {THOUSAND}") for source in FOUND)
     async with ScriptedOpenAI(decisions=told.decide, drafts=told.write, mode=mode) as server:
-        model = OpenAIModel(base_url=server.url, api_key="", model="m")
+        model = OpenAIModel(address=ServerAddress(base_url=server.url), model="m")
         for number, text in enumerate(QUESTIONS):
             asked = question(text, ts=f"{1795430400 + number}.0")
             tools = {"search": PassageTool(*sources)}

@@ -75,7 +75,7 @@ def test_person_who_asks_sees_an_answer_and_no_log(tmp_path: Path) -> None:
     code, said = at_terminal(folder, "ask", "When does it open?", "--docs", "lunch", **away)
     assert code == 3
     assert "The language model didn't answer" in said
-    assert "model_call_waits" not in said
+    assert "stamina.retry_scheduled" not in said
 
 
 def test_person_without_documents_is_told_so_and_not_only_that_nothing_was_found(tmp_path: Path) -> None:

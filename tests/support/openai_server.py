@@ -28,7 +28,8 @@ class Scripted:
     """One reply. ``before_end`` is waited for after the pieces; ``done`` off leaves out the end mark and the reason.
 
     ``after`` comes then. ``cut`` closes the connection before anything is said, ``broken`` after the pieces. ``wait_s``
-    seconds pass before the reply, ``piece_s`` before each further piece.
+    seconds pass before the reply, ``piece_s`` before each further piece. ``raw`` is sent as it is, ``raw_step`` bytes a
+    write, and then the body stays open or is cut.
     """
 
     pieces: tuple[str, ...] = ()
@@ -45,6 +46,8 @@ class Scripted:
     headers: Mapping[str, str] = field(default_factory=dict)
     hangs: bool = False
     raw: bytes | None = None
+    raw_end: Literal["", "open", "cut"] = ""
+    raw_step: int = 0
     content_type: str = ""
     before_end: asyncio.Event | None = None
     after: tuple[str, ...] = ()
@@ -96,6 +99,7 @@ class ScriptedOpenAI:
         self._scripts = {"decide": _taker(decisions), "write": _taker(drafts), "generate": _taker(generations)}
         self._scripts["judge"] = _taker(_agrees if judgements is None else judgements)
         self._closing = asyncio.Event()
+        self._left = asyncio.Event()
         self._arrived = asyncio.Condition()
 
     def phases(self) -> list[str]:
@@ -107,12 +111,16 @@ class ScriptedOpenAI:
         async with self._arrived:
             await self._arrived.wait_for(lambda: len(self.requests) >= count)
 
+    async def wait_for_disconnect(self) -> None:
+        """Until a client has closed its connection before its reply ended."""
+        await self._left.wait()
+
     async def __aenter__(self) -> Self:
         app = web.Application(client_max_size=1 << 24)
         app.router.add_post("/v1/chat/completions", self._complete)
         if self._models is not None:
             app.router.add_get("/v1/models", self._list)
-        self._runner = web.AppRunner(app, shutdown_timeout=0.2)
+        self._runner = web.AppRunner(app, shutdown_timeout=0.2, handler_cancellation=True)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", 0)
         await site.start()
@@ -129,6 +137,13 @@ class ScriptedOpenAI:
         return web.json_response({"object": "list", "data": self._models})
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
+        try:
+            return await self._answer(request)
+        except asyncio.CancelledError:
+            self._left.set()
+            raise
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         self.headers.append(request.headers)
         async with self._arrived:
@@ -145,9 +160,26 @@ class ScriptedOpenAI:
             request.transport.abort()
         if reply.status != 200:
             return web.json_response({"error": dict(reply.error)}, status=reply.status, headers=reply.headers)
+        if reply.raw is not None and (reply.raw_end or reply.raw_step):
+            return await self._stream_raw(request, reply, reply.raw)
         if reply.raw is not None:
-            return web.Response(body=reply.raw, content_type=reply.content_type or "application/json")
+            return web.Response(
+                body=reply.raw, content_type=reply.content_type or "application/json", headers=reply.headers
+            )
         return await self._stream(request, body, reply) if body.get("stream") else web.json_response(_whole(reply))
+
+    async def _stream_raw(self, request: web.Request, reply: Scripted, raw: bytes) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": reply.content_type or "text/event-stream"})
+        await response.prepare(request)
+        step = reply.raw_step or len(raw)
+        for start in range(0, len(raw), step):
+            await response.write(raw[start : start + step])
+        if reply.raw_end == "open":
+            await self._closing.wait()
+        if reply.raw_end == "cut" and request.transport:
+            await asyncio.sleep(0.02)  # until the bytes have left
+            request.transport.abort()
+        return response
 
     async def _stream(self, request: web.Request, body: Mapping[str, Any], reply: Scripted) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.model.address import ServerAddress
 from agent.model.chat_server import Timeouts
 from agent.model.openai import OpenAIModel
 from agent.model.protocol import ModelError
@@ -61,7 +62,7 @@ async def test_server_on_this_machine_is_trusted_as_the_host_says(
     if trusted:
         monkeypatch.setenv("SSL_CERT_FILE", str(file))
     with behind_tls(file, asked) as host:
-        model = OpenAIModel(base_url=f"{host}/v1", api_key="", model="m", timeouts=Timeouts(retries=0))
+        model = OpenAIModel(address=ServerAddress(base_url=f"{host}/v1"), model="m", timeouts=Timeouts(retries=0))
         with pytest.raises(ModelError):  # its reply is empty
             await model.generate("x", max_tokens=1, temperature=0.0)
         await model.aclose()

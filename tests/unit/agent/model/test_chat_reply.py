@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agent.actions import ToolCall
 from agent.budget import Usage
-from agent.model.chat_reply import MAX_EVENT, StreamedReply, estimated, read_reply
+from agent.model.chat_reply import MAX_EVENT, StreamedReply, estimate_usage, read_reply
 from agent.model.protocol import ModelError
 
 JSON = st.recursive(
@@ -47,7 +47,7 @@ def test_arguments_may_come_as_an_object_and_ids_may_be_missing() -> None:
 
 
 def test_estimates_are_rounded_up_and_marked() -> None:
-    assert estimated(5, 8) == Usage(model_calls=1, prompt_tokens=2, completion_tokens=2, estimated=True)
+    assert estimate_usage(5, 8) == Usage(model_calls=1, prompt_tokens=2, completion_tokens=2, estimated=True)
 
 
 def test_an_endless_event_is_a_model_error() -> None:

@@ -22,6 +22,8 @@ READ = Judgement(supported=True, lines=((2, 14), (3, 0)))
         f"Sure:\n```json\n{json.dumps({'verdicts': [ONE]}, indent=1)}\n```",
         f"<think>{{}} {{'x'}} maybe</think>{json.dumps({'verdicts': [ONE]})} done",
         json.dumps({"verdicts": [{**ONE, "claim": 9}]}) + json.dumps({"verdicts": [ONE]}),
+        '{"verdicts": [{"claim": "1", "supported": "True", "lines": "2.14, [3.0]"},]}',
+        json.dumps([ONE]),
     ],
 )
 def test_verdicts_are_found_in_what_servers_send(text: str) -> None:
@@ -56,16 +58,14 @@ def test_line_written_as_a_number_is_the_line_it_names() -> None:
         '{"verdicts": "yes"}',
         '{"verdicts": {"1": true}}',
         '{"verdicts": ["supported", null, 3]}',
-        '{"verdicts": [{"claim": "1", "supported": true}]}',
         '{"verdicts": [{"claim": true, "supported": true}]}',
-        '{"verdicts": [{"claim": 1, "supported": "true"}]}',
         '{"verdicts": [{"claim": 1}]}',
         '{"verdicts": [{"claim": 1, "supported": true}, {"claim": 1, "supported": false}]}',
         '{"verdicts": [{"claim": 1, "supported": tr',
         "{" * 100_000,
         '{"a":' * 100_000,
     ],
-    ids=range(14),
+    ids=range(12),
 )
 def test_nonsense_is_no_judgement(text: str) -> None:
     assert not read_opinion(text).judgements
@@ -74,7 +74,7 @@ def test_nonsense_is_no_judgement(text: str) -> None:
 @pytest.mark.parametrize("reply", ["yes", "", True, None, ["answered"], {}])
 def test_fields_of_the_wrong_form_say_nothing(reply: object) -> None:
     said = {
-        "verdicts": [{"claim": 2, "supported": False, "lines": 3, "instead": ["x"], "absent": 1}],
+        "verdicts": [{"claim": 2, "supported": False, "lines": {}, "instead": ["x"], "absent": 1}],
         "reply": reply,
     }
     assert read_opinion(json.dumps(said)) == Opinion(judgements={2: Judgement(supported=False)})

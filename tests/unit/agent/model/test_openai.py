@@ -10,13 +10,13 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
 
-import aiohttp
 import pytest
 from structlog.testing import capture_logs
 
 from agent.actions import AskUser, Complete, FinishStep, Respond, Step, ToolCall, ToolCalls
 from agent.budget import Budget, ModelCall, Usage
 from agent.circuit_breaker import CircuitBreaker
+from agent.model.address import ServerAddress
 from agent.model.capabilities import Learned
 from agent.model.chat_server import Timeouts
 from agent.model.openai import OpenAIModel
@@ -40,7 +40,7 @@ QUICK = Timeouts(reply=0.3, idle=0.3, retries=0)
 
 def model_of(server: ScriptedOpenAI | str, timeouts: Timeouts = ONCE) -> OpenAIModel:
     url = server if isinstance(server, str) else server.url
-    return OpenAIModel(base_url=url, api_key="", model="m", write_model="w", timeouts=replace(timeouts))
+    return OpenAIModel(address=ServerAddress(base_url=url), model="m", write_model="w", timeouts=replace(timeouts))
 
 
 async def collected(stream: WriteStream) -> list[tuple[str, str]]:
@@ -256,13 +256,13 @@ async def test_server_that_does_not_stream_is_read_all_the_same(opened: list[Ope
         (says("x", finish="length"), "TokenLimitError"),
         (says("x", refusal="no"), "RefusalError"),
         (says("x", finish="content_filter"), "RefusalError"),
-        (says(""), "LLMError"),
+        (says(""), "EmptyReplyError"),
     ],
 )
 async def test_whatever_the_far_end_does_is_a_model_error_with_hints(
     scripted: Scripted, kind: str, opened: list[OpenAIModel]
 ) -> None:
-    async with ScriptedOpenAI(generations=[scripted] * 3, drafts=[scripted] * 3) as server:
+    async with ScriptedOpenAI(generations=[scripted] * 9, drafts=[scripted] * 9) as server:
         opened.append(model_of(server, QUICK if scripted is HANGS else ONCE))
         with pytest.raises(ModelError) as failure:
             await opened[0].generate("prompt", max_tokens=5, temperature=0.7)
@@ -395,11 +395,7 @@ async def test_stream_that_is_stopped_lets_go_of_its_connection_and_is_counted(o
                 await read()
         assert seen == ["half"]
         assert stream.usage.estimated
-        session = opened[0]._server._session
-        assert session
-        assert isinstance(session.connector, aiohttp.TCPConnector)
-        assert not session.connector._acquired
-        assert not session.connector._conns, "the connection is closed, not kept"
+        await server.wait_for_disconnect()
         never.set()
         assert await collected(opened[0].write(WRITE)) == [("content", "whole")]
 
@@ -430,7 +426,7 @@ async def test_what_may_pass_is_tried_again_within_the_call(trouble: Scripted, o
         opened.append(model_of(server, BRIEF))
         with capture_logs() as lines:
             assert (await opened[0].decide(DECIDE)).action == Respond()
-    assert [line["event"] for line in lines] == ["model_call_waits"] * 2
+    assert [line["event"] for line in lines] == ["stamina.retry_scheduled"] * 2
 
 
 @pytest.mark.parametrize(
@@ -457,7 +453,9 @@ async def test_server_that_keeps_failing_is_left_alone_then_probed_once(opened: 
     time_now = [0.0]
     breaker = CircuitBreaker("model", failures=3, clock=lambda: time_now[0])
     async with ScriptedOpenAI(decisions=[*[fails(500)] * 3, RESPOND, RESPOND]) as server:
-        opened.append(OpenAIModel(base_url=server.url, api_key="", model="m", timeouts=ONCE, breaker=breaker))
+        opened.append(
+            OpenAIModel(address=ServerAddress(base_url=server.url), model="m", timeouts=ONCE, breaker=breaker)
+        )
         for _ in range(3):
             with pytest.raises(ModelError, match="status 500"):
                 await opened[0].decide(DECIDE)
@@ -474,7 +472,9 @@ async def test_server_that_keeps_failing_is_left_alone_then_probed_once(opened: 
 async def test_server_that_says_no_is_there(opened: list[OpenAIModel]) -> None:
     breaker = CircuitBreaker("model", failures=1)
     async with ScriptedOpenAI(decisions=[fails(401)] * 2) as server:
-        opened.append(OpenAIModel(base_url=server.url, api_key="", model="m", timeouts=ONCE, breaker=breaker))
+        opened.append(
+            OpenAIModel(address=ServerAddress(base_url=server.url), model="m", timeouts=ONCE, breaker=breaker)
+        )
         for _ in range(2):
             with pytest.raises(ModelError, match="AuthenticationError"):
                 await opened[0].decide(DECIDE)
@@ -540,7 +540,9 @@ async def test_what_a_model_refuses_is_known_to_every_client_that_asks_it(opened
     picky, known = Picky(m=no_effort), dict[str, Learned]()
     async with ScriptedOpenAI(decisions=picky, generations=lambda _: says("text")) as server:
         for _ in range(2):
-            opened.append(OpenAIModel(base_url=server.url, api_key="", model="m", timeouts=ONCE, learned=known))
+            opened.append(
+                OpenAIModel(address=ServerAddress(base_url=server.url), model="m", timeouts=ONCE, learned=known)
+            )
             await opened[-1].decide(DECIDE)
     assert len(server.requests) == 3
 
@@ -548,7 +550,7 @@ async def test_what_a_model_refuses_is_known_to_every_client_that_asks_it(opened
 async def test_model_that_takes_tools_only_without_reasoning_gets_them_so(opened: list[OpenAIModel]) -> None:
     picky = Picky(m=tools_only_without_effort)
     async with ScriptedOpenAI(decisions=picky, generations=lambda _: says("text")) as server:
-        opened.append(OpenAIModel(base_url=server.url, api_key="", model="m", effort="high", timeouts=ONCE))
+        opened.append(OpenAIModel(address=ServerAddress(base_url=server.url), model="m", effort="high", timeouts=ONCE))
         assert (await opened[0].decide(DECIDE)).action == Respond()
         await opened[0].generate("Write.", max_tokens=5, temperature=0.0)
     assert [request["reasoning_effort"] for request in server.requests] == ["high", "none", "high"]

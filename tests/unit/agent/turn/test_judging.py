@@ -15,6 +15,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from agent.budget import Budget
+from agent.model.address import ServerAddress
 from agent.model.chat_server import Timeouts
 from agent.model.openai import OpenAIModel
 from agent.outcome import Answered, Failed, Partial, Refused, TurnOutcome
@@ -66,8 +67,8 @@ def verdicts(*given: str | None, **more: Any) -> Scripted:
 
 @asynccontextmanager
 async def models(url: str, patience: Timeouts = PATIENT) -> AsyncIterator[tuple[OpenAIModel, OpenAIModel]]:
-    model = OpenAIModel(base_url=url, api_key="", model="m", timeouts=PATIENT)
-    judge = OpenAIModel(base_url=url, api_key="", model="j", timeouts=patience)
+    model = OpenAIModel(address=ServerAddress(base_url=url), model="m", timeouts=PATIENT)
+    judge = OpenAIModel(address=ServerAddress(base_url=url), model="j", timeouts=patience)
     try:
         yield model, judge
     finally:

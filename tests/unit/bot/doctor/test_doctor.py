@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,7 @@ from bot.settings import Settings
 from bot.slack.manifest import BOT_SCOPES
 from bot.stores.pause import Pausing
 from tests.support.langfuse_receiver import LangfuseReceiver
-from tests.support.openai_server import GARBAGE, ScriptedOpenAI, fails, says
+from tests.support.openai_server import GARBAGE, RESPOND, ScriptedOpenAI, fails, says
 from tests.support.orion_running import settings_in
 
 IN_ALL_S = 20
@@ -88,7 +90,7 @@ async def test_installed_workspaces_are_counted(tmp_path: Path, redis_url: str, 
 async def test_everything_right(tmp_path: Path) -> None:
     async with (
         workspace() as slack,
-        ScriptedOpenAI(generations=[says("ok")]) as server,
+        ScriptedOpenAI(decisions=[RESPOND, replace(RESPOND, usage=(10_000, 1))]) as server,
         LangfuseReceiver() as langfuse,
     ):
         settings = settings_for(
@@ -185,7 +187,7 @@ async def test_all_refused_is_told_part_by_part(redis_home: str, tmp_path: Path)
 
 
 async def test_wrong_key_folder_and_slack_that_is_none(tmp_path: Path) -> None:
-    async with ScriptedOpenAI(generations=[fails(401, "Incorrect API key: sk-abc")] * 9) as server:
+    async with ScriptedOpenAI(decisions=[fails(401, "Incorrect API key: sk-abc")] * 9) as server:
         settings = settings_in(
             tmp_path,
             "redis://user:hunter2@127.0.0.1:9",
@@ -231,7 +233,7 @@ async def test_nobody_answers_and_doctor_still_ends(tmp_path: Path) -> None:
 
 
 async def test_model_server_that_talks_nonsense_is_told_as_that(tmp_path: Path) -> None:
-    async with ScriptedOpenAI(generations=[GARBAGE] * 9) as server:
+    async with ScriptedOpenAI(decisions=[GARBAGE] * 9) as server:
         found = await checks(settings_in(tmp_path, "", openai_base_url=server.url, model="m"))
     assert not found["Model"].ok
     assert "not JSON" in found["Model"].detail
@@ -239,33 +241,41 @@ async def test_model_server_that_talks_nonsense_is_told_as_that(tmp_path: Path) 
 
 
 async def test_the_judge_is_asked_too(tmp_path: Path) -> None:
-    async with ScriptedOpenAI(generations=[says("ok"), fails(404, "no such model", "model_not_found")]) as server:
+    missing = [fails(404, "no such model", "model_not_found")]
+    async with ScriptedOpenAI(decisions=[RESPOND] * 2, judgements=missing) as server:
         one = {"openai_base_url": server.url, "model": "m", "judge_model": "j"}
         found = await checks(settings_in(tmp_path, "", **one))
-        assert sorted((found[name].ok, len(found[name].remedy) > 0) for name in ("Model", "Judge")) == [
-            (False, True),
-            (True, False),
-        ]
+        assert (found["Model"].ok, found["Judge"].ok, bool(found["Judge"].remedy)) == (True, False, True)
         assert {request["model"] for request in server.requests} == {"m", "j"}
+    async with ScriptedOpenAI(decisions=[RESPOND] * 2, judgements=[says("Sure.")] * 2) as server:
+        found = await checks(settings_in(tmp_path, "", **{**one, "openai_base_url": server.url}))
+        assert "could not be read" in found["Judge"].detail
     keyless = await checks(settings_in(tmp_path, "", judge_model="j"))
     assert "no model server" in keyless["Judge"].detail
 
 
 async def test_the_model_that_writes_is_asked_too(tmp_path: Path) -> None:
-    async with ScriptedOpenAI(generations=[says("ok"), fails(404, "no such model", "model_not_found")]) as server:
+    missing = [fails(404, "no such model", "model_not_found")]
+    async with ScriptedOpenAI(decisions=[RESPOND] * 2, drafts=missing) as server:
         two = settings_in(tmp_path, "", openai_base_url=server.url, model="m", write_model="w")
         found = await checks(two)
-        assert sorted(found[name].ok for name in ("Model", "Write model")) == [False, True]
+        assert (found["Model"].ok, found["Write model"].ok) == (True, False)
         assert {request["model"] for request in server.requests} == {"m", "w"}
-    async with ScriptedOpenAI(generations=[says("ok")]) as server:
+    async with ScriptedOpenAI(decisions=[RESPOND] * 2) as server:
         same = await checks(settings_in(tmp_path, "", openai_base_url=server.url, model="m", write_model="m"))
     assert "Write model" not in same
 
 
-async def test_model_that_thinks_the_few_tokens_away_answers(tmp_path: Path) -> None:
-    async with ScriptedOpenAI(generations=[says("", finish="length")]) as server:
+async def test_model_is_asked_what_a_turn_asks_and_long_prompts_that_are_refused_are_named(tmp_path: Path) -> None:
+    def reply(request: Any) -> Any:
+        long = len(json.dumps(request)) > 20_000
+        return fails(422, "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 9000") if long else RESPOND
+
+    async with ScriptedOpenAI(decisions=reply) as server:
         found = await checks(settings_in(tmp_path, "", openai_base_url=server.url, model="m"))
-    assert found["Model"].ok
+    assert (found["Model"].ok, found["Model context"].detail) == (True, "long prompts are refused")
+    assert [message["role"] for message in server.requests[0]["messages"]] == ["system", "user"]
+    assert "search" in json.dumps(server.requests[0]["tools"])
 
 
 async def test_one_key_of_langfuse_without_the_other_is_told(tmp_path: Path) -> None:
@@ -337,7 +347,7 @@ async def test_what_was_not_read_is_named_and_what_never_was_too(tmp_path: Path)
     ("listed", "read", "told"),
     [
         (({"id": "m", "max_model_len": 4_096},), 0, "m reads 4,096 tokens"),
-        (({"id": "m", "max_model_len": 32_768},), 0, ""),
+        (({"id": "m", "max_model_len": 32_768},), 9_900, ""),
         (({"id": "other", "max_model_len": 4_096},), 4_096, "m reads 4,096 tokens"),
         (None, 2_048, "m reads 2,048 tokens"),
         (None, 9_900, ""),
@@ -346,8 +356,8 @@ async def test_what_was_not_read_is_named_and_what_never_was_too(tmp_path: Path)
 async def test_server_whose_context_is_too_small_is_told(
     tmp_path: Path, listed: tuple[dict[str, Any], ...] | None, read: int, told: str
 ) -> None:
-    replies = [says("ok"), says("The", usage=(read, 1))]
-    async with ScriptedOpenAI(generations=replies, models=listed) as server:
+    replies = [RESPOND, replace(RESPOND, usage=(read, 1))]
+    async with ScriptedOpenAI(decisions=replies, models=listed) as server:
         found = await checks(settings_in(tmp_path, "", openai_base_url=server.url, model="m"))
     assert found["Model"].ok
     assert found["Model context"].detail.startswith(told) if told else "Model context" not in found

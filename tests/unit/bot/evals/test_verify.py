@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.model.address import ServerAddress
 from agent.model.chat_server import Timeouts
 from agent.model.openai import OpenAIModel
 from bot.errors import WrongUse
@@ -195,7 +196,7 @@ async def test_judge_settles_what_the_rules_leave_open(
     text = "Each API key may make 600 requests [1]. Any key has room for 600 of them [1]."
     source, out = rows(tmp_path, *(json.dumps({"id": n, "text": text, "sources": [SOURCE]}) for n in range(3)))
     async with ScriptedOpenAI(judgements=[reply] * 3 if reply else None) as server:
-        judge = OpenAIModel(base_url=server.url, api_key="", model="j", timeouts=Timeouts(retries=0))
+        judge = OpenAIModel(address=ServerAddress(base_url=server.url), model="j", timeouts=Timeouts(retries=0))
         await verify_stream(source, out, OPTIONS, judge)
         await judge.aclose()
     for number, found in enumerate(read_rows(out)):

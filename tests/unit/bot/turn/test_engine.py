@@ -13,6 +13,7 @@ from pydantic import SecretStr
 from agent.knowledge.index.postgres import PostgresIndex
 from agent.knowledge.sources.git import GitSource
 from agent.knowledge.types import IndexReport, KnowledgeAwayError
+from agent.model.address import ServerAddress
 from agent.model.openai import OpenAIModel
 from agent.model.protocol import RETRYABLE, DecideContext, Decision
 from agent.outcome import Answered, Failed
@@ -67,7 +68,7 @@ async def test_model_that_is_back_is_asked_by_one_call_first(tmp_path: Path) -> 
                 engine.breaker.record_failure()
             await asyncio.sleep(0.01)
             assert engine.breaker.is_open
-            model = Hesitant(base_url=server.url, api_key="none", model="m", breaker=engine.breaker)
+            model = Hesitant(address=ServerAddress(base_url=server.url), model="m", breaker=engine.breaker)
             outcome, _ = await replace(engine, model=model).run(question, ThreadState(), emit=lambda _: None)
             await model.aclose()
         assert server.phases() == ["decide", "write"]

@@ -9,6 +9,7 @@ from structlog.testing import capture_logs
 
 from agent.actions import ToolCall
 from agent.budget import Usage
+from agent.model.address import ServerAddress
 from agent.model.chat_server import Timeouts
 from agent.model.openai import OpenAIModel
 from agent.model.protocol import HINTS, DecideContext, Decision, Generated, WriteContext, WriteStream
@@ -23,7 +24,7 @@ QUICK = Timeouts(retries=0, reply=1.5)
 
 async def generated(script: list[Scripted], **arguments: Any) -> tuple[ToolResult, list[dict[str, Any]]]:
     async with ScriptedOpenAI(generations=script) as server:
-        model = OpenAIModel(base_url=server.url, api_key="k", model="m", timeouts=QUICK)
+        model = OpenAIModel(address=ServerAddress(base_url=server.url, api_key="k"), model="m", timeouts=QUICK)
         tool = LlmGenerate(model)
         call = ToolCall(call_id="1", tool="llm_generate", input=arguments)
         result = await call_tool({"llm_generate": tool}, call, timeout_s=5, max_chars=10_000)
@@ -121,7 +122,7 @@ async def test_failure_has_a_type_and_hints(scripted: Scripted, kind: str, hint:
 async def test_model_that_hangs_is_a_time_out_before_the_wall_says_less() -> None:
     assert TOOL_TIMEOUT_S > LONGEST_S
     async with ScriptedOpenAI(generations=[HANGS]) as server:
-        model = OpenAIModel(base_url=server.url, api_key="k", model="m")
+        model = OpenAIModel(address=ServerAddress(base_url=server.url, api_key="k"), model="m")
         with capture_logs() as logs:
             outcome = await LlmGenerate(model, longest_s=0.3).run({"prompt": PROMPT})
         await model.aclose()

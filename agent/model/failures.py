@@ -1,0 +1,146 @@
+"""What a failed call means, from the status, the code and the words of its server. Pure.
+
+Servers share no codes and no wording, so a message is read by its shape: a size that is over a limit, or content that
+a policy refuses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from agent.model.protocol import ModelError, ModelErrorKind
+
+MAX_CODE: Final = 60  # characters of a server's code that go into a log
+_MAX_WORDS: Final = 4_000  # characters of a refusal that are searched
+
+ABOUT_TOOLS: Final = re.compile(r"tool|function", re.IGNORECASE)
+
+# `max_tokens` names an option, "completion tokens" the reply: neither says that the prompt is too long.
+_NOT_A_PROMPT: Final = re.compile(
+    r"\w*_\w*|\b(?:completion|output|new|generated) tokens?|'(?:tools|functions)[^']*'.*", re.IGNORECASE | re.DOTALL
+)
+_SIZE: Final = re.compile(r"\btokens?\b|\blength\b|\bcontext (?:window|size|limit)", re.IGNORECASE)
+_OVER: Final = re.compile(
+    r"\bexceed|\btoo (?:long|large|many|big)|\b(?:longer|larger|greater|more|less) than|\bmax(?:imum)?\b|\bat most"
+    r"|\breduce|\brange of|\boverflow|\blimit|<=|≤",
+    re.IGNORECASE,
+)
+_TOO_LARGE: Final = re.compile(
+    r"\b(?:request|prompt|input|message|context)s?\b.{0,20}(?:too (?:long|large|big)|exceed|longer than|overflow)",
+    re.IGNORECASE,
+)
+_TOO_LONG_CODE: Final = re.compile(r"context_(?:length|window|size)|too_long|too_large|exceed_context", re.IGNORECASE)
+_TOO_LONG_STATUSES: Final = frozenset({0, 400, 413, 422, 424, 500})
+
+_REFUSED: Final = re.compile(
+    r"invalid_prompt|content.{0,12}(?:filter|polic|risk|manage|inspect|violat|moderat|blocked)|data.?inspection"
+    r"|responsible.?ai|moderat|safety|flagged|inappropriate|sensitive (?:content|word|information)"
+    r"|usage polic|prohibited.content|不安全|敏感|违规",
+    re.IGNORECASE,
+)
+_REFUSING_STATUSES: Final = frozenset({0, 400, 403, 422, 451})
+
+_BY_STATUS: Final[Mapping[int, ModelErrorKind]] = {
+    **dict.fromkeys((400, 404, 405, 410, 415, 422), "ConfigurationError"),
+    **dict.fromkeys((401, 403), "AuthenticationError"),
+    402: "QuotaError",
+    **dict.fromkeys((408, 504), "TimeoutError"),
+    413: "TokenLimitError",
+    451: "RefusalError",
+    429: "RateLimitError",
+}
+# For errors inside a reply of status 200, whose code is a name.
+_BY_NAME: Final[Mapping[ModelErrorKind, re.Pattern[str]]] = {
+    "AuthenticationError": re.compile(r"api.?key|auth|permission|forbidden|access.?denied", re.IGNORECASE),
+    "RateLimitError": re.compile(r"rate.?limit|too.?many.?requests|throttl|overload|exhausted", re.IGNORECASE),
+    "TimeoutError": re.compile(r"time.?out|deadline", re.IGNORECASE),
+    "ConfigurationError": re.compile(
+        r"not.?found|(?:invalid|bad).?(?:request|argument|param)|unsupported", re.IGNORECASE
+    ),
+}
+_QUOTA: Final = re.compile(r"insufficient.{0,3}(?:quota|balance|credit|fund)|billing|payment", re.IGNORECASE)
+
+_CUT_FINISH: Final = re.compile(r"length|max.?(?:output.?)?tokens|token.?limit|truncat", re.IGNORECASE)
+_REFUSED_FINISH: Final = re.compile(
+    r"filter|safety|refus|recitation|prohibited|block|sensitive|moderat|inspection", re.IGNORECASE
+)
+_WHOLE_FINISH: Final = re.compile(
+    r"stop(?:_sequence)?|eos(?:_token)?|end(?:_turn)?|completed?|finish(?:ed)?|done|(?:tool|function)_calls?",
+    re.IGNORECASE,
+)
+
+
+class ServerRefusalError(ModelError):
+    """An error that the server itself named.
+
+    ``status`` is 0 for one inside a reply of status 200. ``words`` are the server's own, for finding out what it
+    refuses: they may quote the prompt, so they go into no log. ``final``: the server asks not to retry.
+    """
+
+    status = 0
+    words = ""
+    final = False
+
+
+def server_refusal(
+    status: int, code: object, words: str, *, retry_after_s: float | None = None, final: bool = False
+) -> ServerRefusalError:
+    """Return the failure that a server named with this status (0: none), code and text."""
+    name, words = str(code or "no code")[:MAX_CODE], words[:_MAX_WORDS]
+    meant = int(name) if not status and name.isdecimal() else status
+    kind = failure_kind(meant, name, words)
+    where = f"status {status}" if status else "the server reported an error in its reply"
+    failure = ServerRefusalError(kind=kind, detail=f"{where} ({name})", retry_after_s=retry_after_s)
+    failure.status, failure.words, failure.final = status, f"{name} {words}", final
+    return failure
+
+
+def failure_kind(status: int, code: str, words: str) -> ModelErrorKind:
+    """Return the kind of failure. ``status`` is 0 where only the reply's body names an error."""
+    if _QUOTA.search(code):
+        return "QuotaError"
+    if is_too_long(status, code, words):
+        return "TokenLimitError"
+    if status in _REFUSING_STATUSES and _REFUSED.search(f"{code} {words}"):
+        return "RefusalError"
+    named = (kind for kind, pattern in _BY_NAME.items() if not status and pattern.search(code))
+    return _BY_STATUS[status] if status in _BY_STATUS else next(named, "LLMError")
+
+
+def is_too_long(status: int, code: str, words: str) -> bool:
+    """Whether a refusal says that the prompt is longer than the model takes."""
+    if status == 429:  # noqa: PLR2004 - a limit on tokens per minute names tokens and a limit as well
+        return bool(re.search(r"request too large", words, re.IGNORECASE))
+    if status not in _TOO_LONG_STATUSES:
+        return False
+    text = _NOT_A_PROMPT.sub(" ", words)
+    named = _TOO_LONG_CODE.search(code) or _TOO_LARGE.search(text)
+    return bool(named or (_SIZE.search(text) and _OVER.search(text)))
+
+
+def finish_failure(finish: str) -> ModelError | None:
+    """Return the failure that a finish reason names, or None where it names the end of a reply or nothing known."""
+    if _CUT_FINISH.search(finish):
+        return ModelError(kind="TokenLimitError", detail="the reply was cut off at the token limit")
+    if _REFUSED_FINISH.search(finish):
+        return ModelError(kind="RefusalError", detail=f"the server stopped the reply ({finish[:MAX_CODE]})")
+    return None
+
+
+def is_whole_finish(finish: str) -> bool:
+    """Whether a finish reason says that the model ended its reply by itself."""
+    return _WHOLE_FINISH.fullmatch(finish) is not None
+
+
+def named_error(payload: Mapping[str, Any]) -> ServerRefusalError | None:
+    """Return the error that the body of a reply names, in any of the forms servers use, or None."""
+    fault = payload.get("error")
+    if not fault and payload.get("object") == "error":
+        fault = payload
+    if not fault:
+        return None
+    details = fault if isinstance(fault, Mapping) else {}
+    code = next((details[name] for name in ("code", "status", "type") if details.get(name)), None)
+    return server_refusal(0, code or payload.get("code"), str(fault))

@@ -1,0 +1,133 @@
+"""The checks of `orion doctor` on models: each is asked what a turn asks it, with a system message and tools."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import replace
+from typing import Final
+
+from agent.budget import Budget, Usage
+from agent.model.judge import JudgeContext
+from agent.model.openai import OpenAIModel
+from agent.model.protocol import DecideContext, ModelError, WriteContext
+from agent.thread.conversation import Question, ThreadKey
+from agent.tools.tool import ToolSpec
+from bot.doctor.checks import Found, Wrong
+from bot.settings import Settings
+from bot.turn.engine import open_model
+from verification.types import Claim, Source
+
+CONTEXT_NEEDED: Final = 10_000  # tokens: instructions, tools, 6,000 of sources, the conversation, room for an answer
+_WORDS: Final = "the cat and the dog sat on the mat "  # each of them one token for any model
+_CONTEXT: Final = (
+    f"Give the server a context of at least {CONTEXT_NEEDED:,} tokens (Ollama: OLLAMA_CONTEXT_LENGTH, llama.cpp: "
+    "--ctx-size, vLLM: --max-model-len)."
+)
+_SOURCE: Final = Source(id=1, title="Rate limits", text="Each key may send 120 requests a minute.")
+_QUESTION: Final = Question(
+    thread=ThreadKey(team="T", channel="C", thread_ts="1"), user="U", text="How many requests may a key send?", ts="1"
+)
+_SEARCH: Final = ToolSpec(
+    name="search",
+    description="Find passages in the team's documents.",
+    parameters={"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
+)
+_DECIDE: Final = DecideContext(
+    mission="", question=_QUESTION, plan=None, history=(), answers={}, results=(), sources=(_SOURCE,),
+    tools=(_SEARCH,), budget=Budget(), used=Usage(),
+)  # fmt: skip
+_WRITE: Final = WriteContext(mission="", question=_QUESTION, history=(), answers={}, results=(), sources=(_SOURCE,))
+_CLAIM: Final = "Each key may send 120 requests a minute."
+_JUDGE: Final = JudgeContext(
+    question=_QUESTION.text,
+    answer=f"{_CLAIM} [1]",
+    claims=(Claim(text=_CLAIM, start=0, end=len(_CLAIM), cited=(1,)),),
+    sources=(_SOURCE,),
+)
+
+
+async def model(settings: Settings, within_s: float) -> Found:
+    """Ask the deciding model for a decision."""
+    if not settings.uses_server:
+        return "none configured: Orion quotes (set OPENAI_API_KEY for a model)"
+    return await _asked(settings, within_s, lambda opened: opened.decide(_DECIDE))
+
+
+async def context(settings: Settings, within_s: float) -> Found:
+    """Ask a server of one's own for a decision on a long prompt: some drop its end, and others refuse it."""
+    if not settings.openai_base_url:
+        return ""
+    length = 0
+    long = replace(_SOURCE, text=_WORDS * (CONTEXT_NEEDED // len(_WORDS.split())))
+
+    async def ask(opened: OpenAIModel) -> None:
+        nonlocal length
+        length = await opened.context_length(replace(_DECIDE, sources=(long,)), CONTEXT_NEEDED)
+
+    found = await _asked(settings, within_s, ask, too_long_is_ok=True)
+    if isinstance(found, Wrong) or length >= CONTEXT_NEEDED:
+        return ""  # the check of the model itself says what is wrong
+    detail = f"{settings.model_name} reads {length:,} tokens of a prompt" if length else "long prompts are refused"
+    return Wrong(detail, _CONTEXT)
+
+
+async def write_model(settings: Settings, within_s: float) -> Found:
+    """Ask the writing model for an answer, if it is another one: without it no answer would ever be written."""
+    if not settings.uses_server or settings.write_model in {"", settings.model_name}:
+        return ""
+
+    async def ask(opened: OpenAIModel) -> None:
+        async with aclosing(opened.write(_WRITE).pieces) as pieces:
+            async for _ in pieces:
+                pass
+
+    return await _asked(_with_model(settings, settings.write_model), within_s, ask)
+
+
+async def judge(settings: Settings, within_s: float) -> Found:
+    """Ask the judge about a claim. Without its answer every sentence that is not a quotation would be cut out."""
+    if not settings.judge and settings.uses_server:
+        return "turned off. Unset ORION_JUDGE: without a judge only numbers, dates, names and quotes are checked."
+    if settings.judge_model in {"", settings.model_name}:
+        return ""
+    if not settings.uses_server:
+        return Wrong(
+            "ORION_JUDGE_MODEL is set, but no model server",
+            "Set OPENAI_API_KEY or OPENAI_BASE_URL, or unset ORION_JUDGE_MODEL.",
+        )
+
+    async def ask(opened: OpenAIModel) -> None:
+        if not (await opened.judge(_JUDGE)).judgements:
+            raise ModelError(kind="MalformedControlError", detail="its verdict on a claim could not be read")
+
+    return await _asked(_with_model(settings, settings.judge_model), within_s, ask)
+
+
+def _with_model(settings: Settings, name: str) -> Settings:
+    return settings.model_copy(update={"model": name, "write_model": ""})
+
+
+async def _asked(
+    settings: Settings,
+    within_s: float,
+    ask: Callable[[OpenAIModel], Awaitable[object]],
+    *,
+    too_long_is_ok: bool = False,
+) -> Found:
+    try:
+        async with asyncio.timeout(within_s), open_model(settings) as opened:
+            if isinstance(opened, OpenAIModel):
+                await ask(opened)
+    except ModelError as error:
+        if not (too_long_is_ok and error.kind == "TokenLimitError"):
+            return Wrong(f"{settings.model_name}: {error.detail}", " ".join(error.hints))
+    except TimeoutError:
+        return Wrong(
+            f"{settings.model_name} did not answer within {within_s:.0f} s",
+            "Check OPENAI_BASE_URL and that its server is up. One that loads its model first may answer at the next "
+            f"try. If it is slow, a question still has {settings.model_timeout_s:.0f} s for each call of the model: "
+            "raise ORION_MODEL_TIMEOUT_S if it needs more.",
+        )
+    return f"{settings.model_name} answers"

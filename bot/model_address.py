@@ -1,0 +1,29 @@
+"""Addresses of the model server, from the settings and the openai SDK's own variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from agent.model.address import ServerAddress
+from bot.settings import Settings
+
+
+def model_address(settings: Settings) -> ServerAddress:
+    """Return the model server: an Azure resource if one is named, else ``OPENAI_BASE_URL`` or OpenAI itself."""
+    key, headers = settings.openai_api_key.get_secret_value(), _headers(settings)
+    if not settings.azure_openai_endpoint:
+        return ServerAddress(base_url=settings.openai_base_url, api_key=key, headers=headers)
+    return ServerAddress(
+        base_url=settings.azure_openai_endpoint,
+        api_key=settings.azure_openai_api_key.get_secret_value() or key,
+        azure_api_version=settings.openai_api_version,
+        azure_token=settings.azure_openai_ad_token.get_secret_value(),
+        headers=headers,
+    )
+
+
+def _headers(settings: Settings) -> Mapping[str, str | None]:
+    lines = (line.partition(":") for line in settings.openai_custom_headers.get_secret_value().splitlines())
+    named = {"OpenAI-Organization": settings.openai_org_id, "OpenAI-Project": settings.openai_project_id}
+    custom = {name.strip(): value.strip() for name, colon, value in lines if colon}
+    return {**{name: value or None for name, value in named.items()}, **custom}

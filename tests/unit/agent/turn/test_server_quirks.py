@@ -1,0 +1,329 @@
+"""What real model servers send, each through a whole turn: no half answer is shown, no whole one lost."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from itertools import repeat
+from typing import Any, Final
+
+import pytest
+
+from agent.budget import Budget
+from agent.model.address import ServerAddress
+from agent.model.chat_server import Timeouts
+from agent.model.openai import OpenAIModel
+from agent.outcome import Answered, Failed, TurnOutcome
+from agent.texts.catalogue import say
+from agent.thread.state import ThreadState
+from agent.turn.loop import run_turn
+from tests.support.fakes import LIMITS, Listener, PassageTool, question
+from tests.support.openai_server import RESPOND, Script, Scripted, ScriptedOpenAI, calls, says
+
+TEXT: Final = "Each key may send 120 requests a minute [1]."
+WHOLE: Final = f"<answer>{TEXT}</answer>"
+HALF: Final = "<answer>Each key may send 120 requests"
+SECOND: Final = "Above that the API answers with error 429 [1]."
+PATIENCE: Final = Timeouts(reply=5.0, idle=0.5, retries=1, pause=0.01)
+
+
+def event(delta: object = None, finish: object = None, **more: Any) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return b"data: " + json.dumps({"choices": [choice], **more}).encode() + b"\n\n"
+
+
+def text(*pieces: str) -> bytes:
+    return b"".join(event({"content": piece}) for piece in pieces)
+
+
+def cut(answer: str, size: int = 9) -> bytes:
+    return text(*(answer[at : at + size] for at in range(0, len(answer), size)))
+
+
+def stream(*parts: bytes, **more: Any) -> Scripted:
+    return Scripted(raw=b"".join(parts), content_type="text/event-stream", **more)
+
+
+STOP = event({}, "stop")
+DONE = b"data: [DONE]\n\n"
+USAGE = b'data: {"choices": [], "usage": {"prompt_tokens": "7", "completion_tokens": 3}}\n\n'
+
+WHOLE_STREAMS: Final[Mapping[str, Scripted]] = {
+    "body stays open after the end": stream(cut(WHOLE), STOP, DONE, raw_end="open"),
+    "cut without its last chunk": stream(cut(WHOLE), STOP, DONE, raw_end="cut"),
+    "no finish, only the end mark": stream(cut(WHOLE), DONE),
+    "finish null throughout, then cut": stream(cut(WHOLE), raw_end="cut"),
+    "unknown finish after the closing tag": stream(cut(WHOLE), event({}, "WHATEVER"), DONE),
+    "finish, but no end mark": stream(cut(WHOLE), STOP),
+    "no tags, finish stop": stream(cut(TEXT), STOP, DONE),
+    "finish in capitals": stream(cut(TEXT), event({}, "STOP"), DONE),
+    "choices null": stream(b'data: {"choices": null}\n\n', cut(WHOLE), STOP, DONE),
+    "choices empty": stream(b'data: {"choices": []}\n\n', cut(WHOLE), STOP, DONE),
+    "delta null": stream(event(None), cut(WHOLE), event(None, "stop"), DONE),
+    "usage last, figures as text": stream(cut(WHOLE), STOP, USAGE, DONE),
+    "comments as heartbeat": stream(b": ping\n\n", cut(WHOLE), b":\n\n", STOP, DONE),
+    "empty data as heartbeat": stream(b"data:\n\n", cut(WHOLE), b"data: \n\n", STOP, DONE),
+    "retry and event lines alone": stream(b"retry: 3000\n\n", b"event: ping\n\n", cut(WHOLE), STOP, DONE),
+    "events with names and ids": stream(cut(WHOLE).replace(b"data:", b"event: message\nid: 1\ndata:"), STOP, DONE),
+    "lines end with CRLF": stream((cut(WHOLE) + STOP + DONE).replace(b"\n", b"\r\n")),
+    "no space after data": stream((cut(WHOLE) + STOP + DONE).replace(b"data: ", b"data:")),
+    "byte order mark": stream(b"\xef\xbb\xbf", cut(WHOLE), STOP, DONE),
+    "byte by byte": stream(cut(WHOLE), STOP, DONE, raw_step=1),
+    "reasoning beside": stream(event({"reasoning_content": "<answer>no"}), cut(WHOLE), STOP, DONE),
+    "thinking in the text": stream(cut(f"<think>hm</think>{WHOLE}"), STOP, DONE),
+    "a lone closing tag of thinking": stream(cut(f"hm</think>{TEXT}"), STOP, DONE),
+    "content as parts": stream(event({"content": [{"type": "text", "text": WHOLE}]}), STOP, DONE),
+    "one JSON object in place of a stream": Scripted(
+        raw=json.dumps({"choices": [{"message": {"content": WHOLE}, "finish_reason": None}]}).encode()
+    ),
+    "a second choice": stream(text(WHOLE), text("no").replace(b'"index": 0', b'"index": 1'), STOP, DONE),
+    "a model that never closes the tag": stream(cut(WHOLE.removesuffix("</answer>")), STOP, DONE),
+}  # fmt: skip
+
+BROKEN_STREAMS: Final[Mapping[str, Scripted]] = {
+    **{
+        f"half, then {finish}": stream(cut(HALF), event({}, finish), DONE)
+        for finish in ("insufficient_system_resource", "error", "network_error", "abort", "unknown", "stop")
+    },
+    "half, then the end mark": stream(cut(HALF), DONE),
+    "half, then nothing": stream(cut(HALF)),
+    "half, then cut": stream(cut(HALF), raw_end="cut"),
+    "half, then silence": stream(cut(HALF), raw_end="open"),
+    "half, then an error event": stream(cut(HALF), b'event: error\ndata: {"code": 500, "details": "x"}\n\n'),
+    "half, then an error line": stream(cut(HALF), b"error: {}\n\n"),
+    "half, then an error object": stream(cut(HALF), b'data: {"object": "error", "message": "x"}\n\n', DONE),
+    "half, then an error field": stream(cut(HALF), b'data: {"error": {"message": "x", "code": 502}}\n\n'),
+    "half, then no JSON": stream(cut(HALF), b"data: <html>\n\n"),
+    "an error first, by its code": stream(b'data: {"error": {"message": "slow down", "code": 429}}\n\n'),
+    "only reasoning": stream(event({"reasoning_content": WHOLE}), STOP, DONE),
+    "only function calls": stream(event({"tool_calls": [{"function": {"name": "x"}}]}), event({}, "tool_calls")),
+    "nothing": stream(STOP, DONE),
+    "no tags, no finish": stream(cut(TEXT), DONE),
+}  # fmt: skip
+
+
+def failing(status: int, message: str, code: object = None) -> Scripted:
+    return Scripted(status=status, error={"message": message, "code": code})
+
+
+def in_body(message: str, code: object) -> Scripted:
+    return Scripted(raw=json.dumps({"error": {"message": message, "code": code}}).encode())
+
+
+TOO_LONG: Final = (
+    failing(400, "This model's maximum context length is 8192 tokens.", "context_length_exceeded"),
+    failing(422, "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens"),
+    failing(422, "Input validation error: `inputs` must have less than 1024 tokens. Given: 1500"),
+    failing(400, "Too many input tokens"),
+    failing(400, "Input is too long for requested model."),
+    failing(400, "This model's maximum prompt length is 131072 but the request contains 537812 tokens."),
+    failing(400, "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."),
+    failing(400, "Invalid request: Your request exceeded model token limit: 8192"),
+    failing(400, "Prompt exceeds max length", "1261"),
+    failing(400, "Range of input length should be [1, 30720]"),
+    failing(400, "input length and `max_tokens` exceed context limit: 188240 + 20000 > 200000"),
+    failing(500, "The decoder prompt (length 5000) is longer than the maximum model length of 4096."),
+    failing(400, "the request exceeds the available context size, try increasing it", "exceed_context_size_error"),
+    failing(413, "Request Entity Too Large"),
+    in_body("prompt is too long: 210000 tokens > 199999 maximum", "invalid_request_error"),
+    stream(cut(HALF), event({}, "length"), DONE),
+    stream(cut(HALF), event({}, "max_tokens"), DONE),
+)
+REFUSED: Final = (
+    failing(
+        400, "Invalid prompt: your prompt was flagged as potentially violating our usage policy.", "invalid_prompt"
+    ),
+    failing(400, "Content Exists Risk", "invalid_request_error"),
+    failing(400, "Input data may contain inappropriate content.", "data_inspection_failed"),
+    failing(403, "Your input was flagged by our moderation system"),
+    failing(400, "The response was filtered", "content_filter"),
+    in_body("blocked by the content policy", 400),
+    stream(cut(HALF), event({}, "SAFETY"), DONE),
+    stream(cut(HALF), event({}, "content_filter"), DONE),
+)
+WRONG_SETTINGS: Final = (
+    failing(401, "Incorrect API key provided"),
+    failing(403, "Project does not have access to model"),
+    failing(404, "The API deployment for this resource does not exist", "DeploymentNotFound"),
+    failing(402, "Insufficient Balance"),
+    failing(429, "You exceeded your current quota", "insufficient_quota"),
+    in_body("Invalid token", 401),
+    in_body("no such key", "invalid_api_key"),
+)
+AWAY: Final = (
+    failing(503, "overloaded"),
+    failing(429, "Rate limit reached on tokens per min (TPM): Limit 10000, Requested 2000"),
+    in_body("Rate limit exceeded", 429),
+    in_body("Overloaded", "overloaded_error"),
+    Scripted(raw=b"<html>bad gateway</html>", content_type="text/html"),
+    Scripted(cut=True),
+)
+
+
+def whole_reply(content: str, field: str = "content") -> Scripted:
+    message: dict[str, Any] = {"content": "", field: content}
+    if field == "tool_calls":
+        message[field] = [{"function": {"name": "verdict", "arguments": content}}]
+    return Scripted(raw=json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode())
+
+
+@asynccontextmanager
+async def model_of(server: ScriptedOpenAI) -> AsyncIterator[OpenAIModel]:
+    model = OpenAIModel(address=ServerAddress(base_url=server.url), model="m", timeouts=PATIENCE)
+    yield model
+    await model.aclose()
+
+
+async def run(server: ScriptedOpenAI, model: OpenAIModel) -> TurnOutcome:
+    outcome, _ = await run_turn(
+        question("How many requests may a key send a minute?"), ThreadState(), model=model,
+        tools={"search": PassageTool(LIMITS)}, budget=Budget(), emit=Listener(),
+    )  # fmt: skip
+    return outcome
+
+
+async def outcome_of(drafts: Script, decisions: Script | None = None) -> tuple[TurnOutcome, ScriptedOpenAI]:
+    async with (
+        ScriptedOpenAI(decisions=decisions or repeat(RESPOND), drafts=drafts) as server,
+        model_of(server) as model,
+    ):
+        return await run(server, model), server
+
+
+@pytest.mark.parametrize("name", WHOLE_STREAMS)
+async def test_whole_answer_is_not_lost(name: str) -> None:
+    outcome, server = await outcome_of(repeat(WHOLE_STREAMS[name]))
+    assert isinstance(outcome, Answered), outcome.answer.text
+    assert outcome.answer.text == TEXT
+    assert server.phases().count("write") == 1 + (name == "a model that never closes the tag")
+
+
+@pytest.mark.parametrize("name", BROKEN_STREAMS)
+async def test_half_an_answer_is_asked_for_again(name: str) -> None:
+    outcome, server = await outcome_of([BROKEN_STREAMS[name], says(f"<answer>{SECOND}</answer>")])
+    assert isinstance(outcome, Answered), outcome.answer.text
+    assert outcome.answer.text == SECOND
+    assert server.phases().count("write") == 2
+
+
+@pytest.mark.parametrize("name", BROKEN_STREAMS.keys() - {"half, then stop"})
+async def test_half_an_answer_is_never_shown(name: str) -> None:
+    outcome, _ = await outcome_of(repeat(BROKEN_STREAMS[name]))
+    assert isinstance(outcome, Failed)
+    assert outcome.answer.text == say("model_down", "en")
+
+
+@pytest.mark.parametrize(
+    ("reply", "phrase"),
+    [
+        (reply, phrase)
+        for phrase, replies in (
+            ("too_long", TOO_LONG),
+            ("model_refused", REFUSED),
+            ("model_setup", WRONG_SETTINGS),
+            ("model_down", AWAY),
+        )
+        for reply in replies
+    ],
+)
+async def test_failure_has_the_right_words(reply: Scripted, phrase: str) -> None:
+    outcome, server = await outcome_of(repeat(reply))
+    assert isinstance(outcome, Failed), outcome.answer.text
+    assert outcome.answer.text == say(phrase, "en"), outcome.reason
+    assert len(server.requests) <= 6
+
+
+def roles_refused(words: str, status: int = 400) -> Callable[[Mapping[str, Any]], Scripted]:
+    def reply(request: Mapping[str, Any]) -> Scripted:
+        if any(message["role"] == "system" for message in request["messages"]):
+            return failing(status, words)
+        return says(WHOLE) if request.get("stream") else RESPOND
+
+    return reply
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (400, "System role not supported"),
+        (422, "Template error: Only user and assistant roles are supported!"),
+        (500, "Conversation roles must alternate user/assistant/user/assistant/..."),
+        (400, 'messages: Unexpected role "system".'),
+    ],
+)
+async def test_server_without_a_system_role_answers(status: int, words: str) -> None:
+    reply = roles_refused(words, status)
+    async with ScriptedOpenAI(decisions=reply, drafts=reply, generations=reply) as server, model_of(server) as model:
+        for _ in range(2):
+            outcome = await run(server, model)
+            assert isinstance(outcome, Answered), outcome.answer.text
+        first, last = server.requests[0]["messages"], server.requests[-1]["messages"]
+    assert first[0]["content"] in last[0]["content"]
+    assert [message["role"] for message in last] == ["user"]
+
+
+async def test_one_odd_refusal_unlearns_nothing() -> None:
+    odd = [failing(400, "Bad Request"), says(WHOLE), says(WHOLE)]
+    async with ScriptedOpenAI(decisions=repeat(RESPOND), drafts=odd) as server, model_of(server) as model:
+        for _ in range(2):
+            assert isinstance(await run(server, model), Answered)
+    efforts = [request.get("reasoning_effort") for request in server.requests if request.get("stream")]
+    assert efforts == ["low"] * 3
+
+
+@pytest.mark.parametrize(
+    "decision",
+    [
+        calls(("respond<|channel|>analysis", {})),
+        calls(("functions.respond", "")),
+        whole_reply('{"action": "respond",}', "reasoning_content"),
+    ],
+)
+async def test_decision_is_read_as_servers_garble_it(decision: Scripted) -> None:
+    outcome, server = await outcome_of(repeat(says(WHOLE)), repeat(decision))
+    assert isinstance(outcome, Answered)
+    assert server.phases().count("decide") == 1
+
+
+CLAIM: Final = "Clients ought to slow down whenever they become impatient [1]."
+VERDICT: Final = '{"claim": 1, "lines": ["1.1"], "supported": true}'
+
+
+@pytest.mark.parametrize(
+    "replies",
+    [
+        [whole_reply(f'{{"verdicts": [{VERDICT}]}}')],
+        [whole_reply('{"verdicts": [{"claim": "1", "lines": "1.1", "supported": "true"}]}')],
+        [whole_reply(f"[{VERDICT}]")],
+        [whole_reply(f'{{"verdicts": [{VERDICT},],}}')],
+        [whole_reply(f'{{"verdicts": [{VERDICT}]}}', "reasoning_content")],
+        [whole_reply(f'{{"verdicts": [{VERDICT}]}}', "tool_calls")],
+        [whole_reply("I agree."), whole_reply(f'{{"verdicts": [{VERDICT}]}}')],
+    ],
+)
+async def test_judge_is_read_forgivingly_and_asked_once_more(replies: Iterable[Scripted]) -> None:
+    drafts = repeat(says(f"<answer>{CLAIM}</answer>"))
+    scripted = ScriptedOpenAI(decisions=repeat(RESPOND), drafts=drafts, judgements=[*replies])
+    async with scripted as server, model_of(server) as model:
+        outcome, _ = await run_turn(
+                question(), ThreadState(), model=model, tools={"search": PassageTool(LIMITS)}, budget=Budget(),
+                emit=Listener(), judge=model,
+            )  # fmt: skip
+    assert isinstance(outcome, Answered), outcome.answer.text
+    assert outcome.answer.text == CLAIM
+
+
+async def test_compressed_stream_is_read() -> None:
+    body = gzip.compress(cut(WHOLE) + STOP + DONE)
+    reply = Scripted(raw=body, content_type="text/event-stream", headers={"Content-Encoding": "gzip"})
+    outcome, _ = await outcome_of(repeat(reply))
+    assert isinstance(outcome, Answered)
+
+
+async def test_halves_of_an_emoji_are_joined() -> None:
+    halves = (event({"content": half}) for half in ("\ud83d", "\ude42"))
+    reply = stream(text(f"<answer>{TEXT} "), *halves, text("</answer>"), STOP, DONE)
+    outcome, _ = await outcome_of(repeat(reply))
+    assert outcome.answer.text == f"{TEXT} \U0001f642"
