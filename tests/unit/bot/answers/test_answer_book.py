@@ -122,7 +122,7 @@ def test_git_gets_the_answer_and_nothing_else(tmp_path: Path) -> None:
     assert AnswerBook(folder=folder).save(ANSWER)
     renamed = replace(ANSWER, question="How long is parental leave in Spain?")
     assert AnswerBook(folder=folder).save(renamed, replaces=ANSWER.key)
-    subject, _, *files = git(tmp_path, "show", "--name-only", "--format=%s").splitlines()
+    subject, _, *files = git(tmp_path, "show", "--no-renames", "--name-only", "--format=%s").splitlines()
     assert subject == f"Save answer: {renamed.question}"
     assert set(files) == {f"answers/{ANSWER.key}.md", f"answers/{renamed.key}.md"}
     assert "half-done.txt" in git(tmp_path, "status", "--porcelain")
