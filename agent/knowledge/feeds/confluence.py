@@ -14,7 +14,7 @@ from typing import Any, Final
 from atlassian.rest_client import AtlassianRestAPI
 from requests import RequestException
 
-from agent.knowledge.feeds.lines import FeedError, Page, Printer, required
+from agent.knowledge.feeds.lines import FeedError, FeedPage, Printer, required
 
 _EXPANDED: Final = "version,ancestors,restrictions.read.restrictions.user,restrictions.read.restrictions.group"
 _MAX_LISTED: Final = 100  # pages of a list; Confluence allows 200 with such expansions
@@ -72,13 +72,13 @@ def _print_space(wiki: Wiki, space: str, audience: str | Sequence[str], printer:
             printer.print_page(page, html, name="page.html")
 
 
-def _page(wiki: Wiki, space: str, audience: str | Sequence[str], item: Mapping[str, Any]) -> Page:
+def _page(wiki: Wiki, space: str, audience: str | Sequence[str], item: Mapping[str, Any]) -> FeedPage:
     allowed: Emails | None = None
     for number in (str(item["id"]), *(str(above["id"]) for above in item.get("ancestors", ()))):
         readers = wiki.readers(number)
         if readers is not None:
             allowed = readers if allowed is None else allowed & readers
-    return Page(
+    return FeedPage(
         key=f"{space}/{item['id']}",
         title=str(item["title"]),
         url=f"{wiki.api.url}{item['_links']['webui']}",

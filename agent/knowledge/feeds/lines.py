@@ -18,7 +18,7 @@ class FeedError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Page:
+class FeedPage:
     """A page as a list of pages shows it. ``audience`` is empty if no one may see it; ``reason`` says why then."""
 
     key: str
@@ -43,7 +43,7 @@ class Printer:
     dry_run: bool = False
     out: BinaryIO = field(default_factory=lambda: sys.stdout.buffer)
 
-    def is_needed(self, page: Page) -> bool:
+    def is_needed(self, page: FeedPage) -> bool:
         """Print what needs no text, and return whether the page's text is needed."""
         if self.dry_run:
             seen_by = page.audience if isinstance(page.audience, str) else ", ".join(page.audience)
@@ -56,7 +56,7 @@ class Printer:
             return True
         return False
 
-    def print_page(self, page: Page, text: str, **more: str) -> None:
+    def print_page(self, page: FeedPage, text: str, **more: str) -> None:
         """Print a page with its text, which is Markdown unless ``name`` has another suffix."""
         fields = {"key": page.key, "title": page.title, "url": page.url, "updated": page.updated}
         self._print(fields | {"audience": page.audience, "revision": page.revision, "text": text} | more)

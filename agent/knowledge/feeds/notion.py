@@ -15,7 +15,7 @@ from notion_client import Client
 from notion_client.errors import NotionClientErrorBase
 from notion_client.helpers import iterate_paginated_api
 
-from agent.knowledge.feeds.lines import FeedError, Page, Printer, required
+from agent.knowledge.feeds.lines import FeedError, FeedPage, Printer, required
 
 _MAX_PARTS: Final = 50  # requests for one page whose text comes in parts
 Audience = str | Sequence[str]
@@ -62,11 +62,11 @@ class Tree:
         self._default: Audience = config.get("audience", ())
         self._has_hidden = not self._listed.keys() <= self._parents.keys()
 
-    def page(self, item: Mapping[str, Any]) -> Page:
+    def page(self, item: Mapping[str, Any]) -> FeedPage:
         """Return a page of the search's results, with its audience."""
         titles = [value["title"] for value in item["properties"].values() if value.get("type") == "title"]
         title = "".join(part.get("plain_text", "") for part in (titles[0] if titles else ()))
-        return Page(
+        return FeedPage(
             key=_id(item["id"]),
             title=title or "Untitled",
             url=str(item.get("url") or ""),

@@ -165,7 +165,7 @@ def test_index_holds_exactly_what_was_named_and_says_so(terminal: Terminal) -> N
     done = terminal.orion("index", "docs")
     assert done.code == 0
     assert "1 added, 0 changed, 0 removed, 0 unchanged" in done.out
-    assert "holds 1 document, exactly those of docs" in done.out
+    assert "has 1 document, exactly those of docs" in done.out
     done = terminal.orion("index", "other")
     assert "1 added, 0 changed, 1 removed" in done.out
     assert "Not read: broken.pdf" in done.err
