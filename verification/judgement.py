@@ -101,7 +101,7 @@ def _settle(claim: Claim, judgement: Judgement | None, lengths: Mapping[int, int
     named = [source for source, _ in judgement.lines]
     elsewhere = next((source for source in named if source not in claim.cited), None)
     if judgement.supported and (elsewhere is None or not claim.cited or any(source in claim.cited for source in named)):
-        return replace(claim, supported="yes", settled_by="judge"), None
+        return replace(claim, supported="yes", settled_by="judge", lines=judgement.lines), None
     refuted = replace(claim, supported="no", settled_by="judge")
     if judgement.supported:
         return refuted, _violation(claim, f"[{elsewhere}] says this, not {cited}.", f"Cite [{elsewhere}] for it.")

@@ -106,6 +106,7 @@ class Claim:
     ``supported`` and ``settled_by`` hold the decision and its maker: a quotation proves itself, a rule is sure that the
     claim is wrong, a judge may say either. All else is ``open``. ``score`` is between 0 and 1, high means supported.
     ``code`` marks lines of a code block, which cite what the text around the block cites.
+    ``lines`` are those that the judge named: a source's number, and a line of it as ``judgement`` counts them.
     """
 
     text: str
@@ -116,6 +117,7 @@ class Claim:
     settled_by: Literal["quotation", "rule", "judge", "nobody"] = "nobody"
     score: float = 1.0
     code: bool = False
+    lines: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,7 +57,11 @@ def to_answer(progress: Progress, verdict: Verdict, *, attempts: int, label: Lab
         repairs=verdict.repairs,
         violations=tuple(_shift(violation, verdict.text, order) for violation in verdict.violations),
         claims=tuple(
-            replace(_shift(claim, verdict.text, order), cited=tuple(order[n] for n in claim.cited if n in order))
+            replace(
+                _shift(claim, verdict.text, order),
+                cited=tuple(order[n] for n in claim.cited if n in order),
+                lines=tuple((order[n], line) for n, line in claim.lines if n in order),
+            )
             for claim in verdict.claims
         ),
         label=say(label, _language(progress)) if label else "",

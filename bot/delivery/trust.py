@@ -14,6 +14,7 @@ from agent.turn.plan_view import truncate
 from bot.delivery.blocks import Block, context, join_lines, plain_text, section, short_id
 from bot.delivery.links import escape, source_line
 from bot.slack.payload import objects, string
+from bot.stores.evidence import MAX_PASSAGES
 from bot.stores.turn_records import sources_of
 from verification.markup.mrkdwn import strip_mrkdwn
 
@@ -82,21 +83,22 @@ def _headline(record: Mapping[str, Any], claims: Sequence[Mapping[str, Any]], la
 
 
 def _claim_block(claim: Mapping[str, Any]) -> Iterable[Block]:
-    """Yield the claim and its passage with the common words marked. A quotation is marked in its passage instead."""
+    """Yield the claim and its passages with the common words marked. A quotation is marked in its passage instead."""
     text = truncate(_without_signs(strip_mrkdwn(string(claim, "text"))).strip(), _MAX_CLAIM_LENGTH)
     if not text:
         return
-    passage, marks = _without_signs(string(claim, "passage")[:_MAX_PASSAGE_LENGTH]), claim.get("marks")
-    unmarked = passage.replace("`", "")
-    elements: list[Block] = []
-    if text in unmarked:
-        start = unmarked.index(text)
-        passage, marks = unmarked, [] if text == unmarked.strip() else [[start, start + len(text)]]
-    else:
-        elements.append({"type": "rich_text_section", "elements": _rich_words([(text, True)])})
-    if passage:
-        elements.append({"type": "rich_text_quote", "elements": _rich_words(_marked_parts(passage, marks))})
-    yield {"type": "rich_text", "elements": elements}
+    stated: list[Block] = [{"type": "rich_text_section", "elements": _rich_words([(text, True)])}]
+    quotes: list[Block] = []
+    for found in objects(claim, "passages")[:MAX_PASSAGES]:
+        passage, marks = _without_signs(string(found, "text")[:_MAX_PASSAGE_LENGTH]), found.get("marks")
+        unmarked = passage.replace("`", "")
+        if text in unmarked:
+            start = unmarked.index(text)
+            passage, marks = unmarked, [] if text == unmarked.strip() else [[start, start + len(text)]]
+            stated = []
+        if passage.strip():
+            quotes.append({"type": "rich_text_quote", "elements": _rich_words(_marked_parts(passage, marks))})
+    yield {"type": "rich_text", "elements": [*stated, *quotes]}
 
 
 def _without_signs(passage: str) -> str:
@@ -106,11 +108,12 @@ def _without_signs(passage: str) -> str:
 
 
 def _check_line(claim: Mapping[str, Any], lines: Mapping[int, str], language: str | None) -> str:
-    number = claim.get("source")
-    line = lines.get(number, "") if isinstance(number, int) else ""
+    """Name the sources of a claim's passages, or those it cites, and who checked it."""
+    named = [found.get("source") for found in objects(claim, "passages")] or claim.get("cited")
+    numbers = dict.fromkeys(n for n in (named if isinstance(named, list) else ()) if isinstance(n, int))
     checker = string(claim, "settled_by")
     checked = say(f"trust_by_{checker if checker in _CHECKERS else 'nobody'}", language)
-    return " · ".join(filter(None, (line, checked)))
+    return " · ".join(filter(None, (*(lines.get(number, "") for number in numbers), checked)))
 
 
 def _marked_parts(passage: str, marks: object) -> Iterable[tuple[str, bool]]:

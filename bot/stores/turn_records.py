@@ -14,8 +14,9 @@ from agent.thread.conversation import Question
 from agent.tools.builtin.slack_search import SLACK_SEARCH, permalinks_only
 from agent.turn.events import Done, ModelEnd, ModelStart, ToolEnd, ToolStart, TurnEvent, Verification, key_of
 from bot.slack.payload import objects, string
-from verification.evidence.verbatim import MarkedPassage, supporting_passage, without_citations
-from verification.types import Answer, Claim, Repair, Source, Verdict, Violation
+from bot.stores.evidence import passages_of
+from verification.evidence.verbatim import without_citations
+from verification.types import Answer, Repair, Source, Verdict, Violation
 
 if TYPE_CHECKING:  # `orion ask` records a turn and has no Redis: its client takes a tenth of a second to import
     from redis.asyncio import Redis
@@ -106,22 +107,16 @@ class Recorder:
 
 
 def claims_json(answer: Answer) -> list[dict[str, Any]]:
-    """Return each claim of a verified answer with its supporting passage, and who checked it."""
-    texts = {source.id: source.text for source in answer.sources}
-    return [_claim(claim, texts) for claim in answer.claims] if answer.verified else []
-
-
-def _claim(claim: Claim, texts: Mapping[int, str]) -> dict[str, Any]:
-    found = {number: supporting_passage(claim.text, texts.get(number, "")) for number in claim.cited}
-    best = max(found, key=lambda number: sum(end - start for start, end in found[number].spans), default=0)
-    passage = found.get(best, MarkedPassage("", ()))
-    return {
-        "text": without_citations(claim.text),
-        "source": best,
-        "passage": passage.text,
-        "marks": [list(span) for span in passage.spans],
-        "settled_by": claim.settled_by,
-    }
+    """Return each claim of a verified answer with the passages of its verdict, and who checked it."""
+    return [
+        {
+            "text": without_citations(claim.text),
+            "cited": list(claim.cited),
+            "passages": [passage._asdict() for passage in passages_of(claim, answer.sources)],
+            "settled_by": claim.settled_by,
+        }
+        for claim in (answer.claims if answer.verified else ())
+    ]
 
 
 def objected_json(verdict: Verdict) -> list[dict[str, Any]]:

@@ -1,13 +1,12 @@
 """Recognise quotations: claims that repeat a sentence of a source, or a row of a table, word for word.
 
-In doubt a claim is not a quotation and is checked closely. ``supporting_passage`` finds the words of a source to show
-next to a claim.
+In doubt a claim is not a quotation and is checked closely. ``mark_shared_words`` marks a passage for people to read.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from html import unescape
 from itertools import chain, pairwise, zip_longest
 from typing import Final, NamedTuple
@@ -130,7 +129,7 @@ def _ends_sentence(text: str, end: int) -> bool:
 
 
 class MarkedPassage(NamedTuple):
-    """A passage, and the spans of the words it shares with the claim. Both are empty if they share none."""
+    """A passage, and the spans of the words it shares with the claim."""
 
     text: str
     spans: tuple[Span, ...]
@@ -141,37 +140,12 @@ def without_citations(claim: str) -> str:
     return _CITED.sub("", claim).strip()
 
 
-def supporting_passage(claim: str, source: str) -> MarkedPassage:
-    """The source's sentence that shares most content words with the claim, extended by neighbours that share more."""
-    read = analyse(source)
-    wanted = frozenset(term.stem for term in terms(without_citations(claim), read.language) if term.stem)
-    shared = [stems & wanted for stems in read.sentence_stems]
-    if not any(shared):
-        return MarkedPassage("", ())
-    best = max(range(len(shared)), key=lambda index: len(shared[index]))
-    first, last = _extend(best, read.spans, shared)
-    return _mark_words(source[read.spans[first][0] : read.spans[last][1]].strip(), wanted, read.language)
-
-
-def _extend(best: int, spans: Sequence[Span], shared: Sequence[frozenset[str]]) -> tuple[int, int]:
-    """Extend the best sentence to its neighbours while they add words and the passage stays short."""
-    first = last = best
-    covered = shared[best]
-    for step in (1, -1):
-        following = best + step
-        while 0 <= following < len(spans) and shared[following] - covered:
-            start, end = min(first, following), max(last, following)
-            if spans[end][1] - spans[start][0] > _MAX_PASSAGE:
-                break
-            first, last, covered = start, end, covered | shared[following]
-            following += step
-    return first, last
-
-
-def _mark_words(passage: str, wanted: frozenset[str], language: str | None) -> MarkedPassage:
-    """Cut the passage around its first shared word, and mark the shared words. Adjacent words are one span."""
+def mark_shared_words(claim: str, passage: str) -> MarkedPassage:
+    """Return the passage, cut to fit around the first word that the claim shares, with the spans of shared words."""
+    language = analyse(passage).language
+    wanted = frozenset(term.stem for term in terms(claim, language) if term.stem)
     shared = [term for term in terms(passage, language) if term.stem in wanted]
-    start = max(0, shared[0].start - _MAX_PASSAGE // 4) if len(passage) > _MAX_PASSAGE else 0
+    start = max(0, shared[0].start - _MAX_PASSAGE // 4) if shared and len(passage) > _MAX_PASSAGE else 0
     text = passage[start : start + _MAX_PASSAGE]
     spans: list[Span] = []
     for term in shared:

@@ -17,9 +17,8 @@ TODAY = date(2026, 11, 21)
 PASSAGE = "Each API key may make 600 requests a minute."
 CLAIM = {
     "text": "A key may send 600 *requests* & more.",
-    "source": 1,
-    "passage": PASSAGE,
-    "marks": [[9, 12], [22, 34]],
+    "cited": [1],
+    "passages": [{"source": 1, "text": PASSAGE, "marks": [[9, 12], [22, 34]]}],
     "settled_by": "judge",
 }
 DRAFT = {
@@ -41,6 +40,10 @@ RECORD: dict[str, Any] = {
     "claims": [CLAIM],
     "sources": [{"id": 1, "title": "Rate limits", "url": "https://x.example/r", "updated_at": "2026-11-20"}],
 }
+
+
+def passage(text: str, *marks: list[int]) -> list[dict[str, Any]]:
+    return [{"source": 1, "text": text, "marks": list(marks)}]
 
 
 def texts(value: Any) -> list[str]:
@@ -75,8 +78,8 @@ def test_each_claim_stands_beside_its_passage_with_the_words_marked() -> None:
 
 def test_quotation_stands_there_once_and_marked_only_where_the_passage_says_more() -> None:
     sentence = "The alert `DiskFull` pages the lead."
-    whole = {**QUOTATION, "text": sentence, "passage": sentence, "marks": [[4, 9]]}
-    part = {**whole, "passage": f"{sentence} Nobody else is called."}
+    whole = {**QUOTATION, "text": sentence, "passages": passage(sentence, [4, 9])}
+    part = {**whole, "passages": passage(f"{sentence} Nobody else is called.", [4, 9])}
     view = trust_modal({**RECORD, "model": "extractive", "claims": [whole, part]}, TODAY)
     said, marked = [], []
     for claim in (block for block in view["blocks"] if block["type"] == "rich_text"):
@@ -89,7 +92,7 @@ def test_quotation_stands_there_once_and_marked_only_where_the_passage_says_more
 
 
 def test_passage_is_read_without_the_signs_of_headings_and_rows() -> None:
-    row = {**CLAIM, "passage": "# Logs\n| Audit logs | 400 days |", "marks": [[9, 19], [22, 30]]}
+    row = {**CLAIM, "passages": passage("# Logs\n| Audit logs | 400 days |", [9, 19], [22, 30])}
     quote = trust_modal({**RECORD, "claims": [row]}, TODAY)["blocks"][1]["elements"][1]
     assert [each["text"] for each in quote["elements"] if "style" in each] == ["Audit logs", "400 days"]
     assert "".join(texts(quote)).split() == ["Logs", "Audit", "logs", "·", "400", "days"]

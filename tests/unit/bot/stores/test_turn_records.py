@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import count
-from typing import Any
 
 from redis.asyncio import Redis
 
@@ -15,7 +14,7 @@ from agent.tools.tool import ToolResult
 from agent.turn.events import Done, ModelEnd, ModelStart, Thinking, ToolEnd, ToolStart, Verification
 from bot.stores.turn_records import Recorder, TurnRecords
 from tests.support.fakes import LIMITS, question
-from verification.types import Answer, Claim, Repair, Source, Verdict, Violation
+from verification.types import Answer, Repair, Source, Verdict, Violation
 
 VERDICT = Verdict(
     passed=False,
@@ -68,27 +67,6 @@ async def test_records_are_kept_and_expire(redis_client: Redis) -> None:
     assert await records.load("t1") == {"turn_id": "t1", "answer": "ä"}
     assert await records.load("t2") is None
     assert await redis_client.ttl(records.key("t1")) > 0
-
-
-def test_claim_stands_beside_the_passage_that_bears_it_out() -> None:
-    text = "Rate limits\n\nEach API key may make 600 requests a minute. Ask sales for more. Tea is at four."
-    sources = (Source(id=1, title="Tea", text="Tea is at four."), Source(id=2, title="Limits", text=text))
-    claim = Claim(
-        text="A key may send 600 requests per minute [1][2].", start=0, end=46, cited=(1, 2), settled_by="judge"
-    )
-    answer = Answer(text=claim.text, chunks=(claim.text,), sources=sources, verified=True, claims=(claim,))
-    record = recorded().record(question(), Answered(answer=answer), turn_id="t1", model="m")
-    (told,) = record["claims"]
-    assert (told["text"], told["source"], told["settled_by"]) == ("A key may send 600 requests per minute.", 2, "judge")
-    assert told["passage"] == "Each API key may make 600 requests a minute."
-    assert [told["passage"][start:end] for start, end in told["marks"]] == ["key", "600 requests", "minute"]
-    unlike = record_of(replace(answer, claims=(replace(claim, text="Zebras [1]."),)))
-    assert (unlike["passage"], unlike["marks"]) == ("", [])
-
-
-def record_of(answer: Answer) -> dict[str, Any]:
-    (told,) = recorded().record(question(), Answered(answer=answer), turn_id="t1", model="m")["claims"]
-    return dict(told)
 
 
 async def test_admins_are_told_which_verified_answers_were_disliked_and_what_failed(redis_client: Redis) -> None:
