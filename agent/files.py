@@ -7,14 +7,14 @@ off the event loop.
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from agent.knowledge.readers.chunking import Chunk, chunk_document
-from agent.knowledge.readers.reading import Form, Part, ReadDocument
+from agent.knowledge.readers.document import Form, Part, ReadDocument
+from agent.knowledge.readers.formats import format_of
 from agent.outcome import Silent, TurnOutcome
 from agent.texts.catalogue import say
 from agent.thread.conversation import AttachedFile, Message, Question
@@ -24,10 +24,8 @@ from verification.types import Source
 
 MAX_WHOLE_CHARS: Final = 8_000  # a file up to this length is one source
 MAX_PARTS: Final = 6  # of a longer file; always less than the whole file
-MAX_CHARS: Final = 400_000  # the rest of a file is ignored
 ORIGIN: Final = "file"
 
-_MARKDOWN: Final = re.compile(r"\.(?:md|markdown|html?)$", re.IGNORECASE)
 _ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "`": "'"})
 _MAX_NAME_CHARS: Final = 120
 
@@ -58,6 +56,8 @@ def _unread_notes(question: Question, *, is_repeated: bool) -> list[str]:
         name = " ".join(file.name.translate(_ESCAPES).split())[:_MAX_NAME_CHARS] or "?"
         if file.trouble:
             notes.append(say(f"file_{file.trouble}", language, name=name))
+        elif file.is_cut:
+            notes.append(say("file_cut", language, name=name))
         elif len(file.text) > MAX_WHOLE_CHARS:
             notes.append(say("file_long", language, name=name))
     return notes
@@ -67,8 +67,9 @@ def _sources_of(file: AttachedFile, question: Question) -> list[Source]:
     whole = Source(id=0, title=file.name, url=file.url, text=file.text, origin=ORIGIN, audience=question.thread.channel)
     if len(file.text) <= MAX_WHOLE_CHARS:
         return [whole]
-    form: Form = "markdown" if _MARKDOWN.search(file.name) else "text"
-    parts = (Part(text=file.text[:MAX_CHARS]),)
+    known = format_of(file.name)
+    form: Form = known.form if known else "text"
+    parts = (Part(text=file.text),)
     chunks = chunk_document(ReadDocument(title=file.name, form=form, parts=parts, updated_at=""))
     nearest = _nearest(chunks, question.text)
     return [

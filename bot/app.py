@@ -20,6 +20,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.circuit_breaker import CircuitBreaker
 from agent.knowledge.index.index import KnowledgeIndex
+from agent.knowledge.readers.process import DocumentReader
 from agent.knowledge.types import KnowledgeAwayError
 from agent.model.protocol import Model
 from agent.tasks import background_tasks
@@ -190,8 +191,8 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         observers.tokens_used = stores.budgets.record_usage
         access = Access(**{name: getattr(settings, name) for name in Access.__slots__})  # settings of the same names
         team_bots = _TeamBots(
-            engine=engine, observers=observers, access=access, stores=stores,
-            prompts=prompts, settings=settings, timeouts=timeouts, circuits=[engine.breaker],
+            engine=engine, access=access, stores=stores, prompts=prompts, timeouts=timeouts, circuits=[engine.breaker],
+            observers=observers, settings=settings, documents=stack.enter_context(DocumentReader(for_attachments=True)),
         )  # fmt: skip
         slack = await stack.enter_async_context(open_slack(settings, redis, team_bots.open, prefix=prefix))
         workspaces = slack.workspaces
@@ -243,6 +244,7 @@ class _TeamBots:
     settings: Settings
     timeouts: TurnTimeouts
     circuits: list[CircuitBreaker]
+    documents: DocumentReader
 
     def open(self, client: AsyncWebClient) -> TeamBot:
         """Make the ``TeamBot`` of one workspace's client."""
@@ -263,7 +265,7 @@ class _TeamBots:
         lookups = WorkspaceLookups(
             offers_human=partial(offers_human, self.settings.handoff),
             language_of=people.cached_language,
-            files_of=Attachments(client, calls, delivery.reader).of,
+            files_of=Attachments(client, calls, delivery.reader, documents=self.documents).of,
             tools_of=SlackSearch(client, calls).tools,
         )
         answering = Answering(

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Final, Protocol
 
+MAX_SUFFIX_CHARS: Final = 20  # a longer one is part of a name
 PATH: Final = " › "  # between the headings of a path
+UNREAD: Final = "unread:"  # prefix of the notes about documents that were not read, or not whole
 FETCHED: Final = "fetched:"  # prefix of the notes about fetched documents; the document's key follows
 
 
@@ -113,7 +117,8 @@ class SourceState:
     """State of one source after a run. Times are seconds since 1970. ``synced`` is the last success, 0 for never.
 
     ``part`` names the part of the source that was read. ``read`` counts the documents looked at, ``size`` their bytes,
-    ``failures`` those that could not be read; ``failed`` pairs the first of them with reasons.
+    ``failures`` those that could not be read; ``failed`` pairs the first of them with reasons. ``skipped`` counts
+    files that were not looked at, by suffix.
     """
 
     tried: float
@@ -124,6 +129,7 @@ class SourceState:
     size: int = 0
     failures: int = 0
     failed: tuple[tuple[str, str], ...] = ()
+    skipped: tuple[tuple[str, int], ...] = ()
 
 
 def due_at(states: Mapping[str, SourceState], names: Sequence[str], every_s: float) -> float:
@@ -137,7 +143,8 @@ class Readable:
 
     ``url`` is its own link; if empty, the configured prefix makes one. ``place`` says what is added to the link: the
     ``anchor`` of a heading, the ``line``, or nothing. ``read`` returns the bytes and the time of the last change
-    (seconds since 1970). It raises ``ReadError`` and ``NotModifiedError``.
+    (seconds since 1970, 0 if unknown), which is that of a commit if ``is_committed``. It raises ``ReadError`` and
+    ``NotModifiedError``.
     """
 
     id: str
@@ -148,6 +155,7 @@ class Readable:
     audience: str = "public"
     url: str = ""
     place: str = ""
+    is_committed: bool = False
 
 
 @dataclass(slots=True, kw_only=True)
@@ -155,7 +163,8 @@ class IndexRun:
     """State that all sources share during one run. ``missing`` lists sources that could not be reached.
 
     ``known`` maps each key in the index to its digest, id, audience and link. ``notes`` come from earlier runs,
-    ``new_notes`` are for later ones. ``failed`` pairs documents with reasons.
+    ``new_notes`` are for later ones. ``failed`` pairs documents with reasons. ``skipped`` counts files by
+    source and suffix.
     """
 
     failed: list[tuple[str, str]] = field(default_factory=list)
@@ -163,7 +172,12 @@ class IndexRun:
     known: Mapping[str, tuple[str, str, str, str]] = field(default_factory=dict)
     notes: Mapping[str, str] = field(default_factory=dict)
     new_notes: dict[str, str] = field(default_factory=dict)
+    skipped: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
     _ids: set[str] = field(default_factory=set)
+
+    def skip(self, source: str, name: str) -> None:
+        """Count a file of a source that is not read because of its format."""
+        self.skipped[source][PurePath(name.lower()).suffix[:MAX_SUFFIX_CHARS]] += 1
 
     def unique_id(self, inside: str, prefix: str) -> str:
         """Return the path inside a source. If an earlier source has the same path, put this one's name before it."""

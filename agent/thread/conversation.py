@@ -27,7 +27,8 @@ FileTrouble = Literal["", "form", "big", "unreadable", "elsewhere", "not_allowed
 class AttachedFile:
     """A file that came with a question: its text where it could be read, else why not. ``url`` leads people to it.
 
-    ``opening`` tells that it came with the message that opened the thread, not with the question itself.
+    ``opening`` tells that it came with the message that opened the thread, not with the question itself. ``is_cut``:
+    only its beginning was read.
     """
 
     name: str
@@ -35,6 +36,7 @@ class AttachedFile:
     url: str = ""
     trouble: FileTrouble = ""
     opening: bool = False
+    is_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

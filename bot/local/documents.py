@@ -15,12 +15,8 @@ from aiohttp import web
 from markdown_it import MarkdownIt
 
 from agent.knowledge.readers.chunking import slug
-from agent.knowledge.readers.reading import SUFFIXES
+from agent.knowledge.readers.formats import format_of, suffix_of
 
-AS_THEY_ARE: Final = {
-    ".pdf": ("inline", "application/pdf"),
-    ".docx": ("attachment", "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
-}
 POLICY: Final = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -80,23 +76,23 @@ async def show_document(roots: Sequence[Path], request: web.Request) -> web.Stre
     file = find_document(roots, path)
     if file is None:
         return simple_page("Not found", "", "<p>There is no such document.</p>", status=404)
-    suffix = file.suffix.lower()
-    if suffix in AS_THEY_ARE:
-        way, kind = AS_THEY_ARE[suffix]
+    known = format_of(file.name)
+    if known and known.packed:
+        way, kind = "inline" if known.name == "PDF" else "attachment", known.types[0]
         response = web.FileResponse(file, headers={"Content-Disposition": way, "X-Content-Type-Options": "nosniff"})
         response.content_type = kind
         return response
-    if suffix not in SUFFIXES:
+    if known is None:
         return simple_page("Not shown", path, "<p>This kind of file is not shown here.</p>", status=415)
     text = file.read_bytes().decode("utf-8", errors="replace")
-    return simple_page(_title(file, text), path, document_html(text, suffix))
+    return simple_page(_title(file, text), path, document_html(text, suffix_of(file.name)))
 
 
 def document_html(text: str, suffix: str) -> str:
     """A document's text as safe HTML."""
     if suffix in {".html", ".htm"}:
         return safe_html(text)
-    if SUFFIXES[suffix] == "markdown":
+    if suffix in {".md", ".markdown", ".mdx"}:
         return safe_html(_PARSER.render(_FRONT_MATTER.sub("", text)))
     lines = enumerate(text.splitlines(), start=1)
     numbered = "".join(f'<span class="row" id="L{number}">{html.escape(line)}\n</span>' for number, line in lines)

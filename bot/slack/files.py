@@ -6,9 +6,9 @@ The token goes to Slack's own hosts, or the configured server, only.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 from urllib.parse import urljoin, urlsplit
 
@@ -16,7 +16,9 @@ import aiohttp
 import structlog
 from slack_sdk.web.async_client import AsyncWebClient
 
-from agent.knowledge.readers.reading import SUFFIXES, parse_document
+from agent.knowledge.readers.document import ReadDocument
+from agent.knowledge.readers.formats import format_of, format_of_type
+from agent.knowledge.readers.process import DocumentReader, FileToRead
 from agent.knowledge.types import ReadError
 from agent.thread.conversation import AttachedFile, FileTrouble, ThreadKey
 from bot.slack.history import ThreadReader
@@ -28,7 +30,6 @@ from observability.loopback import proxy_for
 MAX_FILES: Final = 5  # these four bound what one message costs
 MAX_BYTES: Final = 10_000_000
 FETCH_TIMEOUT_S: Final = 15.0
-READ_TIMEOUT_S: Final = 15.0
 _MAX_REDIRECTS: Final = 3
 _SLACK_HOSTS: Final = ("slack.com", "slack-gov.com", "slack-files.com")  # the second one is GovSlack's
 _OK: Final = 200
@@ -62,6 +63,7 @@ class Attachments:
     calls: SlackCalls
     reader: ThreadReader
     fetch_timeout_s: float = FETCH_TIMEOUT_S
+    documents: DocumentReader = field(default_factory=partial(DocumentReader, for_attachments=True))
 
     async def of(
         self, incoming: Incoming, first: Mapping[str, Any] | None, asked: Mapping[str, Any] | None = None
@@ -108,11 +110,11 @@ class Attachments:
         try:
             known = await self._fetch_details(shared)
             url = string(known, "permalink")
-            text = await self._fetch_text(known)
+            document = await self._fetch_document(known)
         except FileUnavailable as failure:
             _log.warning("file_not_read", reason=failure.trouble)
             return AttachedFile(name=_name(shared), url=url, trouble=failure.trouble)
-        return AttachedFile(name=_name(known), text=text, url=url)
+        return AttachedFile(name=_name(known), text=document.text, url=url, is_cut=bool(document.cut))
 
     async def _fetch_details(self, shared: Mapping[str, Any]) -> Mapping[str, Any]:
         """All that Slack knows of the file: in channels shared between organisations it has to be asked for."""
@@ -124,7 +126,7 @@ class Attachments:
             raise FileUnavailable(trouble="not_allowed" if failure.reason == "missing_scope" else "away") from None
         return mapping(reply, "file") or shared
 
-    async def _fetch_text(self, known: Mapping[str, Any]) -> str:
+    async def _fetch_document(self, known: Mapping[str, Any]) -> ReadDocument:
         name, size = _readable_name(known), known.get("size")
         if isinstance(size, int) and size > MAX_BYTES:
             raise FileUnavailable(trouble="big")
@@ -135,12 +137,11 @@ class Attachments:
             _log.warning("file_not_fetched", error_type=type(error).__name__)
             raise FileUnavailable(trouble="away") from None
         try:
-            async with asyncio.timeout(READ_TIMEOUT_S):
-                # A PDF would hold up every other turn.
-                document = await asyncio.to_thread(parse_document, name, data, changed=time.time())
-        except (ReadError, TimeoutError):
+            document, _ = await asyncio.to_thread(self.documents.read, FileToRead(name, data))
+        except ReadError as error:
+            _log.warning("file_not_parsed", reason=error.reason)
             raise FileUnavailable(trouble="unreadable") from None
-        return document.text
+        return document
 
     async def _download(self, known: Mapping[str, Any]) -> bytes:
         """The download, through redirections between allowed hosts; each is looked at before the token goes there."""
@@ -205,10 +206,10 @@ def _readable_name(known: Mapping[str, Any]) -> str:
     if string(known, "mode") in {"tombstone", "hidden_by_limit"}:  # deleted, or older than a free workspace keeps
         raise FileUnavailable(trouble="away")
     name, kind = _name(known), string(known, "mimetype")
-    if any(name.lower().endswith(suffix) for suffix in SUFFIXES):
+    if format_of(name):
         return name
-    if kind == "application/pdf":
-        return f"{name}.pdf"
+    if (of_type := format_of_type(kind)) and of_type.packed:
+        return f"{name}{of_type.suffixes[0]}"
     if kind.startswith("text/") or kind in _TEXTUAL or string(known, "mode") == "snippet":
         return f"{name}.txt"
     raise FileUnavailable(trouble="form")

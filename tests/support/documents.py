@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agent.knowledge.readers.reading import ReadDocument, parse_document, read_bytes
+from agent.knowledge.readers.document import ReadDocument
+from agent.knowledge.readers.reading import parse_document, read_bytes
 
 
 def read_document(path: Path) -> ReadDocument:

@@ -7,7 +7,7 @@ belongs to a source that is away stays.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -15,12 +15,14 @@ from typing import Final
 import structlog
 
 from agent.knowledge.index import tables
+from agent.knowledge.index.results import document_url
 from agent.knowledge.index.tables import Parsed, Session
-from agent.knowledge.readers.chunking import chunk_document
-from agent.knowledge.readers.reading import digest_of, parse_document
+from agent.knowledge.readers.process import DocumentReader, FileToRead
+from agent.knowledge.readers.reading import digest_of
 from agent.knowledge.sources.folders import Folders
 from agent.knowledge.types import (
     FETCHED,
+    UNREAD,
     DeferredSource,
     IndexReport,
     IndexRun,
@@ -34,6 +36,7 @@ from agent.knowledge.types import (
 log = structlog.get_logger()
 
 MOST_FAILURES: Final = 100  # so many of a source are kept by name; of the others only how many there are
+MAX_SUFFIXES: Final = 40  # of files that are not read, counted for each source
 _BATCH_DOCUMENTS: Final = 64  # what a killed run loses
 _BATCH_CHARS: Final = 2_000_000  # and what is held in memory meanwhile
 
@@ -46,6 +49,11 @@ class IndexBuilder:
         self._progress = progress
         self._known = tables.known(session)
         self._run = IndexRun(known=self._known, notes=tables.notes(session, FETCHED))
+        self._notes = tables.notes(session, UNREAD)
+        self._docs_url = tables.notes(session, "docs_url").get("docs_url", "")
+        self._reader = DocumentReader()
+        self._seen: set[str] = set()
+        self._deferred: list[str] = []
         self._states = tables.states(session)
         self._kept: set[str] = set()
         self._unreadable: set[str] = set()
@@ -57,6 +65,12 @@ class IndexBuilder:
         """Everything under these folders and sources; what is under none of them leaves the index."""
         folders = {str(source.expanduser().resolve()): source for source in sources if isinstance(source, Path)}
         others = {source.key: source for source in sources if not isinstance(source, Path)}
+        with self._reader:
+            self._take_each(folders, others)
+        tables.put_states(self._session, dict.fromkeys(self._states.keys() - folders.keys() - others.keys()))
+        return self._finished()
+
+    def _take_each(self, folders: Mapping[str, Path], others: Mapping[str, Source | DeferredSource]) -> None:
         found = Folders([*folders.values()], self._run)
         for name, folder in folders.items():
             self._go_over(name, "", found.documents_in(folder))
@@ -65,8 +79,6 @@ class IndexBuilder:
                 self._leave(source)
             else:
                 self._go_over(name, source.part, source.documents(self._run))
-        tables.put_states(self._session, dict.fromkeys(self._states.keys() - folders.keys() - others.keys()))
-        return self._finished()
 
     def _leave(self, source: DeferredSource) -> None:
         """What is for others now than it was goes at once.
@@ -76,6 +88,7 @@ class IndexBuilder:
         held = {key: audience for key, (_, _, audience, _) in self._known.items() if key.startswith(f"{source.key}/")}
         stays = {key for key, audience in held.items() if source.audience in {"", audience}}
         self._kept |= stays
+        self._deferred.append(f"{source.key}/")
         before = self._states.get(source.key)
         if stays != held.keys() or (before and before.part != source.part):
             tables.put_states(self._session, {source.key: None})
@@ -91,10 +104,14 @@ class IndexBuilder:
         if name not in self._run.missing:
             seconds = round(ended - began, 3)
             state = SourceState(tried=ended, synced=ended, seconds=seconds, read=self._read, size=self._size)
-        told = replace(state, tried=ended, part=part, failures=len(failed), failed=tuple(failed[:MOST_FAILURES]))
+        skipped = tuple(self._run.skipped[name].most_common(MAX_SUFFIXES))
+        told = replace(
+            state, tried=ended, part=part, failures=len(failed), failed=tuple(failed[:MOST_FAILURES]), skipped=skipped
+        )
         tables.put_states(self._session, {name: told})
 
     def _take(self, file: Readable) -> None:  # what did not change is not parsed again
+        self._seen.add(f"{UNREAD}{file.key}")
         if self._progress:
             self._progress(file.id)
         try:
@@ -103,19 +120,43 @@ class IndexBuilder:
             digest = digest_of(data)
             if self._known.get(file.key) == (digest, file.id, file.audience, file.url):
                 self._counts["unchanged"] += 1
+                self._run.failed += [(file.id, cut)] if (cut := self._note_of(file, digest)) else []
             else:
-                document = parse_document(file.name, data, changed=changed_at)
-                self._add((file, digest, document, chunk_document(document)[: tables.MOST_PASSAGES]))
+                self._parse(file, digest, data, changed_at)
             self._kept.add(file.key)
         except NotModifiedError as unchanged:
             self._read, self._size = self._read + 1, self._size + unchanged.size
             self._counts["unchanged"] += 1
             self._kept.add(file.key)
+            _, _, cut = self._notes.get(f"{UNREAD}{file.key}", "").partition(" ")
+            self._run.failed += [(file.id, cut)] if cut else []
         except ReadError as error:
             self._run.failed.append((file.id, error.reason))
             self._unreadable.add(file.id)
             if error.temporary and file.key in self._known:
                 self._kept.add(file.key)
+
+    def _parse(self, file: Readable, digest: str, data: bytes, changed: float) -> None:
+        """Read a document that is new or changed. What could not be read is not tried again before it changes."""
+        if file.key not in self._known and (reason := self._note_of(file, digest)):
+            raise ReadError(reason)
+        url = file.url or document_url(self._docs_url, file.id)
+        times = {"committed" if file.is_committed else "changed": changed}
+        try:
+            document, chunks = self._reader.read(FileToRead(file.name, data, url=url, **times))
+        except ReadError as error:
+            if not error.temporary:
+                self._run.new_notes[f"{UNREAD}{file.key}"] = f"{digest} {error.reason}"
+            raise
+        if document.cut:
+            self._run.failed.append((file.id, document.cut))
+        if document.cut or f"{UNREAD}{file.key}" in self._notes:
+            self._run.new_notes[f"{UNREAD}{file.key}"] = document.cut and f"{digest} {document.cut}"
+        self._add((file, digest, document, chunks[: tables.MOST_PASSAGES]))
+
+    def _note_of(self, file: Readable, digest: str) -> str:
+        noted, _, reason = self._notes.get(f"{UNREAD}{file.key}", "").partition(" ")
+        return reason if noted == digest else ""
 
     def _add(self, parsed: Parsed) -> None:
         file, _, document, _ = parsed
@@ -141,6 +182,9 @@ class IndexBuilder:
             tables.replace(self._session, (), gone)
             new_notes = self._run.notes.keys() & {f"{FETCHED}{key}" for key in gone}
             tables.put_notes(self._session, dict.fromkeys(new_notes, ""))
+        untouched = tuple(f"{UNREAD}{prefix}" for prefix in (*self._deferred, *below_missing))
+        forgotten = [note for note in self._notes.keys() - self._seen if not note.startswith(untouched)]
+        tables.put_notes(self._session, dict.fromkeys(forgotten, ""))
         removed = sum(self._known[key][1] not in self._unreadable for key in gone)
         report = IndexReport(**self._counts, removed=removed, failed=tuple(self._run.failed))
         log.info("knowledge_indexed", **self._counts, removed=removed, failed=len(report.failed))

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from agent.knowledge.readers.chunking import Chunk
-from agent.knowledge.readers.reading import ReadDocument
+from agent.knowledge.readers.document import ReadDocument
 from agent.knowledge.search.index_terms import impacts
 from agent.knowledge.search.postings import BLOCK, Changes, Found, change, no_changes, revised
 from agent.knowledge.types import Readable, SourceState
 
-VERSION: Final = 13  # grows with the tables and with anything that changes what the same bytes become
+VERSION: Final = 14  # grows with the tables and with anything that changes what the same bytes become
 MOST_PASSAGES: Final = 1 << 20  # of a document, whose number stands in a passage's above the lower 20 bits
 # Made anew by another version. `vectors` stays: it is kept by text, and costs much to make.
 NAMES: Final = ("documents", "settings", "passages", "passage_vectors", "postings", "totals")
@@ -103,7 +103,7 @@ def states(session: Session) -> dict[str, SourceState]:
 def _state(note: str) -> SourceState | None:
     try:
         fields = json.loads(note)
-        return SourceState(**fields | {"failed": tuple(map(tuple, fields["failed"]))})
+        return SourceState(**fields | {name: tuple(map(tuple, fields[name])) for name in ("failed", "skipped")})
     except (ValueError, TypeError, KeyError):
         return None
 

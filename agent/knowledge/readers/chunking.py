@@ -1,35 +1,43 @@
-"""Cuts a document into chunks: by heading, then by size, never inside a paragraph, list item, table row or code line.
+"""Cuts a document into chunks: by heading, then by size, at sentences, list items, table rows and code lines.
 
-A chunk's text is lines of the document as they stand; only a table that goes on repeats its head. Lines count from 1.
+A chunk's text is lines of the document. Only a table that continues repeats its header, and a row that is longer than
+a chunk becomes its cells with their headers. No URL, link or code span is cut. Lines count from 1.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import Final, NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from agent.knowledge.readers.reading import Form, Part, ReadDocument
+from agent.knowledge.readers.document import Form, Part, ReadDocument
 from agent.knowledge.types import PATH
 
 CHUNK_CHARS: Final = 1_200  # some 200 words: few enough to be about one thing, enough to be ranked by
-_SENTENCE_END: Final = re.compile(r"(?<=[.!?。！？])\s+|\n")
+_MIN_SHARE: Final = 3  # a cut at a sentence must leave at least a third of a chunk
+_TOKEN: Final = re.compile(
+    r"(?P<whole>`+[^`\n]{1,1000}`+|!?\[[^\]\n]{0,500}\]\([^)\s]{0,2000}\)|<?https?://[^\s<>]+>?)\s*|[^\s。！？`\[<]+\s*|.\s*",
+    re.DOTALL,
+)
+_SENTENCE_END: Final = re.compile(r"[.!?…][\"'”’»)\]*_]{0,3}\s*$|[。！？]\s*$")
 _UNSEEN: Final = re.compile(r"\s*<(?:!--|script|style)", re.IGNORECASE)
 _ITEM: Final = re.compile(r"(?P<indent>[ \t]*)(?:[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
-_PARSER: Final = MarkdownIt("commonmark").enable("table")
+_CELL_BORDER: Final = re.compile(r"(?<!\\)\|")
+_BLOCKS: Final = MarkdownIt("commonmark").enable("table").disable(["inline", "text_join"])
+_INLINE: Final = MarkdownIt("commonmark")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """A piece of a document. ``heading`` is the nearest one, ``path`` all of them from the top; ``page`` 0 means none.
+    """A piece of a document. ``heading`` is the nearest one, ``path`` joins all of them; ``page`` 0 means none.
 
-    ``anchor`` is the heading's fragment, empty where there is no heading.
+    ``anchor`` is the heading's fragment, empty without a heading.
     """
 
     text: str
@@ -41,42 +49,50 @@ class Chunk:
 
 
 class _Section(NamedTuple):
-    """The blocks under one heading, it the first of them: first line (from 0), line behind the last, kind."""
+    """The blocks under one heading, which is the first of them: first line (from 0), line after the last, kind."""
 
     headings: tuple[str, ...]
     anchor: str
     blocks: Sequence[tuple[int, int, str]]
 
 
+class _Piece(NamedTuple):
+    """Text from a line on. ``opens`` a new chunk."""
+
+    line: int
+    text: str
+    opens: bool = False
+
+
 def slug(heading: str) -> str:
-    """The fragment that repository hosts and most site builders give a heading."""
+    """Return the fragment that repository hosts and most site builders give a heading."""
     return re.sub(r"[^\w\- ]", "", heading.lower().strip()).replace(" ", "-")
 
 
 def chunk_document(document: ReadDocument) -> tuple[Chunk, ...]:
-    """All chunks of a document, in order."""
+    """Return all chunks of a document, in order."""
     return tuple(chunk for part in document.parts for chunk in _part_chunks(part, document.form))
 
 
 def _part_chunks(part: Part, form: Form) -> Iterator[Chunk]:
     lines = part.text.split("\n")
     plain = form != "markdown"
-    for section in [_Section((), "", _paragraphs(lines))] if plain else _sections(_PARSER.parse(part.text)):
-        for held in _filled(section, lines):
+    for section in [_Section((), "", _paragraphs(lines))] if plain else _sections(_BLOCKS.parse(part.text)):
+        for pieces in _fill(section, lines):
             yield Chunk(
-                text="\n\n".join(text for _, text in held),
+                text="\n\n".join(piece.text for piece in pieces),
                 heading=section.headings[-1] if section.headings else "",
                 path=PATH.join(section.headings),
                 anchor=section.anchor,
-                line=part.line + held[0][0],
+                line=part.line + pieces[0].line,
                 page=part.page,
             )
 
 
 def _paragraphs(lines: Sequence[str]) -> list[tuple[int, int, str]]:
     runs = groupby(range(len(lines)), key=lambda number: bool(lines[number].strip()))
-    held = [list(numbers) for is_text, numbers in runs if is_text]
-    return [(numbers[0], numbers[-1] + 1, "paragraph") for numbers in held]
+    paragraphs = [list(numbers) for is_text, numbers in runs if is_text]
+    return [(numbers[0], numbers[-1] + 1, "paragraph") for numbers in paragraphs]
 
 
 def _sections(tokens: Sequence[Token]) -> Iterator[_Section]:
@@ -89,7 +105,8 @@ def _sections(tokens: Sequence[Token]) -> Iterator[_Section]:
             continue
         if token.type == "heading_open":
             yield _Section(tuple(trail.values()), anchor, blocks)
-            title = " ".join("".join(child.content for child in tokens[index + 1].children or ()).split())
+            (inline,) = _INLINE.parseInline(tokens[index + 1].content)
+            title = " ".join("".join(child.content for child in inline.children or ()).split())
             trail = {depth: text for depth, text in trail.items() if depth < int(token.tag[1])}
             trail[int(token.tag[1])] = title
             anchor, before = slug(title), seen[slug(title)]
@@ -100,62 +117,129 @@ def _sections(tokens: Sequence[Token]) -> Iterator[_Section]:
     yield _Section(tuple(trail.values()), anchor, blocks)
 
 
-def _filled(section: _Section, lines: Sequence[str]) -> Iterator[list[tuple[int, str]]]:
-    """Start lines and texts of the blocks, for chunks of about ``CHUNK_CHARS``; a heading alone is none."""
+def _fill(section: _Section, lines: Sequence[str]) -> Iterator[list[_Piece]]:
+    """Yield pieces for chunks of about ``CHUNK_CHARS``. A heading alone is not a chunk."""
     headings = [start for start, _, kind in section.blocks if kind == "heading_open"]
-    held: list[tuple[int, str]] = []
-    for start, text, opens in _pieces(section, lines):
-        full = opens or sum(len(piece) + 2 for _, piece in held) + len(text) > CHUNK_CHARS
-        if full and held and [first for first, _ in held] != headings:
-            yield held
-            held = []
-        held.append((start, text))
-    if held and [first for first, _ in held] != headings:
-        yield held
+    pieces: list[_Piece] = []
+    for piece in _pieces(section, lines):
+        is_full = piece.opens or sum(len(held.text) + 2 for held in pieces) + len(piece.text) > CHUNK_CHARS
+        if is_full and pieces and [held.line for held in pieces] != headings:
+            yield pieces
+            pieces = []
+        pieces.append(piece)
+    if pieces and [held.line for held in pieces] != headings:
+        yield pieces
 
 
-def _pieces(section: _Section, lines: Sequence[str]) -> Iterator[tuple[int, str, bool]]:
-    """Each block as one piece, or as several where it is too long: start line, text, must begin a new chunk."""
+def _pieces(section: _Section, lines: Sequence[str]) -> Iterator[_Piece]:
+    """Yield each block as one piece, or as several if it is too long."""
     for start, end, kind in section.blocks:
         text = "\n".join(lines[start:end]).strip("\n")
         if not text.strip() or kind == "hr" or (kind == "html_block" and _UNSEEN.match(text)):
             continue
         if len(text) <= CHUNK_CHARS:
-            yield (start, text, False)
+            yield _Piece(start, text)
+        elif kind == "table_open":
+            yield from _split_table(start, lines[start:end])
         else:
-            yield from _split_block(start, lines[start:end], kind)
+            is_list = kind in {"bullet_list_open", "ordered_list_open"}
+            items = _items(start, lines[start:end]) if is_list else _lines(start, lines[start:end])
+            yield from _join(list(items), at_sentences=kind.startswith("paragraph"))
 
 
-def _split_block(start: int, lines: Sequence[str], kind: str) -> Iterator[tuple[int, str, bool]]:
-    """A long block, at the lines where its items, rows or sentences begin."""
-    head = list(lines[:2]) if kind == "table_open" else []
-    held: list[str] = []
+def _join(items: Sequence[_Piece], *, at_sentences: bool) -> Iterator[_Piece]:
+    """Yield pieces of at most ``CHUNK_CHARS`` out of lines, items or sentences, whose line ends are part of them."""
+    held: list[_Piece] = []
+    chars = 0
+    for item in items:
+        while held and chars + len(item.text.rstrip()) > CHUNK_CHARS:
+            cut = _sentence_cut(held) if at_sentences else len(held)
+            text = "".join(each.text for each in held[:cut])
+            yield _Piece(held[0].line, text.rstrip(), opens=True)
+            held, chars = held[cut:], chars - len(text)
+        held.append(item)
+        chars += len(item.text)
+    if text := "".join(each.text for each in held).rstrip():
+        yield _Piece(held[0].line, text, opens=True)
+
+
+def _sentence_cut(held: Sequence[_Piece]) -> int:
+    """Return the place after the last line that ends a sentence, or the end if that is too early."""
+    chars = 0
+    cut = len(held)
+    for number, piece in enumerate(held, 1):
+        chars += len(piece.text)
+        if chars * _MIN_SHARE > CHUNK_CHARS and _SENTENCE_END.search(piece.text):
+            cut = number
+    return cut
+
+
+def _split_table(start: int, lines: Sequence[str]) -> Iterator[_Piece]:
+    """Yield parts of a table with its header; a row that is too long as its cells with their headers."""
+    head = "\n".join(lines[:2])
+    rows: list[str] = []
     first = start
-    is_list = kind in {"bullet_list_open", "ordered_list_open"}
-    for number, line in _items(lines) if is_list else _fitting(enumerate(lines)):
-        if held and sum(len(text) + 1 for text in held) + len(line) > CHUNK_CHARS:
-            yield (first, "\n".join(held), True)
-            held, first = list(head), start + number
-        held.append(line)
-    yield (first, "\n".join(held), True)
-
-
-def _items(lines: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """List items of the top level with all that hangs on them; an item too long for a chunk falls into lines."""
-    depth = len(lines[0]) - len(lines[0].lstrip())
-    found = ((number, _ITEM.match(line)) for number, line in enumerate(lines))
-    starts = [number for number, item in found if item and len(item["indent"]) <= depth] or [0]
-    for begin, end in zip(starts, [*starts[1:], len(lines)], strict=True):
-        item = "\n".join(lines[begin:end])
-        if len(item) <= CHUNK_CHARS:
-            yield (begin, item)
+    if len(lines) == 2 or len(head) > CHUNK_CHARS:  # noqa: PLR2004 - a header alone
+        yield from _join([*_lines(start, lines[:1])], at_sentences=False)
+    for number, line in enumerate(lines[2:], start + 2):
+        if rows and sum(len(row) + 1 for row in rows) + len(line) + len(head) > CHUNK_CHARS:
+            yield _Piece(first, "\n".join([head, *rows]), opens=True)
+            rows = []
+        if len(line) > CHUNK_CHARS:
+            yield from _split_row(number, lines[0], line)
         else:
-            yield from _fitting(enumerate(lines[begin:end], begin))
+            first = first if rows or number == start + 2 else number
+            rows.append(line)
+    if rows:
+        yield _Piece(first, "\n".join([head, *rows]), opens=True)
 
 
-def _fitting(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    """Lines, in sentences where one is longer than a chunk, and cut where even a sentence is."""
-    for number, line in lines:
-        for sentence in filter(None, _SENTENCE_END.split(line)) if len(line) > CHUNK_CHARS else [line]:
-            cuts = range(0, max(1, len(sentence)), CHUNK_CHARS)
-            yield from ((number, sentence[at : at + CHUNK_CHARS]) for at in cuts)
+def _split_row(number: int, head: str, row: str) -> Iterator[_Piece]:
+    names, cells = ([cell.strip() for cell in _CELL_BORDER.split(line.strip().strip("|"))] for line in (head, row))
+    facts = [f"{name}: {cell}" if name else cell for name, cell in zip_longest(names, cells, fillvalue="") if cell]
+    yield from _join([piece for fact in facts for piece in _lines(number, [fact])], at_sentences=False)
+
+
+def _items(start: int, lines: Sequence[str]) -> Iterator[_Piece]:
+    """Yield the top-level items of a list with all that belongs to them; an item that is too long as lines."""
+    depth = len(lines[0]) - len(lines[0].lstrip())
+    items = ((number, _ITEM.match(line)) for number, line in enumerate(lines))
+    starts = [number for number, item in items if item and len(item["indent"]) <= depth] or [0]
+    for begin, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+        text = "\n".join(lines[begin:end]) + "\n"
+        if len(text) <= CHUNK_CHARS:
+            yield _Piece(start + begin, text)
+        else:
+            yield from _lines(start + begin, lines[begin:end])
+
+
+def _lines(start: int, lines: Sequence[str]) -> Iterator[_Piece]:
+    """Yield lines with their ends; one that is longer than a chunk in sentences, and a long sentence in words."""
+    for number, line in enumerate(lines, start):
+        if len(line) < CHUNK_CHARS:
+            yield _Piece(number, f"{line}\n")
+            continue
+        for sentence in _sentences(line):
+            yield from (
+                _Piece(number, part) for part in ([sentence] if len(sentence) <= CHUNK_CHARS else _words(sentence))
+            )
+        yield _Piece(number, "\n")
+
+
+def _sentences(line: str) -> Iterator[str]:
+    held: list[str] = []
+    for token in _TOKEN.finditer(line):
+        held.append(token[0])
+        if (not token["whole"] and token[0] != token[0].rstrip() and _SENTENCE_END.search(token[0])) or token[0][
+            0
+        ] in "。！？":
+            yield "".join(held)
+            held = []
+    yield "".join(held)
+
+
+def _words(sentence: str) -> Iterator[str]:
+    for token in _TOKEN.finditer(sentence):
+        text = token[0]
+        size = len(text) if token["whole"] else CHUNK_CHARS
+        yield from (text[at : at + size] for at in range(0, len(text), size))

@@ -1,184 +1,286 @@
-"""The text of a Word document as Markdown. The only importer of docx, loaded for the first such document.
-
-How much a package would unpack to is checked before anything is unpacked. Raises ``ReadError`` only.
-"""
+"""Reader of Word documents: their text as Markdown, as a person sees it on paper. The only importer of docx."""
 
 from __future__ import annotations
 
-import io
 import re
-import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from docx import Document
-from docx.document import Document as Opened
+from docx.document import Document as WordDocument
 from docx.opc.constants import RELATIONSHIP_TYPE
 from docx.opc.exceptions import OpcError
-from docx.table import Table, _Cell
-from docx.text.paragraph import Paragraph
+from docx.oxml import parse_xml
 
-from agent.knowledge.readers.reading import damaged
-from agent.knowledge.types import ReadError
+from agent.knowledge.readers.document import Content, Limits, clean, raised, refusing_damage, table_row, whole
+from agent.knowledge.readers.package import open_package
 
-MAX_ENTRIES: Final = 5_000
-MAX_UNPACKED: Final = 200_000_000
-MAX_XML: Final = 60_000_000  # bytes of one XML part: it is parsed whole, into several times its size
-_LOCKED: Final = b"\xd0\xcf\x11\xe0"  # an encrypted package lies inside a container of the older kind
-_ENCRYPTED_ENTRY: Final = 0x1
-_DEEPEST_HEADING: Final = 6
+_MAX_HEADING: Final = 6
 _HEADING: Final = re.compile(r"heading (?P<depth>[1-9])")
 _LIST_OF: Final = "./w:num[@w:numId='{num}']/w:abstractNumId/@w:val"
 _LEVEL_OF: Final = "./w:abstractNum[@w:abstractNumId='{list}']/w:lvl[@w:ilvl='{level}']/{what}/@w:val"
-_AGAIN_OF: Final = "./w:num[@w:numId='{num}']/w:lvlOverride[@w:ilvl='{level}']/w:startOverride/@w:val"
-# A control that shows its placeholder has no text of the document, and a table of contents repeats its headings.
-_WRAPPERS: Final = (
-    ".//w:ins | .//w:moveTo | .//w:smartTag | .//w:customXml | .//w:fldSimple | .//w:sdt"
-    " | .//w:sdtContent[not(../w:sdtPr/w:showingPlcHdr or ../w:sdtPr//w:docPartGallery[@w:val='Table of Contents'])]"
-)
+_RESTART_OF: Final = "./w:num[@w:numId='{num}']/w:lvlOverride[@w:ilvl='{level}']/w:startOverride/@w:val"
 _INDENT: Final = "    "
-_DEEPEST_LEVEL: Final = 8
+_MAX_LEVEL: Final = 8
+_MAX_SPAN: Final = 200  # columns
+_W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_LINK_ID: Final = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
+_NOTES: Final = (("footnoteReference", RELATIONSHIP_TYPE.FOOTNOTES), ("endnoteReference", RELATIONSHIP_TYPE.ENDNOTES))
+# Deletions are not text, a fallback repeats its choice, and a text box is a block of its own.
+_SKIPPED: Final = frozenset({"del", "moveFrom", "Fallback", "txbxContent", "pPr", "rPr", "sdtPr", "instrText"})
+_SIGNS: Final = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
+_OFF: Final = frozenset({"0", "false", "off"})
 
 
-def docx_markdown(data: bytes) -> tuple[str, str]:
-    """The title of the properties (or nothing) and the text as Markdown."""
-    if data.startswith(_LOCKED):
-        raise ReadError(reason="is locked with a password, or of the form before 2007 (.doc)")
-    with damaged("Word document", OpcError):
-        _bearable(data)
-        document = Document(io.BytesIO(data))
-        _unwrap(document.element.body)
-        return (document.core_properties.title or "").strip(), "\n\n".join(_blocks(document)) + "\n"
+class _Block(NamedTuple):
+    """A paragraph, a table or a note as Markdown. ``marker`` is what a list item begins with."""
+
+    text: str
+    marker: str = ""
 
 
-def _bearable(data: bytes) -> None:
-    with zipfile.ZipFile(io.BytesIO(data)) as package:  # no entry yields more bytes than it is said to have
-        entries = package.infolist()
-    if any(entry.flag_bits & _ENCRYPTED_ENTRY for entry in entries):
-        raise ReadError(reason="is locked with a password")
-    largest = max((entry.file_size for entry in entries if entry.filename.endswith((".xml", ".rels"))), default=0)
-    unpacked = sum(entry.file_size for entry in entries)
-    if len(entries) > MAX_ENTRIES or unpacked > MAX_UNPACKED or largest > MAX_XML:
-        msg = f"would unpack to {unpacked // 1_000_000} MB in {len(entries)} files, which is more than is read"
-        raise ReadError(msg)
+def read_docx(data: bytes, limits: Limits) -> Content:
+    """Read a document with its lists, tables, notes and text boxes."""
+    with refusing_damage("Word document", OpcError):
+        document = Document(open_package(data))
+        blocks = list(limits.take(_Body(document).blocks(), "block", lambda block: len(block.text)))
+        text = clean("\n\n".join(_join_lists(blocks)))
+        return Content(title=clean(document.core_properties.title or ""), parts=whole(text + "\n"))
 
 
-def _unwrap(body: Any) -> None:
-    """Puts what tracked changes, content controls and fields hold in their place: inside of them nothing is read."""
-    for wrapper in reversed(body.xpath(_WRAPPERS)):  # the inner ones first
-        for inside in list(wrapper):
-            wrapper.addprevious(inside)
-        wrapper.getparent().remove(wrapper)
+def _join_lists(blocks: list[_Block]) -> Iterator[str]:
+    """Yield blocks; consecutive list items are one, none indented more than one step below the item above."""
+    for is_list, group in groupby(blocks, key=lambda block: bool(block.marker)):
+        if not is_list:
+            yield from (block.text for block in group)
+            continue
+        lines, depth = [], -1
+        for block in group:
+            depth = min(block.marker.count(_INDENT), depth + 1)
+            lines.append(f"{_INDENT * depth}{block.marker.strip()} {block.text}")
+        yield "\n".join(lines)
 
 
-def _blocks(document: Opened) -> Iterator[str]:
-    """Paragraphs and tables; the items of a list that stand together are one."""
-    numbers = _Numbers(numbering=_numbering(document))
-    blocks = zip(document.iter_inner_content(), document.element.body.inner_content_elements, strict=True)
-    read = ((block, "" if isinstance(block, Table) else numbers.marker(block, element)) for block, element in blocks)
-    for is_list, together in groupby(read, key=lambda pair: bool(pair[1])):
-        if is_list:
-            yield "\n".join(
-                _items([(marker, _line(block.text)) for block, marker in together if isinstance(block, Paragraph)])
-            )
+def _name(element: Any) -> str:
+    return element.tag.rpartition("}")[2] if isinstance(element.tag, str) else ""
+
+
+class _Style(NamedTuple):
+    """A paragraph style: name in lower case, number and level of its list."""
+
+    name: str
+    listed: tuple[int, int] | None
+
+
+_NO_STYLE: Final = _Style("", None)
+
+
+class _Body:
+    """The blocks of a document's body with their notes and text boxes."""
+
+    def __init__(self, document: WordDocument) -> None:
+        self._document = document
+        related = {rel.reltype: rel.target_part for rel in document.part.rels.values() if not rel.is_external}
+        numbering = related.get(RELATIONSHIP_TYPE.NUMBERING)
+        self._numbers = _Numbers(numbering=numbering.element if numbering else None)
+        self._styles = _styles_of(document.styles.element)
+        self._links = {key: rel.target_ref for key, rel in document.part.rels.items() if rel.is_external}
+        self._notes = {kind: self._notes_of(related.get(reltype)) for kind, reltype in _NOTES}
+        self._referenced: list[tuple[int, Any]] = []
+        self._boxes: list[Any] = []
+
+    @staticmethod
+    def _notes_of(part: Any) -> dict[str, Any]:
+        return {note.get(f"{_W}id"): note for note in parse_xml(part.blob)} if part is not None else {}
+
+    def blocks(self) -> Iterator[_Block]:
+        """Yield the blocks in their order; a note follows the block that refers to it."""
+        yield from self._blocks_in(self._document.element.body)
+
+    def _blocks_in(self, parent: Any) -> Iterator[_Block]:
+        for element in parent:
+            name = _name(element)
+            if name == "p":
+                yield from self._paragraph(element)
+            elif name == "tbl":
+                yield from filter(lambda block: block.text, [_Block(self._table(element))])
+            elif name == "sdt":
+                yield from (block for content in _control(element) for block in self._blocks_in(content))
+            elif name in {"ins", "moveTo", "customXml", "smartTag"}:
+                yield from self._blocks_in(element)
+            yield from self._pending()
+
+    def _pending(self) -> Iterator[_Block]:
+        while self._boxes or self._referenced:
+            boxes, self._boxes = self._boxes, []
+            for box in boxes:
+                yield from self._blocks_in(box)
+            notes, first = self._referenced, len(self._referenced)
+            for number, note in notes:
+                yield _Block(f"{raised(str(number), 'sup')} {' '.join(self._inline(note).split())}")
+            del self._referenced[:first]
+
+    def _paragraph(self, element: Any) -> Iterator[_Block]:
+        text = self._inline(element).strip()
+        if not text:
+            return
+        properties = element.find(f"{_W}pPr")
+        style, listed = self._styles.get(_value(properties, "pStyle"), _NO_STYLE)
+        heading = _HEADING.fullmatch(style)
+        if heading or style == "title":
+            depth = min(int(heading["depth"]), _MAX_HEADING) if heading else 1
+            yield _Block(f"{'#' * depth} {' '.join(text.split())}")
+        elif marker := self._numbers.marker(style, _listed(properties) or listed):
+            yield _Block(" ".join(text.split()), marker)
         else:
-            yield from filter(None, (_table(b) if isinstance(b, Table) else _paragraph(b) for b, _ in together))
+            yield _Block(text)
+
+    def _inline(self, element: Any) -> str:
+        """Return the text of an element without deletions, struck-out and hidden text."""
+        pieces = []
+        for child in element:
+            name = _name(child)
+            if name in _SKIPPED:
+                self._boxes += [child] if name == "txbxContent" else []
+            elif name == "t":
+                pieces.append(child.text or "")
+            elif name == "r":
+                pieces.append(self._run(child))
+            elif name == "hyperlink":
+                pieces.append(self._link(child))
+            elif name == "sdt":
+                pieces += [self._inline(content) for content in _control(child)]
+            elif name in {"footnoteReference", "endnoteReference"}:
+                pieces.append(self._refer(name, child.get(f"{_W}id")))
+            else:
+                pieces.append(_SIGNS.get(name) or self._inline(child) + ("\n" if name in {"p", "tc"} else ""))
+        return "".join(pieces)
+
+    def _run(self, run: Any) -> str:
+        properties = run.find(f"{_W}rPr")
+        properties = () if properties is None else properties
+        marks = {_name(mark): mark.get(f"{_W}val") or "" for mark in properties}
+        if any(marks.get(name, "off").lower() not in _OFF for name in ("strike", "dstrike", "vanish")):
+            return ""
+        text, way = self._inline(run), marks.get("vertAlign", "")
+        return raised(text, "sup" if way == "superscript" else "sub") if way.endswith("script") else text
+
+    def _link(self, element: Any) -> str:
+        text, url = self._inline(element), self._links.get(element.get(_LINK_ID), "")
+        return f"[{text}]({url})" if text.strip() and url.startswith(("http", "mailto:")) and url != text else text
+
+    def _refer(self, kind: str, key: str) -> str:
+        note = self._notes[kind].pop(key, None)
+        if note is None:
+            return ""
+        self._numbers.notes += 1
+        self._referenced.append((self._numbers.notes, note))
+        return raised(str(self._numbers.notes), "sup")
+
+    def _table(self, table: Any) -> str:
+        """Return rows of equal width. A cell over columns is followed by empty ones, one over rows is repeated."""
+        rows: list[list[str]] = []
+        for row in table.iter(f"{_W}tr"):
+            if next(row.iterancestors(f"{_W}tbl")) is not table:  # of a table inside a cell
+                continue
+            above = rows[-1] if rows else []
+            cells = [""] * _span(row.find(f"{_W}trPr"), "gridBefore", 0)
+            for cell in _cells(row):
+                properties = cell.find(f"{_W}tcPr")
+                merge = properties.find(f"{_W}vMerge") if properties is not None else None
+                goes_on = merge is not None and merge.get(f"{_W}val") != "restart"
+                at = len(cells)
+                text = above[at] if goes_on and at < len(above) else " ".join(self._inline(cell).split())
+                cells += [text, *[""] * (_span(properties, "gridSpan", 1) - 1)]
+                if len(cells) > _MAX_SPAN:
+                    break
+            rows += [cells] if any(cells) else []
+        width = max(map(len, rows), default=0)
+        lines = [table_row([*row, *[""] * (width - len(row))]) for row in rows]
+        return "\n".join([*lines[:1], f"|{' --- |' * width}", *lines[1:]]) if rows else ""
 
 
-def _items(items: list[tuple[str, str]]) -> Iterator[str]:
-    """Lines of a list, none deeper than one step below the line above it."""
-    depth = -1
-    for marker, text in items:
-        depth = min(marker.count(_INDENT), depth + 1)
-        yield f"{_INDENT * depth}{marker.strip()} {text}"
+def _cells(row: Any) -> Iterator[Any]:
+    for child in row:
+        if _name(child) == "tc":
+            yield child
+        elif _name(child) in {"sdt", "sdtContent", "customXml", "ins"}:
+            yield from _cells(child)
 
 
-def _paragraph(paragraph: Paragraph) -> str:
-    text, style = paragraph.text.strip(), _style(paragraph)
-    heading = _HEADING.fullmatch(style)
-    depth = min(int(heading["depth"]), _DEEPEST_HEADING) if heading else int(style == "title")
-    return f"{'#' * depth} {_line(text)}" if depth and text else text
+def _span(properties: Any, name: str, default: int) -> int:
+    return min(int(_value(properties, name) or default), _MAX_SPAN)
+
+
+def _control(element: Any) -> Iterable[Any]:
+    """Return the content of a control; none of a placeholder or a table of contents, which repeats the headings."""
+    properties = element.find(f"{_W}sdtPr")
+    if properties is not None:
+        gallery = properties.find(f".//{_W}docPartGallery")
+        is_contents = gallery is not None and gallery.get(f"{_W}val") == "Table of Contents"
+        if is_contents or properties.find(f"{_W}showingPlcHdr") is not None:
+            return ()
+    return tuple(element.findall(f"{_W}sdtContent"))
 
 
 @dataclass(slots=True, kw_only=True)
 class _Numbers:
-    """Counts the items of numbered lists as Word does: a list goes on behind other text, deeper levels begin anew."""
+    """Counters of lists and notes. As in Word a list continues after other text, and deeper levels restart."""
 
     numbering: Any
     counts: dict[tuple[str, int], int] = field(default_factory=dict)
-    begun: set[tuple[int, int]] = field(default_factory=set)
+    restarted: set[tuple[int, int]] = field(default_factory=set)
+    notes: int = 0
 
-    def marker(self, paragraph: Paragraph, element: Any) -> str:
-        """What a list item begins with, indented; nothing for anything else."""
-        style = _style(paragraph)
-        if style == "title" or _HEADING.fullmatch(style):
+    def marker(self, style: str, listed: tuple[int, int] | None) -> str:
+        """Return the indented start of a list item; empty for another paragraph."""
+        num, level = listed or (None, 0)
+        if num == 0 or (num is None and not style.startswith("list")):
             return ""
-        num, level = _listed(element) or (_listed(paragraph.style.element) if paragraph.style else None) or (None, 0)
-        if not paragraph.text.strip() or num == 0 or (num is None and not style.startswith("list")):
-            return ""
-        key = self._key(num, level) if num else ("", level)
+        key = (self._value(_LIST_OF, f"-{num}", num=num), level) if num else ("", level)
         form = self._value(_LEVEL_OF, "", list=key[0], level=level, what="w:numFmt")
         if form == "bullet" or (not form and "number" not in style):
             return f"{_INDENT * level}-"
         return f"{_INDENT * level}{self._next(num, key)}."
 
-    def _key(self, num: int, level: int) -> tuple[str, int]:
-        return str(int(self._value(_LIST_OF, f"-{num}", num=num))), level
-
     def _next(self, num: int | None, key: tuple[str, int]) -> int:
-        listed, level = key
-        again = int(self._value(_AGAIN_OF, "0", num=num, level=level)) if num else 0
-        if again and num and (num, level) not in self.begun:
-            self.begun.add((num, level))
-            self.counts[key] = again - 1
-        first = int(self._value(_LEVEL_OF, "1", list=listed, level=level, what="w:start"))
+        list_id, level = key
+        restart = int(self._value(_RESTART_OF, "0", num=num, level=level)) if num else 0
+        if restart and num and (num, level) not in self.restarted:
+            self.restarted.add((num, level))
+            self.counts[key] = restart - 1
+        first = int(self._value(_LEVEL_OF, "1", list=list_id, level=level, what="w:start"))
         self.counts[key] = self.counts.get(key, first - 1) + 1
-        for deeper in [one for one in self.counts if one[0] == listed and one[1] > level]:
+        for deeper in [other for other in self.counts if other[0] == list_id and other[1] > level]:
             del self.counts[deeper]
         return self.counts[key]
 
     def _value(self, path: str, default: str, **names: object) -> str:
-        found = [] if self.numbering is None else self.numbering.xpath(path.format(**names))
-        return str(found[0]) if found else default
+        values = [] if self.numbering is None else self.numbering.xpath(path.format(**names))
+        return str(values[0]) if values else default
 
 
-def _numbering(document: Opened) -> Any:
-    """What the package says of its lists; None where it says nothing."""
-    related = {rel.reltype: rel for rel in document.part.rels.values()}
-    return related[RELATIONSHIP_TYPE.NUMBERING].target_part.element if RELATIONSHIP_TYPE.NUMBERING in related else None
+def _listed(properties: Any) -> tuple[int, int] | None:
+    """Return the number of a paragraph's list (0: not in a list) and its level."""
+    numbers = properties.find(f"{_W}numPr") if properties is not None else None
+    if not (num := _value(numbers, "numId")):
+        return None
+    return int(num), min(max(0, int(_value(numbers, "ilvl") or 0)), _MAX_LEVEL)
 
 
-def _listed(element: Any) -> tuple[int, int] | None:
-    """The number of a paragraph's list (0: of none) and how deep it stands there."""
-    lists, levels = (element.xpath(f"./w:pPr/w:numPr/w:{name}/@w:val") for name in ("numId", "ilvl"))
-    return (int(lists[0]), min(max(0, int(levels[0])), _DEEPEST_LEVEL) if levels else 0) if lists else None
+def _styles_of(styles: Any) -> dict[str, _Style]:
+    """Return the name and list of each paragraph style; the default one also under an empty id."""
+    known: dict[str, _Style] = {}
+    for style in styles.findall(f"{_W}style"):
+        named = _Style(_value(style, "name").lower(), _listed(style.find(f"{_W}pPr")))
+        known[style.get(f"{_W}styleId") or ""] = named
+        if style.get(f"{_W}type") == "paragraph" and style.get(f"{_W}default") == "1":
+            known[""] = named
+    return known
 
 
-def _style(paragraph: Paragraph) -> str:
-    return (paragraph.style.name or "").lower() if paragraph.style else ""
-
-
-def _table(table: Table) -> str:
-    """Rows with bars between cells; a cell that spans several columns is there once."""
-    rows = [[_cell(cell).replace("|", "\\|") for cell in dict.fromkeys(row.cells)] for row in table.rows]
-    rows = [row for row in rows if any(row)]
-    width = max(map(len, rows), default=0)
-    lines = [f"| {' | '.join([*row, *[''] * (width - len(row))])} |" for row in rows]
-    return "\n".join([*lines[:1], f"|{' --- |' * width}", *lines[1:]]) if rows else ""
-
-
-def _cell(cell: _Cell) -> str:
-    """A cell's text, that of tables inside it too."""
-    inside = (
-        block.text
-        if isinstance(block, Paragraph)
-        else " ".join(_cell(each) for row in block.rows for each in dict.fromkeys(row.cells))
-        for block in cell.iter_inner_content()
-    )
-    return _line(" ".join(inside))
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
+def _value(parent: Any, name: str) -> str:
+    child = parent.find(f"{_W}{name}") if parent is not None else None
+    return "" if child is None else child.get(f"{_W}val") or ""

@@ -25,7 +25,7 @@ from typing import IO, Any, Final
 import orjson
 
 from agent.knowledge.readers.reading import read_bytes
-from agent.knowledge.sources.folders import is_storable
+from agent.knowledge.sources.names import is_storable
 from agent.knowledge.types import FETCHED, IndexRun, NotModifiedError, Readable, ReadError
 from agent.thread.audience import NOBODY, parse_audience
 

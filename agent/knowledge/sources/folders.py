@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path, PurePath
-from typing import Final
 
-from agent.knowledge.readers.reading import SUFFIXES, read_bytes
-from agent.knowledge.sources.audience_file import FILE_NAME, Audiences
-from agent.knowledge.types import IndexRun, Readable
-
-_OTHERS: Final = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
-"""Folders of installed packages: thousands of files that no question is about."""
+from agent.knowledge.readers.reading import read_bytes
+from agent.knowledge.sources.audience_file import Audiences
+from agent.knowledge.sources.git import GitSource
+from agent.knowledge.sources.names import is_document, is_left_out, is_left_out_path, is_storable
+from agent.knowledge.types import IndexRun, Readable, ReadError
 
 
 class Folders:
@@ -30,10 +30,12 @@ class Folders:
         """Yield every document of one folder, which may be a single file."""
         root = folder.expanduser().resolve()
         if root.is_file():
-            yield from self._take(root.parent, root)
+            yield from self._take(root.parent, root, _Dates([root], root.parent))
         elif root.is_dir():
-            for path in self._walk(root):
-                yield from self._take(root, path)
+            paths = list(self._walk(root))
+            dates = _Dates(paths, root)
+            for path in paths:
+                yield from self._take(root, path, dates)
         else:
             self._run.missing.append(str(root))
             self._run.failed.append((str(folder), "does not exist"))
@@ -41,12 +43,16 @@ class Folders:
     def _walk(self, root: Path) -> Iterator[Path]:
         for folder, names, files in os.walk(root, onerror=self._note_unreadable):
             names[:] = sorted(name for name in names if not is_left_out(name))
-            yield from (Path(folder, name) for name in sorted(files) if is_document(PurePath(name)))
+            for name in sorted(files):
+                if is_document(PurePath(name)):
+                    yield Path(folder, name)
+                elif not is_left_out_path(PurePath(name)):
+                    self._run.skip(str(root), name)
 
     def _note_unreadable(self, error: OSError) -> None:
         self._run.failed.append((str(error.filename), f"cannot be opened ({error.strerror})"))
 
-    def _take(self, root: Path, path: Path) -> Iterator[Readable]:
+    def _take(self, root: Path, path: Path, dates: _Dates) -> Iterator[Readable]:
         """Yield the file under its real path, unless that leaves the root or came before."""
         real = Path(os.path.realpath(path))
         if not real.is_relative_to(root):
@@ -64,23 +70,44 @@ class Folders:
                 key=key,
                 name=real.name,
                 source=str(root),
-                read=partial(read_bytes, real),
+                read=partial(dates.read, real),
                 audience=self._audiences.of(real.parent, top),
                 place="anchor",
             )
 
 
-def is_left_out(name: str) -> bool:
-    """Return whether a file or folder of this name is skipped."""
-    return name.startswith(".") or name in _OTHERS
+class _Dates:
+    """Dates of a folder's files: of the last commit if it is a Git work tree, else of the last change.
+
+    A day on which most of the files changed is the day they were copied: those have no date.
+    """
+
+    def __init__(self, paths: Sequence[Path], root: Path) -> None:
+        tree = next((each for each in (root, *root.parents) if (each / ".git").exists()), None)
+        self._committed = _commit_times(tree, root, paths) if tree else {}
+        days = Counter(map(_day_of_change, paths))
+        day, files = days.most_common(1)[0] if days else ("", 0)
+        self._copied = day if files > max(1, len(paths) // 2) else ""
+
+    def read(self, path: Path) -> tuple[bytes, float]:
+        """Return the bytes of a file and its date in seconds since 1970, 0 if it has none."""
+        data, changed = read_bytes(path)
+        if committed := self._committed.get(str(path)):
+            return data, committed
+        return data, 0.0 if _day_of_change(path) == self._copied else changed
 
 
-def is_document(path: PurePath) -> bool:
-    """Return whether a path is read, judged by its name and the folders above it."""
-    is_read = path.name != FILE_NAME and path.suffix.lower() in SUFFIXES
-    return is_read and not any(map(is_left_out, path.parts))
+def _commit_times(tree: Path, root: Path, paths: Sequence[Path]) -> dict[str, float]:
+    inside = {path.relative_to(tree).as_posix(): str(path) for path in paths if path.is_relative_to(tree)}
+    try:
+        times = GitSource(repository=tree, folder=root.relative_to(tree).as_posix()).commit_times(set(inside))
+    except ReadError:  # Git is not installed
+        return {}
+    return {inside[path]: seconds for path, seconds in times.items()}
 
 
-def is_storable(name: str) -> bool:
-    """Return whether a name is valid text: file systems allow any bytes."""
-    return name.encode("utf-8", "replace").decode("utf-8") == name
+def _day_of_change(path: Path) -> str:
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC).date().isoformat()
+    except OSError:
+        return ""

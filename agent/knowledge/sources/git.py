@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from agent.knowledge.readers.reading import check_size
 from agent.knowledge.sources.audience_file import FILE_NAME, Audiences
-from agent.knowledge.sources.folders import is_document, is_storable
+from agent.knowledge.sources.names import is_document, is_left_out_path, is_storable
 from agent.knowledge.types import IndexRun, Readable, ReadError
 from agent.thread.audience import PUBLIC
 
@@ -77,7 +77,7 @@ class GitSource:
         """Yield every document at the ref."""
         try:
             entries = self._entries()
-            changed = self._commit_times(set(entries))
+            changed = self.commit_times(set(entries))
         except ReadError as error:
             run.missing.append(self.key)
             run.failed.append((f"{self.repository} at {self.ref}", error.reason))
@@ -98,6 +98,7 @@ class GitSource:
                         source=self.key,
                         url=self._link(path),
                         place="line",
+                        is_committed=True,
                         read=partial(_read, pipes, PurePosixPath(path), blob, changed.get(path, 0.0)),
                     )
             with suppress(OSError):
@@ -105,7 +106,11 @@ class GitSource:
 
     def _is_document(self, path: str, run: IndexRun) -> bool:
         pure = PurePosixPath(path)
-        if not is_document(pure) or not pure.is_relative_to(self.folder):
+        if not pure.is_relative_to(self.folder):
+            return False
+        if not is_document(pure):
+            if not is_left_out_path(pure):
+                run.skip(self.key, path)
             return False
         if not is_storable(path):
             run.failed.append((ascii(path), "has a name that is not UTF-8"))
@@ -132,10 +137,11 @@ class GitSource:
                 found[path] = (blob, int(size) if size.isdigit() else 0)  # "BAD": the object is damaged or gone
         return found
 
-    def _commit_times(self, paths: set[str]) -> dict[str, float]:
+    def commit_times(self, paths: set[str]) -> dict[str, float]:
+        """Return the time of the last commit of each of these paths, in seconds since 1970."""
         found: dict[str, float] = {}
         shown = ("--format=@%ct", "--name-only", "--no-renames", "-m", "--first-parent")
-        with self._process("log", *shown, "--end-of-options", self.ref) as process:
+        with self._process("log", *shown, "--end-of-options", self.ref, "--", self.folder or ".") as process:
             at = 0.0
             for raw in process.stdout or ():
                 line = raw.decode("utf-8", "surrogateescape").rstrip("\n")
@@ -175,7 +181,7 @@ class GitSource:
 def _read(pipes: Pipes, path: PurePosixPath, blob: Blob, changed: float) -> tuple[bytes, float]:
     """Return the committed bytes of a file and the time of its last commit. Raises ``ReadError``."""
     name, size = blob
-    check_size(path, size)
+    check_size(path.name, size)
     asked, contents = pipes
     msg = "cannot be read from its repository"
     try:

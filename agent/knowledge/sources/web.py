@@ -16,7 +16,8 @@ from pathlib import PurePosixPath
 from typing import Final, NoReturn
 from urllib.parse import unquote, urlsplit
 
-from agent.knowledge.readers.reading import PACKED, SUFFIXES, digest_of, most_bytes
+from agent.knowledge.readers.formats import format_of, format_of_type
+from agent.knowledge.readers.reading import digest_of
 from agent.knowledge.sources.fetch import CrawlPolicy, Fetcher, Reply
 from agent.knowledge.sources.public_address import Resolve, resolve_host
 from agent.knowledge.sources.sitemap import MAX_SITEMAP_BYTES, looks_like_sitemap, read_sitemap
@@ -26,15 +27,6 @@ from agent.thread.audience import PUBLIC
 MAX_PAGES: Final = 1_000
 _MAX_SITEMAPS: Final = 500
 _MAX_NAMED: Final = 10  # left-out addresses that are named; the others are only counted
-_HTML: Final = ".html"
-_FORMS: Final = {
-    "text/html": _HTML,
-    "application/xhtml+xml": _HTML,
-    "text/markdown": ".md",
-    "text/x-markdown": ".md",
-    "application/pdf": ".pdf",
-    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
-}
 _UNSPECIFIED: Final = frozenset({"", "application/octet-stream", "binary/octet-stream", "text/plain"})
 _SITEMAP_KINDS: Final = frozenset({"application/xml", "text/xml", "application/gzip", "application/x-gzip"})
 
@@ -175,7 +167,8 @@ class _Visit:
             raise NotModifiedError(before.size)
         if page.kind in _SITEMAP_KINDS:
             raise _unsupported_type(page.kind)
-        is_text = page.charset and _suffix(page.kind, url) not in PACKED
+        known = format_of("x" + _suffix(page.kind, url))
+        is_text = page.charset and known and not known.packed
         data = _in_utf8(page.body, page.charset) if is_text else page.body
         digest, modified = digest_of(data), page.headers.get("last-modified", "")
         stated = self._pages[url] or _seconds(modified)
@@ -204,22 +197,25 @@ def _fail(error: Exception) -> NoReturn:
 
 
 def _size_limit(url: str, kind: str) -> int:
-    suffix = _suffix(kind, url)
-    if kind not in _SITEMAP_KINDS and not suffix:
+    if kind in _SITEMAP_KINDS:
+        return MAX_SITEMAP_BYTES
+    known = format_of("x" + _suffix(kind, url))
+    if known is None:
         raise _unsupported_type(kind)
-    return MAX_SITEMAP_BYTES if kind in _SITEMAP_KINDS else most_bytes(suffix)
+    return known.max_bytes
 
 
 def _unsupported_type(kind: str) -> ReadError:
-    return ReadError(f"has a form that is not read ({kind or 'no content type'})")
+    return ReadError(f"has a format that is not read ({kind or 'no content type'})")
 
 
 def _suffix(kind: str, url: str) -> str:
     """Return the suffix of the page's format; empty if it is not read."""
+    of_type, own = format_of_type(kind), PurePosixPath(_path(url)).suffix.lower()
     if kind not in _UNSPECIFIED:
-        return _FORMS.get(kind, "")
-    own = PurePosixPath(_path(url)).suffix.lower()
-    if own in SUFFIXES and not (kind == "text/plain" and own in {*PACKED, _HTML, ".htm"}):
+        return of_type.suffixes[0] if of_type else ""
+    of_name = format_of(f"x{own}")
+    if of_name and not (kind == "text/plain" and (of_name.packed or of_name.name == "HTML")):
         return own
     return ".txt" if kind == "text/plain" else ""
 

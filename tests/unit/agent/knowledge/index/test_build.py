@@ -55,7 +55,7 @@ def test_what_cannot_be_read_is_named_and_the_rest_goes_on(index: KnowledgeIndex
     assert report == IndexReport(
         added=1,
         unchanged=1,
-        failed=(("a.md", "is binary, whatever its name says"), ("z.pdf", "is a damaged PDF")),
+        failed=(("a.md", "is binary, although its name says text"), ("z.pdf", "is a damaged PDF")),
     )
     assert index.search("canteen") == ()
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.knowledge.readers.chunking import CHUNK_CHARS, Chunk, chunk_document, slug
-from agent.knowledge.readers.reading import Part, ReadDocument
+from agent.knowledge.readers.document import Part, ReadDocument
 
 
 def chunks(text: str, *, form: str = "markdown") -> tuple[Chunk, ...]:

@@ -193,8 +193,8 @@ def test_every_form_is_read_by_what_the_server_says_it_is(index: KnowledgeIndex,
     }
     report = index.index([source(site, site.sitemap(*site.pages))])
     assert sorted((name.rpartition("/")[2], reason) for name, reason in report.failed) == [
-        ("feed", "has a form that is not read (application/xml)"),
-        ("image", "has a form that is not read (image/png)"),
+        ("feed", "has a format that is not read (application/xml)"),
+        ("image", "has a format that is not read (image/png)"),
         ("torn", "is damaged XML (line 1)"),
         ("void", "is empty"),
     ]

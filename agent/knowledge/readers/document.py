@@ -1,0 +1,140 @@
+"""Values and helpers that all readers share: a document's text and parts, limits on reading, clean text."""
+
+from __future__ import annotations
+
+import re
+import struct
+import time
+import zipfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeVar
+
+from agent.knowledge.types import ReadError
+
+Form = Literal["markdown", "text"]
+Piece = TypeVar("Piece")
+
+MAX_CHARS: Final = 5_000_000  # of a document's text
+MAX_ATTACHMENT_CHARS: Final = 400_000  # of a file that came with a question
+MAX_PAGES: Final = 2_000
+# Errors that parsers of binary formats raise on damaged input, as observed or documented.
+_PARSER_ERRORS: Final[tuple[type[Exception], ...]] = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError, OSError, RuntimeError, TypeError, ValueError),
+    *(struct.error, zipfile.BadZipFile, zlib.error),
+    SyntaxError,  # lxml's XML error is a subclass
+)
+_CONTROL: Final = {n: None for n in range(32) if n not in {9, 10}} | {127: None}
+_SUPERSCRIPTS: Final = dict(zip("0123456789+-−=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿ", strict=True))
+_SUBSCRIPTS: Final = dict(zip("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎", strict=True))
+_INLINE_MARKUP: Final = re.compile(r"[*_`]+|\[([^\]]*)\]\([^)]*\)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A stretch of a document: a whole file, or one page. ``line`` is its first line in the document's text."""
+
+    text: str
+    page: int = 0
+    line: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadDocument:
+    """A document's text. ``updated_at`` is an ISO 8601 date or empty. ``cut`` says which part was not read."""
+
+    title: str
+    form: Form
+    parts: tuple[Part, ...]
+    updated_at: str
+    cut: str = ""
+
+    @property
+    def text(self) -> str:
+        """The whole text, with an empty line between pages."""
+        return "\n\n".join(part.text for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Content:
+    """Result of a reader. ``title`` is the one that the file names outside its text. ``fields`` are front matter."""
+
+    parts: tuple[Part, ...]
+    title: str = ""
+    fields: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True, kw_only=True)
+class Limits:
+    """Limits on reading one file; ``ends`` in seconds of `time.monotonic`. ``cut`` says what they left out."""
+
+    ends: float = float("inf")
+    max_chars: int = MAX_CHARS
+    cut: str = ""
+
+    def take(self, pieces: Iterable[Piece], unit: str, length: Callable[[Piece], int]) -> Iterator[Piece]:
+        """Yield pieces while time and characters last. Note where it stopped ("page 12")."""
+        chars = 0
+        for number, piece in enumerate(pieces, 1):
+            chars += length(piece)
+            if chars > self.max_chars or time.monotonic() > self.ends:
+                why = "it is too long" if chars > self.max_chars else "it takes too much time"
+                self.cut = f"is read up to {unit} {number - 1} only: {why}"
+                return
+            yield piece
+
+
+@contextmanager
+def refusing_damage(what: str, *own: type[Exception]) -> Iterator[None]:
+    """Turn the errors that a parser raises on damaged input, its ``own`` among them, into ``ReadError``."""
+    expected = (*own, *_PARSER_ERRORS)
+    try:
+        yield
+    except expected as error:
+        raise ReadError(reason=f"is a damaged {what}") from error
+
+
+def join_parts(texts: Iterable[str]) -> tuple[Part, ...]:
+    """Return pages (counted from 1) as parts, without the empty ones."""
+    parts: list[Part] = []
+    line = 1
+    for number, text in enumerate(texts, 1):
+        if stripped := text.strip("\n"):
+            parts.append(Part(text=stripped, page=number, line=line))
+            line += stripped.count("\n") + 2
+    return tuple(part for part in parts if part.text.strip())
+
+
+def whole(text: str) -> tuple[Part, ...]:
+    """Return a text as the only part, or no part if it is blank."""
+    return (Part(text=text),) if text.strip() else ()
+
+
+def clean(text: str) -> str:
+    """Return text with plain line ends, without control characters and lone surrogates."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\f", "\n").translate(_CONTROL)
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def one_line(text: str) -> str:
+    """Return text on one line, without inline markup."""
+    return " ".join(_INLINE_MARKUP.sub(lambda m: m[1] or "", text).split())
+
+
+def table_row(cells: Iterable[str]) -> str:
+    """Return cells as a row of a Markdown table."""
+    return f"| {' | '.join(' '.join(cell.split()).replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def raised(text: str, way: str) -> str:
+    """Return text in superscript (``way`` ``sup``) or subscript (``sub``) so that it does not glue to a number."""
+    signs = _SUPERSCRIPTS if way == "sup" else _SUBSCRIPTS
+    bare = text.strip()
+    if bare and all(character in signs for character in bare):
+        return "".join(signs[character] for character in bare)
+    if len(bare) > 1 and bare.isalpha():  # as in 1st
+        return bare
+    mark = "^" if way == "sup" else "_"
+    return f"{mark}({bare})" if bare else ""

@@ -1,0 +1,67 @@
+"""Reader of HTML: the main text as Markdown, without navigation, scripts and what a browser hides."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from typing import Final
+
+from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
+from html_to_markdown.exceptions import ConversionError
+
+from agent.knowledge.readers.document import Content, Limits, clean, one_line, raised, whole
+from agent.knowledge.readers.text import decode
+from agent.knowledge.types import ReadError
+
+_OPTIONS: Final = ConversionOptions(
+    extract_metadata=False,
+    autolinks=False,
+    skip_images=True,
+    preprocessing=PreprocessingOptions(enabled=True, remove_forms=False, remove_navigation=False),
+    max_depth=400,
+    exclude_selectors=[
+        *("script", "style", "nav", "footer", "template", "noscript", "svg", "iframe", "del", "s", "strike"),
+        *("button", "select", "textarea", "[hidden]"),
+        *("a.headerlink", "a.anchor", "a.hash-link"),  # the signs beside headings that builders of documentation add
+    ],
+)
+_TITLE: Final = re.compile(r"<title[^>]*>(?P<text>[^<]{1,300})</title", re.IGNORECASE)
+_CHARSET: Final = re.compile(rb"<meta[^>]{0,200}?charset=[\"']?\s*([A-Za-z0-9_-]{2,20})", re.IGNORECASE)
+_RAISED: Final = re.compile(r"<(?P<way>su[pb])\b[^>]*>(?P<inside>[^<]*(?:<(?!/su[pb])[^<]*)*)</su[pb]>", re.IGNORECASE)
+_TAG: Final = re.compile(r"<[^>]*>")
+_META: Final = re.compile(r"<meta\b(?P<attributes>[^>]{1,600})>", re.IGNORECASE)
+_ATTRIBUTE: Final = re.compile(
+    r"(?P<name>name|property|itemprop|content)\s*=\s*[\"'](?P<value>[^\"']*)[\"']", re.IGNORECASE
+)
+_HEAD: Final = 100_000
+_FIELDS: Final = {
+    **dict.fromkeys(("article:modified_time", "datemodified", "last-modified", "dcterms.modified"), "modified"),
+    **dict.fromkeys(("article:published_time", "datepublished", "date", "dcterms.created"), "date"),
+}
+
+
+def read_html(data: bytes, _: Limits) -> Content:
+    """Read a page. Its ``<title>`` and the dates of its ``<meta>`` elements are fields."""
+    declared = _CHARSET.search(data[:4_096])
+    page = decode(data, declared[1].decode("ascii") if declared else "")
+    title = _TITLE.search(page[:_HEAD])
+    try:
+        text = clean(convert(_RAISED.sub(_replace_raised, page), _OPTIONS).content or "")
+    except (ConversionError, ValueError) as error:
+        raise ReadError(reason="is HTML that cannot be parsed") from error
+    return Content(title=one_line(unescape(title["text"])) if title else "", fields=_dates(page), parts=whole(text))
+
+
+def _replace_raised(found: re.Match[str]) -> str:
+    return raised(_TAG.sub("", found["inside"]), found["way"].lower())
+
+
+def _dates(page: str) -> dict[str, str]:
+    fields: dict[str, str] = {}
+    for meta in _META.finditer(page[:_HEAD]):
+        attributes = {m["name"].lower(): m["value"] for m in _ATTRIBUTE.finditer(meta["attributes"])}
+        named = (attributes.get(name, "").lower() for name in ("name", "property", "itemprop"))
+        field = next((_FIELDS[name] for name in named if name in _FIELDS), "")
+        if field:
+            fields.setdefault(field, attributes.get("content", ""))
+    return fields

@@ -1,0 +1,213 @@
+"""Reads files in a child process, which is killed when a file takes too much time or memory.
+
+The child gets one file at a time over its standard input and answers with JSON. It has an empty environment: a file
+that takes over its parser finds no secrets there.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Self
+
+import orjson
+
+from agent.knowledge.readers.chunking import Chunk, chunk_document
+from agent.knowledge.readers.document import MAX_ATTACHMENT_CHARS, Limits, Part, ReadDocument
+from agent.knowledge.readers.formats import format_of
+from agent.knowledge.readers.links import resolve_links
+from agent.knowledge.readers.reading import digest_of, parse_document
+from agent.knowledge.types import ReadError
+
+ATTACHMENT_TIMEOUT_S: Final = 10.0
+DOCUMENT_TIMEOUT_S: Final = 60.0
+MAX_MEMORY: Final = 320_000_000  # bytes of address space beyond those of the started child
+MAX_HERE_BYTES: Final = 20_000  # a text of this size costs little whatever it says: no process is needed
+_SOFT_SHARE: Final = 0.7  # of the time, after which a reader returns what it has
+_RESTART_RSS: Final = 150_000_000  # a child that has grown to this is replaced
+_MAX_REFUSED: Final = 100  # digests of files that killed their reader
+_TREE: Final = Path(__file__).parents[3]
+
+
+class FileToRead(NamedTuple):
+    """A file: ``name`` tells its format, ``url`` is the base of its links, times are seconds since 1970."""
+
+    name: str
+    data: bytes
+    changed: float = 0.0
+    committed: float = 0.0
+    url: str = ""
+
+
+class DocumentReader:
+    """Reads files one at a time, from any thread. The process starts with the first file that needs it."""
+
+    def __init__(self, *, for_attachments: bool = False) -> None:
+        self._timeout_s = ATTACHMENT_TIMEOUT_S if for_attachments else DOCUMENT_TIMEOUT_S
+        self._for_attachments = for_attachments
+        self._child: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+        self._closed = threading.Event()
+        self._refused: deque[tuple[str, str]] = deque(maxlen=_MAX_REFUSED)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process, also while it reads."""
+        self._closed.set()
+        if self._child is not None:
+            self._child.kill()
+
+    def read(self, file: FileToRead) -> tuple[ReadDocument, tuple[Chunk, ...]]:
+        """Return a document and its chunks. Raises ``ReadError``. Blocks."""
+        known = format_of(file.name)
+        if known is None or (not known.packed and len(file.data) <= MAX_HERE_BYTES):
+            return _read(file, self._timeout_s, for_attachments=self._for_attachments)
+        digest = digest_of(file.data)
+        with self._lock:
+            if reason := dict(self._refused).get(digest):
+                raise ReadError(reason)
+            try:
+                reply = self._ask(file)
+            except ReadError as error:
+                self._stop()
+                if not self._closed.is_set():
+                    self._refused.append((digest, error.reason))
+                raise
+            if reply.get("last"):
+                self._stop()
+        if "error" in reply:
+            raise ReadError(reply["error"])
+        fields = reply["document"]
+        document = ReadDocument(**fields | {"parts": tuple(Part(**part) for part in fields["parts"])})
+        return document, tuple(Chunk(**chunk) for chunk in reply["chunks"])
+
+    def _ask(self, file: FileToRead) -> dict[str, Any]:
+        if self._closed.is_set():
+            raise ReadError(reason="was not read: Orion is stopping", temporary=True)
+        child = self._child = self._child or _start()
+        head = {
+            **file._asdict(),
+            "data": len(file.data),
+            "timeout_s": self._timeout_s,
+            "for_attachments": self._for_attachments,
+        }
+        try:
+            if child.stdin is not None and child.stdout is not None:  # both were asked for
+                child.stdin.write(orjson.dumps(head) + b"\n" + file.data)
+                child.stdin.flush()
+                reply: dict[str, Any] = orjson.loads(_receive(child.stdout.fileno(), self._timeout_s))
+                return reply
+        except TimeoutError:
+            reason = f"takes more than {self._timeout_s:.0f} s to read"
+            raise ReadError(reason) from None
+        except (OSError, EOFError, orjson.JSONDecodeError):
+            if self._closed.is_set():
+                raise ReadError(reason="was not read: Orion is stopping", temporary=True) from None
+        raise ReadError(reason="cannot be read: its reader broke down (too much memory, or damaged)")
+
+    def _stop(self) -> None:
+        child, self._child = self._child, None
+        if child is not None:
+            child.kill()
+            with suppress(OSError):
+                child.communicate()
+
+
+def _start() -> subprocess.Popen[bytes]:
+    command = [sys.executable, *(["-B"] if sys.dont_write_bytecode else []), "-m", __name__]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(  # noqa: S603 - this module, with arguments of our own
+        command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, cwd=_TREE, env={"LC_ALL": "C.UTF-8"},
+        start_new_session=True,  # a Ctrl-C at the terminal is for the process that decides
+    )  # fmt: skip
+
+
+def _receive(pipe: int, timeout_s: float) -> bytes:
+    """Return one reply: a line with its length, and so many bytes. Raises ``TimeoutError`` and ``EOFError``."""
+    ends, received, size = time.monotonic() + timeout_s, bytearray(), -1
+    with selectors.DefaultSelector() as ready:
+        ready.register(pipe, selectors.EVENT_READ)
+        while size < 0 or len(received) < size:
+            if not ready.select(max(0.0, ends - time.monotonic())):
+                raise TimeoutError
+            piece = os.read(pipe, 1 << 20)
+            if not piece:
+                raise EOFError
+            received += piece
+            if size < 0 and b"\n" in received:
+                head, _, rest = received.partition(b"\n")
+                size, received = int(head), rest
+    return bytes(received)
+
+
+def _read(file: FileToRead, timeout_s: float, *, for_attachments: bool) -> tuple[ReadDocument, tuple[Chunk, ...]]:
+    """Read a file here. An attachment is not cut into chunks: its text is a source."""
+    limits = Limits(ends=time.monotonic() + timeout_s * _SOFT_SHARE)
+    if for_attachments:
+        limits.max_chars = MAX_ATTACHMENT_CHARS
+    document = parse_document(file.name, file.data, changed=file.changed, committed=file.committed, limits=limits)
+    document = resolve_links(document, file.url)
+    return document, () if for_attachments else chunk_document(document)
+
+
+def main() -> None:
+    """Answer until standard input ends. A file that needs too much time or memory ends the process."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a parser prints must not mix with the answers
+    _limit_memory()
+    orders = sys.stdin.buffer
+    is_last = False
+    while not is_last and (line := orders.readline()):
+        head = orjson.loads(line)
+        timeout_s, for_attachments = head.pop("timeout_s"), head.pop("for_attachments")
+        signal.setitimer(signal.ITIMER_REAL, timeout_s + 1)  # ends the process, also when its parent is gone
+        file = FileToRead(**head | {"data": orders.read(head["data"])})
+        reply = _reply(file, timeout_s, for_attachments=for_attachments)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        is_last = reply["last"]
+        answer = orjson.dumps(reply)
+        answers.write(b"%d\n" % len(answer) + answer)
+        answers.flush()
+
+
+def _reply(file: FileToRead, timeout_s: float, *, for_attachments: bool) -> dict[str, Any]:
+    try:
+        document, chunks = _read(file, timeout_s, for_attachments=for_attachments)
+    except ReadError as error:
+        return {"error": error.reason, "last": _has_grown()}
+    except MemoryError:
+        return {"error": "needs more memory to read than one file may take", "last": True}
+    return {"document": asdict(document), "chunks": list(map(asdict, chunks)), "last": _has_grown()}
+
+
+def _limit_memory() -> None:
+    import resource  # noqa: PLC0415 - not on Windows, where the parent does not need it either
+
+    with suppress(OSError, ValueError, IndexError):  # no /proc: only the time is limited
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+        limit = pages * resource.getpagesize() + MAX_MEMORY
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+def _has_grown() -> bool:
+    import resource  # noqa: PLC0415 - likewise
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > _RESTART_RSS  # kB on Linux
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""Readers of text: encodings, Markdown with front matter, reStructuredText, programs."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from agent.knowledge.readers.document import Content, Limits, clean, one_line, refusing_damage, whole
+from agent.knowledge.types import ReadError
+
+MAX_FIELDS: Final = 100  # of front matter
+MAX_OUTPUT_CHARS: Final = 2_000  # of one output of a notebook's cell
+_FRONT_MATTER: Final = re.compile(r"\A\s*---[ \t]*\n(?P<fields>(?:.*\n){0,200}?)(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
+_TOML_MATTER: Final = re.compile(r"\A\s*\+\+\+[ \t]*\n(?P<fields>(?:.*\n){0,200}?)\+\+\+[ \t]*(?:\n|\Z)")
+_FIELD: Final = re.compile(r"^(?P<name>[^\W\d][\w -]{0,60}?)[ \t]*[:=][ \t]*(?P<value>.*?)[ \t]*$", re.MULTILINE)
+_RST_TITLE: Final = re.compile(r"^(?P<text>\S[^\n]{0,200})\n(?P<line>[=\-~^*#])(?P=line){2,}[ \t]*$", re.MULTILINE)
+_TITLE_WITHIN: Final = 4_000
+_BOMS: Final = (
+    *((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32")),
+    *((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")),
+)
+_SAMPLE: Final = 4_096
+_FOREIGN_SHARE: Final = 0.15  # Western text has fewer letters beyond ASCII: with more it is in another encoding
+_CODE: Final = re.compile(
+    r"^[ \t]*(?P<mark>`{3,}|~{3,}).*?(?:^[ \t]*(?P=mark)[`~]*[ \t]*$|\Z)|(?P<tick>`+)[^`\n]+?(?P=tick)(?!`)",
+    re.MULTILINE | re.DOTALL,
+)
+# Code of static site generators, which a reader of the page never sees. A bare ``{{ name }}`` may be about templates.
+_TEMPLATE_CODE: Final = re.compile(
+    r"\{%-?(?:[^%]|%(?!\}))*%\}|\{\{[<%](?:[^}]|\}(?!\}))*\}\}|\{\{-?(?!\s*\w+\s*-?\}\})(?:[^{}]|\}(?!\}))*\}\}"
+    r"|<%(?:[^%]|%(?!>))*%>"
+)
+_TEMPLATE_BYTES: Final = re.compile(_TEMPLATE_CODE.pattern.encode())
+_MDX_CODE: Final = re.compile(
+    r"\{/\*(?:[^*]|\*(?!/))*\*/\}|^(?:import|export)[ \t](?:[^\n]*\n?)|</?[A-Z][\w.]*(?:\s[^<>]*)?/?>|</?>",
+    re.MULTILINE,
+)
+_COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
+
+
+def read_text(data: bytes, _: Limits) -> Content:
+    """Read plain text or a program."""
+    return Content(parts=whole(decode(data)))
+
+
+def read_rst(data: bytes, _: Limits) -> Content:
+    """Read reStructuredText as plain text; its title is the first underlined line."""
+    text = decode(data)
+    underlined = _RST_TITLE.search(text[:_TITLE_WITHIN])
+    return Content(title=one_line(underlined["text"]) if underlined else "", parts=whole(text))
+
+
+def read_markdown(data: bytes, _: Limits) -> Content:
+    """Read Markdown without front matter, comments and template code. Line numbers stay true."""
+    return _markdown(data, _COMMENT, _TEMPLATE_CODE)
+
+
+def read_mdx(data: bytes, _: Limits) -> Content:
+    """Read MDX: Markdown without imports and component tags."""
+    return _markdown(data, _COMMENT, _TEMPLATE_CODE, _MDX_CODE)
+
+
+def _markdown(data: bytes, *unseen: re.Pattern[str]) -> Content:
+    fields, text = split_front_matter(decode(data))
+    text = outside_code(text, lambda prose: _blank(prose, *unseen))
+    return Content(title=fields.get("title", ""), fields=fields, parts=whole(text))
+
+
+def read_notebook(data: bytes, _: Limits) -> Content:
+    """Read a Jupyter notebook: its text, its code and the text that the code printed."""
+    with refusing_damage("Jupyter notebook"):
+        notebook = json.loads(decode(data))
+        language = str(notebook.get("metadata", {}).get("language_info", {}).get("name", ""))
+        cells = [block for cell in notebook["cells"] for block in _cell_blocks(cell, language)]
+    return Content(parts=whole("\n\n".join(cells)))
+
+
+def _cell_blocks(cell: dict[str, Any], language: str) -> Iterator[str]:
+    source = clean("".join(cell.get("source", ""))).strip("\n")
+    if cell.get("cell_type") != "code":
+        yield source
+        return
+    yield f"```{language}\n{source}\n```"
+    for output in cell.get("outputs", ()):
+        printed = "".join(output.get("text") or output.get("data", {}).get("text/plain", ""))
+        if printed.strip():
+            yield f"```\n{clean(printed)[:MAX_OUTPUT_CHARS].rstrip()}\n```"
+
+
+def strip_template_code(data: bytes) -> bytes:
+    """Return a template (``page.html.erb``) without its code."""
+    return _TEMPLATE_BYTES.sub(b"", data)
+
+
+def split_front_matter(text: str) -> tuple[dict[str, str], str]:
+    """Return the fields of the front matter, and the text with empty lines in its place."""
+    found = _FRONT_MATTER.match(text) or _TOML_MATTER.match(text)
+    if not found:
+        return {}, text
+    pairs = list(_FIELD.finditer(found["fields"]))[:MAX_FIELDS]
+    fields = {m["name"].lower().replace("-", "_").replace(" ", "_"): m["value"].strip("\"' ") for m in pairs}
+    return fields, "\n" * found[0].count("\n") + text[found.end() :]
+
+
+def outside_code(text: str, change: Callable[[str], str]) -> str:
+    """Return Markdown with ``change`` applied to all but its code."""
+    pieces = []
+    at = 0
+    for code in _CODE.finditer(text):
+        pieces += [change(text[at : code.start()]), code[0]]
+        at = code.end()
+    return "".join([*pieces, change(text[at:])])
+
+
+def _blank(text: str, *unseen: re.Pattern[str]) -> str:
+    for pattern in unseen:
+        text = pattern.sub(lambda found: "\n" * found[0].count("\n"), text)
+    return text
+
+
+def decode(data: bytes, declared: str = "") -> str:
+    """Return text: UTF-8, else the encoding of its mark or the ``declared`` one, else Windows Western if likely."""
+    encoding = next((name for mark, name in _BOMS if data.startswith(mark)), "") or _utf16_without_mark(data)
+    if not encoding and b"\0" in data[:65_536]:
+        raise ReadError(reason="is binary, although its name says text")
+    try:
+        return clean(data.decode(encoding or "utf-8"))
+    except UnicodeDecodeError as error:
+        foreign = len(data.translate(None, bytes(range(128)))) > _FOREIGN_SHARE * len(data)
+        if not encoding and not declared and foreign:
+            raise ReadError(reason=f"is not UTF-8 (byte {error.start}); save it as UTF-8") from error
+    encoding = encoding or declared or "cp1252"
+    try:
+        return clean(data.decode(encoding))
+    except (UnicodeDecodeError, LookupError) as error:
+        raise ReadError(reason=f"is not readable as {encoding}; save it as UTF-8") from error
+
+
+def _utf16_without_mark(data: bytes) -> str:
+    """Return the UTF-16 variant in which the data is printable text; empty if there is not one."""
+    sample = data[:_SAMPLE]
+    if b"\0" not in sample or len(data) % 2:
+        return ""
+    texts = {}
+    for encoding in ("utf-16-le", "utf-16-be"):
+        text = codecs.getincrementaldecoder(encoding)("replace").decode(sample)
+        if all(character.isprintable() or character.isspace() for character in text) and "\ufffd" not in text:
+            texts[encoding] = sum(character.isascii() for character in text)
+    best = max(texts, key=texts.__getitem__, default="")
+    return best if best and texts[best] else ""  # text has line ends or spaces
