@@ -10,7 +10,7 @@ from bot.local.server import LocalWorkspace
 
 
 async def serve(host: str, port: int, events_url: str) -> None:
-    """Runs until it is interrupted. Raises ``OSError`` where the port cannot be opened."""
+    """Run until it is interrupted. Raises ``OSError`` where the port cannot be opened."""
     workspace = LocalWorkspace()
     workspace.http.url = events_url
     await workspace.start(host, port)
@@ -26,7 +26,7 @@ async def serve(host: str, port: int, events_url: str) -> None:
 
 
 def main() -> None:
-    """Reads the command line and serves."""
+    """Read the command line and serve."""
     parser = argparse.ArgumentParser(prog="python -m bot.local", description=__doc__)
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8766)

@@ -23,7 +23,7 @@ CLIENT_ID: Final = "10000.20000"
 
 @dataclass(slots=True)
 class Consent:
-    """Asks for ``workspace`` and those beside it."""
+    """Ask for ``workspace`` and those beside it."""
 
     workspace: Workspace
     client_secret: str = field(default_factory=lambda: secrets.token_hex(16))

@@ -17,7 +17,7 @@ _FIELDS: Final = {field.name for field in fields(Message)} - {"streaming", "stre
 
 
 def save(workspace: Workspace, file: Path) -> None:
-    """Writes all messages and files, whole or not at all."""
+    """Write all messages and files, whole or not at all."""
     messages = [asdict(one) for channel in workspace.roster.channels for one in workspace.log.everything_in(channel)]
     files = {
         key: {"payload": one.payload, "content": base64.b64encode(one.content).decode()}
@@ -34,7 +34,7 @@ def save(workspace: Workspace, file: Path) -> None:
 
 
 def load(workspace: Workspace, file: Path) -> None:
-    """Puts back what ``save`` wrote; nothing where there is no file, or one that cannot be read."""
+    """Load what ``save`` wrote. A missing or unreadable file changes nothing."""
     try:
         kept = json.loads(file.read_text(encoding="utf-8"))
         messages = [Message(**{name: one[name] for name in one.keys() & _FIELDS}) for one in kept["messages"]]

@@ -22,7 +22,7 @@ from bot.local.documents import POLICY as PAGE_POLICY
 from bot.local.documents import show_document
 from bot.local.kept import load, save
 from bot.local.model.roster import Json
-from bot.local.page.api import LONGEST_BODY, Handler, Page
+from bot.local.page.api import MAX_BODY_BYTES, Handler, Page
 from bot.local.page.people import People
 from bot.local.workspace import Setup, Workspace
 
@@ -56,7 +56,7 @@ class LocalWorkspace(People):
 
     @property
     def url(self) -> str:
-        """Where the page is, without a slash at the end; empty before ``start``."""
+        """Address of the page, without a slash at the end; empty before ``start``."""
         return self.workspace.url
 
     @property
@@ -70,7 +70,7 @@ class LocalWorkspace(People):
         return len(self.workspace.sockets.connections)
 
     async def start(self, host: str = "127.0.0.1", port: int = 0, *, or_free: bool = False) -> None:
-        """Opens the port (0 = any free one; with ``or_free`` also where it is taken) and begins to deliver events."""
+        """Open the port (0 = any free one; with ``or_free`` also where it is taken) and begin to deliver events."""
         group = await self._stack.enter_async_context(asyncio.TaskGroup())
         self.workspace.deliveries.group = group
         runner = web.AppRunner(self._application(), access_log=None, shutdown_timeout=1.0)
@@ -93,7 +93,7 @@ class LocalWorkspace(People):
             self._stack.callback(keeper.cancel)
 
     async def stop(self) -> None:
-        """Closes sockets and the port and ends what is under way."""
+        """Close sockets and the port and end what is under way."""
         self.workspace.faults.clear()
         self.workspace.feed.close()
         self.workspace.threads.close()
@@ -103,7 +103,7 @@ class LocalWorkspace(People):
         await self._stack.aclose()
 
     async def _keep(self, file: Path) -> None:
-        """Writes the conversations down whenever something changed, at most every few seconds."""
+        """Write the conversations down whenever something changed, at most every few seconds."""
         written = self.workspace.feed.seq
         while True:
             await asyncio.sleep(_KEEP_S)
@@ -115,7 +115,7 @@ class LocalWorkspace(People):
         """The messages of a channel (oldest first), or of a thread with its first one, with their metadata."""
         place, log = self.channel(channel), self.workspace.log
         found = log.thread(place.id, thread_ts) if thread_ts else log.timeline(place.id)
-        return [log.shown(one, metadata=True) for one in found]
+        return [log.payload_of(one, metadata=True) for one in found]
 
     def ephemerals(self, channel: str) -> list[Json]:
         """The messages that only one person sees, with ``ephemeral_for``."""
@@ -123,7 +123,7 @@ class LocalWorkspace(People):
         return [{**one.payload(), "ephemeral_for": one.ephemeral_for} for one in everything if one.ephemeral_for]
 
     def _application(self) -> web.Application:
-        app = web.Application(client_max_size=LONGEST_BODY, middlewares=[self._guard])
+        app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[self._guard])
         app.add_routes(
             [
                 web.route("*", "/api/{method}", WebApi(self.workspace, self.consent).handle),
@@ -143,7 +143,7 @@ class LocalWorkspace(People):
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """What a browser sees is reached by this server's own name only, and driven by its own page only."""
+        """Refuse requests to another host name, and actions that another page sends."""
         if not request.path.startswith(_FOR_APPS) and not self._by_own_name(request):
             raise web.HTTPForbidden(text="not by this name")
         if request.path.startswith("/ui") and not _from_own_page(request):

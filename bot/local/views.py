@@ -55,8 +55,8 @@ class Views:
         return user
 
     def show(self, user: str, given: Json, *, parent: str = "") -> Json:
-        """Puts a modal on a person's screen (on top of ``parent``) and returns its view object."""
-        view = self._made(given, "modal")
+        """Put a modal on a person's screen (on top of ``parent``) and return its view object."""
+        view = self._new_view(given, "modal")
         view["root_view_id"] = self.open[parent].view["root_view_id"] if parent in self.open else view["id"]
         view["previous_view_id"] = parent or None
         self.open[view["id"]] = OpenView(view=view, user=user)
@@ -64,19 +64,19 @@ class Views:
         return view
 
     def update(self, view_id: str, given: Json, view_hash: str = "") -> Json:
-        """Replaces a modal on screen. Raises ``ApiError``: ``not_found`` or ``hash_conflict``."""
+        """Replace a modal on screen. Raises ``ApiError``: ``not_found`` or ``hash_conflict``."""
         found = self.open.get(view_id)
         if found is None:  # closed while the app was asked
             raise ApiError(error="not_found")
         if view_hash and view_hash != found.view["hash"]:
             raise ApiError(error="hash_conflict")
         kept = {key: found.view[key] for key in ("id", "root_view_id", "previous_view_id")}
-        found.view = self._made(given, "modal") | kept
+        found.view = self._new_view(given, "modal") | kept
         self.feed.publish("view", view_id=view_id, user=found.user)
         return found.view
 
     def close(self, view_id: str, *, whole_stack: bool = False) -> None:
-        """Takes a modal off the screen, and with ``whole_stack`` all of its stack."""
+        """Take a modal off the screen, and with ``whole_stack`` all of its stack."""
         found = self.open.get(view_id)
         if found is None:
             return
@@ -87,11 +87,11 @@ class Views:
             self.feed.publish("view_closed", view_id=one, user=found.user)
 
     def publish(self, user: str, given: Json, view_hash: str) -> Json:
-        """Sets a person's App Home. Raises ``ApiError``: ``hash_conflict``."""
+        """Set a person's App Home. Raises ``ApiError``: ``hash_conflict``."""
         before = self.homes.get(user)
         if view_hash and before is not None and view_hash != before["hash"]:
             raise ApiError(error="hash_conflict")
-        view = self._made(given, "home")
+        view = self._new_view(given, "home")
         if before is not None:
             view["id"] = before["id"]
         view["root_view_id"] = view["id"]
@@ -99,7 +99,7 @@ class Views:
         self.feed.publish("home", user=user)
         return view
 
-    def _made(self, given: Json, kind: str) -> Json:
+    def _new_view(self, given: Json, kind: str) -> Json:
         if faults := [f"{words} [json-pointer:{at}]" for words, at in _faults(given, kind)]:
             raise invalid(faults)
         if faults := block_faults(given["blocks"], limit=VIEW_BLOCKS):
@@ -126,7 +126,7 @@ class Views:
 
 
 def _faults(given: Json, kind: str) -> Faults:
-    """What Slack would refuse in a view, but for what is wrong inside its blocks."""
+    """Faults of a view for which Slack would refuse it, except those inside its blocks."""
     blocks, title = given.get("blocks"), given.get("title")
     if given.get("type") != kind:
         yield f"must be {kind}", "/view/type"

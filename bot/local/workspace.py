@@ -1,4 +1,4 @@
-"""The state behind the server. Whatever changes it goes to the page through the feed and to the app as events.
+"""State behind the server. Each change goes to the page through the feed and to the app as events.
 
 Who may do what is checked before, by the Web API and by the page's API.
 """
@@ -21,7 +21,7 @@ from bot.local.model.faults import ApiCall, Faults, Switches
 from bot.local.model.feed import Feed
 from bot.local.model.limits import RateLimiter, Strictness
 from bot.local.model.messages import Message, MessageLog
-from bot.local.model.roster import BOT_ID, BOT_USER, TEAM_ID, TEAM_NAME, Channel, Json, Roster, seeded
+from bot.local.model.roster import BOT_ID, BOT_USER, TEAM_ID, TEAM_NAME, Channel, Json, Roster, sample_roster
 from bot.local.views import Views
 
 TurnRecord = Callable[[str], Awaitable[Json | None]]
@@ -46,7 +46,7 @@ class Setup:
     docs: Sequence[Path] = ()  # folders, or single files, whose documents can be opened
     turn_record: TurnRecord | None = None
     examples: Sequence[str] = ()
-    roster: Roster = field(default_factory=seeded)
+    roster: Roster = field(default_factory=sample_roster)
     strictness: Strictness = field(default_factory=Strictness)
     subscriptions: frozenset[str] = events.SUBSCRIBED
     scopes: tuple[str, ...] = SCOPES
@@ -108,20 +108,20 @@ class Workspace:
         self.views = Views(self.feed, setup.strictness.trigger_seconds)
 
     def tell(self, notice: str) -> None:
-        """Shows a notice at every page; an empty one takes it away."""
+        """Show a notice at every page; an empty one takes it away."""
         for one in self.all:
             one.notice = notice
             one.feed.publish("notice", text=notice)
 
     def app_is_starting(self, notice: str) -> None:
-        """Holds events back, and tells the page why, until the app connects."""
+        """Hold events back, and tell the page why, until the app connects."""
         for one in self.all:
             one.deliveries.may_go.clear()
         self.tell(notice)
 
     def _app_changed(self, connected: bool) -> None:  # noqa: FBT001 - the callback's one value
         for one in self.all:
-            one.feed.publish("app", connected=connected, faults=one.switches.shown())
+            one.feed.publish("app", connected=connected, faults=one.switches.payload())
         if connected and not self.deliveries.may_go.is_set():
             for one in self.all:
                 one.deliveries.may_go.set()
@@ -138,17 +138,17 @@ class Workspace:
         return [{"name": one.setup.name, "url": f"{one.url}/"} for one in self.all if one.installed]
 
     def emit(self, kind: str, place: Channel | None, /, **facts: object) -> None:
-        """Sends an event of this kind to the app, if it subscribed to it and can see the place, where it has one."""
+        """Send an event of this kind to the app, if it subscribed to it and can see the place, where it has one."""
         self._send({"type": kind, **facts, "event_ts": self.log.next_ts()}, place, kind)
 
     def _send(self, event: Json, channel: Channel | None, subscription: str) -> None:
-        # Slack sends an app nothing from channels that it is no member of.
+        # Slack sends an app nothing from channels without it.
         seen = channel is None or BOT_USER in channel.members
         if seen and self.installed and subscription in self.setup.subscriptions:
             self.deliveries.event(events.envelope(event, channel, self.verification_token, self.setup.team))
 
-    def added(self, message: Message) -> None:
-        """Keeps a new message and tells everybody."""
+    def add_message(self, message: Message) -> None:
+        """Keep a new message and tell everybody."""
         message.blocks = events.with_block_ids(message.blocks)
         self.log.add(message)
         self.feed.publish("message", channel=message.channel, ts=message.ts)
@@ -157,14 +157,14 @@ class Workspace:
             self.threads.end_status((message.channel, message.thread_ts or message.ts))
         if message.ephemeral_for:
             return
-        shown = self.log.shown(message, metadata=True) | self._action_token(message)
+        shown = self.log.payload_of(message, metadata=True) | self._action_token(message)
         mentions = f"<@{BOT_USER}>" in message.text or f"<@{BOT_USER}|" in message.text
         if mentions and channel.kind != "im" and message.user != BOT_USER and message.subtype in _MENTIONING:
             self._send(events.mention_event(shown, channel), channel, "app_mention")
         self._send(events.message_event(shown, channel), channel, events.subscription_of(channel))
 
     def _action_token(self, message: Message) -> Json:
-        """What an event about a person's message brings to an app that may search."""
+        """Search token in an event about a person's message, for an app that may search."""
         if SEARCH_SCOPE not in self.setup.scopes or message.bot_id:
             return {}
         token = secrets.token_urlsafe(24)
@@ -172,18 +172,18 @@ class Workspace:
         return {"action_token": token}
 
     def rewrite(self, message: Message, **parts: object) -> None:
-        """Gives a message other content, and tells everybody that its author edited it."""
-        before = self.log.shown(message, metadata=True)
+        """Give a message other content, and tell everybody that its author edited it."""
+        before = self.log.payload_of(message, metadata=True)
         for name, value in parts.items():
             setattr(message, name, value)
         message.edited = {"user": message.user, "ts": self.log.next_ts()}
-        self.changed(message, before)
+        self.publish_change(message, before)
 
-    def changed(self, message: Message, before: Json) -> None:
-        """Tells everybody that a message is different now; ``before`` is its payload until then."""
+    def publish_change(self, message: Message, before: Json) -> None:
+        """Tell everybody that a message is different now; ``before`` is its payload until then."""
         message.blocks = events.with_block_ids(message.blocks)
         self.feed.publish("message", channel=message.channel, ts=message.ts)
-        facts = {"message": self.log.shown(message, metadata=True), "previous_message": before}
+        facts = {"message": self.log.payload_of(message, metadata=True), "previous_message": before}
         self._send_hidden("message_changed", message, facts)
 
     def _send_hidden(self, subtype: str, message: Message, facts: Json) -> None:
@@ -195,7 +195,7 @@ class Workspace:
         self._send(events.message_event(event, channel), channel, events.subscription_of(channel))
 
     def react(self, message: Message, user: str, name: str) -> None:
-        """Adds a reaction, or takes back the one that this user added before."""
+        """Add a reaction, or take back the one that this user added before."""
         users = message.reactions.setdefault(name, [])
         kind = "reaction_removed" if user in users else "reaction_added"
         (users.remove if user in users else users.append)(user)
@@ -206,13 +206,13 @@ class Workspace:
         channel = self.roster.channels[message.channel]
         self.emit(kind, channel, user=user, reaction=name, item=item, item_user=message.user)
 
-    def removed(self, message: Message) -> None:
-        """Deletes a message; the first one of a thread leaves a tombstone behind, as in Slack."""
-        before = self.log.shown(message, metadata=True)
+    def remove_message(self, message: Message) -> None:
+        """Delete a message; the first one of a thread leaves a tombstone behind, as in Slack."""
+        before = self.log.payload_of(message, metadata=True)
         if self.log.replies(message.channel, message.ts) and not message.ephemeral_for:
             message.subtype, message.text, message.user = "tombstone", "This message was deleted.", "USLACKBOT"
             message.blocks, message.metadata, message.bot_id, message.files = [], None, "", []
-            self.changed(message, before)
+            self.publish_change(message, before)
             return
         self.log.remove(message)
         self.threads.forget((message.channel, message.ts))

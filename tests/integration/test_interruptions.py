@@ -50,7 +50,7 @@ async def test_question_that_waits_for_a_rate_limit_is_stopped_at_once(tmp_path:
         answer = await setting.answer_to(ts)
         assert shown(answer).startswith("Stopped")
         await wait_until(lambda: quiet(setting), "nothing is left to do")
-        assert setting.workspace.workspace.threads.shown() == []
+        assert setting.workspace.workspace.threads.status_payloads() == []
 
 
 async def test_an_edit_while_the_turn_runs_is_answered_in_place(tmp_path: Path, redis_url: str) -> None:
@@ -411,4 +411,4 @@ async def test_deleted_question_that_rests_is_not_waited_for(tmp_path: Path, red
         setting.workspace.delete(CHANNEL, ts)
         await wait_until(lambda: done(setting), "it is settled", 5)
         assert shown_in(setting, ts) == []
-        assert setting.workspace.workspace.threads.shown() == []
+        assert setting.workspace.workspace.threads.status_payloads() == []

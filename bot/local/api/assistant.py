@@ -9,17 +9,17 @@ from bot.local.model.agent_threads import SESSION_STATES, Session, ThreadId
 from bot.local.model.errors import ApiError, invalid
 from bot.local.model.roster import Json
 
-MOST_PROMPTS: Final = 4  # these four as Slack's pages on the methods name them
-MOST_LOADING_MESSAGES: Final = 10
+MAX_PROMPTS: Final = 4  # these four as Slack's pages on the methods name them
+MAX_LOADING_MESSAGES: Final = 10
 SESSION_TITLE: Final = 200
-MOST_VIEWS: Final = 3  # modals on top of each other
+MAX_VIEWS: Final = 3  # modals on top of each other
 
 methods = Methods()
 
 
 def _thread(call: Call) -> ThreadId:
     channel = call.own_channel("channel_id")
-    return channel.id, call.workspace.log.root(channel.id, call.required("thread_ts"))
+    return channel.id, call.workspace.log.root(channel.id, call.required_text("thread_ts"))
 
 
 @methods("assistant.threads.setStatus", "chat:write", "assistant:write")
@@ -28,7 +28,7 @@ def _set_status(call: Call) -> Json:
     if "status" not in call:  # an empty one takes it away
         raise invalid(["missing required field: status"])
     messages = call.structure("loading_messages") or []
-    if not isinstance(messages, list) or len(messages) > MOST_LOADING_MESSAGES:
+    if not isinstance(messages, list) or len(messages) > MAX_LOADING_MESSAGES:
         raise invalid(["no more than 10 items allowed [json-pointer:/loading_messages]"])
     call.workspace.threads.set_status(thread, call.text("status"), list(map(str, messages)))
     return {}
@@ -38,7 +38,7 @@ def _set_status(call: Call) -> Json:
 def _set_prompts(call: Call) -> Json:
     channel = call.own_channel("channel_id")
     prompts = call.objects("prompts", error="invalid_arguments")
-    if not prompts or len(prompts) > MOST_PROMPTS:
+    if not prompts or len(prompts) > MAX_PROMPTS:
         raise invalid(["between 1 and 4 items allowed [json-pointer:/prompts]"])
     if not all(prompt.get("title") and prompt.get("message") for prompt in prompts):
         raise invalid(["missing required field: title or message [json-pointer:/prompts]"])
@@ -56,14 +56,14 @@ def _title(call: Call) -> str:
 
 @methods("agents.sessions.setStatus", "chat:write", "assistant:write")
 def _set_session(call: Call) -> Json:
-    status, title = call.required("status"), _title(call)
+    status, title = call.required_text("status"), _title(call)
     if status not in SESSION_STATES:
         raise invalid(["must be one of the session states [json-pointer:/status]"])
     channel = call.own_channel("channel_id")
     thread = call.thread(channel)
     call.workspace.threads.set_session((channel.id, thread), status, title)
     answer: Json = {"session": {"channel_id": channel.id, "thread_ts": thread, "status": status}}
-    # Without that event nobody would hear the Stop button.
+    # Without that event the app would miss the Stop button.
     if "agent_session_stopped" not in call.workspace.setup.subscriptions:
         answer["warning"] = "missing_agent_session_stopped_event_subscription"
     return answer
@@ -71,7 +71,7 @@ def _set_session(call: Call) -> Json:
 
 @methods("agents.sessions.rename", "chat:write", "assistant:write")
 def _rename_session(call: Call) -> Json:
-    call.required("title")
+    call.required_text("title")
     title, session = _title(call), call.workspace.threads.sessions.get(_thread(call))
     if session is None:
         raise ApiError(error="session_not_found")
@@ -81,9 +81,9 @@ def _rename_session(call: Call) -> Json:
 
 @methods("assistant.threads.setTitle", "assistant:write")
 def _set_title(call: Call) -> Json:
-    call.required("title")
+    call.required_text("title")
     channel, title = call.own_channel("channel_id"), _title(call)
-    named = call.workspace.log.visible(channel.id, call.required("thread_ts"), "invalid_thread_ts")
+    named = call.workspace.log.visible(channel.id, call.required_text("thread_ts"), "invalid_thread_ts")
     # Slack names no error for a thread without a session, as it does for a session's own rename.
     thread = channel.id, named.thread_ts or named.ts
     call.workspace.threads.sessions.setdefault(thread, Session(status="active")).title = title
@@ -100,17 +100,17 @@ def _view(call: Call) -> Json:
 @methods("views.open")
 def _open_view(call: Call) -> Json:
     views = call.workspace.views
-    return {"view": views.show(views.exchange(call.required("trigger_id")), _view(call))}
+    return {"view": views.show(views.exchange(call.required_text("trigger_id")), _view(call))}
 
 
 @methods("views.push")
 def _push_view(call: Call) -> Json:
     views = call.workspace.views
-    user = views.exchange(call.required("trigger_id"))
+    user = views.exchange(call.required_text("trigger_id"))
     shown = [one.view for one in views.open.values() if one.user == user]
     if not shown:
         raise ApiError(error="not_found")
-    if [one["root_view_id"] for one in shown].count(shown[-1]["root_view_id"]) >= MOST_VIEWS:
+    if [one["root_view_id"] for one in shown].count(shown[-1]["root_view_id"]) >= MAX_VIEWS:
         raise ApiError(error="push_limit_reached")
     return {"view": views.show(user, _view(call), parent=shown[-1]["id"])}
 
@@ -127,5 +127,5 @@ def _update_view(call: Call) -> Json:
 
 @methods("views.publish")
 def _publish_view(call: Call) -> Json:
-    member = call.workspace.roster.member(call.required("user_id"))
+    member = call.workspace.roster.member(call.required_text("user_id"))
     return {"view": call.workspace.views.publish(member.id, _view(call), call.text("hash"))}

@@ -18,7 +18,7 @@ from bot.local.workspace import Workspace
 
 Item = TypeVar("Item")
 
-MOST: Final = 1_000  # items on one page at most, whatever ``limit`` says
+MAX_PAGE_ITEMS: Final = 1_000  # of a page of results, even if ``limit`` asks for more
 
 
 class Call:
@@ -38,14 +38,14 @@ class Call:
         """The argument as text."""
         return str(self.values[name]) if name in self else default
 
-    def required(self, name: str) -> str:
+    def required_text(self, name: str) -> str:
         """The argument as text that must not be empty."""
         if value := self.text(name):
             return value
         raise invalid([f"missing required field: {name}"])
 
     def flag(self, name: str) -> bool:
-        """Whether the argument says yes."""
+        """Return whether the argument is true."""
         return self.text(name).lower() in ("1", "true")  # JSON's true is "True" as text
 
     def number(self, name: str, default: int) -> int:
@@ -84,12 +84,12 @@ class Call:
             first = int(start.removeprefix("next:"))
         except (binascii.Error, ValueError):
             raise ApiError(error="invalid_cursor") from None
-        end = first + min(limit, MOST)
+        end = first + min(limit, MAX_PAGE_ITEMS)
         return items[first:end], _cursor(end) if end < len(items) else ""
 
     def channel(self, name: str = "channel") -> Channel:
-        """The channel that the argument names; private places that the app is no member of do not exist for it."""
-        channel = self.workspace.roster.channel(self.required(name))
+        """Return the channel that the argument names; private places without the app do not exist."""
+        channel = self.workspace.roster.channel(self.required_text(name))
         if channel.kind != "channel" and BOT_USER not in channel.members:
             raise ApiError(error="channel_not_found")
         return channel
@@ -103,7 +103,7 @@ class Call:
 
     def message(self, name: str = "ts") -> Message:
         """The message in a channel of the app's that the argument names."""
-        return self.workspace.log.visible(self.own_channel().id, self.required(name))
+        return self.workspace.log.visible(self.own_channel().id, self.required_text(name))
 
     def thread(self, channel: Channel) -> str:
         """The root of the thread that ``thread_ts`` names, if any."""
@@ -130,7 +130,7 @@ class Methods(dict[str, Method]):
     """Web API methods by name; called, it is the decorator that adds one."""
 
     def __call__(self, name: str, *scopes: str) -> Callable[[Answer], Answer]:
-        """Adds the decorated function as the method ``name``."""
+        """Add the decorated function as the method ``name``."""
 
         def add(answer: Answer) -> Answer:
             self[name] = Method(answer, scopes)

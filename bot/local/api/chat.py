@@ -45,7 +45,7 @@ def read_content(call: Call) -> Json:
 
 
 def is_empty(content: Json) -> bool:
-    """Whether there is nothing to show."""
+    """Return whether there is nothing to show."""
     return not (content.get("text", "").strip() or content.get("blocks") or content.get("attachments"))
 
 
@@ -62,7 +62,7 @@ def bot_message(workspace: Workspace, channel: Channel, thread_ts: str, content:
     )
 
 
-def _drafted(call: Call, channel: Channel) -> Message:
+def _new_message(call: Call, channel: Channel) -> Message:
     content = read_content(call)
     if is_empty(content):
         raise ApiError(error="no_text")
@@ -72,18 +72,18 @@ def _drafted(call: Call, channel: Channel) -> Message:
 @methods("chat.postMessage", SCOPE)
 def _post_message(call: Call) -> Json:
     channel = call.own_channel()
-    message = _drafted(call, channel)
+    message = _new_message(call, channel)
     if message.is_reply and call.flag("reply_broadcast"):
         message.subtype = "thread_broadcast"
-    call.workspace.added(message)
-    answer = _told(call, message)
+    call.workspace.add_message(message)
+    answer = _post_reply(call, message)
     if len(call.text("text")) > TEXT_KEPT:
         answer |= {"warning": "message_truncated", "response_metadata": {"warnings": ["message_truncated"]}}
     return answer
 
 
-def _told(call: Call, message: Message) -> Json:
-    shown = call.workspace.log.shown(message, metadata=True)
+def _post_reply(call: Call, message: Message) -> Json:
+    shown = call.workspace.log.payload_of(message, metadata=True)
     return {"channel": message.channel, "ts": message.ts, "message": shown}
 
 
@@ -102,7 +102,7 @@ def _update(call: Call) -> Json:
     if not blocks and len(content.get("text", "")) > UPDATE_TEXT:
         raise ApiError(error="msg_too_long")
     call.workspace.rewrite(message, **content, streaming=False)
-    return {**_told(call, message), "text": message.text}
+    return {**_post_reply(call, message), "text": message.text}
 
 
 @methods("chat.delete", SCOPE)
@@ -110,24 +110,24 @@ def _delete(call: Call) -> Json:
     message = call.message()
     if message.bot_id != BOT_ID:
         raise ApiError(error="cant_delete_message")
-    call.workspace.removed(message)
+    call.workspace.remove_message(message)
     return {"channel": message.channel, "ts": message.ts}
 
 
 @methods("chat.postEphemeral", SCOPE)
 def _post_ephemeral(call: Call) -> Json:
-    channel, member = call.own_channel(), call.workspace.roster.member(call.required("user"))
+    channel, member = call.own_channel(), call.workspace.roster.member(call.required_text("user"))
     if member.id not in channel.members:
         raise ApiError(error="user_not_in_channel")
-    message = _drafted(call, channel)
+    message = _new_message(call, channel)
     message.ephemeral_for = member.id
-    call.workspace.added(message)
+    call.workspace.add_message(message)
     return {"message_ts": message.ts}
 
 
 @methods("chat.getPermalink", SCOPE)
 def _permalink(call: Call) -> Json:
-    message = call.workspace.log.visible(call.channel().id, call.required("message_ts"))
+    message = call.workspace.log.visible(call.channel().id, call.required_text("message_ts"))
     return {"channel": message.channel, "permalink": call.workspace.permalink(message)}
 
 
@@ -140,7 +140,7 @@ def _reacted_to(call: Call) -> Message:
 @methods("reactions.get", "reactions:read")
 def _reactions(call: Call) -> Json:
     message = _reacted_to(call)
-    shown = call.workspace.log.shown(message) | {"permalink": call.workspace.permalink(message)}
+    shown = call.workspace.log.payload_of(message) | {"permalink": call.workspace.permalink(message)}
     return {"type": "message", "channel": message.channel, "message": shown}
 
 
@@ -155,8 +155,8 @@ def _remove_reaction(call: Call) -> Json:
 
 
 def _react(call: Call, *, refusal: str, when: bool) -> Json:
-    """Adds or takes back the app's reaction. Raises ``ApiError``: ``refusal`` ``when`` it has reacted, or has not."""
-    message, name = _reacted_to(call), call.required("name").strip(":")
+    """Add or take back the app's reaction. Raises ``ApiError``: ``refusal`` ``when`` it has reacted, or has not."""
+    message, name = _reacted_to(call), call.required_text("name").strip(":")
     if not _EMOJI.fullmatch(name):
         raise ApiError(error="invalid_name")
     if (BOT_USER in message.reactions.get(name, [])) is when:
@@ -166,7 +166,7 @@ def _react(call: Call, *, refusal: str, when: bool) -> Json:
 
 
 async def answer_response_url(workspace: Workspace, request: web.Request) -> web.Response:
-    """Serves one POST: five uses, then 404 as Slack answers."""
+    """Serve one POST: five uses, then 404 as Slack answers."""
     target = workspace.response_urls.get(request.match_info["key"])
     if target is None or target.uses <= 0:
         return web.json_response({"ok": False, "error": "used_url"}, status=404)
@@ -181,7 +181,7 @@ async def answer_response_url(workspace: Workspace, request: web.Request) -> web
 def _apply(target: ResponseUrl, call: Call) -> None:
     workspace, message = call.workspace, target.message
     if call.flag("delete_original"):
-        workspace.removed(message)
+        workspace.remove_message(message)
         return
     content = read_content(call)
     if is_empty(content):
@@ -193,4 +193,4 @@ def _apply(target: ResponseUrl, call: Call) -> None:
     made = bot_message(workspace, channel, call.text("thread_ts") or message.thread_ts, content)
     if call.text("response_type", "ephemeral") == "ephemeral":
         made.ephemeral_for = target.user
-    workspace.added(made)
+    workspace.add_message(made)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from bot.local.api.call import MOST, Call, Methods
+from bot.local.api.call import MAX_PAGE_ITEMS, Call, Methods
 from bot.local.events.payloads import DOMAIN
 from bot.local.model.errors import ApiError
 from bot.local.model.messages import Message
@@ -19,7 +19,7 @@ OPENING: Final = ("im:write", "mpim:write", "channels:manage", "groups:write")
 _KINDS: Final = {"public_channel": "channel", "private_channel": "group", "im": "im", "mpim": "mpim"}
 
 # Slack's own limit for a page of results.
-MOST_FOUND: Final = 20
+MAX_FOUND: Final = 20
 _WORD: Final = re.compile(r"\w{4,}")  # longer than "the" and "and"
 
 methods = Methods()
@@ -34,11 +34,11 @@ def _in_window(message: Message, call: Call) -> bool:
     return oldest <= ts <= latest if call.flag("inclusive") else oldest < ts < latest
 
 
-def _shown(call: Call, messages: Sequence[Message], usual: int) -> Json:
+def _page_of_messages(call: Call, messages: Sequence[Message], usual: int) -> Json:
     found, following = call.page(messages, usual)
     metadata = call.flag("include_all_metadata")
     return {
-        "messages": [call.workspace.log.shown(one, metadata=metadata) for one in found],
+        "messages": [call.workspace.log.payload_of(one, metadata=metadata) for one in found],
         "has_more": bool(following),
         "response_metadata": {"next_cursor": following},
     }
@@ -48,17 +48,17 @@ def _shown(call: Call, messages: Sequence[Message], usual: int) -> Json:
 def _history(call: Call) -> Json:
     timeline = call.workspace.log.timeline(call.own_channel().id)
     newest_first = [one for one in reversed(timeline) if _in_window(one, call)]
-    return _shown(call, newest_first, 100) | {"pin_count": 0}
+    return _page_of_messages(call, newest_first, 100) | {"pin_count": 0}
 
 
 @methods("conversations.replies", *HISTORY)
 def _replies(call: Call) -> Json:
-    """Oldest first; the thread's first message stands in every window, and a reply's ``ts`` brings it alone."""
-    channel, ts, log = call.own_channel(), call.required("ts"), call.workspace.log
+    """Oldest first. Every window has the thread's first message; the ``ts`` of a reply brings that reply alone."""
+    channel, ts, log = call.own_channel(), call.required_text("ts"), call.workspace.log
     if log.root(channel.id, ts) != ts:
-        return _shown(call, [log.visible(channel.id, ts)], MOST)
+        return _page_of_messages(call, [log.visible(channel.id, ts)], MAX_PAGE_ITEMS)
     found = [one for one in log.thread(channel.id, ts) if one.ts == ts or _in_window(one, call)]
-    return _shown(call, found, MOST)
+    return _page_of_messages(call, found, MAX_PAGE_ITEMS)
 
 
 @methods("conversations.info", *LISTING)
@@ -108,14 +108,14 @@ def _open(call: Call) -> Json:
 @methods("assistant.search.context", SEARCH_SCOPE)
 def _search(call: Call) -> Json:
     """Messages of public channels that share a word with the query, the newest first. An event brings the token."""
-    workspace, words = call.workspace, _words(call.required("query"))
+    workspace, words = call.workspace, _words(call.required_text("query"))
     if call.text("action_token") not in workspace.action_tokens:
         raise ApiError(error="invalid_action_token")
     public = [channel for channel in workspace.roster.channels.values() if channel.kind == "channel"]
     said = [message for channel in public for message in workspace.log.all_in(channel.id)]
     found = [message for message in said if words & _words(message.text)]
     found.sort(key=lambda message: float(message.ts), reverse=True)
-    shown = [_result(workspace, message) for message in found[: min(call.number("limit", MOST_FOUND), MOST_FOUND)]]
+    shown = [_result(workspace, message) for message in found[: min(call.number("limit", MAX_FOUND), MAX_FOUND)]]
     return {"results": {"messages": shown}, "response_metadata": {"next_cursor": ""}}
 
 
@@ -173,7 +173,7 @@ def _team_info(call: Call) -> Json:
     return {"team": {"id": setup.team, "name": setup.name, "domain": DOMAIN, "url": url, "email_domain": ""}}
 
 
-def _described(call: Call, member: Member) -> Json:
+def _user_payload(call: Call, member: Member) -> Json:
     # Its own workspace's id, unless the member comes from elsewhere.
     home = {"team_id": call.workspace.setup.team} if member.team == TEAM_ID else {}
     locale = {"locale": member.locale} if call.flag("include_locale") else {}
@@ -182,13 +182,13 @@ def _described(call: Call, member: Member) -> Json:
 
 @methods("users.info", "users:read")
 def _user_info(call: Call) -> Json:
-    return {"user": _described(call, call.workspace.roster.member(call.required("user")))}
+    return {"user": _user_payload(call, call.workspace.roster.member(call.required_text("user")))}
 
 
 @methods("users.list", "users:read")
 def _user_list(call: Call) -> Json:
-    found, following = call.page(list(call.workspace.roster.members.values()), MOST)
-    members = [_described(call, one) for one in found]
+    found, following = call.page(list(call.workspace.roster.members.values()), MAX_PAGE_ITEMS)
+    members = [_user_payload(call, one) for one in found]
     return {"members": members, "cache_ts": CREATED, "response_metadata": {"next_cursor": following}}
 
 
@@ -201,7 +201,7 @@ def _user_groups(call: Call) -> Json:
 
 @methods("files.info", "files:read")
 def _file_info(call: Call) -> Json:
-    stored = call.workspace.files.get(call.required("file"))
+    stored = call.workspace.files.get(call.required_text("file"))
     if stored is None:
         raise ApiError(error="file_not_found")
     return {"file": stored.payload, "comments": [], "response_metadata": {"next_cursor": ""}}

@@ -22,13 +22,13 @@ METHODS: Final = Methods(chat.methods | streams.methods | reading.methods | assi
 
 @dataclass(frozen=True, slots=True)
 class WebApi:
-    """Answers Web API requests: of ``first``, and of workspaces beside it whose bot's token a call brings."""
+    """Answer Web API requests: of ``first``, and of workspaces beside it whose bot's token a call brings."""
 
     first: Workspace
     consent: Consent
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
-        """Answers one call."""
+        """Answer one call."""
         token, method = _bearer(request), request.match_info["method"]
         workspace = next((one for one in self.first.all if one.bot_token == token), self.first)
         call = ApiCall(method=method, arguments={})
@@ -46,7 +46,7 @@ class WebApi:
             call.error = "connection_cut"
             if request.transport is not None:
                 request.transport.abort()
-            return web.Response()  # finds nobody to read it
+            return web.Response()  # the connection is already closed
         finally:
             call.done = True
             workspace.feed.touch()
@@ -70,7 +70,7 @@ class WebApi:
 
 
 async def _strike(workspace: Workspace, fault: Fault, request: web.Request) -> None:
-    """What goes wrong before the call does anything."""
+    """Apply a fault before the call has any effect."""
     if fault.kind == "error":
         raise ApiError(error=fault.error, status=fault.status, retry_after=fault.retry_after)
     if fault.kind == "reset":

@@ -46,7 +46,7 @@ def _check_chunk(chunk: Json) -> None:
 
 
 def _grow(message: Message, call: Call, chunks: list[Json]) -> None:
-    """Adds chunks to a streamed message: text to its last text block, tasks by their id."""
+    """Add chunks to a streamed message: text to its last text block, tasks by their id."""
     mode = "text" if call.text("markdown_text") else "chunks"
     if chunks and message.stream_mode not in ("", mode):
         raise ApiError(error="streaming_mode_mismatch")
@@ -95,7 +95,7 @@ def _start(call: Call) -> Json:
         for name in ("recipient_team_id", "recipient_user_id"):
             if name not in call:
                 raise ApiError(error=f"missing_{name}")
-    thread = workspace.log.root(channel.id, call.required("thread_ts"))
+    thread = workspace.log.root(channel.id, call.required_text("thread_ts"))
     chunks = _read_chunks(call)
     display = call.text("task_display_mode") or "timeline"
     if display not in DISPLAY_MODES:
@@ -104,7 +104,7 @@ def _start(call: Call) -> Json:
     message.streaming, message.task_display = True, display
     message.stream_ends = workspace.log.now() + workspace.setup.strictness.stream_seconds
     _grow(message, call, chunks)
-    workspace.added(message)
+    workspace.add_message(message)
     return {"channel": channel.id, "ts": message.ts}
 
 
@@ -137,11 +137,11 @@ def _stop(call: Call) -> Json:
         raise invalid(["must be one of the session states [json-pointer:/session_status]"])
     if "metadata" in call:
         message.metadata = check_metadata(call.structure("metadata", error="invalid_metadata_format"))
-    before = workspace.log.shown(message, metadata=True)
+    before = workspace.log.payload_of(message, metadata=True)
     _grow(message, call, chunks)
     message.blocks = [*message.blocks, *blocks]
     message.streaming = False
-    workspace.changed(message, before)
+    workspace.publish_change(message, before)
     if state:
         workspace.threads.set_session((message.channel, message.thread_ts), state, "")
-    return {"channel": message.channel, "ts": message.ts, "message": workspace.log.shown(message, metadata=True)}
+    return {"channel": message.channel, "ts": message.ts, "message": workspace.log.payload_of(message, metadata=True)}

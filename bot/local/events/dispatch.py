@@ -27,7 +27,7 @@ class Delivery:
 
 @dataclass(slots=True)
 class Deliveries:
-    """Sends payloads to the app by whichever way is configured; ``changed`` is called whenever one moves on."""
+    """Send payloads to the app by whichever way is configured; ``changed`` is called whenever one moves on."""
 
     sockets: SocketMode
     http: HttpEvents
@@ -40,13 +40,13 @@ class Deliveries:
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def stop(self) -> None:
-        """Ends the deliveries still under way."""
+        """End the deliveries still under way."""
         self.group = None
         for task in self._tasks:
             task.cancel()
 
     def event(self, payload: Json) -> None:
-        """Delivers an Events API payload in the background."""
+        """Deliver an Events API payload in the background."""
         self._begin(payload)
         if self.faults.duplicate_events > 0:
             # Both copies carry one event id, as when Slack sends again what was acknowledged too late.
@@ -62,7 +62,7 @@ class Deliveries:
             task.add_done_callback(self._tasks.discard)
 
     async def interaction(self, payload: Json) -> Json | None:
-        """Delivers a click or a view once; the body of the ack, if it has one. Raises ``NotAcknowledged``."""
+        """Deliver a click or a view once; the body of the ack, if it has one. Raises ``NotAcknowledged``."""
         return await self._send("interactive", payload, 0, "")
 
     async def _send(self, kind: str, payload: Json, attempt: int, reason: str) -> Json | None:

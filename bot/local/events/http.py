@@ -16,7 +16,7 @@ from bot.local.model.roster import Json
 
 @dataclass(slots=True)
 class HttpEvents:
-    """Posts to one app. ``url`` may change while the workspace runs."""
+    """Post to one app. ``url`` may change while the workspace runs."""
 
     signing_secret: str
     url: str = ""
@@ -58,7 +58,7 @@ class HttpEvents:
         raise NotAcknowledged(why, final=answer.headers.get("X-Slack-No-Retry") == "1")
 
     async def close(self) -> None:
-        """Closes the session."""
+        """Close the session."""
         if self._session is not None:
             await self._session.close()
             self._session = None

@@ -15,7 +15,7 @@ from aiohttp import web
 from bot.local.model.roster import APP_ID, Json
 
 # Slack's own limit for an app.
-MOST_CONNECTIONS: Final = 10
+MAX_CONNECTIONS: Final = 10
 
 
 class NotAcknowledged(Exception):  # noqa: N818 - an outcome of a delivery, named as Slack's documentation does
@@ -45,14 +45,14 @@ class SocketMode:
         return ticket
 
     async def handle(self, request: web.Request) -> web.WebSocketResponse:
-        """Serves one connection until it closes."""
+        """Serve one connection until it closes."""
         ticket = request.query.get("ticket", "")
         if ticket not in self._tickets:
             raise web.HTTPForbidden(text="bad or used ticket")
         self._tickets.discard(ticket)
         socket = web.WebSocketResponse()
         await socket.prepare(request)
-        if len(self.connections) >= MOST_CONNECTIONS:
+        if len(self.connections) >= MAX_CONNECTIONS:
             await socket.send_json({"type": "disconnect", "reason": "too_many_websockets", "debug_info": {}})
             await socket.close()
             return socket
@@ -101,14 +101,14 @@ class SocketMode:
             del waiting[envelope_id]
 
     async def disconnect(self, reason: str = "refresh_requested") -> None:
-        """Tells every connection to come back on a new one, as Slack does when it recycles its hosts."""
+        """Tell every connection to come back on a new one, as Slack does when it recycles its hosts."""
         for socket in list(self.connections):
             with contextlib.suppress(ConnectionError):
                 await socket.send_json({"type": "disconnect", "reason": reason, "debug_info": {"host": "local"}})
         await self.close()
 
     async def close(self) -> None:
-        """Closes every connection without a word."""
+        """Close every connection without a word."""
         for socket in list(self.connections):
             with contextlib.suppress(ConnectionError):
                 await socket.close()

@@ -46,7 +46,7 @@ class AgentThreads:
     prompts: dict[str, Json] = field(default_factory=dict)  # suggested ones and their title, by direct chat
 
     def set_status(self, thread: ThreadId, text: str, loading_messages: list[str]) -> None:
-        """Shows a status, or takes it away when ``text`` is empty."""
+        """Show a status, or take it away when ``text`` is empty."""
         self.set_session(thread, "processing" if text else "active", "")
         if not text:
             return
@@ -54,10 +54,10 @@ class AgentThreads:
             before.timer.cancel()
         timer = asyncio.get_running_loop().call_later(self.status_seconds, self.end_status, thread)
         self.statuses[thread] = Status(text=text, loading_messages=loading_messages, timer=timer)
-        self.feed.publish("status", **self._shown(thread))
+        self.feed.publish("status", **self._status_payload(thread))
 
     def set_session(self, thread: ThreadId, status: str, title: str) -> None:
-        """Sets a session's state, making the session when there is none; only then does ``title`` count."""
+        """Set a session's state. A new session is created if needed; ``title`` counts only then."""
         session = self.sessions.setdefault(thread, Session(status=status, title=title))
         session.status = status
         if status != "processing":
@@ -65,18 +65,18 @@ class AgentThreads:
         self.feed.publish("session", channel=thread[0], thread_ts=thread[1], status=status, title=session.title)
 
     def suggest(self, channel: str, title: str, prompts: list[Json]) -> None:
-        """Offers prompts in a direct chat."""
+        """Offer prompts in a direct chat."""
         self.prompts[channel] = {"title": title, "prompts": prompts}
         self.feed.publish("prompts", channel=channel, **self.prompts[channel])
 
     def close(self) -> None:
-        """Stops the timers."""
+        """Stop the timers."""
         for status in self.statuses.values():
             status.timer.cancel()
 
-    def shown(self) -> list[Json]:
+    def status_payloads(self) -> list[Json]:
         """All statuses on show."""
-        return [self._shown(thread) for thread in self.statuses]
+        return [self._status_payload(thread) for thread in self.statuses]
 
     def forget(self, thread: ThreadId) -> None:
         """The thread is gone, and with it its status and its session."""
@@ -84,12 +84,12 @@ class AgentThreads:
         self.sessions.pop(thread, None)
 
     def end_status(self, thread: ThreadId) -> None:
-        """Takes away a thread's status."""
+        """Take away a thread's status."""
         if status := self.statuses.pop(thread, None):
             status.timer.cancel()
-            self.feed.publish("status", **self._shown(thread))
+            self.feed.publish("status", **self._status_payload(thread))
 
-    def _shown(self, thread: ThreadId) -> Json:
+    def _status_payload(self, thread: ThreadId) -> Json:
         status = self.statuses.get(thread)
         text, messages = (status.text, status.loading_messages) if status else ("", [])
         return {"channel": thread[0], "thread_ts": thread[1], "status": text, "loading_messages": messages}

@@ -50,16 +50,16 @@ class Faults:
     def fail(
         self, method: str, error: str = "internal_error", *, times: int = 1, status: int = 200, retry_after: int = 0
     ) -> None:
-        """Lets the next calls of ``method`` (``*`` = any) fail with this error, HTTP status and Retry-After."""
+        """Let the next calls of ``method`` (``*`` = any) fail with this error, HTTP status and Retry-After."""
         fault = Fault(kind="error", error=error, status=status, retry_after=retry_after or None)
         self._add(fault, method, times=times)
 
     def rate_limit(self, method: str, *, times: int = 1, retry_after: int = 1) -> None:
-        """Answers 429 ``ratelimited`` with a Retry-After in seconds."""
+        """Answer 429 ``ratelimited`` with a Retry-After in seconds."""
         self.fail(method, "ratelimited", times=times, status=429, retry_after=retry_after)
 
     def delay(self, method: str, seconds: float, *, times: int = 1) -> None:
-        """Does what the next calls ask, and answers, only later: also when the caller has gone by then."""
+        """Do what the next calls ask, and answer, only later: also when the caller has gone by then."""
         self._add(Fault(kind="delay", seconds=seconds), method, times=times)
 
     def _add(self, fault: Fault, method: str, *, times: int = 1) -> None:
@@ -75,7 +75,7 @@ class Faults:
     lose_response = partialmethod(_add, Fault(kind="lost_response"))
 
     def release(self) -> None:
-        """Lets every hanging or held call go on."""
+        """Let every hanging or held call go on."""
         self.released.set()
         self.released = asyncio.Event()
 
@@ -121,7 +121,7 @@ class Switches:
             "no_streams": Switch(label="No streams", tells=streamless, turn=take_streams),
         }
 
-    def shown(self) -> list[Json]:
+    def payload(self) -> list[Json]:
         """The switches for the page."""
         return [
             {"name": name, "label": one.label, "tells": one.tells, "once": one.once, "on": one.on}
@@ -129,7 +129,7 @@ class Switches:
         ]
 
     def turn(self, name: str, *, on: bool) -> None:
-        """Turns a switch. Raises ``ApiError`` for a name that is none."""
+        """Turn a switch. Raises ``ApiError`` for an unknown name."""
         if name not in self.all:
             raise ApiError(error="unknown_fault")
         switch = self.all[name]

@@ -24,12 +24,14 @@ class Feed:
 
     run: str = field(default_factory=lambda: secrets.token_hex(6))
     seq: int = 0
-    _kept: deque[Json] = field(default_factory=lambda: deque(maxlen=5_000))  # whoever was away for longer starts over
+    _kept: deque[Json] = field(
+        default_factory=lambda: deque(maxlen=5_000)
+    )  # a watcher that was gone for longer starts over
     _watchers: set[asyncio.Queue[Json | None]] = field(default_factory=set)
     _wakers: set[asyncio.Event] = field(default_factory=set)
 
     def publish(self, kind: str, **facts: object) -> None:
-        """Numbers an update, hands it to every watcher and wakes whoever waits for a state."""
+        """Number an update, pass it to every watcher and wake those who wait for a state."""
         self.seq += 1
         update: Json = {"type": kind, "seq": self.seq, **facts}
         self._kept.append(update)
@@ -38,7 +40,7 @@ class Feed:
         self.touch()
 
     def touch(self) -> None:
-        """Wakes whoever waits for a state, without an update for the page."""
+        """Wake those who wait for a state, without an update for the page."""
         for waker in self._wakers:
             waker.set()
 
@@ -59,7 +61,7 @@ class Feed:
             self.touch()
 
     def close(self) -> None:
-        """Sends every watcher home."""
+        """Send every watcher home."""
         for watcher in self._watchers:
             watcher.put_nowait(None)
 

@@ -73,7 +73,7 @@ LENIENT = Strictness(rates=False)  # Slack's sizes and names, but no call rates:
 
 
 def check_blocks(blocks: list[Json]) -> None:
-    """Refuses blocks of a message. Raises ``ApiError``: ``invalid_blocks`` or ``msg_blocks_too_long``."""
+    """Refuse blocks of a message. Raises ``ApiError``: ``invalid_blocks`` or ``msg_blocks_too_long``."""
     if faults := block_faults(blocks, limit=MESSAGE_BLOCKS):
         raise invalid(faults, error="invalid_blocks")
     markdown = sum(len(block["text"]) for block in blocks if block["type"] == "markdown")
@@ -82,7 +82,7 @@ def check_blocks(blocks: list[Json]) -> None:
 
 
 def check_markdown(text: str) -> None:
-    """Refuses a ``markdown_text`` over its limit. Raises ``ApiError``: ``msg_too_long``."""
+    """Refuse a ``markdown_text`` over its limit. Raises ``ApiError``: ``msg_too_long``."""
     if len(text) > MARKDOWN:
         raise ApiError(error="msg_too_long")
 
@@ -239,14 +239,14 @@ def text_length(value: object) -> int:
 
 @dataclass(slots=True)
 class RateLimiter:
-    """Counts calls and says when to come back. ``clock`` gives seconds that only rise."""
+    """Count calls and say when to come back. ``clock`` gives seconds that only rise."""
 
     strictness: Strictness
     clock: Callable[[], float] = time.monotonic
     _tokens: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     def charge(self, method: str, channel: str) -> None:
-        """Counts one call. Raises ``ApiError``: ``ratelimited`` (HTTP 429) with the seconds to wait."""
+        """Count one call. Raises ``ApiError``: ``ratelimited`` (HTTP 429) with the seconds to wait."""
         if not self.strictness.rates:
             return
         if method == "chat.postMessage":

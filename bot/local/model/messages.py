@@ -40,7 +40,7 @@ class Message:
 
     @property
     def is_reply(self) -> bool:
-        """Whether it stands inside a thread."""
+        """Return whether it is a reply in a thread."""
         return bool(self.thread_ts) and self.thread_ts != self.ts
 
     def payload(self, *, metadata: bool = False) -> Json:
@@ -75,7 +75,7 @@ class MessageLog:
         return f"{self._last // 1_000_000}.{self._last % 1_000_000:06d}"
 
     def add(self, message: Message) -> None:
-        """Keeps a new message; every ``ts`` from now on is later."""
+        """Keep a new message; every ``ts`` from now on is later."""
         seconds, _, micros = message.ts.partition(".")
         self._last = max(self._last, int(seconds) * 1_000_000 + int(micros or 0))
         self._channels.setdefault(message.channel, {})[message.ts] = message
@@ -96,7 +96,7 @@ class MessageLog:
         return self.visible(channel, ts, "thread_not_found").thread_ts or ts
 
     def remove(self, message: Message) -> None:
-        """Forgets a message."""
+        """Forget a message."""
         self._channels.get(message.channel, {}).pop(message.ts, None)
 
     def everything_in(self, channel: str) -> list[Message]:
@@ -117,10 +117,10 @@ class MessageLog:
         return [root, *self.replies(channel, thread_ts)] if root else []
 
     def timeline(self, channel: str) -> list[Message]:
-        """What stands in the channel itself: no replies but those also sent to the channel."""
+        """Messages of the channel itself: no replies, except those also sent to the channel."""
         return [one for one in self.all_in(channel) if not one.is_reply or one.subtype == "thread_broadcast"]
 
-    def shown(self, message: Message, *, metadata: bool = False) -> Json:
+    def payload_of(self, message: Message, *, metadata: bool = False) -> Json:
         """The message with what its thread adds: reply count, repliers, the parent's author."""
         shown = message.payload(metadata=metadata)
         if message.is_reply:

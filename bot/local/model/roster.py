@@ -127,7 +127,7 @@ class Roster:
         raise ApiError(error="channel_not_found")
 
     def direct_chat(self, user: str) -> Channel:
-        """The direct chat between the app and this user, made when there is none yet."""
+        """Return the direct chat between the app and this user; create it if needed."""
         pair = {user, BOT_USER}
         for channel in self.channels.values():
             if channel.kind == "im" and channel.members == pair:
@@ -142,7 +142,7 @@ class Roster:
         return shown | {channel.id: channel.name for channel in self.channels.values() if channel.name}
 
 
-def seeded() -> Roster:
+def sample_roster() -> Roster:
     """The workspace a visitor meets: people by role, a guest, a partner, an admin, Orion, three channels."""
     people = [
         Member(id=VISITOR, name="You"),

@@ -28,11 +28,11 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Action = Callable[[People, Json], Awaitable[Json | None] | Json | None]
 
 # Uploads come as base64, so a file may have 700 kilobytes.
-LONGEST_BODY: Final = 1_000_000
+MAX_BODY_BYTES: Final = 1_000_000
 
 
 class Page:
-    """Serves the page of one workspace, where a visitor acts through ``people``."""
+    """Serve the page of one workspace, where a visitor acts through ``people``."""
 
     def __init__(self, people: People) -> None:
         self.people, self.workspace = people, people.workspace
@@ -62,14 +62,14 @@ class Page:
                 "install": workspace.install_url,
                 "me": me,
                 "people": [one.id for one in workspace.roster.members.values() if not one.is_bot],
-                "faults": workspace.switches.shown(),
+                "faults": workspace.switches.payload(),
                 "bot": BOT_USER,
                 "members": [
                     {"id": one.id, "name": one.name, "title": one.title, "is_bot": one.is_bot}
                     for one in workspace.roster.members.values()
                 ],
                 "channels": channels,
-                "statuses": workspace.threads.shown(),
+                "statuses": workspace.threads.status_payloads(),
                 "sessions": [
                     {"channel": thread[0], "thread_ts": thread[1], "status": one.status}
                     for thread, one in workspace.threads.sessions.items()
@@ -109,7 +109,7 @@ class Page:
         return web.json_response(record)
 
     async def act(self, request: web.Request) -> web.Response:
-        """Does one of ``ACTIONS``."""
+        """Do one of ``ACTIONS``."""
         if request.content_type != "application/json":
             raise web.HTTPUnsupportedMediaType(text="JSON only")
         try:
@@ -184,12 +184,12 @@ class Page:
         }
 
 
-def _typed(people: People, body: Json) -> str:
+def _slack_text(people: People, body: Json) -> str:
     return as_slack_text(str(body["text"]).strip(), people.workspace.roster.names())
 
 
 def _post(people: People, body: Json) -> Json:
-    text = _typed(people, body)
+    text = _slack_text(people, body)
     files = [str(one) for one in body.get("files") or [] if one in people.workspace.files]
     if not (text or files):
         raise ApiError(error="no_text")
@@ -207,7 +207,7 @@ def _upload(people: People, body: Json) -> Json:
 
 
 def _edit(people: People, body: Json) -> None:
-    text = _typed(people, body)
+    text = _slack_text(people, body)
     if not text:
         raise ApiError(error="no_text")
     people.edit(*_own(people, body), text)
@@ -236,7 +236,7 @@ async def _submit(people: People, body: Json) -> Json:
 
 def _fault(people: People, body: Json) -> Json:
     people.workspace.switches.turn(str(body["name"]), on=bool(body.get("on")))
-    return {"faults": people.workspace.switches.shown()}
+    return {"faults": people.workspace.switches.payload()}
 
 
 ACTIONS: Final[dict[str, Action]] = {

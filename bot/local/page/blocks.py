@@ -146,7 +146,7 @@ def _with_style(element: Json, shown: str) -> str:
 
 def message_view(message: Message, log: MessageLog, names: Names) -> Json:
     """One message for the page."""
-    shown = log.shown(message, metadata=True)
+    shown = log.payload_of(message, metadata=True)
     typed_by_person = [block.get("type") for block in message.blocks] == ["rich_text"] and not message.bot_id
     blocks = [] if typed_by_person else [block_view(block, names) for block in message.blocks]
     metadata = message.metadata or {}

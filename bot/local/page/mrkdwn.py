@@ -32,7 +32,7 @@ _PIECE: Final = re.compile(
 _MENTION: Final = re.compile(r"<([@#!][^<>\n]+)>")
 _LINK_IN_CODE: Final = re.compile(r"<(https?://[^<>|\n]+)(?:\|[^<>\n]*)?>")
 _SHORTCODE: Final = re.compile(r":([a-z0-9_+-]+):")
-# A zero byte stands in no message (it is taken out first), so nobody can write what looks like a held piece.
+# Messages lose their zero bytes first, so that no text can look like a piece that was set aside.
 _HELD: Final = re.compile("\x00(\\d+)\x00")
 _QUOTE: Final = re.compile(r"^(?:&gt;|>) ?")
 _BULLET: Final = re.compile(r"^( *)(•|◦|▪|-|\d{1,3}\.) +(?=\S)")
@@ -114,7 +114,7 @@ def _line(line: str, names: Mapping[str, str]) -> str:
 
 
 def _inline(text: str, names: Mapping[str, str]) -> str:
-    """One line. Code, links and emoji are kept out of the way of the marks, which may stand round them."""
+    """HTML of one line. Code, links and emoji are set aside while the marks around them are read."""
     held: list[str] = []
 
     def hold(found: re.Match[str]) -> str:
@@ -141,7 +141,7 @@ def _with_emoji(text: str) -> str:
 
 
 def _angle(inside: str, names: Mapping[str, str]) -> str:
-    """What stands between ``<`` and ``>``: a mention, a channel, a special word or a link."""
+    """HTML for the content of ``<…>``: a mention, a channel, a special word or a link."""
     target, _, label = inside.partition("|")
     if target.startswith(("@", "#")):
         shown = names.get(target[1:], label or target[1:])

@@ -31,29 +31,29 @@ class People:
     def post(
         self, user: str, channel: str, text: str, thread_ts: str | None = None, *, files: Sequence[str] = ()
     ) -> str:
-        """Writes a message in Slack's text form (``<@U0ORION> …``), ``files`` by their ids, and returns its ``ts``."""
+        """Write a message in Slack's text form (``<@U0ORION> …``), ``files`` by their ids, and return its ``ts``."""
         message = self._draft(user, channel, text, thread_ts)
         message.blocks = events.rich_text(text) if text else []
         message.client_msg_id = str(uuid.uuid4())
         message.files = [self.workspace.files[one].payload for one in files]
         message.subtype = "file_share" if files else ""
-        self.workspace.added(message)
+        self.workspace.add_message(message)
         return message.ts
 
     def post_as_other_app(self, channel: str, text: str, thread_ts: str | None = None, *, user: str = "U0OTHER") -> str:
-        """Writes a message as an app that is not Orion, or through it as ``user``, and returns its ``ts``."""
+        """Write a message as an app that is not Orion, or through it as ``user``, and return its ``ts``."""
         message = self._draft(user, channel, text, thread_ts)
         message.bot_id, message.bot_name = "B0OTHER", "Another app"
-        self.workspace.added(message)
+        self.workspace.add_message(message)
         return message.ts
 
     def join(self, user: str, channel: str) -> None:
-        """Adds a member to a channel, with the message Slack writes about it."""
+        """Add a member to a channel, with the message Slack writes about it."""
         place = self.channel(channel)
         place.members.add(user)
         message = self._draft(user, channel, f"<@{user}> has joined the channel", None)
         message.subtype = "channel_join"
-        self.workspace.added(message)
+        self.workspace.add_message(message)
         where = {"channel": place.id, "channel_type": "C" if place.kind == "channel" else "G", "team": TEAM_ID}
         self.workspace.emit("member_joined_channel", place, user=user, inviter=VISITOR, **where)
 
@@ -63,7 +63,7 @@ class People:
         return Message(channel=place.id, ts=log.next_ts(), user=user, text=text, thread_ts=thread)
 
     def add_file(self, user: str, name: str, content: bytes, mimetype: str = "") -> str:
-        """Uploads a file and returns its id; it is shown once a message shares it."""
+        """Upload a file and return its id; it is shown once a message shares it."""
         file_id = events.identifier("F")
         kind = mimetype or mimetypes.guess_type(name)[0] or "application/octet-stream"
         address = f"{self.workspace.url}/files-pri/{TEAM_ID}-{file_id}/{name}"
@@ -88,34 +88,34 @@ class People:
         return self.workspace.log.visible(self.channel(channel).id, ts)
 
     def edit(self, channel: str, ts: str, text: str) -> None:
-        """Edits a person's message."""
+        """Edit a person's message."""
         self.workspace.rewrite(self._message(channel, ts), text=text, blocks=events.rich_text(text))
 
     def delete(self, channel: str, ts: str) -> None:
-        """Deletes a message."""
-        self.workspace.removed(self._message(channel, ts))
+        """Delete a message."""
+        self.workspace.remove_message(self._message(channel, ts))
 
     def react(self, user: str, channel: str, ts: str, name: str) -> None:
-        """Adds a reaction, or takes it back."""
+        """Add a reaction, or take it back."""
         self.workspace.react(self._message(channel, ts), user, name)
 
     def open_home(self, user: str = VISITOR, tab: str = "home") -> None:
-        """Opens the app's home or messages tab; the home tab tells the app what it published before."""
+        """Open the app's home or messages tab; the home tab tells the app what it published before."""
         chat, view = self.workspace.roster.direct_chat(user), self.workspace.views.homes.get(user)
         before = {"view": view} if view and tab == "home" else {}
         self.workspace.emit("app_home_opened", chat, user=user, channel=chat.id, tab=tab, **before)
 
     def stop_session(self, channel: str, thread_ts: str, user: str = VISITOR) -> None:
-        """Presses the stop button of a thread."""
+        """Press the stop button of a thread."""
         place = self.channel(channel)
         streams = [one.ts for one in self.workspace.log.thread(place.id, thread_ts) if one.streaming]
         facts = {"channel": place.id, "thread_ts": thread_ts, "user": user, "streaming_message_ts": streams}
         self.workspace.emit("agent_session_stopped", place, **facts)
 
     async def use_shortcut(self, channel: str, ts: str, callback_id: str, user: str = VISITOR) -> None:
-        """Uses a message shortcut."""
+        """Use a message shortcut."""
         message = self._message(channel, ts)
-        facts = {"callback_id": callback_id, "message_ts": ts, "message": self.workspace.log.shown(message)}
+        facts = {"callback_id": callback_id, "message_ts": ts, "message": self.workspace.log.payload_of(message)}
         await self._interact("message_action", user, **facts, **self._place(message, user))
 
     async def click(  # noqa: PLR0913 - a click is who, where, what and which side
@@ -128,7 +128,7 @@ class People:
         value: str | None = None,
         block_id: str = "",
     ) -> None:
-        """Clicks an element of a message, seen by all or by one. ``value`` picks the side of feedback buttons."""
+        """Click an element of a message, seen by all or by one. ``value`` picks the side of feedback buttons."""
         message = self.workspace.log.get(self.channel(channel).id, ts)
         if message is None:
             raise ApiError(error="message_not_found")
@@ -141,19 +141,19 @@ class People:
         }
         if message.is_reply:
             container["thread_ts"] = message.thread_ts
-        facts = {"container": container, "message": self.workspace.log.shown(message, metadata=True)}
+        facts = {"container": container, "message": self.workspace.log.payload_of(message, metadata=True)}
         state = {"state": {"values": {}}, "actions": [action]}
         await self._interact("block_actions", user, **facts, **state, **self._place(message, user))
 
     async def click_view(self, view_id: str, action_id: str, *, user: str = VISITOR, block_id: str = "") -> None:
-        """Clicks an element of an open modal or of the App Home."""
+        """Click an element of an open modal or of the App Home."""
         view = self._view(view_id, user)
         actions = [_action(view["blocks"], action_id, block_id, None)]
         facts = {"container": {"type": "view", "view_id": view_id}, "view": view, "state": view["state"]}
         await self._interact("block_actions", user, **facts, actions=actions)
 
     async def submit(self, view_id: str, values: dict[str, Any] | None = None, user: str = VISITOR) -> dict[str, str]:
-        """Submits a modal. Returns the errors by block id that keep it open; empty when it went through.
+        """Submit a modal. Returns the errors by block id that keep it open; empty when it went through.
 
         ``values`` are ``{block_id: {action_id: {"type": …, "value": …}}}``.
         """
@@ -172,7 +172,7 @@ class People:
         return {}
 
     async def dismiss(self, view_id: str, user: str = VISITOR) -> None:
-        """Closes a modal; the app hears of it only if the view asked for that."""
+        """Close a modal; the app hears of it only if the view asked for that."""
         view = self._view(view_id, user)
         self.workspace.views.close(view_id)
         if view["notify_on_close"]:
@@ -188,7 +188,7 @@ class People:
         return views.open[view_id].view
 
     async def _interact(self, kind: str, user: str, /, **facts: object) -> Json | None:
-        """Sends what a person did in the app's own surfaces; the body of the ack, if it has one."""
+        """Send what a person did in the app's own surfaces; the body of the ack, if it has one."""
         workspace, member = self.workspace, self.workspace.roster.members[user]
         team = workspace.setup.team
         payload = {
@@ -204,7 +204,7 @@ class People:
         return await workspace.deliveries.interaction({**payload, **facts})
 
     def _place(self, message: Message, user: str) -> Json:
-        """Where an interaction with a message happens, and the address to answer at."""
+        """Place of an interaction with a message, and the address for responses to it."""
         key, place = events.identifier("R"), self.workspace.roster.channels[message.channel]
         self.workspace.response_urls[key] = ResponseUrl(message=message, user=user)
         return {
@@ -217,11 +217,11 @@ def _action(blocks: Sequence[Json], action_id: str, block_id: str, value: str | 
     for block in blocks:
         for element in [*block.get("elements", []), block.get("accessory") or {}]:
             if element.get("action_id") == action_id and block_id in ("", block.get("block_id")):
-                return _clicked(block, element, value)
+                return _click_payload(block, element, value)
     raise ApiError(error="element_not_found")
 
 
-def _clicked(block: Json, element: Json, value: str | None) -> Json:
+def _click_payload(block: Json, element: Json, value: str | None) -> Json:
     sides = [element[side] for side in ("positive_button", "negative_button") if side in element]
     chosen = next((side for side in sides if value is None or side.get("value") == value), element)
     return {

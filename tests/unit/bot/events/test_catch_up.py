@@ -129,7 +129,7 @@ async def test_late_event_is_a_twin_of_what_was_looked_up(scene: Scene) -> None:
         message = scene.workspace.workspace.log.get(CHANNEL, missed)
         assert message is not None
         with capture_logs() as lines:
-            scene.workspace.workspace.added(message)
+            scene.workspace.workspace.add_message(message)
             await wait_until(lambda: any(line["event"] == "event_known_already" for line in lines), "it came late")
     assert answered(scene, missed, root) == 1
 

@@ -109,7 +109,7 @@ def test_faults_are_switched_on_and_off() -> None:
     workspace = idle()
     workspace.switches.turn("no_streams", on=True)
     assert "chat.startStream" in workspace.faults.missing
-    assert [one["on"] for one in workspace.switches.shown()] == [False, True]
+    assert [one["on"] for one in workspace.switches.payload()] == [False, True]
     workspace.switches.turn("no_streams", on=False)
     assert workspace.faults.missing == set()
     workspace.switches.turn("rate_limit", on=True)

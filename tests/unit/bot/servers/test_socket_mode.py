@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
 from bot.events.listeners import register
-from bot.local.events.socket_mode import MOST_CONNECTIONS
+from bot.local.events.socket_mode import MAX_CONNECTIONS
 from bot.local.server import LocalWorkspace
 from bot.servers.http import serve
 from bot.servers.socket_mode import SocketFront
@@ -114,7 +114,7 @@ async def crowded(workspace: LocalWorkspace) -> AsyncIterator[None]:
     ours = list(sockets.connections)
     url = f"{workspace.url.replace('http', 'ws')}/link/?ticket="
     async with aiohttp.ClientSession() as session:
-        others = [await session.ws_connect(url + sockets.new_ticket()) for _ in range(MOST_CONNECTIONS - len(ours))]
+        others = [await session.ws_connect(url + sockets.new_ticket()) for _ in range(MAX_CONNECTIONS - len(ours))]
         for own in ours:
             workspace.faults.delay("apps.connections.open", 0.3)  # it comes back, when its place is taken
             await own.close()

@@ -31,7 +31,7 @@ async def test_status_makes_the_session_processing_and_the_end_names_it(channel:
             await slack.server.wait_for(lambda: session(slack) == [("processing", "")])
             assert list(slack.server.workspace.threads.sessions) == [(channel, ts)]
         assert session(slack) == [("active", "x" * MAX_TITLE_CHARS)]
-        assert (told(slack), slack.server.workspace.threads.shown()) == (["active"], [])
+        assert (told(slack), slack.server.workspace.threads.status_payloads()) == (["active"], [])
 
 
 async def test_the_last_word_is_as_patient_as_a_post() -> None:

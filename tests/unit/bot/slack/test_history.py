@@ -62,7 +62,7 @@ async def test_the_alert_that_a_thread_is_about_is_read_too() -> None:
         log = slack.server.workspace.log
         alert = {"title": "Disk full", "text": "db-7 is at 98 %", "fallback": "Disk full: db-7"}
         root = LocalMessage(channel=CHANNEL, ts=log.next_ts(), user="UALERTS", bot_id="BALERTS", attachments=[alert])
-        slack.server.workspace.added(root)
+        slack.server.workspace.add_message(root)
         place = ThreadKey(team="T0LOCAL", channel=CHANNEL, thread_ts=root.ts)
         slack.server.post("U0YOU", CHANNEL, "<@U0ORION> what is this?", root.ts)
         assert [m.text for m in (await slack.reader.read_conversation(place)).messages] == [

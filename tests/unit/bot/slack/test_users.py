@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from bot.local.model.roster import TEAM_ID, Channel, Member, seeded
+from bot.local.model.roster import TEAM_ID, Channel, Member, sample_roster
 from bot.local.server import LocalWorkspace
 from bot.slack.users import People, Person, is_shared_outside, read_person
 from bot.slack.web_api import DeliveryFailed
@@ -51,7 +51,7 @@ def test_channel_shared_within_our_own_organisation_is_ours(told: dict[str, Any]
 
 
 async def test_slack_is_asked_once_an_hour(redis_client: Redis, no_leaked_keys: list[str]) -> None:
-    roster = seeded()
+    roster = sample_roster()
     roster.members["U0GUEST"] = Member(id="U0GUEST", name="Guest", is_restricted=True)
     roster.channels["C0PARTNER"] = Channel(id="C0PARTNER", name="partner", members={"U0ORION"}, is_ext_shared=True)
     async with local_slack(server=LocalWorkspace(roster=roster)) as slack:
@@ -71,7 +71,7 @@ async def test_slack_is_asked_once_an_hour(redis_client: Redis, no_leaked_keys: 
     "stored", ['{"guest": true, "external": false, "language": "en", "new": [1]}', "{}", "[1]", "garbage"]
 )
 async def test_what_another_version_wrote_of_a_person_crashes_no_turn(redis_client: Redis, stored: str) -> None:
-    roster = seeded()
+    roster = sample_roster()
     roster.members["U0GUEST"] = Member(id="U0GUEST", name="Guest", is_restricted=True)
     async with local_slack(server=LocalWorkspace(roster=roster)) as slack:
         people = people_of(slack, redis_client)

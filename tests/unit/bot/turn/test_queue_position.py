@@ -89,7 +89,7 @@ async def test_the_number_makes_way_for_the_turn(redis_client: Redis) -> None:
             await on.slack.server.wait_for(lambda: shown(on.slack)[-1] == "is thinking…")
         assert await on.mailbox.finish(claimed, "ok")
         await on.queueing.sweep()
-        assert on.slack.server.workspace.threads.shown() == []
+        assert on.slack.server.workspace.threads.status_payloads() == []
 
 
 @pytest.mark.parametrize("channel", ["C0GENERAL", CHAT])

@@ -27,7 +27,7 @@ def shown(slack: Slack) -> list[str]:
 def cleared(slack: Slack) -> bool:
     """Whether no status shows, and no Stop button."""
     threads = slack.server.workspace.threads
-    return not threads.shown() and {one.status for one in threads.sessions.values()} == {"active"}
+    return not threads.status_payloads() and {one.status for one in threads.sessions.values()} == {"active"}
 
 
 async def test_status_is_shown_changed_and_cleared() -> None:

@@ -22,13 +22,13 @@ async def test_status_shows_until_the_app_speaks_in_the_thread() -> None:
         status="is searching",
         loading_messages=["a", "b"],
     )
-    assert workspace.threads.shown() == [
+    assert workspace.threads.status_payloads() == [
         {"channel": HELP, "thread_ts": root, "status": "is searching", "loading_messages": ["a", "b"]}
     ]
     call(workspace, "chat.postMessage", channel="C0GENERAL", text="elsewhere")
-    assert workspace.threads.shown()
+    assert workspace.threads.status_payloads()
     call(workspace, "chat.postMessage", channel=HELP, thread_ts=root, text="answer")
-    assert not workspace.threads.shown()
+    assert not workspace.threads.status_payloads()
 
 
 async def test_status_and_its_session_are_one_state_which_only_their_thread_ends() -> None:
@@ -37,14 +37,14 @@ async def test_status_and_its_session_are_one_state_which_only_their_thread_ends
     where = {"channel_id": CHAT, "thread_ts": ts}
     call(workspace, "assistant.threads.setStatus", **where, status="is searching")
     call(workspace, "chat.postMessage", channel=CHAT, text="a card of its own")
-    assert workspace.threads.shown()
+    assert workspace.threads.status_payloads()
     states = [workspace.threads.sessions[(CHAT, ts)].status]
     call(workspace, "assistant.threads.setStatus", **where, status="")
     states.append(workspace.threads.sessions[(CHAT, ts)].status)
     call(workspace, "assistant.threads.setStatus", **where, status="is reading")
     call(workspace, "agents.sessions.setStatus", **where, status="active", title="Releases")
     states.append(workspace.threads.sessions[(CHAT, ts)].status)
-    assert (states, workspace.threads.shown()) == (["processing", "active", "active"], [])
+    assert (states, workspace.threads.status_payloads()) == (["processing", "active", "active"], [])
 
 
 async def test_status_goes_by_itself_or_when_set_to_nothing() -> None:
@@ -56,7 +56,7 @@ async def test_status_goes_by_itself_or_when_set_to_nothing() -> None:
     ts = People(lasting).post(YOU, HELP, "question")
     call(lasting, "assistant.threads.setStatus", channel_id=HELP, thread_ts=ts, status="is searching")
     call(lasting, "assistant.threads.setStatus", channel_id=HELP, thread_ts=ts, status="")
-    assert not lasting.threads.shown()
+    assert not lasting.threads.status_payloads()
     call(lasting, "assistant.threads.setStatus", channel_id=HELP, thread_ts=ts, status="again")
     lasting.threads.close()
 

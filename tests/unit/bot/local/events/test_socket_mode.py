@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from bot.local.events.socket_mode import MOST_CONNECTIONS
+from bot.local.events.socket_mode import MAX_CONNECTIONS
 from bot.local.model.limits import Strictness
 from bot.local.server import LocalWorkspace
 from tests.support.local_echo import CHAT, HELP, MENTION, YOU, client_of, echoing, running
@@ -162,11 +162,11 @@ async def test_ticket_opens_one_connection_and_an_eleventh_is_sent_away() -> Non
         client = client_of(workspace, workspace.app_token)
         urls = [
             (await client.apps_connections_open(app_token=workspace.app_token))["url"]
-            for _ in range(MOST_CONNECTIONS + 1)
+            for _ in range(MAX_CONNECTIONS + 1)
         ]
         sockets = [await session.ws_connect(url) for url in urls]
         first = [(await socket.receive_json())["type"] for socket in sockets]
-        assert first == ["hello"] * MOST_CONNECTIONS + ["disconnect"]
+        assert first == ["hello"] * MAX_CONNECTIONS + ["disconnect"]
         with pytest.raises(aiohttp.WSServerHandshakeError):
             await session.ws_connect(urls[0])
 
