@@ -19,23 +19,20 @@ from verification.markup import mrkdwn
 from verification.markup.chunks import split_chunks
 from verification.markup.link_targets import KnownLinks, show_as_code
 from verification.markup.scanner import prose
+from verification.markup.serialised import unwrap
 from verification.rules import form
 from verification.rules.citations import citation_resolves, cites_sources, normalise_citations
 from verification.rules.injection import no_injection
 from verification.rules.mentions import no_broadcast
 from verification.rules.relevance import addresses_question, coherent, minimum_length, not_empty
 from verification.rules.secrets import no_secrets
+from verification.text.invisible import remove_unsendable
 from verification.types import Claim, Draft, Reading, Repair, RuleName, Source, Verdict, Violation
 
 T = TypeVar("T")
 
 _NUMBERED_STEP: Final = re.compile(r"[ \t]*\d{1,3}[.)][ \t]")
 _CITATIONS_AND_MARKS: Final = re.compile(r"\[\d{1,12}\]|[*_|\s]+")
-_SURROGATE: Final = re.compile("[\ud800-\udfff]")  # UTF-8 excludes them (RFC 3629): no request could carry them
-_CONTROL: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
-# An invisible character inside a word or a number could turn 15 into 1 and 5.
-_HIDDEN_IN_WORD: Final = re.compile("(?<=[A-Za-z0-9])[\u00ad\u200b\u2060\ufeff]+(?=[A-Za-z0-9])")
-_LAYOUT: Final = str.maketrans("\n\t\r", "   ")
 _CRASHED: Final = "The check itself failed on this text."
 
 # Slack's documentation: 3,000 characters for a section block's text, 12,000 for all Markdown of one message.
@@ -136,21 +133,10 @@ def _rank(verdict: Verdict) -> tuple[bool, bool, int, int, int]:
     return verdict.passed, not hopeless, -len(verdict.errors), standing, -len(verdict.violations)
 
 
-def remove_unsendable(text: str) -> tuple[str, tuple[Repair, ...]]:
-    """Remove characters that no message can carry: lone surrogates, control characters, letters hidden in a word."""
-    if text.translate(_LAYOUT).isprintable():  # a fast check that most texts pass
-        return text, ()
-    whole, replaced = _SURROGATE.subn("\ufffd", text)
-    # In this order: a control character may separate a letter from a hidden character.
-    bare, removed = _CONTROL.subn("", whole)
-    clean, parting = _HIDDEN_IN_WORD.subn("", bare)
-    count = replaced + removed + parting
-    return clean, (Repair(kind="control", count=count),) if count else ()
-
-
 def _clean_draft(draft: Draft) -> tuple[Draft, tuple[Repair, ...]]:
     """Remove unsendable characters from the draft and its sources. Also return the repairs of its text."""
-    text, removed = remove_unsendable(draft.text)
+    text, count = remove_unsendable(draft.text)
+    removed = (Repair(kind="control", count=count),) if count else ()
     sources = tuple(map(_clean_source, draft.sources))
     question, known = remove_unsendable(draft.question)[0], remove_unsendable(draft.known_text)[0]
     return replace(draft, text=text, question=question, known_text=known, sources=sources), removed
@@ -165,6 +151,7 @@ def _repair_text(draft: Draft, wall: _Wall) -> tuple[str, tuple[Repair, ...]]:
     """Repair the text, then its links, then its citations. Return it unchanged if repair is off."""
     citable = () if draft.own_words or draft.unsourced else draft.sources
     steps: tuple[tuple[RuleName, Callable[[str], tuple[str, tuple[Repair, ...]]]], ...] = (
+        ("mrkdwn", _unwrap),
         ("mrkdwn", lambda text: mrkdwn.repair(text, draft.dialect)),
         ("citation_resolves", lambda text: show_as_code(text, KnownLinks(draft))),
         ("citation_resolves", lambda text: normalise_citations(text, citable)),
@@ -175,6 +162,11 @@ def _repair_text(draft: Draft, wall: _Wall) -> tuple[str, tuple[Repair, ...]]:
         text, made = wall.around(rule, partial(step, text)) or (text, ())
         repairs += made
     return text, repairs
+
+
+def _unwrap(text: str) -> tuple[str, tuple[Repair, ...]]:
+    plain, count = unwrap(text)
+    return plain, (Repair(kind="serialised", count=count),) if count else ()
 
 
 def _read_draft(draft: Draft, text: str, wall: _Wall) -> Reading:

@@ -17,7 +17,8 @@ from verification.claims.small_talk import announcement_end
 from verification.evidence.evidence import SUPPORTED, Cited, Evidence, Finding, score
 from verification.evidence.passages import Passage, analyse
 from verification.evidence.verbatim import is_quoted, is_row_in_words, is_verbatim_sentence, join_wrapped_lines
-from verification.markup.link_targets import normalise_url
+from verification.markup.link_targets import KnownLinks, normalise_url
+from verification.markup.reading import text_as_read
 from verification.rules.citations import Citation, citations
 from verification.rules.injection import orders_in, without_orders
 from verification.text.language import detect_language
@@ -57,30 +58,31 @@ class Corpus:
         lead = announcement_end(claim.text)  # no source has "Short answer:"; blanks keep the offsets
         return analyse(" " * lead + claim.text[lead:], language or next((passage.language for passage in cited), None))
 
-    def is_quotation(self, evidence_for: Evidence) -> bool:
+    def is_quotation(self, evidence: Evidence) -> bool:
         """Return True if a sentence, a wrapped line or a table row of a cited source has the claim's words.
 
         With a judge it must have no other words.
         """
-        claim, sentences = evidence_for.claim.text, [hit.text for hit in evidence_for.hits]
+        claim, sentences = text_as_read(evidence.claim.text), [text_as_read(hit.text) for hit in evidence.hits]
         # A shortened sentence may have lost a condition, which a judge would see (docs/decisions/0031).
         if is_quoted(claim, sentences, whole=self.has_judge):
             return True
-        texts = [source.passage.text for source in evidence_for.cited]
+        texts = [text_as_read(source.passage.text) for source in evidence.cited]
         return is_verbatim_sentence(claim, map(join_wrapped_lines, texts)) or is_row_in_words(claim, texts)
 
-    def evidence_for(self, claim: Passage, numbers: Iterable[int]) -> Evidence:
+    def evidence_for(self, claim: Passage, numbers: Sequence[int]) -> Evidence:
         """Return the claim with the sources it is checked against."""
         cited = tuple(_in_language_of(claim, self.sources[number]) for number in numbers)
-        return Evidence(claim=claim, cited=cited, known=self.known, context=self.context)
+        others = tuple(source.passage for number, source in self.sources.items() if number not in numbers)
+        return Evidence(claim=claim, cited=cited, others=others, known=self.known, context=self.context)
 
-    def findings_against(self, evidence_for: Evidence) -> Iterator[Finding]:
+    def findings_against(self, evidence: Evidence) -> Iterator[Finding]:
         """Yield all findings against a claim, the most precise kind first."""
-        yield from number_findings(evidence_for)
-        yield from date_findings(evidence_for)
-        yield from quote_findings(evidence_for)
-        yield from identifier_findings(evidence_for, self.urls)
-        yield from wording_findings(evidence_for)
+        yield from number_findings(evidence)
+        yield from date_findings(evidence)
+        yield from quote_findings(evidence)
+        yield from identifier_findings(evidence, self.urls)
+        yield from wording_findings(evidence)
 
     def supporting_sources(self, claim: Passage, but: Sequence[int]) -> tuple[int, ...]:
         """The numbers of the sources, without ``but``, that support the claim by themselves."""
@@ -89,11 +91,11 @@ class Corpus:
         return tuple(number for number in self.sources if number not in but and self._supports(claim, number))
 
     def _supports(self, claim: Passage, number: int) -> bool:
-        evidence_for = self.evidence_for(claim, (number,))
-        if not evidence_for.same_language or len(claim.stems & evidence_for.stems) < _MIN_WORD_SHARE * len(claim.stems):
+        evidence = self.evidence_for(claim, (number,))
+        if not evidence.same_language or len(claim.stems & evidence.stems) < _MIN_WORD_SHARE * len(claim.stems):
             return False
-        spoken_against = any(True for _ in self.findings_against(evidence_for))  # the first finding is enough
-        return not spoken_against and score(evidence_for, ()) >= SUPPORTED
+        spoken_against = any(True for _ in self.findings_against(evidence))  # the first finding is enough
+        return not spoken_against and score(evidence, ()) >= SUPPORTED
 
 
 def read_corpus(draft: Draft, text: str) -> Corpus:
@@ -107,7 +109,7 @@ def read_corpus(draft: Draft, text: str) -> Corpus:
         },
         known=tuple(analyse(known) for known in (draft.question, draft.known_text, calculated) if known.strip()),
         context=(analyse(draft.context),) if draft.context.strip() else (),
-        urls=frozenset(normalise_url(source.url) for source in draft.sources),
+        urls=KnownLinks(draft).source_urls,
         answer_and_question=(text, draft.question),
         has_judge=draft.has_judge,
     )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from verification.checks.derived import is_derivable_moment
-from verification.evidence.evidence import MAX_VALUES, SAME_SENTENCE, Certainty, Evidence, Finding, Hit
+from verification.evidence.evidence import MAX_VALUES, Certainty, Evidence, Finding, Hit
 from verification.values.dates import Moment, agrees
 from verification.values.units import UNITS
 
@@ -84,7 +84,8 @@ def _certainty(moment: Moment, evidence: Evidence, there: tuple[Hit, Moment] | N
         return "doubtful"
     if _is_written_otherwise(moment, evidence) or is_derivable_moment(moment, evidence):
         return "doubtful"
-    return "certain" if there and there[0].share >= SAME_SENTENCE and evidence.same_language else "unfounded"
+    elsewhere = any(agrees(moment, other) for passage in evidence.others for other in passage.moments)
+    return evidence.certainty(there[0] if there and not elsewhere else None)
 
 
 def _is_written_otherwise(moment: Moment, evidence: Evidence) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from datetime import date
+from datetime import date, timedelta
 from functools import lru_cache
 from itertools import combinations, pairwise
 from typing import NamedTuple, TypeVar
@@ -27,6 +27,13 @@ _MAX_NUMBERS, _MAX_TIMES = 16, 24  # values: all pairs are tried
 _MAX_COUNT = 12  # people count a list up to this length
 _CALCULATION_WORDS = r"\b(?:{reckoned})|\b(?:by|um)(?= \W?\d)|{reckoned_unparted}"
 _YEARS_AWAY = r"\b(?:years?|Jahre?|ans?|años?) (?:{years_away})\b|\b(?:following|next|previous) year\b"
+# Words that count from today, with the days within which they may lie.
+_RELATIVE = {
+    r"\b(?:{relative_days})\b|{relative_days_unparted}": 2,
+    r"\b(?:{relative_weeks})\b|{relative_weeks_unparted}": 14,
+    r"\b(?:{relative_months})\b|{relative_months_unparted}": 62,
+    r"\b(?:{relative_years})\b|{relative_years_unparted}": 731,
+}
 _LIST_MARK = re.compile(r"^[ \t]*(?:[-*•◦]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
 _ROW = re.compile(r"^[ \t]*\|", re.MULTILINE)
 _SERIES = re.compile(r"(?:,|、|，|;)?\s*\b(?:and|or|und|oder|et|ou|y|o|dan|atau)\b\s+|[、，,;]\s*|と|和|及び|および")
@@ -34,7 +41,6 @@ _SECOND, _DAY, _YEAR, _PERCENT, _COUNT = *(UNITS[word] for word in ("second", "d
 _MONEY = tuple(Unit(currency, 1) for currency in sorted(CURRENCIES))
 _UNMEASURED = frozenset({None, _COUNT})
 _A_DAY, _SOME_YEAR = 86_400, 2001  # any year but a leap year
-_MAX_DAYS_APART = 366  # days
 _End = TypeVar("_End", Quantity, Moment)
 
 
@@ -68,7 +74,15 @@ def is_derivable_moment(moment: Moment, evidence: Evidence) -> bool:
         return True
     lengths = _lengths((*near, evidence.claim))
     others = [other for passage in evidence.conversation for other in passage.moments][:_MAX_TIMES]
-    if any(_is_apart(moment, other, lengths) or _may_be_counted(moment, other) for other in others):
+    # "Tomorrow", "next Friday": a date is computed from today only if the text or its source says so in words.
+    texts = [hit.text for hit in evidence.hits[:_MAX_SENTENCES]]
+    texts += [passage.text for passage in (*evidence.known, evidence.claim)]
+    reach = max(
+        (days for words, days in _RELATIVE.items() if any(map(compile_pattern(words).search, texts))), default=-1
+    )
+    if any(_is_apart(moment, other, lengths) or _is_near(moment, other, reach) for other in others):
+        return True
+    if any(_is_weekday_of(moment, other) for passage in evidence.passages for other in passage.moments):
         return True
     # From two values of a source derive only years, for the same day. Otherwise a wrong day would fit by chance.
     return any(
@@ -250,12 +264,24 @@ def _is_apart(moment: Moment, other: Moment, lengths: set[tuple[str, float]]) ->
     return bool(moment.year) == bool(other.year) and ("months", abs(12 * years + months)) in lengths
 
 
-def _may_be_counted(moment: Moment, other: Moment) -> bool:
-    """A day of the week, a month, or a day within a year of one that is told: a calendar tells it, and no source."""
-    if moment.year is None and (moment.weekday or (moment.month and not moment.day)):
-        return bool(other.day)
-    days = _days_between(moment, other)
-    return days is not None and days <= _MAX_DAYS_APART
+def _is_weekday_of(moment: Moment, other: Moment) -> bool:
+    """Return True if the weekday is that of the other date: a calendar says so, and no source needs to."""
+    return moment.weekday is not None and _is_near(moment, other, 0)
+
+
+def _is_near(moment: Moment, other: Moment, days: int) -> bool:
+    """Return True if the date, weekday or month lies within so many days of the other date."""
+    try:
+        day = date(other.year or moment.year or _SOME_YEAR, other.month or 0, other.day or 0)
+    except ValueError:
+        return False
+    reached = (day + timedelta(distance) for distance in range(-days, days + 1))
+    if moment.weekday is not None:
+        return other.year is not None and any(each.isoweekday() == moment.weekday for each in reached)
+    if moment.month and not moment.day:
+        return any((each.month, moment.year or each.year) == (moment.month, each.year) for each in reached)
+    apart = _days_between(moment, other)
+    return apart is not None and apart <= days
 
 
 def _is_within(moment: Moment, low: Moment, high: Moment) -> bool:

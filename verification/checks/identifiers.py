@@ -114,6 +114,11 @@ def _finding(identifier: Identifier, missing: tuple[str, ...], evidence: Evidenc
         detail, remedy = f"{wrong} is not in {where}", f"Drop {wrong}, or cite the source that states it."
     kind: Kind = "url" if identifier.kind == "url" else "identifier"
     certainty = _certainty(identifier, missing, near=bool(there))
+    # Certainly wrong only if no source of the turn has it: the citation may be the wrong one.
+    if certainty != "doubtful" and any(
+        not missing_words(identifier, other.normalised_text) for other in evidence.others
+    ):
+        certainty = "doubtful"
     return Finding(
         kind=kind, span=(identifier.start, identifier.end), detail=detail, remedy=remedy, certainty=certainty
     )

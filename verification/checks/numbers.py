@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from verification.checks.derived import is_derivable
-from verification.evidence.evidence import MAX_VALUES, SAME_SENTENCE, Certainty, Evidence, Finding, Hit
+from verification.evidence.evidence import MAX_VALUES, Certainty, Evidence, Finding, Hit
 from verification.evidence.passages import Passage
 from verification.values.amounts import is_result, is_same_kind, matches
 from verification.values.numbers import ORDINALS, Quantity
@@ -103,7 +103,8 @@ def _certainty(quantity: Quantity, evidence: Evidence, there: tuple[Hit, Quantit
     )
     if is_doubt:
         return "doubtful"
-    return "certain" if there and there[0].share >= SAME_SENTENCE and evidence.same_language else "unfounded"
+    elsewhere = any(matches(quantity, other) for passage in evidence.others for other in passage.quantities)
+    return evidence.certainty(there[0] if there and not elsewhere else None)
 
 
 def _may_be_counted(quantity: Quantity, evidence: Evidence) -> bool:
@@ -190,10 +191,13 @@ class Equation(NamedTuple):
 
     def values(self) -> tuple[float, ...]:
         """The result in the unit of the written one: by operator precedence, and from left to right."""
-        in_points = all(map(_is_percent, self.operands)) and {"*", "/"}.isdisjoint(self.signs)
-        percent = in_points or _is_percent(self.said)  # 60 % − 25 % is 35 percentage points
+        sums_only = {"*", "/"}.isdisjoint(self.signs)
+        in_points = sums_only and all(each.unit is None or _is_percent(each) for each in self.operands)
+        percent = _is_percent(self.said) or (in_points and all(map(_is_percent, self.operands)))
         factor = self.said.unit.factor if self.said and self.said.unit and self._in_one_unit and not percent else 0
         numbers = [each.amounts()[0] / factor if factor and each.unit else _as_factor(each) for each in self.operands]
+        if in_points and percent:  # 60 % − 25 % is 35 percentage points, and so is 60 − 25 = 35 %
+            numbers = [each.readings[0] / 100 for each in self.operands]
         in_order, terms = numbers[0], [numbers[0]]
         for sign, number in zip(self.signs, numbers[1:], strict=True):
             in_order = _OPERATIONS[sign](in_order, number)
@@ -201,7 +205,9 @@ class Equation(NamedTuple):
                 terms[-1] = _OPERATIONS[sign](terms[-1], number)
             else:
                 terms.append(number if sign == "+" else -number)
-        return tuple(value * (100 if percent else 1) for value in (sum(terms), in_order))
+        values = tuple(value * (100 if percent else 1) for value in (sum(terms), in_order))
+        as_fractions = in_points and percent and not any(each.unit for each in self.operands)  # 0.25 + 0.1 = 35 %
+        return (*values, *(value * 100 for value in values)) if as_fractions else values
 
 
 def _is_percent(quantity: Quantity | None) -> bool:

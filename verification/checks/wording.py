@@ -12,6 +12,7 @@ from difflib import SequenceMatcher
 from itertools import islice
 
 from verification.evidence.evidence import MAX_VALUES, Certainty, Evidence, Finding, Hit
+from verification.markup.reading import text_as_read
 from verification.text.lexicon import WITHOUT_SPACES
 from verification.text.lexicon import words_by_language as listed
 from verification.text.words import Term, normalise_text, terms
@@ -54,9 +55,10 @@ def quote_findings(evidence: Evidence) -> Iterator[Finding]:
         return
     quoted = list(islice(quotations(evidence.claim.text), MAX_VALUES))
     passages = [*(cited.passage for cited in evidence.cited), *evidence.known] if quoted else []
-    haystacks = [normalise_text(_MARKS.sub("", passage.text)) for passage in passages]
+    pages = [text_as_read(passage.text, captions=captions) for passage in passages for captions in (False, True)]
+    haystacks = [normalise_text(_MARKS.sub("", page)) for page in dict.fromkeys(pages)]
     for start, end, words in quoted:
-        parts = [normalise_text(part).strip(_EDGE) for part in _OMITTED.split(_MARKS.sub("", words))]
+        parts = [normalise_text(part).strip(_EDGE) for part in _OMITTED.split(_MARKS.sub("", text_as_read(words)))]
         if all(any(is_whole_word_in(part, haystack) for haystack in haystacks) for part in parts if part):
             continue
         yield _finding(evidence, start, end, words)
@@ -92,9 +94,10 @@ def _closest_passage(evidence: Evidence, words: str) -> tuple[int, str] | None:
 
     best: tuple[float, int, str] = (_MIN_SIMILARITY, 0, "")
     for hit in evidence.hits:
-        alignment = fuzz.partial_ratio_alignment(words, hit.text, score_cutoff=best[0])
+        sentence = text_as_read(hit.text)
+        alignment = fuzz.partial_ratio_alignment(text_as_read(words), sentence, score_cutoff=best[0])
         if alignment and alignment.score > best[0]:
-            best = (alignment.score, hit.source.id, _whole_words(hit.text, alignment.dest_start, alignment.dest_end))
+            best = (alignment.score, hit.source.id, _whole_words(sentence, alignment.dest_start, alignment.dest_end))
     return (best[1], best[2]) if best[2] else None
 
 
@@ -171,12 +174,19 @@ def _negation_findings(evidence: Evidence, hit: Hit) -> Iterator[Finding]:
         quantity.bound not in {"", "~"} for quantity in (*evidence.claim.quantities, *hit.passage.quantities)
     ):
         return
-    negations_known = listed("negations").get(evidence.claim.language or "en", frozenset())
-    denials, rests = 0, []
-    for sentence in (evidence.claim.terms, hit.terms):
-        negations = {term for term in sentence if term.word in negations_known or term.word.endswith(("'t", "’t"))}
-        denials += len(negations)
-        rests.append([term.stem for term in sentence if term.stem and term not in negations])
-    answers = evidence.claim.terms[:1] and evidence.claim.terms[0].word in negations_known  # "No, ..."
-    if denials % 2 and not answers and rests[0] == rests[1] and len(rests[0]) >= _MIN_SHARED_WORDS:
+    known = listed("negations").get(evidence.claim.language or "en", frozenset())
+    claimed, said = (
+        [term.word.replace("’", "'") for term in sentence] for sentence in (evidence.claim.terms, hit.terms)
+    )
+    negations = [sum(1 for word in words if word in known or word.endswith("n't")) for words in (claimed, said)]
+    # Nothing but the negation may differ: "whether or not" turns nothing, and "not only … but also" neither.
+    alike = _affirmed(claimed, known) == _affirmed(said, known)
+    answers = bool(claimed) and claimed[0] in known  # "No, ..."
+    if sum(negations) % 2 and alike and not answers and len(claimed) > _MIN_SHARED_WORDS:
         yield evidence.replaced_by("polarity", (0, len(evidence.claim.text)), hit, repr(hit.text), "unfounded")
+
+
+def _affirmed(words: Sequence[str], negations: frozenset[str]) -> list[str]:
+    """The words without negations, and without the auxiliary that English needs for one."""
+    whole = [word.removesuffix("n't") if word.endswith("n't") else word for word in words if word not in negations]
+    return [word for word in whole if word not in {"do", "does", "did"}]

@@ -27,6 +27,7 @@ from verification.claims.small_talk import (
 from verification.evidence.passages import clean_text, sentence_spans
 from verification.markup.lines import CITATION, TextLine, cited_numbers, code_runs, ends_in_colon, lines
 from verification.markup.lines import Kind as LineKind
+from verification.text.lexicon import compile_pattern
 from verification.types import Claim
 
 Kind = Literal["text", "intro", "heading", "item", "lead", "row", "head"]
@@ -48,6 +49,7 @@ _BARE_LINK = re.compile(r"(?<![`|<\w])(?:<https?://[^\s<>|]+>|https?://[^\s<>|`]
 _TWO_WORDS = re.compile(r"[^\W_][\W_]+[^\W_]")
 _LEADING_CITATIONS = re.compile(r"(?:\[[\d\s,;–-]+\]\s*)+")
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
+_NEXT_STEPS = r"[\s*_#]*(?:[\U0001f000-\U0001faff\u2600-\u27bf\ufe0f]\s?)?(?:{next_steps})[\s*_]*[:：]?[\s*_]*"
 _TITLES: frozenset[Kind] = frozenset({"heading", "head"})
 _INTRODUCING: frozenset[Kind] = frozenset({"intro", "lead"})
 _APART: frozenset[Kind | None] = frozenset({"heading", "head", "row"})
@@ -83,6 +85,7 @@ def claims(text: str, known: str = "", *, has_judge: bool = False) -> tuple[Clai
     )
     if has_judge:
         sentences = _cite_edges(sentences, plain)
+    sentences = _free_next_steps(sentences, plain, has_judge=has_judge)
     stated = [
         Claim(text=text[s.start : s.end], start=s.start, end=s.end, cited=s.cited)
         for s in _promote_headings(_mark_statements(plain, sentences, known), plain)
@@ -271,6 +274,25 @@ def _cite_edges(sentences: Sequence[Sentence], text: str) -> list[Sentence]:
     edges = {plain[0].group, plain[-1].group} if plain else set[int]()
     edges -= {each.group for each in plain if each.kind != "text" or _VALUE.search(text, each.start, each.end)}
     return [_with_citations(each, everything) if each.group in edges else each for each in sentences]
+
+
+def _free_next_steps(sentences: list[Sentence], text: str, *, has_judge: bool) -> list[Sentence]:
+    """Free uncited lists of offers and next steps from citations.
+
+    With a judge they get all citations of the answer, and the judge decides if they state anything.
+    """
+    everything = _all_cited(sentences) if has_judge else ()
+    freed: list[Sentence] = []
+    in_list = False
+    for each in sentences:
+        titled = each.kind in {"heading", "intro"} and not each.cited
+        if titled or each.kind not in _LISTED:
+            in_list = titled and bool(compile_pattern(_NEXT_STEPS).fullmatch(text, each.start, each.end))
+        elif in_list and not each.cited and each.kind != "row":
+            freed.append(_with_citations(each, everything)._replace(states=bool(everything)))
+            continue
+        freed.append(each)
+    return freed
 
 
 def _block(sentence: Sentence) -> int:

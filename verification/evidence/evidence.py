@@ -95,17 +95,18 @@ class Hit(NamedTuple):
     @property
     def terms(self) -> tuple[Term, ...]:
         """The words of the sentence with their places in ``text``. Stems follow the source's language."""
-        conversation = self.source.passage.language
-        return self.passage.terms if conversation else terms(self.text, conversation)
+        language = self.source.passage.language
+        return self.passage.terms if language else terms(self.text, language)
 
 
 # No slots: the ranking is cached.
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """A claim with its cited sources, the known text, and the context that can excuse but not prove a value."""
+    """A claim with its cited sources, the other sources, known text, and context that excuses and does not prove."""
 
     claim: Passage
     cited: tuple[Cited, ...]
+    others: tuple[Passage, ...] = ()
     known: tuple[Passage, ...] = ()
     context: tuple[Passage, ...] = ()
 
@@ -181,6 +182,10 @@ class Evidence:
     def conversation(self) -> tuple[Passage, ...]:
         """Text that people or earlier answers said, not sources: question, thread, context."""
         return (*self.known, *self.context)
+
+    def certainty(self, hit: Hit | None) -> Certainty:
+        """Rate a value that the sources lack: certain if ``hit`` says nearly the same with another value."""
+        return "certain" if hit and hit.share >= SAME_SENTENCE and self.same_language else "unfounded"
 
     def name_sources(self) -> str:
         """The cited sources in words: ``source [1]``, ``sources [1] and [2]``."""

@@ -85,7 +85,7 @@ def _bare_urls(text: str) -> Iterator[Edit]:
     """Yield edits that turn the bare URLs of one stretch into links. A host without ``https://`` stays a word."""
     for link in links_in(text):
         if text.startswith(("https://", "http://"), link.start):
-            yield Edit(link.start, link.end, f"<{link.target}>")
+            yield Edit(link.start, link.end, f"<{links.quote_url(link.target)}>")
 
 
 def _link_citation(match: re.Match[str], urls: dict[int, str], dialect: Dialect) -> str:

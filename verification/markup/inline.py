@@ -9,7 +9,7 @@ from html.entities import html5
 from verification.markup import emphasis, links
 from verification.markup.edits import ESCAPES, ZERO_WIDTH, Page
 from verification.markup.links import Brackets, Place
-from verification.markup.scanner import TOKEN, CodeSpans
+from verification.markup.scanner import ANY_SCHEME, TOKEN, CodeSpans
 from verification.text.lexicon import load_table
 
 _SPECIAL = re.compile(r"[`<&\\\]\[]|>+|\*+|__+|~~+|://")
@@ -21,6 +21,7 @@ _HARMLESS = re.compile(
 _TICKS = re.compile(r"`+")
 _URL_REST = re.compile(r"://[^\s<>`*\[\]\\|\"]*")
 _MAIL = re.compile(r"<([\w.+-]+@[\w-]+(?:\.[\w-]+)+)>")  # CommonMark's autolinks
+_AUTOLINK = re.compile(rf"<{ANY_SCHEME}:[^<>\s]*>", re.IGNORECASE)
 _CODE_TAG = re.compile(r"<(code|kbd|tt|samp)(?:\s[^<>]*)?>([^`\n]{1,400}?)</\1>", re.IGNORECASE)
 _LITERAL_BRACKETS = re.compile(r"\\\[([^\[\]\n\\]{0,300})\\\]")
 _WINDOWS_PATH = re.compile(r"\b[A-Za-z]:\\\S*$")
@@ -33,8 +34,9 @@ _FENCE = 3  # ticks
 _VALUE = r"(?:\"[^\"<>]*\"|'[^'<>]*'|[^\s\"'<>=]+)"
 _TAG = re.compile(rf"<(/?)([A-Za-z][A-Za-z0-9]*)((?:\s+(?:[\w:-]+\s*=\s*{_VALUE}|open|checked|disabled))*)\s*(/?)>")
 _TAGS = load_table(__file__)
+LEAKED_TAGS: tuple[str, ...] = tuple(_TAGS["leaked"].split())
 LEAKED_TAG = re.compile(
-    rf"</?(?:{'|'.join(_TAGS['leaked'].split())})(?:\s[^<>\n]*)?>|<\|[A-Za-z_]{{3,40}}\|>|</?antml:[^<>\n]*>",
+    rf"</?(?:{'|'.join(LEAKED_TAGS)})(?:\s[^<>\n]*)?>|<\|[A-Za-z_]{{3,40}}\|>|</?antml:[^<>\n]*>",
     re.IGNORECASE,
 )
 # The longest name of an entity in HTML 5 has 31 letters.
@@ -46,7 +48,7 @@ _CODE, _ALONE, _BLOCKS, _HEADINGS, _SILENT = (
     frozenset(_TAGS[kind].split()) for kind in ("code", "alone", "blocks", "headings", "silent")
 )
 _BREAKS: dict[str, str] = {**_TAGS["breaks"], **dict.fromkeys(_HEADINGS, "\n# ")}
-_HTML = _CODE | _BLOCKS | _SILENT | {*_EMPHASIS, *_BREAKS, "a", "img"}
+HTML_TAGS = _CODE | _BLOCKS | _SILENT | {*_EMPHASIS, *_BREAKS, "a", "img"}
 
 
 def repair_inline(page: Page, start: int, end: int, *, bold: bool = False) -> None:
@@ -122,7 +124,7 @@ class Inline:
                 return after
         if self.mrkdwn:
             self.page.replace("bare", start, start + 1, "&lt;")
-        elif _TAG.match(self.text, start, self.end):
+        elif _TAG.match(self.text, start, self.end) or _AUTOLINK.match(self.text, start, self.end):
             self.page.replace("bare", start, start + 1, "\\<")
         return start + 1
 
@@ -145,7 +147,7 @@ class Inline:
     def _is_html(self, tag: re.Match[str]) -> bool:
         """Recognise an HTML tag with its partner on the page. ``cp <source> <dest>`` and ``a<b and b>c`` have none."""
         name, closing = tag[2].lower(), bool(tag[1])
-        if name not in _HTML:
+        if name not in HTML_TAGS:
             return False
         return name in _ALONE or bool(tag[4]) or (not closing, name) in self.page.tags
 

@@ -1,28 +1,31 @@
 """The links of an answer: find them, and decide if each may be clicked, is shown as code, or fails.
 
-A link resolves if it is a source's url, or appears in a source's text or the question on a host of the sources' own
-urls or of the allowed hosts. A link that only appears in a text is shown as code. The citation rule fails a link from
-nowhere.
+The gate is an allow-list of schemes. A link resolves if a source holds it, as its url or in its text, or if the
+question holds it and its host is a source's or an allowed one. A link that only the question holds, or one of another
+scheme, is shown as code. The citation rule fails a link from nowhere.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
+from html import unescape
 from typing import Final, Literal, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from propcache.api import cached_property
 
 from verification.markup.edits import Edit, apply_edits, blank_spans
-from verification.markup.scanner import prose
+from verification.markup.links import unescape_url
+from verification.markup.scanner import ANY_SCHEME, SCHEMES, prose
 from verification.text.words import stretches_around
 from verification.types import Draft, Repair
 
 LinkStatus = Literal["resolves", "as_code", "unknown"]
 
-_SCHEME: Final = r"(?:https?|ftp|mailto|tel|slack|file|javascript|data)"
+_CLICKABLE: Final = re.compile(rf"(?:{SCHEMES}):", re.IGNORECASE)
 _TOP_LEVEL: Final = (
     "(?:com|net|org|io|dev|app|ai|co|info|biz|xyz|site|online|top|link|click|me|cloud"
     "|de|fr|es|id|jp|cn|uk|eu|ru|nl|it|example|test|invalid)"
@@ -31,22 +34,27 @@ _TOP_LEVEL: Final = (
 _URL_LETTER: Final = '(?-i:[^\\s<>`|"“”«»\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])'
 _MAX_URL: Final = 2000
 _BARE: Final = re.compile(
-    rf"(?<![A-Za-z0-9_@./-])(?:(?:https?|ftp)://|www\.(?=\w)){_URL_LETTER}{{1,{_MAX_URL}}}"
+    rf"(?<![A-Za-z0-9_@./-])(?:{ANY_SCHEME}://|www\.(?=\w)){_URL_LETTER}{{1,{_MAX_URL}}}"
     rf"|(?<![A-Za-z0-9_@./:-])(?:[a-z0-9](?:[a-z0-9-]{{0,62}})\.){{1,8}}{_TOP_LEVEL}(?::[0-9]{{1,5}})?/{_URL_LETTER}{{1,{_MAX_URL}}}",
     re.IGNORECASE,
 )
-_TOKEN: Final = re.compile(rf"<({_SCHEME}:[^<>|\s]+)(?:\|([^<>\n]*))?>", re.IGNORECASE)
+_TOKEN: Final = re.compile(rf"(?<!\\)<({ANY_SCHEME}:[^<>|\s]+)(?:\|([^<>\n]*))?>", re.IGNORECASE)
+# Slack's dates may carry a link.
+_DATE: Final = re.compile(r"<!date\^[^<>|^\n]*\^[^<>|^\n]*\^([^<>|\n]+)(?:\|([^<>\n]*))?>")
 # Compiled by ``re`` on the first text with "](": that takes as long as a check.
 _MARKDOWN: Final = (
     r"!?\[((?:[^\[\]\n]|\[[^\[\]\n]{0,100}\]){0,200})\]"
-    r"\(\s{0,3}<?((?:[^\s()<>]|\([^\s()<>]{0,300}\)){1,4000})>?(?:\s{1,3}[\"'(][^\n]{0,300}?[\"')])?\s{0,3}\)"
+    r"\(\s{0,3}(?:<([^<>\n]{1,2000})>|((?:[^\s()<>]|\([^\s()<>]{0,300}\)){1,4000}))(?:\s{1,3}[\"'(][^\n]{0,300}?[\"')])?\s{0,3}\)"
 )
 _TRAILING_CITATIONS: Final = re.compile(r"(?:\[[0-9][0-9, -]{0,40}\][.,;:!?]?)+$")
 
 _IN_BARE: Final = re.compile(r"[/Ww](?:(?<=/)|[Ww]{2}\.)")
 _TRAILING: Final = ".,;:!?'*_~。，、；：！？」』】）"
 _PAIRS: Final = {")": "(", "]": "[", "}": "{"}
-_ENTITIES: Final = (("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"))
+_RUN: Final = re.compile("[^\\s<>`、。，；：！？」』】）]+")
+_QUOTES: Final = frozenset('"“”«»')
+_ENTITY: Final = re.compile(r"&(?:#\d{1,7}|#x[0-9a-f]{1,6}|[a-z]{2,31});", re.IGNORECASE)
+_MORE_RECIPIENTS: Final = re.compile(r"[?&](?:b?cc|to)=", re.IGNORECASE)
 _HOST_AND_PATH: Final = re.compile(r"([^/?#]*)(/?)(.*)", re.DOTALL)
 _DEFAULT_PORTS: Final = {"http": ":80", "https": ":443"}
 
@@ -73,11 +81,14 @@ class KnownLinks:
         return frozenset(own_urls | {key.partition("#")[0] for key in own_urls})
 
     @cached_property
-    def mentioned_urls(self) -> frozenset[str]:
-        """The targets in the sources' texts, the question and the known text."""
-        draft = self.draft
-        texts = [draft.question, draft.known_text, *(source.text for source in draft.sources)]
-        return frozenset[str]().union(*map(_mentioned_targets, texts))
+    def source_urls(self) -> frozenset[str]:
+        """The sources' own urls, and the targets in their texts."""
+        return self.own_urls.union(*(_mentioned_targets(source.text) for source in self.draft.sources))
+
+    @cached_property
+    def asked_urls(self) -> frozenset[str]:
+        """The targets in the question and the known text."""
+        return _mentioned_targets(self.draft.question) | _mentioned_targets(self.draft.known_text)
 
     @cached_property
     def hosts(self) -> frozenset[str]:
@@ -88,27 +99,47 @@ class KnownLinks:
     def status(self, target: str) -> LinkStatus:
         """Return whether a target resolves, is shown as code, or is unknown."""
         key = normalise_url(target)
-        if key in self.own_urls:
-            return "resolves"
-        if key not in self.mentioned_urls:
+        if key not in self.source_urls and key not in self.asked_urls:
             return "unknown"
-        return "resolves" if key.startswith(("mailto:", "tel:")) or _host(key) in self.hosts else "as_code"
+        may_resolve = key in self.source_urls or _host(key) in self.hosts
+        return "resolves" if may_resolve and _CLICKABLE.match(key) else "as_code"
 
 
 @lru_cache(maxsize=64)  # several steps ask for the same text
 def links(masked: str) -> tuple[Link, ...]:
     """Return the links of a text without code, in order, none inside another."""
-    tokens = [Link(m.start(), m.end(), m[1], m[2] or "") for m in _TOKEN.finditer(masked)] if "<" in masked else []
+    found = (match for pattern in (_TOKEN, _DATE) for match in pattern.finditer(masked)) if "<" in masked else ()
+    tokens = [Link(m.start(), m.end(), m[1], m[2] or "") for m in found]
     rest = blank_spans(masked, [link[:2] for link in tokens])
-    markdown = [Link(m.start(), m.end(), m[2], m[1]) for m in re.finditer(_MARKDOWN, rest)] if "](" in rest else []
+    markdown = (
+        [Link(m.start(), m.end(), m[2] or m[3], m[1]) for m in re.finditer(_MARKDOWN, rest)] if "](" in rest else []
+    )
     rest = blank_spans(rest, [link[:2] for link in markdown])
     bare = [_bare_link(m) for start, end in stretches_around(rest, _IN_BARE) for m in _BARE.finditer(rest, start, end)]
     return tuple(sorted([*tokens, *markdown, *bare], key=lambda link: link.start))
 
 
 def _bare_link(match: re.Match[str]) -> Link:
-    target = trim_punctuation(_TRAILING_CITATIONS.sub("", match[0]))
+    target = _bare_spellings(match)[-1]
     return Link(match.start(), match.start() + len(target), target)
+
+
+def _bare_spellings(match: re.Match[str]) -> tuple[str, ...]:
+    """The address up to white space, or up to a sign that ends it in this place. Both if that is unclear."""
+    text, start, end = match.string, match.start(), match.end()
+    cut = trim_punctuation(_TRAILING_CITATIONS.sub("", match[0]))
+    run = _RUN.match(text, start)
+    whole = trim_punctuation(_TRAILING_CITATIONS.sub("", run[0][:_MAX_URL])) if run else cut
+    sign = text[end : end + 1]
+    if len(whole) <= len(cut) or not sign:
+        return (cut,)
+    if sign == "|":
+        in_table = text[text.rfind("\n", 0, start) + 1 : start].lstrip().startswith("|")
+        return (cut,) if in_table else (whole,)
+    if sign in _QUOTES:
+        return (cut,) if text[start - 1 : start] in _QUOTES else (whole,)
+    # A Chinese or Japanese sentence may go on right after the address, unless a slash precedes it.
+    return (whole, cut) if match[0][-1].isalnum() or match[0].count("/") <= len("//") else (whole,)
 
 
 def trim_punctuation(target: str) -> str:
@@ -128,34 +159,49 @@ def _mentioned_targets(text: str) -> frozenset[str]:
     """The normalised targets in a text: its links, also those in code, and its mail addresses."""
     # Cached: an answer's attempts have the same sources.
     targets = [link.target for shown in links(text) for link in (shown, *links(shown.label))]
+    bare = (match for start, end in stretches_around(text, _IN_BARE) for match in _BARE.finditer(text, start, end))
+    targets += [spelling for match in bare if match[0][-1] != ")" for spelling in _bare_spellings(match)[:-1]]
     addresses = (
         match[0] for start, end in stretches_around(text, _AT) for match in _ADDRESS.finditer(text, start, end)
     )
-    return frozenset(map(normalise_url, (*targets, *(f"mailto:{address}" for address in addresses))))
+    targets += [f"mailto:{address}" for address in addresses]
+    targets += [f"tel:{match[0]}" for match in _PHONE.finditer(text)]
+    return frozenset(map(normalise_url, targets))
 
 
 _AT: Final = re.compile("@")
+_PHONE: Final = re.compile(r"(?<![\w.,-])\+?\d[\d ()./-]{4,20}\d(?!\w)")
+_NOT_DIALLED: Final = re.compile(r"[^\d+]")
 _ADDRESS: Final = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,6}")
 
 
 @lru_cache(maxsize=1024)
 def normalise_url(target: str) -> str:
     """Return a target's spelling for comparison: entities decoded, scheme and host lower case, no last slash."""
-    plain = target.strip()
-    for entity, letter in _ENTITIES:
-        plain = plain.replace(entity, letter)
+    plain = unescape_url(_ENTITY.sub(lambda match: unescape(match[0]), target.strip()))
     scheme, colon, rest = plain.partition(":")
     if colon and not rest.startswith("//") and "." not in scheme and "/" not in scheme:
-        # mailto: and tel: a query such as a subject does not change the address.
-        return f"{scheme.casefold()}:{rest.partition('?')[0].casefold()}"
+        if scheme.casefold() == "tel":
+            return f"tel:{_NOT_DIALLED.sub('', rest.partition(';')[0])}"
+        # mailto: a query such as a subject does not change the address, unless it adds recipients.
+        return f"{scheme.casefold()}:{(rest if _MORE_RECIPIENTS.search(rest) else rest.partition('?')[0]).casefold()}"
     if "://" not in plain and (plain.casefold().startswith("www.") or _BARE.fullmatch(plain)):
         plain = f"https://{plain}"
     scheme, slashes, rest = plain.partition("://")
     host, slash, path = _HOST_AND_PATH.findall(rest)[0] if slashes else ("", "", plain)
     # RFC 3986, 6.2: case of scheme and host and a default port do not matter.
-    host = host.casefold().removesuffix(_DEFAULT_PORTS.get(scheme.casefold(), "\0"))
+    host = _ascii_host(host).casefold().removesuffix(_DEFAULT_PORTS.get(scheme.casefold(), "\0"))
     secure = "https" if scheme.casefold() == "http" else scheme.casefold()  # http and https lead to the same page
-    return f"{secure}://{host}{slash}{unquote(path)}".rstrip("/") if slashes else unquote(plain)
+    address = f"{secure}://{host}{slash}{unquote(path)}".rstrip("/") if slashes else unquote(plain)
+    return unicodedata.normalize("NFC", address)
+
+
+def _ascii_host(host: str) -> str:
+    """The host in its ASCII form (RFC 3490), or unchanged if it has none."""
+    try:
+        return host if host.isascii() else host.encode("idna").decode()
+    except UnicodeError:
+        return host
 
 
 def _host(key: str) -> str:

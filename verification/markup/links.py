@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from verification.markup.edits import ESCAPES, UNESCAPED, Page
-from verification.markup.scanner import SCHEMES
+from verification.markup.scanner import ANY_SCHEME, SCHEMES
 
 # CommonMark: the parentheses of a destination balance. A pattern cannot count, so two levels of them.
 _FLAT = r"(?:[^\s()<>\\]|\\[^\s])"
@@ -23,11 +23,12 @@ _TITLE = r"(?:[ \t]+(?:\"[^\"\n]{0,400}\"|'[^'\n]{0,400}'|\([^()\n]{0,400}\)))?+
 _DESTINATION = re.compile(rf"\([ \t]*+(?:<([^<>|\n]{{0,2000}})>|({_TWO}*+)){_TITLE}[ \t]*+\)")
 _WORDS = re.compile(r"\(([^()<>\n]{1,400})\)")
 _ABSOLUTE = re.compile(rf"(?:{SCHEMES}):[^\s]+", re.IGNORECASE)
+_LOCATOR = re.compile(rf"{ANY_SCHEME}://\S+", re.IGNORECASE)
 _ADDRESS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 # CommonMark: any sign of ASCII may have a backslash before it.
 _ESCAPED = re.compile(r"\\([!-/:-@\[-`{-~])")
 DEFINITION = re.compile(
-    r"[ \t]{0,3}\[([^\]\[\n]{1,200})\](:)[ \t]*(<[^<>\s]+>|(?:(?:" + SCHEMES + r"):|\.{0,2}/|#)\S+)"
+    r"[ \t]{0,3}\[([^\]\[\n]{1,200})\](:)[ \t]*(<[^<>\s]+>|(?:" + ANY_SCHEME + r":|\.{0,2}/|#)\S+)"
     r"(?:[ \t]+(?:\"[^\"\n]*\"|'[^'\n]*'|\([^()\n]*\)))?[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -180,7 +181,8 @@ class Brackets:
     def _shape(self, label: str, url: str, *, nested: bool) -> tuple[str, str]:
         """The text before and after the label."""
         if not is_absolute(url):
-            shown = url if "`" in url else f"`{url}`"
+            # An address of another scheme stays readable for the citation rule, which knows if a source has it.
+            shown = url if "`" in url or _LOCATOR.fullmatch(url) else f"`{url}`"
             return "", "" if not url or url.startswith("#") else f" ({shown})"
         url = quote_url(url)
         if nested or not label.strip():

@@ -13,7 +13,9 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final, Literal, NamedTuple
 
-SCHEMES = "https?|ftps?|sftp|mailto|tel|sms|slack|ssh|vscode|message"
+SCHEMES = "https?|mailto|tel"
+"""The schemes of links that may be clicked: the one list of repair, chunks and the citation rule."""
+ANY_SCHEME = r"[a-z][a-z0-9+.-]{1,31}"  # RFC 3986, 3.1
 # Slack's own tokens: people (U, W), bots (B), channels (C, D, G), calls, groups, dates, and links.
 TOKEN = re.compile(
     r"<(?:@[UWB][A-Z0-9]+|#[CDG][A-Z0-9]+|!(?:here|channel|everyone|group)\b|!subteam\^[A-Z0-9]+|!date\^[^<>|\n]+"

@@ -29,6 +29,7 @@ _CITATION: Final = re.compile(
     re.IGNORECASE,
 )
 _LABEL: Final = re.compile(r"\[?([0-9]{1,6})\]?")
+_CHANNEL: Final = re.compile(r"<#([A-Z0-9]{2,32})(?:\|[^<>\n]{0,80})?>", re.IGNORECASE)
 _MAX_NAMED: Final = 30
 
 
@@ -142,6 +143,17 @@ def _unknown_links(reading: Reading) -> Iterator[Violation]:
             if status in statuses:
                 yield reading.violation("citation_resolves", (link.start, link.end), detail, remedy)
                 break
+    yield from _unknown_channels(reading)
+
+
+def _unknown_channels(reading: Reading) -> Iterator[Violation]:
+    """Yield the channels that neither the question nor a source names."""
+    draft = reading.draft
+    detail, remedy = "This channel is in no source and not in the question.", "Leave the channel out."
+    for match in _CHANNEL.finditer(reading.prose):
+        texts = (draft.question, draft.known_text, *(text for each in draft.sources for text in (each.url, each.text)))
+        if not any(match[1] in text for text in texts):
+            yield reading.violation("citation_resolves", match.span(), detail, remedy)
 
 
 _LINK_FAULTS: Final[dict[LinkStatus, tuple[str, str]]] = {

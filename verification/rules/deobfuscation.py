@@ -43,6 +43,24 @@ _LOOK_ALIKE: Final = str.maketrans(
 _LEET: Final = str.maketrans("431057$@", "aeiostsa")
 
 
+# Every dash that Unicode has, and the plain forms of full-width letters and signs.
+_PLAIN: Final[dict[int, int | str | None]] = {
+    **{code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)},
+    **_LOOK_ALIKE,
+    **dict.fromkeys(
+        map(ord, "\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\u2e3a\u2e3b\ufe58\ufe63\uff0d\u058a"), "-"
+    ),
+}
+
+
+def fold_letters(text: str) -> str:
+    """The text with look-alike, styled and wide letters and dashes in plain ASCII, character by character."""
+    if text.isascii():
+        return text
+    forms = ((char, unicodedata.normalize("NFKC", char)) for char in text.translate(_PLAIN))
+    return "".join(plain if len(plain) == 1 else char for char, plain in forms)
+
+
 def readings(text: str) -> tuple[str, ...]:
     """Return the other readings of a text. A plain text has none."""
     decoded = {reading for decode in _DECODERS for reading in decode(text)}

@@ -13,16 +13,18 @@ from itertools import accumulate
 
 from verification.markup.blocks import survey
 from verification.markup.edits import Edit, Fault, apply_edits
-from verification.markup.inline import LEAKED_TAG
+from verification.markup.inline import LEAKED_TAG, LEAKED_TAGS
 from verification.markup.mrkdwn import find_control_characters
 from verification.markup.scanner import segments
+from verification.markup.serialised import is_serialised
 from verification.text.lexicon import load_table
 from verification.types import Dialect, RuleName, Violation
 
 _RULES: dict[str, RuleName] = {"bold": "no_markdown_bold", "quote": "no_blockquotes"}
 # Repair improves these, but Slack shows them well enough: they are not violations.
 _POLISH = frozenset({"list", "backslash", "code", "line end"})
-_MAY_LEAK = re.compile(r"<(?!https?://)|\{")
+_MAY_LEAK = re.compile(r"<(?!https?://)|&lt;|\{")
+_ESCAPED_TAG = re.compile(rf"&lt;/?(?:{'|'.join(LEAKED_TAGS)})(?:\s[^<>\n]{{0,200}}?)?&gt;", re.IGNORECASE)
 _JSON = re.compile(r"\{\s*\"[\w .-]{1,60}\"\s*:")
 # A user may ask for JSON in a code block. Only JSON of the machinery is a leak there.
 _MACHINE_JSON = re.compile(
@@ -30,6 +32,8 @@ _MACHINE_JSON = re.compile(
     r"|\{\s*\"(?:tool|name)\"\s*:\s*\"[^\"\n]{1,60}\"\s*,\s*\"(?:input|arguments|parameters)\"\s*:\s*\{"
     r"|\{\s*\"(?:thought|thinking|reasoning)\"\s*:"
 )
+_LEAKS_IN_TEXT = (("tag", LEAKED_TAG), ("tag", _ESCAPED_TAG), ("json", _JSON))
+_LEAKS_IN_CODE = (("json", _MACHINE_JSON),)
 _WORDS_SHOWN = 200
 
 
@@ -74,9 +78,10 @@ def leaked_tags(text: str) -> tuple[Violation, ...]:
 
 def _leaks(text: str) -> Iterator[Fault]:
     """Yield the machinery's tags and JSON outside code, and inside code only JSON that no user would ask for."""
+    if is_serialised(text):
+        yield Fault("json", 0, len(text))
     if not _MAY_LEAK.search(text):
         return
     for kind, start, end in segments(text):
-        patterns = {"tag": LEAKED_TAG, "json": _JSON} if kind == "text" else {"json": _MACHINE_JSON}
-        for leak, pattern in patterns.items():
+        for leak, pattern in _LEAKS_IN_TEXT if kind == "text" else _LEAKS_IN_CODE:
             yield from (Fault(leak, *match.span()) for match in pattern.finditer(text, start, end))

@@ -11,7 +11,9 @@ from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import groupby
 from typing import Final
+from urllib.parse import unquote
 
+from verification.rules.deobfuscation import fold_letters
 from verification.text.lexicon import fold_like_patterns, load_table
 from verification.types import Reading, Violation
 
@@ -39,7 +41,7 @@ _PASSWORD_COLUMN: Final = re.compile(rf".*{_CALLED}.*", re.IGNORECASE)
 _ROW: Final = re.compile(r"^(?:[^\n|]*\|[^\n]*|[-+ ]{3,})$", re.MULTILINE)
 _CELL: Final = re.compile(r"[^|]+")
 _PLACEHOLDER: Final = re.compile(
-    r"\.{3}|…|\*{3}|[xX]{4}|\$|%|[{}<>()\[\]]|(?:^|[_-])(?:your|my|example|sample|dummy|fake|changeme|placeholder"
+    r"\.{3}|…|\*{3}|[xX]{4}|\$|%|&[lg]t;|[{}<>()\[\]]|(?:^|[_-])(?:your|my|example|sample|dummy|fake|changeme|placeholder"
     r"|redacted"
     r"|todo|here|token|goes)(?:$|[_-])",
     re.IGNORECASE,
@@ -49,6 +51,9 @@ _NO_PASSWORD: Final = re.compile(
     r"|(?:sha|aes|iso|uuid|k|pbkdf|scrypt|argon|saml|rsa|rs|hs|es|md|oauth|base|argon|utf|ed|tls|v|bcrypt"
     r"|hmac)-?[0-9]{1,5}(?:[._-][\w.-]*|[a-z]{0,6})",
     re.IGNORECASE,
+)
+_EXAMPLE_PASSWORD: Final = re.compile(
+    r"(?:pass(?:word|wd|wort)?|pwd|pw|secret|user|admin|port|host|x+|\*+)\d{0,3}", re.IGNORECASE
 )
 _MAX_SHOWN: Final = 4
 _RUN_LENGTH: Final = 50
@@ -68,6 +73,7 @@ _REMEDY: Final = "Leave it out; say where it is kept or who to ask instead."
 def no_secrets(reading: Reading) -> tuple[Violation, ...]:
     """Return an error for each secret by shape, and for each run of some 60 characters of a private text."""
     bare, places = _strip_pattern(_HIDING, reading.text)
+    bare = fold_letters(bare)  # one for one, so that the places stay
     folded = fold_like_patterns(bare)
     hits = {*_pattern_spans(bare, folded), *_table_spans(bare, folded)}
     spans = sorted({(places[start], places[end - 1] + 1) for start, end in hits})
@@ -112,7 +118,7 @@ def _patterns() -> list[tuple[list[str], str, Callable[[str], bool]]]:
             rf"(?i)(?<![A-Za-z0-9]){_SMALL_KEY_WORD}[\"']{{0,2}}\s{{0,2}}[:=：]\s{{0,2}}{_OPEN}{_VALUE}",
             _is_password,
         ),
-        (["@"], r"(?i)://[^\s/:@<>`]{1,80}:([^\s/:@<>`]{6,120})@", _is_password),
+        (["@"], r"://[^\s/:@<>`]{0,80}:([^\s/:@<>`]{4,120})@", _is_url_password),
         (_KEY_SIGNS, rf"(?i)(?<![A-Za-z0-9]){_KEY_WORD}{_PURPOSE}[\"']{{0,2}}{_ASSIGNS}{_OPEN}{_LONG}", _is_key),
         (
             ["bearer", "authorization"],
@@ -123,13 +129,19 @@ def _patterns() -> list[tuple[list[str], str, Callable[[str], bool]]]:
 
 
 def _is_token(value: str) -> bool:
-    return not _PLACEHOLDER.search(value) and _has_variety(value)
+    plain = unquote(value)
+    return not _PLACEHOLDER.search(plain) and _has_variety(plain)
 
 
 def _is_password(written: str) -> bool:
     """Return True for a value that mixes letters and digits, which made-up words do not."""
     value = written.rstrip(".:!?)")
     return bool(_MIXED.match(value)) and not _PLACEHOLDER.search(value) and not _NO_PASSWORD.fullmatch(value)
+
+
+def _is_url_password(value: str) -> bool:
+    """Return True for anything but a placeholder: the place in the URL already says that it is a password."""
+    return not _PLACEHOLDER.search(value) and not _EXAMPLE_PASSWORD.fullmatch(value)
 
 
 def _is_key(written: str) -> bool:

@@ -143,9 +143,11 @@ def _may_open(word: str) -> bool:
     folded = word.partition("-")[0].casefold()
     if word[0].isdecimal() or not (word.isascii() or is_spaced(word)):
         return True
-    return folded in opening_words() or any(
-        is_number_word(folded, language) for language in words_by_language("numbers")
-    )
+    return folded in opening_words() or _is_number_word(folded)
+
+
+def _is_number_word(folded: str) -> bool:
+    return any(is_number_word(folded, language) for language in words_by_language("numbers"))
 
 
 def _read_at(text: str, token: re.Match[str], language: str) -> Quantity | None:
@@ -271,7 +273,9 @@ def _read_tail(text: str, end: int) -> tuple[float, Unit | None, str, int]:
         return factor, None, "", end
     word = match["word"].rstrip(".")
     unit, length = _read_unit(text, match, word)
-    if unit is None and (later := _LATER_UNIT.match(text, match.end())) and word.casefold() not in _BINDING:
+    # In "first six weeks" the six counts the weeks, not the first.
+    binds = word.casefold() in _BINDING or _is_number_word(word.casefold())
+    if unit is None and not binds and (later := _LATER_UNIT.match(text, match.end())):
         unit = UNITS.get(later["word"].casefold())
         unit = unit if unit and is_span(unit) else None
         length = later.end() - match.start("word")

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from verification.check import RULES, check, is_better, remove_unsendable
+from verification.check import RULES, check, is_better
 from verification.salvage import salvage
+from verification.text.invisible import remove_unsendable
 from verification.types import Claim, Dialect, Draft, RuleName, Source, Verdict, Violation
 
 REFUNDS = Source(
@@ -100,10 +101,9 @@ def test_bold_is_right_in_markdown() -> None:
 
 
 def test_citations_and_links_are_recorded_repairs() -> None:
-    source = replace(REFUNDS, text="Refunds take 14 days, see https://other.test/page.")
-    draft = Draft(
-        text="Refunds take 14 days [1, 1], see https://other.test/page [1].", question=QUESTION, sources=(source,)
-    )
+    question = f"{QUESTION} It is on https://other.test/page."
+    text = "Refunds take 14 days [1, 1], see https://other.test/page [1]."
+    draft = Draft(text=text, question=question, sources=SOURCES)
     verdict = check(draft)
     assert verdict.text == "Refunds take 14 days [1], see `https://other.test/page` [1]."
     assert [repair.kind for repair in verdict.repairs] == ["link_as_code", "citation"]
@@ -215,7 +215,7 @@ def test_control_characters_are_a_violation_without_repair() -> None:
 
 
 def test_line_ends_and_tabs_stay() -> None:
-    assert remove_unsendable("a\n\tb\r\n") == ("a\n\tb\r\n", ())
+    assert remove_unsendable("a\n\tb\r\n") == ("a\n\tb\r\n", 0)
 
 
 @pytest.mark.parametrize("hidden", ["\x01\u200b", "\u200b\x01", "\x01\u200b\x01\ufeff"])

@@ -1,4 +1,4 @@
-"""verification.targets.py: which links there are, which resolve, which become code."""
+"""The links of an answer: their spellings, the ones that resolve, and the ones that become code."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ SOURCE = Source(
     text=(
         "Deploy from https://docs.acme.test/console, see [the wiki](https://wiki.other.test/a_(b)) or "
         "www.third.test/x. "
-        "Write to ops@acme.test. Run `curl https://api.acme.test/v1/ping`."
+        "Write to ops@acme.test or call +49 30 123456. Clone ssh://git@acme.test/repo. Run `curl https://api.acme.test/v1/ping`."
     ),
 )
+OWN = Source(id=1, title="Deploy", url="https://docs.acme.test/deploy", text="See https://docs.acme.test/console.")
 
 
 def test_links_are_found_in_every_form() -> None:
@@ -78,9 +79,14 @@ def test_link_resolves_or_is_code_or_comes_from_nowhere() -> None:
     for target, standing in [
         ("https://docs.acme.test/deploy", "resolves"),
         ("https://docs.acme.test/console", "resolves"),
-        ("https://wiki.other.test/a_(b)", "as_code"),
-        ("www.third.test/x", "as_code"),
-        ("https://api.acme.test/v1/ping", "as_code"),
+        ("https://wiki.other.test/a_(b)", "resolves"),
+        ("www.third.test/x", "resolves"),
+        ("https://api.acme.test/v1/ping", "resolves"),
+        ("ssh://git@acme.test/repo", "as_code"),
+        ("tel:+4930123456", "resolves"),
+        ("tel:+4930123457", "unknown"),
+        ("mailto:ops@acme.test?subject=x", "resolves"),
+        ("mailto:ops@acme.test?bcc=evil@evil.test", "unknown"),
         ("https://asked.test/page", "as_code"),
         ("https://allowed.test/page", "resolves"),
         ("mailto:ops@acme.test", "resolves"),
@@ -108,7 +114,7 @@ def test_page_with_an_anchor_may_be_linked_without_it() -> None:
     assert KnownLinks(draft).status("https://a.test/p#section") == "resolves"
 
 
-def test_link_that_only_stands_in_a_text_is_shown_as_code() -> None:
+def test_link_that_only_the_question_holds_is_shown_as_code() -> None:
     for text, shown in [
         ("see https://wiki.other.test/a_(b).", "see `https://wiki.other.test/a_(b)`."),
         ("see <https://wiki.other.test/a_(b)|the wiki>.", "see the wiki (`https://wiki.other.test/a_(b)`)."),
@@ -117,7 +123,7 @@ def test_link_that_only_stands_in_a_text_is_shown_as_code() -> None:
         ("see https://evil.test/x.", "see https://evil.test/x."),
         ("see `https://wiki.other.test/a_(b)`.", "see `https://wiki.other.test/a_(b)`."),
     ]:
-        known = KnownLinks(Draft(text="", sources=(SOURCE,)))
+        known = KnownLinks(Draft(text="", question="What is https://wiki.other.test/a_(b)?", sources=(OWN,)))
         once, repairs = show_as_code(text, known)
         assert once == shown
         assert [(repair.kind, repair.count) for repair in repairs] == ([("link_as_code", 1)] if text != shown else [])
@@ -142,7 +148,8 @@ def test_label_that_shows_another_address_is_an_error() -> None:
 
 
 def test_without_repair_a_link_to_be_shown_as_code_is_an_error() -> None:
-    draft = Draft(text="Deploy, see https://wiki.other.test/a_(b) [1].", sources=(SOURCE,), repair=False)
+    asked = "What is https://asked.test/a_(b)?"
+    draft = Draft(text="Deploy, see https://asked.test/a_(b) [1].", question=asked, sources=(SOURCE,), repair=False)
     assert "Show the address as `code`, not as a link." in [each.remedy for each in check(draft).errors]
 
 
