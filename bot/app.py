@@ -26,7 +26,6 @@ from agent.model.protocol import Model
 from agent.tasks import background_tasks
 from agent.texts.catalogue import SUGGESTED_PROMPTS
 from bot.delivery.delivery import Delivery
-from bot.delivery.home import HomeFigures
 from bot.delivery.stream import Streams
 from bot.documents.corpus import Corpus
 from bot.documents.figures import available_figures
@@ -35,10 +34,9 @@ from bot.documents.vectors import vectors_meanwhile
 from bot.errors import WrongUse
 from bot.events.catch_up import CatchUp
 from bot.events.enqueue import AdminChat, Enqueuer
-from bot.events.home import home_figures
+from bot.events.home import HomePage
 from bot.events.listeners import Services, register
 from bot.gates.flow import Flow
-from bot.gates.handoff import offers_human
 from bot.gates.services import GateServices
 from bot.install.oauth import InstallPages
 from bot.install.workspaces import TeamBot, Workspaces, open_slack, register_uninstall_listeners
@@ -50,6 +48,7 @@ from bot.servers.socket_mode import SocketFront
 from bot.settings import Settings
 from bot.slack.client import TokenCheck, Workspace, build_app
 from bot.slack.files import Attachments
+from bot.slack.hand_off_place import HandOffPlace
 from bot.slack.message import Access
 from bot.slack.rate_limits import RateLimits
 from bot.slack.search import SlackSearch
@@ -64,6 +63,7 @@ from bot.turn.duplicates import schedule_check
 from bot.turn.engine import Engine, open_engine
 from bot.turn.observer import Observers, open_observers
 from bot.turn.queue_position import QueueNotices
+from bot.turn.visibility import Visibility
 
 log = structlog.get_logger()
 Answer = TypeVar("Answer")
@@ -208,8 +208,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         app_token = settings.slack_app_token.get_secret_value()
         front = SocketFront(app, app_token, first_pause_s=timeouts.socket_pause_s) if socket else None
         catching_up = CatchUp(
-            stores, listening=front.ready if front else _always, take=listeners.take,
-            delivery_of=workspaces.delivery_of, recent_s=settings.catch_up_s,
+            stores, connection=front, listeners=listeners, teams=workspaces, max_age_s=settings.catch_up_s,
         )  # fmt: skip
         yield Orion(
             redis=redis, engine=engine, mailbox=mailbox, turns=turns, observers=observers,
@@ -251,36 +250,33 @@ class _TeamBots:
         stores, circuit = self.stores, self.timeouts.breaker("slack")
         self.circuits.append(circuit)
         redis, prefix = stores.redis, stores.prefix
-        limits = RateLimits(redis, lambda: workspace.team, prefix=prefix, on_wait=self.observers.slack_wait)
+        limits = RateLimits(redis, prefix=prefix, watcher=self.observers)
         calls = SlackCalls(
             client, patience_s=self.timeouts.call_s, attempt_s=self.timeouts.attempt_s,
-            first_pause_s=self.timeouts.first_pause_s, on_trouble=self.observers.slack_trouble, breaker=circuit,
-            limits=limits,
+            first_pause_s=self.timeouts.first_pause_s, watcher=self.observers, breaker=circuit, limits=limits,
         )  # fmt: skip
         workspace = Workspace(client, calls)
-        delivery = Delivery(
-            calls, workspace.own, prompts=self.prompts, maybe_posted=partial(schedule_check, stores.mailbox)
-        )
-        people = People(calls, redis, prefix=prefix)
+        delivery = Delivery(workspace, prompts=self.prompts, maybe_posted=partial(schedule_check, stores.mailbox))
+        people = People(workspace, redis, prefix=prefix)
+        handoff = HandOffPlace(self.settings.handoff, calls, people)
+        visibility = Visibility(self.engine.index)
         lookups = WorkspaceLookups(
-            offers_human=partial(offers_human, self.settings.handoff),
-            language_of=people.cached_language,
-            files_of=Attachments(client, calls, delivery.reader, documents=self.documents).of,
-            tools_of=SlackSearch(client, calls).tools,
-        )
+            people=people, handoff=handoff, visibility=visibility, search=SlackSearch(client, calls),
+            attachments=Attachments(client, calls, delivery.reader, documents=self.documents),
+        )  # fmt: skip
         answering = Answering(
             self.engine, delivery, stores=stores, observers=self.observers, lookups=lookups, timeouts=self.timeouts,
             streams=Streams(calls, call_s=min(5.0, self.timeouts.attempt_s)) if self.settings.streams else None,
         )  # fmt: skip
         services = GateServices(
             access=self.access, stores=stores, people=people, delivery=delivery, records=self.observers.records,
-            handoff=self.settings.handoff, calls=calls,
+            handoff=handoff, visibility=visibility, calls=calls,
         )  # fmt: skip
         flow = Flow(services, answering)
         return TeamBot(
             workspace=workspace,
             delivery=delivery,
-            language_of=people.language_of,
+            people=people,
             handle=flow.handle,
             notify_given_up=flow.notify_given_up,
         )
@@ -290,39 +286,25 @@ class _TeamBots:
         stores, observers = self.stores, self.observers
         enqueuer = Enqueuer(stores, cancel, self.access)
         admin_chat = AdminChat(enqueuer, admins=self.settings.admins, delivery_of=workspaces.delivery_of)
+        home = HomePage(
+            engine=self.engine, observers=observers, pausing=stores.pausing, admins=self.settings.admins,
+            prompts=self.prompts,
+        )  # fmt: skip
         return Services(
             access=self.access,
             thread_modes=stores.thread_modes,
-            store=admin_chat.receive,
-            feedback=lambda found: observers.feedback(found.turn_id, found.user, good=found.good),
-            record=observers.records.load,
-            complaint=lambda found: observers.complaint(
-                found.turn_id, found.user, reasons=found.reasons, said=found.said
-            ),
-            figures=self._figures,
-            delivery_of=workspaces.delivery_of,
-            language_of=workspaces.language_of,
-            count=observers.slack_event,
+            intake=admin_chat,
+            judgements=observers,
+            records=observers.records,
+            visibility=Visibility(self.engine.index),
+            homes=home,
+            teams=workspaces,
         )
-
-    async def _figures(self, user: str, language: str | None) -> HomeFigures:
-        examples = () if self.prompts is SUGGESTED_PROMPTS else [prompt["message"] for prompt in self.prompts]
-        admin = user in self.settings.admins
-        found = await home_figures(
-            self.engine.index, self.observers, user, language=language, admin=admin, examples=examples
-        )
-        paused = await self.stores.pausing.current() is not None
-        return replace(found, paused=paused, quotes=self.engine.model.quotes_only)
 
 
 def _turns_per_workspace(settings: Settings, concurrency: int) -> int:
     """Turns that one workspace may have. With many workspaces: half of a process, unless the settings say otherwise."""
     return settings.turns_per_workspace or (max(1, concurrency // 2) if settings.many_workspaces else 0)
-
-
-async def _always() -> bool:
-    """Return True: over HTTP events can always arrive."""
-    return True
 
 
 def _limits(settings: Settings) -> Limits:

@@ -28,7 +28,7 @@ class AnswerKey:
     lease_check: LeaseCheck = no_lease
     marks: tuple[Mark, ...] = ()
     language: str | None = None
-    ask_human: bool = False
+    ask_human: str = ""  # where people are asked; empty: no button
     stream: AnswerStream | None = None
     streamed: str | None = None
     posted: tuple[str, ...] = ()

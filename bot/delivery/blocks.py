@@ -158,7 +158,8 @@ def _buttons(answer: Answer, key: AnswerKey) -> list[Block]:
     if key.ask_human:
         # Confirm first: people elsewhere may read the thread afterwards.
         words = {"title": "ask_human", "text": "hand_off_confirm", "confirm": "yes", "deny": "no"}
-        confirm = {part: plain_text(say(name, key.language)) for part, name in words.items()}
+        gaps = {"hand_off_confirm": {"where": key.ask_human}}
+        confirm = {part: plain_text(say(name, key.language, **gaps.get(name, {}))) for part, name in words.items()}
         controls.append({**button(say("ask_human", key.language), HAND_OFF_ACTION, turn), "confirm": confirm})
     return controls
 

@@ -24,9 +24,9 @@ from bot.delivery.home import HomeFigures, home_view
 from bot.delivery.slots import assign_messages, message_to_reuse
 from bot.delivery.stream import AnswerStream
 from bot.slack.agent_session import STATUS_METHOD, AgentSessions
+from bot.slack.client import Workspace
 from bot.slack.history import ANSWER_EVENT, NOTICE_EVENT, WORKING_EVENT, Posted, ThreadReader, is_direct
-from bot.slack.message import BotIdentity
-from bot.slack.web_api import DeliveryFailed, LeaseCheck, Look, Reply, SlackCalls, no_lease
+from bot.slack.web_api import DeliveryFailed, LeaseCheck, Look, Reply, no_lease
 from verification.types import Answer
 
 _BLOCKS_REFUSED: Final = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"})
@@ -55,7 +55,7 @@ async def _ignore(_place: ThreadKey, _question_ts: str) -> None:
 
 
 class Delivery:
-    """Delivers to one workspace. ``identity`` returns who Orion is there; ``today`` is the date that ages count from.
+    """Delivers to one workspace. ``today`` is the date that ages count from.
 
     ``maybe_posted`` is called with a question to check again: Slack may carry out a post later that got no reply.
     Every method raises ``DeliveryFailed`` if the place is gone, or if Slack stays unreachable until the time-out.
@@ -63,16 +63,15 @@ class Delivery:
 
     def __init__(
         self,
-        calls: SlackCalls,
-        identity: Callable[[], Awaitable[BotIdentity]],
+        workspace: Workspace,
         today: Callable[[], date] = today_utc,
         *,
         prompts: Sequence[Mapping[str, str]] = SUGGESTED_PROMPTS,
         maybe_posted: Note = _ignore,
     ) -> None:
-        self._calls = calls
-        self.reader = ThreadReader(calls, identity)
-        self.sessions = AgentSessions(calls, lambda place: maybe_posted(place, ENDS_SESSION))
+        self._calls = workspace.calls
+        self.reader = ThreadReader(workspace)
+        self.sessions = AgentSessions(workspace.calls, lambda place: maybe_posted(place, ENDS_SESSION))
         self.today = today
         self._prompts = prompts
         self._maybe_posted = maybe_posted

@@ -25,7 +25,7 @@ def feedback_modal(about: str, language: str | None = None) -> Block:
         "private_metadata": about,
         "title": plain_text(say("wrong_title", language)),
         "submit": plain_text(say("wrong_send", language)),
-        "close": plain_text(say("wrong_skip", language)),
+        "close": plain_text(say("no", language)),
         "blocks": [
             _input_block(REASONS_FIELD, say("wrong_which", language), why),
             _input_block(COMMENT_FIELD, say("wrong_said", language), said),

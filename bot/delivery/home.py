@@ -8,18 +8,19 @@ from datetime import UTC, date, datetime
 from typing import Any, Final
 
 from agent.knowledge.types import Document
+from agent.payload import objects, string
 from agent.texts.catalogue import say
 from agent.turn.plan_view import truncate
 from bot.delivery.blocks import MAX_TEXT_LENGTH, Block, button, join_lines, section, short_id
 from bot.delivery.feedback import REASONS
 from bot.delivery.links import escape, link, with_age
-from bot.slack.payload import objects, string
 from observability.stats import Summary
 
 TRY_ACTION: Final = "orion_try"
 _MAX_SECTION_LENGTH: Final = MAX_TEXT_LENGTH - 60  # for the heading of a section
 _MAX_DOCUMENTS: Final = 10
 _MAX_BUTTON_LENGTH: Final = 71
+_HEADER: Final[Block] = {"type": "header", "text": {"type": "plain_text", "text": "Orion"}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +30,7 @@ class HomeFigures:
     ``documents`` are the newest of ``total`` that its reader may see; ``size`` is in bytes, 0 if it is not known;
     ``synced`` in seconds since 1970. ``questions`` are some that the documents answer. ``quotes``: there is no model.
     ``disliked`` and ``failures`` are turn records with ``at``, for admins only: None for other readers.
+    ``refusal`` names the text for a person without access, who sees nothing else.
     """
 
     documents: Sequence[Document] = ()
@@ -42,12 +44,16 @@ class HomeFigures:
     quotes: bool = False
     disliked: Sequence[Mapping[str, Any]] | None = None
     failures: Sequence[Mapping[str, Any]] | None = None
+    refusal: str = ""
 
 
 def home_view(figures: HomeFigures, today: date, language: str | None = None) -> Block:
     """Return the page as a view."""
+    if figures.refusal:
+        texts = [section(say(name, language)) for name in ("home_intro", figures.refusal)]
+        return {"type": "home", "blocks": [_HEADER, *texts]}
     blocks = [
-        {"type": "header", "text": {"type": "plain_text", "text": "Orion"}},
+        _HEADER,
         *([section(say("home_paused", language))] if figures.paused else []),
         section(say("home_intro", language)),
         *_question_blocks(figures.questions, language),

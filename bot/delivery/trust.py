@@ -8,12 +8,12 @@ from datetime import date
 from itertools import chain, groupby
 from typing import Any, Final
 
+from agent.payload import objects, string
 from agent.quoting.model import ExtractiveModel
 from agent.texts.catalogue import say
 from agent.turn.plan_view import truncate
 from bot.delivery.blocks import Block, context, join_lines, plain_text, section, short_id
 from bot.delivery.links import escape, source_line
-from bot.slack.payload import objects, string
 from bot.stores.evidence import MAX_PASSAGES
 from bot.stores.turn_records import sources_of
 from verification.markup.mrkdwn import strip_mrkdwn
@@ -37,13 +37,15 @@ _CITATION: Final = re.compile(r"\s?\[\d+\]")
 _CHECKERS: Final = frozenset({"quotation", "rule", "judge"})
 
 
-def trust_modal(record: Mapping[str, Any] | None, today: date, language: str | None = None) -> Block:
+def trust_modal(
+    record: Mapping[str, Any] | None, today: date, language: str | None = None, *, missing: str = "trust_unknown"
+) -> Block:
     """Return the dialog as a view. A record of an older version shows the fields it has.
 
-    ``record`` is a stored turn (``turn_id, outcome, verified, answer, attempts, claims, sources, model``), None if it
-    has expired.
+    ``record`` is a stored turn (``turn_id, outcome, verified, answer, attempts, claims, sources, model``). If it is
+    None the text ``missing`` says why.
     """
-    blocks = [section(say("trust_unknown", language))] if record is None else _record_blocks(record, today, language)
+    blocks = [section(say(missing, language))] if record is None else _record_blocks(record, today, language)
     return {
         "type": "modal",
         "title": plain_text(say("trust_title", language)),

@@ -17,7 +17,6 @@ from agent.knowledge.types import KnowledgeAwayError
 from bot.documents.figures import figures_of
 from bot.documents.open import corpus_of, open_index
 from bot.errors import WrongUse
-from bot.gates.handoff import check_destination
 from bot.install.installations import Installations
 from bot.install.workspaces import seal_of, teams_of
 from bot.redis.connect import EVICTS, EVICTS_REMEDY, eviction_policy, missing_command, open_redis
@@ -25,6 +24,7 @@ from bot.redis.embedded import EmbeddedRedisError
 from bot.redis.url import plain_cause
 from bot.settings import Settings
 from bot.slack.client import TokenTrial, open_client, try_token
+from bot.slack.hand_off_place import find_fault
 from bot.slack.manifest import BOT_SCOPES, SEARCH_SCOPE
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from bot.stores.pause import Pausing
@@ -141,9 +141,7 @@ async def handoff(settings: Settings, within_s: float) -> Found:
         return ""
     try:
         async with open_client(token, api_url=settings.slack_api_url) as client, asyncio.timeout(within_s):
-            wrong = await check_destination(
-                SlackCalls(client, patience_s=0), settings.handoff
-            )  # a person waits: no second try
+            wrong = await find_fault(SlackCalls(client, patience_s=0), settings.handoff)  # a person waits: no retry
     except DeliveryFailed as failure:
         return Wrong(f"Slack does not tell: {failure.reason}", _UPDATE if failure.permanent else SLACK_AWAY)
     except TimeoutError:

@@ -1,35 +1,36 @@
-"""What was asked while nobody listened: looked up in Slack and stored as if it had just come.
+"""Catch up after an outage: what was asked meanwhile is looked up in Slack and stored as if it had just come.
 
-Each message is stored under the same keys as an event about it, so a late event, or another replica that looks, stores
-nothing. That Orion listens is noted only after what was missed is stored.
+Each message is stored under the same keys as its event, so a late event, or a second replica, stores nothing. The
+heartbeat is written only after the missed messages are stored.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import structlog
 from redis.exceptions import LockError, RedisError
 
+from agent.knowledge.slack_message import read_message
+from agent.payload import mapping, string
 from agent.thread.conversation import ThreadKey
-from bot.install.workspaces import DeliveryOf
+from bot.events.listeners import Teams
 from bot.queue.lease import raise_if_cancelled
 from bot.slack.history import ANSWER_EVENT, is_direct, is_own, sort_key
 from bot.slack.message import BotIdentity
-from bot.slack.payload import mapping, string
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.stores import Stores
 
 BEAT_S: Final = 15.0
 MIN_ABSENCE_S: Final = 300.0
-"""An absence up to here needs no looking: Slack sends an event again until about six minutes after it happened."""
+"""After a shorter absence there is nothing to catch up: Slack resends an event for about six minutes."""
 OVERLAP_S: Final = 60.0
-RECENT_S: Final = 3_600.0
+MAX_AGE_S: Final = 3_600.0
 HEARTBEAT_TTL_S: Final = 30 * 86_400
 LOCK_TTL_S: Final = 600.0
 MAX_PLACES: Final = 200
@@ -37,28 +38,42 @@ _GONE: Final = frozenset({"channel_not_found", "thread_not_found", "not_in_chann
 log = structlog.get_logger()
 
 
+class Connection(Protocol):
+    """The socket to Slack (``bot.servers.socket_mode``)."""
+
+    async def ready(self) -> bool:
+        """Return whether events can arrive now."""
+
+
+class EventTaker(Protocol):
+    """Stores the message of an event (``bot.events.listeners``)."""
+
+    async def take(self, body: dict[str, Any], own: BotIdentity) -> None:
+        """Return when the message is durable, or raise."""
+
+
 @dataclass(slots=True)
 class CatchUp:
-    """Notes that Orion listens, and looks up what it missed.
+    """Writes the heartbeat, and looks up what was missed.
 
-    ``listening`` tells whether events can arrive right now, ``take`` is what an event does. ``recent_s`` is how far
-    back it looks at most; 0 never looks.
+    ``connection`` says whether events can arrive now; over HTTP, without one, they always can. ``max_age_s`` is how far
+    back it looks; 0 never looks.
     """
 
     stores: Stores
     _: KW_ONLY
-    listening: Callable[[], Awaitable[bool]]
-    take: Callable[[dict[str, Any], BotIdentity], Awaitable[object]]
-    delivery_of: DeliveryOf
-    recent_s: float = RECENT_S
+    listeners: EventTaker
+    teams: Teams
+    connection: Connection | None = None
+    max_age_s: float = MAX_AGE_S
 
     @property
     def heartbeat_key(self) -> str:
-        """Where it stands when Orion last listened, in seconds since 1970."""
+        """Redis key of the last heartbeat, in seconds since 1970."""
         return f"{self.stores.prefix}:listened_at"
 
     async def run(self) -> None:
-        """Beat until cancelled. A Redis or Slack that is away is waited for."""
+        """Beat until cancelled. Outages of Redis and Slack are waited out."""
         while True:
             try:
                 await self.beat()
@@ -70,18 +85,18 @@ class CatchUp:
             await asyncio.sleep(BEAT_S)
 
     async def beat(self) -> None:
-        """Note that Orion listens; before that look up what it missed, unless another replica is at it.
+        """Look up what was missed, unless another replica does, then write the heartbeat.
 
-        Raises ``RedisError`` and ``DeliveryFailed`` where nothing was noted: the next beat looks again.
+        Raises ``RedisError`` and ``DeliveryFailed`` before the heartbeat: the next beat looks again.
         """
-        if not await self.listening():
+        if self.connection and not await self.connection.ready():
             return
         now = time.time()
         if await self._absence_s(now) < MIN_ABSENCE_S:
             await self._note_heartbeat(now)
             return
         lock = self.stores.redis.lock(f"{self.stores.prefix}:catching_up", timeout=LOCK_TTL_S, blocking=False)
-        if not await lock.acquire():  # another replica is at it
+        if not await lock.acquire():  # another replica catches up
             return
         try:
             away_s = await self._absence_s(now)
@@ -89,7 +104,7 @@ class CatchUp:
                 await self._catch_up(now, away_s)
                 await self._note_heartbeat(now)
         finally:
-            # Only here: around the whole a lock that ran out would hide a Slack that is away, or our cancellation.
+            # Only here: around the whole block, an expired lock would hide an outage of Slack or our cancellation.
             with suppress(LockError):
                 await lock.release()
 
@@ -105,8 +120,8 @@ class CatchUp:
         await self.stores.served.trim()
 
     async def _catch_up(self, now: float, away_s: float) -> None:
-        oldest = f"{now - min(away_s + OVERLAP_S, self.recent_s):.6f}"
-        places = await self.stores.served.latest(MAX_PLACES) if self.recent_s else []
+        oldest = f"{now - min(away_s + OVERLAP_S, self.max_age_s):.6f}"
+        places = await self.stores.served.latest(MAX_PLACES) if self.max_age_s else []
         found = 0
         for place in places:
             try:
@@ -120,12 +135,12 @@ class CatchUp:
         log.info("caught_up", away_s=round(away_s), places=len(places), messages=found)
 
     async def _catch_up_in(self, place: ThreadKey, oldest: str) -> int:
-        """Take what people said there since ``oldest`` (a ts) and nobody answered. Returns how many messages.
+        """Take the unanswered messages since ``oldest`` (a ts). Return their number.
 
         In a direct chat each message that has replies is a thread of its own.
         """
-        reader = (await self.delivery_of(place.team)).reader
-        own = await reader.own()
+        reader = (await self.teams.delivery_of(place.team)).reader
+        own = await reader.workspace.identity()
         said = [
             one for one in await reader.read_since(place, oldest) if sort_key(string(one, "ts")) >= sort_key(oldest)
         ]
@@ -137,23 +152,23 @@ class CatchUp:
                 count += await self._catch_up_in(replace(place, thread_ts=ts), oldest)
             elif ts not in answered:
                 count += 1
-                await self.take(_envelope(place, message, own), own)
+                await self.listeners.take(_envelope(place, message, own), own)
         return count
 
 
 def _answered_question(message: Mapping[str, Any], own: BotIdentity) -> str:
-    """The ts of the question that this message of Orion's answers; empty for any other message."""
+    """Return the ts of the question that this message of Orion's answers; empty for any other message."""
     metadata = mapping(message, "metadata")
     answers = string(metadata, "event_type") == ANSWER_EVENT and is_own(message, own)
     return string(metadata, "event_payload", "question_ts") if answers else ""
 
 
 def _envelope(place: ThreadKey, message: Mapping[str, Any], own: BotIdentity) -> dict[str, Any]:
-    """The event that Slack would have sent. An edited message counts as it stands now, as a first question.
+    """Build the event that Slack would have sent. An edited message counts as a new one with its present words.
 
-    When it was sent, a thread's first message had no replies, hence no ``thread_ts``.
+    A thread's first message had no replies when it was sent, so it gets no ``thread_ts``.
     """
-    mentioned = f"<@{own.user}" in string(message, "text") and not place.channel.startswith("D")
+    mentioned = own.user in read_message(message).mentioned and not place.channel.startswith("D")
     event = {key: value for key, value in message.items() if key != "edited"}
     if event.get("thread_ts") == event["ts"]:
         del event["thread_ts"]

@@ -1,6 +1,6 @@
-"""What happens to a message before Slack's ack: it is stored, it cancels what runs, or it is an admin's order.
+"""Take messages in before Slack's ack: store them, cancel what they replace, obey an admin's order.
 
-Waits for no model, and for Slack only where an order is confirmed.
+Nothing here waits for a model. Only the confirmation of an order waits for Slack.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ log = structlog.get_logger()
 
 DELETED: Final = "deleted"
 TWIN_WAIT_S: Final = 0.2
-"""How long a mention of which the event does not tell the files waits for the ``message`` event beside it."""
+"""How long a mention without its files waits for the ``message`` event of the same message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Enqueuer:
     _twins: set[tuple[str, str]] = field(default_factory=set)
 
     async def receive(self, incoming: Incoming) -> bool:
-        """Whether the message was new. Raises ``RedisError`` when it could not be stored."""
+        """Store a message. Return whether it was new. Raises ``RedisError`` if it could not be stored."""
         if incoming.kind == "stop":
             await receive_stop(incoming, self.stores, self.cancel, self.access)
             return True
@@ -52,7 +52,7 @@ class Enqueuer:
         )  # fmt: skip
         if new and incoming.kind == "edit":
             await self._cancel_outdated_turn(incoming)
-        # Also when Slack repeats it: the first time may have ended before this line.
+        # Also for a repeated event: the first one may have failed before this line.
         async with self.stores.redis.pipeline(transaction=False) as pipe:
             self.stores.direct_chats.record(pipe, incoming.thread, incoming.ts)
             self.stores.thread_modes.record_message(pipe, incoming, new=new)
@@ -61,7 +61,7 @@ class Enqueuer:
         return new
 
     def _hold_s(self, incoming: Incoming) -> float:
-        """Only where both events of a mention are known to come: else Slack would be asked as late as never."""
+        """Return how long to hold the message: only where both events of a mention are known to come."""
         place = incoming.thread.team, incoming.thread.channel
         if incoming.files == "unknown":
             return TWIN_WAIT_S if place in self._twins else 0.0
@@ -70,9 +70,9 @@ class Enqueuer:
         return 0.0
 
     async def _cancel_outdated_turn(self, incoming: Incoming) -> None:
-        """The turn over the words before an edit is cancelled, unless something was asked after them.
+        """Cancel the turn over the words before an edit, unless another message was asked after them.
 
-        Nor where the edit would not be answered now: then that answer is the only one.
+        It goes on if the edit would not be answered now: then its answer is the only one.
         """
         thread = str(incoming.thread)
         stored = await self.stores.mailbox.list_messages(thread)
@@ -86,9 +86,9 @@ class Enqueuer:
             await self.cancel(Cancellation(thread=thread, reason="edited", message_id=running[0]))
 
     async def _cancel_deleted_turn(self, incoming: Incoming) -> None:
-        """The deleted question's turn, or its edit's, is cancelled; the event is stored too, to take the answer along.
+        """Cancel the turn of a deleted question. The event is stored too, so that its answer is deleted.
 
-        One that rests until a far end is back need not wait for that.
+        A turn that waits for an outage to end is ended now.
         """
         await self.stores.cancellations.record_deletion(incoming)
         thread = str(incoming.thread)
@@ -99,11 +99,13 @@ class Enqueuer:
 
 
 def admin_order(incoming: Incoming, admins: frozenset[str]) -> tuple[str, str]:
-    """The order (``pause`` or ``resume``) and an admin's reason; two empty texts where the message is none.
+    """Return the order (``pause`` or ``resume``) and its reason; two empty texts for any other message.
 
-    ``pause: REASON`` gives a reason; anything longer without the colon is a question.
+    ``pause: REASON`` gives a reason. More words without the colon are a question. An app cannot order in a
+    person's name.
     """
-    if incoming.kind != "question" or incoming.user not in admins or incoming.channel_type != "im":
+    typed = incoming.kind == "question" and incoming.channel_type == "im" and not incoming.by_app
+    if not typed or incoming.user not in admins:
         return "", ""
     word, colon, reason = incoming.text.partition(":")
     order = word.strip(" .!`").casefold()
@@ -114,7 +116,7 @@ def admin_order(incoming: Incoming, admins: frozenset[str]) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class AdminChat:
-    """Stands before the queue: an order works at once, whatever waits in that chat, and once however often it comes."""
+    """Comes before the queue: an order works at once, and only once, whatever waits in that chat."""
 
     enqueuer: Enqueuer
     _: KW_ONLY
@@ -122,7 +124,7 @@ class AdminChat:
     delivery_of: DeliveryOf
 
     async def receive(self, incoming: Incoming) -> bool:
-        """Obey, or store; whether the message was new. Raises ``RedisError`` when neither could be done."""
+        """Obey or store a message. Return whether it was new. Raises ``RedisError`` if neither could be done."""
         order, reason = admin_order(incoming, self.admins)
         if not order:
             return await self.enqueuer.receive(incoming)

@@ -1,70 +1,80 @@
-"""What App Home tells one person: gathered from the index, the counters and the turn records."""
+"""What App Home shows one person, gathered from the index, the counters and the turn records."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.types import Document, KnowledgeAwayError
-from agent.texts.catalogue import say
+from agent.texts.catalogue import SUGGESTED_PROMPTS, say
+from agent.thread.audience import Viewers, may_see
 from bot.delivery.home import HomeFigures
 from bot.documents.figures import available_figures
+from bot.stores.pause import Pausing
+from bot.turn.engine import Engine
 from bot.turn.observer import Observers
 
 SHOWN_DAYS: Final = 14
 _MAX_LISTED: Final = 10
 _MAX_FOR_ADMINS: Final = 5
 _MAX_QUESTIONS: Final = 3
-_MAX_TRIED: Final = 12  # documents that are looked through for a heading to ask about
+_MAX_TRIED: Final = 12  # documents that are searched for a heading to ask about
 _MAX_HEADING_CHARS: Final = 60
 _PATH: Final = " › "
 
 
-async def home_figures(  # noqa: PLR0913 - who opened it, each named at the call
-    index: KnowledgeIndex,
-    observers: Observers,
-    user: str,
-    *,
-    language: str | None = None,
-    admin: bool = False,
-    examples: Sequence[str] = (),
-) -> HomeFigures:
-    """All that this person may see. ``examples`` are questions known to be answered; else some come from headings."""
-    known = await available_figures(index)
-    documents, questions = await asyncio.to_thread(_visible_documents, index, user, language, examples)
-    records = observers.records
-    return HomeFigures(
-        documents=documents[:_MAX_LISTED],
-        total=len(documents),
-        size=known.size if known else 0,
-        synced=known.synced if known else None,
-        questions=questions,
-        stats=await observers.stats.read(SHOWN_DAYS),
-        days=SHOWN_DAYS,
-        disliked=await records.list_disliked(_MAX_FOR_ADMINS) if admin else None,
-        failures=await records.list_latest("failed", _MAX_FOR_ADMINS) if admin else None,
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HomePage:
+    """Gathers App Home for one person. ``prompts`` other than the usual ones are questions with known answers."""
+
+    engine: Engine
+    observers: Observers
+    pausing: Pausing
+    admins: frozenset[str]
+    prompts: Sequence[Mapping[str, str]]
+
+    async def figures(self, team: str, user: str, language: str | None) -> HomeFigures:
+        """Return all that this person may see. Counts are those of their own workspace."""
+        index, records = self.engine.index, self.observers.records
+        examples = () if self.prompts is SUGGESTED_PROMPTS else [prompt["message"] for prompt in self.prompts]
+        viewer = Viewers(team=team, channel="", user=user)
+        known = await available_figures(index)
+        documents, questions = await asyncio.to_thread(_visible_documents, index, viewer, language, examples)
+        admin = user in self.admins
+        return HomeFigures(
+            documents=documents[:_MAX_LISTED],
+            total=len(documents),
+            size=known.size if known and known.documents == len(documents) else 0,  # of all documents, or not at all
+            synced=known.synced if known else None,
+            questions=questions,
+            stats=await self.observers.stats_of(team).read(SHOWN_DAYS),
+            days=SHOWN_DAYS,
+            paused=await self.pausing.current() is not None,
+            quotes=self.engine.model.quotes_only,
+            disliked=await records.list_disliked(_MAX_FOR_ADMINS) if admin else None,
+            failures=await records.list_latest("failed", _MAX_FOR_ADMINS) if admin else None,
+        )
 
 
 def _visible_documents(
-    index: KnowledgeIndex, user: str, language: str | None, examples: Sequence[str]
+    index: KnowledgeIndex, viewer: Viewers, language: str | None, examples: Sequence[str]
 ) -> tuple[list[Document], tuple[str, ...]]:
-    """The documents this person may see, newest first, and questions that they answer. Not for the event loop."""
+    """Return the documents this person may see, newest first, and questions that they answer. Blocks."""
     try:
-        found = index.documents()
-        seen = [one for one in found if one.audience == "public" or user in one.audience.split(",")]
-        seen.sort(key=lambda one: one.updated_at, reverse=True)
-        asked = examples or _heading_questions(index, seen, language)
-        return seen, tuple(islice(asked, _MAX_QUESTIONS))
+        documents = [one for one in index.documents() if may_see(one.audience, viewer)]
+        documents.sort(key=lambda one: one.updated_at, reverse=True)
+        questions = examples or _heading_questions(index, documents, language)
+        return documents, tuple(islice(questions, _MAX_QUESTIONS))
     except KnowledgeAwayError:
         return [], ()
 
 
 def _heading_questions(index: KnowledgeIndex, documents: Sequence[Document], language: str | None) -> Iterator[str]:
-    """A question about a heading of each document, where a search for it finds that very document first."""
+    """Yield a question about a heading of each document, if a search for it finds that very document first."""
     for document in documents[:_MAX_TRIED]:
         for passage in index.search(document.title, limit=5):
             heading = passage.heading.rpartition(_PATH)[2]

@@ -1,22 +1,19 @@
-"""What people press and send, from its payload; None where that is malformed. Pure."""
+"""Clicks, dialogs and shortcuts as values; None for a malformed payload. Pure."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from agent.knowledge.slack_message import read_message, shared_files
+from agent.payload import mapping, objects, string
 from agent.thread.conversation import ThreadKey
 from bot.delivery.feedback import COMMENT_FIELD, MAX_COMMENT_LENGTH, REASONS, REASONS_FIELD
 from bot.slack.message import Incoming
-from bot.slack.payload import mapping, objects, string
-from bot.slack.text import app_text, plain_text, whole_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feedback:
-    """One click on a feedback button. ``place`` is where to say thank you.
-
-    The trigger opens a dialog within three seconds.
-    """
+    """One click on a feedback button. ``place`` is where to say thank you. The trigger lives for three seconds."""
 
     turn_id: str
     good: bool
@@ -26,13 +23,13 @@ class Feedback:
 
     @property
     def private_metadata(self) -> str:
-        """What the dialog that asks what was wrong carries: ``turn channel thread``."""
+        """What the dialog carries: ``turn channel thread``."""
         return f"{self.turn_id} {self.place.channel} {self.place.thread_ts}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Complaint:
-    """What a person said was wrong with an answer: some of ``REASONS``, and words of their own."""
+    """What was wrong with an answer: some of ``REASONS``, and the person's own words."""
 
     turn_id: str
     user: str
@@ -42,9 +39,9 @@ class Complaint:
 
 
 def read_feedback(body: object) -> Feedback | None:
-    """A ``block_actions`` payload of the feedback buttons."""
+    """Read a ``block_actions`` payload of the feedback buttons."""
     verdict, _, turn_id = button_value(body).partition(":")
-    user, place, _ = _click_location(body)
+    user, place, _ = click_location(body)
     if verdict not in {"good", "bad"} or not (turn_id and user and place.channel):
         return None
     trigger = string(body, "trigger_id")
@@ -52,7 +49,7 @@ def read_feedback(body: object) -> Feedback | None:
 
 
 def read_complaint(body: object) -> Complaint | None:
-    """A ``view_submission`` payload of the dialog that asks what was wrong."""
+    """Read a ``view_submission`` payload of the dialog that asks what was wrong."""
     turn_id, channel, thread_ts, *_ = [*string(body, "view", "private_metadata").split(" "), "", "", ""]
     user, values = string(body, "user", "id"), mapping(body, "view", "state", "values")
     if not (turn_id and channel and thread_ts and user):
@@ -68,8 +65,8 @@ def read_complaint(body: object) -> Complaint | None:
 
 
 def read_hand_off(body: object) -> Incoming | None:
-    """A ``block_actions`` payload of the button for people, as a message: the same one for every click on an answer."""
-    turn_id, (user, place, ts) = button_value(body), _click_location(body)
+    """Read a click on "Ask a human" as a message, the same one for every click on one answer."""
+    turn_id, (user, place, ts) = button_value(body), click_location(body)
     if not (turn_id and user and place.channel and ts):
         return None
     return Incoming(
@@ -84,12 +81,12 @@ def read_hand_off(body: object) -> Incoming | None:
 
 
 def read_shortcut(body: object) -> Incoming | None:
-    """A ``message_action``: the message becomes a question of the person who used the shortcut, in its own thread."""
+    """Read a ``message_action``: the message becomes a question of the person who used the shortcut, in its thread."""
     team, channel, user = string(body, "team", "id"), string(body, "channel", "id"), string(body, "user", "id")
     message = mapping(body, "message")
-    ts, files = string(message, "ts") or string(body, "message_ts"), any(objects(message, "files"))
-    shared = plain_text(app_text(message)) if string(message, "bot_id") else whole_text(message)
-    if not (team and channel and user and ts) or not (shared or files):
+    ts, files = string(message, "ts") or string(body, "message_ts"), bool(shared_files(message))
+    text = read_message(message).text
+    if not (team and channel and user and ts) or not (text or files):
         return None
     return Incoming(
         kind="question",
@@ -97,19 +94,19 @@ def read_shortcut(body: object) -> Incoming | None:
         user=user,
         ts=ts,
         addressed="mention",
-        text=shared,
+        text=text,
         event_ids=(f"msg:{team}:{channel}:{ts}",),
         files="some" if files else "none",
     )
 
 
 def button_value(body: object) -> str:
-    """What the button that was pressed stands for."""
+    """Return the value of the button that was pressed."""
     return string(next(iter(objects(body, "actions")), {}), "value")
 
 
-def _click_location(body: object) -> tuple[str, ThreadKey, str]:
-    """Who pressed a button, in which thread, and the ts of the message under which it stands."""
+def click_location(body: object) -> tuple[str, ThreadKey, str]:
+    """Return who pressed a button, in which thread, and the ts of the message with the button."""
     channel = string(body, "channel", "id") or string(body, "container", "channel_id")
     thread_ts = string(body, "message", "thread_ts") or string(body, "container", "thread_ts")
     place = ThreadKey(team=string(body, "team", "id"), channel=channel, thread_ts=thread_ts or channel)

@@ -1,23 +1,25 @@
 """Bolt listeners: an event is parsed and stored in the queue, and only then does Slack get its ack.
 
-What could not be stored is not acknowledged, so Slack sends it again. The app must run with
-``process_before_response``: without it Bolt acknowledges first and listens later.
+Without an ack Slack sends an event again. The app must run with ``process_before_response``: otherwise Bolt
+acknowledges first and calls the listener later.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 from redis.exceptions import RedisError
 from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncBoltContext
 from slack_bolt.response import BoltResponse
 
+from agent.payload import mapping, string
 from agent.texts.catalogue import help_text, say
+from agent.thread.audience import Viewers
 from agent.thread.conversation import ThreadKey
 from bot.delivery.blocks import HAND_OFF_ACTION, HELPFUL_ACTION, NOT_HELPFUL_ACTION, TRUST_ACTION
 from bot.delivery.delivery import Delivery
@@ -27,48 +29,81 @@ from bot.delivery.links import escape
 from bot.delivery.trust import trust_modal
 from bot.events import interactions as clicks
 from bot.events.parse import apply_thread_mode, parse_event
+from bot.gates.access import Visit, find_refusal
 from bot.redis.url import plain_cause
 from bot.slack.manifest import ASK_SHORTCUT
 from bot.slack.message import Access, BotIdentity, Ignored, Incoming, Refused
-from bot.slack.payload import mapping, string
+from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.thread_mode import ThreadModes
+from bot.stores.turn_records import TurnRecords
+from bot.turn.visibility import Visibility
 from verification.text.language import detect_language
 
 _ANY = re.compile(".*")
-_ASKED_S = 1.0  # Slack waits three seconds for an ack, and a modal's trigger lives no longer
-# No fault in what one click shows may end the process that takes everybody's questions.
+_LOOKUP_TIMEOUT_S = 1.0  # Slack waits three seconds for an ack, and a modal's trigger expires then too
+# A fault in what one click shows must not end the process that takes everyone's questions.
 _FAULTS = (RedisError, LookupError, TypeError, ValueError, AttributeError, OSError)
 _log = structlog.get_logger()
 Body = dict[str, Any]
 Gesture = Callable[[Delivery], Awaitable[object]]
 
 
+class Intake(Protocol):
+    """Takes messages in (``bot.events.enqueue``)."""
+
+    async def receive(self, incoming: Incoming) -> bool:
+        """Store a message. Return whether it was new, or raise if it could not be stored."""
+
+
+class Judgements(Protocol):
+    """Keeps what people say about answers, and counts events (``bot.turn.observer``)."""
+
+    async def feedback(self, turn_id: str, user: str, *, good: bool) -> None:
+        """Keep a judgement; return when it is durable, or raise."""
+
+    async def complaint(self, turn_id: str, user: str, *, reasons: Sequence[str], said: str) -> None:
+        """Keep what was wrong with an answer; return when it is durable, or raise."""
+
+    def slack_event(self, fate: str) -> None:
+        """Count an event by the kind of message it was stored as, or by why it was ignored."""
+
+
+class Teams(Protocol):
+    """Finds what serves a workspace (``bot.install.workspaces``). Every method raises ``DeliveryFailed``."""
+
+    async def delivery_of(self, team: str) -> Delivery:
+        """Return where to post for a team."""
+
+    async def people_of(self, team: str) -> People:
+        """Return what knows the people of a team."""
+
+
+class Homes(Protocol):
+    """Gathers what App Home shows one person (``bot.events.home``)."""
+
+    async def figures(self, team: str, user: str, language: str | None) -> HomeFigures:
+        """Return all that this person may see."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """What the listeners hand things to. ``store`` and ``feedback`` return when the thing is durable, or raise.
-
-    ``store`` tells whether the message was new. ``delivery_of`` finds where a team's posts go, ``language_of`` what a
-    person of a team uses Slack in. ``count`` hears what became of each event: its message's kind once stored, or why
-    it was ignored.
-    """
+    """The collaborators of the listeners."""
 
     access: Access
     thread_modes: ThreadModes
-    store: Callable[[Incoming], Awaitable[bool]]
-    feedback: Callable[[clicks.Feedback], Awaitable[object]]
-    record: Callable[[str], Awaitable[Mapping[str, Any] | None]]
-    complaint: Callable[[clicks.Complaint], Awaitable[object]]
-    figures: Callable[[str, str | None], Awaitable[HomeFigures]]
-    delivery_of: Callable[[str], Awaitable[Delivery]]
-    language_of: Callable[[str, str], Awaitable[str | None]]
-    count: Callable[[str], None]
+    intake: Intake
+    judgements: Judgements
+    records: TurnRecords
+    visibility: Visibility
+    homes: Homes
+    teams: Teams
 
 
 def register(app: AsyncApp, services: Services, tasks: asyncio.TaskGroup) -> Listeners:
-    """Gives the app its listeners, which it returns. What they do after an ack runs in ``tasks``.
+    """Register the listeners, and return them. What they do after an ack runs in ``tasks``.
 
-    Raises ``ValueError``: the app would acknowledge before it stores.
+    Raises ``ValueError`` for an app that would acknowledge before it stores.
     """
     if not app.process_before_response:
         message = "the app must run with process_before_response, else events are acknowledged before they are stored"
@@ -85,147 +120,179 @@ def register(app: AsyncApp, services: Services, tasks: asyncio.TaskGroup) -> Lis
     app.view(COMPLAINT)(listeners.on_complaint)
     app.shortcut(ASK_SHORTCUT["callback_id"])(listeners.on_shortcut)
     for family in (app.action, app.view, app.shortcut, app.command, app.options):
-        family(_ANY)(listeners.unknown)
-    app.error(listeners.failed)
+        family(_ANY)(listeners.on_unknown)
+    app.error(listeners.on_error)
     return listeners
 
 
 @dataclass(frozen=True, slots=True)
 class Listeners:
-    """One method per thing that arrives."""
+    """One method for each thing that arrives."""
 
     services: Services
     tasks: asyncio.TaskGroup
 
     async def on_event(self, body: Body, context: AsyncBoltContext) -> None:
-        """Any event: a question, an edit, a deletion, a stop; all others are ignored by name."""
+        """Take any event. Other kinds than messages and stops are ignored by name."""
         await self.take(body, BotIdentity(user=context.bot_user_id or "", bot=context.bot_id or ""))
 
     async def take(self, body: Body, own: BotIdentity) -> None:
-        """What an event does, also one that was never sent but looked up. Returns when it is durable, or raises."""
+        """Store the message of an event, also of one that was looked up. Return when it is durable, or raise."""
         found = parse_event(body, own, self.services.access)
         if isinstance(found, Refused):
             found = found.without_content()
         elif isinstance(found, Incoming):
-            asked = found.addressed == "mention" and found.kind != "edit"  # wherever Orion stands, it is answered
-            found = found if asked else apply_thread_mode(found, await self.services.thread_modes.get(found.thread))
+            always = found.addressed == "mention" and found.kind != "edit"  # counts in every mode of the thread
+            found = found if always else apply_thread_mode(found, await self.services.thread_modes.get(found.thread))
         if isinstance(found, Ignored):
             _log.debug("event_ignored", reason=found.reason)
-            self.services.count(found.reason)
+            self.services.judgements.slack_event(found.reason)
             return
-        new = await self.services.store(found)
-        if not new:
-            # A mention in a channel comes as two events: this is no news.
+        if not await self.services.intake.receive(found):
+            # A mention in a channel comes as two events: the second one is not worth a line.
             _log.debug("event_known_already", thread=str(found.thread), kind=found.kind)
-            self.services.count("known_already")
+            self.services.judgements.slack_event("known_already")
             return
-        self.services.count(found.refused or found.kind)
+        self.services.judgements.slack_event(found.refused or found.kind)
         about = {"thread": str(found.thread), "ts": found.ts, "kind": found.kind, "addressed": found.addressed}
         _log.info("event_stored", **about, text_length=len(found.text))
 
     async def on_feedback(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
-        """A feedback button: stored and acknowledged. Then "helpful" is thanked, "not helpful" asked what was wrong."""
-        if found := clicks.read_feedback(body):
-            await self.services.feedback(found)
-
-            async def ask_what_was_wrong(delivery: Delivery) -> None:
-                view = feedback_modal(found.private_metadata, await self._language(found.turn_id))
-                await delivery.open_modal(found.trigger_id, view)
-
-            self._after_ack(context, self._thank(found) if found.good or not found.trigger_id else ask_what_was_wrong)
+        """Store "helpful" at once. "Not helpful" opens a dialog, and counts when that is sent."""
+        clicked = clicks.read_feedback(body)
+        if clicked and await self._may_judge(context, clicked):
+            if clicked.good or not clicked.trigger_id:
+                await self._store_judgement(clicked)
+                self._after_ack(context, self._thank(clicked))
+            else:
+                self._after_ack(context, self._ask_what_was_wrong(clicked))
         await ack()
 
     async def on_complaint(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
-        """The dialog that asks what was wrong: stored and acknowledged, then thanked where only they see it."""
-        if found := clicks.read_complaint(body):
-            await self.services.complaint(found)
-            self._after_ack(context, self._thank(found))
+        """Store the dialog that asks what was wrong, then thank its author alone."""
+        complaint = clicks.read_complaint(body)
+        if complaint and await self._may_judge(context, complaint):
+            judgements, about = self.services.judgements, (complaint.turn_id, complaint.user)
+            await judgements.feedback(*about, good=False)
+            if complaint.reasons or complaint.said:
+                await judgements.complaint(*about, reasons=complaint.reasons, said=complaint.said)
+            self._after_ack(context, self._thank(complaint))
         await ack()
 
-    def _thank(self, found: clicks.Feedback | clicks.Complaint) -> Gesture:
+    async def _store_judgement(self, clicked: clicks.Feedback) -> None:
+        await self.services.judgements.feedback(clicked.turn_id, clicked.user, good=clicked.good)
+
+    async def _may_judge(self, context: AsyncBoltContext, clicked: clicks.Feedback | clicks.Complaint) -> bool:
+        """Return whether this person has access, and the answer belongs to this channel."""
+        record = await self.services.records.load_for(clicked.turn_id, clicked.place)
+        reason = "turn_unknown" if record is None else await self._refusal(context, clicked.user, clicked.place.channel)
+        if reason:
+            _log.info("judgement_ignored", reason=reason)
+        return not reason
+
+    def _ask_what_was_wrong(self, clicked: clicks.Feedback) -> Gesture:
+        async def ask(delivery: Delivery) -> None:
+            view = feedback_modal(clicked.private_metadata, await self._question_language(clicked))
+            try:
+                await delivery.open_modal(clicked.trigger_id, view)
+            except DeliveryFailed:
+                await self._store_judgement(clicked)  # without the dialog the click has to do
+                raise
+
+        return ask
+
+    def _thank(self, clicked: clicks.Feedback | clicks.Complaint) -> Gesture:
         async def thank(delivery: Delivery) -> None:
-            await delivery.post_ephemeral(found.place, found.user, say("thanks", await self._language(found.turn_id)))
+            text = say("thanks", await self._question_language(clicked))
+            await delivery.post_ephemeral(clicked.place, clicked.user, text)
 
         return thank
 
-    async def _language(self, turn_id: str) -> str | None:
-        """The language of the question that was answered; None when its record is gone."""
-        return detect_language(string(await self.services.record(turn_id), "question"))
+    async def _question_language(self, clicked: clicks.Feedback | clicks.Complaint) -> str | None:
+        """Return the language of the question; None if its record is gone."""
+        return detect_language(string(await self.services.records.load_for(clicked.turn_id, clicked.place), "question"))
 
     async def on_trust(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
-        """The trust button: the stored record, as a modal."""
+        """Show the stored record in a modal, as far as this person may see its sources now."""
         turn_id, trigger_id = clicks.button_value(body), string(body, "trigger_id")
+        user, place, _ = clicks.click_location(body)
 
         async def show(delivery: Delivery) -> None:
-            record = await self.services.record(turn_id)
-            language = detect_language(string(record, "question")) or await self._language_for(
-                context, string(body, "user", "id")
-            )
-            await delivery.open_modal(trigger_id, trust_modal(record, delivery.today(), language))
+            services, record, missing = self.services, None, await self._refusal(context, user, place.channel)
+            if not missing and (found := await services.records.load_for(turn_id, place)):
+                viewer = Viewers(team=place.team, channel=place.channel, user=user)
+                record = await services.visibility.visible_record(found, viewer)
+            language = detect_language(string(record, "question")) or await self._language_for(context, user)
+            view = trust_modal(record, delivery.today(), language, missing=missing or "trust_unknown")
+            await delivery.open_modal(trigger_id, view)
 
-        if turn_id and trigger_id:
+        if turn_id and trigger_id and user:
             self._after_ack(context, show)
         await ack()
 
     async def on_hand_off(self, body: Body, ack: AsyncAck) -> None:
-        """The button for people: a message like any other, so that they are asked once whatever happens."""
+        """Store a click on "Ask a human" as a message, so that people are asked once."""
         await self._store(clicks.read_hand_off(body), "hand_off")
         await ack()
 
     async def on_shortcut(self, body: Body, ack: AsyncAck) -> None:
-        """The shortcut under a message: that message is a question, stored like any other."""
+        """Store the message that the shortcut was used on as a question."""
         await self._store(clicks.read_shortcut(body), "shortcut")
         await ack()
 
-    async def _store(self, found: Incoming | None, what: str) -> None:
-        if found and not self.services.access.refusal(found.user, found.thread.channel):
-            await self.services.store(found)
-            self.services.count(what)
+    async def _store(self, incoming: Incoming | None, what: str) -> None:
+        if incoming and not self.services.access.refusal(incoming.user, incoming.thread.channel):
+            await self.services.intake.receive(incoming)
+            self.services.judgements.slack_event(what)
 
     async def on_try(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
-        """App Home's buttons: a question is repeated in the direct chat and answered there, else Orion says hello."""
+        """Take a button of App Home: its question is asked in the direct chat. Without a question Orion says hello."""
         user, question = string(body, "user", "id"), clicks.button_value(body)
 
-        async def greet(delivery: Delivery) -> None:
-            await delivery.send_direct_message(user, help_text(await self._language_for(context, user)))
-
         async def ask(delivery: Delivery) -> None:
+            refusal = await self._refusal(context, user)
+            if refusal or question in {"", "home"}:
+                language = await self._language_for(context, user)
+                await delivery.send_direct_message(user, say(refusal, language) if refusal else help_text(language))
+                return
             channel, ts = await delivery.send_direct_message(user, f"_{escape(question)}_")
             thread = ThreadKey(team=context.team_id or "", channel=channel, thread_ts=ts)
-            asked = Incoming(
+            incoming = Incoming(
                 kind="question", thread=thread, user=user, ts=ts, addressed="direct", text=question,
                 event_ids=(f"try:{thread}",),
             )  # fmt: skip
-            await self.services.store(asked)
-            self.services.count("question")
+            await self.services.intake.receive(incoming)
+            self.services.judgements.slack_event("question")
 
-        asks = question not in {"", "home"} and not self.services.access.refusal(user, "")
-        self._after_ack(context, ask if asks else greet)
+        self._after_ack(context, ask)
         await ack()
 
     async def on_member_joined(self, body: Body, context: AsyncBoltContext) -> None:
-        """Somebody joined a channel: where it is Orion, it says once how to ask it."""
+        """Say once how to ask, in a channel that Orion was invited to."""
         event, own = mapping(body, "event"), context.bot_user_id
         inviter, channel, ts = (string(event, name) for name in ("inviter", "channel", "event_ts"))
 
         async def welcome(delivery: Delivery) -> None:
             place = ThreadKey(team=string(body, "team_id"), channel=channel, thread_ts=channel)
-            await delivery.post_notice(
-                place, say("welcome", await self._language_for(context, inviter)), f"{ts}:welcome"
-            )
+            text = say("welcome", await self._language_for(context, inviter))
+            await delivery.post_notice(place, text, f"{ts}:welcome")
 
         ours = own and string(event, "user") == own and channel and ts
         if ours and not self.services.access.refusal(inviter, channel):
             self._after_ack(context, welcome)
 
     async def on_home_opened(self, body: Body, context: AsyncBoltContext) -> None:
-        """App Home: its view, or the prompts of the direct chat."""
+        """Show App Home, or the suggested prompts of the direct chat, to people with access."""
         event = mapping(body, "event")
         user, tab = string(event, "user"), string(event, "tab")
 
         async def show(delivery: Delivery) -> None:
-            language = await self._language_for(context, user)
-            figures = await self.services.figures(user, language)
+            language, refusal = await self._language_for(context, user), await self._refusal(context, user)
+            if tab == "messages" and refusal:
+                return
+            figures = HomeFigures(refusal=refusal)
+            if not refusal:
+                figures = await self.services.homes.figures(context.team_id or "", user, language)
             if tab == "home":
                 await delivery.publish_home(user, figures, language)
             else:
@@ -234,37 +301,48 @@ class Listeners:
         if user and tab in {"home", "messages"}:
             self._after_ack(context, show)
 
-    async def _language_for(self, context: AsyncBoltContext, user: str) -> str | None:
-        """What a person uses Slack in; None where Slack does not tell, or not soon: a click has to be acknowledged."""
+    async def _refusal(self, context: AsyncBoltContext, user: str, channel: str = "") -> str:
+        """Return why this person is shown nothing here, or an empty text. What Slack does not tell soon is refused."""
+        team = context.team_id or ""
         try:
-            async with asyncio.timeout(_ASKED_S):
-                return await self.services.language_of(context.team_id or "", user)
+            async with asyncio.timeout(_LOOKUP_TIMEOUT_S):
+                people = await self.services.teams.people_of(team)
+                return await find_refusal(Visit(team=team, user=user, channel=channel), self.services.access, people)
         except (DeliveryFailed, TimeoutError) as failure:
-            reason = failure.reason if isinstance(failure, DeliveryFailed) else "slow"
-            _log.warning("language_unknown", reason=reason)
+            _log.warning("access_unknown", reason=failure.reason if isinstance(failure, DeliveryFailed) else "slow")
+            return "unknown_person"
+
+    async def _language_for(self, context: AsyncBoltContext, user: str) -> str | None:
+        """Return the language this person uses Slack in; None if Slack does not tell it soon: a click needs its ack."""
+        team = context.team_id or ""
+        try:
+            async with asyncio.timeout(_LOOKUP_TIMEOUT_S):
+                return await (await self.services.teams.people_of(team)).language_of(team, user)
+        except (DeliveryFailed, TimeoutError) as failure:
+            _log.warning("language_unknown", reason=failure.reason if isinstance(failure, DeliveryFailed) else "slow")
             return None
 
-    async def unknown(self, ack: AsyncAck) -> None:
-        """Something pressed that is not (or no longer) Orion's."""
+    async def on_unknown(self, ack: AsyncAck) -> None:
+        """Acknowledge a button that is not, or no longer, Orion's."""
         _log.info("interaction_ignored")
         await ack()
 
-    async def failed(self, error: Exception) -> BoltResponse:
-        """What a listener raised: no ack goes out, so Slack sends it again. Never the error's text: it may quote."""
+    async def on_error(self, error: Exception) -> BoltResponse:
+        """Answer 500 for a listener that failed, so that Slack sends the event again. The error's text may quote."""
         cause = {"cause": plain_cause(error)} if isinstance(error, RedisError) else {}
         _log.error("listener_failed", error_type=type(error).__name__, **cause)
         return BoltResponse(status=500, body="")
 
     def _after_ack(self, context: AsyncBoltContext, gesture: Gesture) -> None:
-        """What Slack need not wait for, and a modal's trigger cannot: both live for three seconds."""
+        """Run what Slack need not wait for, and what a modal's trigger cannot wait for."""
 
-        async def politely() -> None:
-            """What mattered of the click is stored, and acknowledged: this may fail."""
+        async def run() -> None:
+            """May fail: what matters of the click is stored and acknowledged."""
             try:
-                await gesture(await self.services.delivery_of(context.team_id or ""))
+                await gesture(await self.services.teams.delivery_of(context.team_id or ""))
             except DeliveryFailed as failure:
                 _log.warning("gesture_failed", reason=failure.reason)
             except _FAULTS as error:
                 _log.error("gesture_failed", reason=type(error).__name__)
 
-        self.tasks.create_task(politely(), name="after_ack")
+        self.tasks.create_task(run(), name="after_ack")

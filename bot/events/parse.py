@@ -1,8 +1,8 @@
-"""Which Slack events count, and as what. Pure: an event goes in, a message to store or a reason to ignore it comes out.
+"""Slack events as messages to store. Pure: an event goes in, a message or a reason to ignore it comes out.
 
-``read`` decides all that the payload alone can tell; ``settle`` decides the rest from the thread's mode. Neither ever
-raises, whatever JSON arrives: what cannot be understood is ``Ignored("malformed")``.
-A mention in a channel may come as ``app_mention``, as ``message`` or as both; both carry the same ``msg:`` key, so the
+``parse_event`` decides all that the payload alone can tell. ``apply_thread_mode`` decides the rest from the mode of the
+thread. Neither raises, whatever JSON arrives: what cannot be understood is ``Ignored("malformed")``.
+A mention in a channel may come as ``app_mention``, as ``message`` or as both. Both carry the same ``msg:`` key, so the
 queue keeps one of them.
 """
 
@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, get_args
 
+from agent.knowledge.slack_message import SlackMessage, read_message, shared_files
+from agent.payload import mapping, objects, string
 from agent.texts.catalogue import LANGUAGES, say
 from agent.thread.conversation import ThreadKey
 from bot.slack.history import is_own
@@ -28,17 +30,13 @@ from bot.slack.message import (
     Refused,
     ThreadMode,
 )
-from bot.slack.payload import mapping, objects, string
-from bot.slack.text import is_shared_message, plain_text, whole_text
 
-# Joins, topics, pins, bot_message and the rest say nothing to Orion; these four are a person speaking.
+# A person writes in these four. Joins, topics, pins, bot_message and the rest say nothing to Orion.
 _SPOKEN: Final = frozenset({"", "file_share", "me_message", "thread_broadcast"})
 _TS: Final = re.compile(r"\d{1,20}(\.\d{1,10})?")
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_USER_MENTION: Final = re.compile(r"<@([A-Za-z0-9_-]+)(?:\|[^<>]*)?>")
-_GROUP_MENTION: Final = re.compile(r"<!(?:subteam\^|here|channel|everyone)")
 _FILE_FIELDS: Final = (
-    *("id", "name", "title", "mimetype", "mode", "size", "file_access", "permalink"),
+    *("id", "name", "title", "mimetype", "filetype", "mode", "size", "file_access", "permalink"),
     *("url_private", "url_private_download"),
 )
 _MAX_TOKEN_CHARS: Final = 4_000
@@ -52,8 +50,36 @@ _COMMANDS: Final[Mapping[str, Command]] = {
 """The words that stop, mute and unmute Orion, in every language it speaks. Each counts only as a whole message."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reading:
+    """An event in hand: where it happened, the message it is about, and what that message says."""
+
+    event: Mapping[str, Any]
+    message: Mapping[str, Any]
+    content: SlackMessage
+    own: BotIdentity
+    access: Access
+
+    @property
+    def mentions_orion(self) -> bool:
+        """Whether it addresses Orion by name. Slack also reports a mention that is only quoted."""
+        quoted = self.own.user in self.content.quoted
+        reported = string(self.event, "type") == "app_mention" and not quoted
+        return reported or self.own.user in self.content.mentioned
+
+    @property
+    def addresses_another(self) -> bool:
+        """Whether it mentions another person, or a group."""
+        return bool(self.content.mentioned - {self.own.user}) or self.content.calls_group
+
+    @property
+    def brings_more(self) -> bool:
+        """Whether a file or another message came with it."""
+        return self.content.shares or bool(shared_files(self.message))
+
+
 def parse_event(envelope: object, own: BotIdentity, access: Access) -> Incoming | Ignored:
-    """An Events API envelope as a message, or why it is ignored. Follow-ups still need ``settle``."""
+    """Return an Events API envelope as a message, or why it is ignored. Follow-ups still need ``apply_thread_mode``."""
     event = mapping(envelope, "event")
     kind = string(event, "type")
     if kind == "agent_session_stopped":
@@ -70,10 +96,10 @@ def parse_event(envelope: object, own: BotIdentity, access: Access) -> Incoming 
 
 
 def apply_thread_mode(incoming: Incoming, thread_mode: ThreadMode) -> Incoming | Ignored:
-    """What only the thread's mode can tell: follow-ups count where Orion was addressed and not muted.
+    """Decide by the mode of the thread: a follow-up counts if Orion was addressed there and not muted.
 
-    An edit that mentions Orion where it was never addressed is a first question: nothing was asked before. A question
-    in a thread that may have been lost with an earlier Redis counts until Slack says otherwise.
+    An edit that mentions Orion for the first time is a question: nothing was asked before. In a thread that may have
+    been lost with an earlier Redis, a question counts until Slack says otherwise.
     """
     if incoming.addressed == "mention":
         first = incoming.kind == "edit" and thread_mode in {"unknown", "lost"}
@@ -82,20 +108,20 @@ def apply_thread_mode(incoming: Incoming, thread_mode: ThreadMode) -> Incoming |
         return replace(incoming, unproven=True)
     if incoming.addressed == "follow_up" and thread_mode in {"unknown", "lost"}:
         return Ignored(reason="not_addressed")
-    # An edit goes on: it may be of a question that was answered before (``bot.turn.answer`` knows).
+    # An edit passes: it may change a question that was answered before (``bot.turn.answer`` knows).
     if thread_mode == "muted" and incoming.kind in {"question", "help", "mute"}:
         return Ignored(reason="muted")
     return incoming
 
 
 def _team_id(envelope: object) -> str:
-    # In a channel shared between workspaces the envelope's team may be the other one: the authorization is ours.
+    # In a channel shared between workspaces the envelope may name the other team. The authorization is ours.
     ours = next(iter(objects(envelope, "authorizations")), {})
     return string(ours, "team_id") or string(envelope, "team_id")
 
 
 def _complete(envelope: object, incoming: Incoming, access: Access) -> Incoming | Ignored:
-    """Fills in the team and the keys, and refuses what access forbids."""
+    """Fill in the team and the keys, and refuse what the lists forbid."""
     team, thread = _team_id(envelope), incoming.thread
     ids, stamps = (team, thread.channel, incoming.user), (incoming.ts, thread.thread_ts)
     if not (all(map(_ID.fullmatch, ids)) and all(map(_TS.fullmatch, stamps))):
@@ -115,7 +141,7 @@ def _complete(envelope: object, incoming: Incoming, access: Access) -> Incoming 
 
 
 def _message_key(team: str, incoming: Incoming) -> str:
-    """The key both events of one mention share; a button press has none."""
+    """Return the key that both events of one mention share. A button press has none."""
     if incoming.kind == "stop" and not incoming.text:
         return ""
     version = "deleted" if incoming.kind == "delete" else incoming.edited_ts
@@ -128,7 +154,7 @@ def _parse_stop(event: Mapping[str, Any]) -> Incoming:
         thread=_thread_key(event, {}),
         user=string(event, "user"),
         ts=string(event, "thread_ts") or string(event, "event_ts"),
-        addressed="mention",  # the button names Orion as plainly as a mention does
+        addressed="mention",  # the button addresses Orion like a mention
         event_ts=string(event, "event_ts"),
     )
 
@@ -136,121 +162,107 @@ def _parse_stop(event: Mapping[str, Any]) -> Incoming:
 def _parse_message(event: Mapping[str, Any], own: BotIdentity, access: Access) -> Incoming | Ignored:
     if string(event, "subtype") not in _SPOKEN and not _is_allowed_bot(event, access):
         return Ignored(reason="subtype")
-    incoming = _build_incoming(event, event, own, access)
-    if isinstance(incoming, Ignored):
+    reading = _read(event, event, own, access)
+    incoming = _build_incoming(reading)
+    if isinstance(incoming, Ignored) or incoming.kind == "stop" or incoming.addressed != "follow_up":
         return incoming
-    if incoming.kind != "stop" and _addresses_another(incoming, event):
+    if reading.addresses_another:
         return Ignored(reason="to_somebody_else")
-    if incoming.kind != "stop" and incoming.addressed == "follow_up" and not string(event, "thread_ts"):
-        return Ignored(reason="not_addressed")
-    return incoming
-
-
-def _addresses_another(incoming: Incoming, message: Mapping[str, Any]) -> bool:
-    """Whether a message that does not mention Orion mentions another person, or a group."""
-    named = bool(incoming.mentioned or _GROUP_MENTION.search(string(message, "text")))
-    return incoming.addressed == "follow_up" and named
+    return incoming if string(event, "thread_ts") else Ignored(reason="not_addressed")
 
 
 def _parse_edit(event: Mapping[str, Any], own: BotIdentity, access: Access) -> Incoming | Ignored:
-    """An edit by a person. Slack sends the same event when it unfurls a link or when Orion updates its answer."""
+    """Read an edit by a person. Slack sends the same event when it unfurls a link or when Orion updates its answer."""
     message, before = mapping(event, "message"), mapping(event, "previous_message")
     if string(message, "subtype") == "tombstone":  # a deleted message that has replies
         return _parse_deletion(event, before, string(message, "ts"), own, access)
-    same = before and string(before, "text") == string(message, "text")
+    reading, earlier = _read(event, message, own, access), _read(event, before, own, access)
+    same = before and reading.content == earlier.content and _file_ids(message) == _file_ids(before)
     if same or not string(message, "edited", "ts"):
         return Ignored(reason="not_an_edit")
-    incoming = _build_incoming(event, message, own, access)
-    if isinstance(incoming, Incoming) and incoming.kind == "edit" and _was_bare_mention(before, own):
-        if _addresses_another(incoming, message):
+    incoming = _build_incoming(reading)
+    # After a bare mention only a greeting was posted, and no turn ran.
+    bare = earlier.own.user in earlier.content.mentioned and not earlier.content.own_words
+    if isinstance(incoming, Incoming) and incoming.kind == "edit" and bare:
+        if incoming.addressed == "follow_up" and reading.addresses_another:
             return Ignored(reason="to_somebody_else")
         return replace(incoming, kind="question" if incoming.text else "help")
     return incoming
 
 
-def _was_bare_mention(message: Mapping[str, Any], own: BotIdentity) -> bool:
-    """Whether a message was only a mention: it got the greeting, and no turn stands behind it."""
-    raw = string(message, "text")
-    return own.user in _USER_MENTION.findall(raw) and not plain_text(raw, own.user)
+def _file_ids(message: Mapping[str, Any]) -> list[str]:
+    return [string(one, "id") for one in shared_files(message)]
 
 
 def _parse_deletion(
     event: Mapping[str, Any], gone: Mapping[str, Any], ts: str, own: BotIdentity, access: Access
 ) -> Incoming | Ignored:
-    incoming = _build_incoming(event, {**gone, "ts": ts}, own, access)
+    incoming = _build_incoming(_read(event, {**gone, "ts": ts}, own, access))
     return incoming if isinstance(incoming, Ignored) else replace(incoming, kind="delete", edited_ts="", text="")
 
 
-def _build_incoming(
-    event: Mapping[str, Any], message: Mapping[str, Any], own: BotIdentity, access: Access
-) -> Incoming | Ignored:
-    """``event`` says where, ``message`` says what: one and the same but for edits and deletions."""
-    if reason := _reject_author(message, own, access):
+def _read(event: Mapping[str, Any], message: Mapping[str, Any], own: BotIdentity, access: Access) -> _Reading:
+    """Read the content once. ``event`` says where; ``message`` is the same object but for edits and deletions."""
+    return _Reading(event=event, message=message, content=read_message(message, own.user), own=own, access=access)
+
+
+def _build_incoming(reading: _Reading) -> Incoming | Ignored:
+    event, message, content = reading.event, reading.message, reading.content
+    if reason := _reject_author(message, reading.own, reading.access):
         return Ignored(reason=reason)
-    raw = string(message, "text")
-    named = frozenset(_USER_MENTION.findall(raw))
-    # app_mention comes without a channel_type: the first letter of the id tells.
+    # app_mention comes without a channel_type: the first letter of the id tells it.
     channel_type = string(event, "channel_type") or _CHANNEL_TYPES.get(string(event, "channel")[:1], "channel")
     token = string(event, "action_token") or string(event, "assistant_thread", "action_token")
-    addressed = _addressing(event, named, own, channel_type)
-    through_app = _is_posted_by_app(message, access)
+    addressed: Addressed = "direct" if channel_type == "im" else "follow_up"
+    if reading.mentions_orion:
+        addressed = "mention"
+    by_app = bool(string(message, "bot_id")) and not string(message, "client_msg_id")  # only Slack's clients set it
+    through_app = by_app and not _is_allowed_bot(message, reading.access)
     if through_app and addressed == "follow_up":
         return Ignored(reason="bot")
     return Incoming(
-        kind=_kind(message, raw, own),
+        kind=_kind(reading),
         thread=_thread_key(event, message),
         user=string(message, "user") or string(message, "bot_id"),
         ts=string(message, "ts"),
         addressed=addressed,
-        text=whole_text(message, own.user),
+        text=content.text,
         edited_ts=string(message, "edited", "ts"),
         event_ts=string(event, "event_ts") or string(message, "ts"),
         channel_type=channel_type,
-        mentioned=named - {own.user},
+        mentioned=content.mentioned - {reading.own.user},
         files=_file_status(event, message),
-        # What is needed of a file to read it; previews and shares may be thirty times as long.
-        attached=tuple(
-            {name: one[name] for name in _FILE_FIELDS if one.get(name)} for one in objects(message, "files")
-        ),
+        # Only what is needed to read a file: previews and shares may be thirty times as long.
+        attached=tuple({name: one[name] for name in _FILE_FIELDS if one.get(name)} for one in shared_files(message)),
         through_app=through_app,
+        by_app=by_app,
         user_team=string(message, "user_team") or string(message, "team"),
         action_token=token if len(token) <= _MAX_TOKEN_CHARS else "",
     )
 
 
 def _file_status(event: Mapping[str, Any], message: Mapping[str, Any]) -> Files:
-    # Not every app_mention brings its files: where none are there, only the message itself can tell.
-    if any(objects(message, "files")):
+    # Not every app_mention brings its files: without any, only the message itself can tell.
+    if shared_files(message):
         return "some"
     return "unknown" if string(event, "type") == "app_mention" else "none"
 
 
-def _kind(message: Mapping[str, Any], raw: str, own: BotIdentity) -> Kind:
-    own_words = plain_text(raw, own.user)
-    command = _COMMANDS.get(own_words.strip().rstrip(".!。！").casefold())
-    if command and not _has_attachment(message):
+def _kind(reading: _Reading) -> Kind:
+    words = reading.content.own_words
+    command = _COMMANDS.get(words.strip().rstrip(".!。！").casefold())
+    if command and not reading.brings_more:
         return command
-    if string(message, "edited", "ts"):
+    if string(reading.message, "edited", "ts"):
         return "edit"
-    return "question" if own_words or _has_attachment(message) else "help"
-
-
-def _has_attachment(message: Mapping[str, Any]) -> bool:
-    """Whether a message has something beside its own words: a file, or a message that was shared with it."""
-    return any(objects(message, "files")) or any(map(is_shared_message, objects(message, "attachments")))
-
-
-def _addressing(event: Mapping[str, Any], named: frozenset[str], own: BotIdentity, channel_type: str) -> Addressed:
-    if own.user in named or string(event, "type") == "app_mention":
-        return "mention"
-    return "direct" if channel_type == "im" else "follow_up"
+    return "question" if words or reading.brings_more else "help"
 
 
 def _thread_key(event: Mapping[str, Any], message: Mapping[str, Any]) -> ThreadKey:
-    """The thread a message stands in, else the one it opens: in a direct chat, too, each message opens its own."""
-    found = string(message, "thread_ts") or string(event, "thread_ts")
-    thread_ts = found or string(message, "ts") or string(event, "event_ts")
-    return ThreadKey(team="", channel=string(event, "channel"), thread_ts=thread_ts)
+    """Return the thread of a message, else the one it opens. In a direct chat each message opens its own, too."""
+    thread_ts = string(message, "thread_ts") or string(event, "thread_ts")
+    ts = thread_ts or string(message, "ts") or string(event, "event_ts")
+    return ThreadKey(team="", channel=string(event, "channel"), thread_ts=ts)
 
 
 def _is_allowed_bot(message: Mapping[str, Any], access: Access) -> bool:
@@ -264,9 +276,3 @@ def _reject_author(message: Mapping[str, Any], own: BotIdentity, access: Access)
     user = string(message, "user")
     nobody = user == "USLACKBOT" or (string(message, "bot_id") and not user)
     return "bot" if nobody and not _is_allowed_bot(message, access) else ""
-
-
-def _is_posted_by_app(message: Mapping[str, Any], access: Access) -> bool:
-    """Whether an app posted it in somebody's name. Only Slack's own clients give a message a ``client_msg_id``."""
-    by_app = bool(string(message, "bot_id")) and not string(message, "client_msg_id")
-    return by_app and not _is_allowed_bot(message, access)

@@ -1,7 +1,12 @@
-"""May this person ask here. Whether Orion may answer now is another matter (``bot.gates.allowance``)."""
+"""Decide whether a person may ask, or see something, at a place.
+
+A question, App Home, a button and a dialog all ask ``find_refusal``. Whether Orion may answer now is decided in
+``bot.gates.allowance``.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 import structlog
@@ -9,34 +14,114 @@ import structlog
 from bot.gates.services import GateServices
 from bot.queue.queue import OK, Ending, give_up, retry_uncounted
 from bot.slack.message import Access, Incoming
-from bot.slack.users import Person
+from bot.slack.users import People, Person
 from bot.slack.web_api import DeliveryFailed
 from bot.turn.job import Job, costs_tokens, gate_wait_s
 
 log = structlog.get_logger()
 
-NOTICE_AFTER_S: Final = 20.0  # how long a person waits for Slack's word on them before they are told that they do
-MAX_LOOKUP_WAIT_S: Final = 6 * 3600.0  # how long Slack's word on a person is waited for at all
+NOTICE_AFTER_S: Final = 20.0  # after this time without an answer of Slack's, the person gets a notice
+MAX_LOOKUP_WAIT_S: Final = 6 * 3600.0
 _CHANNEL_REFUSALS: Final = frozenset({"channel_refused", "external_channel", "unknown_channel"})
-_REFUSALS_WITH_TEXT: Final = _CHANNEL_REFUSALS | {
-    "user_refused",
-    "guest",
-    "external_person",
-    "unknown_person",
-}  # with texts of their own
+_REFUSALS_WITH_TEXT: Final = _CHANNEL_REFUSALS | {"user_refused", "guest", "external_person", "unknown_person"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """A person at a place, as a message or a click tells it. ``channel`` is empty for App Home.
+
+    ``channel_checked``: the event itself said that the channel is not shared. ``person`` and ``shared`` are what Slack
+    said within the last hour, None if it was not asked.
+    """
+
+    team: str
+    user: str
+    channel: str = ""
+    through_app: bool = False
+    channel_checked: bool = False
+    person: Person | None = None
+    shared: bool | None = None
+
+
+def visit_of(incoming: Incoming, person: Person | None = None, *, shared: bool | None = None) -> Visit:
+    """Return the visit that a message is."""
+    return Visit(
+        team=incoming.thread.team,
+        user=incoming.user,
+        channel=incoming.thread.channel,
+        through_app=incoming.through_app,
+        channel_checked=incoming.vouched,
+        person=person,
+        shared=shared,
+    )
+
+
+async def find_refusal(visit: Visit, access: Access, people: People) -> str:
+    """Return why this person gets nothing here, or an empty text. Raises ``DeliveryFailed`` while Slack is away."""
+    if refusal := access.refusal(visit.user, visit.channel):
+        return refusal
+    unknown = "unknown_channel"
+    try:
+        if _needs_channel(visit, access):
+            shared = visit.shared
+            if shared if shared is not None else await people.is_shared(visit.team, visit.channel):
+                return "external_channel"
+        unknown = "unknown_person"
+        if not _needs_person(visit, access):
+            return ""
+        return _refuse_person(visit, visit.person or await people.find_person(visit.team, visit.user), access)
+    except DeliveryFailed as failure:
+        if not failure.permanent:
+            raise
+        log.warning("access_unknown", refusal=unknown, reason=failure.reason)
+        return unknown
+
+
+def cached_refusal(visit: Visit, access: Access) -> str | None:
+    """Return the same without a call to Slack; None if only Slack could tell."""
+    needs_channel, needs_person = _needs_channel(visit, access), _needs_person(visit, access)
+    refusal = access.refusal(visit.user, visit.channel)
+    if not refusal and needs_channel and visit.shared:
+        refusal = "external_channel"
+    if not refusal and needs_person and visit.person:
+        refusal = _refuse_person(visit, visit.person, access)
+    unknown = (needs_channel and visit.shared is None) or (needs_person and visit.person is None)
+    return refusal or (None if unknown else "")
+
+
+def _refuse_person(visit: Visit, person: Person, access: Access) -> str:
+    if visit.through_app and person.bot:
+        return "bot"
+    if person.external:
+        return "" if access.allow_external else "external_person"
+    return "guest" if person.guest and not access.allow_guests else ""
+
+
+def _needs_channel(visit: Visit, access: Access) -> bool:
+    """Whether other organisations could read along, and that matters."""
+    private = not visit.channel or visit.channel.startswith("D")
+    return not (access.allow_external or visit.channel_checked or private)
+
+
+def _needs_person(visit: Visit, access: Access) -> bool:
+    """Whether the account matters. An allowed bot (``B…``) has none; a listed person is allowed by name."""
+    if visit.through_app:
+        return True
+    allows_everyone = access.allow_guests and access.allow_external
+    return not (allows_everyone or visit.user.startswith("B") or visit.user in access.allow_users)
 
 
 async def check_access(job: Job, at: GateServices) -> Ending | None:
-    """Whether this person may ask here; else they are told why not, where only they see it.
+    """End a message of a person who may not ask here, and say why, in a message that only this person sees.
 
-    That is once a day, in a direct chat once a thread. A Slack that does not say who somebody is makes the message
-    wait.
+    The notice comes once a day, in a direct chat once a thread. The message waits while Slack cannot be asked.
     """
     incoming = job.incoming
     if incoming.kind == "delete":
         return None
+    visit = visit_of(incoming, job.facts.person, shared=job.facts.shared)
     try:
-        refusal = incoming.refused or await _find_refusal(job, at)
+        refusal = incoming.refused or await find_refusal(visit, at.access, at.people)
     except DeliveryFailed as failure:
         return await _wait_for_lookup(job, at, failure)
     if refusal:
@@ -47,37 +132,12 @@ async def check_access(job: Job, at: GateServices) -> Ending | None:
     return None
 
 
-async def _find_refusal(job: Job, at: GateServices) -> str:
-    """Why this message gets no answer, or an empty text. Raises ``DeliveryFailed`` where Slack does not tell."""
-    incoming, access = job.incoming, at.access
-    team, shared = incoming.thread.team, job.facts.shared
-    if _may_be_shared(incoming, access):
-        try:
-            if shared if shared is not None else await at.people.is_shared(team, incoming.thread.channel):
-                return "external_channel"
-        except DeliveryFailed as failure:
-            if not failure.permanent:
-                raise
-            return "unknown_channel"
-    if not needs_lookup(incoming, access):
-        return ""
-    try:
-        person = job.facts.person or await at.people.find_person(team, incoming.user)
-        return "bot" if incoming.through_app and person.bot else refusal_of(person, access)
-    except DeliveryFailed as failure:
-        if not failure.permanent:
-            raise
-        log.warning("person_cannot_be_known", reason=failure.reason)
-        return "unknown_person"
-
-
 async def _wait_for_lookup(job: Job, at: GateServices, failure: DeliveryFailed) -> Ending:
-    """Slack does not tell who this is: the message waits, and in the end is given up."""
     log.warning("person_not_known_yet", reason=failure.reason)
     waited_s = job.claimed.waited_s
     if waited_s > MAX_LOOKUP_WAIT_S:
-        return give_up("nobody could tell who asked")
-    if waited_s > NOTICE_AFTER_S:
+        return give_up("Slack did not say who asked")
+    if waited_s > NOTICE_AFTER_S and job.incoming.addressed != "follow_up":
         await at.notify_person_once(job.incoming, "checking", job.incoming.ts)
     return retry_uncounted(failure.again_s or gate_wait_s(job.claimed))
 
@@ -85,42 +145,16 @@ async def _wait_for_lookup(job: Job, at: GateServices, failure: DeliveryFailed) 
 async def _reject(job: Job, at: GateServices, refusal: str) -> None:
     incoming, thread_modes = job.incoming, at.stores.thread_modes
     log.info("person_turned_away", reason=refusal, kind=incoming.kind)
+    direct = incoming.thread.channel.startswith("D")
     subject = f"{refusal}:{incoming.thread.channel}" if refusal in _CHANNEL_REFUSALS else refusal
-    if incoming.thread.channel.startswith("D"):  # to whoever writes to Orion alone, silence looks like a failure
+    if direct:  # in a direct chat silence looks like a failure: one notice a thread
         subject = f"{refusal}:{incoming.thread.thread_ts}"
-    spoken_to = incoming.addressed != "follow_up" and not incoming.through_app
-    if spoken_to:  # whoever did not speak to Orion is not spoken to
+    # Never reply to a person who did not address Orion.
+    if incoming.addressed != "follow_up" and not incoming.through_app:
         await at.notify_person_once(incoming, refusal if refusal in _REFUSALS_WITH_TEXT else "unknown_person", subject)
-    if incoming.refused or incoming.thread.channel.startswith("D") or incoming.kind == "stop":
+    if incoming.refused or direct or incoming.kind == "stop":
         return
-    if incoming.addressed == "mention" and not job.facts.state.history:  # nobody who may has spoken to Orion here
+    if incoming.addressed == "mention" and not job.facts.state.history:  # no allowed person addressed Orion here
         await thread_modes.disengage(incoming.thread)
     elif incoming.kind == "mute":
         await thread_modes.engage(incoming.thread)
-
-
-def needs_lookup(incoming: Incoming, access: Access) -> bool:
-    """Whether it matters who this is. An allowed bot (``B…``) has no account, a person on the list is meant."""
-    if incoming.through_app:
-        return True
-    everybody = access.allow_guests and access.allow_external
-    return not (everybody or incoming.user.startswith("B") or incoming.user in access.allow_users)
-
-
-def is_admitted(incoming: Incoming, access: Access, known: Person | None) -> bool:
-    """Whether this person is let in as far as it can be told without Slack: what it must tell first counts as no."""
-    if _may_be_shared(incoming, access):
-        return False
-    return not needs_lookup(incoming, access) or (known is not None and not refusal_of(known, access))
-
-
-def _may_be_shared(incoming: Incoming, access: Access) -> bool:
-    """Whether others could read the answer, and that matters."""
-    return not (access.allow_external or incoming.vouched or incoming.thread.channel.startswith("D"))
-
-
-def refusal_of(person: Person, access: Access) -> str:
-    """Why somebody with such an account is refused, or an empty text."""
-    if person.external:
-        return "" if access.allow_external else "external_person"
-    return "guest" if person.guest and not access.allow_guests else ""

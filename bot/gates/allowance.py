@@ -1,4 +1,4 @@
-"""May Orion answer now: is it paused, is there something left to spend. Who may ask was settled before.
+"""Decide whether Orion may answer now: it may be paused, or a budget used up.
 
 An answer that was decided already is delivered whatever the budget says.
 """
@@ -24,20 +24,24 @@ PAUSE_NOTICE_TTL_S: Final = 30 * 86_400
 
 
 async def check_allowance(job: Job, at: GateServices) -> Ending | None:
-    """Let the message through, let it wait, or say that nothing is left to spend. What costs nothing passes."""
+    """Let the message pass, let it wait for the end of a pause, or say that a budget is used up.
+
+    A message that nobody addressed to Orion gets no notice.
+    """
     facts = job.facts
     if not costs_tokens(job.incoming) or not facts.is_wanted:
         return None
     try:
         if facts.pause is not None:
             log.info("question_waits", because="paused", message_id=job.claimed.id)
-            await _post_pause_notice(job, at, facts.pause)
-            # Given back, not left unclaimed: deletions go on (decision 5).
-            return retry_uncounted(gate_wait_s(job.claimed))
+            if job.addressed:
+                await _post_pause_notice(job, at, facts.pause)
+            return retry_uncounted(gate_wait_s(job.claimed))  # not left unclaimed: deletions go on (decision 5)
         if facts.exhausted is None or facts.outbox:
             return None
         log.info("budget_used_up", holder=facts.exhausted)
-        await _post_budget_notice(job, at, facts.exhausted)
+        if job.addressed:
+            await _post_budget_notice(job, at, facts.exhausted)
     except DeliveryFailed as failure:
         log.warning("notice_not_delivered", reason=failure.reason)
         if failure.permanent:
@@ -51,13 +55,13 @@ async def _post_budget_notice(job: Job, at: GateServices, holder: Holder) -> Non
     language, left = await at.people.message_language(incoming), duration_text(at.stores.budgets.seconds_until_reset)
     text = f"{say(f'budget_{holder}', language)} {say('budget_renewed', language, left=left)}"
     if incoming.kind == "edit":
-        await at.notify_person(incoming, text)  # the answer to what stood there before stays as it is
+        await at.notify_person(incoming, text)  # the answer to the earlier words stays as it is
     else:
         await at.delivery.post_own_text(incoming.thread, text, incoming.ts, job.lease.require)
 
 
 async def _post_pause_notice(job: Job, at: GateServices, pause: Pause) -> None:
-    """Once per thread and pause; on an edit to its person alone. It is no answer: that one is still to come."""
+    """Post once a thread and pause, for an edit to its author alone. The answer is still to come."""
     incoming, mailbox, name = job.incoming, at.stores.mailbox, f"paused:{pause.since}"
     if await mailbox.get_mark(job.claimed.thread, name) is not None:
         return

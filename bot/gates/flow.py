@@ -1,4 +1,4 @@
-"""The one way of a claimed message in its workspace: read once, past the gates in their order, to its answer."""
+"""Lead a claimed message of one workspace through the gates, in their order, to its answer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final, Protocol
 import structlog
 
 from agent.thread.state import SCHEMA
-from bot.gates.access import check_access, needs_lookup, refusal_of
+from bot.gates.access import cached_refusal, check_access, visit_of
 from bot.gates.allowance import check_allowance
 from bot.gates.follow_up import check_pending, check_thread_member
 from bot.gates.handoff import handle_hand_off, notify_failure
@@ -24,7 +24,7 @@ from bot.stores.facts import read_facts
 from bot.turn.duplicates import PendingCheck, read_pending_check, run_check
 from bot.turn.job import Job, costs_tokens, turn_id_of
 
-# A stop is obeyed only behind the gate that looks who somebody is (decision 11).
+# A stop works only after the gate that checks its author (decision 11).
 GATES: Final[Sequence[Gate]] = (
     check_thread_member,
     check_access,
@@ -35,19 +35,19 @@ GATES: Final[Sequence[Gate]] = (
 )
 
 NEWER_RETRY_S: Final = 5.0
-# Where a deploy was taken back nobody else takes it: it is read as far as it can be.
+# After a rollback no newer worker will come: the message is then read as far as this version can.
 MAX_NEWER_WAIT_S: Final = 15 * 60.0
 log = structlog.get_logger()
 
 
 class Answers(Protocol):
-    """Who stands behind the gates."""
+    """What comes after the gates."""
 
     async def answer(self, job: Job) -> Ending:
         """Do what the message asks."""
 
     async def notify_given_up(self, job: Job, reason: str) -> None:
-        """Tell the person that it was given up. Raises ``DeliveryFailed``."""
+        """Tell the person that the message was given up. Raises ``DeliveryFailed``."""
 
 
 class Flow:
@@ -60,7 +60,7 @@ class Flow:
 
     async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
         """Do what the message asks. Returns how it ends in its mailbox. Raises ``LeaseLost`` and ``RedisError``."""
-        lease.require()  # a worker that stood still since it claimed would start a turn that runs elsewhere by now
+        lease.require()  # after a pause of this process, another worker may run the turn already
         schema, message = read_body(claimed.body)
         if message is None:
             return defer_to_newer_version(claimed, schema) or give_up("unreadable message")
@@ -78,17 +78,19 @@ class Flow:
         except asyncio.CancelledError:
             if not lease.stopped:
                 raise
-            return GIVEBACK  # taken back before it was a turn: the next try tells its person, or the thread of it
+            return GIVEBACK  # cancelled before its turn began: the next try says so
 
     async def notify_given_up(self, claimed: Claimed, lease: Lease, reason: str) -> None:
-        """Tell the person that it was given up, if Orion may talk to them. Raises ``DeliveryFailed``."""
+        """Tell the person that the message was given up, if Orion may talk to them and they talked to Orion.
+
+        Raises ``DeliveryFailed``.
+        """
         _, message = read_body(claimed.body)
-        if not isinstance(message, Incoming) or message.kind == "stop":  # what a stop was to end has long ended
+        if not isinstance(message, Incoming) or message.kind == "stop":  # its turn ended long ago
             return
         job, access = await self._job(claimed, lease, message), self._services.access
-        person = job.facts.person
-        refused = message.refused or (person and needs_lookup(message, access) and refusal_of(person, access))
-        if refused or (message.unproven and not job.facts.is_engaged):
+        visit = visit_of(message, job.facts.person, shared=job.facts.shared)
+        if message.refused or cached_refusal(visit, access) or not job.addressed:
             return
         if message.kind == "hand_off":
             await notify_failure(job, self._services)
@@ -98,16 +100,14 @@ class Flow:
     async def _job(self, claimed: Claimed, lease: Lease, incoming: Incoming) -> Job:
         turn_id = turn_id_of(incoming)
         facts = await read_facts(self._services.stores, incoming, turn_id)
-        if costs_tokens(
-            incoming
-        ):  # what was waited for on an admin's order is not to be taken for a far end's being away
+        if costs_tokens(incoming):  # the time of an admin's pause does not count as an outage
             claimed = replace(claimed, enqueued_at=max(claimed.enqueued_at, facts.resumed))
         incoming = replace(incoming, action_token=facts.token)
         return Job(claimed=claimed, lease=lease, incoming=incoming, turn_id=turn_id, facts=facts)
 
 
 def read_body(body: str) -> tuple[int, Incoming | PendingCheck | None]:
-    """A stored body: the schema it says it has (1, the first, where it says none) and what it is, if it can be read."""
+    """Return the schema of a stored body (1 if it names none) and the message, None if it cannot be read."""
     try:
         fields = json.loads(body)
     except ValueError:
@@ -121,7 +121,7 @@ def read_body(body: str) -> tuple[int, Incoming | PendingCheck | None]:
 
 
 def defer_to_newer_version(claimed: Claimed, message_schema: int, state_schema: int = 0) -> Ending | None:
-    """During a deploy: give the message back, uncounted, if it or its thread's state has a newer schema."""
+    """Give the message back, uncounted, if it or its thread's state has a newer schema: a deploy is under way."""
     if message_schema <= MESSAGE_SCHEMA and state_schema <= SCHEMA:
         return None
     about = {"message_id": claimed.id, "message_schema": message_schema, "state_schema": state_schema}

@@ -1,11 +1,12 @@
-"""Follow-ups: whether what is said in a thread without a mention is meant for Orion.
+"""Follow-ups: messages in a thread that do not mention Orion.
 
-In a thread that is older than Redis' memory Slack is asked whether Orion spoke there.
+For a thread that is older than Redis' memory, Slack is asked whether Orion spoke there.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import Final
 
 import structlog
@@ -23,23 +24,23 @@ log = structlog.get_logger()
 
 RETRY_S: Final = 30.0
 MAX_MESSAGES: Final = 1_000
-_EMOJI: Final = re.compile(r"(?::[^\s:]+:\s*)+")  # as Slack writes every one
+_SHORTCODE: Final = re.compile(r":[^\s:]+:")  # Slack writes most emoji so
+_EMOJI_PARTS: Final = frozenset({"So", "Sk", "Mn", "Me", "Cf"})  # signs, skin tones, variants, keycaps, joiners
 _MUTED: Final = frozenset(say("muted", language) for language in LANGUAGES)
 
 
 async def check_thread_member(job: Job, at: GateServices) -> Ending | None:
-    """Whether Orion was addressed in the thread of a follow-up that Redis does not know.
+    """Let a follow-up pass only if Orion was addressed in its thread and not muted since.
 
-    Slack is asked until its answer is known; where Orion never spoke, the thread is left alone for an hour. A Slack
-    that is away is waited for.
+    If Redis does not know the thread, Slack is asked until it answers. A thread where Orion never spoke is left alone
+    for an hour.
     """
     incoming = job.incoming
     if not incoming.unproven:
-        # Whoever addressed Orion here may turn out to be somebody who may not.
-        unaddressed = (
-            incoming.addressed == "follow_up" and job.facts.thread_mode is None and not job.facts.state.version
-        )
-        return OK if unaddressed and incoming.kind == "question" else None
+        follows_up = incoming.addressed == "follow_up" and incoming.kind == "question"
+        # Only people without access addressed Orion here, or it was muted after the message was stored.
+        strange = job.facts.thread_mode is None and not job.facts.state.version
+        return OK if follows_up and (strange or job.facts.thread_mode == "muted") else None
     try:
         thread_mode = await _recall_thread_mode(incoming, at)
     except DeliveryFailed as failure:
@@ -49,42 +50,50 @@ async def check_thread_member(job: Job, at: GateServices) -> Ending | None:
 
 
 async def _recall_thread_mode(incoming: Incoming, at: GateServices) -> ThreadMode:
-    """Where Orion stood when the message was written. A mention that came after it is no proof for it."""
+    """Return the thread's mode as it was when the message was written. A later mention proves nothing for it."""
     thread_modes, thread = at.stores.thread_modes, incoming.thread
-    known = await thread_modes.get(thread)
-    if known in {"unknown", "muted"}:
-        return known
-    if (told := await thread_modes.load_lookup(thread, incoming.ts)) is not None:
-        return told
+    mode = await thread_modes.get(thread)
+    if mode in {"unknown", "muted"}:
+        return mode
+    if (noted := await thread_modes.load_lookup(thread, incoming.ts)) is not None:
+        return noted
     earlier = await at.delivery.reader.read_conversation(thread, before=incoming.ts, limit=MAX_MESSAGES)
     own = [message.text for message in earlier.messages if message.role == "assistant"]
-    found: ThreadMode = "unknown" if not own else "muted" if own[-1] in _MUTED else "engaged"
-    await thread_modes.save_lookup(thread, incoming.ts, found)
-    log.info("standing_recalled", thread_mode=found)
-    if known == "lost":
-        note = {"engaged": thread_modes.engage, "muted": thread_modes.mute}.get(found, thread_modes.mark_stranger)
+    recalled: ThreadMode = "unknown" if not own else "muted" if own[-1] in _MUTED else "engaged"
+    await thread_modes.save_lookup(thread, incoming.ts, recalled)
+    log.info("standing_recalled", thread_mode=recalled)
+    if mode == "lost":
+        note = {"engaged": thread_modes.engage, "muted": thread_modes.mute}.get(recalled, thread_modes.mark_stranger)
         await note(thread)
-    return found
+    return recalled
 
 
 async def check_pending(job: Job, at: GateServices) -> Ending | None:
-    """Note what somebody else said beside an open question, and tell them once how to be answered.
+    """Note a bystander's message while Orion waits for an answer, and tell them once how to ask.
 
-    A message of emoji alone is a reaction, unless it answers a question. Whoever mentions Orion is answered.
+    A message of emoji alone is a reaction, unless it answers a question. A mention always passes.
     """
     incoming, state = job.incoming, job.facts.state
-    if incoming.kind != "question" or incoming.addressed != "follow_up":
+    if incoming.kind != "question" or incoming.addressed == "mention":
         return None
-    beside = is_waiting_for_another(state, incoming.user)
-    only_emoji = incoming.files == "none" and _EMOJI.fullmatch(incoming.text) is not None
-    if only_emoji and (beside or state.pending_question is None):
+    waits = is_waiting_for_another(state, incoming.user)
+    if incoming.files == "none" and is_emoji(incoming.text) and (waits or state.pending_question is None):
         log.info("reaction_left_alone")
         return OK
-    if not beside:
+    if not waits or incoming.addressed != "follow_up":
         return None
     if all(message.ts != incoming.ts for message in state.history):
-        said = Message(role="user", text=incoming.text, user=incoming.user, ts=incoming.ts, addressed=False)
-        await at.stores.save(job.claimed, incoming.thread, with_messages(state, said))
+        remark = Message(role="user", text=incoming.text, user=incoming.user, ts=incoming.ts, addressed=False)
+        await at.stores.save(job.claimed, incoming.thread, with_messages(state, remark))
         await at.notify_person_once(incoming, "beside", f"beside:{incoming.thread.thread_ts}")
     log.info("bystander_noted", text_length=len(incoming.text))
     return OK
+
+
+def is_emoji(text: str) -> bool:
+    """Return whether a message is nothing but emoji, as characters or as Slack's ``:names:``."""
+    rest = "".join(_SHORTCODE.sub("", text).split())
+    signs = (
+        unicodedata.category(sign) in _EMOJI_PARTS or sign in "‼⁉〰〽" for sign in rest.replace("\ufe0f\u20e3", "")
+    )
+    return bool(text.strip()) and all(signs)

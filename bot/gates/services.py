@@ -1,21 +1,23 @@
-"""What the gates of one workspace work with, and what a gate is."""
+"""The collaborators that the gates of one workspace share."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import structlog
 
 from agent.texts.catalogue import say
 from bot.delivery.delivery import Delivery
 from bot.queue.queue import Ending
+from bot.slack.hand_off_place import HandOffPlace
 from bot.slack.message import Access, Incoming
 from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from bot.stores.stores import Stores
 from bot.stores.turn_records import TurnRecords
 from bot.turn.job import Job
+from bot.turn.visibility import Visibility
 
 log = structlog.get_logger()
 
@@ -24,8 +26,7 @@ log = structlog.get_logger()
 class GateServices:
     """The same for every message of a workspace.
 
-    ``handoff`` is where its people are asked: a user group, a channel's id or its ``#name``, whose id ``channels``
-    remembers once it was looked up.
+    ``handoff`` is where people are asked, ``visibility`` decides what may be shown of an earlier turn.
     """
 
     access: Access
@@ -33,14 +34,14 @@ class GateServices:
     people: People
     delivery: Delivery
     records: TurnRecords
-    handoff: str
+    handoff: HandOffPlace
+    visibility: Visibility
     calls: SlackCalls
-    channels: dict[str, str] = field(default_factory=dict)
 
     async def notify_person(self, incoming: Incoming, text: str) -> DeliveryFailed | None:
-        """Says something to the message's person alone. Returns why Slack did not take it, if it did not."""
+        """Post a text that only the author sees. Return the failure if Slack did not take it."""
         place = incoming.thread
-        if place.thread_ts == incoming.ts:  # Slack shows none in a thread that has no reply yet
+        if place.thread_ts == incoming.ts:  # Slack shows no ephemeral message in a thread without replies
             place = replace(place, thread_ts=place.channel)
         try:
             await self.delivery.post_ephemeral(place, incoming.user, text)
@@ -50,14 +51,14 @@ class GateServices:
         return None
 
     async def notify_person_once(self, incoming: Incoming, name: str, subject: str) -> None:
-        """The same, of the text ``name``, once a day; one that Slack did not take may be tried the next time."""
+        """Post the text ``name`` the same way, once a day for each subject. A failed post may be tried again."""
         team, user = incoming.thread.team, incoming.user
         if not await self.people.claim_notice(team, user, subject):
             return
-        failure = await self.notify_person(incoming, say(name, await self.people.message_language(incoming)))
+        failure = await self.notify_person(incoming, say(name, await self.people.notice_language(incoming)))
         if failure and not failure.permanent:
             await self.people.release_notice(team, user, subject)
 
 
 Gate = Callable[[Job, GateServices], Awaitable[Ending | None]]
-"""Returns how the message ends, or None: it goes on to the next gate. Raises ``RedisError`` and ``LeaseLost``."""
+"""Returns how the message ends; None lets it pass to the next gate. Raises ``RedisError`` and ``LeaseLost``."""

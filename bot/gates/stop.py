@@ -1,7 +1,7 @@
-"""A person takes back what was asked in a thread: the word "stop", or Slack's button.
+"""Stop what was asked in a thread: the word "stop", or Slack's button.
 
-Somebody who may not ask stops nobody else's turn: where Slack must first tell who they are, the stop is stored like a
-question, and obeyed behind the gate that looks who they are.
+A person who may not ask cannot stop another person's turn. If Slack must first say who they are, the stop is stored
+like a question and works after the access gate.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import structlog
 
 from agent.texts.catalogue import say
 from agent.thread.state import StateNotSaved, cancel_pending_question
-from bot.gates.access import is_admitted
+from bot.gates.access import cached_refusal, visit_of
 from bot.gates.services import GateServices
 from bot.queue.queue import OK, Cancel, Cancellation, Ending, StoredMessage
 from bot.slack.message import Access, Incoming
@@ -31,20 +31,20 @@ _TURNS: Final = frozenset({"question", "edit", "help"})
 
 
 async def cancel_thread(incoming: Incoming, stores: Stores, cancel: Cancel) -> bool:
-    """Take back all that was asked in the thread before; whether there was anything. Raises ``RedisError``."""
+    """Cancel all that was asked in the thread before. Return whether there was anything. Raises ``RedisError``."""
     thread, mailbox = str(incoming.thread), stores.mailbox
     await stores.cancellations.record_stop(incoming)
-    stored = await mailbox.list_messages(thread)  # noted first: that holds for one whose worker died, too
+    stored = await mailbox.list_messages(thread)  # after the note: it also reaches a turn whose worker died
     if not any(_is_cancelled_by(one, incoming) for one in stored):
         return False
     if _is_cancelled_by(stored[0], incoming):
         await cancel(Cancellation(thread=thread, reason=STOPPED, message_id=stored[0].id))
-    await mailbox.make_due_now(thread)  # one that rests until a far end is back is ended now
+    await mailbox.make_due_now(thread)  # a turn that waits for an outage to end is ended now
     return True
 
 
 def turn_at_head(stored: list[StoredMessage]) -> tuple[str, Incoming] | None:
-    """The id and message of the turn that runs or rests in a thread, if its first message is one."""
+    """Return the id and message of the turn that runs or waits in a thread, if its first message is one."""
     incoming = Incoming.from_body(stored[0].body) if stored else None
     return (stored[0].id, incoming) if incoming and incoming.kind in _TURNS else None
 
@@ -55,41 +55,41 @@ def _is_cancelled_by(stored: StoredMessage, stop: Incoming) -> bool:
 
 
 async def receive_stop(incoming: Incoming, stores: Stores, cancel: Cancel, access: Access) -> None:
-    """Before the ack: obey a stop at once if its person is known to be let in, else store it. Raises ``RedisError``."""
+    """Stop at once, before the ack, if the person surely has access. Else store the stop. Raises ``RedisError``."""
     if await stores.cancellations.was_handled(incoming):
         return
-    # The word at the top of a direct chat opens a thread of its own: it means the one before.
+    # At the top of a direct chat the word opens a thread of its own, and means the one before.
     before = await stores.direct_chats.previous_thread(incoming.thread, incoming.ts) if incoming.text else None
     stop = replace(incoming, thread=before) if before else incoming
     if not (await _may_stop(stop, stores, access) and await cancel_thread(stop, stores, cancel)):
-        # In a mailbox of its own: behind the turn that it is to stop it would come too late.
+        # In a mailbox of its own: after the turn that it should stop it would come too late.
         keys = stop.event_ids or (f"stop:{stop.thread}:{stop.event_ts or stop.ts}",)
         await stores.mailbox.enqueue(f"{stop.thread}:stop", stop.to_json(), event_ids=keys)
     await stores.cancellations.mark_handled(incoming)
 
 
 async def _may_stop(incoming: Incoming, stores: Stores, access: Access) -> bool:
-    """Whether this person is known to be let in: by the lists, or by what Slack said lately."""
+    """Return whether this person is known to have access, by the lists or by what Slack said within the last hour."""
     messages = [Incoming.from_body(one.body) for one in await stores.mailbox.list_messages(str(incoming.thread))]
     if {one.user for one in messages if one and one.kind in _TURNS} == {incoming.user}:
-        return True  # it is all their own
-    return is_admitted(incoming, access, await stores.people.cached_person(incoming.thread.team, incoming.user))
+        return True  # all turns here are their own
+    person = await stores.people.cached_person(incoming.thread.team, incoming.user)
+    return cached_refusal(visit_of(incoming, person), access) == ""
 
 
 async def handle_stop(job: Job, at: GateServices) -> Ending | None:
-    """Obey a stop that had to be stored, or tell its person alone that nothing runs."""
+    """Carry out a stored stop, or tell its author alone that nothing runs."""
     incoming = job.incoming
     if incoming.kind != "stop":
         return None
     if await cancel_thread(incoming, at.stores, at.stores.mailbox.cancel):
         return OK
-    if not incoming.text:  # a button that outlived its turn
+    if not incoming.text:  # the button was pressed after its turn ended
         await at.delivery.sessions.end(incoming.thread, job.lease.require)
-    # In a muted thread the word is said to others, unless it names Orion.
+    # In a muted thread the word is meant for others, unless it mentions Orion.
     for_us = incoming.addressed == "mention" or await at.stores.thread_modes.get(incoming.thread) != "muted"
     if for_us and not await _drop_pending_question(job, at):
-        language = await at.people.cached_language(incoming.thread.team, incoming.user)
-        await at.notify_person(incoming, say("nothing_runs", language))
+        await at.notify_person(incoming, say("nothing_runs", await at.people.notice_language(incoming)))
     return OK
 
 
@@ -97,7 +97,7 @@ async def _drop_pending_question(job: Job, at: GateServices) -> bool:
     stores, incoming = at.stores, job.incoming
     state = job.facts.state
     if state.pending_question is None or await stores.mailbox.list_messages(str(incoming.thread)):
-        return False  # what was said after the stop goes on
+        return False  # a message after the stop goes on
     try:
         await stores.threads.save(incoming.thread, cancel_pending_question(state))
     except StateNotSaved as error:

@@ -22,9 +22,9 @@ from slack_sdk.oauth import AuthorizeUrlGenerator
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from agent.payload import mapping, string
 from bot.install.installations import Installation, Installations
 from bot.slack.manifest import BOT_SCOPES, REDIRECT_PATH, SEARCH_SCOPE
-from bot.slack.payload import mapping, string
 from bot.slack.web_api import DeliveryFailed, await_reply
 from observability.loopback import is_loopback
 

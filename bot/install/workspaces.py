@@ -19,6 +19,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 
+from agent.payload import mapping, string
 from bot.delivery.delivery import Delivery
 from bot.errors import WrongUse
 from bot.install.installations import Installation, Installations, Seal
@@ -29,7 +30,7 @@ from bot.queue.worker import Handle, OnGivenUp
 from bot.settings import Settings
 from bot.slack.client import NotAuthorized, Workspace, copy_client, open_client
 from bot.slack.message import BotIdentity
-from bot.slack.payload import mapping, string
+from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed
 
 NOT_INSTALLED: Final = "not_installed"
@@ -52,11 +53,11 @@ DeliveryOf = Callable[[str], Awaitable[Delivery]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TeamBot:
-    """The parts that serve one workspace. ``language_of`` asks for a person's Slack language (team, user)."""
+    """The parts that serve one workspace."""
 
     workspace: Workspace
     delivery: Delivery
-    language_of: Callable[[str, str], Awaitable[str | None]]
+    people: People
     handle: Handle
     notify_given_up: OnGivenUp
 
@@ -84,9 +85,9 @@ class Workspaces:
         """Return the delivery of a team. Raises ``DeliveryFailed``."""
         return (await self.of(team)).delivery
 
-    async def language_of(self, team: str, user: str) -> str | None:
-        """Return the language that a person uses Slack in. Raises ``DeliveryFailed``."""
-        return await (await self.of(team)).language_of(team, user)
+    async def people_of(self, team: str) -> People:
+        """Return what knows the people of a team. Raises ``DeliveryFailed``."""
+        return (await self.of(team)).people
 
     async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
         """Handle a claimed message. Drop one of a workspace that is no longer served."""
@@ -122,11 +123,13 @@ class InstalledWorkspaces:
     oauth: OAuthCalls
     client: AsyncWebClient
     open_team_bot: OpenTeamBot
+    allowed_teams: frozenset[str] = frozenset()  # none named: all
     _team_bots: dict[str, TeamBot] = field(default_factory=dict)
 
     async def of(self, team: str) -> TeamBot:
         """Return the team's bot with its stored token. Raises ``DeliveryFailed`` (``not_installed``, no refresh)."""
-        found = await self.installations.find(team) if team else None
+        allowed = team and (not self.allowed_teams or team in self.allowed_teams)  # a team may be taken off the list
+        found = await self.installations.find(team) if allowed else None
         if found is None:
             # The bot of a workspace that uninstalled must not keep its token.
             self._team_bots.pop(team, None)
@@ -135,7 +138,9 @@ class InstalledWorkspaces:
         if team not in self._team_bots:
             self._team_bots[team] = self.open_team_bot(copy_client(self.client, found.bot_token))
         team_bot = self._team_bots[team]
-        team_bot.workspace.adopt(found.bot_token, BotIdentity(user=found.bot_user, bot=found.bot_id, team=team))
+        team_bot.workspace.use_installation(
+            found.bot_token, BotIdentity(user=found.bot_user, bot=found.bot_id, team=team)
+        )
         return team_bot
 
     async def _with_fresh_token(self, found: Installation) -> Installation:
@@ -216,7 +221,7 @@ async def open_slack(
     secret = settings.slack_client_secret.get_secret_value()
     async with open_client("", api_url=settings.slack_api_url) as client:
         calls = OAuthCalls(client, client_id=settings.slack_client_id, client_secret=secret)
-        of_installed = InstalledWorkspaces(installations, calls, client, open_team_bot).of
+        of_installed = InstalledWorkspaces(installations, calls, client, open_team_bot, teams).of
         pages = InstallPages(calls, States(redis, prefix=prefix), installations, teams)
         yield Slack(client, Workspaces(of_installed), pages)
 

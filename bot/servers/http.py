@@ -18,9 +18,9 @@ from slack_bolt.adapter.aiohttp import to_aiohttp_response
 from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
 from slack_sdk.signature import SignatureVerifier
 
+from agent.payload import string
 from bot.install.oauth import InstallPages
 from bot.slack.manifest import EVENTS_PATH
-from bot.slack.payload import string
 
 MAX_BODY_BYTES: Final = 1024 * 1024  # Slack's own events are far smaller
 _METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"  # Prometheus' text format

@@ -23,8 +23,8 @@ from slack_sdk.socket_mode.aiohttp import SocketModeClient
 from slack_sdk.socket_mode.async_client import AsyncBaseSocketModeClient
 from slack_sdk.socket_mode.request import SocketModeRequest
 
+from agent.payload import string
 from bot.slack.client import library_logger
-from bot.slack.payload import string
 from observability.loopback import proxy_for
 
 MAX_PAUSE_S: Final = 30.0  # not a burden for Slack, and people hardly wait once Slack is back

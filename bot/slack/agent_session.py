@@ -1,7 +1,7 @@
-"""The end of an agent session: Slack shows "processing" and a Stop button until the app says that it is over.
+"""Agent sessions: Slack shows "processing" and a Stop button until the app ends the session.
 
-A status that is set makes the session processing, so nothing else begins one. An answer does not end it: Slack would
-show the button for another hour. The last word is therefore as patient as a post.
+Setting a status also begins a session. An answer does not end it: Slack would show the button for another hour. So the
+call that ends it is retried like a post.
 """
 
 from __future__ import annotations
@@ -15,17 +15,15 @@ from typing import Final
 import structlog
 
 from agent.thread.conversation import ThreadKey
-from bot.slack.web_api import DeliveryFailed, LeaseCheck, SlackCalls, no_lease
+from bot.slack.web_api import MISSING_METHOD, DeliveryFailed, LeaseCheck, SlackCalls, no_lease
 
 SESSION_METHOD: Final = "agents.sessions.setStatus"
 RENAME_METHOD: Final = "agents.sessions.rename"
 STATUS_METHOD: Final = "assistant.threads.setStatus"  # Slack plans to retire it in February 2027 (decision 18)
 MAX_TITLE_CHARS: Final = 200  # Slack's limit
 _MISSING_S: Final = 3_600.0
-# What Slack says where the app is no agent, or a compatible server knows no sessions; anything else is of one thread.
-_MISSING: Final = frozenset(
-    {"unknown_method", "not_authorized", "missing_scope", "not_allowed_token_type", "feature_not_enabled"}
-)
+# Slack's errors if the app is not an agent, or a compatible server has no sessions. Other errors concern one thread.
+_MISSING: Final = MISSING_METHOD | {"not_authorized", "missing_scope", "not_allowed_token_type", "feature_not_enabled"}
 _log = structlog.get_logger()
 
 
@@ -34,11 +32,11 @@ class AgentSessions:
     """The sessions of one workspace."""
 
     calls: SlackCalls
-    end_later: Callable[[ThreadKey], Awaitable[object]]  # ends it once nothing waits and nobody works there
-    _not_before: float = 0.0  # a workspace that has none is asked again after an hour
+    end_later: Callable[[ThreadKey], Awaitable[object]]  # ends it once no message waits or is worked on there
+    _not_before: float = 0.0  # a workspace without sessions is asked again after an hour
 
     async def begin(self, place: ThreadKey, lease_check: LeaseCheck = no_lease) -> None:
-        """Offer the Stop button where no status did. Raises what ``lease_check`` raises."""
+        """Offer the Stop button if no status did. Raises what ``lease_check`` raises."""
         if self._is_supported():
             lease_check()
             try:
@@ -47,9 +45,9 @@ class AgentSessions:
                 self._note_failure(failure)
 
     async def end(self, place: ThreadKey, lease_check: LeaseCheck = no_lease, *, title: str = "") -> None:
-        """The session waits for the person again; ``title`` names it for them. Raises what ``lease_check`` raises."""
+        """End the session, under this title if there is one. Raises what ``lease_check`` raises."""
         if title and self._is_supported():
-            # A title told with a status counts only for a session that begins, and this one has begun.
+            # A title sent with a status names only a session that begins, and this one has begun.
             with suppress(DeliveryFailed):
                 named = {"channel_id": place.channel, "thread_ts": place.thread_ts, "title": title[:MAX_TITLE_CHARS]}
                 await self.calls.call_once(RENAME_METHOD, named)
@@ -60,7 +58,7 @@ class AgentSessions:
                 await self.end_later(place)
 
     async def end_now(self, place: ThreadKey, lease_check: LeaseCheck = no_lease) -> None:
-        """The same. Raises ``DeliveryFailed`` where Slack does not let it be done now."""
+        """End the session. Raises ``DeliveryFailed`` if Slack does not allow it now."""
         lease_check()
         active, nothing = _body(place, "active"), _body(place, "")
         try:
@@ -70,7 +68,7 @@ class AgentSessions:
         except DeliveryFailed as failure:
             self._note_failure(failure)
         try:
-            # Slack takes an empty status for the same, and that may be told more often than fifty times a minute.
+            # An empty status has the same effect, and may be sent more than fifty times a minute.
             await self.calls.write(STATUS_METHOD, nothing, lease_check=lease_check)
         except DeliveryFailed as failure:
             _log.info("status_not_cleared", reason=failure.reason)

@@ -1,7 +1,7 @@
-"""The Bolt app, its connections and tokens, from plain values: one HTTP session, no hidden retries.
+"""The Bolt app and the Web API clients: one HTTP session, no hidden retries.
 
-Bolt's own check answers 200 when Slack is away, which would lose the event: an event that cannot be authorised is not
-acknowledged here. The libraries' log lines quote whole payloads and are silenced.
+Bolt's own check answers 200 when Slack is away, which would lose the event. Here an event that cannot be authorised is
+not acknowledged. The log lines of the libraries quote whole payloads, so only their place and kind are logged.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 import aiohttp
+import structlog
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from agent.payload import mapping, string
 from bot.slack.message import BotIdentity
-from bot.slack.payload import mapping, string
 from bot.slack.web_api import DeliveryFailed, SlackCalls, await_reply
 from observability.loopback import proxy_for
 
@@ -31,15 +32,19 @@ REPLY_TIMEOUT_S: Final = 5.0
 _CALL_TIMEOUT_S: Final = 20.0  # for calls without a bound of their own; ``SlackCalls`` ends an attempt after 15 s
 _MAX_CONNECTIONS: Final = 1_000  # of all workspaces; each has at most ``bot.slack.web_api.AT_ONCE``
 
-Authorize = Callable[[str | None], Awaitable[AuthorizeResult | None]]  # None: not served, events are ignored
+_log = structlog.get_logger()
+
+Authorize = Callable[
+    [str | None], Awaitable[AuthorizeResult | None]
+]  # None: the team is not served, its events are ignored
 
 
 class NotAuthorized(Exception):  # noqa: N818 - a state of the workspace, not a bug
-    """Slack did not tell who Orion is; the event must come again."""
+    """Slack did not tell who Orion is. The event must come again."""
 
 
 class _Discreet(logging.Filter):
-    """Leaves of a Slack library's line only where it came from and what kind it is: their texts quote."""
+    """Reduce a log line of a Slack library to its place and kind: the text may quote a message."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         kind = record.exc_info[0].__name__ if record.exc_info and record.exc_info[0] else "error"
@@ -49,7 +54,7 @@ class _Discreet(logging.Filter):
 
 
 def library_logger() -> logging.Logger:
-    """The logger that Bolt and the SDK get. An explicit level: they format every payload when it is unset."""
+    """Return the logger for Bolt and the SDK. Its level is explicit: without one they format every payload."""
     logger = logging.getLogger("orion.slack_library")
     logger.setLevel(logging.ERROR)
     if not any(isinstance(known, _Discreet) for known in logger.filters):
@@ -59,29 +64,29 @@ def library_logger() -> logging.Logger:
 
 @asynccontextmanager
 async def open_client(token: str, *, api_url: str = SLACK_API_URL) -> AsyncIterator[AsyncWebClient]:
-    """A Web API client with a session of its own; ``api_url`` may name another Slack-compatible server."""
+    """Open a Web API client with a session of its own. ``api_url`` may name another Slack-compatible server."""
     connector = aiohttp.TCPConnector(limit=_MAX_CONNECTIONS)
     timeout = aiohttp.ClientTimeout(total=_CALL_TIMEOUT_S)
-    # Without one the SDK opens a new session, and connection, for each call.
+    # Without a session the SDK opens a new one, and a connection, for each call.
     async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
         yield _client(token, api_url, session)
 
 
 def copy_client(client: AsyncWebClient, token: str | None = None) -> AsyncWebClient:
-    """Another client, of the same server over the same connections."""
+    """Return another client of the same server over the same connections."""
     return _client(token, client.base_url, client.session)
 
 
 def _client(token: str | None, api_url: str, session: aiohttp.ClientSession | None) -> AsyncWebClient:
-    # It repeats nothing by itself: a repeated post could stand twice. ``SlackCalls`` knows when to repeat.
+    # No retries here: a repeated post could appear twice. ``SlackCalls`` knows when to retry.
     client = AsyncWebClient(token=token, base_url=api_url, session=session, logger=library_logger(), retry_handlers=[])
-    client.proxy = proxy_for(api_url)  # the SDK's own choice knows neither loopback nor NO_PROXY
+    client.proxy = proxy_for(api_url)  # the SDK ignores NO_PROXY and proxies loopback too
     return client
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TokenTrial:
-    """What came of it."""
+    """The result of trying a token."""
 
     state: Literal["accepted", "refused", "unreachable"]
     reason: str = ""  # Slack's own word for a refusal, or the kind of trouble on the way
@@ -90,11 +95,11 @@ class TokenTrial:
 
 
 async def try_token(call: Awaitable[AsyncSlackResponse], within_s: float = REPLY_TIMEOUT_S) -> TokenTrial:
-    """What Slack says to a harmless ``call``: ``auth_test``, or for an app token ``apps_connections_open``."""
+    """Try a token with a harmless ``call``: ``auth_test``, or ``apps_connections_open`` for an app token."""
     try:
         reply = await await_reply(call, within_s)
     except DeliveryFailed as failure:
-        if failure.reason.startswith("http_"):  # Slack names its errors; a bare status is somebody else's
+        if failure.reason.startswith("http_"):  # Slack names its errors: a bare status comes from another server
             return TokenTrial(state="unreachable", reason="what answers there is not Slack")
         return TokenTrial(state="refused" if failure.refused else "unreachable", reason=failure.reason)
     granted = str(reply.headers.get("x-oauth-scopes", "")).split(",")
@@ -104,16 +109,16 @@ async def try_token(call: Awaitable[AsyncSlackResponse], within_s: float = REPLY
 
 @dataclass(slots=True)
 class TokenCheck:
-    """Whether Slack still takes the bot token. A Slack that is away says nothing about it."""
+    """Check whether Slack still accepts the bot token. An outage of Slack says nothing about it."""
 
     client: AsyncWebClient
-    every_s: float = 60.0  # it is asked at most once in so many seconds
+    every_s: float = 60.0  # at most one call in so many seconds
     within_s: float = 2.0
     _asked: float = -math.inf
     _accepted: bool = True
 
     async def is_accepted(self) -> bool:
-        """False once Slack refused it: it was revoked, or the app removed."""
+        """Return False once Slack refused it: it was revoked, or the app removed."""
         now = time.monotonic()
         if now - self._asked >= self.every_s:
             self._asked = now
@@ -124,38 +129,57 @@ class TokenCheck:
 
 @dataclass(slots=True, eq=False)
 class Workspace:
-    """One workspace: who Orion is there, asked of Slack once."""
+    """One workspace, and Orion's identity there, asked of Slack once."""
 
     client: AsyncWebClient
     calls: SlackCalls
-    _known: BotIdentity | None = field(default=None, init=False)
+    _identity: BotIdentity | None = field(default=None, init=False)
+    _enterprise: str | None = field(default=None, init=False)
     _asking: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
-    async def own(self) -> BotIdentity:
-        """Who Orion is here. Raises ``DeliveryFailed``: the token is refused, or Slack is away."""
-        async with self._asking:  # whoever comes meanwhile waits for the one call
-            if self._known is None:
-                told = await self.calls.read("auth.test")
-                self._known = BotIdentity(
-                    user=string(told, "user_id"), bot=string(told, "bot_id"), team=string(told, "team_id")
-                )
-            return self._known
+    async def identity(self) -> BotIdentity:
+        """Return Orion's ids here. Raises ``DeliveryFailed``: the token is refused, or Slack is away."""
+        async with self._asking:  # concurrent callers wait for one call
+            if self._identity is None:
+                await self._ask()
+            assert self._identity is not None  # noqa: S101 - set by the call
+            return self._identity
+
+    async def enterprise(self) -> str:
+        """Return the id of the Enterprise organisation, or an empty text. Raises as ``identity`` does."""
+        async with self._asking:
+            if self._enterprise is None:
+                await self._ask()
+            return self._enterprise or ""
+
+    async def _ask(self) -> None:
+        reply = await self.calls.read("auth.test", expects="user_id")
+        self._enterprise = string(reply, "enterprise_id")
+        user, bot, team = (string(reply, name) for name in ("user_id", "bot_id", "team_id"))
+        self._identity = self._identity or BotIdentity(user=user, bot=bot, team=team)
+        self._name_team()
 
     @property
     def team(self) -> str:
-        """The workspace's id as far as it is known already."""
-        return self._known.team if self._known else ""
+        """The workspace's id, empty until Slack was asked."""
+        return self._identity.team if self._identity else ""
 
-    def adopt(self, token: str, own: BotIdentity) -> None:
-        """Speak with this token from now on, as who it belongs to: both are known from an installation."""
+    def use_installation(self, token: str, identity: BotIdentity) -> None:
+        """Use this token from now on, and the identity that it was installed with."""
         self.client.token = token
-        self._known = own
+        self._identity = identity
+        self._name_team()
+
+    def _name_team(self) -> None:
+        if self.calls.limits:
+            self.calls.limits.team = self.team
 
     async def authorize(self, _team: str | None = None) -> AuthorizeResult:
-        """Bolt's authorisation. Raises ``NotAuthorized`` where Slack cannot be asked: then no ack goes out."""
+        """Authorise an event for Bolt. Raises ``NotAuthorized`` while Slack cannot be asked: then no ack goes out."""
         try:
-            own = await self.own()
+            own = await self.identity()
         except DeliveryFailed as failure:
+            _log.warning("event_not_authorized", reason=failure.reason)
             raise NotAuthorized(failure.reason) from None
         return AuthorizeResult(
             enterprise_id=None, team_id=own.team, bot_user_id=own.user, bot_id=own.bot, bot_token=self.client.token
@@ -163,9 +187,9 @@ class Workspace:
 
 
 def build_app(client: AsyncWebClient, authorize: Authorize) -> AsyncApp:
-    """The Bolt app. Its listeners run to their end before the ack goes out, in Socket Mode and over HTTP alike."""
+    """Build the Bolt app. Its listeners finish before the ack goes out, in Socket Mode and over HTTP alike."""
 
-    # No bound method: Bolt passes a value for every parameter, self included.
+    # Not a bound method: Bolt passes a value for every parameter, self included.
     async def authorized(team_id: str | None) -> AuthorizeResult | None:
         return await authorize(team_id)
 

@@ -1,6 +1,6 @@
-"""Fetches and reads the files of a question. Whatever goes wrong becomes the file's ``trouble``.
+"""Fetch and read the files of a question. What goes wrong becomes the file's ``trouble``.
 
-The token goes to Slack's own hosts, or the configured server, only.
+The token goes only to Slack's own hosts, or to the configured server.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agent.knowledge.readers.document import ReadDocument
 from agent.knowledge.readers.formats import format_of, format_of_type
 from agent.knowledge.readers.process import DocumentReader, FileToRead
+from agent.knowledge.slack_message import shared_files
 from agent.knowledge.types import ReadError
+from agent.payload import mapping, objects, string
 from agent.thread.conversation import AttachedFile, FileTrouble, ThreadKey
 from bot.slack.history import ThreadReader
 from bot.slack.message import Incoming
-from bot.slack.payload import mapping, objects, string
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from observability.loopback import proxy_for
 
-MAX_FILES: Final = 5  # these four bound what one message costs
+MAX_FILES: Final = 5  # these four limit what one message costs
 MAX_BYTES: Final = 10_000_000
 FETCH_TIMEOUT_S: Final = 15.0
 _MAX_REDIRECTS: Final = 3
@@ -38,11 +39,12 @@ _TEXTUAL: Final = frozenset(
     {"application/json", "application/xml", "application/x-yaml", "application/yaml", "application/toml"}
     | {"application/javascript", "application/sql", "application/x-sh", "application/csv"}
 )
+_ZIPPED: Final = {b"word/": ".docx", b"ppt/": ".pptx", b"xl/": ".xlsx"}  # a folder inside the file
 _log = structlog.get_logger()
 
 
 class FileUnavailable(Exception):  # noqa: N818 - an outcome that the caller turns into a file's trouble
-    """A file that could not be had; ``trouble`` says why."""
+    """A file that could not be fetched; ``trouble`` says why."""
 
     def __init__(self, *, trouble: FileTrouble) -> None:
         super().__init__(trouble)
@@ -50,14 +52,14 @@ class FileUnavailable(Exception):  # noqa: N818 - an outcome that the caller tur
 
 
 def has_opening_files(files: tuple[AttachedFile, ...], incoming: Incoming) -> bool:
-    """Whether the thread's first message has files that the next question may be about: read, or away just now."""
+    """Return whether the first message of the thread has files that the next question may be about."""
     opens = incoming.ts == incoming.thread.thread_ts
     return any((file.opening or opens) and file.trouble in {"", "away", "many"} for file in files)
 
 
 @dataclass(frozen=True, slots=True)
 class Attachments:
-    """Reads the files of one workspace's messages, with that workspace's own token."""
+    """Reads the files of one workspace's messages, with the token of that workspace."""
 
     client: AsyncWebClient
     calls: SlackCalls
@@ -65,27 +67,27 @@ class Attachments:
     fetch_timeout_s: float = FETCH_TIMEOUT_S
     documents: DocumentReader = field(default_factory=partial(DocumentReader, for_attachments=True))
 
-    async def of(
+    async def read_all(
         self, incoming: Incoming, first: Mapping[str, Any] | None, asked: Mapping[str, Any] | None = None
     ) -> tuple[AttachedFile, ...]:
-        """The files of the message, then those of its thread's first one, as far as they can be read.
+        """Read the files of the message, then those of the first message of its thread.
 
-        ``first`` is that one as Slack has it; empty where it is of no interest, None where it has to be looked up.
-        ``asked`` is the message itself, if it was read already. Raises ``DeliveryFailed`` where Slack is away.
+        ``first`` is that message as Slack has it; empty if it does not matter, None if it must be looked up.
+        ``asked`` is the message itself, if it was read already. Raises ``DeliveryFailed`` while Slack is away.
         """
-        # What the event told is enough; else a call to Slack.
+        # Only what the event does not say costs a call to Slack.
         own = list(incoming.attached) if all(map(_has_location, incoming.attached)) else []
         if incoming.files == "unknown" or (incoming.files == "some" and not own):
             above: Mapping[str, Any] = {}
             if not asked:
                 asked, above = await self._look_up(incoming.thread, incoming.ts)
             if incoming.files == "some" and not asked:
-                return (AttachedFile(name="", trouble="away"),)  # the event told of it, and kept no name
-            own, first = list(objects(asked, "files")), above or first or {}
+                return (AttachedFile(name="", trouble="away"),)  # the event had a file without a name
+            own, first = shared_files(asked), above or first or {}
         elif first is None:
             first, _ = await self._look_up(incoming.thread, incoming.thread.thread_ts)
         known = {string(one, "id") for one in own}
-        more = [one for one in objects(first, "files") if string(one, "id") not in known]
+        more = [one for one in shared_files(first) if string(one, "id") not in known]
         read = []
         for number, (shared, opening) in enumerate([*((one, False) for one in own), *((one, True) for one in more)]):
             many = AttachedFile(name=_name(shared), trouble="many")
@@ -95,13 +97,12 @@ class Attachments:
         return tuple(read)
 
     async def _look_up(self, place: ThreadKey, ts: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """That message and the one that opened its thread; nothing where the place cannot be read."""
+        """Find that message and the first one of its thread; empty if the place cannot be read."""
         try:
             return await self.reader.find_message(place, ts)
         except DeliveryFailed as failure:
             if not failure.permanent:
                 raise
-            # What a place has that cannot be read is not known, but that there is a file may be.
             _log.warning("files_not_looked_up", reason=failure.reason)
             return {}, {}
 
@@ -114,10 +115,11 @@ class Attachments:
         except FileUnavailable as failure:
             _log.warning("file_not_read", reason=failure.trouble)
             return AttachedFile(name=_name(shared), url=url, trouble=failure.trouble)
-        return AttachedFile(name=_name(known), text=document.text, url=url, is_cut=bool(document.cut))
+        text = _mail_head(known) + document.text
+        return AttachedFile(name=_name(known), text=text, url=url, is_cut=bool(document.cut))
 
     async def _fetch_details(self, shared: Mapping[str, Any]) -> Mapping[str, Any]:
-        """All that Slack knows of the file: in channels shared between organisations it has to be asked for."""
+        """Return all that Slack knows of the file. In channels shared between organisations it must be asked for."""
         if string(shared, "file_access") != "check_file_info":
             return shared
         try:
@@ -127,7 +129,7 @@ class Attachments:
         return mapping(reply, "file") or shared
 
     async def _fetch_document(self, known: Mapping[str, Any]) -> ReadDocument:
-        name, size = _readable_name(known), known.get("size")
+        name, size = _name_by_type(known), known.get("size")
         if isinstance(size, int) and size > MAX_BYTES:
             raise FileUnavailable(trouble="big")
         try:
@@ -137,14 +139,15 @@ class Attachments:
             _log.warning("file_not_fetched", error_type=type(error).__name__)
             raise FileUnavailable(trouble="away") from None
         try:
-            document, _ = await asyncio.to_thread(self.documents.read, FileToRead(name, data))
+            to_read = FileToRead(_name_by_content(name, data), data)
+            document, _ = await asyncio.to_thread(self.documents.read, to_read)
         except ReadError as error:
             _log.warning("file_not_parsed", reason=error.reason)
             raise FileUnavailable(trouble="unreadable") from None
         return document
 
     async def _download(self, known: Mapping[str, Any]) -> bytes:
-        """The download, through redirections between allowed hosts; each is looked at before the token goes there."""
+        """Download through redirects. Each host is checked before the token goes there."""
         url = string(known, "url_private_download") or string(known, "url_private")
         for _ in range(_MAX_REDIRECTS):
             if not self.is_allowed(url):
@@ -175,7 +178,7 @@ class Attachments:
             return bytes(data)
 
     def is_allowed(self, url: str) -> bool:
-        """Whether the token may go there: the configured server itself, or Slack over TLS where that is Slack's."""
+        """Return whether the token may go there: to the configured server, or from Slack to Slack over TLS."""
         there, home = urlsplit(url), urlsplit(self.client.base_url)
         if (there.scheme, there.netloc) == (home.scheme, home.netloc):
             return True
@@ -183,9 +186,10 @@ class Attachments:
 
 
 def _is_sign_in(content_type: str, length: int, known: Mapping[str, Any]) -> bool:
-    """Without the right to read files Slack answers with a page to sign in, and status 200."""
+    """Detect the sign-in page that Slack sends, with status 200, if Orion may not read files."""
     size = known.get("size")
-    as_told = string(known, "mimetype") == "text/html" and (not isinstance(size, int) or size in {0, length})
+    same_size = not isinstance(size, int) or size in {0, length} or string(known, "mode") == "email"
+    as_told = string(known, "mimetype") == "text/html" and same_size
     return content_type == "text/html" and not as_told
 
 
@@ -201,15 +205,49 @@ def _name(shared: Mapping[str, Any]) -> str:
     return string(shared, "name") or string(shared, "title") or string(shared, "id")
 
 
-def _readable_name(known: Mapping[str, Any]) -> str:
-    """The name to read it by: what is text by kind is read as text, whatever its suffix. Raises ``Unfetched``."""
-    if string(known, "mode") in {"tombstone", "hidden_by_limit"}:  # deleted, or older than a free workspace keeps
+def _name_by_type(known: Mapping[str, Any]) -> str:
+    """Return a name whose suffix decides the reader: Slack's type first. Without a known suffix the content must tell.
+
+    Raises ``FileUnavailable`` for a kind that is not read.
+    """
+    name, kind, mode = _name(known), string(known, "mimetype"), string(known, "mode")
+    if mode in {"tombstone", "hidden_by_limit"}:  # deleted, or older than a free workspace keeps
         raise FileUnavailable(trouble="away")
-    name, kind = _name(known), string(known, "mimetype")
-    if format_of(name):
+    if mode == "email" or string(known, "filetype") == "email":
+        return f"{name}.html"
+    by_type = format_of_type(kind) or format_of(f"file.{string(known, 'filetype')}")
+    if by_type and kind != "text/plain":  # Slack calls programs and tables so, too
+        return name if format_of(name) == by_type else f"{name}{by_type.suffixes[0]}"
+    if format_of(name) or kind in {"", "application/octet-stream"}:
         return name
-    if (of_type := format_of_type(kind)) and of_type.packed:
-        return f"{name}{of_type.suffixes[0]}"
-    if kind.startswith("text/") or kind in _TEXTUAL or string(known, "mode") == "snippet":
+    if kind.startswith("text/") or kind in _TEXTUAL or mode == "snippet":
         return f"{name}.txt"
     raise FileUnavailable(trouble="form")
+
+
+def _name_by_content(name: str, data: bytes) -> str:
+    """Return the name with the suffix that the content shows. Raises ``FileUnavailable`` if neither tells a format."""
+    begin, by_name = data[:1_024].lstrip(b"\xef\xbb\xbf \t\r\n").lower(), format_of(name)
+    suffix = ""
+    if begin.startswith(b"%pdf-"):
+        suffix = ".pdf"
+    elif begin.startswith(b"pk\x03\x04"):
+        suffix = next((found for part, found in _ZIPPED.items() if part in data), "")
+    elif begin.startswith((b"<!doctype html", b"<html")) and not (by_name and by_name.form == "markdown"):
+        suffix = ".html"
+    elif not by_name and b"\0" not in data[:8_192]:
+        suffix = ".txt"
+    if suffix and format_of(f"file{suffix}") not in {None, by_name}:
+        return f"{name}{suffix}"
+    if by_name is None:
+        raise FileUnavailable(trouble="form")
+    return name
+
+
+def _mail_head(known: Mapping[str, Any]) -> str:
+    """Return subject and senders of a forwarded e-mail, which its body does not repeat."""
+    if string(known, "mode") != "email":
+        return ""
+    senders = [string(one, "original") or string(one, "address") for one in objects(known, "from")]
+    lines = {"Subject": string(known, "subject") or string(known, "title"), "From": ", ".join(filter(None, senders))}
+    return "".join(f"{name}: {value}\n" for name, value in lines.items() if value) + "\n"

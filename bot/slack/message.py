@@ -31,21 +31,21 @@ class BotIdentity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """Who may ask, and where. An empty allow list allows everybody; a deny list always wins."""
+    """Who may ask, and where. An empty allow list allows everyone. A deny list always wins."""
 
     allow_users: frozenset[str] = frozenset()
     deny_users: frozenset[str] = frozenset()
     allow_channels: frozenset[str] = frozenset()
     deny_channels: frozenset[str] = frozenset()
     allow_bots: frozenset[str] = frozenset()  # user, bot or app ids of other bots
-    allow_external: bool = False  # channels that are shared with another organisation, and people of one
-    allow_guests: bool = False  # no event tells who is one: whoever answers has to look (``bot.gates.access``)
+    allow_external: bool = False  # channels shared with another organisation, and its people
+    allow_guests: bool = False  # no event tells who is a guest: ``bot.gates.access`` looks it up
 
     def refusal(self, user: str, channel: str) -> str:
-        """Why this person or channel is refused, or an empty text."""
+        """Return why the lists refuse this person or channel, or an empty text. App Home has no channel."""
         if user in self.deny_users or (self.allow_users and user not in self.allow_users):
             return "user_refused"
-        if channel in self.deny_channels or (self.allow_channels and channel not in self.allow_channels):
+        if channel and (channel in self.deny_channels or (self.allow_channels and channel not in self.allow_channels)):
             return "channel_refused"
         return ""
 
@@ -77,7 +77,8 @@ class Incoming:
     vouched: bool = False  # the event itself said whether its channel is shared
     files: Files = "none"  # of a mention no event may tell
     attached: tuple[Mapping[str, Any], ...] = ()  # what the event told of the files
-    through_app: bool = False  # posted by an app in the name of ``user``, who may be a person or a bot
+    through_app: bool = False  # posted by an app that is not listed, in the name of ``user``, a person or a bot
+    by_app: bool = False  # posted by any app
     action_token: str = ""
     user_team: str = ""  # the asker's own workspace, where the event names it
 

@@ -12,13 +12,13 @@ from typing import Any, Final
 
 from slack_sdk.web.async_client import AsyncWebClient
 
+from agent.knowledge.slack_message import plain_text
+from agent.payload import objects, string
 from agent.tools.builtin.slack_search import SlackSearchFailed, SlackSearchTool, found_message
 from agent.tools.tool import Tool
 from bot.slack.client import try_token
 from bot.slack.manifest import SEARCH_SCOPE
 from bot.slack.message import Incoming
-from bot.slack.payload import objects, string
-from bot.slack.text import plain_text
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from verification.types import Source
 

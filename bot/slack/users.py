@@ -1,6 +1,6 @@
-"""Who may be answered, as Slack describes people and channels: members, guests, other organisations.
+"""People, channels and groups of one workspace as Slack describes them.
 
-Slack is asked once an hour for each. While it is away ``DeliveryFailed`` comes out, and the question waits.
+Slack is asked once an hour for each. While it cannot be asked ``DeliveryFailed`` comes out, and the question waits.
 """
 
 from __future__ import annotations
@@ -14,125 +14,177 @@ from weakref import WeakValueDictionary
 
 from redis.asyncio import Redis
 
+from agent.payload import mapping, objects, string
+from bot.slack.client import Workspace
 from bot.slack.message import Incoming
-from bot.slack.payload import mapping, string
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from verification.text.language import detect_language
 
-# Who becomes a guest is answered for an hour more: the price of not asking each time (decision 5).
-CACHE_TTL_S: Final = 3_600
-NOTICE_TTL_S: Final = (
-    86_400  # what only one person sees is gone when their window is: the next day it may be said again
-)
-# Slack answers so about people of another organisation that we share no channel with any more.
+CACHE_TTL_S: Final = 3_600  # a new guest keeps access for up to an hour: the price of not asking each time (decision 5)
+NOTICE_TTL_S: Final = 86_400  # an ephemeral message disappears with its window: the next day it may be posted again
+# Slack's answers about people of another organisation that shares no channel with ours any more.
 _NOT_OURS: Final = frozenset({"user_not_found", "user_not_visible", "users_not_found"})
 _GONE: Final = "channel_not_found"
+_PAGE: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Person:
-    """What counts about somebody's account. ``language`` is the one they use Slack in, empty when unknown."""
+    """What matters about an account. ``language`` is the one they use Slack in, ``tz`` an IANA name; may be empty."""
 
     guest: bool = False
     external: bool = False
     bot: bool = False
     language: str = ""
+    name: str = ""
+    tz: str = ""
 
 
 @dataclass(eq=False)
 class CachedPeople:
-    """What Slack said of people lately, of any workspace. ``prefix`` keeps one Orion's memory apart from another's."""
+    """What Slack said within the last hour, of any workspace. ``prefix`` separates several Orions on one Redis."""
 
     redis: Redis
     prefix: str = "orion"
 
     def person_key(self, team: str, user: str) -> str:
-        """Where it stands what Slack said of a person."""
+        """Redis key of what Slack said of a person."""
         return f"{self.prefix}:person:{team}:{user}"
 
     def channel_key(self, team: str, channel: str) -> str:
-        """Where it stands whether a channel is shared with others."""
+        """Redis key that says whether a channel is shared with another organisation."""
         return f"{self.prefix}:shared:{team}:{channel}"
 
+    def name_key(self, team: str, place: str) -> str:
+        """Redis key of the name of a channel or a group."""
+        return f"{self.prefix}:name:{team}:{place}"
+
     async def cached_person(self, team: str, user: str) -> Person | None:
-        """What was found out within the last hour; Slack is not asked."""
+        """Return what is cached. Slack is not asked."""
         return parse_person(await self.redis.get(self.person_key(team, user)))
 
 
 class People(CachedPeople):
-    """Looks up people and channels of one workspace."""
+    """Looks up people, channels and groups of one workspace."""
 
-    def __init__(self, calls: SlackCalls, redis: Redis, *, prefix: str = "orion") -> None:
+    def __init__(self, workspace: Workspace, redis: Redis, *, prefix: str = "orion") -> None:
         super().__init__(redis, prefix=prefix)
-        self._calls = calls
-        # Whoever asks about the same person or channel meanwhile waits for the one call.
+        self._calls = workspace.calls
+        self._workspace = workspace
+        # Concurrent lookups of the same person or channel wait for one call.
         self._asking: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def notice_key(self, team: str, user: str, subject: str) -> str:
-        """Where it stands that a person was told something."""
+        """Redis key that says that a person got a notice."""
         return f"{self.prefix}:told:{team}:{user}:{subject}"
 
     async def claim_notice(self, team: str, user: str, subject: str) -> bool:
-        """Whether the person has not been told this today; from now on they have."""
+        """Return whether the person has not had this notice today, and note that they have it now."""
         return bool(await self.redis.set(self.notice_key(team, user, subject), "1", nx=True, ex=NOTICE_TTL_S))
 
     async def release_notice(self, team: str, user: str, subject: str) -> None:
-        """It could not be told after all: the next time counts."""
+        """Forget a notice that could not be delivered, so that the next one counts."""
         await self.redis.delete(self.notice_key(team, user, subject))
 
     async def cached_language(self, team: str, user: str) -> str | None:
-        """What this person uses Slack in, as far as it is known already."""
-        known = await self.cached_person(team, user)
-        return known.language if known else None
+        """Return the language this person uses Slack in, if it is cached."""
+        person = await self.cached_person(team, user)
+        return (person.language or None) if person else None
 
     async def message_language(self, incoming: Incoming) -> str | None:
-        """What the message is written in; where it has no text, what its person uses Slack in."""
-        return (
-            detect_language(incoming.text)
-            if incoming.text
-            else await self.cached_language(incoming.thread.team, incoming.user)
-        )
+        """Return the language of the message; without a text, the one its author uses Slack in."""
+        if incoming.text:
+            return detect_language(incoming.text)
+        return await self.cached_language(incoming.thread.team, incoming.user)
+
+    async def notice_language(self, incoming: Incoming) -> str | None:
+        """Return the language for a text that only the author sees: few words do not show what they speak."""
+        return detect_language(incoming.text) or await self.cached_language(incoming.thread.team, incoming.user)
 
     async def language_of(self, team: str, user: str) -> str | None:
-        """What this person uses Slack in; Slack is asked where that is not known. Raises as ``person`` does."""
+        """Return the language this person uses Slack in, from Slack if need be. Raises as ``find_person`` does."""
         return (await self.find_person(team, user)).language or None
 
     async def find_person(self, team: str, user: str) -> Person:
-        """Somebody's account as seen here. Raises ``DeliveryFailed``: Slack is away, or does not let us look."""
+        """Return an account as seen from here. Raises ``DeliveryFailed``: Slack is away, or refuses the lookup."""
         async with self._asking.setdefault(user, asyncio.Lock()):
-            if known := await self.cached_person(team, user):
-                return known
+            if cached := await self.cached_person(team, user):
+                return cached
             try:
                 # Slack leaves the locale out unless it is asked for.
-                reply = await self._calls.read("users.info", user=user, include_locale="true")
+                reply = await self._calls.read("users.info", expects="user", user=user, include_locale="true")
             except DeliveryFailed as failure:
                 if failure.reason not in _NOT_OURS:
                     raise
-                found = Person(external=True)  # whom Slack does not know as ours counts as somebody else's
+                person = Person(external=True)
             else:
-                found = read_person(mapping(reply, "user"), team)
-            await self.redis.set(self.person_key(team, user), json.dumps(asdict(found)), ex=CACHE_TTL_S)
-            return found
+                person = await self._read_person(mapping(reply, "user"), team)
+            await self.redis.set(self.person_key(team, user), json.dumps(asdict(person)), ex=CACHE_TTL_S)
+            return person
+
+    async def _read_person(self, user: Mapping[str, Any], team: str) -> Person:
+        enterprise = string(user, "enterprise_user", "enterprise_id")
+        elsewhere = string(user, "team_id") not in {"", team}
+        return read_person(user, team, await self._workspace.enterprise() if enterprise and elsewhere else "")
 
     async def is_shared(self, team: str, channel: str) -> bool:
-        """Whether people of another organisation can read this channel; raises as ``person`` does."""
+        """Return whether people of another organisation can read this channel. Raises as ``find_person`` does."""
         key = self.channel_key(team, channel)
         async with self._asking.setdefault(channel, asyncio.Lock()):
             if (stored := await self.redis.get(key)) is not None:
                 return bool(stored == "1")
             try:
-                reply = await self._calls.read("conversations.info", channel=channel)
+                return is_shared_outside(await self._read_channel(team, channel))
             except DeliveryFailed as failure:
                 if failure.reason != _GONE:
                     raise
-                return True  # not ours to see; nothing to remember either, we may be invited the next minute
-            shared = is_shared_outside(mapping(reply, "channel"))
-            await self.redis.set(key, "1" if shared else "0", ex=CACHE_TTL_S)
-            return shared
+                return True  # not cached: Orion may be invited the next minute
+
+    async def _read_channel(self, team: str, channel: str) -> Mapping[str, Any]:
+        """Read the ``channel`` object, and cache what is used of it."""
+        reply = await self._calls.read("conversations.info", expects="channel", channel=channel)
+        found = mapping(reply, "channel")
+        async with self.redis.pipeline(transaction=False) as pipe:
+            pipe.set(self.channel_key(team, channel), "1" if is_shared_outside(found) else "0", ex=CACHE_TTL_S)
+            pipe.set(self.name_key(team, channel), channel_label(found), ex=CACHE_TTL_S)
+            await pipe.execute()
+        return found
+
+    async def channel_name(self, team: str, channel: str) -> str:
+        """Return ``#name``, or an empty text if the channel has no name that everyone may see. Raises the same."""
+        async with self._asking.setdefault(channel, asyncio.Lock()):
+            stored = await self.redis.get(self.name_key(team, channel))
+            return channel_label(await self._read_channel(team, channel)) if stored is None else str(stored)
+
+    async def group_name(self, team: str, group: str) -> str:
+        """Return a user group's ``@handle``, or an empty text. Raises the same."""
+        async with self._asking.setdefault("groups", asyncio.Lock()):
+            if (stored := await self.redis.get(self.name_key(team, group))) is not None:
+                return str(stored)
+            found = objects(await self._calls.read("usergroups.list", expects="usergroups"), "usergroups")
+            handles = {string(one, "id"): "@" + string(one, "handle") for one in found if string(one, "handle")}
+            async with self.redis.pipeline(transaction=False) as pipe:
+                for known, handle in {group: "", **handles}.items():
+                    pipe.set(self.name_key(team, known), handle, ex=CACHE_TTL_S)
+                await pipe.execute()
+            return handles.get(group, "")
+
+
+async def find_channel(calls: SlackCalls, name: str) -> str:
+    """Return the id of the channel with this name. Raises ``DeliveryFailed``: ``channel_not_found`` if none has it."""
+    types, cursor = "public_channel,private_channel", ""
+    while True:
+        reply = await calls.read("conversations.list", types=types, exclude_archived="true", limit=_PAGE, cursor=cursor)
+        for channel in objects(reply, "channels"):
+            if name in {string(channel, "name"), string(channel, "name_normalized")}:
+                return string(channel, "id")
+        cursor = string(reply, "response_metadata", "next_cursor")
+        if not cursor:
+            raise DeliveryFailed(_GONE, permanent=True)
 
 
 def parse_person(stored: bytes | str | None) -> Person | None:
-    """What was written down; None, so that Slack is asked again, where another version wrote it in another form."""
+    """Return a cached person; None, so that Slack is asked again, if another version stored it in another form."""
     try:
         fields = json.loads(stored or "")
         return Person(**{one: fields[one] for one in Person.__slots__})
@@ -140,22 +192,32 @@ def parse_person(stored: bytes | str | None) -> Person | None:
         return None
 
 
-def read_person(user: Mapping[str, Any], team: str) -> Person:
-    """The ``user`` object of ``users.info``. Members of a sister workspace of our Enterprise organisation are ours."""
+def read_person(user: Mapping[str, Any], team: str, enterprise: str = "") -> Person:
+    """Read the ``user`` object of ``users.info``. Members of sister workspaces of our ``enterprise`` are ours."""
     home, teams = string(user, "team_id"), mapping(user, "enterprise_user").get("teams")
-    ours = home in {"", team} or (isinstance(teams, list) and team in teams)
+    sister = bool(enterprise) and string(user, "enterprise_user", "enterprise_id") == enterprise
+    ours = home in {"", team} or sister or (isinstance(teams, list) and team in teams)
+    names = (string(user, "profile", "display_name"), string(user, "profile", "real_name"), string(user, "real_name"))
     return Person(
         # Guests of several channels, and of a single one.
         guest=bool(user.get("is_restricted") or user.get("is_ultra_restricted")),
         external=bool(user.get("is_stranger")) or not ours,
         bot=bool(user.get("is_bot")),
         language=string(user, "locale").partition("-")[0].casefold(),
+        name=next(filter(None, names), string(user, "name")),
+        tz=string(user, "tz"),
     )
 
 
 def is_shared_outside(channel: Mapping[str, Any]) -> bool:
-    """Whether a ``channel`` object is shared beyond our organisation, or about to be."""
+    """Return whether a ``channel`` object is shared beyond our organisation, or about to be."""
     if channel.get("is_ext_shared") or channel.get("is_pending_ext_shared"):
         return True
     # ``is_shared`` alone is also said of a channel that only sister workspaces of our own organisation share.
     return bool(channel.get("is_shared")) and not channel.get("is_org_shared")
+
+
+def channel_label(channel: Mapping[str, Any]) -> str:
+    """Return ``#name`` of a public channel: a private one's name is not for those who are not in it."""
+    name = string(channel, "name")
+    return f"#{name}" if name and not (channel.get("is_private") or channel.get("is_mpim")) else ""

@@ -1,6 +1,7 @@
-"""Calls of Slack's Web API that keep to its limits and wait out server errors and broken connections.
+"""Calls of Slack's Web API that keep to its limits and retry server errors and broken connections.
 
-A call that may have been carried out is looked for before it is repeated; the lease is checked before each attempt.
+Before a call that Slack may have carried out is retried, its effect is looked for. The lease is checked before each
+try.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from agent.circuit_breaker import CircuitBreaker, retry_after_s
-from bot.slack.payload import string
-from bot.slack.rate_limits import Keeps, RateLimits
+from agent.payload import string
+from bot.slack.rate_limits import CallWatcher, Keeps, RateLimits
 
 Reply = Mapping[str, Any]
 Look = Callable[[], Awaitable[Reply | None]]
@@ -30,73 +31,88 @@ LeaseCheck = Callable[[], None]
 OnMaybePosted = Callable[[], Awaitable[object]]
 Urgency = Literal["must", "asked", "spare"]
 
-# The last one is a 429 without a word of Slack's, as a proxy gives it.
+# The last one is a 429 without an error of Slack's, as a proxy sends it.
 LIMIT_ERRORS: Final = frozenset({"ratelimited", "rate_limited", "http_429"})
-# Slack's own trouble: the same call may succeed later. Every other error is final.
+# Slack's own trouble: the same call may succeed later. Every other error that Slack names is final.
 _RETRYABLE: Final = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout"})
 _SERVER_ERROR: Final = 500
-_NOT_SLACK: Final = "http_200"  # a proxy's page or list: Slack's own replies are objects
+_NOT_SLACK: Final = "http_200"  # a proxy's page, a list, a bare false: Slack's own replies say more
+_MALFORMED: Final = "malformed_reply"
+MISSING_METHOD: Final = frozenset({"unknown_method", "http_404", "http_405", "http_501"})
+"""Answers of a Slack-compatible server to a method that it does not have."""
+_BY_POST: Final = frozenset({"auth.test"})  # as the SDK sends it: other servers accept nothing else
 _TOO_MANY_REQUESTS: Final = 429
 _MAX_PAUSE_S: Final = 20.0
-AT_ONCE: Final = 20  # so fifty slow workspaces fit into the thousand connections of ``bot.slack.client``
+AT_ONCE: Final = 20  # fifty slow workspaces fit into the thousand connections of ``bot.slack.client``
 _log = structlog.get_logger()
 
 
 class DeliveryFailed(Exception):  # noqa: N818 - an outcome that callers expect, named as one
-    """Slack did not take it."""
+    """Slack did not carry out a call."""
 
     def __init__(self, reason: str, *, permanent: bool, again_s: float | None = None, doubt: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.permanent = permanent  # tells a thread that is gone from a Slack that is away
-        self.again_s = again_s  # how many seconds to wait before it is tried again, where that is known
-        self.doubt = doubt  # Slack may have carried it out all the same
+        self.permanent = permanent  # a deleted thread, say; False during an outage
+        self.again_s = again_s  # seconds to wait before the next try, if Slack named them
+        self.doubt = doubt  # Slack may have carried it out
 
     @property
     def limited(self) -> bool:
-        """Whether there were too many calls."""
+        """Return whether there were too many calls."""
         return self.reason in LIMIT_ERRORS
 
     @property
     def refused(self) -> bool:
-        """Whether Slack itself said a final no, and not a proxy or whatever else answers at its address."""
+        """Return whether Slack itself refused for good, and not another server at its address."""
         return self.permanent and not self.reason.startswith("http_")
 
 
 def no_lease() -> None:
-    """The lease check of an effect that no lease guards."""
+    """Pass: no lease guards this effect."""
 
 
 async def _noop() -> None:
-    """Nobody needs to know."""
+    """Do nothing."""
 
 
 @dataclass(slots=True, eq=False)
 class SlackCalls:
-    """Calls methods of one workspace; each raises ``DeliveryFailed`` on a final error, or when patience ran out."""
+    """Call methods of one workspace. Each raises ``DeliveryFailed`` on a final error, or when patience ran out."""
 
     client: AsyncWebClient
     _: KW_ONLY
-    patience_s: float = 60.0  # from the first attempt to the start of the last one
+    patience_s: float = 60.0  # from the first try to the start of the last one
     attempt_s: float = 15.0
     first_pause_s: float = 0.5
-    on_trouble: Callable[[str, str], None] = lambda _method, _reason: None  # hears of each attempt that failed
-    breaker: CircuitBreaker = field(default_factory=partial(CircuitBreaker, "slack"))  # before what changes something
+    watcher: CallWatcher | None = None
+    breaker: CircuitBreaker = field(
+        default_factory=partial(CircuitBreaker, "slack")
+    )  # guards calls that change something
     limits: RateLimits | None = None
-    # A call whose turn is later fails and says when to try again: its job goes back and keeps a place meanwhile.
+    # A call that must wait longer fails and says how long: its job goes back to the queue and keeps a place.
     turn_s: float = 2.0
-    at_once: int = AT_ONCE  # calls under way: a slow workspace leaves connections to others
+    at_once: int = AT_ONCE  # calls in flight: a slow workspace leaves connections to others
     _places: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:
         self._places = asyncio.Semaphore(self.at_once)
 
-    async def read(self, method: str, *, urgency: Urgency = "asked", **params: Any) -> Reply:
-        """Calls a reading method. One that ``must`` be made keeps its place under the limits, ``spare`` comes last."""
+    async def read(self, method: str, *, urgency: Urgency = "asked", expects: str = "", **params: Any) -> Reply:
+        """Call a reading method. One that ``must`` be made keeps its place under the limits, ``spare`` comes last.
+
+        A reply without the field that it ``expects`` is no answer of Slack's, and counts as an outage.
+        """
 
         async def attempt() -> Reply:
-            call = self.client.api_call(method, http_verb="GET", params=params)
-            return await self._attempt(method, call, self.attempt_s)
+            verb = "POST" if method in _BY_POST else "GET"
+            reply = await self._attempt(
+                method, self.client.api_call(method, http_verb=verb, params=params), self.attempt_s
+            )
+            if expects and not isinstance(reply.get(expects), list) and not reply.get(expects):
+                self._report_trouble(method, _MALFORMED)
+                raise DeliveryFailed(_MALFORMED, permanent=False)
+            return reply
 
         keeps: Keeps = "looked_for" if urgency == "must" else ""
         return await self._retry(method, params, attempt, keeps=keeps, spare=urgency == "spare")
@@ -107,14 +123,14 @@ class SlackCalls:
         body: Mapping[str, Any],
         *,
         lease_check: LeaseCheck = no_lease,
-        look: Look | None = None,  # finds what an attempt without a reply may have done
-        maybe_posted: OnMaybePosted = _noop,  # told at once what Slack may still carry out, also when cancelled
-        fresh: bool = False,  # nobody can have made this call before
+        look: Look | None = None,  # finds what a try without a reply may have done
+        maybe_posted: OnMaybePosted = _noop,  # called at once if Slack may still carry it out, also when cancelled
+        fresh: bool = False,  # this call was surely never made before
     ) -> Reply:
-        """Calls a changing method."""
+        """Call a changing method."""
 
         async def attempt() -> Reply:
-            lease_check()  # only now: the wait for a place may have been longer than the lease
+            lease_check()  # only now: the wait may have been longer than the lease
             try:
                 return await self._guarded(method, body)
             except asyncio.CancelledError:
@@ -128,16 +144,16 @@ class SlackCalls:
         return await self._retry(method, body, attempt, look=look, keeps="fresh" if fresh else "looked_for")
 
     async def is_unsent(self, method: str, body: Mapping[str, Any]) -> bool:
-        """Whether this very call waits for its first turn under the limits: nobody made it. Raises ``RedisError``."""
+        """Return whether this call still waits for its first turn under the limits. Raises ``RedisError``."""
         return self.limits is not None and await self.limits.is_waiting(method, body)
 
-    # A trigger of Slack's lives three seconds, hence the 2.5.
+    # A trigger of Slack's expires after three seconds, hence the 2.5.
     async def call_once(self, method: str, body: Mapping[str, Any], *, timeout_s: float = 2.5) -> Reply:
-        """Calls once, without patience: for what is stale a moment later (a status, a modal's trigger)."""
+        """Call once, without a retry: for a status or a modal, which are stale a moment later."""
         await self._take_turn(method, body, patience_s=0.5)
         try:
             async with asyncio.timeout(timeout_s):
-                await self._places.acquire()  # not behind calls that hang: a status waited as long as those did
+                await self._places.acquire()  # do not wait for calls that hang
         except TimeoutError as exc:
             raise DeliveryFailed(type(exc).__name__, permanent=False) from None
         try:
@@ -151,7 +167,7 @@ class SlackCalls:
     async def _take_turn(
         self, method: str, arguments: Mapping[str, Any], *, patience_s: float, keeps: Keeps = "", spare: bool = False
     ) -> None:
-        """Wait until the call may go out. Raises ``DeliveryFailed`` where that is later than in ``patience_s``."""
+        """Wait until the call may go out. Raises ``DeliveryFailed`` if that takes longer than ``patience_s``."""
         if self.limits is None:
             return
         wait_s = await self.limits.reserve(method, arguments, patience_s=patience_s, keeps=keeps, spare=spare)
@@ -188,31 +204,31 @@ class SlackCalls:
                 await self._tell_limits(method, arguments, failure)
                 by_limits = self.limits is not None and failure.limited
                 if by_limits and not in_doubt and clock.time() < deadline:
-                    continue  # behind those who wait already
+                    continue  # after the calls that wait already
                 wait = pause if failure.again_s is None else failure.again_s
                 longest = min(deadline - clock.time(), self.turn_s if by_limits else math.inf)
                 if failure.permanent or wait > longest:
                     raise
                 _log.warning("slack_call_waits", method=method, reason=failure.reason, wait_s=round(wait, 2))
-                in_doubt = in_doubt or failure.doubt  # what a later attempt hears says nothing of an earlier one
+                in_doubt = in_doubt or failure.doubt  # a later reply says nothing about an earlier try
             await asyncio.sleep(wait)
             pause = min(pause * 2, _MAX_PAUSE_S) * random.uniform(0.8, 1.2)  # noqa: S311 - spreads retries only
-            # Slack has no key that would make a repeated post harmless.
+            # Slack has no idempotency key: a repeated post would appear twice.
             if in_doubt and look is not None and (done := await look()) is not None:
                 return done
 
     async def _guarded(self, method: str, body: Mapping[str, Any]) -> Reply:
-        """One attempt, unless Slack is being left alone; the breaker hears how it went."""
+        """Make one try, unless the circuit is open, and report to the circuit how it went."""
         if wait_s := self.breaker.wait_s():
             raise DeliveryFailed(reason="left_alone", permanent=False, again_s=wait_s)
         try:
             reply = await self._attempt(method, self.client.api_call(method, json=dict(body)), self.attempt_s)
         except asyncio.CancelledError:
-            self.breaker.release_probe()  # a turn that was stopped says nothing of Slack
+            self.breaker.release_probe()  # a stopped turn says nothing about Slack
             raise
         except DeliveryFailed as failure:
             if failure.permanent or failure.limited:
-                self.breaker.record_success()  # a Slack that says no is there
+                self.breaker.record_success()  # Slack answered
             else:
                 self.breaker.record_failure()
             raise
@@ -223,28 +239,32 @@ class SlackCalls:
         try:
             reply = await await_reply(call, timeout_s)
         except DeliveryFailed as failure:
-            self.on_trouble(method, failure.reason)
+            self._report_trouble(method, failure.reason)
             raise
         return reply.data if isinstance(reply.data, dict) else {}
 
+    def _report_trouble(self, method: str, reason: str) -> None:
+        if self.watcher:
+            self.watcher.slack_trouble(method, reason)
+
 
 async def await_reply(call: Awaitable[AsyncSlackResponse], within_s: float) -> AsyncSlackResponse:
-    """What Slack replies. Raises ``DeliveryFailed``."""
+    """Wait for Slack's reply. Raises ``DeliveryFailed``."""
     try:
         async with asyncio.timeout(within_s):
             return await call
     except SlackApiError as error:
         failure = _as_failure(error)
-    except AttributeError:  # the SDK trips over a 200 whose body is no JSON object: not Slack answers there
-        failure = DeliveryFailed(_NOT_SLACK, permanent=True, doubt=True)
+    except AttributeError:  # the SDK fails on a 200 whose body is not a JSON object: another server answered
+        failure = DeliveryFailed(_NOT_SLACK, permanent=False, doubt=True)
     except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
-        connected = not isinstance(error, aiohttp.ClientConnectorError)  # what never reached Slack was not carried out
+        connected = not isinstance(error, aiohttp.ClientConnectorError)  # without a connection nothing was carried out
         failure = DeliveryFailed(type(error).__name__, permanent=False, doubt=connected)
     raise failure
 
 
 def _as_failure(error: SlackApiError) -> DeliveryFailed:
-    """What an error reply means. An unreadable body leaves the SDK with aiohttp's own response, hence two names."""
+    """Read an error reply. With an unreadable body the SDK passes on aiohttp's response, hence two names."""
     response: Any = error.response
     status: int = getattr(response, "status_code", 0) or getattr(response, "status", 0)
     reason = string(getattr(response, "data", None), "error") or f"http_{status}"
@@ -252,5 +272,7 @@ def _as_failure(error: SlackApiError) -> DeliveryFailed:
         asked = retry_after_s(response.headers, now=time.time())
         reason = reason if reason in LIMIT_ERRORS else "ratelimited"
         return DeliveryFailed(reason, permanent=False, again_s=1.0 if asked is None else asked)
-    # A server error may come after the work was done.
-    return DeliveryFailed(reason, permanent=status < _SERVER_ERROR and reason not in _RETRYABLE, doubt=True)
+    # Slack names its errors: a reply without a name is another server's, and says nothing for good.
+    named = not reason.startswith("http_") or reason in MISSING_METHOD
+    permanent = named and (status < _SERVER_ERROR or reason in MISSING_METHOD) and reason not in _RETRYABLE
+    return DeliveryFailed(reason, permanent=permanent, doubt=True)  # the work may be done all the same

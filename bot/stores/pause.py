@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 
 from redis.asyncio import Redis
 
-from bot.slack.payload import string
+from agent.payload import string
 
 MAX_REASON_LENGTH = 300
 

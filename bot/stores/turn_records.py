@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from agent.outcome import TurnOutcome
 from agent.packing import compact_json, compress, decompress
-from agent.thread.conversation import Question
+from agent.payload import objects, string
+from agent.thread.conversation import Question, ThreadKey
 from agent.tools.builtin.slack_search import SLACK_SEARCH, permalinks_only
 from agent.turn.events import Done, ModelEnd, ModelStart, ToolEnd, ToolStart, TurnEvent, Verification, key_of
-from bot.slack.payload import objects, string
 from bot.stores.evidence import passages_of
 from verification.evidence.verbatim import without_citations
 from verification.types import Answer, Repair, Source, Verdict, Violation
@@ -100,7 +100,7 @@ class Recorder:
             "model": model,
             "attempts": self.attempts,
             "timings_ms": self.timings_ms,
-            "sources": sources_json(kept),
+            "sources": _kept_sources(kept),
             "claims": claims_json(kept),
             "usage": self.usage,
         }
@@ -140,6 +140,12 @@ def sources_json(answer: Answer, *, text: bool = False) -> list[dict[str, Any]]:
     return [{name: getattr(source, name) for name in fields} for source in answer.sources]
 
 
+def _kept_sources(answer: Answer) -> list[dict[str, Any]]:
+    """The sources as they are kept: with what decides who may see them."""
+    found = zip(sources_json(answer), answer.sources, strict=True)
+    return [{**fields, "origin": source.origin, "audience": source.audience} for fields, source in found]
+
+
 def sources_of(record: Mapping[str, Any]) -> list[Source]:
     """Return the sources of a record. A record of an older version may have fewer fields."""
     return [
@@ -148,6 +154,8 @@ def sources_of(record: Mapping[str, Any]) -> list[Source]:
             title=string(source, "title"),
             url=string(source, "url"),
             updated_at=string(source, "updated_at"),
+            origin=string(source, "origin") or "document",
+            audience=string(source, "audience") or "public",
         )
         for source in objects(record, "sources")
     ]
@@ -223,6 +231,11 @@ class TurnRecords:
         listed: Any = self._redis.zrevrange(f"{self._prefix}:latest:{kind}", 0, -1, withscores=True)
         found = [(await self.load(str(turn_id)), at) for turn_id, at in await listed]
         return [{**record, "at": at} for record, at in found if record is not None][:most]
+
+    async def load_for(self, turn_id: str, place: ThreadKey) -> dict[str, Any] | None:
+        """Return the record of a turn of this channel; None if it is gone or belongs to another channel or team."""
+        record = await self.load(turn_id) if turn_id else None
+        return record if string(record, "thread").startswith(f"{place.team}:{place.channel}:") else None
 
     async def load(self, turn_id: str) -> dict[str, Any] | None:
         """Return a record, or None if it is missing or expired."""

@@ -6,17 +6,17 @@ The outbox holds an answer before it is posted. Every call to the outside checks
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import structlog
 
 from agent.quoting.small_talk import asks_about_orion
 from agent.texts.catalogue import help_text, own_message, say
-from agent.thread.conversation import AttachedFile, Question, ThreadKey
+from agent.thread.audience import viewers_of
+from agent.thread.conversation import AttachedFile, Question
 from agent.thread.state import (
     ThreadState,
     state_before_last_question,
@@ -24,7 +24,6 @@ from agent.thread.state import (
     with_posted,
     without_message,
 )
-from agent.tools.tool import Tool
 from agent.turn.loop import state_after_stop
 from bot.delivery.answer_key import Mark
 from bot.delivery.blocks import short_id
@@ -32,9 +31,12 @@ from bot.delivery.delivery import Delivery
 from bot.delivery.stream import AnswerStream, Streams, streaming
 from bot.queue.lease import LeaseLost
 from bot.queue.queue import OK, Ending, give_up, retry_uncounted
-from bot.slack.files import has_opening_files
+from bot.slack.files import Attachments, has_opening_files
+from bot.slack.hand_off_place import HandOffPlace
 from bot.slack.history import sort_key
 from bot.slack.message import Incoming
+from bot.slack.search import SlackSearch
+from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.facts import read_facts
 from bot.stores.outbox import Entry, read_entry
@@ -48,6 +50,7 @@ from bot.turn.observer import Observers
 from bot.turn.retry_later import give_back, retry_delay_s, waiting_since
 from bot.turn.status import MODEL_AWAY, THINKING, Pace, WorkingStatus
 from bot.turn.stream_recovery import StreamedTurns, earlier_stream
+from bot.turn.visibility import Visibility
 from verification.text.language import detect_language
 
 log = structlog.get_logger()
@@ -84,14 +87,13 @@ class LiveView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkspaceLookups:
-    """Facts that only the workspace has. ``offers_human``: whether questions can be handed to people."""
+    """The collaborators of a turn that belong to one workspace."""
 
-    offers_human: Callable[[ThreadKey], bool]
-    language_of: Callable[[str, str], Awaitable[str | None]]
-    files_of: Callable[
-        [Incoming, Mapping[str, Any] | None, Mapping[str, Any] | None], Awaitable[tuple[AttachedFile, ...]]
-    ]
-    tools_of: Callable[[Incoming], Awaitable[tuple[Tool, ...]]]
+    people: People
+    handoff: HandOffPlace
+    attachments: Attachments
+    search: SlackSearch
+    visibility: Visibility
 
     async def files(self, incoming: Incoming, earlier: EarlierThread) -> tuple[AttachedFile, ...]:
         """Return the files of the question and of the thread's first message; a marker if Slack's limits forbid it."""
@@ -99,7 +101,7 @@ class WorkspaceLookups:
         if earlier.limited:
             return unseen
         try:
-            return await self.files_of(incoming, earlier.first, earlier.asked)
+            return await self.attachments.read_all(incoming, earlier.first, earlier.asked)
         except DeliveryFailed as failure:
             if not failure.again_s:
                 raise
@@ -203,7 +205,9 @@ class Answering:
         """Return the language of the thread's latest question, else the person's, for a message without words."""
         asked = [message.text for message in job.facts.state.history if message.role == "user" and message.addressed]
         return (
-            detect_language(asked[-1]) if asked else await self.lookups.language_of(job.place.team, job.incoming.user)
+            detect_language(asked[-1])
+            if asked
+            else await self.lookups.people.cached_language(job.place.team, job.incoming.user)
         )
 
     async def _question(self, job: Job) -> Ending:
@@ -237,7 +241,7 @@ class Answering:
         job = replace(job, facts=await read_facts(self.stores, job.incoming, job.turn_id))
         if entry := read_entry(job.facts.outbox):
             return await self._save_delivered(job, await self._deliver(job, entry))
-        await self._save_state(job, state_after_stop(job.incoming.question(), job.facts.state))
+        await self._save_state(job, state_after_stop(job.question(), job.facts.state))
         await self._streamed.end_streams(job)
         await self._post_stopped(job)
         return OK
@@ -287,9 +291,10 @@ class Answering:
                 await status.stop_updates()
                 await self._post_text(job, help_text(about or await self._thread_language(job)))
                 return OK
-            question = replace(job.incoming.question(), text=text, files=files)
+            question = replace(job.question(), text=text, files=files)
             history = (*job.context, *earlier.state.history)
             known = replace(earlier.state, history=history, opened_with_files=has_opening_files(files, job.incoming))
+            known = await self.lookups.visibility.visible_state(known, viewers_of(question))
             before = earlier_stream(job)
             await self._streamed.delete_plan(job, before)
             async with streaming(self._streamed.open_stream(job, before, status.resend)) as stream:
@@ -305,7 +310,7 @@ class Answering:
         async with self.observers.turn(question, job.turn_id, self.engine) as observer:
             observer.waited(job.claimed.waited_s)
             observer.status, observer.stream = status, live_view.stream
-            more = await self.lookups.tools_of(job.incoming)
+            more = await self.lookups.search.tools(job.incoming)
             async with budgets.count_turn(job.turn_id, job.incoming):
                 outcome, after = await self.engine.run(
                     question,
@@ -354,7 +359,7 @@ class Answering:
             marks.append("failed")
         # No model has checked whether a quoted passage answers the question.
         unanswered = entry.outcome in NOT_ANSWERED or "quotes" in marks
-        ask_human = unanswered and self.lookups.offers_human(job.place)
+        ask_human = await self.lookups.handoff.label(job.place) if unanswered else ""
         streamed = live_view.streamed if live_view else earlier_stream(job)
         key = job.answer_key(*marks, may_exist=may_exist or streamed is not None)
         answer_key = replace(

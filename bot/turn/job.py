@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from agent.thread.conversation import Message, ThreadKey
+from agent.thread.conversation import Message, Question, ThreadKey
 from agent.thread.state import ThreadState
 from bot.delivery.answer_key import AnswerKey, Mark
 from bot.queue.lease import Lease
@@ -41,6 +41,17 @@ class Job:
     def without_context(self, state: ThreadState) -> ThreadState:
         """Return the state to save: messages of another thread of the chat belong to that thread."""
         return replace(state, history=tuple(one for one in state.history if one not in self.context))
+
+    @property
+    def addressed(self) -> bool:
+        """Whether the message is meant for Orion: it mentions it, is a direct message, or answers its question."""
+        pending = self.facts.state.pending_question
+        answers = pending is not None and pending.user == self.incoming.user
+        return self.incoming.addressed != "follow_up" or answers
+
+    def question(self) -> Question:
+        """Return the message as the agent's question."""
+        return replace(self.incoming.question(), addressed=self.addressed)
 
     @property
     def place(self) -> ThreadKey:

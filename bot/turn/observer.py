@@ -54,6 +54,18 @@ _DOING: Final = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class TeamStats:
+    """The counters of each of several workspaces."""
+
+    redis: Redis
+    prefix: str
+
+    def of(self, team: str) -> Stats:
+        """Return the counters of one workspace."""
+        return Stats(self.redis, prefix=f"{self.prefix}:{team}")
+
+
 @dataclass(slots=True, kw_only=True)
 class Observers:
     """Everybody who watches, for one process. ``tokens_used`` hears of a turn's tokens as soon as they are used."""
@@ -63,6 +75,11 @@ class Observers:
     records: TurnRecords
     tracer: Tracer
     tokens_used: Callable[[str, int], None] | None = None
+    team_stats: TeamStats | None = None  # where several workspaces are served
+
+    def stats_of(self, team: str) -> Stats:
+        """Return the counters of one workspace, of all turns if only one is served."""
+        return self.team_stats.of(team) if self.team_stats else self.stats
 
     @asynccontextmanager
     async def turn(self, question: Question, turn_id: str, engine: Engine) -> AsyncIterator[TurnObserver]:
@@ -159,7 +176,10 @@ class TurnObserver:
         metrics.deliveries.labels("answer").inc()
         end_trace(self.trace, outcome)
         try:
-            await self.observers.stats.record(self._figures(outcome, seconds))
+            figures = self._figures(outcome, seconds)
+            await self.observers.stats.record(figures)
+            if self.observers.team_stats:
+                await self.observers.team_stats.of(self.question.thread.team).record(figures)
         except RedisError as error:
             log.warning("stats_not_recorded", error_type=type(error).__name__)
         log.info("turn_outcome", outcome=name, attempts=len(self.recorder.attempts), **self.recorder.timings_ms)
@@ -340,6 +360,7 @@ async def open_observers(settings: Settings, redis: Redis, *, prefix: str = "ori
     stats, records = Stats(redis, prefix=prefix), TurnRecords(redis, prefix=prefix)
     tracer = open_tracer(settings)
     try:
-        yield Observers(metrics=Metrics(), stats=stats, records=records, tracer=tracer)
+        team_stats = TeamStats(redis, prefix) if settings.many_workspaces else None
+        yield Observers(metrics=Metrics(), stats=stats, records=records, tracer=tracer, team_stats=team_stats)
     finally:
         await tracer.aclose()

@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from redis.asyncio import Redis
 
+from agent.knowledge.index.sqlite import SqliteIndex
 from bot.gates.flow import Flow
 from bot.gates.services import GateServices
 from bot.local.model.roster import VISITOR
 from bot.queue.lease import Lease
 from bot.queue.queue import OK, Claimed, Ending, Mailbox
+from bot.slack.hand_off_place import HandOffPlace
 from bot.slack.message import Access, Incoming
 from bot.slack.users import People
 from bot.stores.budgets import Budgets, Limits
 from bot.stores.stores import NO_LIMITS, Stores
 from bot.stores.turn_records import TurnRecords
 from bot.turn.job import Job
+from bot.turn.visibility import Visibility
 from tests.support.local_slack import Slack, local_slack
 
 
@@ -79,18 +84,22 @@ class GateScene:
 
 @asynccontextmanager
 async def gates(redis: Redis, access: Access | None = None, limits: Limits = NO_LIMITS) -> AsyncIterator[GateScene]:
-    async with local_slack(patience_s=0.05) as slack:
-        mailbox, people = Mailbox(redis), People(slack.calls, redis)
-        services = GateServices(
-            access=access or Access(),
-            stores=Stores(redis, mailbox, limits),
-            people=people,
-            delivery=slack.delivery,
-            records=TurnRecords(redis),
-            handoff="",
-            calls=slack.calls,
-        )
-        answerer = Answerer()
-        flow = Flow(services, answerer)
-        yield GateScene(slack=slack, mailbox=mailbox, services=services, flow=flow, people=people, answerer=answerer)
-        await mailbox.aclose()
+    with TemporaryDirectory() as folder:
+        async with local_slack(patience_s=0.05) as slack:
+            mailbox, people = Mailbox(redis), People(slack.workspace, redis)
+            services = GateServices(
+                access=access or Access(),
+                stores=Stores(redis, mailbox, limits),
+                people=people,
+                delivery=slack.delivery,
+                records=TurnRecords(redis),
+                handoff=HandOffPlace("", slack.calls, people),
+                visibility=Visibility(SqliteIndex(Path(folder) / "index")),  # no turn is shown here
+                calls=slack.calls,
+            )
+            answerer = Answerer()
+            flow = Flow(services, answerer)
+            yield GateScene(
+                slack=slack, mailbox=mailbox, services=services, flow=flow, people=people, answerer=answerer
+            )
+            await mailbox.aclose()

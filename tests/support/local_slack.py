@@ -69,7 +69,7 @@ async def local_slack(
         breaker = CircuitBreaker("slack", first_pause_s=0.01, max_pause_s=0.02)
         calls = SlackCalls(client, patience_s=patience_s, first_pause_s=0.01, breaker=breaker)
         workspace = Workspace(client, calls)
-        delivery = Delivery(calls, workspace.own, today=lambda: TODAY)
+        delivery = Delivery(workspace, today=lambda: TODAY)
         yield Slack(
             server=started,
             client=client,

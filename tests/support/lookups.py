@@ -1,26 +1,25 @@
-"""A workspace that knows nothing more of whoever asks: no files, no tools, no language, nobody who helps."""
+"""The collaborators of a turn over a local workspace: people cannot be asked, and nothing is searched in Slack."""
 
 from __future__ import annotations
 
-from typing import Any
+from redis.asyncio import Redis
 
-from agent.thread.conversation import AttachedFile
-from agent.tools.tool import Tool
+from agent.knowledge.index.index import KnowledgeIndex
+from bot.slack.files import Attachments
+from bot.slack.hand_off_place import HandOffPlace
+from bot.slack.search import SlackSearch
+from bot.slack.users import People
 from bot.turn.answer import WorkspaceLookups
+from bot.turn.visibility import Visibility
+from tests.support.local_slack import Slack
 
 
-async def _no_files(*_: Any) -> tuple[AttachedFile, ...]:
-    return ()
-
-
-async def _no_tools(_: Any) -> tuple[Tool, ...]:
-    return ()
-
-
-async def _no_language(_: str, __: str) -> str | None:
-    return None
-
-
-NO_LOOKUPS = WorkspaceLookups(
-    offers_human=lambda _: False, language_of=_no_language, files_of=_no_files, tools_of=_no_tools
-)
+def lookups_in(slack: Slack, redis: Redis, index: KnowledgeIndex) -> WorkspaceLookups:
+    people = People(slack.workspace, redis)
+    return WorkspaceLookups(
+        people=people,
+        handoff=HandOffPlace("", slack.calls, people),
+        attachments=Attachments(slack.client, slack.calls, slack.reader),
+        search=SlackSearch(slack.client, slack.calls),
+        visibility=Visibility(index),
+    )

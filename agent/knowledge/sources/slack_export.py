@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from html import unescape
 from pathlib import Path
 from typing import Any, Final
 
 import orjson
 
+from agent.knowledge.slack_message import read_message, with_names
 from agent.knowledge.types import IndexRun, Readable, ReadError
 from agent.thread.audience import PUBLIC
 
@@ -24,7 +24,6 @@ _MAX_BYTES: Final = 50_000_000
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}\.json")
 _TS: Final = re.compile(r"\d{1,12}\.\d{1,9}")
 _CHANNEL: Final = re.compile(r"[CG][A-Z0-9]{2,20}")
-_MARK: Final = re.compile(r"<(?P<kind>[@#!]?)(?P<what>[^<>|]*)(?:\|(?P<label>[^<>]*))?>")
 _MAX_TITLE_CHARS: Final = 60
 
 Message = Mapping[str, Any]
@@ -53,7 +52,8 @@ class SlackExport:
         try:
             listed = [(channel, PUBLIC) for channel in _read_list(self.folder / "channels.json")]
             listed += [(group, str(group.get("id"))) for group in (_read_list(groups) if groups.exists() else ())]
-            people = _read_names(self.folder / "users.json")
+            names = _read_names(self.folder / "users.json")
+            names |= {str(channel.get("id")): f"#{channel.get('name')}" for channel, _ in listed}
         except ReadError as error:
             run.missing.append(self.key)
             run.failed.append((str(self.folder), f"is not an unpacked Slack export: one of its lists {error.reason}"))
@@ -73,18 +73,18 @@ class SlackExport:
                         source=self.key,
                         url=f"{self.url.rstrip('/')}/archives/{identity}/p{first}" if self.url else "",
                         name="thread.md",
-                        read=partial(_document, name, key, messages, people),
+                        read=partial(_document, name, key, messages, names),
                     )
 
 
-def _document(channel: str, key: str, messages: Sequence[Message], people: Mapping[str, str]) -> tuple[bytes, float]:
+def _document(channel: str, key: str, messages: Sequence[Message], names: Mapping[str, str]) -> tuple[bytes, float]:
     """Return ordered messages as Markdown, and the time of the last one."""
-    texts = [_plain_text(str(message["text"]), people) for message in messages]
-    names = [people.get(str(message["user"])) or "someone" for message in messages]
+    texts = [with_names(read_message(message).text, names, unknown="@someone") for message in messages]
+    authors = [names.get(str(message["user"]), "@someone").removeprefix("@") for message in messages]
     days = [_format_time(message)[:10] for message in messages]
     what = " ".join(texts[0].split())[:_MAX_TITLE_CHARS] if "." in key else days[0]
     lines = [
-        f"{who} ({_format_time(message)}): {text}" for who, message, text in zip(names, messages, texts, strict=True)
+        f"{who} ({_format_time(message)}): {text}" for who, message, text in zip(authors, messages, texts, strict=True)
     ]
     head = f"---\ntitle: #{channel}: {what}\nupdated: {days[-1]}\n---\n\n"
     return (head + "\n\n".join(lines) + "\n").encode("utf-8", "replace"), float(messages[-1]["ts"])
@@ -105,7 +105,8 @@ def _read_names(file: Path) -> dict[str, str]:
     for person in _read_list(file) if file.exists() else ():
         profile = person.get("profile")
         shown = profile.get("display_name") if isinstance(profile, dict) else ""
-        names[str(person.get("id"))] = str(shown or person.get("real_name") or person.get("name") or "")
+        if name := str(shown or person.get("real_name") or person.get("name") or ""):
+            names[str(person.get("id"))] = f"@{name}"
     return names
 
 
@@ -120,10 +121,9 @@ def _read_messages(folder: Path, run: IndexRun) -> Iterator[Message]:
             run.failed.append((f"slack/{folder.name}/{file.name}", error.reason))
             continue
         for message in found:
-            said = isinstance(message.get("text"), str) and message["text"].strip()
             by_person = message.get("user") and not message.get("bot_id")
             known = message.get("subtype") in {None, "thread_broadcast", "file_share", "me_message"}
-            if said and by_person and known and _TS.fullmatch(str(message.get("ts"))):
+            if by_person and known and _TS.fullmatch(str(message.get("ts"))) and read_message(message).text:
                 yield message
 
 
@@ -137,17 +137,3 @@ def _group_by_thread(messages: Iterator[Message]) -> dict[str, list[Message]]:
 
 def _format_time(message: Message) -> str:
     return datetime.fromtimestamp(float(message["ts"]), UTC).strftime("%Y-%m-%d %H:%M")
-
-
-def _plain_text(text: str, people: Mapping[str, str]) -> str:
-    def replace_mark(found: re.Match[str]) -> str:
-        kind, what, label = found["kind"], found["what"], found["label"] or ""
-        if kind == "@":
-            return f"@{people.get(what) or label or 'someone'}"
-        if kind == "#":
-            return f"#{label or what}"
-        if kind == "!":
-            return label or f"@{what.partition('^')[0]}"
-        return f"{label} ({what})" if label and label != what else what
-
-    return unescape(_MARK.sub(replace_mark, text))

@@ -376,7 +376,7 @@ async def test_placeholders_that_dead_workers_left_go_with_the_answer() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
         for _ in range(2):
-            dead = type(slack.delivery)(slack.calls, slack.workspace.own)
+            dead = type(slack.delivery)(slack.workspace)
             await dead.show_placeholder(place, "_busy_", AnswerKey(question_ts=ts))
         await slack.delivery.answer(place, answer("On Tuesdays."), AnswerKey(question_ts=ts, turn_id="turn-1"))
         assert texts(answers(slack, place)) == ["On Tuesdays."]

@@ -332,7 +332,7 @@ async def test_thread_that_is_read_again_holds_the_streamed_answer(tmp_path: Pat
         here = at.setting.workspace
         async with open_client(here.bot_token, api_url=here.api_url) as client:
             calls = SlackCalls(client)
-            reader = ThreadReader(calls, Workspace(client, calls).own)
+            reader = ThreadReader(Workspace(client, calls))
             (said,) = [m.text for m in (await reader.read_conversation(place)).messages if m.role == "assistant"]
             assert "600 requests" in said
             (posted,) = await reader.find_posts(place, ts, "")

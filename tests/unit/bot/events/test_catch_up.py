@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from redis.asyncio import Redis
@@ -23,6 +24,8 @@ from bot.local.model.limits import LENIENT
 from bot.local.model.roster import TEAM_ID
 from bot.local.server import LocalWorkspace
 from bot.queue.queue import Mailbox
+from bot.slack.message import BotIdentity
+from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.places import MAX_SERVED, Served
 from bot.stores.stores import Stores
@@ -178,14 +181,26 @@ async def test_short_absence_or_a_zero_needs_no_looking(away_s: float, recent_s:
     assert answered(scene, missed, root) == 0
 
 
-class Nowhere:
+@dataclass
+class Teams:
+    """Finds where to post by ``find``."""
+
+    find: Callable[[str], Awaitable[Delivery]]
+
+    async def delivery_of(self, team: str) -> Delivery:
+        return await self.find(team)
+
+    async def people_of(self, team: str) -> People:
+        raise NotImplementedError(team)
+
+
+def nowhere(failure: DeliveryFailed) -> Teams:
     """A team whose conversations cannot be read."""
 
-    def __init__(self, failure: DeliveryFailed) -> None:
-        self.failure = failure
+    async def fail(_team: str) -> Delivery:
+        raise failure
 
-    async def __call__(self, _team: str) -> Delivery:
-        raise self.failure
+    return Teams(fail)
 
 
 def stores_over(redis: Redis) -> Stores:
@@ -198,16 +213,14 @@ async def served_at(redis: Redis, place: ThreadKey) -> None:
         await pipe.execute()
 
 
-async def yes() -> bool:
-    return True
+class Deaf:
+    async def ready(self) -> bool:
+        return False
 
 
-async def no() -> bool:
-    return False
-
-
-async def nothing(*_: object) -> None:
-    """Nobody is there to take anything."""
+class Nothing:
+    async def take(self, body: dict[str, Any], own: BotIdentity) -> None:
+        """Ignore what was missed."""
 
 
 PLACE = ThreadKey(team=TEAM_ID, channel=CHANNEL, thread_ts="1700000000.000100")
@@ -225,8 +238,8 @@ async def test_place_that_is_gone_is_forgotten_and_a_slack_that_is_away_puts_it_
     reason: str, *, permanent: bool, kept: bool, caught_up: bool, redis_client: Redis
 ) -> None:
     await served_at(redis_client, PLACE)
-    nowhere = Nowhere(DeliveryFailed(reason, permanent=permanent))
-    catching_up = CatchUp(stores_over(redis_client), listening=yes, take=nothing, delivery_of=nowhere)
+    teams = nowhere(DeliveryFailed(reason, permanent=permanent))
+    catching_up = CatchUp(stores_over(redis_client), listeners=Nothing(), teams=teams)
     away = time.time() - MIN_ABSENCE_S
     await redis_client.set(catching_up.heartbeat_key, away)
     if caught_up:
@@ -240,11 +253,11 @@ async def test_place_that_is_gone_is_forgotten_and_a_slack_that_is_away_puts_it_
 
 
 async def test_who_does_not_listen_says_nothing_and_who_looks_is_alone(redis_client: Redis) -> None:
-    nowhere = Nowhere(DeliveryFailed("", permanent=True))
-    deaf = CatchUp(stores_over(redis_client), listening=no, take=nothing, delivery_of=nowhere)
+    teams = nowhere(DeliveryFailed("", permanent=True))
+    deaf = CatchUp(stores_over(redis_client), listeners=Nothing(), teams=teams, connection=Deaf())
     await deaf.beat()
     assert not await redis_client.exists(deaf.heartbeat_key)
-    second = CatchUp(stores_over(redis_client), listening=yes, take=nothing, delivery_of=nowhere)
+    second = CatchUp(stores_over(redis_client), listeners=Nothing(), teams=teams)
     await redis_client.set(second.heartbeat_key, "not a number")
     await second.beat()
     assert float(await redis_client.get(second.heartbeat_key) or 0) > time.time() - 60
@@ -269,11 +282,11 @@ async def test_lock_that_ran_out_hides_neither_a_slack_that_is_away_nor_the_end(
         reason = "http_503"
         raise DeliveryFailed(reason, permanent=False)
 
-    catching_up = CatchUp(stores_over(redis_client), listening=yes, take=nothing, delivery_of=away)
+    catching_up = CatchUp(stores_over(redis_client), listeners=Nothing(), teams=Teams(away))
     await redis_client.set(catching_up.heartbeat_key, time.time() - MIN_ABSENCE_S)
     with pytest.raises(DeliveryFailed):
         await catching_up.beat()
-    catching_up.delivery_of = slow
+    catching_up.teams = Teams(slow)
     async with asyncio.TaskGroup() as group:
         beat = group.create_task(catching_up.beat())
         await asked.wait()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import pytest
@@ -14,6 +15,8 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from slack_bolt.async_app import AsyncApp
 from structlog.testing import capture_logs
 
+from agent.knowledge.index.index import KnowledgeIndex
+from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.types import Document
 from agent.tasks import background_tasks
 from agent.texts.catalogue import help_text, say
@@ -21,7 +24,6 @@ from bot.delivery.answer_key import AnswerKey
 from bot.delivery.blocks import HELPFUL_ACTION
 from bot.delivery.delivery import Delivery
 from bot.delivery.home import HomeFigures
-from bot.events.interactions import Complaint, Feedback
 from bot.events.listeners import Services, register
 from bot.local.model.faults import ApiCall
 from bot.local.model.limits import Strictness
@@ -33,6 +35,8 @@ from bot.slack.manifest import ASK_SHORTCUT, EVENTS_PATH
 from bot.slack.message import Access, Incoming
 from bot.slack.users import People
 from bot.stores.thread_mode import ThreadModes
+from bot.stores.turn_records import TurnRecords
+from bot.turn.visibility import Visibility
 from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
 from tests.support.waiting import wait_until
 from tests.unit.bot.delivery.test_delivery import answer as uncited
@@ -48,6 +52,7 @@ def answer(text: str) -> Answer:
 PROMPT = Strictness(rates=False, ack_seconds=1.5, retry_delays=(0.02, 0.02, 0.02))
 RECORD = {
     "turn_id": "turn-1",
+    "thread": f"{TEAM_ID}:{CHANNEL}:1.1",
     "question": "Wie oft darf ein Schlüssel anfragen, und wo steht das?",
     "outcome": "answered",
     "verified": True,
@@ -70,15 +75,15 @@ class Ledger:
     closed: int = 0
     tries: int = 0
     messages: list[Incoming] = field(default_factory=list)
-    feedback: list[Feedback] = field(default_factory=list)
-    complaints: list[Complaint] = field(default_factory=list)
+    judged: list[tuple[str, str, bool]] = field(default_factory=list)
+    complaints: list[tuple[str, str, tuple[str, ...], str]] = field(default_factory=list)
     fates: list[str] = field(default_factory=list)
     gate: asyncio.Event = field(default_factory=asyncio.Event)
     raises: Exception = field(default_factory=ConnectionError)
     known: set[str] = field(default_factory=set)
     redis: Redis | None = None
 
-    async def store(self, incoming: Incoming) -> bool:
+    async def receive(self, incoming: Incoming) -> bool:
         self.tries += 1
         await self.gate.wait()
         if self.closed:
@@ -93,11 +98,14 @@ class Ledger:
                 await pipe.execute()
         return new
 
-    async def keep(self, feedback: Feedback) -> None:
-        self.feedback.append(feedback)
+    async def feedback(self, turn_id: str, user: str, *, good: bool) -> None:
+        self.judged.append((turn_id, user, good))
 
-    async def complain(self, complaint: Complaint) -> None:
-        self.complaints.append(complaint)
+    async def complaint(self, turn_id: str, user: str, *, reasons: Sequence[str], said: str) -> None:
+        self.complaints.append((turn_id, user, tuple(reasons), said))
+
+    def slack_event(self, fate: str) -> None:
+        self.fates.append(fate)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,30 +122,38 @@ class Running:
         return all(record.acknowledged or record.given_up for record in self.slack.server.workspace.deliveries.log)
 
 
-async def record(turn_id: str) -> Mapping[str, Any] | None:
-    return RECORD if turn_id == "turn-1" else None
+class Homes:
+    async def figures(self, team: str, user: str, language: str | None) -> HomeFigures:
+        assert team == TEAM_ID, (user, language)
+        return HomeFigures(documents=(Document(id="handbook", title="handbook"),), total=15, questions=("How many?",))
 
 
-async def figures(_user: str, _language: str | None) -> HomeFigures:
-    return HomeFigures(documents=(Document(id="handbook", title="handbook"),), total=15, questions=("How many?",))
+@dataclass(frozen=True)
+class Team:
+    slack: Slack
+    people: People
 
-
-def services(slack: Slack, ledger: Ledger, redis: Redis, access: Access) -> Services:
-    async def deliver(team: str) -> Delivery:
+    async def delivery_of(self, team: str) -> Delivery:
         assert team == TEAM_ID
-        return slack.delivery
+        return self.slack.delivery
 
+    async def people_of(self, team: str) -> People:
+        assert team == TEAM_ID
+        return self.people
+
+
+def services(
+    slack: Slack, ledger: Ledger, redis: Redis, access: Access, index: KnowledgeIndex | None = None
+) -> Services:
     return Services(
         access=access,
         thread_modes=ThreadModes(redis),
-        store=ledger.store,
-        feedback=ledger.keep,
-        complaint=ledger.complain,
-        record=record,
-        figures=figures,
-        delivery_of=deliver,
-        language_of=People(slack.calls, redis).language_of,
-        count=ledger.fates.append,
+        intake=ledger,
+        judgements=ledger,
+        records=TurnRecords(redis),
+        visibility=Visibility(index or SqliteIndex(Path("absent"))),
+        homes=Homes(),
+        teams=Team(slack, People(slack.workspace, redis)),
     )
 
 
@@ -169,7 +185,7 @@ Opened = Callable[..., Any]
 
 
 @pytest.fixture(params=["socket", "http"])
-def opened(request: pytest.FixtureRequest, redis_client: Redis) -> Opened:
+def opened(request: pytest.FixtureRequest, redis_client: Redis, index: KnowledgeIndex) -> Opened:
     """Opens Orion's listeners in both modes; ``gate`` stands open unless told otherwise."""
     mode: Mode = request.param
 
@@ -180,7 +196,8 @@ def opened(request: pytest.FixtureRequest, redis_client: Redis) -> Opened:
             if gate:
                 ledger.gate.set()
             app = build_app(slack.client, slack.workspace.authorize)
-            register(app, services(slack, ledger, redis_client, access or Access()), tasks)
+            await TurnRecords(redis_client).save(dict(RECORD))
+            register(app, services(slack, ledger, redis_client, access or Access(), index), tasks)
             async with over_socket(slack, app) if mode == "socket" else over_http(slack, app):
                 yield Running(slack=slack, ledger=ledger)
 
@@ -321,20 +338,18 @@ async def test_not_helpful_asks_what_was_wrong_in_the_language_of_the_question(o
         )
         server = running.slack.server
         await server.click(CHANNEL, posted, "orion_not_helpful")
-        (feedback,) = running.ledger.feedback
-        assert (feedback.turn_id, feedback.good, feedback.user) == ("turn-1", False, "U0YOU")
         (view_id,) = await server.wait_for(lambda: list(server.workspace.views.open))
         view = server.workspace.views.open[view_id].view
         assert view["title"]["text"] == say("wrong_title", "de")
         assert server.ephemerals(CHANNEL) == []
+        assert running.ledger.judged == [], "only a dialog that was sent counts: Escape is no dislike"
         chosen = [{"value": "outdated"}, {"value": "nonsense"}]
         values = {"why": {"why": {"selected_options": chosen}}, "said": {"said": {"value": " The limit is 700. "}}}
         await server.submit(view_id, values)
         thanked = await server.wait_for(lambda: server.ephemerals(CHANNEL))
         assert [notify_person["text"] for notify_person in thanked] == [say("thanks", "de")]
-        (complaint,) = running.ledger.complaints
-        assert (complaint.turn_id, complaint.reasons, complaint.said) == ("turn-1", ("outdated",), "The limit is 700.")
-        assert complaint.place == place
+        assert running.ledger.judged == [("turn-1", "U0YOU", False)]
+        assert running.ledger.complaints == [("turn-1", "U0YOU", ("outdated",), "The limit is 700.")]
 
 
 async def test_question_on_app_home_is_asked_in_the_direct_chat(opened: Opened) -> None:
@@ -358,7 +373,7 @@ async def test_thanks_that_fail_lose_no_feedback(opened: Opened) -> None:
         )
         running.slack.server.faults.fail("chat.postEphemeral", "user_not_in_channel")
         await running.slack.server.click(CHANNEL, posted, "orion_feedback", value="good:turn-1")
-        assert [feedback.good for feedback in running.ledger.feedback] == [True]
+        assert running.ledger.judged == [("turn-1", "U0YOU", True)]
 
 
 @pytest.mark.parametrize(
@@ -440,7 +455,7 @@ async def test_click_is_acknowledged_before_anything_slow(opened: Opened) -> Non
         (posted,) = await running.slack.delivery.answer(place, answer("So."), answer_key)
         server.faults.hang("chat.postEphemeral")
         await server.click(CHANNEL, posted, HELPFUL_ACTION)  # raises where nobody acknowledges
-        assert [feedback.good for feedback in running.ledger.feedback] == [True], "it is stored by then"
+        assert running.ledger.judged == [("turn-1", "U0YOU", True)], "it is stored by then"
         await server.wait_for(lambda: running.slack.made("chat.postEphemeral"))
         server.faults.release()
 
@@ -498,11 +513,11 @@ async def test_redis_that_is_away_is_told_as_that(opened: Opened) -> None:
     assert "hunter2" not in str(lines)
 
 
-async def test_an_app_that_acknowledges_first_is_refused(redis_client: Redis) -> None:
+async def test_an_app_that_acknowledges_first_is_refused(redis_client: Redis, index: KnowledgeIndex) -> None:
     async with local_slack() as slack, background_tasks() as tasks:
         eager = AsyncApp(token=slack.server.bot_token, signing_secret="")
         with pytest.raises(ValueError, match="process_before_response"):
-            register(eager, services(slack, Ledger(), redis_client, Access()), tasks)
+            register(eager, services(slack, Ledger(), redis_client, Access(), index), tasks)
 
 
 async def test_the_try_button_says_hello(opened: Opened) -> None:
@@ -526,7 +541,7 @@ async def test_whatever_is_pressed_is_acknowledged(opened: Opened, payload: dict
     async with opened() as running:
         known = {"user": {"id": "U0YOU"}, "team": {"id": "T0LOCAL"}, "trigger_id": "1.2.x"}
         await running.slack.server.workspace.deliveries.interaction({**known, **payload})
-        assert running.ledger.feedback == []
+        assert running.ledger.judged == []
 
 
 async def test_an_unknown_tab_is_acknowledged(opened: Opened) -> None:

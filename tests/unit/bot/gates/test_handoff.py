@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ from redis.asyncio import Redis
 from agent.texts.catalogue import say
 from bot.delivery.blocks import HAND_OFF_ACTION
 from bot.events.interactions import read_hand_off
-from bot.gates.handoff import offers_human
 from bot.local.model.roster import TEAM_ID, VISITOR, Json
+from bot.slack.hand_off_place import HandOffPlace
+from bot.slack.users import People
 from bot.timeouts import TurnTimeouts
 from tests.support.fakes import THREAD
+from tests.support.local_slack import local_slack
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, shown
 from tests.support.waiting import wait_until
 from tests.unit.bot.gates.test_access import idle, whispers
@@ -62,7 +65,7 @@ async def test_people_in_the_channel_are_asked_once_with_question_sources_and_th
         offered = button(answer)
         assert offered is not None
         assert offered["text"]["text"] == say("ask_human", None)
-        assert offered["confirm"]["text"]["text"] == say("hand_off_confirm", None)
+        assert offered["confirm"]["text"]["text"] == say("hand_off_confirm", None, where="#engineering")
         for user in (VISITOR, "U0ONCALL", VISITOR):
             await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION, user=user)
         await wait_until(lambda: "✓" in str(button(now(setting, answer))), "the button says so")
@@ -182,5 +185,16 @@ def test_half_a_click_is_ignored(without: str) -> None:
     assert read_hand_off(body) is None
 
 
-def test_the_button_is_offered_where_people_can_be_asked() -> None:
-    assert [offers_human(handoff, THREAD) for handoff in ("", "S1", "C1", "#help")] == [False, True, True, True]
+async def test_the_button_is_offered_where_people_can_be_asked(redis_client: Redis) -> None:
+    async with local_slack() as slack:
+        people, labels = People(slack.workspace, redis_client), {}
+        for name in ("", "S0HELPERS", HELPERS, "#help", "S0NOBODY"):
+            labels[name] = await HandOffPlace(name, slack.calls, people).label(THREAD)
+        assert labels == {
+            "": "", "S0HELPERS": "@helpers", HELPERS: "#engineering", "#help": "#help", "S0NOBODY": "S0NOBODY",
+        }  # fmt: skip
+        direct = replace(THREAD, channel="D1")
+        assert [await HandOffPlace(name, slack.calls, people).label(direct) for name in ("S0HELPERS", "#help")] == [
+            "",
+            "#help",
+        ]

@@ -15,7 +15,7 @@ from redis.asyncio import Redis
 from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
 from agent.thread.store import ThreadStore
-from bot.gates.access import is_admitted
+from bot.gates.access import cached_refusal, visit_of
 from bot.gates.stop import cancel_thread, receive_stop
 from bot.local.model.roster import VISITOR, Member
 from bot.queue.queue import OK, Cancellation, Mailbox
@@ -165,7 +165,8 @@ def session(setting: Setting, thread: tuple[str, str]) -> str:
 def test_who_is_let_in_without_asking_slack(
     access: Access, more: dict[str, object], known: Person | None, *, admitted: bool
 ) -> None:
-    assert is_admitted(replace(STOP, **more), access, known) is admitted  # type: ignore[arg-type]  # of the rows above
+    incoming = replace(STOP, **more)  # type: ignore[arg-type]  # of the rows above
+    assert (cached_refusal(visit_of(incoming, known), access) == "") is admitted
 
 
 @pytest.fixture

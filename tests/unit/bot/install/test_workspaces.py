@@ -40,6 +40,7 @@ from bot.servers.http import Pages, SlackEndpoint, build, serve
 from bot.settings import Settings
 from bot.slack.client import NotAuthorized, Workspace, open_client
 from bot.slack.manifest import SEARCH_SCOPE
+from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from tests.support.orion_running import CHANNEL, MENTION, answers, settings_in, shown
 from tests.support.two_teams import CLIENT_ID, CLIENT_SECRET, SECRET, TEAMS, TwoTeams, two_teams
@@ -328,12 +329,13 @@ def desk_of(client: AsyncWebClient) -> TeamBot:
     async def notify_given_up(claimed: Claimed, lease: Lease, reason: str) -> None:
         raise AssertionError
 
-    async def language_of(team: str, user: str) -> str | None:
-        raise AssertionError
-
-    delivery = Delivery(calls, workspace.own)
+    delivery = Delivery(workspace)
     return TeamBot(
-        workspace=workspace, delivery=delivery, language_of=language_of, handle=handle, notify_given_up=notify_given_up
+        workspace=workspace,
+        delivery=delivery,
+        people=People(workspace, Redis()),
+        handle=handle,
+        notify_given_up=notify_given_up,
     )
 
 
@@ -382,7 +384,7 @@ async def test_token_is_refreshed_once_however_many_processes_notice(redis_clien
         assert after.expires_at > before.expires_at
         for task in asked:
             await task.result().delivery.send_direct_message(VISITOR, "hello")
-        assert (await task.result().workspace.own()).user == BOT_USER
+        assert (await task.result().workspace.identity()).user == BOT_USER
 
 
 async def test_refresh_that_fails_keeps_a_token_that_still_lives(redis_client: Redis) -> None:

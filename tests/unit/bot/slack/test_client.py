@@ -37,8 +37,8 @@ async def test_the_hosts_proxy_and_its_exceptions_are_honoured(monkeypatch: pyte
 
 async def test_orion_asks_once_who_it_is() -> None:
     async with local_slack() as slack:
-        first = await slack.workspace.own()
-        assert await slack.workspace.own() is first
+        first = await slack.workspace.identity()
+        assert await slack.workspace.identity() is first
         assert (first.team, first.user, first.bot) == ("T0LOCAL", "U0ORION", "B0ORION")
         result = await slack.workspace.authorize()
         assert (result.bot_user_id, result.bot_token) == ("U0ORION", slack.server.bot_token)
@@ -51,7 +51,7 @@ async def test_refused_token_is_an_error_not_a_silent_ack() -> None:
         with pytest.raises(NotAuthorized, match="invalid_auth"):
             await slack.workspace.authorize()
         with pytest.raises(DeliveryFailed, match="invalid_auth"):
-            await slack.workspace.own()
+            await slack.workspace.identity()
 
 
 async def test_the_client_repeats_nothing_by_itself() -> None:

@@ -21,7 +21,7 @@ from structlog.testing import capture_logs
 from agent.texts.catalogue import say
 from agent.thread.conversation import AttachedFile, ThreadKey
 from bot.local.model.roster import TEAM_ID, VISITOR
-from bot.slack.client import open_client
+from bot.slack.client import Workspace, open_client
 from bot.slack.files import MAX_BYTES, MAX_FILES, Attachments
 from bot.slack.history import ThreadReader
 from bot.slack.message import Incoming
@@ -82,11 +82,8 @@ async def far_end(*, fetch_timeout_s: float = 10.0) -> AsyncIterator[tuple[FarEn
         there.url = str(server.make_url("")).rstrip("/")
         async with open_client(TOKEN, api_url=f"{there.url}/api/") as client:
             calls = SlackCalls(client, patience_s=0.1, first_pause_s=0.01)
-
-            async def nobody() -> Any:
-                raise AssertionError
-
-            yield there, Attachments(client, calls, ThreadReader(calls, nobody), fetch_timeout_s=fetch_timeout_s)
+            reader = ThreadReader(Workspace(client, calls))
+            yield there, Attachments(client, calls, reader, fetch_timeout_s=fetch_timeout_s)
 
 
 def attachments(slack: Slack) -> Attachments:
@@ -114,7 +111,7 @@ async def test_the_files_of_a_mention_are_looked_up_and_read() -> None:
         ]
         files = [slack.server.add_file(VISITOR, name, data, kind) for name, data, kind in named]
         ts = slack.server.post(VISITOR, CHANNEL, f"{MENTION} what is this?", files=files)
-        read = await attachments(slack).of(incoming(ts), {})
+        read = await attachments(slack).read_all(incoming(ts), {})
         assert [(file.name, file.trouble) for file in read] == [
             ("notes.md", ""), ("run.py", ""), ("table", ""), ("page.html", ""), ("photo.png", "form"),
         ]  # fmt: skip
@@ -128,11 +125,11 @@ async def test_files_that_an_event_tells_of_are_read_without_asking_for_the_mess
     async with local_slack() as slack:
         file = slack.server.add_file(VISITOR, "a.txt", b"Forty euros.")
         told = (slack.server.workspace.files[file].payload,)
-        (read,) = await attachments(slack).of(incoming("1.000001", files="some", attached=told), {})
+        (read,) = await attachments(slack).read_all(incoming("1.000001", files="some", attached=told), {})
         assert (read.name, read.text.strip(), read.trouble) == ("a.txt", "Forty euros.", "")
         assert slack.server.calls == []
         ts = slack.server.post(VISITOR, CHANNEL, f"{MENTION} what is this?", files=[file])
-        (read,) = await attachments(slack).of(incoming(ts, files="some", attached=({"id": file},)), {})
+        (read,) = await attachments(slack).read_all(incoming(ts, files="some", attached=({"id": file},)), {})
         assert read.name == "a.txt", "an id alone is looked up"
 
 
@@ -145,12 +142,14 @@ async def test_files_of_a_question_in_a_thread_come_before_those_at_its_top() ->
         again = slack.server.post(VISITOR, CHANNEL, f"{MENTION} this one", root, files=[first])
         chat = slack.server.post(VISITOR, CHAT, "", files=[first])
         reader = attachments(slack)
-        assert named(await reader.of(incoming(reply, thread_ts=root), {})) == [("b.txt", False), ("a.txt", True)]
-        assert named(await reader.of(incoming(bare, thread_ts=root), {})) == [("a.txt", True)]
-        assert named(await reader.of(incoming(again, thread_ts=root), {})) == [("a.txt", False)], "the same file once"
-        assert named(await reader.of(incoming(root), {})) == [("a.txt", False)]
+        assert named(await reader.read_all(incoming(reply, thread_ts=root), {})) == [("b.txt", False), ("a.txt", True)]
+        assert named(await reader.read_all(incoming(bare, thread_ts=root), {})) == [("a.txt", True)]
+        assert named(await reader.read_all(incoming(again, thread_ts=root), {})) == [("a.txt", False)], (
+            "the same file once"
+        )
+        assert named(await reader.read_all(incoming(root), {})) == [("a.txt", False)]
         assert slack.made("conversations.replies") == 4, "one call brings both messages"
-        assert [file.name for file in await reader.of(incoming(chat, CHAT, CHAT, files="some"), {})] == ["a.txt"]
+        assert [file.name for file in await reader.read_all(incoming(chat, CHAT, CHAT, files="some"), {})] == ["a.txt"]
 
 
 async def test_the_top_of_a_thread_is_looked_up_only_where_it_was_not_read() -> None:
@@ -161,17 +160,17 @@ async def test_the_top_of_a_thread_is_looked_up_only_where_it_was_not_read() -> 
         asked, reader = incoming(reply, thread_ts=root, files="none"), attachments(slack)
         read = await slack.reader.read_conversation(asked.thread, before=reply)
         before = slack.made("conversations.replies")
-        assert named(await reader.of(asked, read.first)) == [("a.txt", True)]
-        assert await reader.of(asked, {}) == ()
+        assert named(await reader.read_all(asked, read.first)) == [("a.txt", True)]
+        assert await reader.read_all(asked, {}) == ()
         assert slack.made("conversations.replies") == before
-        assert named(await reader.of(asked, None)) == [("a.txt", True)]
+        assert named(await reader.read_all(asked, None)) == [("a.txt", True)]
         assert slack.server.calls[-1].arguments["latest"] == root, "asked for by its own ts: no server has to add it"
         assert slack.made("conversations.replies") == before + 1
 
 
 async def test_without_files_nothing_is_asked_of_slack() -> None:
     async with local_slack() as slack:
-        assert await attachments(slack).of(incoming("1.000001", files="none"), {}) == ()
+        assert await attachments(slack).read_all(incoming("1.000001", files="none"), {}) == ()
         assert slack.server.calls == []
 
 
@@ -180,13 +179,15 @@ async def test_of_a_place_that_cannot_be_read_only_what_an_event_told_is_known()
     async with local_slack(patience_s=0.05) as slack:
         ts = slack.server.post(VISITOR, CHANNEL, f"{MENTION} hm?")
         slack.server.faults.fail("conversations.replies", "missing_scope", times=1)
-        assert await attachments(slack).of(incoming(ts), {}) == ()
+        assert await attachments(slack).read_all(incoming(ts), {}) == ()
         slack.server.faults.fail("conversations.replies", "missing_scope", times=2)
-        assert await attachments(slack).of(incoming(ts, files="some"), {}) == (AttachedFile(name="", trouble="away"),)
-        assert await attachments(slack).of(incoming(ts, files="none"), None) == ()
+        assert await attachments(slack).read_all(incoming(ts, files="some"), {}) == (
+            AttachedFile(name="", trouble="away"),
+        )
+        assert await attachments(slack).read_all(incoming(ts, files="none"), None) == ()
         slack.server.faults.fail("conversations.replies", "internal_error", times=100)
         with pytest.raises(DeliveryFailed):
-            await attachments(slack).of(incoming(ts), {})
+            await attachments(slack).read_all(incoming(ts), {})
 
 
 async def test_the_limit_holds_for_the_question_and_the_top_of_its_thread_together() -> None:
@@ -194,7 +195,7 @@ async def test_the_limit_holds_for_the_question_and_the_top_of_its_thread_togeth
         for number in range(4):
             there.offer(f"{number}.txt", {"text": "Forty euros."})
         above = {"ts": "4.000001", "files": [{**there.files[0], "id": f"A{number}"} for number in range(3)]}
-        read = await reader.of(replace(LETTER, thread=replace(LETTER.thread, thread_ts="4.000001")), above)
+        read = await reader.read_all(replace(LETTER, thread=replace(LETTER.thread, thread_ts="4.000001")), above)
         assert [(file.opening, file.trouble) for file in read] == [
             *[(False, "")] * 4, (True, ""), (True, "many"), (True, "many"),
         ]  # fmt: skip
@@ -204,7 +205,7 @@ async def test_more_files_than_are_read_are_named() -> None:
     async with far_end() as (there, reader):
         for number in range(MAX_FILES + 2):
             there.offer(f"{number}.txt", {"text": "Forty euros."})
-        read = await reader.of(LETTER, {})
+        read = await reader.read_all(LETTER, {})
         assert [file.trouble for file in read] == [""] * MAX_FILES + ["many"] * 2
         assert set(there.tokens) == {f"Bearer {TOKEN}"}
 
@@ -248,7 +249,7 @@ async def test_whatever_is_wrong_with_a_file_is_its_trouble() -> None:
         for name, reply, more, trouble in TROUBLES:
             there.files.clear()
             there.offer(name, reply, **more)
-            (file,) = await reader.of(LETTER, {})
+            (file,) = await reader.read_all(LETTER, {})
             assert (file.name, file.trouble) == (name, trouble), name
             assert bool(file.text) == (not trouble)
 
@@ -269,9 +270,11 @@ async def test_file_of_another_organisation_is_asked_for_by_its_id() -> None:
         message = slack.server.workspace.log.get(CHANNEL, ts)
         assert message is not None
         message.files = [{"id": file_id, "file_access": "check_file_info"}]
-        assert await attachments(slack).of(incoming(ts), {}) == (AttachedFile(name="plan.txt", text="Forty euros."),)
+        assert await attachments(slack).read_all(incoming(ts), {}) == (
+            AttachedFile(name="plan.txt", text="Forty euros."),
+        )
         slack.server.faults.fail("files.info", "missing_scope", times=1)
-        assert [file.trouble for file in await attachments(slack).of(incoming(ts), {})] == ["not_allowed"]
+        assert [file.trouble for file in await attachments(slack).read_all(incoming(ts), {})] == ["not_allowed"]
 
 
 @pytest.fixture

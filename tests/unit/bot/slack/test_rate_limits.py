@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from itertools import pairwise
 
 import pytest
@@ -18,9 +19,18 @@ BURST = PACES[POST].burst
 
 
 def worker(redis: Redis, waits: list[str] | None = None, team: str = "T1") -> RateLimits:
-    return RateLimits(
-        redis, lambda: team, on_wait=lambda method, _: (waits if waits is not None else []).append(method)
-    )
+    return RateLimits(redis, team, watcher=Watcher([] if waits is None else waits))
+
+
+@dataclass(frozen=True)
+class Watcher:
+    waits: list[str]
+
+    def slack_trouble(self, method: str, reason: str) -> None: ...
+
+    def slack_wait(self, method: str, seconds: float) -> None:
+        assert seconds > 0
+        self.waits.append(method)
 
 
 def post(number: int, channel: str = "C1") -> dict[str, object]:

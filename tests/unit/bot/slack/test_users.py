@@ -15,7 +15,7 @@ from tests.support.local_slack import CHANNEL, Slack, local_slack
 
 
 def people_of(slack: Slack, redis: Redis) -> People:
-    return People(slack.calls, redis)
+    return People(slack.workspace, redis)
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ async def test_slack_is_asked_once_an_hour(redis_client: Redis, no_leaked_keys: 
             assert not await people.is_shared(TEAM_ID, CHANNEL)
         assert (slack.made("users.info"), slack.made("conversations.info")) == (1, 2)
         assert await people_of(slack, redis_client).cached_person(TEAM_ID, "U0GUEST") == Person(
-            guest=True, language="en"
+            guest=True, language="en", name="Guest", tz="Etc/UTC"
         )
 
 
@@ -76,7 +76,9 @@ async def test_what_another_version_wrote_of_a_person_crashes_no_turn(redis_clie
     async with local_slack(server=LocalWorkspace(roster=roster)) as slack:
         people = people_of(slack, redis_client)
         await redis_client.set(people.person_key(TEAM_ID, "U0GUEST"), stored, ex=60)
-        assert await people.find_person(TEAM_ID, "U0GUEST") == Person(guest=True, language="en")
+        assert await people.find_person(TEAM_ID, "U0GUEST") == Person(
+            guest=True, language="en", name="Guest", tz="Etc/UTC"
+        )
 
 
 async def test_whom_slack_does_not_know_is_somebody_elses(redis_client: Redis) -> None:

@@ -172,11 +172,16 @@ async def answering(body: str, status: int, content_type: str) -> AsyncIterator[
         ("<html>bad gateway</html>", 502, "text/html", "http_502", False),
         ("upstream gone", 503, "text/plain", "http_503", False),
         ("{not json", 500, "application/json", "http_500", False),
-        ("<html>proxy</html>", 200, "text/html", "http_200", True),
-        ("sign in first", 200, "text/plain", "http_200", True),
-        ("[1]", 200, "application/json", "http_200", True),
+        ("<html>proxy</html>", 200, "text/html", "http_200", False),
+        ("sign in first", 200, "text/plain", "http_200", False),
+        ("[1]", 200, "application/json", "http_200", False),
         ("upstream is away", 503, "text/plain", "http_503", False),
-        ('{"ok": false}', 200, "application/json", "http_200", True),
+        ('{"ok": false}', 200, "application/json", "http_200", False),
+        ("", 200, "application/json", "http_200", False),
+        ('{"ok": true}', 200, "application/json", "malformed_reply", False),
+        ('{"ok": true, "user_id": ""}', 200, "application/json", "malformed_reply", False),
+        ("<html>login</html>", 403, "text/html", "http_403", False),
+        ("<html>no such page</html>", 404, "text/html", "http_404", True),
     ],
 )
 async def test_proxys_page_is_no_answer(
@@ -184,7 +189,7 @@ async def test_proxys_page_is_no_answer(
 ) -> None:
     async with answering(body, status, content_type) as calls:
         with pytest.raises(DeliveryFailed) as failed:
-            await calls.read("auth.test")
+            await calls.read("auth.test", expects="user_id")
         assert (failed.value.reason, failed.value.permanent) == (reason, permanent)
 
 

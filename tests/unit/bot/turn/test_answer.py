@@ -32,6 +32,7 @@ from bot.gates.flow import Flow, read_body
 from bot.gates.services import GateServices
 from bot.queue.lease import Lease, LeaseLost
 from bot.queue.queue import OK, Cancel, Cancellation, Claimed, Ending, Mailbox
+from bot.slack.client import Workspace
 from bot.slack.message import Access, Incoming
 from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed, SlackCalls
@@ -48,7 +49,7 @@ from bot.turn.observer import open_observers
 from observability.stats import Stats
 from tests.support.fakes import LIMITS, PassageTool, ScriptedModel
 from tests.support.local_slack import CHANNEL, Slack, local_slack
-from tests.support.lookups import NO_LOOKUPS
+from tests.support.lookups import lookups_in
 from tests.support.orion_running import settings_in
 from tests.support.waiting import wait_until
 from verification.types import Answer
@@ -81,9 +82,9 @@ class TeamBot:
     def flow(self) -> Flow:
         """A way without gates."""
         services = GateServices(
-            access=Access(), stores=self.stores, people=People(self.slack.calls, self.redis),
-            delivery=self.slack.delivery, records=TurnRecords(self.redis),
-            handoff="", calls=self.slack.calls,
+            access=Access(), stores=self.stores, people=People(self.slack.workspace, self.redis),
+            delivery=self.slack.delivery, records=TurnRecords(self.redis), calls=self.slack.calls,
+            handoff=self.answering.lookups.handoff, visibility=self.answering.lookups.visibility,
         )  # fmt: skip
         return Flow(services, self.answering, gates=())
 
@@ -160,14 +161,16 @@ async def team_bot(
     mailbox = Mailbox(redis)
     async with local_slack() as slack, open_observers(settings_in(tmp_path, ""), redis) as observers:
         delivery = type(slack.delivery)(
-            SlackCalls(
+            Workspace(
                 slack.client,
-                patience_s=patience_s,
-                attempt_s=attempt_s,
-                first_pause_s=pause_s,
-                breaker=slack.breaker,
+                SlackCalls(
+                    slack.client,
+                    patience_s=patience_s,
+                    attempt_s=attempt_s,
+                    first_pause_s=pause_s,
+                    breaker=slack.breaker,
+                ),
             ),
-            slack.workspace.own,
             maybe_posted=partial(schedule_check, mailbox),
         )
         index = SqliteIndex.open(tmp_path / "index")
@@ -180,7 +183,8 @@ async def team_bot(
             report=IndexReport(),
         )
         stores = Stores(redis, mailbox)
-        answering = Answering(engine, delivery, stores=stores, observers=observers, lookups=NO_LOOKUPS)
+        lookups = lookups_in(slack, redis, index)
+        answering = Answering(engine, delivery, stores=stores, observers=observers, lookups=lookups)
         yield TeamBot(
             slack=slack,
             model=model,
@@ -559,9 +563,7 @@ async def test_what_a_dead_worker_showed_goes_when_another_finishes(tmp_path: Pa
         await at.slack.delivery.set_status(place, "is thinking…")
         for _ in range(2):  # two workers died one after the other, each with a placeholder of its own
             answer_key = AnswerKey(question_ts=ts)
-            await type(at.slack.delivery)(at.slack.calls, at.slack.workspace.own).show_placeholder(
-                place, "_busy_", answer_key
-            )
+            await type(at.slack.delivery)(at.slack.workspace).show_placeholder(place, "_busy_", answer_key)
         assert await at.handle() == OK
         assert ["120 requests" in text for text in at.said(place)] == [True]
         assert at.slack.server.workspace.threads.statuses == {}

@@ -24,7 +24,6 @@ from bot.turn.answer import Answering
 from bot.turn.duplicates import delete_duplicates
 from tests.support.fakes import ScriptedModel
 from tests.support.local_slack import CHANNEL, Slack, local_slack
-from tests.support.lookups import NO_LOOKUPS
 from tests.support.waiting import wait_until
 from tests.unit.agent.turn.test_live import Slow
 from tests.unit.bot.local.api.test_streams import Clock
@@ -224,7 +223,7 @@ def answering(at: TeamBot, model: ScriptedModel | None = None, call_s: float = 5
         before.delivery,
         stores=at.stores,
         observers=before.observers,
-        lookups=NO_LOOKUPS,
+        lookups=before.lookups,
         streams=Streams(at.slack.calls, call_s=call_s),
     )
 

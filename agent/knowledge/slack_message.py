@@ -1,0 +1,294 @@
+"""The words of a Slack message: text, blocks of every kind, attachments and shared messages, each thing once. Pure.
+
+Every part is first written as Slack's wire text (``<url|label>``, ``<@U…>``, ``&amp;``) and made plain at the end. Any
+payload gives a text, no longer than a Slack message may be.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from agent.payload import mapping, objects, string
+
+MAX_TEXT_CHARS: Final = 40_000  # Slack's own limit for a message
+_MAX_DEPTH: Final = 8
+_TOKEN: Final = re.compile(r"<(?:([@#!])([^<>|]*)|([a-z][a-z0-9+.-]*:[^<>|]*))(?:\|([^<>]*))?>", re.IGNORECASE)
+_SCHEME: Final = re.compile(r"^https?://")
+# In these a mention is quoted, not made: fences, code, quotations, the labels of links.
+_QUOTED: Final = re.compile(
+    r"```.*?(?:```|\Z)|`[^`\n]+`|^[ \t]*(?:&gt;){3}.*\Z|^[ \t]*(?:&gt;|>)[^\n]*|\[[^\]\n]*\]\([^)\n]*\)"
+    r"|<[a-z][a-z0-9+.-]*:[^<>|]*\|(?:[^<>]|<[^<>]*>)*>",
+    re.DOTALL | re.MULTILINE | re.IGNORECASE,
+)
+_CALLS_GROUP: Final = re.compile(r"<!(?:subteam\^|here|channel|everyone)")
+_WORD: Final = re.compile(r"\w+")
+_PLACEHOLDERS: Final = frozenset(
+    {
+        *("this content can't be displayed", "this message can't be displayed", "no preview available", "no preview"),
+        *("this message contains interactive elements", "this message was deleted"),
+    }
+)
+_PRESSED: Final = re.compile(r"actions|context_actions|divider|input|button|overflow|checkboxes|.*_(?:buttons?|select)")
+_TEXTS: Final = ("title", "subtitle", "text", "body", "alt_text", "description", "details", "output", "author_name")
+_LISTS: Final = ("fields", "elements", "accessory", "blocks", "child_blocks", "tasks", "sources", "cards")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlackMessage:
+    """A message, read. ``own_words`` leave out what was shared with it. Both leave out the mention of its reader.
+
+    ``mentioned`` are the people it mentions, ``quoted`` those it only quotes. ``shares``: another message came with it.
+    """
+
+    text: str
+    own_words: str
+    mentioned: frozenset[str] = frozenset()
+    quoted: frozenset[str] = frozenset()
+    calls_group: bool = False
+    shares: bool = False
+
+
+def read_message(message: Mapping[str, Any], reader: str = "") -> SlackMessage:
+    """Read a whole message. ``reader`` is the user id whose mention only addresses it."""
+    attached = objects(message, "attachments")
+    shared = [one for one in attached if _is_shared(one)]
+    more = [part for one in attached if not (_is_shared(one) or _is_preview(one)) for part in _of_attachment(one)]
+    own = _once(string(message, "text"), _of_blocks(message, "blocks"), more)
+    live = _QUOTED.sub(" ", own)
+    mentioned = frozenset(_people(live))
+    words = [plain_text(own, reader), *(plain_text(_of_shared(one)) for one in shared)]
+    return SlackMessage(
+        text="\n\n".join(filter(None, words))[:MAX_TEXT_CHARS],
+        own_words=words[0],
+        mentioned=mentioned,
+        quoted=frozenset(_people(own)) - mentioned,
+        calls_group=bool(_CALLS_GROUP.search(live)),
+        shares=bool(shared),
+    )
+
+
+def plain_text(wire: str, reader: str = "") -> str:
+    """Return wire text as a person reads it: links plain, entities decoded, the mention of the reader left out.
+
+    People, channels and groups without a name stay ids (``<@U…>``) for ``with_names``.
+    """
+    quoted = [found.span() for found in _QUOTED.finditer(wire)] if reader else []
+
+    def plain(token: re.Match[str]) -> str:
+        live = not any(start <= token.start() < end for start, end in quoted)
+        return "" if live and token[1] == "@" and token[2] == reader else _plain_token(token)
+
+    return unescape_wire(_TOKEN.sub(plain, wire)).strip()[:MAX_TEXT_CHARS]
+
+
+def unescape_wire(text: str) -> str:
+    """Decode the three entities of Slack's wire text; ``&amp;`` last, or ``&amp;lt;`` would be decoded twice."""
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+
+
+def named_ids(text: str) -> tuple[str, ...]:
+    """Return the ids of people, channels and groups that a plain text still holds, in order."""
+    ids = (token[2].removeprefix("subteam^") for token in _TOKEN.finditer(text) if _is_id(token))
+    return tuple(dict.fromkeys(ids))
+
+
+def with_names(text: str, names: Mapping[str, str], unknown: str = "") -> str:
+    """Put names (``@Ben``, ``#ops``) in place of ids. An id without a name becomes ``unknown``, or stays."""
+
+    def name(token: re.Match[str]) -> str:
+        return (names.get(token[2].removeprefix("subteam^")) or unknown or token[0]) if _is_id(token) else token[0]
+
+    return _TOKEN.sub(name, text)
+
+
+def shared_files(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the file objects of a message and of the messages shared with it."""
+    attached = (file for one in objects(message, "attachments") for file in objects(one, "files"))
+    return [*objects(message, "files"), *attached]
+
+
+def _is_id(token: re.Match[str]) -> bool:
+    return bool(token[2]) and (token[1] in {"@", "#"} or token[2].startswith("subteam^"))
+
+
+def _people(wire: str) -> Iterator[str]:
+    return (token[2] for token in _TOKEN.finditer(wire) if token[1] == "@" and token[2])
+
+
+def _plain_token(token: re.Match[str]) -> str:
+    sigil, body, label = token[1], token[2] or token[3], token[4] or ""
+    if sigil == "@":
+        return f"<@{body}>"
+    if sigil == "#":
+        return f"#{label}" if label else f"<#{body}>"
+    if sigil == "!":
+        kind, _, rest = body.partition("^")
+        shown = _date(rest) if kind == "date" else token[0] if kind == "subteam" else f"@{kind}"
+        return label or shown
+    shown = body.removeprefix("mailto:")
+    if label and label == _SCHEME.sub("", shown):
+        return label  # Slack makes a link of "README.md" too: the author did not write "http://"
+    return shown if not label or label in body else f"{label} ({shown})"
+
+
+def _date(text: str) -> str:
+    seconds = text.partition("^")[0]
+    known = seconds.isdecimal() and len(seconds) <= 10  # noqa: PLR2004 - digits of a date before the year 2286
+    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%d %H:%M UTC") if known else ""
+
+
+def _once(text: str, blocks: Iterable[str], more: Iterable[str]) -> str:
+    """Join all parts, each thing once: Slack repeats the blocks in the text, or their beginning."""
+    parts = [part for part in blocks if part.strip()]
+    whole, begin = _key("\n".join(parts)), _key(re.sub(r"\S*(?:…|\.\.\.)$", "", text.rstrip()))
+    if begin not in whole or begin == whole:
+        parts.insert(0, text)
+    known, kept = "", []
+    for part in (*parts, *more):
+        key = _key(part)
+        if part.strip() and key.strip() not in _PLACEHOLDER_KEYS and (not key.strip() or key not in known):
+            known += key
+            kept.append(part)
+    return "\n".join(kept)
+
+
+def _key(wire: str) -> str:
+    """The words of a part, by which two parts are the same thing whatever their markup."""
+    return f" {' '.join(_WORD.findall(wire.casefold()))} "
+
+
+_PLACEHOLDER_KEYS: Final = frozenset(_key(text).strip() for text in _PLACEHOLDERS)
+
+
+def _is_shared(attachment: Mapping[str, Any]) -> bool:
+    return bool(attachment.get("is_share") or attachment.get("is_msg_unfurl") or attachment.get("message_blocks"))
+
+
+def _is_preview(attachment: Mapping[str, Any]) -> bool:
+    """Whether Slack itself added it for a link to a web page."""
+    linked = attachment.get("from_url") or attachment.get("original_url")
+    return bool(linked) and not (attachment.get("is_app_unfurl") or attachment.get("app_unfurl_url"))
+
+
+def _of_shared(attachment: Mapping[str, Any]) -> str:
+    """A message that was shared or forwarded, with its author."""
+    inner = [mapping(one, "message") for one in objects(attachment, "message_blocks")]
+    blocks = [part for one in (*inner, attachment) for part in _of_blocks(one, "blocks")]
+    more = [part for one in objects(attachment, "attachments") for part in _of_attachment(one)]
+    text = _once(string(attachment, "text"), blocks, more) or _once(string(attachment, "fallback"), (), ())
+    author = string(attachment, "author_name") or string(attachment, "author_subname")
+    return f"{author}: {text}" if author and text else text
+
+
+def _of_attachment(attachment: Mapping[str, Any]) -> list[str]:
+    """The parts of an attachment of an app; the fallback only if there is nothing else."""
+    title = _link(string(attachment, "title_link"), string(attachment, "title"))
+    fields = (": ".join(filter(None, (string(f, "title"), string(f, "value")))) for f in objects(attachment, "fields"))
+    parts = [string(attachment, "pretext"), string(attachment, "author_name"), title, string(attachment, "text")]
+    parts = [*parts, *fields, *_of_blocks(attachment, "blocks"), string(attachment, "footer")]
+    return parts if any(parts) else [string(attachment, "fallback")]
+
+
+def _of_blocks(holder: Mapping[str, Any], name: str) -> list[str]:
+    return [_of_block(block, 0) for block in objects(holder, name)]
+
+
+def _of_block(block: Mapping[str, Any], depth: int) -> str:
+    """One block, of a kind that this version knows or not: its texts, without those of buttons."""
+    kind = string(block, "type")
+    if depth > _MAX_DEPTH or _PRESSED.fullmatch(kind):
+        return ""
+    if kind == "rich_text":
+        return "\n".join(_rich(element, depth) for element in objects(block, "elements"))
+    if kind == "table":
+        return _of_table(block, depth)
+    parts: list[str] = []
+    for name in (*_TEXTS, *_LISTS):
+        inner = block.get(name)
+        found = [inner] if isinstance(inner, Mapping | str) else inner if isinstance(inner, list) else []
+        parts += (one if isinstance(one, str) else _of_block(one, depth + 1) for one in found if _is_part(one))
+    if link := string(block, "title_url") or string(block, "video_url") or string(block, "url"):
+        parts.append(f"<{link}>")
+    return (" " if kind == "context" else "\n").join(dict.fromkeys(filter(None, parts)))
+
+
+def _is_part(value: object) -> bool:
+    return isinstance(value, str | Mapping)
+
+
+def _of_table(block: Mapping[str, Any], depth: int) -> str:
+    """A table's rows as Markdown, the first one as its head."""
+    rows = block.get("rows")
+    lines = []
+    for row in rows if isinstance(rows, list) else ():
+        cells = [" ".join(_of_cell(cell, depth).split()) for cell in objects(row)]
+        lines.append(f"| {' | '.join(cells)} |")
+        if len(lines) == 1:
+            lines.append(f"|{' --- |' * len(cells)}")
+    return "\n".join(lines)
+
+
+def _of_cell(cell: Mapping[str, Any], depth: int) -> str:
+    if string(cell, "type") == "rich_text":
+        return _of_block(cell, depth + 1)
+    value = cell.get("text", cell.get("value"))
+    return _wire(str(value)) if isinstance(value, str | int | float) else _of_block(mapping(value), depth + 1)
+
+
+def _rich(element: Mapping[str, Any], depth: int) -> str:
+    """An element of a rich text as wire text."""
+    kind = string(element, "type")
+    inner = [_rich(one, depth + 1) for one in objects(element, "elements")] if depth <= _MAX_DEPTH else []
+    match kind:
+        case "rich_text_list":
+            return "\n".join(_list_lines(element, inner))
+        case "rich_text_preformatted":
+            return f"```\n{''.join(inner)}\n```"
+        case "rich_text_quote":
+            return "\n".join(f"&gt; {line}" for line in "".join(inner).split("\n"))
+        case _:
+            return "".join(inner) or _rich_leaf(kind, element)
+
+
+def _list_lines(element: Mapping[str, Any], items: list[str]) -> Iterator[str]:
+    indent, offset = (value if isinstance(value := element.get(name), int) else 0 for name in ("indent", "offset"))
+    ordered = string(element, "style") == "ordered"
+    for number, item in enumerate(items, offset + 1):
+        yield f"{'    ' * max(0, min(indent, _MAX_DEPTH))}{f'{number}.' if ordered else '•'} {item}"
+
+
+def _rich_leaf(kind: str, element: Mapping[str, Any]) -> str:
+    if leaf := _LEAVES.get(kind):
+        name, form = leaf
+        return form.format(string(element, name))
+    if kind == "date":
+        fallback = string(element, "fallback")
+        return f"<!date^{element.get('timestamp')}^{'|' if fallback else ''}{_wire(fallback)}>"
+    text = _wire(string(element, "text") or string(element, "value") or string(element, "fallback"))
+    text = f"`{text}`" if mapping(element, "style").get("code") and text.strip() else text
+    return _link(string(element, "url"), text)
+
+
+_LEAVES: Final = {
+    "user": ("user_id", "<@{}>"),
+    "usergroup": ("usergroup_id", "<!subteam^{}>"),
+    "channel": ("channel_id", "<#{}>"),
+    "broadcast": ("range", "<!{}>"),
+    "emoji": ("name", ":{}:"),
+}
+"""The field of an element of a rich text that names something, and its form on the wire."""
+
+
+def _link(url: str, label: str) -> str:
+    """A link as wire text; only the label, or only the link, if there is nothing else."""
+    target = unescape_wire(url).replace("|", "%7C").replace("<", "%3C").replace(">", "%3E").replace("&", "&amp;")
+    return f"<{target}|{label}>" if url and label else f"<{target}>" if url else label
+
+
+def _wire(text: str) -> str:
+    """Raw text as wire text; Slack may have escaped it already."""
+    return unescape_wire(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

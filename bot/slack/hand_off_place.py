@@ -1,0 +1,74 @@
+"""The place where people are asked: a user group in the thread itself, or a channel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import structlog
+
+from agent.payload import mapping, objects, string
+from agent.thread.conversation import ThreadKey
+from bot.slack.users import People, find_channel
+from bot.slack.web_api import DeliveryFailed, SlackCalls
+
+MAX_LABEL_CHARS: Final = 80
+_log = structlog.get_logger()
+
+
+@dataclass(slots=True, eq=False)
+class HandOffPlace:
+    """What ORION_HANDOFF names: a user group's id, a channel's id or its ``#name``; empty: people cannot be asked."""
+
+    name: str
+    calls: SlackCalls
+    people: People
+    _channel: str = ""  # the id of a ``#name``, once it was looked up
+
+    @property
+    def is_group(self) -> bool:
+        """Whether a user group is asked, in the thread itself."""
+        return self.name.startswith("S")
+
+    async def label(self, thread: ThreadKey) -> str:
+        """Return how to call the place before the click. Empty: from this thread people cannot be asked.
+
+        A user group cannot be called into a direct chat.
+        """
+        if not self.name or (self.is_group and thread.channel.startswith("D")):
+            return ""
+        try:
+            look = self.people.group_name if self.is_group else self.people.channel_name
+            known = "" if self.name.startswith("#") else await look(thread.team, self.name)
+        except DeliveryFailed as failure:
+            _log.warning("hand_off_place_not_named", reason=failure.reason)
+            known = ""
+        return (known or self.name)[:MAX_LABEL_CHARS]
+
+    async def find(self, thread: ThreadKey) -> ThreadKey:
+        """Return where to post: the thread itself for a user group, else the channel. Raises ``DeliveryFailed``."""
+        if self.is_group:
+            return thread
+        if not self._channel:
+            self._channel = await find_channel(self.calls, self.name[1:]) if self.name.startswith("#") else self.name
+        return ThreadKey(team=thread.team, channel=self._channel, thread_ts=self._channel)
+
+
+async def find_fault(calls: SlackCalls, name: str) -> tuple[str, str] | None:
+    """Return what is wrong with the place of this name and how to fix it, or None. Raises ``DeliveryFailed``."""
+    if name.startswith("S"):
+        groups = await calls.read("usergroups.list", expects="usergroups")
+        if any(string(group, "id") == name for group in objects(groups, "usergroups")):
+            return None
+        return f"there is no user group {name}", "Put the group's id (S…) into ORION_HANDOFF."
+    try:
+        channel = await find_channel(calls, name[1:]) if name.startswith("#") else name
+        found = mapping(await calls.read("conversations.info", expects="channel", channel=channel), "channel")
+    except DeliveryFailed as failure:
+        if failure.reason != "channel_not_found":
+            raise
+        remedy = "Put a channel's id or #name into ORION_HANDOFF; a private one must have Orion in it."
+        return f"there is no channel {name} that Orion can see", remedy
+    if found.get("is_member") is False:
+        return f"Orion is not in {name}", "Invite it there: /invite @Orion"
+    return None
