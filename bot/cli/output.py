@@ -96,7 +96,10 @@ def print_table(table: Table) -> None:
 
 
 def note(text: str, style: str = "", *, to_stderr: bool = True) -> None:
-    """A line as it is beside a command's output, coloured where a person watches."""
+    """Write a line next to a command's output, without secrets, and in colour if a person watches."""
+    from observability.redaction import redact
+
+    text = redact(text)  # an address in an error may carry a password
     stream = sys.stderr if to_stderr else sys.stdout
     if stream.isatty():
         terminal(to_stderr=to_stderr).print(printable(text), style=style)

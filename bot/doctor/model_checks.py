@@ -14,7 +14,7 @@ from agent.model.openai import OpenAIModel
 from agent.model.protocol import DecideContext, ModelError, WriteContext
 from agent.thread.conversation import Question, ThreadKey
 from agent.tools.tool import ToolSpec
-from bot.doctor.checks import Found, Wrong
+from bot.doctor.checks import Finding, Problem
 from bot.settings import Settings
 from bot.turn.engine import open_model
 from verification.types import Claim, Source
@@ -48,14 +48,14 @@ _JUDGE: Final = JudgeContext(
 )
 
 
-async def model(settings: Settings, within_s: float) -> Found:
+async def check_model(settings: Settings, within_s: float) -> Finding:
     """Ask the deciding model for a decision."""
     if not settings.uses_server:
         return "none configured: Orion quotes (set OPENAI_API_KEY for a model)"
     return await _asked(settings, within_s, lambda opened: opened.decide(_DECIDE))
 
 
-async def context(settings: Settings, within_s: float) -> Found:
+async def check_context(settings: Settings, within_s: float) -> Finding:
     """Ask a server of one's own for a decision on a long prompt: some drop its end, and others refuse it."""
     if not settings.openai_base_url:
         return ""
@@ -70,10 +70,10 @@ async def context(settings: Settings, within_s: float) -> Found:
     if isinstance(found, Wrong) or length >= CONTEXT_NEEDED:
         return ""  # the check of the model itself says what is wrong
     detail = f"{settings.model_name} reads {length:,} tokens of a prompt" if length else "long prompts are refused"
-    return Wrong(detail, _CONTEXT)
+    return Problem(detail, _CONTEXT)
 
 
-async def write_model(settings: Settings, within_s: float) -> Found:
+async def check_write_model(settings: Settings, within_s: float) -> Finding:
     """Ask the writing model for an answer, if it is another one: without it no answer would ever be written."""
     if not settings.uses_server or settings.write_model in {"", settings.model_name}:
         return ""
@@ -86,14 +86,14 @@ async def write_model(settings: Settings, within_s: float) -> Found:
     return await _asked(_with_model(settings, settings.write_model), within_s, ask)
 
 
-async def judge(settings: Settings, within_s: float) -> Found:
+async def check_judge(settings: Settings, within_s: float) -> Finding:
     """Ask the judge about a claim. Without its answer every sentence that is not a quotation would be cut out."""
     if not settings.judge and settings.uses_server:
         return "turned off. Unset ORION_JUDGE: without a judge only numbers, dates, names and quotes are checked."
     if settings.judge_model in {"", settings.model_name}:
         return ""
     if not settings.uses_server:
-        return Wrong(
+        return Problem(
             "ORION_JUDGE_MODEL is set, but no model server",
             "Set OPENAI_API_KEY or OPENAI_BASE_URL, or unset ORION_JUDGE_MODEL.",
         )
@@ -115,16 +115,16 @@ async def _asked(
     ask: Callable[[OpenAIModel], Awaitable[object]],
     *,
     too_long_is_ok: bool = False,
-) -> Found:
+) -> Finding:
     try:
         async with asyncio.timeout(within_s), open_model(settings) as opened:
             if isinstance(opened, OpenAIModel):
                 await ask(opened)
     except ModelError as error:
         if not (too_long_is_ok and error.kind == "TokenLimitError"):
-            return Wrong(f"{settings.model_name}: {error.detail}", " ".join(error.hints))
+            return Problem(f"{settings.model_name}: {error.detail}", " ".join(error.hints))
     except TimeoutError:
-        return Wrong(
+        return Problem(
             f"{settings.model_name} did not answer within {within_s:.0f} s",
             "Check OPENAI_BASE_URL and that its server is up. One that loads its model first may answer at the next "
             f"try. If it is slow, a question still has {settings.model_timeout_s:.0f} s for each call of the model: "

@@ -46,6 +46,7 @@ _FACT_LENGTH: Final = 110  # characters of one fact with its mark and its citati
 # The names of the figures, and the words of the texts that are verified.
 _DATA: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 
+TOO_NOISY: Final = "too noisy"
 Read = Callable[[str], Awaitable[None]]
 
 
@@ -64,7 +65,10 @@ QUICK: Final = Sizes(rounds=1, alone=2, burst=3, waiting=3, kilobytes=10, chunks
 
 
 class Row(NamedTuple):
-    """One figure: what it is called, and the same figure of its yardstick, if there is one."""
+    """One figure, and the same figure of its yardstick, if there is one.
+
+    Some figures are differences of two times: on a busy machine they can come out at zero or below.
+    """
 
     name: str
     value: float
@@ -74,8 +78,19 @@ class Row(NamedTuple):
 
     @property
     def ratio(self) -> float | None:
-        """How many times its yardstick it is."""
-        return round(self.value / self.of_yardstick, 2) if self.of_yardstick else None
+        """The figure divided by its yardstick's; None if there is none or one of them was lost in noise."""
+        return round(self.value / self.of_yardstick, 2) if self.of_yardstick and not self.is_noise else None
+
+    @property
+    def is_noise(self) -> bool:
+        """True if a cost came out at zero or below: the machine was too noisy to measure it."""
+        return self.value <= 0 or (self.of_yardstick is not None and self.of_yardstick <= 0)
+
+    def shown(self, value: float | None) -> str:
+        """Return a figure of this row for a person."""
+        if value is None:
+            return ""
+        return f"{value:,.3g} {self.unit}" if value > 0 else TOO_NOISY
 
 
 def bench(sizes: Sizes) -> list[Row]:
@@ -137,10 +152,13 @@ def _ms(work: Callable[[], object]) -> float:
 
 
 def bench_json(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """The figures as JSON has them."""
+    """Return the figures as JSON-ready values; null if the machine was too noisy."""
+
+    def figure(value: object) -> object:
+        return value if not isinstance(value, float) else round(value, 3) if value > 0 else None
+
     return [
-        {name: round(value, 3) if isinstance(value, float) else value for name, value in row._asdict().items()}
-        | {"ratio": row.ratio}
+        {name: figure(value) for name, value in row._asdict().items()} | {"ratio": row.ratio, "noise": row.is_noise}
         for row in rows
     ]
 
@@ -149,8 +167,10 @@ def bench_table(rows: Sequence[Row]) -> Table:
     """The figures as a table."""
     table = Table("what", "Orion", "yardstick", "its figure", "ratio")
     for row in rows:
-        of_yardstick = "" if row.of_yardstick is None else f"{row.of_yardstick:,.3g} {row.unit}"
-        table.add_row(row.name, f"{row.value:,.3g} {row.unit}", row.yardstick, of_yardstick, str(row.ratio or ""))
+        figures = (row.shown(row.value), row.yardstick, row.shown(row.of_yardstick))
+        table.add_row(row.name, *figures, str(row.ratio or ""))
+    if any(row.is_noise for row in rows):
+        table.caption = f"{TOO_NOISY}: the machine was busy. Run it again, without --quick, when it is idle."
     return table
 
 

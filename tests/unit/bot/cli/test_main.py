@@ -242,8 +242,8 @@ def test_doctor_goes_through_all_its_checks_whatever_the_settings_are(terminal: 
         "ORION_PORT must be a whole number, not 'abc'",
         "LANGFUSE_HOST is not a web address",
         ".env, line 2 is not understood",
-        "ORION_MODLE is no setting of Orion",
-        "Is ORION_MODEL meant?",
+        "ORION_MODLE is not a setting of Orion",
+        "Did you mean ORION_MODEL?",
         "SLACK_BOT_TOKEN is not set",
         "1 document",
     ):

@@ -109,7 +109,8 @@ async def test_everything_right(tmp_path: Path) -> None:
         found = await checks(settings)
     names = ["Slack", "Slack events", "Redis", "Knowledge", "Model", "Langfuse"]
     assert list(found) == names
-    assert [found[name].ok for name in names[:5]] == [True] * 5
+    assert all(check.ok for check in found.values())
+    assert found["Langfuse"].detail == f"{langfuse.url} accepts the keys (version 4.60.0)"
     assert "every change is on disk first" in found["Redis"].detail
 
 
@@ -278,6 +279,48 @@ async def test_model_is_asked_what_a_turn_asks_and_long_prompts_that_are_refused
     assert "search" in json.dumps(server.requests[0]["tools"])
 
 
+@pytest.mark.parametrize(
+    ("langfuse", "fault"),
+    [
+        ({"version": "4.16.0"}, "runs version 4.16.0: it takes traces, but refuses scores"),
+        ({"version": "3.200.1"}, "runs version 3.200.1: it takes traces, but refuses scores"),
+        ({"refuse": 401}, "answered 401"),
+        ({"version": "5.0.0-rc.1"}, ""),
+        ({"version": "unknown"}, ""),
+    ],
+)
+async def test_langfuse_that_cannot_take_scores_is_reported(
+    tmp_path: Path, langfuse: dict[str, Any], fault: str
+) -> None:
+    async with LangfuseReceiver(**langfuse) as receiver:
+        keys = {"langfuse_public_key": "pk", "langfuse_secret_key": SecretStr("sk")}
+        settings = settings_in(
+            tmp_path, "", langfuse_base_url=f"{receiver.url}/", langfuse_host="http://127.0.0.1:9", **keys
+        )
+        found = (await checks(settings))["Langfuse"]
+        turned_off = (await checks(settings.model_copy(update={"langfuse_enabled": False})))["Langfuse"]
+    assert (found.ok, fault in found.detail) == (not fault, True)
+    assert turned_off.ok
+
+
+async def test_passwords_and_tokens_of_addresses_are_not_shown(tmp_path: Path) -> None:
+    settings = settings_in(
+        tmp_path,
+        "",
+        slack_bot_token=SecretStr("xoxb-1"),
+        slack_api_url="http://me:hunter22@127.0.0.1:9/api/",
+        searxng_url="http://me:hunter22@127.0.0.1:9",
+        web_docs=frozenset({"http://127.0.0.1:9/docs?token=hunter22", "https://me:hunter22@127.0.0.1:9/"}),
+        git_docs=frozenset({"https://me:hunter22@127.0.0.1:9/a.git"}),
+        langfuse_public_key="pk",
+        langfuse_secret_key=SecretStr("sk"),
+        langfuse_base_url="http://me:hunter22@127.0.0.1:9",
+    )
+    found = await examine(settings, faults={"ORION_DOCS_URL": "is wrong, not 'ftp://me:hunter22@host'"}, within_s=2)
+    assert "127.0.0.1:9" in str(found)
+    assert "hunter22" not in str(found)
+
+
 async def test_one_key_of_langfuse_without_the_other_is_told(tmp_path: Path) -> None:
     public = await checks(settings_in(tmp_path, "", langfuse_public_key="pk"))
     secret = await checks(settings_in(tmp_path, "", langfuse_secret_key=SecretStr("sk")))
@@ -340,7 +383,7 @@ async def test_what_was_not_read_is_named_and_what_never_was_too(tmp_path: Path)
     )
     assert check.remedy.startswith("Run `orion index`")
     mended = (await checks(settings_in(tmp_path / "home", "", docs=(docs,))))["Knowledge"]
-    assert mended.remedy == "Mend or remove those."
+    assert mended.remedy == "Fix or remove them."
 
 
 @pytest.mark.parametrize(

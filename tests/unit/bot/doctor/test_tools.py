@@ -47,7 +47,7 @@ async def test_each_tool_that_answers_is_named(tmp_path: Path) -> None:
         "Files": (True, f"file_read reads below {tmp_path}"),
         "Web search": (True, f"web_search: {engine.url} answers"),
         "MCP shop": (True, "answers: shop_many, shop_stock"),
-        "MCP none": (False, "answers, but brings no tool"),
+        "MCP none": (False, "answers, but offers no tool"),
     }
 
 

@@ -18,7 +18,7 @@ from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.semantic.extra import give_meaning
 from agent.knowledge.types import KnowledgeAwayError
 from bot.cli.ask import ask
-from bot.doctor.checks import CheckLine, vectors
+from bot.doctor.checks import CheckLine, check_vectors
 from bot.documents.open import corpus_of, open_index
 from bot.documents.vectors import make_vectors, vectors_meanwhile
 from bot.errors import WrongUse
@@ -112,15 +112,15 @@ async def test_an_index_that_is_away_is_tried_again() -> None:
 
 async def test_doctor_says_how_far_the_vectors_are(tmp_path: Path, docs: Path, model: str) -> None:
     settings = settings_in(tmp_path, "", docs=(docs,))
-    assert await vectors(settings, 1) == ""
+    assert await check_vectors(settings, 1) == ""
     settings = settings.model_copy(update={"semantic": model})
     async with open_index(corpus_of(settings)) as (index, _):
-        assert await vectors(settings, 1) == (
+        assert await check_vectors(settings, 1) == (
             "0 of 1 passages have a vector; the others are found by their words until a running Orion or `orion index` "
             "has made theirs"
         )
         await make_vectors(index.meaning)
-    assert await vectors(settings, 1) == "1 of 1 passages have a vector"
+    assert await check_vectors(settings, 1) == "1 of 1 passages have a vector"
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ async def test_doctor_says_how_far_the_vectors_are(tmp_path: Path, docs: Path, m
 )
 async def test_doctor_says_what_is_missing(tmp_path: Path, model: str, update: dict[str, object], said: str) -> None:
     settings = settings_in(tmp_path, "", semantic=model).model_copy(update=update)
-    (check,) = await CheckLine("Search by meaning", vectors).checks(settings, 1)
+    (check,) = await CheckLine("Search by meaning", check_vectors).checks(settings, 1)
     assert (check.ok, said in check.detail, bool(check.remedy)) == (False, True, True)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from bot.evals.bench import turn
+from rich.console import Console
+
+from bot.evals.bench import Row, bench_json, bench_table, turn
 from verification.check import check
 
 
@@ -33,3 +35,15 @@ def test_every_round_has_its_own_texts() -> None:
     texts = [text for number in range(50) for text in (turn(number).text, *(s.text for s in turn(number).sources))]
     assert len(set(texts)) == len(texts)
     assert turn(7) == turn(7)
+
+
+def test_costs_lost_in_noise_are_not_printed() -> None:
+    rows = [Row("a", -3.0, "µs", "aiohttp", 2.0), Row("b", 3.0, "µs", "aiohttp", -1.5), Row("c", 3.0, "µs", "x", 2.0)]
+    console = Console(width=150)
+    with console.capture() as shown:
+        console.print(bench_table(rows))
+    assert not {"-3", "-1.5"} & set(shown.get().split())
+    assert shown.get().count("too noisy") == 3  # two figures, and the caption
+    assert [(row["value"], row["of_yardstick"], row["ratio"], row["noise"]) for row in bench_json(rows)] == [
+        (None, 2.0, None, True), (3.0, None, None, True), (3.0, 2.0, 1.5, False),
+    ]  # fmt: skip
