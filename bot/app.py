@@ -225,7 +225,7 @@ def _syncing(settings: Settings, corpus: Corpus, engine: Engine, observers: Obse
         corpus=corpus,
         index=engine.index,
         every_s=settings.sync_minutes * 60,
-        count=observers.metrics.synced,
+        count=observers.metrics.count_sync,
         json=not sys.stderr.isatty(),
         debug=settings.debug,
     )

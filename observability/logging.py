@@ -1,7 +1,7 @@
 """structlog and the standard logging, set up so that no content and no secret is logged.
 
 A field with a text becomes its length, an exception its type and place; debug adds the first 100 characters. Libraries
-are logged from WARNING on, each place once a minute, and their texts count as content.
+are logged from WARNING on, each line of theirs once a minute, and their texts count as content.
 """
 
 from __future__ import annotations
@@ -28,20 +28,19 @@ CONTENT = frozenset({
     "response", "result", "results", "snippet", "source", "sources", "summary", "text", "texts", "title", "topic",
     "value", "words",
 })  # fmt: skip
-SHOWN_IN_DEBUG = 100
-# Whatever the field: no fact needs more, and a text that came under another name is cut.
-LONGEST = 300
-# The innermost ones name the fault; all of them would fill the log with the frameworks.
-FRAMES = 6
-# A library that fails again and again says the same: once a minute is enough to see it.
-AGAIN_S = 60.0
-# A library that makes up its lines must not fill the memory; then each is shown once more.
-MOST_REMEMBERED = 1_000
-# What an operator should make of a library's line whatever it says.
+MAX_IN_DEBUG = 100
+MAX_VALUE = 300
+"""Characters of any field: no fact needs more, and a text under an unknown name is truncated."""
+MAX_FRAMES = 6
+"""The innermost frames name the fault; all of them would fill the log with frameworks."""
+REPEAT_INTERVAL_S = 60.0
+MAX_LINES = 1_000
+"""Lines of libraries that are remembered; a library that generates its lines must not fill the memory."""
+# The meaning of a library's line for an operator, who does not see its text.
 _NOTES = {
     "opentelemetry": "traces may be lost; answers are not affected",
-    "slack_bolt": "the connection to Slack; /readyz says whether it stands",
-    "slack_sdk": "the connection to Slack; /readyz says whether it stands",
+    "slack_bolt": "the connection to Slack; /readyz says if it is up",
+    "slack_sdk": "the connection to Slack; /readyz says if it is up",
 }
 # What these say below WARNING may quote tokens, prompts and bodies; a bad signature is logged with its body at INFO.
 LIBRARIES = ("slack_bolt", "slack_sdk", "aiohttp", "openai", "httpx", "httpx2", "langfuse", "opentelemetry", "urllib3")
@@ -50,10 +49,10 @@ LIBRARIES = ("slack_bolt", "slack_sdk", "aiohttp", "openai", "httpx", "httpx2", 
 def configure(
     *, json: bool, debug: bool, level: str = "INFO", stream: TextIO | None = None, secrets: Iterable[str] = ()
 ) -> None:
-    """Set up logging for the process: JSON or, for a person at a terminal, aligned text; to standard error.
+    """Set up logging for the process, to standard error: JSON or, for a person at a terminal, aligned text.
 
     ``level`` is that of our own events. ``debug`` shows all of them, with the first 100 characters of texts.
-    ``secrets`` are the configured ones, which need not look like any.
+    ``secrets`` are the configured ones, which need not look like secrets.
     """
     out = stream or sys.stderr
     shared: list[Processor] = [
@@ -83,87 +82,87 @@ def configure(
 
 
 class Length(int):
-    """How long a text is, which is all that an event tells of it: ``prompt_length=Length(prompt)``.
+    """The length of a text, which is all that an event says of it: ``prompt_length=Length(prompt)``.
 
-    The text comes along for ``protect``, which adds its first 100 characters as ``prompt`` in debug and only there.
+    It carries the text for ``protect``, which adds the first 100 characters as ``prompt`` in debug only.
     """
 
     text: str
 
     def __new__(cls, text: str) -> Self:
-        """The length of ``text``, a whole number for whoever looks at it."""
+        """Return the length of ``text``, an ordinary whole number to any reader."""
         length = super().__new__(cls, len(text))
         length.text = text
         return length
 
 
 def protect(*, debug: bool, known: re.Pattern[str] | None = None) -> Processor:
-    """The processor that lets no content and no secret through, none of those that ``known`` finds either."""
+    """Return the processor that removes content and secrets, also those that ``known`` matches."""
 
-    def protected(_: Any, __: str, event: EventDict) -> EventDict:
-        kept: EventDict = {}
+    def remove_content(_: Any, __: str, event: EventDict) -> EventDict:
+        clean: EventDict = {}
         for name, value in event.items():
             if name in CONTENT and not isinstance(value, int | float | None):
-                kept[f"{name}_length"] = len(value if isinstance(value, Sized) else str(value))
+                clean[f"{name}_length"] = len(value if isinstance(value, Sized) else str(value))
                 if debug:
-                    kept[name] = _beginning(value, known)
+                    clean[name] = _preview(value, known)
             elif isinstance(value, Length):
-                kept[name] = int(value)
+                clean[name] = int(value)
                 if debug:
-                    kept[name.rpartition("_")[0]] = _beginning(value.text, known)
+                    clean[name.rpartition("_")[0]] = _preview(value.text, known)
             else:
-                kept[name] = _clipped(redact_field(name, value, known=known), LONGEST)
-        return kept
+                clean[name] = _truncate(redact_field(name, value, known=known), MAX_VALUE)
+        return clean
 
-    return protected
+    return remove_content
 
 
 def _renderer(*, json: bool) -> Processor:
     if not json:
         return structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
 
-    def rendered(_: Any, __: str, event: MutableMapping[str, Any]) -> str:
+    def render(_: Any, __: str, event: MutableMapping[str, Any]) -> str:
         try:
             return orjson.dumps(event).decode()
         except TypeError:  # an integer of more than 64 bits
             return dumps(event)
 
-    return rendered
+    return render
 
 
 def _exception(*, debug: bool) -> Processor:
-    """An exception becomes its type and its innermost frames: its own text may quote anything."""
+    """Return the processor that reduces an exception to its type and innermost frames: its text may quote content."""
 
-    def told(_: Any, __: str, event: EventDict) -> EventDict:
+    def describe(_: Any, __: str, event: EventDict) -> EventDict:
         given = event.pop("exc_info", None)
         given = (*given, None, None)[1] if isinstance(given, tuple) else given
         error = given if isinstance(given, BaseException) else sys.exc_info()[1] if given is True else None
         if error is not None:
-            innermost = extract_tb(error.__traceback__)[-FRAMES:]
+            innermost = extract_tb(error.__traceback__)[-MAX_FRAMES:]
             event["error_type"] = type(error).__name__
             event["frames"] = [f"{PurePath(frame.filename).name}:{frame.lineno}" for frame in innermost]
             if debug:
-                event["error_text"] = _clipped(str(error), SHOWN_IN_DEBUG)
+                event["error_text"] = _truncate(str(error), MAX_IN_DEBUG)
         return event
 
-    return told
+    return describe
 
 
 class _Repeats(logging.Filter):
-    """Lets each line of a library's source through once a minute; the next one says how many were held back."""
+    """Passes each line of a library's source once a minute; the next one says how many were held back."""
 
     def __init__(self) -> None:
         super().__init__()
         self._shown: dict[tuple[str, str, int], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether this one is to be shown; sets its ``held_back``."""
+        """Decide if a record is shown, and set its ``held_back``."""
         line = (record.name, record.pathname, record.lineno)
-        then, held = self._shown.get(line, (record.created - AGAIN_S, 0))
-        if 0 <= record.created - then < AGAIN_S:
+        then, held = self._shown.get(line, (record.created - REPEAT_INTERVAL_S, 0))
+        if 0 <= record.created - then < REPEAT_INTERVAL_S:
             self._shown[line] = (then, held + 1)
             return False
-        if len(self._shown) >= MOST_REMEMBERED:
+        if len(self._shown) >= MAX_LINES:
             self._shown.clear()
         self._shown[line] = (record.created, 0)
         record.held_back = held
@@ -171,7 +170,7 @@ class _Repeats(logging.Filter):
 
 
 class _LibraryFormatter(logging.Formatter):
-    """A library's record as an event: where it was logged, and its text only in debug."""
+    """Formats a library's record as an event: the place it was logged at, and its text only in debug."""
 
     def __init__(self, processors: Sequence[Processor], *, debug: bool) -> None:
         super().__init__()
@@ -179,7 +178,7 @@ class _LibraryFormatter(logging.Formatter):
         self._debug = debug
 
     def format(self, record: logging.LogRecord) -> str:
-        text = _message(record)
+        text = _text_of(record)
         event: Any = {
             "event": "library_log",
             "logger": record.name,
@@ -200,27 +199,27 @@ class _LibraryFormatter(logging.Formatter):
         return str(event)
 
 
-def _message(record: logging.LogRecord) -> str:
-    """The text; a template that does not fit its arguments is told as it stands."""
+def _text_of(record: logging.LogRecord) -> str:
+    """Return the text; a template that does not fit its arguments is returned unchanged."""
     try:
         return record.getMessage()
     except (TypeError, ValueError):
         return str(record.msg)
 
 
-def _beginning(value: object, known: re.Pattern[str] | None) -> Any:
-    """What debug shows of a text, or of what holds texts."""
-    return _clipped(redact(value if isinstance(value, str) else str(value), known=known), SHOWN_IN_DEBUG)
+def _preview(value: object, known: re.Pattern[str] | None) -> Any:
+    """Return the beginning of a text, or of something with texts in it, for debug."""
+    return _truncate(redact(value if isinstance(value, str) else str(value), known=known), MAX_IN_DEBUG)
 
 
-def _clipped(value: Any, most: int) -> Any:
-    """Only what JSON knows, every string in it encodable and of at most ``most`` characters."""
+def _truncate(value: Any, limit: int) -> Any:
+    """Return ``value`` as JSON can hold it, each string encodable and at most ``limit`` characters long."""
     if isinstance(value, str):
         text = value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
-        return text if len(text) <= most else f"{text[:most]}…"
+        return text if len(text) <= limit else f"{text[:limit]}…"
     if isinstance(value, Mapping):
-        return {key: _clipped(item, most) for key, item in value.items()}
+        return {key: _truncate(item, limit) for key, item in value.items()}
     if isinstance(value, list):
-        return [_clipped(item, most) for item in value]
+        return [_truncate(item, limit) for item in value]
     # Any other object could print a text that it carries.
     return value if isinstance(value, int | float | None) else f"<{type(value).__name__}>"

@@ -1,4 +1,4 @@
-"""Which proxy and which certificates an address needs; one on this machine, told by its text alone, has no proxy."""
+"""Proxies and certificates by address. An address on this machine, recognised by its text, never has a proxy."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from urllib.request import getproxies, proxy_bypass
 
 
 def is_loopback(url: str) -> bool:
-    """Whether a URL's host is ``localhost``, a name under it, or a loopback address."""
+    """Return True if a URL's host is ``localhost``, a name under it, or a loopback address."""
     try:
         host = urlsplit(url).hostname or ""
-        if host == "localhost" or host.endswith(".localhost"):  # RFC 6761: this machine, whatever DNS says
+        if host == "localhost" or host.endswith(".localhost"):  # RFC 6761: this machine, also if DNS says otherwise
             return True
         return ip_address(host).is_loopback
     except ValueError:  # half a bracket, or a name
@@ -20,7 +20,7 @@ def is_loopback(url: str) -> bool:
 
 
 def proxy_for(url: str) -> str | None:
-    """The host's proxy for a URL, also of a WebSocket, its exceptions (``NO_PROXY``) honoured; never for loopback."""
+    """Return the host's proxy for a URL, also of a WebSocket. ``NO_PROXY`` is honoured; loopback has none."""
     # aiohttp's own trust_env knows neither loopback nor ALL_PROXY, and reads the environment in a thread each time.
     parts = urlsplit(url)
     if is_loopback(url) or proxy_bypass(parts.hostname or ""):
@@ -32,6 +32,6 @@ def proxy_for(url: str) -> str | None:
 
 
 def trusted_at(url: str) -> ssl.SSLContext | bool:
-    """What a client of ``url`` verifies certificates by: the host's, by itself."""
+    """Return what a client of ``url`` verifies certificates with: those of the host, or the client's default."""
     # A client that must not see the environment's proxies does not see its SSL_CERT_FILE either; this one does.
     return ssl.create_default_context() if url.startswith("https:") and is_loopback(url) else True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -10,13 +11,17 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 # From an instant page to the longest turn that is allowed: each step about doubles.
 _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120)
 _WAITS = (0.1, 0.5, 1, 2, 5, 10, 30, 60, 120)
+MAX_SLACK_ERRORS = 100
+"""Names of Slack's errors that become labels. A server with a new one each time must not fill the memory."""
+_ERROR_NAME = re.compile(r"\w{1,60}", re.ASCII)
 
 
 class Metrics:
-    """One set of metrics; the process makes one and hands it round."""
+    """The metrics of one process."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self._slack_error_names: set[str] = set()
         self._declare_turns()
         self._declare_slack_and_knowledge()
 
@@ -26,7 +31,7 @@ class Metrics:
         self.turns_running = self._gauge("turns_running", "Turns at work now.")
         self.attempts = self._spread("attempts", "Drafts that an answer took.", buckets=(1, 2, 3))
         self.violations = self._count("violations", "Broken rules, by rule and severity.", "rule", "severity")
-        self.repairs = self._count("repairs", "Form faults mended without a model.", "kind")
+        self.repairs = self._count("repairs", "Faults of form that were repaired without a model.", "kind")
 
         self.model_calls = self._count(
             "model_calls", "Model calls, by phase and error kind (empty: none).", "phase", "error"
@@ -39,9 +44,9 @@ class Metrics:
     def _declare_slack_and_knowledge(self) -> None:
         self.events = self._count("slack_events", "Events from Slack, by what became of them.", "fate")
         self.queue_messages = self._gauge("queue_messages", "Stored messages, waiting or in work.")
-        self.dead_letters = self._gauge("dead_letters", "Messages that were given up.")
+        self.dead_letters = self._gauge("dead_letters", "Messages that Orion gave up.")
         self.queue_wait_seconds = self._spread("queue_wait_seconds", "Time from storing a question to its claim.")
-        self.circuit_open = self._gauge("circuit_open", "1 while a far end that kept failing is left alone.", "far_end")
+        self.circuit_open = self._gauge("circuit_open", "1 while a service that kept failing is not called.", "far_end")
         self.deliveries = self._count("deliveries", "Answers delivered, by how.", "how")
         self.slack_waits = self._spread(
             "slack_wait_seconds",
@@ -50,41 +55,49 @@ class Metrics:
             buckets=_WAITS,
         )
         self.slack_errors = self._count(
-            "slack_errors", "Tries of a Slack call that failed, by method and error name.", "method", "error"
+            "slack_errors", "Failed tries of a Slack call, by method and error name.", "method", "error"
         )
 
         self.documents = self._gauge("knowledge_documents", "Documents in the index.")
-        self.passages = self._gauge("knowledge_passages", "Passages that they fall into.")
+        self.passages = self._gauge("knowledge_passages", "Passages in the index.")
         self.unread = self._gauge(
-            "knowledge_unread", "Documents that could not be read when their source was last gone over."
+            "knowledge_unread", "Documents that could not be read in the last sync of their source."
         )
         self.sync_age_seconds = self._gauge(
-            "knowledge_sync_age_seconds", "Time since the source that waits longest was gone over."
+            "knowledge_sync_age_seconds", "Time since the last sync of the source that waits longest."
         )
         self.syncs = self._count("knowledge_syncs", "Runs of the background sync, by how they ended.", "how")
 
     def knowledge(self, *, documents: float, passages: float, unread: float, sync_age: float) -> None:
-        """What the index holds, as it stands right now; not a number (``nan``) where nobody can tell."""
+        """Set the figures of the index; ``nan`` if unknown."""
         self.documents.set(documents)
         self.passages.set(passages)
         self.unread.set(unread)
         self.sync_age_seconds.set(sync_age)
 
-    def synced(self, how: str) -> None:
-        """A run of the background sync ended."""
+    def count_sync(self, how: str) -> None:
+        """Count a run of the background sync that ended."""
         self.syncs.labels(how).inc()
 
+    def slack_error(self, method: str, name: str) -> None:
+        """Count a failed try of a Slack call. Any text may arrive as the name of an error."""
+        known = self._slack_error_names
+        if not _ERROR_NAME.fullmatch(name) or (name not in known and len(known) >= MAX_SLACK_ERRORS):
+            name = "other"
+        known.add(name)
+        self.slack_errors.labels(method, name).inc()
+
     def circuit(self, far_end: str, *, is_open: bool) -> None:
-        """Whether this far end is being left alone right now."""
+        """Set if this service is not called for now because it kept failing."""
         self.circuit_open.labels(far_end).set(is_open)
 
     def queue(self, *, messages: float, dead: float) -> None:
-        """How much there is to do, as it stands right now; not a number (``nan``) where nobody can tell."""
+        """Set the figures of the queue; ``nan`` if unknown."""
         self.queue_messages.set(messages)
         self.dead_letters.set(dead)
 
     def render(self) -> tuple[bytes, str]:
-        """The page for Prometheus and its content type."""
+        """Return the page for Prometheus and its content type."""
         return generate_latest(self.registry), CONTENT_TYPE_LATEST
 
     def _count(self, name: str, says: str, *labels: str) -> Counter:

@@ -16,19 +16,19 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 from redis.asyncio import Redis
 
-# A year, and a month to compare it with the one before.
-KEPT = timedelta(days=400)
+DAY_TTL = timedelta(days=400)
+"""A year, and a month to compare it with the one before."""
 # Upper bounds of the latency buckets in milliseconds; the last bucket is open.
 LATENCY_MS = (250, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 30_000, 60_000, 120_000)
 _USED = ("model_calls", "tool_calls", "prompt_tokens", "completion_tokens")
 TARGET = 0.95
 VERIFIER_KEY = "orion:verifier"
-"""One for every Orion over a Redis: the rules are the same for each."""
+"""One key for each Orion in a Redis: the rules are the same for all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnFigures:
-    """What one turn came to. ``outcome`` and ``reason`` are the outcome's name and, of a failed one, its reason.
+    """The figures of one turn. ``outcome`` is the outcome's name, ``reason`` that of a failed one.
 
     ``errors`` are the numbers of error-level violations of each attempt, in order; ``failed_rules`` the rules of them,
     once an attempt. ``repaired`` is set when the text that counted had been mended. ``usage`` counts calls and tokens.
@@ -48,7 +48,7 @@ class TurnFigures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifierFigures:
-    """How often the verifier itself was wrong on labelled texts. ``measured`` is a date, ``files`` the files' names."""
+    """The verifier's own errors on labelled texts. ``measured`` is a date, ``files`` are names of files."""
 
     should_pass: int
     should_fail: int
@@ -59,7 +59,7 @@ class VerifierFigures:
 
     @property
     def rates(self) -> dict[str, float]:
-        """False accepts of what should fail, false rejects of what should pass; 0 of nothing."""
+        """Shares of false accepts and false rejects; 0 if there were no texts."""
         accepts, rejects = _share(self.false_accepts, self.should_fail), _share(self.false_rejects, self.should_pass)
         return {"false_accept_rate": accepts or 0.0, "false_reject_rate": rejects or 0.0}
 
@@ -83,46 +83,46 @@ class Tally:
 
     @property
     def answered(self) -> int:
-        """Answers whose every rule passed."""
+        """Number of answers that passed every rule."""
         return self["outcome:answered"]
 
     @property
     def partial(self) -> int:
-        """Answers of which only a part could be verified."""
+        """Number of answers of which only a part could be verified."""
         return self["outcome:partial"]
 
     @property
     def failed(self) -> int:
-        """Turns whose verification failed; a model out of reach is another matter."""
+        """Number of turns that failed verification; an unreachable model does not count."""
         return self["failed:verification"]
 
     @property
     def refused(self) -> int:
-        """Questions whose answer was not in the sources."""
+        """Number of questions without an answer in the sources."""
         return self["outcome:refused"]
 
     @property
     def turns(self) -> int:
-        """All turns."""
+        """Number of turns."""
         return sum(self.group("outcome").values())
 
     @property
     def pass_rate(self) -> float | None:
-        """0 to 1; None when nothing was verified."""
+        """Answered out of answered, partial and failed, from 0 to 1; None if nothing was verified."""
         return _share(self.answered, self.answered + self.partial + self.failed)
 
     @property
     def refused_share(self) -> float | None:
-        """Refused out of all that were answered, refused or failed verification."""
+        """Refused out of answered, partial, failed and refused."""
         return _share(self.refused, self.answered + self.partial + self.failed + self.refused)
 
     def group(self, prefix: str) -> dict[str, int]:
-        """The counters ``prefix:*`` by what follows the colon, most frequent first."""
+        """Return the counters ``prefix:*`` by their name after the colon, most frequent first."""
         found = {k.removeprefix(f"{prefix}:"): n for k, n in self.counts.items() if k.startswith(f"{prefix}:")}
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
     def channels(self) -> dict[str, Tally]:
-        """The turns of each channel, most first; ``direct`` stands for all direct messages."""
+        """Return the turns of each channel, most first; ``direct`` is all direct messages."""
         kinds = {"answered": "outcome:answered", "partial": "outcome:partial", "failed": "failed:verification"}
         return {
             channel: Tally(counts={kinds[kind]: self[f"channel_{kind}:{channel}"] for kind in kinds} | {"turns": turns})
@@ -130,23 +130,23 @@ class Tally:
         }
 
     def models(self) -> dict[str, tuple[int, int, int]]:
-        """The tokens of each model: prompt, of these cached, completion."""
+        """Return the tokens of each model: prompt, of these cached, completion."""
         prompts = self.group("tokens_in")
         return {name: (n, self[f"tokens_cached:{name}"], self[f"tokens_out:{name}"]) for name, n in prompts.items()}
 
     def improvement(self, attempt: int) -> float | None:
-        """How many errors fewer attempt ``attempt`` had than the one before, on average."""
+        """Return by how many errors attempt ``attempt`` was better than the one before, on average."""
         return _share(self[f"improved:{attempt}"], self[f"retried:{attempt}"])
 
     def latency_ms(self, quantile: float) -> int | None:
-        """The upper bound of the bucket that holds the quantile; None without turns or beyond the last bound."""
+        """Return the upper bound of the quantile's bucket; None without turns or beyond the last bound."""
         buckets = self.group("latency")
         seen = accumulate(buckets.get(str(bound), 0) for bound in LATENCY_MS)
         wanted = max(1, quantile * sum(buckets.values()))
         return next((bound for bound, count in zip(LATENCY_MS, seen, strict=True) if count >= wanted), None)
 
     def to_json(self) -> dict[str, Any]:
-        """As ``orion stats --json`` prints it."""
+        """Return the figures as ``orion stats --json`` prints them."""
         return {
             "turns": self.turns,
             "outcomes": self.group("outcome"),
@@ -171,20 +171,20 @@ class Tally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary(Tally):
-    """Several days: each of them, and all together; beside them, how often the verifier was wrong, where measured."""
+    """Several days, one by one and together, with the verifier's own errors if they were measured."""
 
     days: Mapping[str, Tally] = field(default_factory=dict)
     verifier: VerifierFigures | None = None
 
     def to_json(self) -> dict[str, Any]:
-        """The totals, and under ``days`` the same for each day that had turns, oldest first."""
+        """Return the totals, and under ``days`` the same for each day with turns, oldest first."""
         days = {day: tally.to_json() for day, tally in self.days.items()}
         verifier = asdict(self.verifier) if self.verifier else None
         return {"target": TARGET, **Tally(counts=self.counts).to_json(), "verifier": verifier, "days": days}
 
 
-# KEYS day  ARGV kept for s, (counter, amount)...
-# One script, so that no day is left without its expiry when a process dies in between.
+# KEYS day  ARGV ttl in s, (counter, amount)...
+# One script, so that a day always gets its expiry, even if a process dies.
 _ADD = """
 for i = 2, #ARGV, 2 do redis.call('HINCRBY', KEYS[1], ARGV[i], ARGV[i + 1]) end
 redis.call('EXPIRE', KEYS[1], ARGV[1])
@@ -192,7 +192,7 @@ redis.call('EXPIRE', KEYS[1], ARGV[1])
 
 
 class Stats:
-    """The counters behind one Redis. ``prefix`` keeps one Orion's figures apart from another's in the same Redis."""
+    """The counters in one Redis. ``prefix`` keeps one Orion's figures apart from another's."""
 
     def __init__(self, redis: Redis, *, prefix: str = "orion") -> None:
         self._redis = redis
@@ -200,17 +200,17 @@ class Stats:
         self._add = redis.register_script(_ADD)
 
     def key(self, moment: datetime) -> str:
-        """Where the counters of that UTC day lie."""
+        """Return the key of the counters of a UTC day."""
         return f"{self._prefix}:stats:{_day(moment)}"
 
     async def record(self, turn: TurnFigures, *, now: datetime | None = None) -> None:
         """Add one turn to its day. Raises ``redis.exceptions.RedisError``."""
         key = self.key(now or datetime.now(UTC))
         counts = [word for count in increments(turn).items() for word in count]
-        await self._add(keys=[key], args=[int(KEPT.total_seconds()), *counts])
+        await self._add(keys=[key], args=[int(DAY_TTL.total_seconds()), *counts])
 
     async def read(self, days: int, *, now: datetime | None = None) -> Summary:
-        """The last ``days`` days, today included. Raises ``redis.exceptions.RedisError``."""
+        """Return the last ``days`` days, today included. Raises ``redis.exceptions.RedisError``."""
         today = now or datetime.now(UTC)
         dates = [today - timedelta(days=back) for back in reversed(range(days))]
         async with self._redis.pipeline(transaction=False) as pipe:  # reads only
@@ -223,13 +223,13 @@ class Stats:
             total.update(tally.counts)
         return Summary(counts=total, days=tallies, verifier=_verifier(await self._redis.get(VERIFIER_KEY)))
 
-    async def keep_verifier(self, figures: VerifierFigures) -> None:
-        """Show these beside the pass rate from now on. Raises ``redis.exceptions.RedisError``."""
-        await self._redis.set(VERIFIER_KEY, json.dumps(asdict(figures), ensure_ascii=False), ex=KEPT)
+    async def save_verifier(self, figures: VerifierFigures) -> None:
+        """Store the verifier's errors, to be shown next to the pass rate. Raises ``redis.exceptions.RedisError``."""
+        await self._redis.set(VERIFIER_KEY, json.dumps(asdict(figures), ensure_ascii=False), ex=DAY_TTL)
 
 
 def increments(turn: TurnFigures) -> dict[str, int]:
-    """What a turn adds to which counter."""
+    """Return what a turn adds to each counter."""
     bucket = next((bound for bound in LATENCY_MS if turn.latency_ms <= bound), "more")
     counts: Counter[str] = Counter([f"outcome:{turn.outcome}", f"latency:{bucket}"])
     counts.update(f"rule:{rule}" for rule in turn.failed_rules)
@@ -258,12 +258,12 @@ def _day(moment: datetime) -> str:
 
 
 def _counts(raw: Mapping[Any, Any]) -> dict[str, int]:
-    """Names and numbers, whether or not the client decodes replies."""
+    """Return names and numbers, whether the client decodes replies or not."""
     return {k.decode() if isinstance(k, bytes) else str(k): int(n) for k, n in raw.items()}
 
 
 def _verifier(stored: str | bytes | None) -> VerifierFigures | None:
-    """What was kept; nothing of what another version kept otherwise."""
+    """Return the stored figures; None if another version stored them in another form."""
     try:
         return _VERIFIER.validate_json(stored, strict=True) if stored else None
     except ValidationError:
@@ -279,5 +279,5 @@ def _of(part: int, whole: int) -> str:
 
 
 def percent(share: float | None) -> str:
-    """A share for people."""
+    """Return a share as a person reads it."""
     return "–" if share is None else f"{share * 100:.1f} %"

@@ -1,4 +1,4 @@
-"""The figures of `orion stats` as tables: by day, channel, rule and model, with cost by a file of prices."""
+"""The figures of `orion stats` as tables by day, channel, rule and model, with cost if prices are known."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ _MILLION: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """US dollars for a million tokens; a cached one costs what any does where nothing else is said."""
+    """US dollars for a million tokens. Without a price of their own, cached tokens cost as much as others."""
 
     input: float
     output: float
     cached_input: float | None = None
 
     def of(self, prompt: int, cached: int, completion: int) -> float:
-        """What these tokens cost."""
-        again = self.input if self.cached_input is None else self.cached_input
-        return ((prompt - cached) * self.input + cached * again + completion * self.output) / _MILLION
+        """Return the cost of these tokens."""
+        cached_price = self.input if self.cached_input is None else self.cached_input
+        return ((prompt - cached) * self.input + cached * cached_price + completion * self.output) / _MILLION
 
 
 Prices = Mapping[str, Price]
 
 
 def read_prices(path: Path) -> Prices:
-    """A TOML file with a table for each model: ``input``, ``output``, perhaps ``cached_input``.
+    """Read a TOML file with a table for each model: ``input``, ``output``, optionally ``cached_input``.
 
-    Raises ``OSError``, and ``ValueError`` where it is none.
+    Raises ``OSError``, and ``ValueError`` for a file of another form.
     """
     try:
         read = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -50,23 +50,23 @@ def read_prices(path: Path) -> Prices:
 
 
 def cost(tally: Tally, prices: Prices) -> float | None:
-    """US dollars for the models that have a price; None where none has."""
+    """Return US dollars for the models with a price; None if no model has one."""
     known = [prices[model].of(*tokens) for model, tokens in tally.models().items() if model in prices]
     return sum(known) if known else None
 
 
 def sparkline(summary: Summary) -> str:
-    """The pass rate of each day as a bar, the lowest for 0 and the highest for 1; a dot where nothing was judged."""
+    """Draw the pass rate of each day as a bar from 0 to 1, or as a dot if nothing was judged."""
     # Eight steps from 0 to 1, not from the worst day to the best: a dip of one point must not look like a collapse.
     rates = [tally.pass_rate for tally in summary.days.values()]
     return "".join("·" if rate is None else _BARS[min(7, int(rate * 8))] for rate in rates)
 
 
 def stats_table(summary: Summary, by: By = "day", *, of: str = "", prices: Prices | None = None) -> Table:
-    """The figures for a terminal of 80 columns; ``of`` says whose."""
+    """Return the figures as a table of 80 columns; ``of`` names whose they are."""
     heads, rows = _TABLES[by](summary, prices or {})
     title = f"Pass rate {percent(summary.pass_rate)} {sparkline(summary)} (target {percent(TARGET)})"
-    # Nothing between columns but a space: ten of them fit into a terminal of 80.
+    # No padding: ten columns fit into a terminal of 80.
     table = Table(
         title=f"{title}, {of}" if of else title,
         caption=Text(_caption(summary)),
@@ -87,7 +87,7 @@ Rows = tuple[tuple[str, ...], list[tuple[str, ...]]]
 
 
 def _days(summary: Summary, prices: Prices) -> Rows:
-    """A line a day. The last column is money where a price is known, else tokens."""
+    """Return a row for each day. The last column is cost if a price is known, else tokens."""
     priced = cost(summary, prices) is not None
     last = "cost" if priced else "tokens"
     heads = ("day", "turns", "pass rate", "refused", "answered", "partial", "failed", "p50", "p95", last)

@@ -206,7 +206,7 @@ def dashboards() -> None:
         raise typer.Exit(output.EXIT_FAILED) from None
     for title in made.added:
         output.print_text(f"added  {title}")
-    output.print_text(f"The dashboard {NAME} has {len(made.added) + len(made.kept)} charts: {made.url}")
+    output.print_text(f"The dashboard {NAME} has {len(made.added) + len(made.present)} charts: {made.url}")
 
 
 async def _read(redis: Redis, days: int, port: int | None) -> tuple[int | None, Summary, list[int]]:

@@ -65,7 +65,7 @@ async def _keep(redis: Redis, reports: Sequence[Report]) -> None:
         measured=datetime.now(UTC).date().isoformat(),
         files=", ".join(str(report["file"]) for report in reports),
     )
-    await Stats(redis).keep_verifier(figures)
+    await Stats(redis).save_verifier(figures)
     tracer = open_tracer(load_settings())
     await tracer.verifier(**figures.rates)
     await tracer.aclose()

@@ -57,7 +57,7 @@ Probe = Callable[[Settings, float], Awaitable[Finding]]
 
 
 class CheckLine(NamedTuple):
-    """A check by its name. It is left out if a variable of ``needs`` cannot be used; ``then`` follows if all is well."""
+    """A check by its name, left out if a variable of ``needs`` cannot be used; ``then`` follows if all is well."""
 
     name: str
     probe: Probe
@@ -92,7 +92,7 @@ async def check_bot_token(settings: Settings, within_s: float) -> Finding:
         tried = await try_token(client.auth_test(), within_s)
     if tried.state != "accepted":
         return _token_fault("SLACK_BOT_TOKEN", tried, settings, "Reinstall the app and copy its bot token (xoxb-…).")
-    # Some Slack-compatible servers name no scopes: that is no fault.
+    # Some Slack-compatible servers name no scopes: that is fine.
     if tried.scopes and (missing := sorted(set(BOT_SCOPES) - tried.scopes)):
         return Problem(f"the app lacks the scopes {', '.join(missing)}", _UPDATE)
     searches = "; slack_search may search public channels" if SEARCH_SCOPE in tried.scopes else ""

@@ -52,7 +52,7 @@ async def check_model(settings: Settings, within_s: float) -> Finding:
     """Ask the deciding model for a decision."""
     if not settings.uses_server:
         return "none configured: Orion quotes (set OPENAI_API_KEY for a model)"
-    return await _asked(settings, within_s, lambda opened: opened.decide(_DECIDE))
+    return await _ask_model(settings, within_s, lambda opened: opened.decide(_DECIDE))
 
 
 async def check_context(settings: Settings, within_s: float) -> Finding:
@@ -66,15 +66,15 @@ async def check_context(settings: Settings, within_s: float) -> Finding:
         nonlocal length
         length = await opened.context_length(replace(_DECIDE, sources=(long,)), CONTEXT_NEEDED)
 
-    found = await _asked(settings, within_s, ask, too_long_is_ok=True)
-    if isinstance(found, Wrong) or length >= CONTEXT_NEEDED:
+    finding = await _ask_model(settings, within_s, ask, too_long_is_ok=True)
+    if isinstance(finding, Problem) or length >= CONTEXT_NEEDED:
         return ""  # the check of the model itself says what is wrong
     detail = f"{settings.model_name} reads {length:,} tokens of a prompt" if length else "long prompts are refused"
     return Problem(detail, _CONTEXT)
 
 
 async def check_write_model(settings: Settings, within_s: float) -> Finding:
-    """Ask the writing model for an answer, if it is another one: without it no answer would ever be written."""
+    """Ask the writing model for an answer, if it is another one: without it no answer can be written."""
     if not settings.uses_server or settings.write_model in {"", settings.model_name}:
         return ""
 
@@ -83,7 +83,7 @@ async def check_write_model(settings: Settings, within_s: float) -> Finding:
             async for _ in pieces:
                 pass
 
-    return await _asked(_with_model(settings, settings.write_model), within_s, ask)
+    return await _ask_model(_with_model(settings, settings.write_model), within_s, ask)
 
 
 async def check_judge(settings: Settings, within_s: float) -> Finding:
@@ -102,14 +102,14 @@ async def check_judge(settings: Settings, within_s: float) -> Finding:
         if not (await opened.judge(_JUDGE)).judgements:
             raise ModelError(kind="MalformedControlError", detail="its verdict on a claim could not be read")
 
-    return await _asked(_with_model(settings, settings.judge_model), within_s, ask)
+    return await _ask_model(_with_model(settings, settings.judge_model), within_s, ask)
 
 
 def _with_model(settings: Settings, name: str) -> Settings:
     return settings.model_copy(update={"model": name, "write_model": ""})
 
 
-async def _asked(
+async def _ask_model(
     settings: Settings,
     within_s: float,
     ask: Callable[[OpenAIModel], Awaitable[object]],

@@ -96,7 +96,7 @@ class Observers:
 
     def slack_trouble(self, method: str, reason: str) -> None:
         """One try of a Slack call failed."""
-        self.metrics.slack_errors.labels(method, reason).inc()
+        self.metrics.slack_error(method, reason)
 
     def slack_wait(self, method: str, seconds: float) -> None:
         """A Slack call has to wait for its turn under Slack's limits."""

@@ -1,4 +1,4 @@
-"""Which Langfuse takes the traces, with which keys."""
+"""The Langfuse server that takes the traces, and its keys."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _UNAUTHORIZED: Final = frozenset({401, 403})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """One labelled question and its answer. ``expect`` is None if it must be refused.
+    """One labelled question and its answer. Without ``expect`` it must be refused.
 
     ``facts`` are further values for people: outcome, attempts, milliseconds, the id of the turn's own trace.
     """

@@ -44,7 +44,7 @@ def log_exceptions(method: Callable[P, None]) -> Callable[P, None]:
     """Log an exception of tracing and let the turn go on: one of the four walls. A no-op without a client."""
 
     @wraps(method)
-    def guarded(*args: P.args, **kwargs: P.kwargs) -> None:
+    def never_raise(*args: P.args, **kwargs: P.kwargs) -> None:
         owner: Any = args[0]
         if owner.client is None:
             return
@@ -53,7 +53,7 @@ def log_exceptions(method: Callable[P, None]) -> Callable[P, None]:
         except Exception as error:  # noqa: BLE001 (one of the four walls: tracing never ends a turn)
             log.warning("trace_failed", part=method.__name__, error_type=type(error).__name__)
 
-    return guarded
+    return never_raise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

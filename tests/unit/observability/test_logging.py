@@ -13,7 +13,7 @@ import structlog
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.request.async_request import AsyncBoltRequest
 
-from observability.logging import MOST_REMEMBERED, Length, configure
+from observability.logging import MAX_LINES, Length, configure
 
 TEXT = "the merger is called Bluebird"
 TOKEN = "xoxb-1234567890-abcdefghij"
@@ -172,15 +172,15 @@ def test_failing_library_is_one_line_a_minute_that_says_what_it_means(stream: io
         failed(moment)
     told = lines(stream, library.name)
     assert [line.get("held_back", 0) for line in told] == [0, 2, 1]  # a clock that was set back holds nothing back
-    assert {line["note"] for line in told} == {"the connection to Slack; /readyz says whether it stands"}
+    assert {line["note"] for line in told} == {"the connection to Slack; /readyz says if it is up"}
 
 
 def test_what_is_remembered_of_repeats_is_bounded(stream: io.StringIO) -> None:
     configure(json=True, debug=False, stream=stream)
     library = logging.getLogger("somebody")
-    for number in [*range(MOST_REMEMBERED + 1), 0]:
+    for number in [*range(MAX_LINES + 1), 0]:
         library.handle(library.makeRecord("somebody", logging.ERROR, "a.py", number, "failed", (), None))
-    assert len(lines(stream, library.name)) == MOST_REMEMBERED + 2  # the first was forgotten, not remembered for ever
+    assert len(lines(stream, library.name)) == MAX_LINES + 2  # the first was forgotten, not remembered for ever
 
 
 def test_debug_shows_the_beginning_of_a_librarys_text(stream: io.StringIO) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from observability.metrics import Metrics
+from observability.metrics import MAX_SLACK_ERRORS, Metrics
 
 
 def test_the_page_holds_every_metric_with_its_help() -> None:
@@ -25,7 +25,7 @@ def test_the_page_holds_every_metric_with_its_help() -> None:
 def test_the_page_tells_what_the_index_holds_and_how_old_it_is() -> None:
     metrics = Metrics()
     metrics.knowledge(documents=3, passages=9, unread=1, sync_age=60.5)
-    metrics.synced("failed")
+    metrics.count_sync("failed")
     page = metrics.render()[0].decode()
     samples = {s.name: s.value for family in text_string_to_metric_families(page) for s in family.samples}
     assert samples["orion_knowledge_documents"] == 3
@@ -33,6 +33,18 @@ def test_the_page_tells_what_the_index_holds_and_how_old_it_is() -> None:
     assert samples["orion_knowledge_unread"] == 1
     assert samples["orion_knowledge_sync_age_seconds"] == 60.5
     assert samples["orion_knowledge_syncs_total"] == 1
+
+
+def test_names_of_slack_errors_are_bounded() -> None:
+    metrics = Metrics()
+    for number in range(2 * MAX_SLACK_ERRORS):
+        metrics.slack_error("chat.postMessage", f"error_{number}")
+    metrics.slack_error("chat.postMessage", "error_1")
+    metrics.slack_error("chat.postMessage", "Something <b>went</b> wrong: " + "x" * 500)
+    (family,) = (each for each in metrics.registry.collect() if each.name == "orion_slack_errors")
+    totals = {s.labels["error"]: s.value for s in family.samples if s.name.endswith("_total")}
+    assert len(totals) == MAX_SLACK_ERRORS + 1
+    assert (totals["error_1"], totals["other"]) == (2, MAX_SLACK_ERRORS + 1)
 
 
 def test_two_sets_do_not_share_a_registry() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from redis.asyncio import Redis
 from rich.console import Console
 
-from observability.stats import KEPT, Stats, Summary, Tally, TurnFigures, VerifierFigures, increments
+from observability.stats import DAY_TTL, Stats, Summary, Tally, TurnFigures, VerifierFigures, increments
 from observability.stats_table import By, read_prices, sparkline, stats_table
 
 NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
@@ -67,7 +67,7 @@ async def test_what_turns_came_to_is_counted_per_day(redis_client: Redis) -> Non
 async def test_days_are_kept_for_four_hundred_days(redis_client: Redis) -> None:
     await Stats(redis_client).record(FIRST)
     (key,) = await redis_client.keys("orion:stats:*")
-    assert 0 <= KEPT.total_seconds() - await redis_client.ttl(key) < 60
+    assert 0 <= DAY_TTL.total_seconds() - await redis_client.ttl(key) < 60
     assert (await Stats(redis_client).read(1)).turns == 1
 
 
@@ -158,7 +158,7 @@ async def test_how_often_the_verifier_errs_stands_beside_the_pass_rate(redis_cli
     )
     assert "orion eval verifier FILE --keep" in str(stats_table(await stats.read(1)).caption)
     assert (await stats.read(1)).to_json()["verifier"] is None
-    await stats.keep_verifier(figures)
+    await stats.save_verifier(figures)
     for read in (await stats.read(1), await others.read(1)):
         assert read.verifier == figures
         assert read.to_json()["verifier"]["false_accepts"] == 3

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from observability.langfuse import tracer, tracing
-from observability.langfuse.dashboards import DashboardsError, Made, charts, make_dashboard
+from observability.langfuse.dashboards import Dashboard, DashboardsError, charts, make_dashboard
 from tests.support.langfuse_dashboards import LangfuseDashboards
 from tests.support.orion_command import Terminal
 
@@ -21,15 +21,17 @@ def langfuse() -> Iterator[LangfuseDashboards]:
         yield there
 
 
-def make(there: LangfuseDashboards, key: str = "sk-1") -> Made:
+def make(there: LangfuseDashboards, key: str = "sk-1") -> Dashboard:
     return make_dashboard(public_key="pk-1", secret_key=key, host=there.url + "/")
 
 
 def test_the_dashboard_is_made_with_every_chart_on_it(langfuse: LangfuseDashboards) -> None:
     made = make(langfuse)
-    assert (len(made.added), made.kept, made.url) == (len(CHARTS), [], f"{langfuse.url}/project/p1/dashboards/d0")
+    assert (len(made.added), made.present, made.url) == (len(CHARTS), [], f"{langfuse.url}/project/p1/dashboards/d0")
     (board,) = langfuse.boards
-    assert [tile["widgetId"] for tile in board["definition"]["widgets"]] == [w["id"] for w in langfuse.widgets]
+    tiles = board["definition"]["widgets"]
+    assert [tile["widgetId"] for tile in tiles] == [w["id"] for w in langfuse.widgets]
+    assert [(tile["x"], tile["y"]) for tile in tiles[:4]] == [(0, 0), (6, 0), (0, 6), (6, 6)]
     assert len({widget["name"] for widget in langfuse.widgets}) == len(CHARTS)
 
 
@@ -37,7 +39,7 @@ def test_second_time_nothing_is_made(langfuse: LangfuseDashboards) -> None:
     make(langfuse)
     langfuse.widgets[0]["chartType"] = "NUMBER"  # its owner likes it better so
     again = make(langfuse)
-    assert (again.added, len(again.kept), len(langfuse.widgets), len(langfuse.boards)) == (
+    assert (again.added, len(again.present), len(langfuse.widgets), len(langfuse.boards)) == (
         [],
         len(CHARTS),
         len(CHARTS),
@@ -52,6 +54,8 @@ def test_what_an_interrupted_run_left_undone_is_done(langfuse: LangfuseDashboard
     del langfuse.boards[0]["definition"]["widgets"][-2:]
     again = make(langfuse)
     assert again.added == [chart["title"] for chart in CHARTS[-2:]]
+    below = max(tile["y"] for tile in langfuse.boards[0]["definition"]["widgets"][:-2]) + 6
+    assert [(t["x"], t["y"]) for t in langfuse.boards[0]["definition"]["widgets"][-2:]] == [(0, below), (6, below)]
     assert len(langfuse.widgets) == len(langfuse.boards[0]["definition"]["widgets"]) == len(CHARTS)
 
 
@@ -60,6 +64,13 @@ def test_charts_read_what_traces_carry(name: str) -> None:
     phases = {"decide", "write", "judge"}  # the names that `model_start` documents
     source = inspect.getsource(tracer) + inspect.getsource(tracing)
     assert f'"{name}"' in source or (name in phases and f"``{name}``" in source)
+
+
+def test_no_average_is_drawn_as_a_line() -> None:
+    """Langfuse draws 0 on a line for each day without data."""
+    lines = [chart["title"] for chart in CHARTS if chart["type"] == "LINE_TIME_SERIES"]
+    assert lines == []
+    assert [chart["type"] for chart in CHARTS if chart["names"] == ["verify_pass"]] == ["NUMBER", "BAR_TIME_SERIES"]
 
 
 def test_charts_are_of_what_people_asked_in_slack(langfuse: LangfuseDashboards) -> None:
@@ -88,7 +99,7 @@ def test_what_langfuse_refuses_is_told(langfuse: LangfuseDashboards, status: int
 
 
 def test_wrong_keys_and_a_host_that_is_away_are_told(langfuse: LangfuseDashboards) -> None:
-    with pytest.raises(DashboardsError, match="refuses LANGFUSE_PUBLIC_KEY"):
+    with pytest.raises(DashboardsError, match="does not accept LANGFUSE_PUBLIC_KEY"):
         make(langfuse, "sk-2")
     with pytest.raises(DashboardsError, match=r"cannot be reached \(ConnectError\)"):
         make_dashboard(public_key="pk-1", secret_key="sk-1", host="http://127.0.0.1:9")
