@@ -16,7 +16,7 @@ from agent.tools.builtin.git import answers, repositories
 from agent.tools.builtin.web import WebSearchFailed, open_searxng
 from agent.tools.mcp.config import McpServer
 from bot.doctor import checks, model_checks
-from bot.doctor.checks import Check, CheckLine, Problem, Finding
+from bot.doctor.checks import Check, CheckLine, Finding, Problem
 from bot.errors import WrongUse
 from bot.settings import Settings, find_unknown_names, unreadable_lines
 from bot.turn.tools import RESERVED, mcp_servers
@@ -35,6 +35,7 @@ async def examine(
     ``faults`` are variables that cannot be used. A check that needs one of them is left out.
     """
     wrong = faults or {}
+    context = CheckLine("Model context", model_checks.check_context)
     lines = (
         CheckLine("Slack", checks.check_bot_token, _SLACK),
         CheckLine("Slack events", checks.check_events, _SLACK),
@@ -43,7 +44,7 @@ async def examine(
         CheckLine("Knowledge", checks.check_knowledge),
         CheckLine("Search by meaning", checks.check_vectors, frozenset({"ORION_SEMANTIC"})),
         *tool_lines(settings),
-        CheckLine("Model", model_checks.check_model, _MODEL, then=CheckLine("Model context", model_checks.check_context)),
+        CheckLine("Model", model_checks.check_model, _MODEL, then=context),
         CheckLine("Write model", model_checks.check_write_model, _MODEL),
         CheckLine("Judge", model_checks.check_judge, _MODEL),
         CheckLine("Langfuse", checks.check_langfuse, frozenset({"LANGFUSE_BASE_URL", "LANGFUSE_HOST"})),
@@ -132,7 +133,9 @@ async def _check_mcp(server: McpServer, _settings: Settings, within_s: float) ->
         connected, names = tools.connections[0].connected, sorted(tools())
     if not connected:
         where = "its url and headers" if server.url else "its command, args and env"
-        return Problem("does not answer as an MCP server", f"Check {where} in ORION_MCP_CONFIG. Orion works without it.")
+        return Problem(
+            "does not answer as an MCP server", f"Check {where} in ORION_MCP_CONFIG. Orion works without it."
+        )
     if not names:
         remedy = "Check its 'allow' in ORION_MCP_CONFIG: no tool of the server is on it, or none can be shown."
         return Problem("answers, but offers no tool", remedy)
