@@ -175,12 +175,14 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
     mailbox_over: Callable[..., Mailbox] = Mailbox,  # takes a Redis and a prefix; a test passes one with shorter leases
     timeouts: TurnTimeouts | None = None,
     model_over: Callable[[Model], Model] | None = None,  # wraps the model of the settings
+    sync_first: bool = True,  # else ``syncing`` reads the documents once it runs
 ) -> AsyncIterator[Orion]:
     """Open everything. Raises ``WrongUse`` and ``EmbeddedRedisError`` with what to do."""
     timeouts = timeouts or TurnTimeouts.of(settings)
     async with AsyncExitStack() as stack:
         redis = await _redis(stack, settings)
-        engine = await stack.enter_async_context(open_engine(settings, corpus, timeouts))
+        now = corpus if sync_first else replace(corpus, roots=(), sources=())
+        engine = await stack.enter_async_context(open_engine(settings, now, timeouts))
         await stack.enter_async_context(vectors_meanwhile(engine.meaning))
         if model_over:
             engine = replace(engine, model=model_over(engine.model))
@@ -213,21 +215,24 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         yield Orion(
             redis=redis, engine=engine, mailbox=mailbox, turns=turns, observers=observers,
             app=app, socket=front, catching_up=catching_up, pausing=stores.pausing,
-            circuits=team_bots.circuits, syncing=_syncing(settings, corpus, engine, observers),
+            circuits=team_bots.circuits, syncing=_syncing(settings, corpus, engine, observers, at_start=not sync_first),
             installing=slack.installing, token=None if settings.many_workspaces else TokenCheck(slack.client),
         )  # fmt: skip
 
 
-def _syncing(settings: Settings, corpus: Corpus, engine: Engine, observers: Observers) -> Syncing | None:
-    if not (settings.sync_minutes and corpus.names):
+def _syncing(
+    settings: Settings, corpus: Corpus, engine: Engine, observers: Observers, *, at_start: bool
+) -> Syncing | None:
+    if not (corpus.names and (settings.sync_minutes or at_start)):
         return None
     return Syncing(
         corpus=corpus,
         index=engine.index,
-        every_s=settings.sync_minutes * 60,
+        every_s=settings.sync_minutes * 60 or math.inf,
         count=observers.metrics.count_sync,
         json=not sys.stderr.isatty(),
         debug=settings.debug,
+        at_start=at_start,
     )
 
 

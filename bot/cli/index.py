@@ -88,16 +88,18 @@ async def _sources_to_remove(corpus: Corpus) -> list[str]:
 
 
 async def _index(settings: Settings, corpus: Corpus, folders: Sequence[Path]) -> None:
+    from bot.documents.figures import figures_of
     from bot.documents.open import open_index
     from bot.documents.vectors import make_vectors
 
     named = [*map(str, corpus.roots), *(source.key for source in corpus.sources)]
     with _progress() as tell:
         async with open_index(corpus, tell, fetch=True, wait_s=float("inf")) as (opened, report):
-            count = len(opened.documents())
+            figures = figures_of(opened, corpus.names)
             having, every = await make_vectors(
                 opened.meaning, lambda n, of: output.note(f"vectors: {n} of {of}", "dim")
             )
+    count = figures.documents
     output.print_text(
         f"{report.added} added, {report.changed} changed, {report.removed} removed, {report.unchanged} unchanged.\n"
         f"The index has {count} document{'' if count == 1 else 's'}, exactly those of {', '.join(named)}."
@@ -106,8 +108,8 @@ async def _index(settings: Settings, corpus: Corpus, folders: Sequence[Path]) ->
         output.note(output.FOUND_NONE, "yellow")
     if every:
         output.print_text(f"{having} of {every} passages can be found by meaning.")
-    for path, reason in report.failed:
-        output.note(f"Not read: {path}: {reason}", "yellow")
+    for source in figures.sources:
+        _note_unread(source)
     if folders and settings.docs and {f.resolve() for f in settings.docs} != {f.resolve() for f in folders}:
         kept = os.pathsep.join(map(str, settings.docs))
         output.note(f"ORION_DOCS names {kept}: the next command will bring the index back to that.", "yellow")
@@ -178,6 +180,8 @@ def _document_json(document: Document) -> Mapping[str, Any]:
 
 
 def _source_json(source: SourceFigures) -> Mapping[str, Any]:
+    from bot.documents.figures import NO_READER
+
     held, state = source.held, source.state
     return {
         "kind": source.kind,
@@ -189,6 +193,7 @@ def _source_json(source: SourceFigures) -> Mapping[str, Any]:
         "seconds": state.seconds,
         "not_read": [{"document": name, "reason": reason} for name, reason in state.failed],
         "not_read_more": state.failures - len(state.failed),
+        "skipped": [{"suffix": s.suffix, "files": s.files, "reason": s.advice or NO_READER} for s in source.skipped],
     }
 
 
@@ -211,10 +216,12 @@ def _print_docs(documents: Sequence[Document], figures: KnowledgeFigures) -> Non
     if not documents:
         output.print_text(_NO_DOCUMENTS)
     for source in figures.sources:
-        for name, reason in source.state.failed:
-            output.note(f"Not read: {name}: {reason}", "yellow")
-        if more := source.state.failures - len(source.state.failed):
-            output.note(f"Not read: {more} more of {source.where}", "yellow")
+        _note_unread(source)
+
+
+def _note_unread(source: SourceFigures) -> None:
+    for line in source.unread_lines:
+        output.note(f"Not read: {line}", "yellow")
 
 
 def _format_source(source: SourceFigures) -> str:

@@ -25,7 +25,10 @@ if TYPE_CHECKING:  # what only annotations name is not worth the time to import 
     from bot.settings import Settings
 
 Result = TypeVar("Result")
-FOUND_NONE = "No document lies there: Orion reads Markdown, HTML, PDF, Word, text and code. Name another folder."
+FOUND_NONE = (
+    "No document was found: Orion reads Markdown, HTML, PDF, Word, PowerPoint, Excel, CSV, notebooks, text and code. "
+    "Name another folder."
+)
 EXIT_FAILED = 1
 EXIT_INTERRUPTED = 130  # 128 and the number of SIGINT, as shells report it
 _FIGURES = re.compile(r"orion-local-(\d{1,5}):stats:.*")

@@ -6,12 +6,13 @@ import asyncio
 import errno
 import gc
 import os
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 
 import structlog
 
 from bot.app import Orion, open_orion
 from bot.cli.signals import Stopping, heeding_signals
+from bot.documents.corpus import SYNC_WAIT_S
 from bot.documents.open import available_documents, corpus_of
 from bot.errors import WrongUse
 from bot.servers.http import SlackEndpoint, build
@@ -33,7 +34,7 @@ async def serve(settings: Settings, *, host: str, concurrency: int, mode: str = 
         async with AsyncExitStack() as stack:
             corpus = corpus_of(settings)
             await _sign_in(settings)
-            opening = open_orion(settings, corpus, concurrency=concurrency, socket=mode == "socket")
+            opening = open_orion(settings, corpus, concurrency=concurrency, socket=mode == "socket", sync_first=False)
             orion = await stack.enter_async_context(opening)
             secret = settings.slack_signing_secret.get_secret_value()
             endpoint = SlackEndpoint(app=orion.app, signing_secret=secret, installing=orion.installing)
@@ -61,26 +62,35 @@ async def run_until_stopped(orion: Orion, stopping: Stopping, *, work: bool, tak
     stopping.running = True
     async with asyncio.TaskGroup() as group:
         socket = group.create_task(orion.socket.run(), name="slack-socket") if orion.socket else None
-        turns = group.create_task(orion.turns.run(), name="turns") if work else None
         ears = group.create_task(orion.catching_up.run(), name="catching-up") if takes_events else None
         sync = group.create_task(orion.syncing.run(), name="syncing") if orion.syncing else None
+        turns = group.create_task(_work(orion, work=work), name="turns")
         if work:  # now that the pages are open, so that the first turn need not wait for its import
             group.create_task(orion.observers.tracer.connect(), name="langfuse")
         gc.collect()
         gc.freeze()  # what start-up made lives as long as the process: no collection need look at it again
         gc.set_threshold(OBJECTS_OF_A_QUESTION)
-        documents = await available_documents(orion.engine.index)
-        log.info("orion_started", model=orion.engine.model.name, documents=len(documents))
-        if not documents:
-            log.warning("no_documents", remedy="`orion doctor` says what to do about it")
         await stopping.asked.wait()
         log.info("orion_stopping", in_flight=orion.turns.in_flight)
         for task in filter(None, (socket, ears, sync)):  # first nothing new comes in, then what runs may end
             task.cancel()
         orion.turns.stop()
-        if turns:
-            await asyncio.wait({turns})
+        await asyncio.wait({turns})
     log.info("orion_stopped")
+
+
+async def _work(orion: Orion, *, work: bool) -> None:
+    """Take turns after the first sync, but do not wait long: then the documents of the last run answer."""
+    if orion.syncing:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SYNC_WAIT_S):
+                await orion.syncing.started.wait()
+    documents = await available_documents(orion.engine.index)
+    log.info("orion_started", model=orion.engine.model.name, documents=len(documents))
+    if not documents:
+        log.warning("no_documents", remedy="`orion doctor` says what to do about it")
+    if work:
+        await orion.turns.run()
 
 
 async def _open_pages(

@@ -19,6 +19,7 @@ from observability.stats import Summary
 TRY_ACTION: Final = "orion_try"
 _MAX_SECTION_LENGTH: Final = MAX_TEXT_LENGTH - 60  # for the heading of a section
 _MAX_DOCUMENTS: Final = 10
+_MAX_UNREAD: Final = 10
 _MAX_BUTTON_LENGTH: Final = 71
 _HEADER: Final[Block] = {"type": "header", "text": {"type": "plain_text", "text": "Orion"}}
 
@@ -29,8 +30,9 @@ class HomeFigures:
 
     ``documents`` are the newest of ``total`` that its reader may see; ``size`` is in bytes, 0 if it is not known;
     ``synced`` in seconds since 1970. ``questions`` are some that the documents answer. ``quotes``: there is no model.
-    ``disliked`` and ``failures`` are turn records with ``at``, for admins only: None for other readers.
-    ``refusal`` names the text for a person without access, who sees nothing else.
+    ``disliked`` and ``failures`` are turn records with ``at``, for admins only: None for other readers. So is
+    ``unread``, which names what was not read and why. ``refusal`` names the text for a person without access, who sees
+    nothing else.
     """
 
     documents: Sequence[Document] = ()
@@ -44,6 +46,7 @@ class HomeFigures:
     quotes: bool = False
     disliked: Sequence[Mapping[str, Any]] | None = None
     failures: Sequence[Mapping[str, Any]] | None = None
+    unread: Sequence[str] = ()
     refusal: str = ""
 
 
@@ -115,10 +118,14 @@ def _admin_blocks(figures: HomeFigures, language: str | None) -> list[Block]:
     nothing = [say("home_none", language)]
     disliked = [_record_line(record, _complaint_reasons(record, language)) for record in figures.disliked] or nothing
     failures = [_record_line(record, string(record, "outcome")) for record in figures.failures] or nothing
+    unread = [f"• {escape(line)}" for line in figures.unread[:_MAX_UNREAD]]
+    if more := len(figures.unread) - len(unread):
+        unread.append(say("and_more", language, n=f"{more:,}"))
     return [
         {"type": "divider"},
         section(_with_heading("home_disliked", disliked, language)),
         section(_with_heading("home_failures", failures, language)),
+        *([section(_with_heading("home_unread", unread, language))] if unread else []),
     ]
 
 

@@ -225,10 +225,17 @@ async def check_knowledge(settings: Settings, within_s: float) -> Finding:
         remedy = "Name folders that exist in ORION_DOCS, and one that can be written in ORION_HOME."
         return Problem(str(error), remedy)
     unread = [f"; not read: {path} ({reason})" for source in known.sources for path, reason in source.state.failed]
+    skipped = [
+        f"; not read: {each} ({each.advice})" for source in known.sources for each in source.skipped if each.advice
+    ]
+    other = sum(each.files for source in known.sources for each in source.skipped if not each.advice)
     waiting = [f"; never read: {source.where}" for source in known.sources if not source.state.tried]
     detail = f"{known.documents} document{'' if known.documents == 1 else 's'}{''.join(unread[:NAMED] + waiting)}"
     if (more := known.failures - len(unread[:NAMED])) > 0:
         detail += f"; {more} more: `orion docs` names them"
+    detail += "".join(skipped[:NAMED]) + (
+        f"; {other:,} files of other formats: `orion docs` counts them" if other else ""
+    )
     if waiting:
         return Problem(
             detail, "Run `orion index`, or let a running Orion do it: it reads web sites soon after its start."

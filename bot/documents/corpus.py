@@ -18,6 +18,7 @@ from agent.knowledge.types import DeferredSource, IndexReport, Source, due_at
 from bot.errors import WrongUse
 
 ONE_SOURCE_WAIT_S: Final = 30.0
+SYNC_WAIT_S: Final = 10.0  # for a sync, one's own or another process's: enough for folders, not for web sites
 SYNC_LOCK: Final = "lock"  # name of the lock on syncing an index; with SQLite also the suffix of a file
 
 
@@ -54,16 +55,16 @@ class Corpus:
         return [*self.roots, *(later.get(source.key, source) for source in self.sources)]
 
 
-def sync_index(corpus: Corpus, *, every_s: float) -> IndexReport | None:
-    """Sync all sources, web sites too. Return None if another process does it, or did in the last ``every_s`` seconds.
+def sync_index(corpus: Corpus, *, every_s: float, fetch: bool = True, wait_s: float = 0.0) -> IndexReport | None:
+    """Sync all sources. Return None if another process does it, or did in the last ``every_s`` seconds.
 
-    Search by meaning is not loaded. Blocks. Raises ``WrongUse``,
-    ``KnowledgeAwayError``, ``OSError`` and ``sqlite3.Error``.
+    ``fetch`` includes web sites. ``wait_s`` is how long to wait for another process. Search by meaning is not loaded.
+    Blocks. Raises ``WrongUse``, ``KnowledgeAwayError``, ``OSError`` and ``sqlite3.Error``.
     """
-    with index_for(replace(corpus, semantic="")) as index, index.alone(SYNC_LOCK) as alone:
+    with index_for(replace(corpus, semantic="")) as index, index.alone(SYNC_LOCK, wait_s) as alone:
         if not alone or due_at(index.states(), corpus.names, every_s) > time.time():
             return None
-        return index.index(corpus.sources_to_read(fetch=True), docs_url=corpus.docs_url)
+        return index.index(corpus.sources_to_read(fetch=fetch), docs_url=corpus.docs_url)
 
 
 def sync_source(index: KnowledgeIndex, corpus: Corpus, key: str) -> bool:

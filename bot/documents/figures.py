@@ -5,12 +5,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from agent.knowledge.index.index import KnowledgeIndex
+from agent.knowledge.readers.formats import advice_for
 from agent.knowledge.types import Holding, KnowledgeAwayError, SourceState
 
+NO_READER: Final = "a format that is not read"
 _KINDS: Final = ("answers", "feed", "git", "slack", "web")
+
+
+class SkippedFiles(NamedTuple):
+    """Files of one suffix that are not read. ``advice`` says what to do, if anything."""
+
+    suffix: str
+    files: int
+    advice: str
+
+    def __str__(self) -> str:
+        return f"{self.files:,} file{'' if self.files == 1 else 's'} {self.suffix or 'without a suffix'}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +34,23 @@ class SourceFigures:
     where: str
     held: Holding
     state: SourceState
+
+    @property
+    def skipped(self) -> tuple[SkippedFiles, ...]:
+        """Return the files that are not read, most first: those with advice before the others."""
+        files = (SkippedFiles(suffix, number, advice_for(suffix)) for suffix, number in self.state.skipped)
+        return tuple(sorted(files, key=lambda each: (not each.advice, -each.files)))
+
+    @property
+    def unread_lines(self) -> tuple[str, ...]:
+        """Describe what was not read: documents with their reasons, then files by suffix."""
+        state = self.state
+        more = state.failures - len(state.failed)
+        return (
+            *(f"{name}: {reason}" for name, reason in state.failed),
+            *([f"{more:,} more of {self.where}"] if more else []),
+            *(f"{each} in {self.where}: {each.advice or NO_READER}" for each in self.skipped),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

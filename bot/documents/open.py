@@ -24,13 +24,12 @@ from agent.knowledge.sources.feed import Feed
 from agent.knowledge.sources.git import GitSource
 from agent.knowledge.sources.slack_export import SlackExport
 from agent.knowledge.types import Document, IndexReport, KnowledgeAwayError, Source
-from bot.documents.corpus import SYNC_LOCK, Corpus, index_for
+from bot.documents.corpus import SYNC_LOCK, SYNC_WAIT_S, Corpus, index_for
 from bot.errors import WrongUse
 from bot.settings import Settings, feed_environment, require_folders
 
 log = structlog.get_logger()
 
-SYNC_WAIT_S = 10.0  # for another process that syncs: enough for folders, too short for web sites
 _GIT_DOCS = re.compile(r"(?P<folder>[^@:]+)(?:@(?P<ref>[^@:]+))?(?::(?P<inside>[^:]*))?")
 
 

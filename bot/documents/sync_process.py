@@ -28,7 +28,7 @@ _NICE = 10
 
 
 class Order(NamedTuple):
-    """Corpus to sync, unless it was synced in the last ``every_s`` seconds, and how to log.
+    """Corpus to sync, unless it was synced in the last ``every_s`` seconds, and how to log. See ``sync_index``.
 
     The process reads it, pickled, from its standard input, which then stays open.
     """
@@ -37,6 +37,8 @@ class Order(NamedTuple):
     every_s: float
     json: bool
     debug: bool
+    fetch: bool = True
+    wait_s: float = 0.0
 
 
 def main() -> int:
@@ -52,7 +54,7 @@ def main() -> int:
 def run_order(order: Order) -> int:
     """Sync once. Return the exit code."""
     try:
-        report = sync_index(order.corpus, every_s=order.every_s)
+        report = sync_index(order.corpus, every_s=order.every_s, fetch=order.fetch, wait_s=order.wait_s)
     except (KnowledgeAwayError, WrongUse, OSError, sqlite3.Error) as error:
         log.warning("knowledge_sync_failed", cause=type(error).__name__)
         return FAILED

@@ -56,6 +56,7 @@ class HomePage:
             paused=await self.pausing.current() is not None,
             quotes=self.engine.model.quotes_only,
             disliked=await records.list_disliked(_MAX_FOR_ADMINS) if admin else None,
+            unread=[line for source in known.sources for line in source.unread_lines] if known and admin else (),
             failures=await records.list_latest("failed", _MAX_FOR_ADMINS) if admin else None,
         )
 

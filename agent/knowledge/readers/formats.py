@@ -107,6 +107,11 @@ def format_of_type(media_type: str) -> Format | None:
 def reason_not_read(name: str) -> str:
     """Return why a file of this name is not read, and what to do."""
     suffix = suffix_of(name)
-    found = _BY_SUFFIX.get(suffix)
-    advice = f": {found.advice}" if found and found.advice else ""
+    advice = f": {advised}" if (advised := advice_for(suffix)) else ""
     return f"has a format that is not read ({suffix or 'no suffix'}){advice}"
+
+
+def advice_for(suffix: str) -> str:
+    """Return what to do with files of a format that is not read; empty for a suffix without advice."""
+    found = _BY_SUFFIX.get(suffix)
+    return found.advice if found else ""
