@@ -1,4 +1,4 @@
-"""The control channel's vocabulary: what a model may decide in one step, and nothing else.
+"""Vocabulary of the control channel: all that a model may decide in one step.
 
 Wire names and fields are a fixed contract: ``respond``, ``ask_user``, ``finish_step``, ``complete``, ``no_reply``. Any
 other function is a real tool. This channel carries no answer prose.
@@ -18,7 +18,7 @@ StepStatus = Literal["open", "done", "failed", "skipped"]
 class Step:
     """One line of the todo list. A model proposes ``description``, ``tool`` and ``acceptance``.
 
-    ``input`` is what the step's tool was called with, as JSON, its beginning.
+    ``input`` is the beginning of the JSON that the step's tool was called with.
     """
 
     description: str
@@ -40,7 +40,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _WithPlan:
-    """Any action may bring a plan, when there is none yet."""
+    """Any action may bring a plan if the turn has none yet."""
 
     plan: tuple[Step, ...] = ()
 
@@ -61,12 +61,12 @@ class AskUser(_WithPlan):
 
 
 class Respond(_WithPlan):
-    """Everything needed is there: start phase two."""
+    """Start phase two: everything needed was found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishStep(_WithPlan):
-    """A step of the plan is done."""
+    """Close a step of the plan, numbered from 1."""
 
     step: int
     result: str

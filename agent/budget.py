@@ -1,4 +1,4 @@
-"""What a turn may spend and has spent, and what a call to a model was. Plain values; the loop checks the limits."""
+"""Limits and costs of a turn, and the requests to a model. Plain values: the loop checks the limits."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What was spent. ``estimated`` is set where the server gave no figures.
+    """Costs so far. ``estimated`` is set if the server gave no figures.
 
-    ``cached_tokens`` are those of the prompt that the server did not have to read anew, ``reasoning_tokens`` those of
-    the completion that nobody sees.
+    ``cached_tokens`` are those of the prompt that the server took from its cache, ``reasoning_tokens`` those of the
+    completion that are not part of the text.
     """
 
     model_calls: int = 0
@@ -36,7 +36,7 @@ class Usage:
 
     @property
     def tokens(self) -> int:
-        """Both directions together."""
+        """Tokens of both directions."""
         return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: Usage) -> Usage:

@@ -1,4 +1,4 @@
-"""How a turn can end. Outcomes are values; cancellation from outside and bugs are exceptions."""
+"""Ways a turn can end. Outcomes are values; cancellation from outside and bugs are exceptions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Answered(_WithAnswer):
 
 
 class Partial(_WithAnswer):
-    """What was verified was kept, the rest dropped; marked so."""
+    """The verified part was kept, the rest dropped. The answer says so."""
 
     name = "partial"
 
@@ -44,7 +44,7 @@ class Asked(_WithAnswer):
 class Refused(_WithAnswer):
     """Nothing that answers the question was found; ``answer`` says so.
 
-    It is the model's own text where that cites what it read, else a message that names the nearest documents.
+    It is the model's own text if that cites what it read, else a message that names the nearest documents.
     """
 
     name = "refused"
@@ -53,10 +53,10 @@ class Refused(_WithAnswer):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed(_WithAnswer):
-    """Nothing verified could be said, or the model was out of reach; ``answer`` is the graceful message.
+    """Nothing could be verified, or the model was not reachable; ``answer`` is the graceful message.
 
-    ``reason`` is ``verification`` or a ``ModelError`` kind or ``KnowledgeAwayError``.
-    ``retry_after_s`` is how long the model's server wants to be left alone, None where it did not say.
+    ``reason`` is ``verification``, a ``ModelError`` kind or ``KnowledgeAwayError``. ``retry_after_s`` is the back-off
+    that the model's server asked for, None if it did not.
     """
 
     name = "failed"

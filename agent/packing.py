@@ -1,4 +1,4 @@
-"""JSON as it is stored and sent: without blanks, and for Redis compressed where it is long."""
+"""JSON as it is stored and sent: without blanks, and compressed for Redis if it is long."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Final
 import orjson
 
 _MARK: Final = "z1:"
-_MIN_COMPRESSED_CHARS: Final = 400  # characters below which the compressed text is hardly shorter
-# What most records have in common need not be told by each. Whoever changes this gives it another mark.
+_MIN_COMPRESSED_CHARS: Final = 400  # below this the compressed text is hardly shorter
+# A dictionary of what most records have in common. If it changes, so must the mark.
 _COMMON: Final = (
     b'"cached_tokens":0,"reasoning_tokens":0,"estimated":false,"tokens":"repairs":[],"violations":[],"objected":[]}]'
     b'"rule":","severity":"warning","start":0,"end":,"words":","detail":","remedy":""settled_by":"quotation","passage":"'
@@ -27,26 +27,26 @@ _COMMON: Final = (
 
 
 def compact_json(value: object) -> str:
-    """The value as JSON without blanks, dataclasses in it as objects; half an emoji becomes a question mark."""
+    """Return the value as JSON without blanks, dataclasses as objects. A lone surrogate becomes a question mark."""
     try:
         return orjson.dumps(value).decode()
-    except TypeError:  # that half, or a number beyond 64 bits
+    except TypeError:  # a lone surrogate, or a number beyond 64 bits
         text = json.dumps(value, default=asdict, ensure_ascii=False, separators=(",", ":"))
         return text.encode("utf-8", "replace").decode()
 
 
 def compress(text: str) -> str:
-    """The text, shorter where it is long."""
+    """Compress a text if it is long enough to get shorter."""
     if len(text) < _MIN_COMPRESSED_CHARS:
         return text
-    # A lower level and a window of 8 kB: half the time for a fiftieth more of text.
+    # A lower level and a window of 8 kB: half the time for 2 % more bytes.
     press = zlib.compressobj(level=4, wbits=13, zdict=_COMMON)
     data = press.compress(text.encode("utf-8", "replace")) + press.flush()
     return _MARK + base64.b64encode(data).decode("ascii")
 
 
 def decompress(stored: str) -> str:
-    """The text again; what nobody packed as it is, and nothing where it was damaged."""
+    """Return the original text: the stored text itself if it was not compressed, nothing if it is damaged."""
     if not stored.startswith(_MARK):
         return stored
     try:

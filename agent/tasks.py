@@ -1,4 +1,4 @@
-"""Runs tasks beside a block and ends them with it. Unlike with a ``TaskGroup`` the block's own exception stays."""
+"""Runs tasks next to a block and ends them with it. Unlike a ``TaskGroup`` it keeps the block's own exception."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 
 @asynccontextmanager
 async def background_tasks() -> AsyncIterator[asyncio.TaskGroup]:
-    """A task group for the tasks beside the block; leaving it waits for them. A task that fails cancels the block."""
+    """Open a task group for the block. Leaving waits for its tasks; a task that fails cancels the block."""
     group = asyncio.TaskGroup()
     await group.__aenter__()
     try:
         yield group
     finally:
-        await group.__aexit__(None, None, None)  # it gets to see no error of the block
+        await group.__aexit__(None, None, None)  # without the block's error, which would be wrapped

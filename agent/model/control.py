@@ -1,7 +1,7 @@
-"""The control channel on the wire: actions to function schemas, and a model's output back to one action. Pure.
+"""The control channel on the wire: actions as function schemas, and a model's output as one action. Pure.
 
-Prose, code fences and thinking round a JSON object do not matter; a missing or ill-typed field is a ``ControlError``
-whose text tells the model what to mend.
+Prose, code fences and thinking around a JSON object do not matter. A missing or wrongly typed field is a
+``ControlError`` whose text tells the model what to correct.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import orjson
 from agent.actions import Action, AskUser, Complete, FinishStep, NoReply, Respond, Step, ToolCall, ToolCalls
 from agent.model.chat_reply import json_objects
 from agent.model.tag_stream import draft_of
+from agent.thread.plan import MAX_STEPS
 from agent.tools.tool import ToolSpec
 
-MAX_STEPS = 20
-MAX_TEXT = 65_536  # a decision is small: this bounds the search for JSON in hostile text
+MAX_REPLY_CHARS = 65_536  # bounds the search for JSON in hostile text
 _PLAN_FIELDS = ("description", "tool", "acceptance")
 
 _TEXT = {"type": "string"}
 _PLAN = {
     "type": "array",
-    "description": "The steps, when there is no plan yet and more than one is needed.",
+    "description": "The steps, if there is no plan yet and more than one is needed.",
     "items": {
         "type": "object",
         "properties": dict.fromkeys(_PLAN_FIELDS, _TEXT),
@@ -33,7 +33,7 @@ _PLAN = {
     },
 }
 _CONTROL: dict[str, tuple[str, dict[str, Any]]] = {
-    "respond": ("Everything needed is there: the reply is written next.", {}),
+    "respond": ("The sources state what was asked, or a search found nothing more: the reply is written next.", {}),
     "ask_user": ("Ask the person for one missing fact.", {"question": _TEXT, "key": _TEXT}),
     "finish_step": ("A step of the plan is done, or a plan is begun.", {"step": {"type": "integer"}, "result": _TEXT}),
     "complete": ("End with a short friendly reply that states nothing.", {"summary": _TEXT}),
@@ -43,7 +43,7 @@ _MORE = {"finish_step": {"plan": _PLAN}}
 
 
 class ControlError(ValueError):
-    """The output is no valid decision; ``fault`` is written to the model."""
+    """The output is not a valid decision. ``fault`` is written for the model."""
 
     def __init__(self, fault: str) -> None:
         super().__init__(fault)
@@ -66,7 +66,7 @@ def functions(tools: Iterable[ToolSpec], *, addressed: bool = True) -> list[dict
 
 
 def read_arguments(text: str) -> Mapping[str, Any]:
-    """The arguments of a native call: a JSON object, or nothing at all. Raises ``ControlError``."""
+    """Return the arguments of a native call: a JSON object, or nothing at all. Raises ``ControlError``."""
     try:
         arguments = orjson.loads(text) if text.strip() else {}
     except orjson.JSONDecodeError:
@@ -77,7 +77,7 @@ def read_arguments(text: str) -> Mapping[str, Any]:
 
 
 def read_calls(calls: Sequence[ToolCall]) -> Action:
-    """One action from the calls of one reply: real tools go first and together, else the first control call counts."""
+    """Return one action from the calls of a reply: all real tools together, else the first control call."""
     if not calls:
         raise ControlError(fault="No function was called.")
     real = tuple(call for call in calls if call.tool not in _CONTROL)
@@ -86,17 +86,17 @@ def read_calls(calls: Sequence[ToolCall]) -> Action:
 
 
 def read_json(text: str) -> Action:
-    """One action from the text of a server without tool calling. Raises ``ControlError``."""
-    found = list(json_objects((draft_of(text) if "<" in text else text)[:MAX_TEXT]))
+    """Return one action from the text of a server without tool calling. Raises ``ControlError``."""
+    found = list(json_objects((draft_of(text) if "<" in text else text)[:MAX_REPLY_CHARS]))
     objects = [o for o in found if "action" in o]
     if not objects:
-        fault = "There is no JSON object with an 'action' in the reply." if found else "The reply holds no JSON object."
+        fault = "There is no JSON object with an 'action' in the reply." if found else "The reply has no JSON object."
         raise ControlError(fault)
-    # Only tool calls go together; after a control action, the rest of the reply is chatter.
+    # Only tool calls count together; text after a control action is ignored.
     together = objects if objects[0]["action"] == "tool_call" else objects[:1]
     action = read_calls([_json_call(o, position) for position, o in enumerate(together, 1)])
-    if isinstance(action, ToolCalls):  # the plan stands beside a tool's input, which is all that its call knows of
-        with suppress(ControlError):  # a call that can be made is made without a plan that cannot be read
+    if isinstance(action, ToolCalls):  # the plan is next to a tool's input, and the call has only the input
+        with suppress(ControlError):  # an unreadable plan does not stop a readable call
             return replace(action, plan=_first_plan(together))
     return action
 
@@ -124,7 +124,7 @@ def _json_call(found: Mapping[str, Any], position: int) -> ToolCall:
         return ToolCall(tool=action, input=found, call_id="")
     if action != "tool_call":
         allowed = ", ".join([*_CONTROL, "tool_call"])
-        named = 'A tool is named in \'tool\', beside "action": "tool_call".'
+        named = 'A tool is named in \'tool\', next to "action": "tool_call".'
         raise ControlError(fault=f"'action' must be one of {allowed}. {named}")
     if not isinstance(tool, str) or not tool or not isinstance(arguments, dict):
         raise ControlError(fault="A tool_call needs 'tool' (a name) and 'input' (an object).")

@@ -1,4 +1,4 @@
-"""The judge: one call to a model that decides the claims which the rules leave open."""
+"""The judge: one call to a model that decides the claims that the rules leave open."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Builds every prompt: pure functions from a context to chat messages.
 
-What stays the same stands first, so that a provider's prompt cache covers it: the instructions, one text for both
-phases; the sources, each under its number; tool results; the conversation; then the task. Within a turn the front part
-only grows. Outside text stands between marker lines with a fence word that is the turn's own and stands in none of it.
+Constant parts come first, so that a provider's prompt cache covers them: the instructions, one text for both phases;
+the sources, each under its number; tool results; the conversation; then the task. Within a turn the front part only
+grows. Outside text is put between marker lines with a fence word of the turn that occurs in none of it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Final, TypedDict
 
 from agent.model.judge import JudgeContext
 from agent.model.protocol import DecideContext, TurnContext, WriteContext
+from agent.texts.catalogue import age
 from agent.thread.conversation import Message, Question
 from agent.thread.markdown import as_markdown
 from agent.thread.plan import Plan
@@ -26,26 +27,27 @@ from agent.tools.tool import ToolResult
 from verification.judgement import source_lines
 from verification.types import Source
 
-NOT_FOUND: Final = "NOT_IN_SOURCES"  # the model's word where the sources hold no answer, as in prompts/system.md
+NOT_FOUND: Final = "NOT_IN_SOURCES"  # the model's word if the sources do not hold the answer, as in prompts/system.md
 MAX_MESSAGES: Final = 5
 MAX_RESULTS: Final = 5
-PREVIEW: Final = 200
-LONGEST_LABEL: Final = 300
-# A thread may hold anything that was ever pasted into it: what is talk to a model is cut, what is evidence is a source.
-DECIDE_MESSAGES: Final = 40
-DECIDE_MESSAGE: Final = 1_000
-WRITE_MESSAGE: Final = 4_000
-DECIDE_RESULT: Final = 2_000  # characters of a result that a decision sees, where it brought no sources
-FEW_CALLS: Final = 3  # from here on a decision is told that it should come to an end
+MAX_PREVIEW_CHARS: Final = 200
+MAX_LABEL_CHARS: Final = 300
+# A thread may hold anything that was pasted into it. Conversation is truncated; evidence comes as a source.
+MAX_DECIDE_MESSAGES: Final = 40
+MAX_DECIDE_MESSAGE_CHARS: Final = 1_000
+MAX_WRITE_MESSAGE_CHARS: Final = 4_000
+MAX_DECIDE_RESULT_CHARS: Final = 2_000  # of a result without sources
+FEW_CALLS: Final = 3  # with no more left, a decision is told to come to an end
 _PRIVATE: Final = ("system", "decide_json", "unaddressed", "think", "feedback", "feedback_rest", "feedback_again")
-# Seconds since 1970 that a message of Slack can have; a terminal numbers its questions otherwise.
+# Seconds since 1970 of the earliest message in Slack; a terminal numbers its questions differently.
 _EARLIEST: Final = 1_000_000_000
-_DAYS_TOLD: Final = 60
-_MONTHS_TOLD: Final = 24
+
+
+_GENERATED: Final = "text that llm_generate wrote in this turn; not a source, its facts need one"
 
 
 class ChatMessage(TypedDict):
-    """One message as chat servers take it."""
+    """One message in the form of chat servers."""
 
     role: str
     content: str
@@ -56,60 +58,63 @@ Part = tuple[str, str]  # a block of outside text: the label it is fenced with, 
 
 @cache
 def prompt_text(name: str) -> str:
-    """The text of ``prompts/<name>.md``."""
+    """Return the text of ``prompts/<name>.md``."""
     return files("agent.model").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8").strip()
 
 
 @cache
 def prompts_version() -> str:
-    """Twelve hex digits that change with any word of the prompt files: what traces call their version."""
+    """Return twelve hex digits that change with any word of the prompt files: their version in traces."""
     texts = sorted(files("agent.model").joinpath("prompts").iterdir(), key=lambda each: each.name)
     return hashlib.sha256(b"\0".join(each.read_bytes() for each in texts)).hexdigest()[:12]
 
 
 def private_texts() -> tuple[str, ...]:
-    """Texts no answer may repeat. The worked example is none: its words are anybody's."""
+    """Return texts that no answer may repeat. The worked example may be repeated: its words are common."""
     return tuple(map(prompt_text, _PRIVATE))
 
 
 def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessage]:
-    """The messages of one decision. ``as_json`` adds the JSON forms and the tools for a server without tool calling."""
+    """Return the messages of one decision. ``as_json`` adds JSON forms and tools for a server without tool calling."""
     today = today_of(context.question)
     parts = [
         *_source_parts(context.sources, today),  # whole here too: the next call begins with the same (decision 33)
-        *_result_parts(context.results, context.left_out, DECIDE_RESULT),
-        *_conversation(context, _talk(context.history[-DECIDE_MESSAGES:], DECIDE_MESSAGE)),
+        *_result_parts(context.results, context.left_out, MAX_DECIDE_RESULT_CHARS),
+        *_conversation_parts(
+            context, _conversation_lines(context.history[-MAX_DECIDE_MESSAGES:], MAX_DECIDE_MESSAGE_CHARS)
+        ),
         *_plan_parts(context.plan),
         ("last message", context.question.text),
     ]
-    lines = [fenced(parts, _seed(context.question)), _dated(today), *_left(context)]
+    lines = [fence_parts(parts, _seed(context.question)), _date_line(today), *_budget_warning(context)]
     if not context.question.addressed:
         lines.append(prompt_text("unaddressed"))
     if context.complaint:
-        lines.append(f"Your last decision could not be read: {context.complaint} Decide again, in the right form.")
+        lines.append(f"Your last decision was not carried out: {context.complaint} Decide again.")
     tools = ({"name": t.name, "description": t.description, "input": t.parameters} for t in context.tools)
     form = (json.dumps(tool, ensure_ascii=False) for tool in tools)
     lines.append("\n".join((prompt_text("decide_json"), *form)) if as_json else prompt_text("decide"))
-    return _chat(_instructions(), "\n\n".join(lines))
+    return _chat_messages(_instructions(), "\n\n".join(lines))
 
 
 def write_messages(context: WriteContext, *, reasons: bool = False) -> list[ChatMessage]:
-    """The messages of phase two: lean, with the numbered sources in full."""
+    """Return the messages of phase two: lean, with the numbered sources in full."""
     today = today_of(context.question)
     parts = [
         *_source_parts(context.sources, today),
-        *_result_parts(context.results[-MAX_RESULTS:], context.left_out, PREVIEW),
-        *_conversation(context, _talk(context.history[-MAX_MESSAGES:], WRITE_MESSAGE)),
+        *_result_parts(context.results[-MAX_RESULTS:], context.left_out, MAX_PREVIEW_CHARS),
+        *((_GENERATED, result.generated) for result in context.results[-MAX_RESULTS:] if result.generated),
+        *_conversation_parts(context, _conversation_lines(context.history[-MAX_MESSAGES:], MAX_WRITE_MESSAGE_CHARS)),
     ]
     if context.kept:
         parts.append(("already shown to the person; go on after it and do not write it again", context.kept))
     parts.append(("last message", context.question.text))
     task = prompt_text("write" if context.sources else "write_general")
     form = prompt_text("answer" if reasons else "think")  # one that reasons by itself is not told to think
-    data = fenced(parts, _seed(context.question))
-    messages = _chat(_instructions(), f"{data}\n\n{_dated(today)}\n\n{task} {form}")
+    data = fence_parts(parts, _seed(context.question))
+    messages = _chat_messages(_instructions(), f"{data}\n\n{_date_line(today)}\n\n{task} {form}")
     if context.feedback:
-        # Appended, so that a provider's cache serves all that stands before it (decision 33).
+        # Appended, so that a provider's cache serves all that comes before it (decision 33).
         messages.append({"role": "assistant", "content": f"<answer>\n{context.previous_draft}\n</answer>"})
         again = prompt_text("feedback_rest" if context.kept else "feedback")
         messages.append({"role": "user", "content": again + "\n\n" + context.feedback})
@@ -117,37 +122,38 @@ def write_messages(context: WriteContext, *, reasons: bool = False) -> list[Chat
 
 
 def judge_messages(context: JudgeContext) -> list[ChatMessage]:
-    """The messages of one judgement: the sources line by line, then what differs from one call of a turn to the next.
+    """Return the messages of one judgement: the sources line by line, then the parts that differ between its calls.
 
-    Each line of outside text has a number or a bar before it, so that none can pass for one of ours.
+    Each line of outside text begins with a number or a bar, so that none can pass for one of ours.
     """
+    cited = ("".join(f"[{number}]" for number in claim.cited) or "nothing" for claim in context.claims)
     claims = [
-        f"claim {number}, cites {''.join(f'[{cited}]' for cited in claim.cited) or 'nothing'}:\n{_barred(claim.text)}"
-        for number, claim in enumerate(context.claims, 1)
+        f"claim {number}, cites {ids}:\n{_bar_lines(claim.text)}"
+        for number, (claim, ids) in enumerate(zip(context.claims, cited, strict=True), 1)
     ]
     parts = [
-        *map(_numbered, context.sources),
-        *([_dated(context.today)] if context.today else []),
-        *([f"What the person said before:\n{_barred(context.said)}"] if context.said.strip() else []),
-        f"The question:\n{_barred(context.question)}",
-        f"The answer:\n{_barred(context.answer)}",
+        *map(_number_lines, context.sources),
+        *([_date_line(context.today)] if context.today else []),
+        *([f"What the person said before:\n{_bar_lines(context.said)}"] if context.said.strip() else []),
+        f"The question:\n{_bar_lines(context.question)}",
+        f"The answer:\n{_bar_lines(context.answer)}",
         *claims,
-        f"Judge claims 1 to {len(claims)}." if claims else 'Judge claims: there are none, tell "reply" only.',
+        f"Judge claims 1 to {len(claims)}." if claims else 'Judge claims: there are none. Give "reply" only.',
     ]
-    return _chat(prompt_text("judge"), "\n\n".join(parts))
+    return _chat_messages(prompt_text("judge"), "\n\n".join(parts))
 
 
-def _numbered(source: Source) -> str:
+def _number_lines(source: Source) -> str:
     return "\n".join(f"[{source.id}.{number}] {line}" for number, line in enumerate(source_lines(source)))
 
 
-def _barred(text: str) -> str:
-    # Stored texts hold `&gt;` where people, and so the judge, read >.
+def _bar_lines(text: str) -> str:
+    # Stored texts have `&gt;`; people, and so the judge, read >.
     return "\n".join(f"| {line}" for line in unescape(text).splitlines())
 
 
-def fenced(parts: Sequence[Part], seed: str) -> str:
-    """Each part between its own marker lines. The fence word follows from ``seed`` and stands in no part."""
+def fence_parts(parts: Sequence[Part], seed: str) -> str:
+    """Put each part between its own marker lines. The fence word follows from ``seed`` and occurs in no part."""
     texts = list(chain.from_iterable(parts))
     words = (hashlib.sha256(f"{number}\n{seed}".encode(errors="replace")).hexdigest()[:12] for number in count())
     word = next(word for word in words if not any(word in text for text in texts))
@@ -155,7 +161,7 @@ def fenced(parts: Sequence[Part], seed: str) -> str:
 
 
 def today_of(question: Question) -> date:
-    """The day a question was asked on, in UTC, by its time stamp; today where that is none."""
+    """Return the day of a question in UTC by its time stamp, or today if it has none."""
     seconds = question.ts.partition(".")[0]
     asked = int(seconds) if seconds.isdecimal() and len(seconds) <= len(str(_EARLIEST)) else 0
     return (datetime.fromtimestamp(asked, UTC) if asked >= _EARLIEST else datetime.now(UTC)).date()
@@ -167,74 +173,64 @@ def _instructions() -> str:
 
 
 def _seed(question: Question) -> str:
-    """The same in all calls of a turn. Who writes a document cannot foresee it."""
+    """Return a text that is the same in all calls of a turn, and that the author of a document cannot foresee."""
     return f"{question.thread} {question.ts} {question.text}"
 
 
-def _dated(today: date) -> str:
+def _date_line(today: date) -> str:
     return f"Today is {today:%A}, {today.day} {today:%B %Y} (UTC)."
 
 
 def _source_parts(sources: Iterable[Source], today: date) -> Iterable[Part]:
     for source in sources:
-        yield f"source [{source.id}] {_one_line(source.title)}{_updated(source.updated_at, today)}", source.text
+        yield f"source [{source.id}] {_one_line(source.title)}{_age_note(source.updated_at, today)}", source.text
 
 
-def _updated(at: str, today: date) -> str:
-    if not at:
-        return ""
-    try:
-        days = (today - date.fromisoformat(at[:10])).days
-    except ValueError:
-        return f", updated {_one_line(at)}"
-    return f", updated {at[:10]} ({_ago(days)})"
-
-
-def _ago(days: int) -> str:
-    if days <= 0:
-        return "today"
-    months = round(days / 30.44)
-    if days < _DAYS_TOLD:
-        return f"{days} day{'s' if days > 1 else ''} ago"
-    return f"{months} months ago" if months < _MONTHS_TOLD else f"{round(days / 365.25)} years ago"
+def _age_note(at: str, today: date) -> str:
+    words = age(at[:10], today)
+    return f", updated {at[:10]} ({words})" if words else f", updated {_one_line(at)}" if at else ""
 
 
 def _result_parts(results: Sequence[ToolResult], left_out: int, longest: int) -> Iterable[Part]:
-    """What the tools were asked and told; what they told as sources stands in full already."""
-    lines = [f"{'✓' if r.ok else '✗'} {_one_line(r.tool)}{_asked(r)}: {_clip(_told(r), longest)}" for r in results]
+    """Yield calls and results of the tools. Their sources are in the prompt already."""
+    lines = [
+        f"{'✓' if r.ok else '✗'} {_one_line(r.tool)}{_input_of(r)}: {_truncate(_text_of(r), longest)}" for r in results
+    ]
     if left_out:
         lines.append(f"{left_out} more passages were found than there is room for. Narrower words find them.")
     if lines:
         yield "tools used so far", "\n".join(lines)
 
 
-def _asked(result: ToolResult) -> str:
-    return f" {_clip(json.dumps(dict(result.input), ensure_ascii=False), PREVIEW)}" if result.input else ""
+def _input_of(result: ToolResult) -> str:
+    return (
+        f" {_truncate(json.dumps(dict(result.input), ensure_ascii=False), MAX_PREVIEW_CHARS)}" if result.input else ""
+    )
 
 
-def _told(result: ToolResult) -> str:
-    """What a tool brought, or why it failed and what to try next."""
+def _text_of(result: ToolResult) -> str:
+    """Return a tool's result, or why it failed and what to try next."""
     if not (result.ok and result.sources):
         return result.content or " ".join((result.error, *result.hints))
     notes = (line for line in result.content.splitlines() if not any(_repeats(line, each) for each in result.sources))
-    return " ".join(("its sources stand above.", *notes, *result.hints))
+    return " ".join(("its sources are above.", *notes, *result.hints))
 
 
 def _repeats(line: str, source: Source) -> bool:
     return bool(source.title and line.startswith(source.title)) or line in source.text
 
 
-def _talk(history: Sequence[Message], longest: int) -> str:
+def _conversation_lines(history: Sequence[Message], longest: int) -> str:
     lines = []
     for message in history:
         # A model copies what it sees: mrkdwn, and numbers of other turns.
         said = as_markdown(message.text) if message.role == "assistant" else message.text
         name = "Orion" if message.role == "assistant" else message.user or "person"
-        lines.append(f"{name}: {_clip(said, longest)}")
+        lines.append(f"{name}: {_truncate(said, longest)}")
     return "\n".join(lines)
 
 
-def _conversation(context: TurnContext, talk: str) -> list[Part]:
+def _conversation_parts(context: TurnContext, talk: str) -> list[Part]:
     told = "\n".join(f"{key}: {value}" for key, value in context.answers.items())
     mission = context.mission if context.mission != context.question.text else ""
     named = (("mission", mission), ("conversation so far", talk), ("the person's answers to questions", told))
@@ -247,7 +243,7 @@ def _plan_parts(plan: Plan | None) -> Iterable[Part]:
         yield "the plan", steps
 
 
-def _left(context: DecideContext) -> Iterable[str]:
+def _budget_warning(context: DecideContext) -> Iterable[str]:
     calls = context.budget.model_calls - context.used.model_calls
     tools = context.budget.tool_calls - context.used.tool_calls
     if calls <= FEW_CALLS or tools <= 1:
@@ -255,12 +251,12 @@ def _left(context: DecideContext) -> Iterable[str]:
 
 
 def _one_line(text: str) -> str:  # a title must stay on its marker line, and may not close it
-    return " ".join(text.replace("]", ")").replace("[", "(").split())[:LONGEST_LABEL]
+    return " ".join(text.replace("]", ")").replace("[", "(").split())[:MAX_LABEL_CHARS]
 
 
-def _clip(text: str, limit: int) -> str:
+def _truncate(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[:limit] + "…"
 
 
-def _chat(system: str, user: str) -> list[ChatMessage]:
+def _chat_messages(system: str, user: str) -> list[ChatMessage]:
     return [{"role": "system", "content": system}, {"role": "user", "content": user}]

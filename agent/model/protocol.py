@@ -86,7 +86,7 @@ class ModelError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TurnContext:
-    """What both phases see of a turn. ``left_out`` is how many passages were found that there was no room for."""
+    """Part of a turn that both phases see. ``left_out`` counts passages that were found but did not fit."""
 
     mission: str
     question: Question
@@ -99,7 +99,7 @@ class TurnContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecideContext(TurnContext):
-    """All that one decision may depend on. ``complaint`` says what was wrong with the last, malformed decision."""
+    """All that one decision may depend on. ``complaint`` says what was wrong with the last decision."""
 
     plan: Plan | None
     tools: tuple[ToolSpec, ...]
@@ -112,7 +112,7 @@ class DecideContext(TurnContext):
 class WriteContext(TurnContext):
     """The lean context of phase two. ``sources`` are in full; ``feedback`` is empty on the first attempt.
 
-    ``kept`` is the part of an answer that was already shown and must not be written again.
+    ``kept`` is the part of an answer that people see already and that must not be written again.
     """
 
     feedback: str = ""
@@ -155,15 +155,15 @@ class WriteStream:
 
 
 class Model(Protocol):
-    """Whoever thinks: a server, or the keyless engine that quotes."""
+    """A language model behind a server, or the keyless engine that quotes."""
 
     @property
     def name(self) -> str:
-        """What logs, traces and the trust modal call it."""
+        """Name in logs, traces and the dialog "Why trust this?"."""
 
     @property
     def quotes_only(self) -> bool:
-        """True when answers are quotations put together by code: they are labelled as such."""
+        """True if answers are quotations put together by code: they are labelled as such."""
 
     async def decide(self, context: DecideContext) -> Decision:
         """Choose one action. Raises ``ModelError``; kind ``MalformedControlError`` when the output made no sense."""
@@ -176,4 +176,4 @@ class Model(Protocol):
 
 
 RETRYABLE: Final[frozenset[str]] = frozenset({"RateLimitError", "TimeoutError", "LLMError", "KnowledgeAwayError"})
-"""Kinds after which the same call may succeed later. Every other failure lasts until somebody changes something."""
+"""Kinds after which the same call may succeed later. Every other failure needs a change."""

@@ -1,6 +1,6 @@
 """The model that needs no key: it searches, and shows the passages that fit the question best.
 
-Every word of an answer is a source's, but for the line above each passage and the replies to small talk.
+Every word of an answer comes from a source, except the line above each passage and the replies to small talk.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from agent.model.protocol import (
     WriteContext,
     WriteStream,
 )
-from agent.quoting.passages import Found, fitting, weights_of, windows
-from agent.quoting.rendering import beginning, rendered
-from agent.quoting.small_talk import asks_for_documents, earlier_subjects, is_question, search_query, small_talk
+from agent.quoting.passages import RankedPassage, best_passages, windows, word_weights
+from agent.quoting.rendering import render_passages, render_units
+from agent.quoting.small_talk import asks_for_documents, earlier_subjects, is_question, search_query, small_talk_reply
 from agent.quoting.units import QuotableUnit, units_of
 from agent.thread.requests import asks_for_file, is_from_own_words
 from agent.tools.builtin.knowledge import LIST_DOCUMENTS, LIST_TITLE, SEARCH
 from verification.text.language import detect_language
 
-_PIECE: Final = 24  # characters that arrive at once: small, so that what reads the stream is used as with a server
-_COMPARED: Final = 90
-_LEAST_COMPARED: Final = 12
+_PIECE: Final = 24  # characters at once: as small as the pieces of a server
+_MAX_COMPARED_CHARS: Final = 90
+_MIN_COMPARED_CHARS: Final = 12
 
 
 class ExtractiveModel:
@@ -44,13 +44,13 @@ class ExtractiveModel:
     quotes_only = True
 
     async def decide(self, context: DecideContext) -> Decision:
-        """One decision: the list if it is asked for, a search if there was none, else the answer."""
+        """Decide: no reply to a remark, the list if it is asked for, a search if there was none, else the answer."""
         question = context.question.text
         if not context.question.addressed and not is_question(question):
             return Decision(action=NoReply(), usage=Usage())
         offered = {spec.name for spec in context.tools}
         called = {result.tool for result in context.results}
-        if small_talk(question) or is_from_own_words(question):
+        if small_talk_reply(question) or is_from_own_words(question):
             return Decision(action=Respond(), usage=Usage())
         listing = asks_for_documents(question) and LIST_DOCUMENTS in offered
         tool = LIST_DOCUMENTS if listing else SEARCH
@@ -61,11 +61,11 @@ class ExtractiveModel:
         return Decision(action=calls, usage=Usage())
 
     def write(self, context: WriteContext) -> WriteStream:
-        """The answer as a stream of small pieces."""
+        """Return the answer as a stream of small pieces."""
         return WriteStream(pieces=_pieces(context), usage=Usage())
 
     async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> Generated:  # noqa: ARG002 - the seam's signature
-        """Not possible without a language model: raises ``ModelError`` of kind ``ConfigurationError``."""
+        """Raise ``ModelError`` of kind ``ConfigurationError``: this needs a language model."""
         detail = "no language model is configured; the quoting engine cannot write text of its own"
         hint = "Set OPENAI_API_KEY, or OPENAI_BASE_URL to an OpenAI-compatible server."
         kind: ModelErrorKind = "ConfigurationError"
@@ -78,12 +78,12 @@ async def _pieces(context: WriteContext) -> AsyncGenerator[Piece]:
     text = f"<thinking>{thinking}</thinking><answer>{answer}</answer>"
     for start in range(0, len(text), _PIECE):
         yield "content", text[start : start + _PIECE]
-        await asyncio.sleep(0)  # whoever cancels the turn gets a word in
+        await asyncio.sleep(0)  # a cancellation of the turn gets a chance
 
 
 def _answer(context: WriteContext) -> str:
     question = context.question.text
-    if talk := small_talk(question):
+    if talk := small_talk_reply(question):
         return talk
     if is_from_own_words(question):
         return NOT_FOUND
@@ -91,36 +91,36 @@ def _answer(context: WriteContext) -> str:
     if asks_for_documents(question):
         listed = next((source for source in context.sources if source.title == LIST_TITLE), None)
         if listed is not None:
-            return beginning(listed, units_of(listed), language)
+            return render_units(listed, units_of(listed), language)
     if asks_for_file(context.question):
         files = [source for source in context.sources if source.origin == ORIGIN]
         if files:
             read = ((file, units_of(file)) for file in files)
-            return "\n\n".join(beginning(file, next(windows(units)), language) for file, units in read if units)
-    return rendered(_passages(context), language) or NOT_FOUND
+            return "\n\n".join(render_units(file, next(windows(units)), language) for file, units in read if units)
+    return render_passages(_passages(context), language) or NOT_FOUND
 
 
-def _passages(context: WriteContext) -> tuple[Found, ...]:
-    """What fits; what people said in the thread only where it fits better than the documents."""
+def _passages(context: WriteContext) -> tuple[RankedPassage, ...]:
+    """Return the best passages: messages of the thread only if they fit better than the documents."""
     text = context.question.text
-    weights = weights_of(text, " ".join(earlier_subjects(text, context.history)))
-    barred = _complained_of(context)
+    weights = word_weights(text, " ".join(earlier_subjects(text, context.history)))
+    barred = _rejected_units(context)
     documents = [source for source in context.sources if source.origin != "thread"]
     thread = [source for source in context.sources if source.origin == "thread"]
-    found = fitting(weights, documents, barred)
-    # A question that somebody put to others in the thread answers nothing.
-    said = fitting(weights, thread, lambda unit: barred(unit) or unit.text.endswith(("?", "？")))
+    found = best_passages(weights, documents, barred)
+    # A question that people asked each other in the thread answers nothing.
+    said = best_passages(weights, thread, lambda unit: barred(unit) or unit.text.endswith(("?", "？")))
     return max(found, said, key=lambda passages: max((each.score for each in passages), default=0.0))
 
 
-def _complained_of(context: WriteContext) -> Callable[[QuotableUnit], bool]:
-    """Tells the units not to quote again: those of the last draft that feedback names, else all of that draft."""
+def _rejected_units(context: WriteContext) -> Callable[[QuotableUnit], bool]:
+    """Return a test for units not to quote again: those of the last draft that feedback names, else all of it."""
     draft = _letters(context.previous_draft) if context.feedback else ""
     named, kept = _letters(context.feedback), _letters(context.kept)
 
     def is_in(unit: QuotableUnit, text: str) -> bool:
-        said = _letters(unit.text)[:_COMPARED]
-        return len(said) >= _LEAST_COMPARED and said in text
+        said = _letters(unit.text)[:_MAX_COMPARED_CHARS]
+        return len(said) >= _MIN_COMPARED_CHARS and said in text
 
     units = [unit for source in context.sources for unit in units_of(source) if is_in(unit, draft)]
     barred = {unit for unit in units if is_in(unit, named)} or set(units)
@@ -128,5 +128,5 @@ def _complained_of(context: WriteContext) -> Callable[[QuotableUnit], bool]:
 
 
 def _letters(text: str) -> str:
-    """Letters and digits alone: form and citations do not matter when texts are compared."""
+    """Return letters and digits alone: texts are compared without form and citations."""
     return "".join(re.findall(r"[^\W_]+", re.sub(r"\[\d+\]", "", text))).casefold()

@@ -1,4 +1,4 @@
-"""The passages that are shown for a question: of the first sources that the search brought, the part that fits best."""
+"""Passages to show for a question: the best part of each of the first sources that the search brought."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from agent.knowledge.search.index_terms import impacts, words_of
 from agent.quoting.units import QuotableUnit, units_of
 from verification.types import Source
 
-LEAST: Final = 0.18
-"""Nothing is shown where no score reaches it. A higher one hides as many answers as it saves misses (decision 3)."""
-PASSAGE_CHARS: Final = 600
-MOST: Final = 3
-_EARLIER: Final = 0.5  # what a word of an earlier question weighs beside one of this
-_MOST_CHARS: Final = 2_000  # of a question: what is longer is something pasted
+MIN_SCORE: Final = 0.18
+"""Nothing is shown if no score reaches it. A higher one hides as many answers as it avoids misses (decision 3)."""
+MAX_PASSAGE_CHARS: Final = 600
+MAX_PASSAGES: Final = 3
+_EARLIER_WEIGHT: Final = 0.5  # of a word from an earlier question; one of this question weighs 1
+_MAX_QUESTION_CHARS: Final = 2_000  # a longer question holds pasted text
 
 
-def weights_of(text: str, earlier: str = "") -> Mapping[str, float]:
-    """What the words of a question weigh, and the words of ``earlier`` ones that complete it."""
-    before = dict.fromkeys(words_of(earlier[:_MOST_CHARS]), _EARLIER)
-    return before | dict.fromkeys(words_of(text[:_MOST_CHARS]), 1.0)
+def word_weights(text: str, earlier: str = "") -> Mapping[str, float]:
+    """Return the weights of a question's words, and of the words of ``earlier`` questions that complete it."""
+    before = dict.fromkeys(words_of(earlier[:_MAX_QUESTION_CHARS]), _EARLIER_WEIGHT)
+    return before | dict.fromkeys(words_of(text[:_MAX_QUESTION_CHARS]), 1.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class RankedPassage:
     """Units of one section in order, and the ``best`` of them.
 
     ``covered`` is the share of the question's weight that they cover with the title and headings above them;
@@ -42,67 +42,67 @@ class Found:
 
     @property
     def score(self) -> float:
-        """How well it fits: words in one sentence say more than words apart."""
+        """Score of the passage: words in one sentence count more than words apart."""
         return (self.covered + self.closest) / 2
 
 
-def fitting(
+def best_passages(
     weights: Mapping[str, float], sources: Sequence[Source], is_barred: Callable[[QuotableUnit], bool]
-) -> tuple[Found, ...]:
-    """The passages to show, the one with the closest sentence first; none where even the best covers too little.
+) -> tuple[RankedPassage, ...]:
+    """Return the passages to show, the one with the closest sentence first; none if even the best covers too little.
 
-    Of what was searched for, the best passage of each of the first sources: the search ranks better than these scores
-    do. Of attached files any section that covers enough.
+    Search results give the best passage of each of the first sources: the search ranks better than these scores.
+    Attached files give any section that covers enough.
     """
-    searched: dict[str, Found] = {}
-    attached: dict[str, Found] = {}
+    searched: dict[str, RankedPassage] = {}
+    attached: dict[str, RankedPassage] = {}
     for source in sources:
         units = [unit for unit in units_of(source) if not is_barred(unit)]
         sections = [list(section) for _, section in groupby(units, key=lambda unit: unit.context)]
-        # "Last updated: …" by itself says nothing to who asks for something else.
-        telling = [each for each in sections if any(_says_something(unit, weights) for unit in each)] or sections
+        # "Last updated: …" alone says nothing to a person who asks for something else.
+        telling = [each for each in sections if any(_is_telling(unit, weights) for unit in each)] or sections
         best = (max((_passage(some, weights) for some in windows(each)), key=_score) for each in telling)
         passages = sorted(best, key=_score, reverse=True)
         if source.origin == FILE:
-            attached |= {each.best.text: each for each in passages if each.score >= LEAST}
+            attached |= {each.best.text: each for each in passages if each.score >= MIN_SCORE}
         elif passages:
             searched.setdefault(passages[0].best.text, passages[0])
-    first = dict([*searched.items()][:MOST])
-    shown = sorted({**attached, **first}.values(), key=_closest_newest)[:MOST]
-    return tuple(shown) if max(map(_score, shown), default=0.0) >= LEAST else ()
+    first = dict([*searched.items()][:MAX_PASSAGES])
+    shown = sorted({**attached, **first}.values(), key=_closest_newest)[:MAX_PASSAGES]
+    return tuple(shown) if max(map(_score, shown), default=0.0) >= MIN_SCORE else ()
 
 
-def _score(found: Found) -> float:
+def _score(found: RankedPassage) -> float:
     return found.score
 
 
-def _closest_newest(found: Found) -> tuple[float, int]:
+def _closest_newest(found: RankedPassage) -> tuple[float, int]:
     digits = "".join(filter(str.isdigit, found.best.source.updated_at[:10]))
     return -round(found.closest, 2), -int(digits or 0)
 
 
-def _says_something(unit: QuotableUnit, weights: Mapping[str, float]) -> bool:
+def _is_telling(unit: QuotableUnit, weights: Mapping[str, float]) -> bool:
     return unit.kind != "field" or bool(weights.keys() & _words(unit.text))
 
 
-def _passage(units: Sequence[QuotableUnit], weights: Mapping[str, float]) -> Found:
+def _passage(units: Sequence[QuotableUnit], weights: Mapping[str, float]) -> RankedPassage:
     shares = [_share(weights, (unit,)) for unit in units]
     best = shares.index(max(shares))
-    return Found(units=tuple(units), best=units[best], covered=_share(weights, units), closest=shares[best])
+    return RankedPassage(units=tuple(units), best=units[best], covered=_share(weights, units), closest=shares[best])
 
 
 def _share(weights: Mapping[str, float], units: Sequence[QuotableUnit]) -> float:
-    """The share of all weight that the words of these units have, with what stands above them."""
+    """Return the share of all weight that the words of these units have, with the title and headings above them."""
     said = _words(units[0].source.title).union(_words(units[0].context), *(_words(unit.text) for unit in units))
     whole = sum(weights.values())
     return sum(weight for word, weight in weights.items() if word in said) / whole if whole else 0.0
 
 
 def windows(section: Sequence[QuotableUnit]) -> Iterator[Sequence[QuotableUnit]]:
-    """The whole section where it is short, else what fits from each of its units on."""
+    """Yield the whole section if it is short, else as much as fits from each of its units."""
     for start in range(len(section)):
         end, size = start + 1, len(section[start].text)
-        while end < len(section) and size + len(section[end].text) < PASSAGE_CHARS:
+        while end < len(section) and size + len(section[end].text) < MAX_PASSAGE_CHARS:
             size += len(section[end].text) + 1
             end += 1
         yield section[start:end]

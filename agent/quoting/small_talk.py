@@ -1,7 +1,7 @@
-"""What a message is before anything is searched for: small talk, a wish for the list of documents, or a question.
+"""Recognises a message before anything is searched for: small talk, a request for the list of documents, a question.
 
-The words and the few lines that the engine says itself are data, a table a language, in ``phrases.toml``. The lines
-claim nothing: they end in a colon, greet or ask.
+The words, and the few lines that the engine says itself, are data in ``phrases.toml``, one table per language. The
+lines claim nothing: they end in a colon, greet or ask.
 """
 
 from __future__ import annotations
@@ -26,51 +26,51 @@ _MARKUP: Final = re.compile(r"[\[\]<>*_`|#]+")
 _NOT_PROSE: Final = re.compile(r"```.*?```|`[^`\n]*`|<[^<>\n]*>|https?://\S+|^>.*$", re.DOTALL | re.MULTILINE)
 _QUESTION_MARK: Final = re.compile(r"[?？]|[かの]。?\s*$|[吗呢]。?\s*$")
 _REPLIES: Final[tuple[tuple[str, Line], ...]] = (("thanks", "welcome"), ("greeting", "hello"), ("reaction", "unclear"))
-_LONGEST: Final = 12  # words of a message that may be small talk
-FEW: Final = 2  # a message with more words of a subject stands on its own
+_MAX_WORDS: Final = 12  # words of a message that may be small talk
+MAX_FEW_WORDS: Final = 2  # a message with more words of a subject needs no earlier question
 
 
-def line(name: Line, language: str | None, *, title: str = "") -> str:
-    """One line in a language, English where there is none in it."""
+def phrase(name: Line, language: str | None, *, title: str = "") -> str:
+    """Return one line in a language, or in English if the language has none."""
     table = _tables().get(language or "en", _tables()["en"])
     return str(table[name]).format(title=" ".join(_MARKUP.sub(" ", title).split()))
 
 
-def small_talk(message: str) -> str:
-    """The reply to a greeting, thanks, a reaction or a question about Orion; empty for a message that says more."""
+def small_talk_reply(message: str) -> str:
+    """Return the reply to a greeting, thanks, a reaction or a question about Orion; empty for any other message."""
     words = _words(message)
     if not words:  # a lone "?" means the question above it
-        return line("welcome", None) if _EMOJI.search(message) or _PICTURE.search(message) else ""
-    if len(words) > _LONGEST:
+        return phrase("welcome", None) if _EMOJI.search(message) or _PICTURE.search(message) else ""
+    if len(words) > _MAX_WORDS:
         return ""
     return next(filter(None, (_reply(words, language) for language in _tables())), "")
 
 
 def _reply(words: Sequence[str], language: str) -> str:
     if " ".join(words) in _tables()[language]["about"]:
-        return line("hello", language)
+        return phrase("hello", language)
     said = set(words)
-    kinds = [(said & _listed(language, kind), name) for kind, name in _REPLIES]
-    if said & _listed(language, "greeting"):  # "Hi, how are you?" has no word of a subject
+    kinds = [(said & _word_set(language, kind), name) for kind, name in _REPLIES]
+    if said & _word_set(language, "greeting"):  # "Hi, how are you?" has no word of a subject
         said -= listed_words("function_words").get(language, frozenset())
-    if said <= _listed(language, "filler").union(*(found for found, _ in kinds)):
-        return next((line(name, language) for found, name in kinds if found), "")
+    if said <= _word_set(language, "filler").union(*(found for found, _ in kinds)):
+        return next((phrase(name, language) for found, name in kinds if found), "")
     return ""
 
 
 def asks_about_orion(message: str) -> str:
-    """The language of a message that asks for nothing but what Orion is and can do; empty for any other."""
+    """Return the language of a message that only asks what Orion is and can do; empty for any other."""
     words = " ".join(_words(message))
     return next((language for language, table in _tables().items() if words in table["about"]), "")
 
 
 def asks_for_documents(message: str) -> bool:
-    """Whether a message asks for nothing but the list of documents."""
+    """Return True if a message only asks for the list of documents."""
     words = set(_words(message))
     for language in _tables():
-        nouns = _listed(language, "documents")
+        nouns = _word_set(language, "documents")
         subjects = words - listed_words("function_words").get(language, frozenset())
-        if subjects & nouns and subjects <= nouns | _listed(language, "listing"):
+        if subjects & nouns and subjects <= nouns | _word_set(language, "listing"):
             return True
     return False
 
@@ -79,29 +79,29 @@ def is_question(message: str) -> bool:
     """Return True if a message asks something: by a question mark outside code and links, or a word that asks."""
     words = _NOT_PROSE.sub(" ", message)
     first = " ".join(_words(words)[:1])
-    return bool(_QUESTION_MARK.search(words)) or any(first in _listed(language, "asks") for language in _tables())
+    return bool(_QUESTION_MARK.search(words)) or any(first in _word_set(language, "asks") for language in _tables())
 
 
 def search_query(question: str, history: tuple[Message, ...]) -> str:
-    """The words to search for; empty for small talk, which nothing is searched for."""
-    if small_talk(question):
+    """Return the words to search for; empty for small talk."""
+    if small_talk_reply(question):
         return ""
     return " ".join(filter(None, (question.strip(), " ".join(earlier_subjects(question, history)))))
 
 
 def earlier_subjects(question: str, history: tuple[Message, ...]) -> list[str]:
-    """The subject words of the question before, where this one has few; of those before it while that has few too."""
+    """Return the subject words of the question before if this one has few, and so on back while those have few too."""
     own = {token.casefold() for token in subject_tokens(question)}
-    if len(own) > FEW:
+    if len(own) > MAX_FEW_WORDS:
         return []
-    asked = [m.text for m in history if m.role == "user" and m.addressed and not small_talk(m.text)]
+    asked = [m.text for m in history if m.role == "user" and m.addressed and not small_talk_reply(m.text)]
     if asked and asked[-1].strip() == question.strip():
         asked.pop()
     found: dict[str, str] = {}
     for text in reversed(asked):
         tokens = subject_tokens(text)
         found |= {token.casefold(): token for token in tokens if token.casefold() not in own | found.keys()}
-        if len(tokens) > FEW:
+        if len(tokens) > MAX_FEW_WORDS:
             break
     return list(found.values())
 
@@ -111,7 +111,7 @@ def _words(message: str) -> list[str]:
 
 
 @cache
-def _listed(language: str, kind: str) -> frozenset[str]:
+def _word_set(language: str, kind: str) -> frozenset[str]:
     return frozenset(str(_tables()[language].get(kind, "")).split())
 
 

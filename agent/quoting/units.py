@@ -32,8 +32,8 @@ _CJK_EDGE: Final = re.compile(r"(?<=[\u3040-\u30ff\u3400-\u9fff。、，])\n(?=[
 class QuotableUnit:
     """One quotable piece.
 
-    ``block`` numbers the paragraph, list or table it is from; ``context`` are the headings above it from the top, with
-    " › " between. ``marker`` is how a list item began (``-``, ``3.``), ``depth`` how deep it was nested.
+    ``block`` numbers its paragraph, list or table. ``context`` are the headings above it from the top, joined by " › ".
+    ``marker`` is the beginning of a list item (``-``, ``3.``), ``depth`` its nesting.
     """
 
     source: Source
@@ -47,7 +47,7 @@ class QuotableUnit:
 
 @lru_cache(maxsize=256)
 def units_of(source: Source) -> tuple[QuotableUnit, ...]:
-    """All units of a source, in order."""
+    """Return all units of a source, in order."""
     reader = _Reader(source=source, language=detect_language(source.text[:4_000]))
     for token in _PARSER.parse(source.text):
         reader.take(token)
@@ -58,7 +58,7 @@ def units_of(source: Source) -> tuple[QuotableUnit, ...]:
 class _Reader:
     """Walks the tokens of a text and remembers where it is.
 
-    ``label`` is a line that stands as a heading and is not marked as one, ``head`` the first row of the table.
+    ``label`` is a line that serves as a heading without the markup of one, ``head`` the first row of the table.
     """
 
     source: Source
@@ -106,7 +106,7 @@ class _Reader:
             self.marker = ""
 
     def _table(self, event: str) -> None:
-        """Rows are read under the names of their columns; the first row gives them."""
+        """Read rows under the names of their columns, which the first row gives."""
         if event == "table_open":
             self.head = []
         elif event == "tr_open":
@@ -160,11 +160,11 @@ class _Reader:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(_CJK_EDGE.sub("", text).split())  # scripts without spaces get none at a line's end
+    return " ".join(_CJK_EDGE.sub("", text).split())  # no space between lines of a script without spaces
 
 
 def _is_label(line: str, following: str, longest: int) -> bool:
-    """A heading that the file's form does not mark as one: a short line above longer ones that begins none of them."""
+    """Return True for a heading without markup: a short line above longer ones, not the beginning of a sentence."""
     text = line.strip()
     short = len(text) <= min(_LABEL_CHARS, _LABEL_SHARE * longest)
     begins = following.strip()[:1]

@@ -1,12 +1,13 @@
-"""What Orion says to people, in the language of the question. Each language is one TOML file beside this module.
+"""Texts that people see, in the language of the question. Each language is one TOML file next to this module.
 
-No text may hold an exception's words, a prompt or a key: it says what happened, what was kept and what to do.
+No text may hold an exception's words, a prompt or a key. It says what happened, what was kept and what to do.
 """
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from datetime import date, datetime
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -24,21 +25,27 @@ SUGGESTED_PROMPTS: Final[tuple[Mapping[str, str], ...]] = (
 
 @cache
 def texts(language: str) -> Mapping[str, str]:
-    """Every text of one of the ``LANGUAGES``, by its key."""
+    """Return all texts of one of the ``LANGUAGES`` by key."""
     return tomllib.loads(Path(__file__).with_name(f"{language}.toml").read_text(encoding="utf-8"))
 
 
 def say(key: str, language: str | None, **gaps: str) -> str:
-    """The text in that language (English for any that has no file) with its gaps filled."""
+    """Return the text in that language, or in English if the language has no file, with its gaps filled."""
     text = texts(language if language in LANGUAGES else "en")[key]
     return text.format(**gaps) if gaps else text
 
 
 def translate_status(text: str, language: str | None) -> str:
-    """An English status in that language; any text that is none of Orion's (a step's title) stays as it is."""
+    """Translate an English status. Any other text, such as a step's title, stays as it is."""
     return say(key, language) if (key := _status_keys().get(text)) else text
 
 
+_AGES: Final[tuple[tuple[int, str, str], ...]] = (
+    (365, "year_ago", "years_ago"),
+    (30, "month_ago", "months_ago"),
+    (7, "week_ago", "weeks_ago"),
+    (1, "day_ago", "days_ago"),
+)
 LOADING: Final = tuple(say(f"status_loading_{doing}", None) for doing in ("read", "find", "write", "check"))
 
 
@@ -48,11 +55,26 @@ def _status_keys() -> Mapping[str, str]:
 
 
 def help_text(language: str | None) -> str:
-    """What Orion is and how to talk to it."""
+    """Return the text that says what Orion is and how to talk to it."""
     ways = (say(key, language) for key in ("help_ask", "help_go_on", "help_words"))
     return "\n".join([say("help", language), *(f"• {way}" for way in ways)])
 
 
 def own_message(text: str) -> Answer:
-    """One of Orion's own messages, ready to be delivered."""
+    """Return one of Orion's own messages, ready for delivery."""
     return Answer(text=text, chunks=(text,))
+
+
+def age(updated_at: str, today: date, language: str | None = None) -> str:
+    """Return an age in words (``3 weeks ago``); empty if the date is missing or unreadable."""
+    try:
+        then = datetime.fromisoformat(updated_at).date()
+    except ValueError:
+        return ""
+    days = (today - then).days
+    if days < 0:
+        return then.isoformat()
+    for length, one, several in _AGES:
+        if count := days // length:
+            return say(several, language, n=str(count)) if count > 1 else say(one, language)
+    return say("today", language)

@@ -1,4 +1,4 @@
-"""Who may see a source, and who would see an answer.
+"""Audiences of sources, and the viewers of an answer.
 
 An audience is ``public``, or a list of entries with commas between: the id of a channel (everybody in it), a person, a
 user group or a workspace, or an e-mail address; with a workspace before a slash (``T1/C1``) an id counts there only.

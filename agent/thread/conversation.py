@@ -1,4 +1,4 @@
-"""Who asked what, where: the values that enter and leave the agent. Free of any Slack payload's shape."""
+"""Values that enter and leave the agent: threads, questions, messages. Free of the shape of Slack's payloads."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ class ThreadKey:
 
 
 FileTrouble = Literal["", "form", "big", "unreadable", "elsewhere", "not_allowed", "away", "many", "unseen"]
-"""Why a file could not be read; ``file_…`` in ``agent/texts`` says it to people."""
+"""Reason why a file could not be read. ``file_…`` in ``agent/texts`` are the words for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttachedFile:
-    """A file that came with a question: its text where it could be read, else why not. ``url`` leads people to it.
+    """A file that came with a question: its text, or the ``trouble`` with reading it. ``url`` leads people to it.
 
-    ``opening`` tells that it came with the message that opened the thread, not with the question itself. ``is_cut``:
+    ``opening``: it came with the message that opened the thread, not with the question itself. ``is_cut``:
     only its beginning was read.
     """
 
@@ -59,9 +59,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """One line of the conversation so far. ``role`` says who spoke; ``user`` is an id, empty for Orion.
+    """One line of the conversation so far. ``user`` is an id, empty for Orion.
 
-    ``addressed`` marks a message written to Orion: a question is no evidence, what people told each other may be.
+    ``addressed`` marks a message to Orion: a question is not evidence, but messages between people may be.
     """
 
     role: Literal["user", "assistant"]

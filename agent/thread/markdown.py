@@ -1,4 +1,4 @@
-"""What Orion said earlier, as a model reads it: plain Markdown without entities and citations."""
+"""Turns an earlier answer into what a model reads: plain Markdown without entities and citations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ENTITIES: Final = (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"))
 
 
 def as_markdown(text: str) -> str:
-    """The mrkdwn of an answer as Markdown. A number means another source in each turn, so that none stays."""
+    """Return the mrkdwn of an answer as Markdown, without citations: a number means another source in each turn."""
     text = _LINKED.sub("", text)
     for citation in reversed(citations(text)):
         text = text[: citation.start].rstrip(" ") + text[citation.end :]
@@ -34,7 +34,7 @@ def _table(text: str, fence: Fence) -> str:
 
 
 def _to_markdown(part: str, kind: str) -> str:
-    """A stretch of text, code or a token in Markdown. Code needs no entities until it is sent."""
+    """Convert a segment: text, code or a token. Code stays as it is."""
     if kind not in {"text", "token"}:
         return part
     if kind == "token":

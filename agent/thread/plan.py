@@ -1,4 +1,4 @@
-"""Missions and todo lists: pure values and their transitions, no I/O, no clock, no randomness."""
+"""Todo lists: pure values and their transitions, no I/O, no clock, no randomness."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from agent.actions import Step, StepStatus
 
-MAX_STEPS = 12
-MAX_INPUT_CHARS = 500  # characters of a step's input that are kept
+MAX_STEPS = 20
+MAX_INPUT_CHARS = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,12 +19,12 @@ class Plan:
 
     @property
     def is_finished(self) -> bool:
-        """No step is open any more (an empty plan is not finished: there was nothing to finish)."""
+        """True if no step is open. An empty plan is not finished: there was nothing to finish."""
         return bool(self.steps) and all(step.status != "open" for step in self.steps)
 
 
 def begin_step(plan: Plan, tool: str, arguments: str) -> Plan:
-    """The tool was called: it is the first open step's doing that names it and was not begun yet, if there is one."""
+    """Note a tool call at the first open step that names the tool and was not begun yet, if there is one."""
     for number, step in enumerate(plan.steps, 1):
         if step.status == "open" and step.tool == tool and not step.input:
             return _with_step(plan, number, replace(step, input=arguments[:MAX_INPUT_CHARS]))
@@ -32,7 +32,7 @@ def begin_step(plan: Plan, tool: str, arguments: str) -> Plan:
 
 
 def finish_step(plan: Plan, number: int, result: str, *, status: StepStatus = "done") -> Plan:
-    """Step ``number`` (counted from 1) is over. An unknown number changes nothing: the model cannot break a plan."""
+    """Close step ``number`` (from 1). An unknown number changes nothing: the model cannot break a plan."""
     if not 1 <= number <= len(plan.steps):
         return plan
     return _with_step(plan, number, replace(plan.steps[number - 1], status=status, result=result))
@@ -43,11 +43,11 @@ def _with_step(plan: Plan, number: int, step: Step) -> Plan:
 
 
 def fail_next_step(plan: Plan, result: str) -> Plan:
-    """The first open step failed."""
+    """Mark the first open step as failed."""
     number = next((number for number, step in enumerate(plan.steps, 1) if step.status == "open"), 0)
     return finish_step(plan, number, result, status="failed")
 
 
 def close_open_steps(plan: Plan, *, status: StepStatus) -> Plan:
-    """Every open step gets ``status``: the turn is over."""
+    """Give every open step this ``status`` at the end of a turn."""
     return replace(plan, steps=tuple(replace(s, status=status) if s.status == "open" else s for s in plan.steps))

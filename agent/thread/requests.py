@@ -1,4 +1,4 @@
-"""What a question asks for, told by its words in seven languages; the words are data, in ``requests.toml``."""
+"""Recognises special requests by their words in seven languages. The words are data, in ``requests.toml``."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Final
 
 from agent.thread.conversation import Question
 
-_SAID: Final = tomllib.loads(Path(__file__).with_name("requests.toml").read_text(encoding="utf-8"))
-_SIGNS: Final = ("ja", "zh")  # written without spaces: where a word ends cannot be told
+_WORDS: Final = tomllib.loads(Path(__file__).with_name("requests.toml").read_text(encoding="utf-8"))
+_SIGNS: Final = ("ja", "zh")  # written without spaces between words
 
 
 def _alternatives(kind: str, *, signs: bool = False) -> str:
-    return "|".join(said for language, said in _SAID[kind].items() if (language in _SIGNS) is signs)
+    return "|".join(words for language, words in _WORDS[kind].items() if (language in _SIGNS) is signs)
 
 
 _FILE: Final = re.compile(rf"\b(?:{_alternatives('file')})\b|{_alternatives('file', signs=True)}", re.IGNORECASE)
@@ -33,20 +33,18 @@ _MIN_MATERIAL_WORDS: Final = 3  # words that must follow: `summarise: on-call` s
 
 
 def asks_for_file(question: Question) -> bool:
-    """Whether a question is about an attached file as a whole ("summarise this")."""
+    """Return True if a question is about an attached file as a whole ("summarise this")."""
     return any(file.text for file in question.files) and _FILE.search(question.text) is not None
 
 
 def is_from_own_words(question: str) -> bool:
-    """Whether the person handed over the words to work on (translate this), or asked for play (write a limerick).
+    """Return True if the person gave the words to work on (translate this) or asked for play (write a limerick).
 
-    Such an answer cannot be verified against sources and is labelled so: a question about documents must not come
-    through here.
+    Such an answer cannot be verified against sources and is labelled so. A question about documents must not count.
     """
     if _PLAY.search(question):
         return True
-    found = _MATERIAL.search(question)
-    if found:
-        return len(found["rest"].split()) >= _MIN_MATERIAL_WORDS
-    found = _CJK.search(question)
-    return found is not None and len(found["rest"].strip()) >= 2 * _MIN_MATERIAL_WORDS
+    if match := _MATERIAL.search(question):
+        return len(match["rest"].split()) >= _MIN_MATERIAL_WORDS
+    match = _CJK.search(question)
+    return match is not None and len(match["rest"].strip()) >= 2 * _MIN_MATERIAL_WORDS

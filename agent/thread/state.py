@@ -1,6 +1,6 @@
-"""What Orion remembers of a thread, and how it changes. Pure.
+"""Memory of a thread, and the ways it changes. Pure.
 
-``from_json`` reads what any older or newer version wrote: unknown fields are dropped, others get defaults.
+``from_json`` reads the JSON of any older or newer version: unknown fields are dropped, missing ones get defaults.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from agent.thread.plan import Plan, close_open_steps
 from verification.types import Source
 
 SCHEMA = 1
-MAX_HISTORY = 40  # messages kept in a state: twenty turns. Phase two sees the last five, the rest serves follow-ups.
-MAX_CITED_SOURCES = 8
+MAX_HISTORY = 40  # twenty turns: phase two sees the last five messages, the rest serves follow-ups
+MAX_CITED_SOURCES = 8  # of the last answer
 MAX_POSTED = 20
 _OF_A_MISSION: Final = ("mission", "todolist_id", "plan", "pending_question", "found")
 
 
-class StateNotSaved(Exception):  # noqa: N818 - it states a fact; the turn goes on
-    """The state could not be written: the store is away, or somebody else wrote first."""
+class StateNotSaved(Exception):  # noqa: N818 - a fact rather than an error: the turn goes on
+    """The state could not be written: the store is not reachable, or another writer was first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +39,7 @@ class PendingQuestion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What one call of a tool told."""
+    """Result of one tool call."""
 
     tool: str
     content: str
@@ -47,7 +47,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SavedFindings:
-    """What a turn had found when it asked back; ``ts`` is the message that it was about."""
+    """Results and sources of a turn that asked back. ``ts`` is the message that it was about."""
 
     ts: str = ""
     results: tuple[Finding, ...] = ()
@@ -58,10 +58,10 @@ class SavedFindings:
 class ThreadState:
     """One conversation. ``version`` grows with each save; ``todolist_id`` is None when there is no todo list.
 
-    ``undo`` is the state before the latest question as JSON, less what the rest of the state still holds.
-    ``opened_with_files`` says that the thread's first message has files to be read again for the next question.
-    ``found`` is there as long as a question back waits for its answer. ``posted`` tells, for the latest questions (by
-    their ts), in which messages (by theirs) the answer stands.
+    ``undo`` is the state before the latest question as JSON, without what the rest of the state still has.
+    ``opened_with_files``: the thread's first message has files, to be read again for the next question.
+    ``found`` is set while a question back waits for its answer. ``posted`` maps the ts of the latest questions to those
+    of the messages with their answers.
     """
 
     version: int = 0
@@ -80,19 +80,19 @@ class ThreadState:
 
 
 def with_posted(state: ThreadState, ts: str, messages: tuple[str, ...]) -> ThreadState:
-    """The state, remembering where the answer to the message ``ts`` stands."""
+    """Return the state with the messages that hold the answer to the message ``ts``."""
     posted = {**state.posted, ts: messages}
     return replace(state, posted=dict(list(posted.items())[-MAX_POSTED:]))
 
 
 def with_undo(state: ThreadState, before: ThreadState) -> ThreadState:
-    """The state, remembering what the latest question found: an edit of that question starts from there."""
+    """Return the state with ``before`` to go back to: an edit of the latest question starts from there."""
     kept = replace(before, version=0, history=(), sources=(), undo="", posted={})
     return replace(state, undo=to_json(kept))
 
 
 def state_before_last_question(state: ThreadState, ts: str) -> ThreadState | None:
-    """The state as the latest question found it, if that is the message ``ts``; None if it is not."""
+    """Return the state before the latest question, or None if the message ``ts`` is not that question."""
     asked = [index for index, message in enumerate(state.history) if message.role == "user" and message.addressed]
     if not asked or state.history[asked[-1]].ts != ts:
         return None
@@ -106,9 +106,9 @@ def _message_at(state: ThreadState, ts: str) -> Message | None:
 
 
 def without_message(state: ThreadState, ts: str) -> ThreadState:
-    """The state as if the person's message ``ts`` had never been said: it was deleted.
+    """Return the state without the person's deleted message ``ts``.
 
-    Of an older question the answer goes too, and what was made of its text; what came after stays.
+    The answer to an older question is removed too, and all that was made of its text. Later messages stay.
     """
     gone = _message_at(state, ts)
     if gone is None:
@@ -130,8 +130,8 @@ def without_message(state: ThreadState, ts: str) -> ThreadState:
 
 
 def _without_quoted_messages(state: ThreadState) -> ThreadState:
-    """The state without what was quoted from messages and their files, or made of it."""
-    # It may be of the one that is gone; nor may an edit of the latest question bring it back.
+    """Return the state without quotations from messages and their files, and without what was made of them."""
+    # They may be of the deleted message. An edit of the latest question must not bring them back either.
     found = state.found and replace(state.found, results=(), sources=_not_from_messages(state.found.sources))
     undo = to_json(_without_quoted_messages(from_json(state.undo))) if state.undo else ""
     return replace(state, sources=_not_from_messages(state.sources), found=found, undo=undo)
@@ -142,7 +142,7 @@ def _not_from_messages(sources: tuple[Source, ...]) -> tuple[Source, ...]:
 
 
 def with_edited_message(state: ThreadState, ts: str, text: str) -> ThreadState:
-    """The state after a person reworded the older message ``ts``: only its new words stand."""
+    """Return the state after a person edited the older message ``ts``: only the new words count."""
     old = _message_at(state, ts)
     if old is None or old.text == text:
         return state
@@ -161,12 +161,12 @@ def _replace_text(state: ThreadState, old: str, new: str) -> ThreadState:
 
 
 def with_messages(state: ThreadState, *messages: Message) -> ThreadState:
-    """The state with these messages at the end of its history, the oldest dropped."""
+    """Return the state with these messages at the end of its history. The oldest are dropped."""
     return replace(state, history=(*state.history, *messages)[-MAX_HISTORY:])
 
 
 def state_with_answer(state: ThreadState, user: str, text: str) -> ThreadState | None:
-    """The state after the person answered the pending question, or None when this message does not answer it."""
+    """Return the state with the answer to the pending question, or None if this message does not answer it."""
     pending = state.pending_question
     if pending is None or pending.user != user:
         return None
@@ -174,50 +174,50 @@ def state_with_answer(state: ThreadState, user: str, text: str) -> ThreadState |
 
 
 def cancel_pending_question(state: ThreadState) -> ThreadState:
-    """The state after somebody said "stop" to the question that Orion asked: nobody has to answer it."""
+    """Return the state after a "stop": the question that Orion asked needs no answer any more."""
     plan = close_open_steps(state.plan, status="skipped") if state.plan else None
     return replace(state, plan=plan, pending_question=None, found=None)
 
 
 def is_waiting_for_another(state: ThreadState, user: str) -> bool:
-    """Whether Orion asked somebody else something here and has no answer yet."""
+    """Return True if Orion asked another person something here and has no answer yet."""
     return state.pending_question is not None and state.pending_question.user != user
 
 
 def suspend_mission_for(state: ThreadState, user: str) -> ThreadState:
-    """The state as this person's question meets it: what waits for somebody else is put aside, not gone on with."""
+    """Return the state without a mission that waits for another person: this question does not continue it."""
     fresh = {name: getattr(ThreadState(), name) for name in _OF_A_MISSION}
     return replace(state, **fresh) if is_waiting_for_another(state, user) else state
 
 
 def restore_suspended_mission(after: ThreadState, before: ThreadState, user: str) -> ThreadState:
-    """The state after this person's turn, what was put aside for it standing where it stood ``before``."""
+    """Return the state after this person's turn with the mission that was suspended for it, as it was ``before``."""
     kept = {name: getattr(before, name) for name in _OF_A_MISSION}
     return replace(after, **kept) if is_waiting_for_another(before, user) else after
 
 
 def to_json(state: ThreadState) -> str:
-    """One line of JSON; ``from_json`` gives the same state back. What is as in a fresh state is left out."""
+    """Return one line of JSON that ``from_json`` reads back. Fields with their default are left out."""
     told = {name: getattr(state, name) for name in _KINDS if getattr(state, name) != getattr(_FRESH, name)}
     return compact_json({"schema": SCHEMA, **told})
 
 
 def from_json(text: str | bytes) -> ThreadState:
-    """The state as far as it can be read. Anything that is no JSON object gives a fresh state."""
+    """Return the state as far as it can be read. Anything but a JSON object gives a fresh state."""
     try:
         raw = json.loads(text)
     except ValueError:
         raw = None
     known: dict[str, Any] = {}
     for name in _KINDS.keys() & (raw if isinstance(raw, dict) else ()):
-        # A field that is not of its kind gets its default: the others of the thread are worth more than an error.
+        # A field of the wrong type gets its default: the other fields are worth more than an error.
         with suppress(ValidationError):
             known[name] = _read_value(_KINDS[name], raw[name])
     return ThreadState(**known)
 
 
 def _read_value(kind: TypeAdapter[Any], told: object) -> object:
-    """The value, of a list without the entries that cannot be read. Raises ``ValidationError``."""
+    """Validate a value; drop the entries of a list that cannot be read. Raises ``ValidationError``."""
     try:
         return kind.validate_python(told)
     except ValidationError:

@@ -1,7 +1,7 @@
 """Thread states in Redis under (team, channel, thread_ts), with a TTL that use refreshes.
 
-``save`` writes only over the version that was loaded and, given a ``Fence``, only while its holder still holds it.
-A missing or unreadable state loads as a fresh one.
+``save`` only overwrites the version that was loaded and, given a ``Fence``, only while the lease is still held. A
+missing or unreadable state loads as a fresh one.
 """
 
 from __future__ import annotations
@@ -21,58 +21,58 @@ from agent.thread.conversation import ThreadKey
 from agent.thread.state import SCHEMA, StateNotSaved, ThreadState, from_json, to_json
 
 TTL_S = 30 * 24 * 3600
-CLUSTER_SHARDS = 16  # the same for whoever asks: two workers that disagreed would not see each other's work
+CLUSTER_SHARDS = 16  # a constant: two workers that disagreed would not see each other's work
 
 
 class StateConflict(StateNotSaved):
-    """Somebody else saved since this state was loaded."""
+    """Another writer saved since this state was loaded."""
 
 
 class StateFenced(StateNotSaved):
-    """The lease of the turn that wanted to save is lost; another turn owns the thread, or will."""
+    """The turn that wanted to save lost its lease: another turn owns the thread, or will."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fence:
-    """Who may write: whoever's ``token`` stands in the hash ``key``, up to the time (ms) in its field ``until``."""
+    """Fencing token: only its holder may write, while the hash ``key`` has it and until the hash's ``until`` (ms)."""
 
     key: str
     token: str
 
 
 def shards_of(redis: Redis) -> int:
-    """How many parts the keys fall into: 1, in a cluster 16. It follows from what the Redis is, not from a setting."""
+    """Return the number of shards of the keys: 16 in a cluster, else 1. The Redis decides, not a setting."""
     return CLUSTER_SHARDS if isinstance(redis, RedisCluster) else 1
 
 
 def team_of(thread: str) -> str:
-    """The workspace: what stands before the first colon."""
+    """Return the workspace of a thread's id."""
     return thread.partition(":")[0]
 
 
 def hash_tag(thread: str, *, prefix: str = "orion", shards: int = 1) -> str:
-    """``{prefix:shard}``: all keys of one workspace carry it, so that in a cluster they live on one node.
+    """Return ``{prefix:shard}``, part of all keys of a workspace: in a cluster they live on one node.
 
-    So one script sees all that a workspace has going on, and can share out what it may have.
+    One script can then see all that a workspace has under way, and share out its allowance.
     """
     return shard_tag(zlib.crc32(team_of(thread).encode("utf-8", "replace")) % shards, prefix=prefix, shards=shards)
 
 
 def shard_tag(number: int, *, prefix: str, shards: int) -> str:
-    """What every key of a shard begins with. One of several names how many there are.
+    """Return the beginning of every key of a shard. It names the number of shards if there are several.
 
-    So whoever counts them otherwise (a worker that takes one node of a cluster for the whole) never meets the others.
+    A worker that counts them differently (it takes one node of a cluster for the whole) then shares no key.
     """
     return f"{{{prefix}:{number}}}" if shards == 1 else f"{{{prefix}:{number}/{shards}}}"
 
 
 def read_row(row: Sequence[Any]) -> tuple[ThreadState, int]:
-    """A state, and the schema it says it has: 0 where nothing stands (or an early version wrote it)."""
+    """Return a state and its schema: 0 without a state (or from an early version)."""
     version, text, schema = row
     written = int(schema) if schema and str(schema).isdecimal() else 0
     if version is None:
         return ThreadState(), written
-    # The hash's own version is what the next save is checked against, whatever the text says.
+    # The next save is checked against the hash's own version, not against the one in the text.
     return replace(from_json(decompress(str(text))), version=int(version)), written
 
 
@@ -86,30 +86,30 @@ class ThreadStore:
         self._save = redis.register_script(Path(__file__).with_name("save.lua").read_text(encoding="utf-8"))
 
     def key(self, key: ThreadKey) -> str:
-        """Where this thread's state lies."""
+        """Return the Redis key of this thread's state."""
         return f"{hash_tag(str(key), prefix=self._prefix, shards=self._shards)}:state:{key}"
 
     async def load(self, key: ThreadKey) -> ThreadState:
-        """The thread's state, a fresh one if there is none. Raises ``RedisError``."""
+        """Return the thread's state, or a fresh one. Raises ``RedisError``."""
         async with self._redis.pipeline(transaction=True) as pipe:
             self.ask(pipe, key)
             row, _ = await pipe.execute()
         return read_row(row)[0]
 
     def ask(self, pipe: Any, key: ThreadKey) -> None:
-        """Put the two commands of ``load`` into a pipeline; ``read_row`` reads the answer of the first."""
+        """Put the two commands of ``load`` into a pipeline. ``read_row`` reads the reply to the first."""
         pipe.hmget(self.key(key), ["version", "state", "schema"])
         pipe.expire(self.key(key), TTL_S)
 
     async def save(self, key: ThreadKey, state: ThreadState, *, fence: Fence | None = None) -> ThreadState:
-        """Write ``state`` over the version it was loaded as; returns it with its new version.
+        """Overwrite the version that ``state`` was loaded as. Returns it with its new version.
 
-        Raises ``StateConflict``, ``StateFenced``, or ``StateNotSaved`` when Redis is out of reach.
+        Raises ``StateConflict``, ``StateFenced``, or ``StateNotSaved`` if Redis is not reachable.
         """
         saved = replace(state, version=state.version + 1)
         # A lone surrogate (half an emoji, from a cut text) has no UTF-8 form: better a question mark than no state.
         text = compress(to_json(saved)).encode("utf-8", "replace")
-        keys = [self.key(key), fence.key if fence else self.key(key)]  # in a cluster they have to lie in one slot
+        keys = [self.key(key), fence.key if fence else self.key(key)]  # in a cluster they must be in one slot
         arguments: list[Any] = [state.version, saved.version, text, TTL_S, fence.token if fence else "", SCHEMA]
         try:
             answer = await self._save(keys=keys, args=arguments)

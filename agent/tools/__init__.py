@@ -1,1 +1,1 @@
-"""What the agent can do. A failed tool is a result the model reads, never a crash."""
+"""Abilities of the agent. A failed tool is a result that the model reads, never a crash."""

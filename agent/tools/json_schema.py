@@ -1,4 +1,4 @@
-"""Checks a tool's input against its JSON Schema, and says what is wrong so that a model can mend it.
+"""Checks a tool's input against its JSON Schema, and says what is wrong so that a model can correct it.
 
 The sentences name parameters, types and limits; they never quote the input.
 """
@@ -12,8 +12,8 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
-# The schema may come from somebody else's server. These keywords can follow links, recurse, backtrack without end or
-# fail on NaN, so that server has to check them itself.
+# The schema may come from another server. These keywords can follow links, recurse, backtrack without end or fail on
+# NaN: that server has to check them itself.
 _LEFT_TO_THE_SERVER: Final = (
     "$ref", "$dynamicRef", "multipleOf", "pattern", "patternProperties", "unevaluatedItems", "unevaluatedProperties",
 )  # fmt: skip
@@ -38,8 +38,22 @@ _UNCHECKED: Final = dict.fromkeys(_LEFT_TO_THE_SERVER, lambda *_: None)
 _Validator: Final = extend(Draft202012Validator, _UNCHECKED, type_checker=_TYPES)  # type: ignore[no-untyped-call]
 
 
+def coerce(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments as models mean them: null for an optional parameter is left out, 500.0 for an integer is 500."""
+    properties, required = schema.get("properties", {}), schema.get("required", ())
+    coerced: dict[str, Any] = {}
+    for name, value in arguments.items():
+        parameter = properties.get(name)
+        kinds = parameter.get("type", ()) if isinstance(parameter, Mapping) else ()
+        if value is None and kinds and "null" not in kinds and name not in required:
+            continue
+        is_whole = isinstance(value, float) and value.is_integer() and "integer" in kinds and "number" not in kinds
+        coerced[name] = int(value) if is_whole else value
+    return coerced
+
+
 def faults(value: object, schema: Mapping[str, Any]) -> Iterator[str]:
-    """One sentence per fault; none when ``value`` fits."""
+    """Return one sentence per fault, none if ``value`` fits."""
     return map(_sentence, _Validator(schema).iter_errors(value))
 
 

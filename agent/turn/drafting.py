@@ -20,7 +20,15 @@ from agent.turn.events import Verification
 from agent.turn.judging import accept_small_talk, salvage_verified, with_judgement
 from agent.turn.live import LiveAnswer, says_not_found
 from agent.turn.progress import Progress
-from agent.turn.replies import Label, budget_notice, knowledge_failure, refusal, to_answer, verification_failure
+from agent.turn.replies import (
+    Label,
+    budget_notice,
+    knowledge_failure,
+    missing_note,
+    refusal,
+    to_answer,
+    verification_failure,
+)
 from agent.turn.rules import check_draft
 from observability.logging import Length
 from verification.check import is_better
@@ -34,7 +42,7 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One draft and its verdict. ``cleared``: it passed every rule, whatever the judge said then.
+    """One draft and its verdict. ``cleared``: it passed every rule, before the judge.
 
     ``whole`` is False if the model was stopped at the first fault: the rest of the draft is unknown.
     """
@@ -107,7 +115,8 @@ def partial_answer(progress: Progress, attempts: int = 1) -> Partial | None:
     if progress.live is None or progress.live.shown is None:
         return None
     verdict = progress.live.shown.verdict
-    return Partial(answer=to_answer(progress, verdict, attempts=attempts, label="partial"))
+    note = missing_note(progress)
+    return Partial(answer=to_answer(progress, verdict, attempts=attempts, label="partial", note=note))
 
 
 def _shown_draft(progress: Progress) -> str:
@@ -211,4 +220,5 @@ def _outcome_of(progress: Progress, best: Attempt, verdict: Verdict, attempts: i
     own: Label | None = "own_words" if draft.own_words and (claims or not whole) else None
     if whole:
         return Answered(answer=to_answer(progress, verdict, attempts=attempts, label=own))
-    return Partial(answer=to_answer(progress, verdict, attempts=attempts, label=own or "partial"))
+    note = "" if own else missing_note(progress, best.verdict)
+    return Partial(answer=to_answer(progress, verdict, attempts=attempts, label=own or "partial", note=note))

@@ -1,4 +1,4 @@
-"""What a listener hears while a turn runs. Plain values; a listener that fails never stops the turn."""
+"""Events for the listener of a turn. Plain values; a listener that fails never stops the turn."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
-    """Unverified draft text as it arrives; for tracing and timing, never for a person's eyes."""
+    """Unverified draft text as it arrives; for tracing and timing, never shown to a person."""
 
     text: str
 
@@ -41,9 +41,9 @@ class ModelStart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelEnd:
-    """A model call ended. ``error`` is empty, a ``ModelError`` kind, or ``discarded`` for a draft nobody wanted yet.
+    """A model call ended. ``error`` is empty, a ``ModelError`` kind, or ``discarded`` for a draft that was not wanted.
 
-    ``call`` is what the model was asked, as far as it is known. The ``output`` of a decision is an assistant message.
+    ``call`` is the request, as far as it is known. The ``output`` of a decision is an assistant message.
     """
 
     phase: str
@@ -70,14 +70,14 @@ class ToolEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateUpdated:
-    """The thread's state changed; ``changes`` is what a listener may want to know (E2 fixes the reset's fields)."""
+    """The thread's state changed; ``changes`` names what did. The fields of a reset are a fixed contract."""
 
     changes: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepSeen:
-    """A step of a plan as people may see it. ``title`` is one harmless line, empty where the rules keep it back."""
+    """A step of a plan as people may see it. ``title`` is one harmless line, empty if the rules forbid to show it."""
 
     title: str
     status: StepStatus
@@ -85,7 +85,7 @@ class StepSeen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanMoved:
-    """A plan of more than one step was made, taken up again, or moved on."""
+    """A plan of more than one step was made, resumed or changed."""
 
     steps: tuple[StepSeen, ...]
 
@@ -114,7 +114,7 @@ Emit = Callable[[TurnEvent], None]
 
 
 def key_of(event: ModelStart | ModelEnd | ToolStart | ToolEnd) -> str:
-    """What the start and the end of one call have in common."""
+    """Return the key that the start and the end of one call share."""
     match event:
         case ModelStart() | ModelEnd():
             return f"{event.phase} {event.call_id}"

@@ -1,6 +1,6 @@
-"""One turn: meet the message, search once, decide until there is something to say, say it verified.
+"""One turn: take in the message, search once, decide until an answer can be written, write it verified.
 
-Every ending that the turn itself can bring about is an outcome; only cancellation from outside and bugs are raised.
+Every ending of the turn itself is an outcome; only cancellation from outside and bugs are raised.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from agent.thread.state import (
     with_undo,
 )
 from agent.tools.builtin.slack_search import SLACK_SEARCH, permalinks_only
-from agent.tools.tool import Tool, ToolResult, call_tool, walled
+from agent.tools.tool import Tool, ToolResult, call_tool, log_exceptions
 from agent.turn.draft_stream import discard_early_draft, speculative_draft
 from agent.turn.drafting import partial_answer, write_answer
 from agent.turn.events import Done, Emit, ModelEnd, ModelStart, ToolEnd, ToolStart
@@ -46,9 +46,9 @@ from agent.turn.rules import check_draft
 log = structlog.get_logger()
 
 MAX_COMPLAINTS = 1
-"""Malformed control output is fed back once, then counts as a failed step."""
+"""An unusable decision is fed back once, then counts as a failed step."""
 TOOL_TIMEOUT_S = 30.0
-MAX_RESULT_CHARS = 16_000  # characters of a result that the model gets to read
+MAX_RESULT_CHARS = 16_000  # of a result for the model
 
 
 async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from where, with what, how far, who listens
@@ -64,11 +64,11 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
     judge: Judge | None = None,
     stage: Stage | None = None,
 ) -> tuple[TurnOutcome, ThreadState]:
-    """Answer one question. Returns how it ended and the state to be saved.
+    """Answer one question. Returns the outcome and the state to be saved.
 
     ``save`` stores a state in between (a mission reset) and raises ``StateNotSaved`` if it cannot. ``judge`` decides
-    the claims that the rules leave open; without one they stay open. On a ``stage`` verified blocks can be seen while
-    the model writes.
+    the claims that the rules leave open; without one they stay open. A ``stage`` shows verified blocks while the model
+    writes.
     """
     if state.pending_question and state.pending_question.user == question.user:
         question = replace(question, addressed=True)  # it answers what Orion asked
@@ -78,16 +78,18 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
         model=model,
         tools=tools,
         budget=budget,
-        emit=walled(emit),
+        emit=log_exceptions(emit),
         policy=policy or Policy(),
         save=save,
         judge=judge,
         live=LiveAnswer(stage=stage) if stage else None,
     )
     try:
-        async with asyncio.timeout(budget.deadline_s):
+        async with asyncio.timeout(budget.deadline_s) as deadline:
             outcome = await _work(progress)
     except TimeoutError:
+        if not deadline.expired():  # that of something else: a bug, not the end of the turn's time
+            raise
         outcome = partial_answer(progress) or budget_notice(progress, "deadline")
     except ModelError as error:
         log.warning("model_failed", thread=str(question.thread), error_type=error.kind, reason=error.detail)
@@ -95,7 +97,7 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
         if error.kind not in RETRYABLE:
             outcome = partial_answer(progress) or outcome
     task = asyncio.current_task()
-    if task is not None and task.cancelling():  # a library swallowed it on its way: it must not come out as an answer
+    if task is not None and task.cancelling():  # a library swallowed it: it must not become an answer
         raise asyncio.CancelledError
     retry_may_help = isinstance(outcome, Failed) and outcome.reason in RETRYABLE
     if not (question.addressed or retry_may_help):
@@ -111,8 +113,8 @@ async def _work(progress: Progress) -> TurnOutcome:
     resume_findings(progress)
     await _search_first(progress)
     progress.add_thread_messages()
-    # What is attached is a source; a long file is gone through off the event loop. What a tool or a file brought
-    # before cannot be found again; a document can, and may have changed since.
+    # Attached files are sources; a long one is read off the event loop. Earlier sources of a tool or a file cannot be
+    # found again. A document can, and may have changed since.
     attached = await asyncio.to_thread(file_sources, progress.question) if progress.question.files else ()
     for source in (*attached, *(source for source in progress.state.sources if source.origin != "document")):
         progress.add_source(source)
@@ -137,10 +139,10 @@ async def _steps(progress: Progress) -> TurnOutcome:
 
 
 async def _search_first(progress: Progress) -> None:
-    """The question is searched once before the first decision, so that an easy question needs one decision."""
+    """Search for the question before the first decision, so that an easy question needs one decision."""
     history = progress.state.history
     if not any(message.role == "user" and message.addressed for message in history):
-        # Whoever calls Orion into a thread ("can you answer this?") means what people asked each other there.
+        # A first mention in a thread ("can you answer this?") is about what people asked each other there.
         history = tuple(replace(message, addressed=True) for message in history)
     query = search_query(progress.question.text, history)
     if "search" in progress.tools and query.strip():
@@ -148,8 +150,8 @@ async def _search_first(progress: Progress) -> None:
 
 
 async def _decide(progress: Progress) -> Action:
-    """One action. What makes no sense is fed back once; after that Orion answers from what it has."""
-    # Decisions must leave calls for the drafts, and for the judge's word on each.
+    """Return one action. An unusable one is fed back once; after that Orion answers from what it has."""
+    # Decisions must leave calls for the drafts, and for the judge of each.
     reserved = progress.budget.attempts * (1 if progress.judge is None else 2)
     if progress.used.model_calls >= progress.budget.model_calls - reserved:
         return Respond()
@@ -180,9 +182,11 @@ async def _decide_once(progress: Progress, complaint: str) -> tuple[Action | Non
 
 
 def _acceptable(progress: Progress, action: Action) -> tuple[Action | None, str]:
-    """What a person sees of the control channel passes the form and safety rules too."""
+    """Return the action, or a complaint. Text for a person must pass the rules of form and safety."""
     if isinstance(action, NoReply) and progress.question.addressed:
         return None, "The last message is for you. 'no_reply' is not possible."
+    if _repeats_last_step(progress, action):
+        return None, "It repeats the last step, and the result of that is there. Choose another step, or respond."
     if not isinstance(action, AskUser):
         return action, ""
     question = replace(progress.draft(action.question), sources=(), unsourced=True, own_words=False)
@@ -190,6 +194,18 @@ def _acceptable(progress: Progress, action: Action) -> tuple[Action | None, str]
     if verdict.passed:
         return replace(action, question=verdict.text), ""
     return None, "; ".join(f"{each.detail.rstrip('.')}: {each.remedy}" for each in verdict.errors)
+
+
+def _repeats_last_step(progress: Progress, action: Action) -> bool:
+    """Return True for a step without effect: the last calls again (failed ones may be tried twice), a closed step."""
+    plan = progress.state.plan
+    if isinstance(action, FinishStep) and plan:
+        return not any(n == action.step and step.status == "open" for n, step in enumerate(plan.steps, 1))
+    if not isinstance(action, ToolCalls):
+        return False
+    calls = [(call.tool, call.input) for call in action.calls]
+    times = 1 if all(result.ok for result in progress.results[-len(calls) :]) else 2
+    return [(r.tool, r.input) for r in progress.results[-len(calls) * times :]] == calls * times
 
 
 def _decide_context(progress: Progress, complaint: str) -> DecideContext:
@@ -211,7 +227,7 @@ def _decide_context(progress: Progress, complaint: str) -> DecideContext:
 
 
 async def _act(progress: Progress, action: Action) -> TurnOutcome | None:
-    """Do what was decided; None means: decide again."""
+    """Carry out the action. None means: decide again."""
     match action:
         case ToolCalls(calls=calls):
             return await _use_tools(progress, calls)
@@ -241,7 +257,7 @@ async def _use_tools(progress: Progress, calls: tuple[ToolCall, ...]) -> TurnOut
 
 
 def _begin_steps(progress: Progress, calls: tuple[ToolCall, ...]) -> None:
-    """Each step keeps what its tool was called with, unless that may quote what Slack's search found."""
+    """Note in each step the arguments of its tool, unless they may quote results of Slack's search."""
     if any(result.tool == SLACK_SEARCH for result in progress.results):
         return
     for call in calls:
@@ -251,7 +267,7 @@ def _begin_steps(progress: Progress, calls: tuple[ToolCall, ...]) -> None:
 
 
 async def _call_all(progress: Progress, calls: tuple[ToolCall, ...]) -> None:
-    """Tools of one step run at once; their sources are numbered in the order of the calls."""
+    """Run the tools of one step at once, and number their sources in the order of the calls."""
     progress.used += Usage(tool_calls=len(calls))
     for call in calls:
         progress.emit(ToolStart(call=call))
@@ -269,7 +285,7 @@ async def _call(progress: Progress, call: ToolCall) -> ToolResult:
 
 
 def _settle(progress: Progress, outcome: TurnOutcome, before: ThreadState) -> None:
-    """The conversation remembers what was said; open steps are closed unless Orion asked back."""
+    """Remember question and answer, and close the open steps unless Orion asked back."""
     question = progress.question
     asked = Message(role="user", text=question.text, user=question.user, ts=question.ts)
     if isinstance(outcome, Silent):  # what people tell each other is part of the thread, and changes no mission
@@ -287,7 +303,7 @@ def _settle(progress: Progress, outcome: TurnOutcome, before: ThreadState) -> No
 
 
 def state_after_stop(question: Question, state: ThreadState) -> ThreadState:
-    """The state after a person stopped the turn: nothing of it is pending any more, its steps are closed."""
+    """Return the state after a person stopped the turn: nothing is pending any more, its steps are closed."""
     said = Message(role="user", text=question.text, user=question.user, ts=question.ts)
     after = with_undo(with_messages(cancel_pending_question(suspend_mission_for(state, question.user)), said), state)
     return restore_suspended_mission(after, state, question.user)

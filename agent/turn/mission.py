@@ -1,8 +1,8 @@
-"""How a new message meets the thread: as answer to a question back, continuation, or new mission.
+"""Places a new message in its thread: as answer to a question back, continuation, or new mission.
 
-The event names in the log and the fields of the reset event are a fixed contract. What a turn had found when it
-asked back is kept until the person answers. What documents said is used again only while fresh; what Slack's search
-found is never kept.
+The event names in the log and the fields of the reset event are a fixed contract. The findings of a turn that asked
+back are kept until the person answers. Documents are used again only while fresh; results of Slack's search are never
+kept.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from uuid import uuid4
 import structlog
 
 from agent.actions import Step, StepStatus
-from agent.model.prompts import DECIDE_RESULT
-from agent.thread.plan import MAX_STEPS, Plan, close_open_steps
+from agent.model.prompts import MAX_DECIDE_RESULT_CHARS
+from agent.thread.plan import Plan, close_open_steps
 from agent.thread.state import Finding, SavedFindings, ThreadState, state_with_answer
 from agent.tools.builtin.llm_generate import NAME as LLM_GENERATE
 from agent.tools.builtin.slack_search import ORIGIN, SLACK_SEARCH
@@ -26,17 +26,16 @@ from verification.types import Source
 
 log = structlog.get_logger()
 
-# A state is read and written with every turn of its thread: what is kept is enough to go on with, and no more.
 MAX_FINDING_SOURCES: Final = 16
 MAX_FINDING_CHARS: Final = 48_000
 MAX_FINDINGS: Final = 5
-FINDINGS_TTL_S: Final = 3_600  # seconds for which a document found before the question counts as what it says
+FINDINGS_TTL_S: Final = 3_600  # for which a document that was found before counts as up to date
 
 
 async def meet_message(progress: Progress) -> None:
-    """Put the question's message where it belongs: ``progress.state`` has the mission it serves afterwards.
+    """Set the mission that the question serves in ``progress.state``.
 
-    A message without an open mission is one; a message while steps are open goes on with the mission there is.
+    A message without an open mission begins one; while steps are open it continues the mission.
     """
     question = progress.question
     answered = state_with_answer(progress.state, question.user, question.text)
@@ -54,13 +53,12 @@ async def meet_message(progress: Progress) -> None:
 
 
 def _is_completed(state: ThreadState, thread: str) -> bool:
-    """E3: reset only when a todo list exists, is found, and has no open step; never while a question is pending."""
-    if state.pending_question is not None or state.todolist_id is None:
+    """Return True if a todo list has no open step. Never while a question is pending."""
+    if state.pending_question is not None or (state.todolist_id is None and state.plan is None):
         return False
     if state.plan is None or state.plan.id != state.todolist_id:
         log.warning("todolist_not_found", thread=thread, todolist_id=state.todolist_id)
-        return False
-    return state.plan.is_finished
+    return state.plan is not None and state.plan.is_finished
 
 
 async def _reset(progress: Progress) -> None:
@@ -76,40 +74,42 @@ async def _reset(progress: Progress) -> None:
 
 
 def ensure_plan(progress: Progress, proposed: tuple[Step, ...]) -> None:
-    """A plan is made when there is none: the model's, else one of one step."""
+    """Make a plan if the turn has none yet: that of the model, else a single step."""
     if progress.state.plan is not None:
         return
-    steps = proposed[:MAX_STEPS] or (Step(description=progress.state.mission),)
+    steps = proposed or (Step(description=progress.state.mission),)
     plan = Plan(id=uuid4().hex[:12], steps=steps)
     progress.update(replace(progress.state, plan=plan, todolist_id=plan.id), todolist_id=plan.id, steps=len(plan.steps))
 
 
 def change_plan(progress: Progress, plan: Plan) -> None:
-    """The plan moved on."""
+    """Replace the plan and emit its progress."""
     done = sum(step.status != "open" for step in plan.steps)
     progress.update(replace(progress.state, plan=plan), todolist_id=plan.id, steps=len(plan.steps), closed=done)
 
 
 def close_plan(progress: Progress, status: StepStatus) -> None:
-    """Every ending but a question back or a crash closes the open steps."""
+    """Close the open steps: every ending does but a question back or a crash."""
     if progress.state.plan is not None and not progress.state.plan.is_finished:
         change_plan(progress, close_open_steps(progress.state.plan, status=status))
 
 
 def collect_findings(progress: Progress) -> SavedFindings:
-    """What is to be kept of this turn, which asks back."""
+    """Return the results and sources to keep of this turn, which asks back."""
     from_slack = any(result.tool == SLACK_SEARCH for result in progress.results)
     barred = {SLACK_SEARCH, LLM_GENERATE} if from_slack else {SLACK_SEARCH}
     told = [result for result in progress.results if result.ok and result.content and result.tool not in barred]
-    results = tuple(Finding(tool=each.tool, content=each.content[:DECIDE_RESULT]) for each in told[-MAX_FINDINGS:])
+    results = tuple(
+        Finding(tool=each.tool, content=each.content[:MAX_DECIDE_RESULT_CHARS]) for each in told[-MAX_FINDINGS:]
+    )
     earlier = progress.state.found
-    # Asked back twice: what was taken up does not become fresh again.
+    # Asked back twice: resumed findings do not become fresh again.
     ts = earlier.ts if earlier and _is_fresh(earlier, progress) else progress.question.ts
     return SavedFindings(ts=ts, results=results, sources=_latest_sources(progress.sources))
 
 
 def resume_findings(progress: Progress) -> None:
-    """Go on with what was found before the question that this turn answers, if it answers one."""
+    """Continue with the findings from before the question back that this turn answers, if it answers one."""
     found = progress.state.found
     if found is None:
         return
@@ -124,7 +124,7 @@ def resume_findings(progress: Progress) -> None:
 def _latest_sources(sources: list[Source]) -> tuple[Source, ...]:
     kept: list[Source] = []
     room = MAX_FINDING_CHARS
-    for source in reversed(sources):  # what was looked for on purpose comes after the first search
+    for source in reversed(sources):  # later ones were looked for on purpose
         if source.origin in {ORIGIN, "thread"}:
             continue
         room -= len(source.text)

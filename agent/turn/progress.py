@@ -16,7 +16,7 @@ from agent.thread.audience import may_see, viewers_of
 from agent.thread.conversation import Question
 from agent.thread.requests import is_from_own_words
 from agent.thread.state import StateNotSaved, ThreadState
-from agent.tools.tool import Tool, ToolResult
+from agent.tools.tool import Tool, ToolResult, error_of
 from agent.turn.early import EarlyDraft
 from agent.turn.events import Emit, ModelEnd, StateUpdated, StepSeen
 from agent.turn.live import LiveAnswer
@@ -190,8 +190,12 @@ class Progress:
         self.emit(StateUpdated(changes=changes))
 
     async def store(self) -> None:
-        """Save now. If the store is not reachable, log it and go on."""
-        try:
+        """Save now. If that fails, log it and go on."""
+
+        async def save() -> None:
             self.state = await self.save(self.state)
-        except StateNotSaved as error:
-            log.warning("state_save_failed", thread=str(self.question.thread), reason=type(error).__name__)
+
+        if error := await error_of(save):
+            trace = None if isinstance(error, StateNotSaved) else error
+            thread, reason = str(self.question.thread), type(error).__name__
+            log.warning("state_save_failed", thread=thread, reason=reason, exc_info=trace)

@@ -1,7 +1,6 @@
-"""Gives an answer's citations new numbers for its readers: from 1, in the order in which it first names them.
+"""Gives an answer's citations new numbers for its readers: from 1, in the order of their first use.
 
-The model cites by the number that ``Progress.add_source`` gave a source. A growing answer keeps its numbers: those of
-a beginning are those of the whole.
+The model cites by the number that ``Progress.add_source`` gave a source. A growing answer keeps its numbers.
 """
 
 from __future__ import annotations
@@ -18,18 +17,18 @@ from verification.types import Source
 _LINKED: Final = re.compile(r"\[\\\[(\d{1,9})\\\]\]\(")
 _IN_CELL: Final = re.compile(r"\[(\d{1,9})\]")
 
-Order = Mapping[int, int]  # what number each cited source gets, by its id
+Order = Mapping[int, int]  # from the id of a cited source to its new number
 
 
 def citation_order(text: str, sources: Iterable[Source]) -> Order:
-    """The order in which a verified text cites these sources."""
+    """Return the order in which a verified text cites these sources."""
     known = {source.id for source in sources}
     cited = dict.fromkeys(number for _, _, numbers in _find_citations(text) for number in numbers if number in known)
     return {number: place for place, number in enumerate(cited, 1)}
 
 
 def renumber(text: str, order: Order) -> str:
-    """The text with its citations in that order; links in Markdown that are citations too. Code stays as it is."""
+    """Return the text with its citations in that order, also those that are Markdown links. Code stays as it is."""
     pieces, position = [], 0
     for start, end, numbers in _find_citations(text):
         if all(number in order for number in numbers):
@@ -41,7 +40,7 @@ def renumber(text: str, order: Order) -> str:
 
 
 def _find_citations(text: str) -> list[tuple[int, int, tuple[int, ...]]]:
-    """Start, end and numbers of each citation, in the order of the text. Cells of a drawn table hold some too."""
+    """Return start, end and numbers of each citation in order. Cells of a drawn table have some too."""
     found = [(citation.start, citation.end, citation.ids) for citation in citations(text)]
     for segment in segments(text):
         if segment.kind == "text":

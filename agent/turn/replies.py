@@ -1,4 +1,4 @@
-"""Puts outcomes into words: a verified answer ready to be shown, or one of Orion's own messages."""
+"""Turns outcomes into words: a verified answer ready to be shown, or one of Orion's own messages."""
 
 from __future__ import annotations
 
@@ -41,8 +41,13 @@ _MODEL_PHRASES: dict[ModelErrorKind, str] = {
 }
 
 
-def to_answer(progress: Progress, verdict: Verdict, *, attempts: int, label: Label | None = None) -> Answer:
-    """The verified text as an answer: its sources numbered in the order of the text, and the label line it needs."""
+def to_answer(
+    progress: Progress, verdict: Verdict, *, attempts: int, label: Label | None = None, note: str = ""
+) -> Answer:
+    """Return the verified text as an answer: its sources numbered in the order of the text, with the label it needs.
+
+    ``note`` follows the label.
+    """
     order = citation_order(verdict.text, progress.sources)
     text = renumber(verdict.text, order)
     cited = {source.id: source for source in progress.sources}
@@ -64,7 +69,7 @@ def to_answer(progress: Progress, verdict: Verdict, *, attempts: int, label: Lab
             )
             for claim in verdict.claims
         ),
-        label=say(label, _language(progress)) if label else "",
+        label=" ".join(filter(None, (say(label, _language(progress)) if label else "", note))),
     )
 
 
@@ -73,47 +78,62 @@ def _shift(found: Located, text: str, order: Order) -> Located:
     return replace(found, start=start, end=end)
 
 
+def missing_note(progress: Progress, verdict: Verdict | None = None) -> str:
+    """Return a sentence on what a partial answer lacks: the subjects of the claims that failed, or the rest."""
+    failed = [claim for claim in verdict.claims if _has_error(claim, verdict)] if verdict else []
+    ids = dict.fromkeys(number for claim in failed for number in claim.cited)
+    titles = {escape(safe_title(source), quote=False): None for source in progress.sources if source.id in ids}
+    if not titles:
+        return say("partial_rest", _language(progress))
+    return say("partial_about", _language(progress), titles=", ".join(f"“{each}”" for each in [*titles][:_MAX_NAMED]))
+
+
+def _has_error(claim: Claim, verdict: Verdict) -> bool:
+    return any(error.start < claim.end and claim.start < error.end for error in verdict.errors)
+
+
 def refusal(progress: Progress, reason: str) -> Refused:
-    """No answer in the documents, and which come closest."""
-    return Refused(answer=_message(progress, "not_found"), reason=reason)
+    """Return the message that the documents have no answer, with the closest ones."""
+    return Refused(answer=_message(progress, say("not_found", _language(progress))), reason=reason)
 
 
 def verification_failure(progress: Progress, verdict: Verdict, *, attempts: int) -> Answer:
-    """What could not be verified and why, in plain words; never the draft itself."""
+    """Return what could not be verified and why, in plain words; never the draft itself."""
     language = _language(progress)
     reasons = dict.fromkeys(
         "reason_unchecked" if is_unconfirmed(violation) else _REASONS.get(violation.rule, "reason_form")
         for violation in verdict.errors
     )
     why = [f"• {say(reason, language)}" for reason in reasons]
-    answer = _message(progress, "not_verified", why)
+    head = say("not_verified_drafts", language, n=str(attempts)) if attempts > 1 else say("not_verified", language)
+    answer = _message(progress, head, why)
     return replace(answer, attempts=attempts, violations=verdict.violations)
 
 
 def model_failure(progress: Progress, error: ModelError) -> Failed:
-    """The model was out of reach, or not willing."""
+    """Return the message that the model was not reachable, or declined."""
     text = say(_MODEL_PHRASES.get(error.kind, "model_down"), _language(progress))
     return Failed(answer=plain_answer(text), reason=error.kind, retry_after_s=error.retry_after_s)
 
 
 def knowledge_failure(progress: Progress) -> Failed:
-    """The documents were out of reach: that nothing was found says nothing."""
+    """Return the message that the documents were not reachable: that nothing was found means nothing."""
     return Failed(answer=plain_answer(say("knowledge_down", _language(progress))), reason="KnowledgeAwayError")
 
 
 def budget_notice(progress: Progress, limit: str) -> TurnOutcome:
-    """A limit of the turn was reached."""
-    return OutOfBudget(answer=_message(progress, "out_of_budget"), reason=limit or "attempts")
+    """Return the message that a limit of the turn was reached."""
+    return OutOfBudget(answer=_message(progress, say("out_of_budget", _language(progress))), reason=limit or "attempts")
 
 
 def plain_answer(text: str) -> Answer:
-    """One of Orion's own messages as it goes out: nothing in it claims anything."""
+    """Return one of Orion's own messages. It claims nothing."""
     return Answer(text=text, chunks=split_chunks(text))
 
 
-def _message(progress: Progress, phrase: str, lines: Iterable[str] = ()) -> Answer:
+def _message(progress: Progress, head: str, lines: Iterable[str] = ()) -> Answer:
     language, near = _language(progress), _nearest(progress)
-    parts = [say(phrase, language), *lines]
+    parts = [head, *lines]
     if near:
         parts += ["", say("nearest", language), *(f"• {_link(source)}" for source in near)]
     parts += ["", say("try_keyless" if progress.model.quotes_only else "try_rephrase", language)]
@@ -122,9 +142,9 @@ def _message(progress: Progress, phrase: str, lines: Iterable[str] = ()) -> Answ
 
 
 def _nearest(progress: Progress) -> tuple[Source, ...]:
-    """The best passages, one a document, in the order the search ranked them; the list of all documents is none.
+    """Return the best passages, one per document, in the order of the search, without the list of documents.
 
-    They are only named: the sentences nearest in words have, as a rule, nothing to do with what was asked.
+    They are only named: their closest sentences have, as a rule, nothing to do with the question.
     """
     first: dict[str, Source] = {}
     for source in progress.sources:

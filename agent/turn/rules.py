@@ -1,4 +1,4 @@
-"""The rules as a turn applies them: one that crashed fails the draft, and the log knows where to look."""
+"""Applies the rules in a turn: a rule that crashes fails the draft and is logged."""
 
 from __future__ import annotations
 

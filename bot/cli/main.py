@@ -117,7 +117,7 @@ def ask(
 def _print_answer(result: dict[str, Any]) -> None:
     from datetime import UTC, datetime
 
-    from bot.delivery.links import age
+    from agent.texts.catalogue import age
     from verification.markup.mrkdwn import strip_mrkdwn
 
     output.print_text(strip_mrkdwn(result["answer"]))

@@ -82,8 +82,8 @@ def _render_blocks(chunks: Sequence[str], answer: Answer) -> Iterator[Block]:
 
 
 def blocks_under_stream(answer: Answer, key: AnswerKey, today: date) -> tuple[Block, ...]:
-    """Return the blocks under a streamed answer. The label goes here too, unless the mark already says "partly"."""
-    label = [context([answer.label])] if answer.label and "partial" not in key.marks else []
+    """Return the blocks under a streamed answer. The label goes here too."""
+    label = [context([answer.label])] if answer.label else []
     return (*label, *_tail(answer, key, today))
 
 

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import html
-from datetime import date, datetime
+from datetime import date
 
-from agent.texts.catalogue import say
+from agent.texts.catalogue import age
 from agent.turn.plan_view import truncate
 from verification.rules.injection import safe_title
 from verification.types import Source
 
 _MAX_TITLE_LENGTH = 120
-_UNITS: tuple[tuple[int, str, str], ...] = (
-    (365, "year_ago", "years_ago"),
-    (30, "month_ago", "months_ago"),
-    (7, "week_ago", "weeks_ago"),
-    (1, "day_ago", "days_ago"),
-)
 
 
 def escape(text: str) -> str:
@@ -31,21 +25,6 @@ def link(url: str, label: str) -> str:
         return shown
     address = "".join(f"%{ord(c):02X}" if c in '<>|"' or c.isspace() else c for c in url)
     return f"<{address.replace('&', '&amp;')}|{shown}>"
-
-
-def age(updated_at: str, today: date, language: str | None = None) -> str:
-    """Return an age in words (``3 weeks ago``); empty if the date is missing or unreadable."""
-    try:
-        then = datetime.fromisoformat(updated_at).date()
-    except ValueError:
-        return ""
-    days = (today - then).days
-    if days < 0:
-        return then.isoformat()
-    for length, one, several in _UNITS:
-        if count := days // length:
-            return say(several, language, n=str(count)) if count > 1 else say(one, language)
-    return say("today", language)
 
 
 def source_line(source: Source, today: date, language: str | None = None) -> str:

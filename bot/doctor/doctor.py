@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from agent.tools.builtin.git import answers, repositories
+from agent.tools.builtin.git import repositories, repository_fault
 from agent.tools.builtin.web import WebSearchFailed, open_searxng
 from agent.tools.mcp.config import McpServer
 from bot.doctor import checks, model_checks
@@ -94,7 +94,7 @@ async def _check_git(settings: Settings, within_s: float) -> Finding:
     for repository in repositories(settings.git) if settings.git else ():
         try:
             async with asyncio.timeout(within_s):
-                wrong += [f"{repository.folder}: {fault}"] if (fault := await answers(repository)) else []
+                wrong += [f"{repository.folder}: {fault}"] if (fault := await repository_fault(repository)) else []
         except TimeoutError:
             wrong.append(f"{repository.folder}: git did not answer within {within_s:.0f} s")
     if wrong:
@@ -130,7 +130,7 @@ async def _check_mcp(server: McpServer, _settings: Settings, within_s: float) ->
     from agent.tools.mcp.client import Waits, open_mcp  # noqa: PLC0415 - a third of a second, and few use it
 
     async with open_mcp([server], RESERVED, Waits(start=within_s, first=within_s)) as tools:
-        connected, names = tools.connections[0].connected, sorted(tools())
+        connected, names = tools.connections[0].is_connected, sorted(tools())
     if not connected:
         where = "its url and headers" if server.url else "its command, args and env"
         return Problem(

@@ -14,7 +14,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.knowledge.slack_message import plain_text
 from agent.payload import objects, string
-from agent.tools.builtin.slack_search import SlackSearchFailed, SlackSearchTool, found_message
+from agent.tools.builtin.slack_search import SlackSearchFailed, SlackSearchTool, message_source
 from agent.tools.tool import Tool
 from bot.slack.client import try_token
 from bot.slack.manifest import SEARCH_SCOPE
@@ -84,7 +84,7 @@ def _is_evidence(message: Mapping[str, Any], incoming: Incoming) -> bool:
 
 
 def _as_source(message: Mapping[str, Any]) -> Source:
-    return found_message(
+    return message_source(
         plain_text(string(message, "content")),
         string(message, "permalink"),
         author=string(message, "author_name"),

@@ -48,7 +48,7 @@ CHECKING: Final = "is checking the answer against its sources…"
 # By phase, and whether an earlier attempt failed. Deciding goes on under what is shown already.
 _DOING: Final = {
     ("write", False): "is writing an answer…",
-    ("write", True): "is putting the answer right…",
+    ("write", True): "is correcting the answer…",
     ("judge", False): CHECKING,
     ("judge", True): CHECKING,
 }

@@ -18,7 +18,7 @@ from verification.text.language import detect_language
 log = structlog.get_logger()
 
 BUSY = "is busy: you are number {number} in the queue…"
-BEHIND = "is at work on what was asked before; your message is next…"
+BEHIND = "is working on an earlier question; yours is next…"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -175,4 +175,4 @@ async def test_ask_a_human_is_confirmed_first(tmp_path: Path, redis_url: str) ->
         assert not setting.workspace.messages("C0HELP")
         await page.get_by_role("button", name="Ask a human").click()
         await dialog.get_by_role("button").last.click()
-        await expect(page.get_by_role("button", name="A human was asked")).to_be_visible()
+        await expect(page.get_by_role("button", name="Sent to a human")).to_be_visible()

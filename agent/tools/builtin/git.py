@@ -21,15 +21,15 @@ from verification.types import Source
 
 GIT_LOG: Final = "git_log"
 GIT_SHOW: Final = "git_show"
-LISTED: Final = parameter(GIT_LOG, "limit")["default"]
-LISTED_MOST: Final = parameter(GIT_LOG, "limit")["maximum"]
-SEPARATE_SOURCES: Final = 12  # a longer list is shared out over so many sources: a turn numbers only so many
-OUTPUT_MOST: Final = 400_000  # bytes read of git's output; what goes beyond is cut and said so
-SHOWN_MOST: Final = 15_000  # characters of one commit's changes
+DEFAULT_COMMITS: Final = parameter(GIT_LOG, "limit")["default"]
+MAX_COMMITS: Final = parameter(GIT_LOG, "limit")["maximum"]
+MAX_LOG_SOURCES: Final = 12  # a longer list shares them: a turn numbers only so many sources
+MAX_OUTPUT_BYTES: Final = 400_000  # of git's output; the rest is cut, and the result says so
+MAX_CHANGES_CHARS: Final = 15_000
 
 # No leading dash, no colon (``commit:path``), no white space; ``HEAD~3``, ``v1.2..v1.3``, ``feature/x@{1}`` pass.
 _REF: Final = re.compile(r"[A-Za-z0-9_@][A-Za-z0-9._/~^@{}+#-]{0,199}")
-# Git itself takes any word for a date, and what it does not know for now.
+# Git itself takes any word as a date, and an unknown one as now.
 _WHEN: Final = re.compile(
     r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?(?:Z|[+-]\d{2}:?\d{2})?)?"
     r"|yesterday|midnight|\d{1,4} (?:minute|hour|day|week|month|year)s?(?: ago)?",
@@ -37,26 +37,26 @@ _WHEN: Final = re.compile(
 )
 _FORMAT: Final = "--format=%H%x00%cI%x00%s%x00%cI %an: %s%x00commit %H%nAuthor: %an%nDate: %cI%n%n%B"
 _FIELDS: Final = 5
-# A merge shows what it brought in, and no program of the repository's attributes prepares what is shown.
+# A merge shows its changes, and no program that the repository's attributes name is run.
 _PLAIN_CHANGES: Final = ("--diff-merges=first-parent", "--no-ext-diff", "--no-textconv")
 
 
 class GitFailed(ToolFailed):
-    """Git did not do it. The text holds neither input nor output."""
+    """Git failed. The text has neither input nor output."""
 
     hints = ("git_log without a ref lists the newest commits.",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repository:
-    """One repository. ``url`` is where a commit can be seen: ``{commit}`` and ``{repository}`` are filled in."""
+    """One repository. ``url`` shows a commit; ``{commit}`` and ``{repository}`` are filled in."""
 
     name: str
     folder: Path
     url: str = ""
 
     def link(self, commit: str) -> str:
-        """The commit's address, or nothing where none is configured."""
+        """Return the commit's URL, or nothing if none is configured."""
         if not self.url:
             return ""
         url = self.url if "{commit}" in self.url else self.url.rstrip("/") + "/{commit}"
@@ -64,7 +64,7 @@ class Repository:
 
 
 class Commit(NamedTuple):
-    """One commit as git tells it by ``_FORMAT``. ``at`` is an ISO 8601 timestamp, ``text`` all of it in words."""
+    """One commit as git prints it with ``_FORMAT``. ``at`` is an ISO 8601 timestamp, ``text`` the whole message."""
 
     id: str
     at: str
@@ -74,7 +74,7 @@ class Commit(NamedTuple):
 
 
 def repositories(folders: Sequence[Path], url: str = "") -> tuple[Repository, ...]:
-    """The configured repositories by their folders' names; of two of one name the second gets a number."""
+    """Return the configured repositories by their folders' names. A second one of the same name gets a number."""
     named: dict[str, Repository] = {}
     for folder in folders:
         whole = folder.resolve()
@@ -93,14 +93,16 @@ class GitLogTool:
         self.spec = spec_of(GIT_LOG, names=_names(repositories))
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
-        """List; a source a commit, or a source for several where there are many."""
-        limit = int(arguments.get("limit", LISTED))
-        repository = _chosen(self._repositories, arguments)
+        """List commits. Each one is a source; if there are many, several share one."""
+        limit = int(arguments.get("limit", DEFAULT_COMMITS))
+        repository = _choose_repository(self._repositories, arguments)
         options = [_FORMAT, "-z", f"--max-count={limit + 1}", *_filters(arguments)]
-        output, _ = await _git(repository, "log", options, _ref(arguments.get("ref", "HEAD")), _path(arguments))
-        commits = list(_commits(output))
+        output, _ = await _run_git(
+            repository, "log", options, _check_ref(arguments.get("ref", "HEAD")), _path(arguments)
+        )
+        commits = list(_parse_commits(output))
         if not commits:
-            hint = "Widen the period, or leave author, words or path away."
+            hint = "Widen the period, or leave out author, words or path."
             return ToolResult(content="No commit fits.", hints=(hint,))
         lines = [commit.line for commit in commits[:limit]]
         if len(commits) > limit:
@@ -116,26 +118,26 @@ class GitShowTool:
         self.spec = spec_of(GIT_SHOW, names=_names(repositories))
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
-        """Show; one source with the message and the changes."""
-        repository = _chosen(self._repositories, arguments)
+        """Show a commit. Returns one source with the message and the changes."""
+        repository = _choose_repository(self._repositories, arguments)
         options = [_FORMAT + "%x00", "--stat=100", "--patch", *_PLAIN_CHANGES]
-        commit = f"{_ref(arguments['commit'])}^{{commit}}"
-        output, cut = await _git(repository, "show", options, commit, _path(arguments))
+        commit = f"{_check_ref(arguments['commit'])}^{{commit}}"
+        output, cut = await _run_git(repository, "show", options, commit, _path(arguments))
         *fields, changes = output.split("\0", _FIELDS)
-        shown = next(_commits("\0".join(fields)), None)
+        shown = next(_parse_commits("\0".join(fields)), None)
         if shown is None:
             raise GitFailed(why="There is no such commit.")
-        cut = cut or len(changes) > SHOWN_MOST
+        cut = cut or len(changes) > MAX_CHANGES_CHARS
         note = " Its changes are cut off; name a path to see those of one file." if cut else ""
-        text = f"{shown.text}\n\n{changes.strip()[:SHOWN_MOST]}"
+        text = f"{shown.text}\n\n{changes.strip()[:MAX_CHANGES_CHARS]}"
         source = replace(_source(repository, [shown]), text=text, origin=f"tool:{GIT_SHOW}")
         return ToolResult(content=shown.line + note, sources=(source,))
 
 
-async def answers(repository: Repository) -> str:
-    """Nothing when the folder is a repository that git can read, else what is wrong."""
+async def repository_fault(repository: Repository) -> str:
+    """Return nothing if git can read the repository, else what is wrong."""
     try:
-        await _git(repository, "rev-parse", ["--git-dir"], "", "")
+        await _run_git(repository, "rev-parse", ["--git-dir"], "", "")
     except GitFailed as failure:
         return str(failure)
     return ""
@@ -145,7 +147,7 @@ def _names(repositories: Sequence[Repository]) -> str:
     return ", ".join(repository.name for repository in repositories)
 
 
-def _chosen(repositories: Sequence[Repository], arguments: Mapping[str, Any]) -> Repository:
+def _choose_repository(repositories: Sequence[Repository], arguments: Mapping[str, Any]) -> Repository:
     wanted = arguments.get("repository", repositories[0].name if len(repositories) == 1 else "")
     for repository in repositories:
         if repository.name == wanted:
@@ -161,33 +163,33 @@ def _filters(arguments: Mapping[str, Any]) -> Iterator[str]:
             yield f"--{name}={value}"
     for name, option in (("author", "author"), ("words", "grep")):
         if value := arguments.get(name, ""):
-            yield f"--{option}={_plain(value)}"  # joined to its option a value can be nothing else
+            yield f"--{option}={_check_value(value)}"  # joined to its option it cannot be read as another option
     yield from ("--regexp-ignore-case", "--fixed-strings")
 
 
-def _plain(value: str) -> str:
+def _check_value(value: str) -> str:
     if "\0" in value:
-        raise GitFailed(why="A value holds a character that no name can have.")
+        raise GitFailed(why="A value has a character that no name can have.")
     return value
 
 
-def _ref(value: str) -> str:
+def _check_ref(value: str) -> str:
     if not _REF.fullmatch(value):
-        raise GitFailed(why="That is no name of a commit, branch, tag or range.")
+        raise GitFailed(why="That is not a name of a commit, branch, tag or range.")
     return value
 
 
 def _path(arguments: Mapping[str, Any]) -> str:
-    return _plain(str(arguments.get("path", "")))
+    return _check_value(str(arguments.get("path", "")))
 
 
-async def _git(repository: Repository, command: str, options: list[str], ref: str, path: str) -> tuple[str, bool]:
-    """What git prints, and whether it was cut. Raises ``GitFailed``."""
+async def _run_git(repository: Repository, command: str, options: list[str], ref: str, path: str) -> tuple[str, bool]:
+    """Return git's output and if it was cut. Raises ``GitFailed``."""
     program = which("git")
     if program is None:
         raise GitFailed(why="Git is not installed where Orion runs.")
     safe = (*SAFE, "-c", f"safe.directory={repository.folder}", "-C", str(repository.folder))
-    # A ref or a path that looks like an option is none.
+    # A ref or a path that looks like an option must not be read as one.
     asked = ["--end-of-options", ref, "--", *filter(None, [path])] if ref else []
     try:
         process = await asyncio.create_subprocess_exec(
@@ -200,19 +202,19 @@ async def _git(repository: Repository, command: str, options: list[str], ref: st
     except OSError as error:
         raise GitFailed(why="Git could not be started.") from error
     try:
-        output = bytearray()  # up to one byte more than is wanted, so that a cut can be told
-        while process.stdout and len(output) <= OUTPUT_MOST and (read := await process.stdout.read(1 << 16)):
+        output = bytearray()  # one byte more than wanted shows that the output was cut
+        while process.stdout and len(output) <= MAX_OUTPUT_BYTES and (read := await process.stdout.read(1 << 16)):
             output += read
-        if len(output) <= OUTPUT_MOST and await process.wait() != 0:
+        if len(output) <= MAX_OUTPUT_BYTES and await process.wait() != 0:
             raise GitFailed(why="Git found nothing of that name, or cannot read the repository.")
     finally:
-        with suppress(ProcessLookupError):  # it ended by itself
+        with suppress(ProcessLookupError):  # it has ended
             process.kill()
         await process.wait()
-    return output[:OUTPUT_MOST].decode("utf-8", "replace"), len(output) > OUTPUT_MOST
+    return output[:MAX_OUTPUT_BYTES].decode("utf-8", "replace"), len(output) > MAX_OUTPUT_BYTES
 
 
-def _commits(output: str) -> Iterator[Commit]:  # the last one, if it was cut off, is left out
+def _parse_commits(output: str) -> Iterator[Commit]:  # without a last one that was cut
     fields = output.split("\0")
     for start in range(0, len(fields) - _FIELDS + 1, _FIELDS):
         commit, at, subject, line, text = fields[start : start + _FIELDS]
@@ -221,7 +223,7 @@ def _commits(output: str) -> Iterator[Commit]:  # the last one, if it was cut of
 
 
 def _sources(repository: Repository, commits: Sequence[Commit]) -> Iterator[Source]:
-    size = -(-len(commits) // SEPARATE_SOURCES)
+    size = -(-len(commits) // MAX_LOG_SOURCES)
     for start in range(0, len(commits), size):
         yield _source(repository, commits[start : start + size])
 

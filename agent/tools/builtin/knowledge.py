@@ -1,7 +1,7 @@
 """The knowledge tools: ``search``, ``list_documents``, ``get_document``.
 
-What they bring are sources: the document's own text, a title with all headings above it, a link and an age. The index
-blocks, so that every call runs in a thread. Queries and texts are never logged.
+They return sources: the document's own text, a title with all headings above it, a link and an age. The index blocks,
+so every call runs in a thread. Queries and texts are never logged.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ _SAY_SO: Final = "Say that the documents cannot be searched just now."
 _UNKNOWN: Final = (
     "There is no document of that name.", "list_documents shows the names.", "search finds passages by their words."
 )  # fmt: skip
-MOST_TEXT: Final = 15_000  # characters at once: a turn would cut off more, and nobody could tell of that
-MOST_LISTED: Final = 400
-MOST_PAGES: Final = parameter(SEARCH, "page")["maximum"]
+MAX_TEXT_CHARS: Final = 15_000  # at once: the wall would cut off more without a note
+MAX_LISTED: Final = 400
+MAX_PAGES: Final = parameter(SEARCH, "page")["maximum"]
 _LIMIT: Final = parameter(SEARCH, "limit")["default"]
-SOURCE_TOKENS: Final = 6_000  # of one search, as far as bytes tell of tokens; 0: the passages found, as they are
+SOURCE_TOKENS: Final = 6_000  # of one search, estimated from bytes; 0: the passages as they were found
 
 
 def knowledge_tools(index: KnowledgeReader, *, source_tokens: int = SOURCE_TOKENS) -> tuple[Tool, ...]:
-    """The three tools over one index; ``source_tokens`` is what one search brings at most."""
+    """Return the three tools over one index. ``source_tokens`` is the maximum that one search brings."""
     return (SearchTool(index, source_tokens), ListDocumentsTool(index), GetDocumentTool(index))
 
 
 def for_viewers(tools: Mapping[str, Tool], viewers: Viewers) -> dict[str, Tool]:
-    """The same tools for one place: the index shows what everybody there may see."""
+    """Return the same tools for one place: the index shows what everybody there may see."""
     return {
         name: replace(tool, index=SeenBy(tool.index, viewers)) if isinstance(tool, _KnowledgeTool) else tool
         for name, tool in tools.items()
@@ -66,11 +66,11 @@ class SearchTool(_KnowledgeTool):
     spec = spec_of(SEARCH)
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
-        """Search; one source for each stretch of a document. What there is no room for is named."""
+        """Search. Returns one source for each stretch of a document, and names those that do not fit."""
         limit, page = int(arguments.get("limit", _LIMIT)), int(arguments.get("page", 1))
-        hits, is_more = await _ask(self._hits, str(arguments["query"]), limit, page)
-        stretches, left_out = await _ask(self._grown, hits)
-        lines = [f"{each.title} ({_where(each.hit)})" for each in stretches]
+        hits, is_more = await _query_index(self._hits, str(arguments["query"]), limit, page)
+        stretches, left_out = await _query_index(self._expand_hits, hits)
+        lines = [f"{each.title} ({_place_of(each.hit)})" for each in stretches]
         if is_more:
             lines.append(f"More passages have words of this query: its page {page + 1} brings the next.")
         if left_out:
@@ -85,32 +85,32 @@ class SearchTool(_KnowledgeTool):
     def _hits(self, query: str, limit: int, page: int) -> tuple[Sequence[Passage], bool]:
         seen: set[tuple[str, int]] = set()
         new: tuple[Passage, ...] = ()
-        # How many are wanted decides how many of one document come: no page is a part of a longer list.
+        # The limit decides how many passages of one document come: a page is not a part of a longer list.
         for last in range(limit, page * limit + 1, limit):
             seen.update((hit.document, hit.number) for hit in new[:limit])
             found = self.index.search(query, limit=last + 1)
             new = tuple(hit for hit in found if (hit.document, hit.number) not in seen)
         hits = new[:limit]
-        return hits, len(new) > limit and page < MOST_PAGES
+        return hits, len(new) > limit and page < MAX_PAGES
 
-    def _grown(self, found: Sequence[Passage]) -> tuple[tuple[Stretch, ...], tuple[Passage, ...]]:
+    def _expand_hits(self, found: Sequence[Passage]) -> tuple[tuple[Stretch, ...], tuple[Passage, ...]]:
         if not self.source_tokens:
             return tuple(Stretch(passages=(hit,), hit=hit) for hit in found), ()
         return grown(found, self.index.part, tokens=self.source_tokens)
 
 
 class ListDocumentsTool(_KnowledgeTool):
-    """What there is."""
+    """Lists the documents."""
 
     spec = spec_of(LIST_DOCUMENTS)
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:  # noqa: ARG002 - takes none
-        """List; one source, whose text is the list."""
-        documents = await _ask(self.index.documents)
+        """Return one source, whose text is the list."""
+        documents = await _query_index(self.index.documents)
         if not documents:
             return ToolResult(content="There are no documents yet.")
         text = "\n".join(
-            _within_limits([f"- {each.title} ({each.id}), updated {each.updated_at}" for each in documents])
+            _truncate_list([f"- {each.title} ({each.id}), updated {each.updated_at}" for each in documents])
         )
         source = Source(id=0, title=LIST_TITLE, text=text)
         return ToolResult(content=f"{len(documents)} documents:\n{text}", sources=(source,))
@@ -122,21 +122,21 @@ class GetDocumentTool(_KnowledgeTool):
     spec = spec_of(GET_DOCUMENT)
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
-        """Read; one source with the text up to ``MOST_TEXT`` characters."""
-        document = await _ask(self.index.document, str(arguments["document"]))
+        """Return one source with the text up to ``MAX_TEXT_CHARS`` characters."""
+        document = await _query_index(self.index.document, str(arguments["document"]))
         if document is None:
             raise ToolFailed(*_UNKNOWN)
-        cut = len(document.text) > MOST_TEXT
-        note = f" (the first {MOST_TEXT} of {len(document.text)} characters; search finds the rest)" if cut else ""
+        cut = len(document.text) > MAX_TEXT_CHARS
+        note = f" (the first {MAX_TEXT_CHARS} of {len(document.text)} characters; search finds the rest)" if cut else ""
         return ToolResult(
             content=f"{document.title} ({document.id}){note}",
-            sources=(_source(document.title, document.text[:MOST_TEXT], document),),
+            sources=(_source(document.title, document.text[:MAX_TEXT_CHARS], document),),
             hints=(f"Only the document's beginning is shown{note}.",) if cut else (),
         )
 
 
-async def _ask(ask: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """What the index says, off the event loop. One that is away is a result: the turn decides what comes of it."""
+async def _query_index(ask: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Ask the index off the event loop. If it is not reachable, that is a result: the turn decides what follows."""
     try:
         return await asyncio.to_thread(ask, *args, **kwargs)
     except KnowledgeAwayError as error:
@@ -148,15 +148,15 @@ def _source(title: str, text: str, found: Passage | Document) -> Source:
     return Source(id=0, title=title, url=found.url, text=text, updated_at=found.updated_at, audience=found.audience)
 
 
-def _where(passage: Passage) -> str:
+def _place_of(passage: Passage) -> str:
     place = f"page {passage.page}" if passage.page else f"line {passage.line}"
     return f"{passage.document}, {place}, updated {passage.updated_at}"
 
 
-def _within_limits(lines: Sequence[str]) -> list[str]:
+def _truncate_list(lines: Sequence[str]) -> list[str]:
     size = 0
     for number, line in enumerate(lines):
         size += len(line) + 1
-        if number == MOST_LISTED or size > MOST_TEXT:
+        if number == MAX_LISTED or size > MAX_TEXT_CHARS:
             return [*lines[:number], f"- and {len(lines) - number} more"]
     return list(lines)

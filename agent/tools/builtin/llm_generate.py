@@ -1,6 +1,6 @@
 """The ``llm_generate`` tool: natural-language text from a prompt, by the configured model.
 
-A failure is a result with its type and hints. What it returns is never a source.
+A failure is a result with its type and hints. The generated text is never a source.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from typing import Any, Final
 import structlog
 
 from agent.budget import Usage
+from agent.model.chat_reply import estimate_usage
 from agent.model.protocol import Generated, Model, ModelError
+from agent.model.tag_stream import draft_of
 from agent.packing import compact_json
 from agent.tools.builtin.specs import parameter, spec_of
-from agent.tools.tool import ToolFailed, ToolResult
+from agent.tools.tool import ToolFailed, ToolResult, error_of
 from observability.logging import Length
 
 log = structlog.get_logger()
@@ -27,20 +29,20 @@ NAME: Final = "llm_generate"
 LARGE_CONTEXT: Final = 2_000
 MAX_TOKENS: Final = parameter(NAME, "max_tokens")["default"]
 TEMPERATURE: Final = parameter(NAME, "temperature")["default"]
-LONGEST_S: Final = 25.0  # seconds: less than a turn gives any tool, so that a model that hangs is told as what it is
+GENERATE_TIMEOUT_S: Final = 25.0  # less than a turn gives any tool, so that the result names a model that hangs
 
 
 class LlmGenerate:
-    """The tool. One instance serves any number of agents at once."""
+    """The tool. One instance serves any number of turns at once."""
 
     spec = spec_of(NAME)
 
-    def __init__(self, model: Model, *, longest_s: float = LONGEST_S) -> None:
+    def __init__(self, model: Model, *, timeout_s: float = GENERATE_TIMEOUT_S) -> None:
         self._model = model
-        self._longest_s = longest_s
+        self._timeout_s = timeout_s
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
-        """``content`` is JSON: ``success`` with text and token counts, or with ``error``, ``type`` and ``hints``."""
+        """Return JSON as ``content``: ``success`` with text and token counts, or ``error``, ``type`` and ``hints``."""
         prompt, context = str(arguments["prompt"]), arguments.get("context") or ""
         if not prompt.strip():
             raise ToolFailed(*_BLANK)
@@ -50,34 +52,48 @@ class LlmGenerate:
         facts = {"prompt_length": Length(prompt), "has_context": bool(data), "context_size": Length(data)}
         log.info("llm_generate_started", tool=NAME, **facts)
         began = time.monotonic()
-        try:
-            made = await self._written(f"Context Data:\n{data}\n\nTask:\n{prompt}" if data else prompt, arguments)
-        except ModelError as error:
-            told, kind, hints = error.detail, error.kind, error.hints
-            log.warning("llm_generate_failed", error_type=kind, error=told, latency_ms=_since(began))
-            body: dict[str, Any] = {"success": False, "error": told, "type": kind, "hints": list(hints)}
+        generated = await self._generate(f"Context Data:\n{data}\n\nTask: {prompt}" if data else prompt, arguments)
+        latency_ms = round((time.monotonic() - began) * 1000, 1)
+        if isinstance(generated, ModelError):
+            error, kind, hints = generated.detail, generated.kind, generated.hints
+            log.error("llm_generate_failed", error_type=kind, error=error, latency_ms=latency_ms)
+            body: dict[str, Any] = {"success": False, "error": error, "type": kind, "hints": list(hints)}
             # A failed call counts against the turn's budget too.
-            return ToolResult(ok=False, content=compact_json(body), error=told, hints=hints, usage=Usage(model_calls=1))
-        used = made.usage
-        counts = (used.tokens, used.prompt_tokens, used.completion_tokens)
+            usage = Usage(model_calls=1)
+            return ToolResult(ok=False, content=compact_json(body), error=error, hints=hints, usage=usage)
+        usage = _usage_of(generated, prompt)
+        counts = (usage.tokens, usage.prompt_tokens, usage.completion_tokens)
         tokens = dict(zip(("tokens_used", "prompt_tokens", "completion_tokens"), counts, strict=True))
-        log.info("llm_generate_completed", **tokens, latency_ms=_since(began))
-        body = {"success": True, "generated_text": made.text, **tokens, "estimated": used.estimated}
-        usage = replace(used, model_calls=max(1, used.model_calls))
-        return ToolResult(content=compact_json(body), usage=usage, call=made.call)
+        log.info("llm_generate_completed", **tokens, latency_ms=latency_ms)
+        body = {"success": True, "generated_text": generated.text, **tokens, "estimated": usage.estimated}
+        return ToolResult(content=compact_json(body), generated=generated.text, usage=usage, call=generated.call)
 
-    async def _written(self, prompt: str, arguments: Mapping[str, Any]) -> Generated:
-        """The model's text and what it cost. Raises ``ModelError``, also where it takes too long."""
-        tokens, temperature = arguments.get("max_tokens", MAX_TOKENS), arguments.get("temperature", TEMPERATURE)
-        try:
-            async with asyncio.timeout(self._longest_s):
-                return await self._model.generate(prompt, max_tokens=tokens, temperature=temperature)
-        except TimeoutError:
-            raise ModelError(kind="TimeoutError", detail=f"no text within {self._longest_s:g} seconds") from None
+    async def _generate(self, prompt: str, arguments: Mapping[str, Any]) -> Generated | ModelError:
+        """Return the model's text without its thinking, or the failure, also if it takes too long."""
+        results: list[Generated] = []
+
+        async def generate() -> None:
+            tokens, temperature = arguments.get("max_tokens", MAX_TOKENS), arguments.get("temperature", TEMPERATURE)
+            async with asyncio.timeout(self._timeout_s):
+                results.append(await self._model.generate(prompt, max_tokens=tokens, temperature=temperature))
+
+        error = await error_of(generate)
+        if isinstance(error, ModelError):
+            return error
+        if isinstance(error, TimeoutError):
+            return ModelError(kind="TimeoutError", detail=f"no text within {self._timeout_s:g} seconds")
+        if error:
+            return ModelError(kind="LLMError", detail=f"the model failed: {type(error).__name__}")
+        text = draft_of(results[0].text).strip() if "<think" in results[0].text else results[0].text
+        return replace(results[0], text=text) if text else ModelError(kind="LLMError", detail="the text is empty")
 
 
-_BLANK: Final = ("Bad parameters: 'prompt' must not be blank.", "Mend the parameters and call again.")
+def _usage_of(generated: Generated, prompt: str) -> Usage:
+    """Return the cost of the call. Figures below zero are unknown: they are estimated from the texts."""
+    usage = replace(generated.usage, model_calls=max(1, generated.usage.model_calls))
+    if min(usage.prompt_tokens, usage.completion_tokens) >= 0:
+        return usage
+    return replace(estimate_usage(len(prompt), len(generated.text)), model_calls=1)
 
 
-def _since(began: float) -> float:
-    return round((time.monotonic() - began) * 1000, 1)
+_BLANK: Final = ("Bad parameters: 'prompt' must not be blank.", "Correct the parameters and call again.")

@@ -1,4 +1,4 @@
-"""``slack_search``: public channels, through Slack's real-time search. Of what it finds only links are kept."""
+"""``slack_search``: public channels, through Slack's real-time search. Only the links of its results are kept."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from verification.types import Source
 
 SLACK_SEARCH: Final = "slack_search"
 ORIGIN: Final = f"tool:{SLACK_SEARCH}"
-FOUND: Final = parameter(SLACK_SEARCH, "limit")["default"]
-TEXT_MOST: Final = 4_000
+DEFAULT_MESSAGES: Final = parameter(SLACK_SEARCH, "limit")["default"]
+MAX_MESSAGE_CHARS: Final = 4_000
 
 
 class SlackSearchFailed(ToolFailed):
-    """Slack did not search."""
+    """Slack's search failed."""
 
     hints = ("Go on without it.",)
 
 
 Find = Callable[[str, int], Awaitable[Sequence[Source]]]
-"""Searches for words, at most so many messages. Raises ``SlackSearchFailed``."""
+"""Search for words and return at most that many messages. Raises ``SlackSearchFailed``."""
 
 
 @dataclass(frozen=True)
@@ -34,27 +34,27 @@ class SlackSearchTool:
     spec = spec_of(SLACK_SEARCH)
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
-        """Search; one source a message."""
-        found = await self.find(str(arguments["query"]), int(arguments.get("limit", FOUND)))
+        """Search. Returns one source per message."""
+        found = await self.find(str(arguments["query"]), int(arguments.get("limit", DEFAULT_MESSAGES)))
         return ToolResult(
-            content="\n".join(source.title for source in found) or "Nobody wrote of it.",
+            content="\n".join(source.title for source in found) or "No message has these words.",
             sources=tuple(found),
             hints=() if found else ("Try other or fewer words.",),
         )
 
 
-def found_message(text: str, permalink: str, *, author: str, channel: str, at: str) -> Source:
-    """The source that a message is. ``at`` is an ISO 8601 timestamp or empty."""
+def message_source(text: str, permalink: str, *, author: str, channel: str, at: str) -> Source:
+    """Return a message as a source. ``at`` is an ISO 8601 timestamp or empty."""
     title = f"{author or 'Someone'} in #{channel}" if channel else author or "Someone"
-    return Source(id=0, title=title, url=permalink, text=text[:TEXT_MOST], origin=ORIGIN, updated_at=at)
+    return Source(id=0, title=title, url=permalink, text=text[:MAX_MESSAGE_CHARS], origin=ORIGIN, updated_at=at)
 
 
 def permalinks_only(sources: Iterable[Source]) -> tuple[Source, ...]:
-    """The sources as a thread may keep them: of what Slack's search found, the link alone."""
-    kept = map(without_slack_text, sources)  # Slack lets nobody store what its search found
+    """Return the sources as a thread may keep them: results of Slack's search without text and title."""
+    kept = map(without_slack_text, sources)  # Slack's terms forbid storing search results
     return tuple(replace(one, title="A message in Slack") if one.origin == ORIGIN else one for one in kept)
 
 
 def without_slack_text(source: Source) -> Source:
-    """The source as it may be stored until its answer stands: what Slack's search found is not."""
+    """Return the source without its text if Slack's search found it: that may not be stored."""
     return replace(source, text="") if source.origin == ORIGIN else source

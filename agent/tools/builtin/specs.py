@@ -1,4 +1,4 @@
-"""What the model is told of Orion's own tools: data, a table a tool, in ``specs.toml``."""
+"""Descriptions of Orion's own tools for the model. The data is in ``specs.toml``, one table per tool."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SPECS: Final = tomllib.loads(Path(__file__).with_name("specs.toml").read_text(e
 
 
 def spec_of(name: str, **gaps: str) -> ToolSpec:
-    """How the model sees this tool. Its input has the properties of ``takes``, and no others unless it is ``open``."""
+    """Return the description of a tool. Its input has the properties of ``takes``, others only if it is ``open``."""
     told = _SPECS[name]
     needed = {"required": told["required"]} if "required" in told else {}
     closed = {} if told.get("open") else {"additionalProperties": False}
@@ -22,6 +22,6 @@ def spec_of(name: str, **gaps: str) -> ToolSpec:
 
 
 def parameter(tool: str, name: str) -> Mapping[str, Any]:
-    """One parameter of a tool, for what it is where the model gives none, and for its limits."""
+    """Return one parameter of a tool: its default and its limits."""
     found: Mapping[str, Any] = _SPECS[tool]["takes"][name]
     return found

@@ -1,4 +1,4 @@
-"""``web_search`` through a configured SearXNG: the text that it shows is the source; no page is fetched."""
+"""``web_search`` through a configured SearXNG. Its excerpts are the sources; no page is fetched."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     import httpx2
 
 WEB_SEARCH: Final = "web_search"
-FOUND: Final = parameter(WEB_SEARCH, "limit")["default"]
-FOUND_MOST: Final = parameter(WEB_SEARCH, "limit")["maximum"]
-TIMEOUT_S: Final = 12.0  # seconds until the server has to go on with its reply
-REPLY_MOST: Final = 2_000_000
-TEXT_MOST: Final = 2_000
+DEFAULT_PAGES: Final = parameter(WEB_SEARCH, "limit")["default"]
+MAX_PAGES: Final = parameter(WEB_SEARCH, "limit")["maximum"]
+TIMEOUT_S: Final = 12.0  # between two pieces of the reply
+MAX_REPLY_BYTES: Final = 2_000_000
+MAX_EXCERPT_CHARS: Final = 2_000
 _FORBIDDEN: Final = 403  # what SearXNG answers where its settings do not list JSON
 _OK: Final = 200
 _NO_JSON: Final = "The search engine does not give JSON."
@@ -32,7 +32,7 @@ _ENDS_A_LINK: Final = re.compile(r'[\x00- <>|"\\\x7f]')
 
 
 class WebSearchFailed(ToolFailed):
-    """The search engine gave nothing."""
+    """The search engine failed."""
 
     hints = ("Go on without the web, or try again later.",)
 
@@ -47,17 +47,17 @@ class WebSearchTool:
         self._client = client
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
-        """Search; one source a page, its text the excerpt."""
-        found, limit = await self.search(str(arguments["query"])), int(arguments.get("limit", FOUND))
+        """Search. Returns one source per page with the excerpt as its text."""
+        found, limit = await self.search(str(arguments["query"])), int(arguments.get("limit", DEFAULT_PAGES))
         pages = found[:limit]
         lines = [f"{page.title} ({page.url})" for page in pages]
-        if limit < min(len(found), FOUND_MOST):
-            lines.append(f"{len(found)} pages were found. A limit of up to {FOUND_MOST} brings more of them.")
+        if limit < min(len(found), MAX_PAGES):
+            lines.append(f"{len(found)} pages were found. A limit of up to {MAX_PAGES} brings more of them.")
         hints = () if pages else ("Try other or fewer words.",)
         return ToolResult(content="\n".join(lines) or "Nothing was found.", sources=tuple(pages), hints=hints)
 
     async def search(self, query: str) -> list[Source]:
-        """All pages that were found, best first. Raises ``WebSearchFailed``."""
+        """Return all pages that were found, best first. Raises ``WebSearchFailed``."""
         import httpx2  # noqa: PLC0415 - a tenth of a second, for those alone who use it
 
         try:
@@ -69,18 +69,18 @@ class WebSearchTool:
                 body = bytearray()
                 async for piece in reply.aiter_bytes():
                     body += piece
-                    if len(body) > REPLY_MOST:
+                    if len(body) > MAX_REPLY_BYTES:
                         raise WebSearchFailed(why="The search engine sent more than can be read.")
         except httpx2.TimeoutException as error:
             raise WebSearchFailed(why="The search engine did not answer in time.") from error
         except (httpx2.HTTPError, httpx2.InvalidURL) as error:
             raise WebSearchFailed(why="The search engine cannot be reached.") from error
-        return list(_pages(bytes(body)))
+        return list(_parse_results(bytes(body)))
 
 
 @asynccontextmanager
 async def open_searxng(url: str) -> AsyncIterator[WebSearchTool]:
-    """The tool over this server, with connections of its own."""
+    """Open the tool for this server, with connections of its own."""
     import httpx2  # noqa: PLC0415 - as above
 
     options: dict[str, Any] = {"trust_env": not is_loopback(url), "verify": trusted_at(url)}
@@ -88,25 +88,29 @@ async def open_searxng(url: str) -> AsyncIterator[WebSearchTool]:
         yield WebSearchTool(url, client)
 
 
-def _pages(body: bytes) -> Iterator[Source]:
+def _parse_results(body: bytes) -> Iterator[Source]:
     try:
         found = json.loads(body)["results"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise WebSearchFailed(why="The search engine answered something that is no list of results.") from error
+        raise WebSearchFailed(why="The search engine's reply is not a list of results.") from error
     for result in found if isinstance(found, list) else ():
-        if isinstance(result, dict) and (url := _address(result.get("url"))) and (text := _line(result.get("content"))):
+        if (
+            isinstance(result, dict)
+            and (url := _safe_url(result.get("url")))
+            and (text := _one_line(result.get("content")))
+        ):
             yield Source(
                 id=0,
-                title=(_line(result.get("title")) or url)[:200],
+                title=(_one_line(result.get("title")) or url)[:200],
                 url=url,
-                text=text[:TEXT_MOST],
+                text=text[:MAX_EXCERPT_CHARS],
                 origin=f"tool:{WEB_SEARCH}",
-                updated_at=_date(result.get("publishedDate")),
+                updated_at=_iso_date(result.get("publishedDate")),
             )
 
 
-def _address(value: object) -> str:
-    """A web address that a link may have: no other scheme, no name and password, nothing that ends the link."""
+def _safe_url(value: object) -> str:
+    """Return a URL that is safe in a link: http or https, without credentials or characters that end the link."""
     if not isinstance(value, str) or _ENDS_A_LINK.search(value):
         return ""
     try:
@@ -117,12 +121,12 @@ def _address(value: object) -> str:
     return value if plain else ""
 
 
-def _line(value: object) -> str:
-    """Text on one line, without half characters."""
+def _one_line(value: object) -> str:
+    """Return the text on one line, without lone surrogates."""
     return " ".join(value.encode("utf-8", "replace").decode().split()) if isinstance(value, str) else ""
 
 
-def _date(value: object) -> str:
+def _iso_date(value: object) -> str:
     try:
         return date.fromisoformat(str(value)[:10]).isoformat()
     except ValueError:

@@ -24,26 +24,26 @@ from mcp.shared.message import SessionMessage
 
 from agent.tasks import background_tasks
 from agent.tools.mcp.config import McpServer
-from agent.tools.mcp.process import ChildServer, started
-from agent.tools.mcp.sanitize import fit_to_show, in_a_line
-from agent.tools.tool import Tool, ToolFailed, ToolResult, ToolSpec, outlived
+from agent.tools.mcp.process import ChildServer, start_process
+from agent.tools.mcp.sanitize import to_one_line, to_tool_spec
+from agent.tools.tool import Tool, ToolFailed, ToolResult, ToolSpec, run_supervised
 from observability.loopback import is_loopback, trusted_at
 from verification.types import Source
 
-PAGES_MOST: Final = 20
-TOOLS_MOST: Final = 64
-REPLY_MOST: Final = 8_000_000  # over HTTP the SDK reads a reply whole, however long it is
+MAX_PAGES: Final = 20
+MAX_TOOLS: Final = 64
+MAX_REPLY_BYTES: Final = 8_000_000  # over HTTP the SDK reads a whole reply of any length
 _OTHER_INPUT: Final = "Call it again with other input, or go on without it."
-_CALLERS_END: Final = (anyio.ClosedResourceError, anyio.BrokenResourceError)
+_STREAM_CLOSED: Final = (anyio.ClosedResourceError, anyio.BrokenResourceError)
 log = structlog.get_logger()
 Streams = tuple[ObjectReceiveStream[SessionMessage | Exception], ObjectSendStream[SessionMessage]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waits:
-    """Seconds: a server has ``start`` for its greeting and its list of tools; Orion's own start waits ``first`` for it.
+    """Seconds. A server has ``start`` for its handshake and its list of tools; Orion's start waits ``first`` for it.
 
-    A call waits ``ready`` for a connection to be made again; between attempts lies ``pause``, doubled to ``longest``.
+    A call waits ``ready`` for a new connection. The back-off between tries is ``pause``, doubled up to ``longest``.
     """
 
     start: float = 20.0
@@ -68,15 +68,15 @@ class McpConnection:
         self._wanted = asyncio.Event()
 
     @property
-    def connected(self) -> bool:
-        """Whether the server is there now."""
+    def is_connected(self) -> bool:
+        """True while the server is connected."""
         return self._client is not None
 
     async def keep(self) -> None:
         """Connect, again and again, until cancelled."""
         while True:
             self._wanted.clear()
-            await outlived(f"mcp:{self.server.name}", self._connect)
+            await run_supervised(f"mcp:{self.server.name}", self._connect)
             self.tried.set()
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._pause):
@@ -93,12 +93,12 @@ class McpConnection:
             raise McpFailed(self.server, f"gave no result within {limit:g} seconds.") from None
         except MCPError as error:
             if error.code != types.CONNECTION_CLOSED and not self.server.url:
-                raise McpFailed(self.server, f"refused: {in_a_line(error.message)}") from None
+                raise McpFailed(self.server, f"refused: {to_one_line(error.message)}") from None
             self._over.set()
-            raise McpFailed(self.server, f"broke off: {in_a_line(error.message)}") from None
+            raise McpFailed(self.server, f"broke off: {to_one_line(error.message)}") from None
         except ValueError:  # pydantic's, too
-            raise McpFailed(self.server, "answered something that is no result.") from None
-        except (httpx2.HTTPError, OSError, *_CALLERS_END):
+            raise McpFailed(self.server, "sent something that is not a result.") from None
+        except (httpx2.HTTPError, OSError, *_STREAM_CLOSED):
             self._over.set()
             raise McpFailed(self.server, "broke the connection.") from None
 
@@ -117,7 +117,7 @@ class McpConnection:
             async with asyncio.timeout(self._waits.start):
                 transport = await stack.enter_async_context(self._transport())
                 client = await stack.enter_async_context(Client(transport, cache=None))
-                self.tools = tuple([tool async for tool in self._offered(client)])
+                self.tools = tuple([tool async for tool in self._list_tools(client)])
             self._pause = self._waits.pause
             log.info("mcp_server_connected", server=self.server.name, tools=len(self.tools))
             try:
@@ -130,19 +130,19 @@ class McpConnection:
                 self._ready.clear()
         log.info("mcp_server_gone", server=self.server.name)
 
-    async def _offered(self, client: Client) -> AsyncIterator[McpTool]:
-        """The server's tools that may be used and can be; the others are counted in the log."""
+    async def _list_tools(self, client: Client) -> AsyncIterator[McpTool]:
+        """Yield the server's tools that are allowed and usable. The others are counted in the log."""
         cursor, count, left_out = None, 0, 0
-        # A call waits for a connection first, and its own time-out says more than the wall's: the wall waits longer.
+        # A call first waits for a connection, and its own time-out says more than the wall's: the wall waits longer.
         longest_s = self._waits.ready + self.server.timeout_s + 1
-        for _ in range(PAGES_MOST):
+        for _ in range(MAX_PAGES):
             listed = await client.list_tools(cursor=cursor)
             for tool in listed.tools:
                 said = tool.description or tool.title or ""
-                spec = fit_to_show(self.server.name, tool.name, said, tool.input_schema)
-                if spec and count < TOOLS_MOST and self.server.allows(tool.name):
+                spec = to_tool_spec(self.server.name, tool.name, said, tool.input_schema)
+                if spec and count < MAX_TOOLS and self.server.allows(tool.name):
                     count += 1
-                    title = in_a_line(tool.title or tool.name)[:80]
+                    title = to_one_line(tool.title or tool.name)[:80]
                     yield McpTool(self, tool.name, title, replace(spec, takes_s=longest_s))
                 else:
                     left_out += 1
@@ -154,25 +154,25 @@ class McpConnection:
 
     @asynccontextmanager
     async def _transport(self) -> AsyncIterator[AbstractAsyncContextManager[Any]]:
-        """What the SDK talks through. The process is stopped only after the SDK let go of it."""
+        """Open the SDK's transport. The process is stopped only after the SDK closed it."""
         server = self.server
         if server.url:
             async with httpx2.AsyncClient(
                 headers=dict(server.headers),
-                timeout=httpx2.Timeout(20.0, read=300.0),  # how long a call may take is decided where it is made
+                timeout=httpx2.Timeout(20.0, read=300.0),  # each call has a time-out of its own
                 trust_env=not is_loopback(server.url),
                 verify=trusted_at(server.url),
-                event_hooks={"response": [_bounded]},
+                event_hooks={"response": [_limit_reply]},
             ) as http:
                 yield streamable_http_client(server.url, http_client=http)
             return
         env = get_default_environment() | dict(server.env)
-        async with started(server.command, server.args, env=env, cwd=server.cwd) as child:
-            yield _over_lines(child, self._over.set)
+        async with start_process(server.command, server.args, env=env, cwd=server.cwd) as child:
+            yield _line_transport(child, self._over.set)
 
 
 class McpFailed(ToolFailed):
-    """A server did not do it."""
+    """A call to a server failed."""
 
     hints = ("Go on without it, or try once more.",)
 
@@ -182,7 +182,7 @@ class McpFailed(ToolFailed):
 
 @dataclass(frozen=True, slots=True)
 class McpTool:
-    """One tool of one server, which calls it ``name``. ``title`` and ``spec`` are fit to be shown."""
+    """One tool of one server, where it is called ``name``. ``title`` and ``spec`` are sanitized."""
 
     connection: McpConnection
     name: str
@@ -190,13 +190,13 @@ class McpTool:
     spec: ToolSpec
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
-        """Call; what came back is the result's text and its source."""
+        """Call the tool. The reply is the result's text and its source."""
         server = self.connection.server
         result = await self.connection.call(self.name, arguments)
-        text = "\n".join(_texts(result)).encode("utf-8", "replace").decode()
+        text = "\n".join(_texts_of(result)).encode("utf-8", "replace").decode()
         kept = text[: server.max_chars]
         if result.is_error:
-            error = f"The tool failed: {in_a_line(kept) or 'without a word'}"
+            error = f"The tool failed: {to_one_line(kept) or 'no message'}"
             raise ToolFailed(error, _OTHER_INPUT)
         note = f"\n[Cut off: {len(kept)} of {len(text)} characters are shown.]" if kept != text else ""
         source = Source(id=0, title=f"{server.name}: {self.title}", text=kept, origin=f"tool:{self.spec.name}")
@@ -211,7 +211,7 @@ class McpTools:
     reserved: frozenset[str]
 
     def __call__(self) -> dict[str, Tool]:
-        """By name; of two tools of one name the first counts."""
+        """Return the tools by name. Of two tools with one name the first counts."""
         tools: dict[str, Tool] = {}
         for tool in (tool for connection in self.connections for tool in connection.tools):
             if tool.spec.name not in self.reserved:
@@ -223,7 +223,7 @@ class McpTools:
 async def open_mcp(
     servers: Sequence[McpServer], reserved: frozenset[str], waits: Waits | None = None
 ) -> AsyncIterator[McpTools]:
-    """The servers, connected where they can be; nobody waits longer than ``waits.first`` for them."""
+    """Connect to the servers that are reachable. The start waits at most ``waits.first`` for them."""
     waits = waits or Waits()
     # The SDK's own lines quote what servers say.
     logging.getLogger("mcp").setLevel(logging.CRITICAL + 1)
@@ -241,11 +241,11 @@ async def open_mcp(
                 task.cancel()
 
 
-async def _bounded(reply: httpx2.Response) -> None:
-    reply.stream = _Bounded(reply.stream)
+async def _limit_reply(reply: httpx2.Response) -> None:
+    reply.stream = _LimitedStream(reply.stream)
 
 
-class _Bounded(httpx2.AsyncByteStream):
+class _LimitedStream(httpx2.AsyncByteStream):
     def __init__(self, stream: Any) -> None:
         self._stream = stream
 
@@ -253,7 +253,7 @@ class _Bounded(httpx2.AsyncByteStream):
         read = 0
         async for piece in self._stream:
             read += len(piece)
-            if read > REPLY_MOST:
+            if read > MAX_REPLY_BYTES:
                 raise httpx2.ReadError(message="the reply is too long")
             yield piece
 
@@ -262,8 +262,8 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 @asynccontextmanager
-async def _over_lines(child: ChildServer, ended: Callable[[], None]) -> AsyncIterator[Streams]:
-    """The SDK's messages as the lines of a process. ``ended`` is called when it says no more."""
+async def _line_transport(child: ChildServer, ended: Callable[[], None]) -> AsyncIterator[Streams]:
+    """Exchange the SDK's messages as lines of a process. ``ended`` is called at the end of its output."""
     heard, hear = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     say, said = anyio.create_memory_object_stream[SessionMessage](0)
 
@@ -277,7 +277,7 @@ async def _over_lines(child: ChildServer, ended: Callable[[], None]) -> AsyncIte
                     return
 
     async with heard, hear, say, said, anyio.create_task_group() as group:
-        group.start_soon(_hear, child, heard, ended)
+        group.start_soon(_receive_lines, child, heard, ended)
         group.start_soon(speak)
         try:
             yield hear, say
@@ -285,22 +285,22 @@ async def _over_lines(child: ChildServer, ended: Callable[[], None]) -> AsyncIte
             group.cancel_scope.cancel()
 
 
-async def _hear(
+async def _receive_lines(
     child: ChildServer, heard: ObjectSendStream[SessionMessage | Exception], ended: Callable[[], None]
 ) -> None:
     try:
         async with heard:
             async for line in child.lines():
-                with suppress(ValueError):  # some servers print what is no message
+                with suppress(ValueError):  # some servers print lines that are not messages
                     message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
                     await heard.send(SessionMessage(message))
-    except _CALLERS_END:
+    except _STREAM_CLOSED:
         return
     finally:
         ended()
 
 
-def _texts(result: types.CallToolResult) -> Iterator[str]:
+def _texts_of(result: types.CallToolResult) -> Iterator[str]:
     for part in result.content:
         match part:
             case types.TextContent():

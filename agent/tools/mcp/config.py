@@ -1,4 +1,4 @@
-"""Reads which MCP servers there are from the usual JSON, ``{"mcpServers": {name: {…}}}``.
+"""Reads the MCP servers from the usual JSON, ``{"mcpServers": {name: {…}}}``.
 
 Messages about faults never quote a value: it may be a token.
 """
@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 TIMEOUT_S: Final = 25.0
-MAX_CHARS: Final = 12_000
+DEFAULT_MAX_CHARS: Final = 12_000
 Text = Annotated[str, Field(pattern=r"^[^\x00]*$")]
-"""What a program can be given: no argument and no variable of a process may hold a zero byte."""
+"""Text for a process: no argument and no variable may hold a zero byte."""
 
 
 class McpServer(BaseModel):
@@ -37,7 +37,7 @@ class McpServer(BaseModel):
     headers: dict[str, str] = Field(default_factory=dict, repr=False)
     allow: tuple[str, ...] = ()
     timeout_s: Annotated[float, Field(ge=0.1, le=600)] = TIMEOUT_S
-    max_chars: Annotated[int, Field(ge=100, le=16_000)] = MAX_CHARS
+    max_chars: Annotated[int, Field(ge=100, le=16_000)] = DEFAULT_MAX_CHARS
     type: str = ""
     disabled: Annotated[bool, Field(strict=True)] = False
 
@@ -54,12 +54,12 @@ class McpServer(BaseModel):
         return self
 
     def allows(self, tool: str) -> bool:
-        """Whether the server's tool of this name may be used."""
+        """Return True if the server's tool of this name may be used."""
         return not self.allow or any(fnmatchcase(tool, allowed) for allowed in self.allow)
 
 
 def read_servers(text: str) -> tuple[McpServer, ...]:
-    """The servers of a file that are not ``disabled``. Raises ``ValueError``: where it is wrong, without a value."""
+    """Return the servers of a file that are not ``disabled``. Raises ``ValueError`` with the place, without a value."""
     try:
         raw = json.loads(text)
     except (ValueError, RecursionError):
@@ -68,7 +68,7 @@ def read_servers(text: str) -> tuple[McpServer, ...]:
     if not isinstance(servers, dict):
         message = 'It should be a JSON object such as {"mcpServers": {"name": {"command": "…"}}}.'
         raise ValueError(message)  # noqa: TRY004 - for the caller all that is wrong with a file is one kind
-    # Not even looked at: who turns a server off may be half way through writing it, or have it for another program.
+    # Not validated: a disabled server may be unfinished, or meant for another program.
     off = [name for name, given in servers.items() if isinstance(given, dict) and given.get("disabled") is True]
     return tuple(_server(name, given) for name, given in servers.items() if name not in off)
 

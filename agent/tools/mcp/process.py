@@ -9,8 +9,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Final
 
-LINE_MOST: Final = 4_000_000  # the SDK's reader has no limit: a line without an end would take all memory
-UNASKED_MOST: Final = 16_000_000
+MAX_LINE_BYTES: Final = 4_000_000  # the SDK's reader has no limit: an endless line would take all memory
+MAX_UNREQUESTED_BYTES: Final = 16_000_000
 GRACE_S: Final = 1.0
 
 
@@ -19,46 +19,46 @@ class ChildServer:
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
-        self._unasked = 0
+        self._unrequested = 0
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """Each line without its end, until the process closes its output or says too much."""
+        """Yield each line without its end, until the process closes its output or sends too much."""
         out = self._process.stdout
         while out is not None:
             try:
                 line = await out.readline()
             except ValueError:  # a line without end
                 return
-            self._unasked += len(line)
-            if not line or self._unasked > UNASKED_MOST:
+            self._unrequested += len(line)
+            if not line or self._unrequested > MAX_UNREQUESTED_BYTES:
                 return
             if said := line.strip():
                 yield said
 
     async def say(self, line: bytes) -> None:
-        """Writes a line. Raises ``OSError`` when nobody reads any more."""
-        self._unasked = 0
+        """Write a line. Raises ``OSError`` if the process does not read any more."""
+        self._unrequested = 0
         if self._process.stdin is None or self._process.stdin.is_closing():
             raise BrokenPipeError
         self._process.stdin.write(line + b"\n")
         await self._process.stdin.drain()
 
     async def stop(self) -> None:
-        """Closes its input, then asks it to end, then ends it."""
+        """Close its input, then send SIGTERM, then SIGKILL."""
         if self._process.stdin is not None:
             self._process.stdin.close()
         try:
-            for asking in (0, signal.SIGTERM):  # 0 asks for nothing: that its input ended may be enough
+            for asking in (0, signal.SIGTERM):  # 0 sends nothing: the end of its input may be enough
                 self._signal(asking)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(GRACE_S):
-                        await self._drained()
+                        await self._wait_for_end()
                         return
         finally:
             self._signal(signal.SIGKILL)
-        await self._drained()
+        await self._wait_for_end()
 
-    async def _drained(self) -> None:
+    async def _wait_for_end(self) -> None:
         out = self._process.stdout
         while out is not None and not out.at_eof():
             await out.read(1 << 16)  # a full pipe must not keep it from ending
@@ -66,24 +66,24 @@ class ChildServer:
 
     def _signal(self, which: int) -> None:
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, which)  # with whatever it started: it leads a group of its own
+            os.killpg(self._process.pid, which)  # with its children: it leads a process group of its own
 
 
 @asynccontextmanager
-async def started(
+async def start_process(
     command: str, args: tuple[str, ...], *, env: Mapping[str, str], cwd: str = ""
 ) -> AsyncIterator[ChildServer]:
-    """The process, stopped on leaving. Raises ``OSError`` when it cannot be started."""
+    """Start the process, and stop it on leaving. Raises ``OSError`` if it cannot be started."""
     process = await asyncio.create_subprocess_exec(
         command,
         *args,
-        env=env,  # nothing of Orion's own, which holds tokens
+        env=env,  # not Orion's own environment, which has tokens
         cwd=cwd or None,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
-        limit=LINE_MOST,
-        start_new_session=True,  # ended with all that it started
+        limit=MAX_LINE_BYTES,
+        start_new_session=True,  # ended with all its children
     )
     server = ChildServer(process)
     try:

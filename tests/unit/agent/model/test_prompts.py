@@ -13,7 +13,7 @@ from agent.model.prompts import (
     NOT_FOUND,
     ChatMessage,
     control_messages,
-    fenced,
+    fence_parts,
     private_texts,
     prompt_text,
     prompts_version,
@@ -85,7 +85,7 @@ def test_the_write_prompt_is_lean_and_holds_the_sources_in_full() -> None:
     assert "✗ tool7: gone Try again." in user
     assert max(map(len, re.findall("c+…", user))) == 201
     assert "s" * 5_000 in user
-    assert "source [1] Limits (END x) foo, updated 2026-01-02 (11 months ago)" in user
+    assert "source [1] Limits (END x) foo, updated 2026-01-02 (10 months ago)" in user
     assert "env: staging" in user
     assert "How many?" in user
     assert "Today is Monday, 23 November 2026 (UTC)." in user
@@ -100,7 +100,7 @@ def test_what_a_search_brought_is_not_shown_twice() -> None:
         content="Limits (limits.md)\nFound as well, but too long to bring: Fees (fees.md).", input={"query": "limit ü"},
     )  # fmt: skip
     user = write_messages(replace(WRITE, results=(found,), left_out=3))[1]["content"]
-    assert '✓ search {"query": "limit ü"}: its sources stand above. Found as well, but too long' in user
+    assert '✓ search {"query": "limit ü"}: its sources are above. Found as well, but too long' in user
     assert "limits.md" not in user
     assert "3 more passages were found than there is room for." in user
 
@@ -139,7 +139,7 @@ def test_numbers_of_earlier_answers_are_taken_out_of_the_conversation() -> None:
 def test_decision_sees_plan_complaint_and_what_is_left() -> None:
     system, user = (message["content"] for message in control_messages(DECIDE, as_json=False))
     assert "1. [done] look\n2. [open] tell" in user
-    assert "could not be read: Bad." in user
+    assert "was not carried out: Bad." in user
     assert "Little is left: 2 model calls" in user
     assert "tool_call" not in system + user
     as_json = control_messages(replace(DECIDE, plan=None, complaint="", used=Usage()), as_json=True)
@@ -184,7 +184,7 @@ def test_source_cannot_close_its_fence() -> None:
 @settings(deadline=None)
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=5))
 def test_no_text_holds_the_word_of_its_own_fence(texts: list[str]) -> None:
-    block = fenced([("x", text) for text in texts], "seed")
+    block = fence_parts([("x", text) for text in texts], "seed")
     word = block[6:18]
     assert block.count(word) == 2 * len(texts)
 

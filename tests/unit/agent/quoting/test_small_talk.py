@@ -4,28 +4,28 @@ from __future__ import annotations
 
 import pytest
 
-from agent.quoting.small_talk import asks_for_documents, is_question, line, search_query, small_talk
+from agent.quoting.small_talk import asks_for_documents, is_question, phrase, search_query, small_talk_reply
 from agent.thread.conversation import Message
 
 
 @pytest.mark.parametrize(
     ("message", "reply"),
     [
-        ("Hi there!", line("hello", "en")),
-        ("Good morning, and how is it with you all?", line("hello", "en")),
-        ("Guten Morgen zusammen", line("hello", "de")),
-        ("¡Muchas gracias!", line("welcome", "es")),
-        ("ありがとうございます", line("welcome", "ja")),
-        ("thanks, that helps a lot :tada:", line("welcome", "en")),
-        (":+1::skin-tone-2:", line("welcome", None)),
-        ("🎉", line("welcome", None)),
-        ("that's wrong", line("unclear", "en")),
-        ("yes please", line("unclear", "en")),
-        ("What can you do?", line("hello", "en")),
+        ("Hi there!", phrase("hello", "en")),
+        ("Good morning, and how is it with you all?", phrase("hello", "en")),
+        ("Guten Morgen zusammen", phrase("hello", "de")),
+        ("¡Muchas gracias!", phrase("welcome", "es")),
+        ("ありがとうございます", phrase("welcome", "ja")),
+        ("thanks, that helps a lot :tada:", phrase("welcome", "en")),
+        (":+1::skin-tone-2:", phrase("welcome", None)),
+        ("🎉", phrase("welcome", None)),
+        ("that's wrong", phrase("unclear", "en")),
+        ("yes please", phrase("unclear", "en")),
+        ("What can you do?", phrase("hello", "en")),
     ],
 )
 def test_small_talk_gets_a_reply_that_claims_nothing(message: str, reply: str) -> None:
-    assert small_talk(message) == reply
+    assert small_talk_reply(message) == reply
     assert search_query(message, (Message(role="user", text="Where is the fire exit?"),)) == ""
 
 
@@ -34,7 +34,7 @@ def test_small_talk_gets_a_reply_that_claims_nothing(message: str, reply: str) -
     ["Thanks, and where is it?", "Hello, where is the fire exit?", "Is it good?", "the answer", "not that", "?", ""],
 )
 def test_message_that_says_more_is_a_question(message: str) -> None:
-    assert small_talk(message) == ""
+    assert small_talk_reply(message) == ""
 
 
 @pytest.mark.parametrize(

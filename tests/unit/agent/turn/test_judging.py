@@ -19,6 +19,7 @@ from agent.model.address import ServerAddress
 from agent.model.chat_server import Timeouts
 from agent.model.openai import OpenAIModel
 from agent.outcome import Answered, Failed, Partial, Refused, TurnOutcome
+from agent.texts.catalogue import say
 from agent.thread.state import ThreadState
 from agent.turn.events import ModelEnd, ModelStart, Verification
 from agent.turn.loop import run_turn
@@ -181,7 +182,7 @@ async def test_judge_that_fails_is_no_pass_and_its_claim_is_cut_out_not_rewritte
 async def test_people_are_told_that_the_check_failed_not_that_the_answer_was_wrong() -> None:
     told = await turn([answers(DOUBTFUL)], [FAILURES["nonsense"]])
     assert isinstance(told.outcome, Failed)
-    assert "I couldn't have part of it checked" in told.outcome.answer.text
+    assert say("reason_unchecked", None) in told.outcome.answer.text
     assert "isn't in the documents" not in told.outcome.answer.text
 
 

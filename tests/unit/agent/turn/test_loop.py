@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
+from structlog.testing import capture_logs
 
 from agent.actions import Action, AskUser, Complete, FinishStep, NoReply, Respond, Step, ToolCall, ToolCalls
 from agent.budget import Budget
-from agent.model.protocol import ModelError
+from agent.model.protocol import DecideContext, Decision, ModelError
 from agent.outcome import SILENT, Answered, Asked, Failed, OutOfBudget, Partial, Refused, TurnOutcome, Unsourced
 from agent.thread.conversation import AttachedFile, Message, Question
 from agent.thread.plan import Plan
@@ -278,8 +279,10 @@ async def test_endless_tool_calls_end_within_the_budget() -> None:
 
 
 async def test_out_of_tool_calls_with_nothing_found_ends_in_a_message() -> None:
-    again = ToolCalls(calls=(ToolCall(call_id="x", tool="search", input={"query": "x"}),))
-    story = Story(ScriptedModel([GOOD], decisions=[again]), PassageTool())
+    searches: list[Action | ModelError] = [
+        ToolCalls(calls=(ToolCall(call_id="x", tool="search", input={"query": f"x{n}"}),)) for n in range(4)
+    ]
+    story = Story(ScriptedModel([GOOD], decisions=searches), PassageTool())
     story.budget = Budget(tool_calls=4)
     outcome = await story.ask()
     assert isinstance(outcome, OutOfBudget)
@@ -498,3 +501,58 @@ async def test_feedback_is_about_the_last_draft_even_if_an_earlier_one_was_bette
     await Story(model).ask()
     assert "900" in model.written[2].feedback
     assert "900" in model.written[2].previous_draft
+
+
+async def test_any_failure_to_save_is_logged_and_the_turn_goes_on() -> None:
+    async def save(state: ThreadState) -> ThreadState:
+        raise OSError(state.mission)
+
+    progress_state = ThreadState(mission="old", plan=Plan(id="t", steps=(Step(description="x", status="done"),)))
+    with capture_logs() as logs:
+        outcome, state = await run_turn(
+            question("How many requests may a key send a minute?"),
+            progress_state,  # its todo list has lost its id: it is reset like any other
+            model=ScriptedModel([GOOD]),
+            tools={"search": PassageTool(LIMITS)},
+            budget=Budget(),
+            emit=Listener(),
+            save=save,
+        )
+    assert isinstance(outcome, Answered)
+    assert state.mission == "How many requests may a key send a minute?"
+    events = {line["event"]: line for line in logs}
+    assert events["state_save_failed"]["reason"] == "OSError"
+    assert {"todolist_not_found", "mission_reset_complete"} <= set(events)
+    assert events["attempt_verified"] == {
+        "event": "attempt_verified", "log_level": "info", "thread": "T1:C1:1.0", "attempt": 1, "passed": True,
+        "violations": 0, "rules": [], "repairs": 0, "draft_length": 44,
+    }  # fmt: skip
+
+
+async def test_a_time_out_of_something_else_is_not_the_end_of_the_turns_time() -> None:
+    class Model(ScriptedModel):
+        async def decide(self, context: DecideContext) -> Decision:
+            raise TimeoutError(context.mission)
+
+    with pytest.raises(TimeoutError):
+        await Story(Model([GOOD])).ask()
+
+
+async def test_a_step_without_effect_is_refused_and_then_the_answer_is_written() -> None:
+    again = ToolCalls(calls=(ToolCall(call_id="x", tool="search", input={"query": "x"}),))
+    model = ScriptedModel([GOOD], decisions=[again])
+    tool = PassageTool(LIMITS)
+    assert isinstance(await Story(model, tool).ask(), Answered)
+    assert (len(model.decided), len(tool.asked)) == (3, 2)  # the first search, once more, and no third time
+    assert "repeats the last step" in model.decided[2].complaint
+    closed = FinishStep(step=1, result="done")
+    model = ScriptedModel([GOOD], decisions=[closed])
+    assert isinstance(await Story(model).ask(), Answered)
+    assert len(model.decided) == 3
+
+
+async def test_a_failed_call_may_be_tried_twice() -> None:
+    again = ToolCalls(calls=(ToolCall(call_id="x", tool="broken", input={}),))
+    model = ScriptedModel([GOOD], decisions=[again])
+    await Story(model, PassageTool(LIMITS), BrokenTool()).ask()
+    assert [len(context.results) for context in model.decided] == [1, 2, 3, 3]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from agent.actions import Action, AskUser, Respond, Step, ToolCall, ToolCalls
 from agent.budget import Budget
 from agent.files import ORIGIN as FILE
-from agent.model.prompts import DECIDE_RESULT
+from agent.model.prompts import MAX_DECIDE_RESULT_CHARS
 from agent.model.protocol import ModelError
 from agent.outcome import Answered, Asked, TurnOutcome
 from agent.thread.conversation import AttachedFile
@@ -235,7 +235,7 @@ def test_what_is_kept_is_bounded_and_survives_its_stored_form(sources: list[Sour
     assert len(found.sources) <= MAX_FINDING_SOURCES
     assert sum(len(source.text) for source in found.sources) <= MAX_FINDING_CHARS
     assert len(found.results) <= MAX_FINDINGS
-    assert all(len(each.content) <= DECIDE_RESULT for each in found.results)
+    assert all(len(each.content) <= MAX_DECIDE_RESULT_CHARS for each in found.results)
     assert from_json(to_json(ThreadState(found=found))).found == found
     resumed = progress_with([], [], found=found)
     resume_findings(resumed)

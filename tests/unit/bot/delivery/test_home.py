@@ -47,7 +47,7 @@ def test_home_shows_documents_questions_and_honest_figures() -> None:
     text = seen(FIGURES)
     moment = "<!date^1763712000^{date_short_pretty} {time}|2025-11-21 08:00 UTC>"
     assert (
-        f"1,502 documents, 3.0 MB\nLast brought up to date: {moment}.\n"
+        f"1,502 documents, 3.0 MB\nLast updated: {moment}.\n"
         "• <https://x.example/r|Rules &amp; rights> · 1 day ago\n• Plain\n… and 1,500 more"
     ) in text
     assert "95.2% of my answers were verified in full." in text

@@ -72,7 +72,7 @@ def test_each_claim_stands_beside_its_passage_with_the_words_marked() -> None:
         "<https://x.example/r|[1] Rate limits> · 1 day ago · Confirmed by a second reading of the language model"
     ]
     assert texts(origin) == [
-        "It took 2 drafts before everything held. · Model: gpt &amp; co · Id for an admin: turn-7-and-m"
+        "It took 2 drafts until every check passed. · Model: gpt &amp; co · Id for an admin: turn-7-and-m"
     ]
 
 

@@ -15,7 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.actions import ToolCall
-from agent.tools.builtin.files import BYTES_MOST, LISTED_MOST, TEXT_MOST, FileReadTool, FileRefused, _opened, _stretch
+from agent.tools.builtin.files import (
+    MAX_LISTED,
+    MAX_READ_BYTES,
+    MAX_TEXT_CHARS,
+    FileReadTool,
+    FileRefused,
+    _open_below,
+    _read_excerpt,
+)
 from agent.tools.tool import ToolResult, call_tool
 
 HUGE = 2 << 30
@@ -101,13 +109,13 @@ def test_folder_swapped_for_a_link_gains_nothing(root: Path) -> None:
     """What was looked up as a folder is a link by the time it is opened."""
     (root / "swapped").symlink_to(root.parent)
     with pytest.raises(FileRefused, match="cannot be opened"):
-        _opened(root, ("swapped", "secret.txt"))
+        _open_below(root, ("swapped", "secret.txt"))
 
 
 async def test_pipes_and_sockets_are_named_and_do_not_hang(root: Path) -> None:
     os.mkfifo(root / "pipe")
     found = await read(root, "pipe")
-    assert found.error == "That is a device, a pipe or a socket, no file."
+    assert found.error == "That is a device, a pipe or a socket, not a file."
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(f"/proc/self/fd/{os.open(root, os.O_RDONLY)}/s")  # a socket's path is short
         assert not (await read(root, "s")).ok
@@ -139,11 +147,11 @@ async def test_bad_input_a_line_deep_in_a_file_is_found(root: Path) -> None:
 async def test_what_is_too_much_is_cut_and_says_so(root: Path) -> None:
     (root / "long.log").write_text("".join(f"line {n}\n" for n in range(1, 30_001)))
     found = await read(root, "long.log")
-    assert len(found.sources[0].text) == TEXT_MOST
+    assert len(found.sources[0].text) == MAX_TEXT_CHARS
     assert found.content.endswith("There is more of it: ask for other lines.")
     assert "There is more" not in (await read(root, "long.log", end_line=3)).content
     assert "There is more" in (await read(root, "long.log", tail=5000)).content
-    (root / "one-line.txt").write_text("ä" * BYTES_MOST)
+    (root / "one-line.txt").write_text("ä" * MAX_READ_BYTES)
     assert set(await text_of(root, "one-line.txt")) == {"ä"}
     assert set(await text_of(root, "one-line.txt", tail=1)) == {"ä"}
 
@@ -170,7 +178,7 @@ async def test_bad_input_binary_files_with_text_names_are_named(root: Path, data
     (root / "notes.txt").write_bytes(data)
     found = await read(root, "notes.txt")
     assert not found.ok
-    assert "binary" in found.error or "no text" in found.error
+    assert "binary" in found.error or "not text" in found.error
 
 
 async def test_bad_input_lines_of_wide_text(root: Path) -> None:
@@ -185,11 +193,11 @@ async def test_lines_in_the_wrong_order_are_refused(root: Path) -> None:
 
 
 async def test_folder_shows_its_names(root: Path) -> None:
-    for number in range(LISTED_MOST):
+    for number in range(MAX_LISTED):
         (root / f"f{number:04}.txt").touch()
     found = await read(root, "logs")
     names = found.sources[0].text.split("\n")
-    assert (names[:2], len(names)) == (["app/", "f0000.txt"], LISTED_MOST)
+    assert (names[:2], len(names)) == (["app/", "f0000.txt"], MAX_LISTED)
     assert "There is more" in found.content
     assert (await read(root, "app")).sources[0].text == "run.log"
 
@@ -206,7 +214,7 @@ LINE = st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"
 def test_any_range_of_any_file_is_those_lines(lines: list[str], first: int, last: int) -> None:
     data = "\n".join(lines).encode()
     try:
-        found = _stretch(BytesIO(data), len(data), {"start_line": first, "end_line": last}, Event())
+        found = _read_excerpt(BytesIO(data), len(data), {"start_line": first, "end_line": last}, Event())
     except FileRefused:
         assert last < first or first > len(lines) or not "\n".join(lines[first - 1 :])
     else:

@@ -10,7 +10,14 @@ from typing import Any
 import pytest
 
 from agent.actions import ToolCall
-from agent.tools.builtin.git import LISTED_MOST, SHOWN_MOST, GitLogTool, GitShowTool, answers, repositories
+from agent.tools.builtin.git import (
+    MAX_CHANGES_CHARS,
+    MAX_COMMITS,
+    GitLogTool,
+    GitShowTool,
+    repositories,
+    repository_fault,
+)
 from agent.tools.tool import Tool, ToolResult, call_tool
 
 PLAIN = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1", "PATH": os.defpath}
@@ -181,7 +188,7 @@ async def test_reading_changes_nothing(work: Work) -> None:
 async def test_many_commits_share_a_few_sources(work: Work) -> None:
     for number in range(30):
         work.commit(f"Change {number}", at=f"2026-11-14T09:{number:02}:00+00:00", text=str(number))
-    found = await call("git_log", [work.folder], limit=LISTED_MOST)
+    found = await call("git_log", [work.folder], limit=MAX_COMMITS)
     assert len(found.sources) == 11
     assert found.sources[0].title == "shop: 3 commits from 2026-11-14 to 2026-11-14"
     assert sum(source.text.count("commit ") for source in found.sources) == 33
@@ -191,7 +198,7 @@ async def test_huge_commit_is_cut_and_says_so(work: Work) -> None:
     work.commit("Big", at="2026-11-15T09:00:00+00:00", name="big.txt", text="line of text\n" * 60_000)
     found = await call("git_show", [work.folder], commit="HEAD")
     assert found.content.endswith("name a path to see those of one file.")
-    assert SHOWN_MOST < len(found.sources[0].text) < SHOWN_MOST + 500
+    assert MAX_CHANGES_CHARS < len(found.sources[0].text) < MAX_CHANGES_CHARS + 500
 
 
 async def test_several_repositories_are_told_apart(work: Work, tmp_path: Path) -> None:
@@ -206,8 +213,8 @@ async def test_several_repositories_are_told_apart(work: Work, tmp_path: Path) -
 
 async def test_folder_that_is_no_repository_is_named(work: Work, tmp_path: Path) -> None:
     good, bad = repositories([work.folder, tmp_path])
-    assert await answers(good) == ""
-    assert "cannot read the repository" in await answers(bad)
+    assert await repository_fault(good) == ""
+    assert "cannot read the repository" in await repository_fault(bad)
     assert not (await call("git_log", [tmp_path])).ok
 
 

@@ -92,12 +92,12 @@ async def test_an_empty_or_long_list_says_so(
     index.index([tmp_path])
     monkeypatch.setattr(knowledge, "MAX_LISTED", 2)  # a limit, not behaviour
     assert (await listing.run({})).sources[0].text.endswith("\n- and 1 more")
-    monkeypatch.setattr(knowledge, "MOST_TEXT", 50)  # as above
+    monkeypatch.setattr(knowledge, "MAX_TEXT_CHARS", 50)  # as above
     assert (await listing.run({})).sources[0].text.endswith("\n- and 2 more")
 
 
 def test_turn_cuts_nothing_off_that_the_tool_did_not_tell_of() -> None:
-    assert MAX_RESULT_CHARS > knowledge.MOST_TEXT + 500
+    assert MAX_RESULT_CHARS > knowledge.MAX_TEXT_CHARS + 500
 
 
 async def test_document_is_read_whole(tools: dict[str, Tool]) -> None:
@@ -108,7 +108,7 @@ async def test_document_is_read_whole(tools: dict[str, Tool]) -> None:
 
 
 async def test_long_document_is_cut_and_says_so(tools: dict[str, Tool], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(knowledge, "MOST_TEXT", 10)  # a limit, not behaviour
+    monkeypatch.setattr(knowledge, "MAX_TEXT_CHARS", 10)  # a limit, not behaviour
     result = await tools["get_document"].run({"document": "a.md"})
     assert "the first 10 of" in result.content
     assert len(result.sources[0].text) == 10

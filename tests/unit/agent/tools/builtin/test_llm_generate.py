@@ -13,7 +13,7 @@ from agent.model.address import ServerAddress
 from agent.model.chat_server import Timeouts
 from agent.model.openai import OpenAIModel
 from agent.model.protocol import HINTS, DecideContext, Decision, Generated, WriteContext, WriteStream
-from agent.tools.builtin.llm_generate import LONGEST_S, LlmGenerate
+from agent.tools.builtin.llm_generate import GENERATE_TIMEOUT_S, LlmGenerate
 from agent.tools.tool import ToolResult, call_tool
 from agent.turn.loop import TOOL_TIMEOUT_S
 from tests.support.openai_server import CUT, GARBAGE, HANGS, Scripted, ScriptedOpenAI, fails, says
@@ -67,13 +67,27 @@ async def test_context_is_indented_json_in_any_script() -> None:
     context = {"名": {"b": [1, "ü"]}}
     _, requests = await generated([says("x")], prompt=PROMPT, context=context)
     assert requests[0]["messages"][0]["content"] == (
-        'Context Data:\n{\n  "名": {\n    "b": [\n      1,\n      "ü"\n    ]\n  }\n}\n\nTask:\n' + PROMPT
+        'Context Data:\n{\n  "名": {\n    "b": [\n      1,\n      "ü"\n    ]\n  }\n}\n\nTask: ' + PROMPT
     )
 
 
 async def test_string_of_context_stands_as_it_is() -> None:
     _, requests = await generated([says("x")], prompt=PROMPT, context='as "it" is')
-    assert requests[0]["messages"][0]["content"] == f'Context Data:\nas "it" is\n\nTask:\n{PROMPT}'
+    assert requests[0]["messages"][0]["content"] == f'Context Data:\nas "it" is\n\nTask: {PROMPT}'
+
+
+async def test_parameters_mean_what_models_mean_by_them() -> None:
+    optional = {"context": None, "temperature": None, "max_tokens": 500.0}
+    _, requests = await generated([says("x")], prompt=PROMPT, **optional)
+    assert requests[0]["messages"][0]["content"] == PROMPT
+    assert (requests[0]["max_tokens"], requests[0]["temperature"]) == (500, 0.7)
+    _, requests = await generated([says("x")], prompt=PROMPT, context=[{"a": 1}])
+    assert requests[0]["messages"][0]["content"].startswith('Context Data:\n[\n  {\n    "a": 1')
+
+
+async def test_thinking_does_not_come_back_and_the_text_is_kept_whole_for_the_writer() -> None:
+    result, _ = await generated([says("<think>Short or long?</think>" + "Hello! " * 99)], prompt=PROMPT)
+    assert json.loads(result.content)["generated_text"] == result.generated == ("Hello! " * 99).strip()
 
 
 async def test_large_context_logs_a_warning() -> None:
@@ -114,17 +128,17 @@ async def test_failure_has_a_type_and_hints(scripted: Scripted, kind: str, hint:
     assert result.usage == Usage(model_calls=1), "a failed call counts against the turn's budget too"
     failed = logs[1]
     assert failed == {
-        "event": "llm_generate_failed", "log_level": "warning", "error_type": kind, "error": body["error"],
+        "event": "llm_generate_failed", "log_level": "error", "error_type": kind, "error": body["error"],
         "latency_ms": failed["latency_ms"],
     }  # fmt: skip
 
 
 async def test_model_that_hangs_is_a_time_out_before_the_wall_says_less() -> None:
-    assert TOOL_TIMEOUT_S > LONGEST_S
+    assert TOOL_TIMEOUT_S > GENERATE_TIMEOUT_S
     async with ScriptedOpenAI(generations=[HANGS]) as server:
         model = OpenAIModel(address=ServerAddress(base_url=server.url, api_key="k"), model="m")
         with capture_logs() as logs:
-            outcome = await LlmGenerate(model, longest_s=0.3).run({"prompt": PROMPT})
+            outcome = await LlmGenerate(model, timeout_s=0.3).run({"prompt": PROMPT})
         await model.aclose()
     assert json.loads(outcome.content) == {
         "success": False, "error": "no text within 0.3 seconds", "type": "TimeoutError",
@@ -143,7 +157,9 @@ async def test_model_that_hangs_is_a_time_out_before_the_wall_says_less() -> Non
         ({"prompt": "  "}, "'prompt' must not be blank"),
         ({"prompt": "x", "temperature": 1.5}, "'temperature' must be at most 1"),
         ({"prompt": "x", "max_tokens": 0}, "'max_tokens' must be at least 1"),
-        ({"prompt": "x", "context": [1]}, "'context' must be object or string, not array"),
+        ({"prompt": "x", "context": 1}, "'context' must be object or array or string, not integer"),
+        ({"prompt": None}, "'prompt' must be string, not null"),
+        ({"prompt": "x", "max_tokens": 9.5}, "'max_tokens' must be integer"),
     ],
 )
 async def test_bad_parameters_get_a_clear_message(arguments: dict[str, Any], message: str) -> None:
@@ -177,6 +193,27 @@ class Echo:
 
     def write(self, context: WriteContext) -> WriteStream:
         raise NotImplementedError(context.mission)
+
+
+class Breaks(Echo):
+    """Raises what no model should."""
+
+    async def generate(self, prompt: str, **_: float) -> Generated:
+        raise RuntimeError(prompt)
+
+
+class Miscounts(Echo):
+    """Reports figures below zero."""
+
+    async def generate(self, prompt: str, **_: float) -> Generated:  # noqa: ARG002 - the seam's signature
+        return Generated(text="Hello!!!", usage=Usage(prompt_tokens=-1, completion_tokens=3))
+
+
+async def test_any_other_failure_is_a_result_too_and_figures_below_zero_are_estimated() -> None:
+    body = json.loads((await LlmGenerate(Breaks()).run({"prompt": "a secret"})).content)
+    assert (body["success"], body["type"], body["error"]) == (False, "LLMError", "the model failed: RuntimeError")
+    result = await LlmGenerate(Miscounts()).run({"prompt": "x" * 12})
+    assert result.usage == Usage(model_calls=1, prompt_tokens=3, completion_tokens=2, estimated=True)
 
 
 async def test_its_own_work_is_far_below_50_ms_of_processor_time() -> None:

@@ -10,7 +10,7 @@ import pytest
 import structlog
 
 from agent.actions import ToolCall
-from agent.tools.builtin.web import REPLY_MOST, WebSearchTool, open_searxng
+from agent.tools.builtin.web import MAX_REPLY_BYTES, WebSearchTool, open_searxng
 from agent.tools.tool import ToolResult, call_tool
 from tests.support.searxng import LocalSearxNG
 
@@ -91,10 +91,10 @@ async def test_odd_titles_and_dates_do_no_harm() -> None:
         ({"status": 403}, "The search engine does not give JSON."),
         ({"status": 500}, "The search engine answered with status 500."),
         ({"status": 302}, "The search engine answered with status 302."),
-        ({"raw": b"<html>"}, "The search engine answered something that is no list of results."),
-        ({"raw": b"[]"}, "The search engine answered something that is no list of results."),
-        ({"raw": b"[" * 200_000}, "The search engine answered something that is no list of results."),
-        ({"raw": b" " * (REPLY_MOST + 1)}, "The search engine sent more than can be read."),
+        ({"raw": b"<html>"}, "The search engine's reply is not a list of results."),
+        ({"raw": b"[]"}, "The search engine's reply is not a list of results."),
+        ({"raw": b"[" * 200_000}, "The search engine's reply is not a list of results."),
+        ({"raw": b" " * (MAX_REPLY_BYTES + 1)}, "The search engine sent more than can be read."),
     ],
 )
 async def test_search_engine_that_fails_is_a_failed_result(fault: dict[str, Any], error: str) -> None:

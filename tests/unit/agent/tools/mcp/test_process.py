@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from agent.tools.mcp.process import LINE_MOST, started
+from agent.tools.mcp.process import MAX_LINE_BYTES, start_process
 
 
 async def test_lines_go_out_and_come_back_without_empty_ones() -> None:
-    async with started("cat", (), env={"PATH": "/usr/bin:/bin"}) as child:
+    async with start_process("cat", (), env={"PATH": "/usr/bin:/bin"}) as child:
         await child.say(b"one\n\ntwo")
         lines = child.lines()
         assert [await anext(lines), await anext(lines)] == [b"one", b"two"]
@@ -18,18 +18,18 @@ async def test_lines_go_out_and_come_back_without_empty_ones() -> None:
 
 
 async def test_line_without_end_is_the_end() -> None:
-    script = f"head -c {LINE_MOST + 1000} /dev/zero; echo; echo more"
-    async with started("sh", ("-c", script), env={"PATH": "/usr/bin:/bin"}) as child:
+    script = f"head -c {MAX_LINE_BYTES + 1000} /dev/zero; echo; echo more"
+    async with start_process("sh", ("-c", script), env={"PATH": "/usr/bin:/bin"}) as child:
         assert [line async for line in child.lines()] == []
 
 
 async def test_process_that_does_not_listen_is_asked_to_end() -> None:
-    async with started("sleep", ("600",), env={"PATH": "/usr/bin:/bin"}, cwd="/") as child:
+    async with start_process("sleep", ("600",), env={"PATH": "/usr/bin:/bin"}, cwd="/") as child:
         pass
     assert [line async for line in child.lines()] == []
 
 
 async def test_what_cannot_be_started_says_so() -> None:
     with pytest.raises(FileNotFoundError):
-        async with started("/nowhere/at/all", (), env={}):
+        async with start_process("/nowhere/at/all", (), env={}):
             pass
