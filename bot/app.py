@@ -58,9 +58,10 @@ from bot.stores.budgets import Limits
 from bot.stores.pause import Pausing
 from bot.stores.stores import Stores
 from bot.timeouts import TurnTimeouts
-from bot.turn.answer import Answering, WorkspaceLookups
+from bot.turn.answer import Answering
 from bot.turn.duplicates import schedule_check
 from bot.turn.engine import Engine, open_engine
+from bot.turn.lookups import WorkspaceLookups
 from bot.turn.observer import Observers, open_observers
 from bot.turn.queue_position import QueueNotices
 from bot.turn.visibility import Visibility

@@ -84,7 +84,10 @@ class Incoming:
 
     def question(self) -> Question:
         """The message as the agent's question."""
-        return Question(thread=self.thread, user=self.user, text=self.text, ts=self.ts, mentioned=self.mentioned)
+        return Question(
+            thread=self.thread, user=self.user, text=self.text, ts=self.ts, mentioned=self.mentioned,
+            addressed=self.addressed != "follow_up",
+        )  # fmt: skip
 
     def to_json(self) -> str:
         """One line of JSON that ``from_json`` reads back, without the token: that is kept apart, for minutes."""

@@ -13,10 +13,11 @@ from typing import Final
 
 import structlog
 
+from agent.outcome import Silent
 from agent.quoting.small_talk import asks_about_orion
 from agent.texts.catalogue import help_text, own_message, say
 from agent.thread.audience import viewers_of
-from agent.thread.conversation import AttachedFile, Question
+from agent.thread.conversation import Question
 from agent.thread.state import (
     ThreadState,
     state_before_last_question,
@@ -31,12 +32,8 @@ from bot.delivery.delivery import Delivery
 from bot.delivery.stream import AnswerStream, Streams, streaming
 from bot.queue.lease import LeaseLost
 from bot.queue.queue import OK, Ending, give_up, retry_uncounted
-from bot.slack.files import Attachments, has_opening_files
-from bot.slack.hand_off_place import HandOffPlace
+from bot.slack.files import has_opening_files
 from bot.slack.history import sort_key
-from bot.slack.message import Incoming
-from bot.slack.search import SlackSearch
-from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.facts import read_facts
 from bot.stores.outbox import Entry, read_entry
@@ -44,13 +41,13 @@ from bot.stores.stores import Stores
 from bot.timeouts import TurnTimeouts
 from bot.turn.duplicates import check_again_later
 from bot.turn.engine import Engine
-from bot.turn.history import EarlierThread, load_chat_context, load_earlier
+from bot.turn.history import load_chat_context, load_earlier
 from bot.turn.job import Job
+from bot.turn.lookups import WorkspaceLookups
 from bot.turn.observer import Observers
 from bot.turn.retry_later import give_back, retry_delay_s, waiting_since
 from bot.turn.status import MODEL_AWAY, THINKING, Pace, WorkingStatus
 from bot.turn.stream_recovery import StreamedTurns, earlier_stream
-from bot.turn.visibility import Visibility
 from verification.text.language import detect_language
 
 log = structlog.get_logger()
@@ -83,29 +80,6 @@ class LiveView:
         await self.status.stop_updates()
         if self.stream:
             await self.stream.stop_sending()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkspaceLookups:
-    """The collaborators of a turn that belong to one workspace."""
-
-    people: People
-    handoff: HandOffPlace
-    attachments: Attachments
-    search: SlackSearch
-    visibility: Visibility
-
-    async def files(self, incoming: Incoming, earlier: EarlierThread) -> tuple[AttachedFile, ...]:
-        """Return the files of the question and of the thread's first message; a marker if Slack's limits forbid it."""
-        unseen = (AttachedFile(name="", trouble="unseen"),)
-        if earlier.limited:
-            return unseen
-        try:
-            return await self.attachments.read_all(incoming, earlier.first, earlier.asked)
-        except DeliveryFailed as failure:
-            if not failure.again_s:
-                raise
-            return unseen
 
 
 @dataclass(slots=True, eq=False)
@@ -156,7 +130,7 @@ class Answering:
         try:
             if entry := read_entry(job.facts.outbox):
                 await self._deliver(job, entry)
-            elif not any(posted.turn_id for posted in await self.delivery.reader.find_posts(job.place, incoming.ts)):
+            elif not job.is_overheard and not await self._has_answer(job):
                 text = say("internal", job.language, id=short_id(job.turn_id))
                 answer_key = replace(job.answer_key(), turn_id="", streamed=earlier_stream(job))
                 await self.delivery.answer(job.place, own_message(text), answer_key)
@@ -165,7 +139,11 @@ class Answering:
             log.warning("delivery_failed", reason=failure.reason, permanent=failure.permanent)
             if not failure.permanent:
                 raise  # the message is kept, and a later delivery try tells the person
-            await self._notify_directly(job)
+            if not job.is_overheard:
+                await self._notify_directly(job)
+
+    async def _has_answer(self, job: Job) -> bool:
+        return any(posted.turn_id for posted in await self.delivery.reader.find_posts(job.place, job.incoming.ts))
 
     async def _notify_directly(self, job: Job) -> None:
         """Tell the person in their direct chat that Orion cannot post in the thread, without quoting the question."""
@@ -273,7 +251,8 @@ class Answering:
                 await self._save_state(job, after)
             return OK
         waited = bool(waiting_since(job))
-        first = MODEL_AWAY if waited else THINKING
+        # A message that may be meant for other people gets a status only once Orion works on an answer.
+        first = "" if job.is_overheard else MODEL_AWAY if waited else THINKING
         answer_key = job.answer_key(may_exist=waited or job.may_be_answered)
         status = WorkingStatus(self.delivery, job.place, answer_key, self._pace(job), first, _title(job))
         async with status.updating():
@@ -324,6 +303,11 @@ class Answering:
                 await live_view.stop_updates()
                 await self._streamed.delete_plan(job, live_view.streamed)
                 return await give_back(self.stores.mailbox, job, status, outcome, wait_s)
+            if isinstance(outcome, Silent):
+                await live_view.stop_updates()
+                await self._stay_silent(job, job.without_context(after), live_view.streamed)
+                await observer.ended(outcome)
+                return OK
             decided = Entry(outcome=outcome.name, answer=outcome.answer, state=job.without_context(after))
             entry = await self._record_entry(job, decided)
             async with observer.delivering(outcome):
@@ -341,6 +325,13 @@ class Answering:
                     await check_again_later(self.stores.mailbox, job)
             await observer.ended(outcome)
         return entry
+
+    async def _stay_silent(self, job: Job, state: ThreadState, streamed: str | None) -> None:
+        """Save what was said between people, and delete what an earlier version of the message was answered."""
+        await self._streamed.delete_plan(job, streamed)
+        if posted := job.facts.state.posted.get(job.incoming.ts):
+            await self.delivery.delete_answer(job.place, job.incoming.ts, job.lease.require, posted=posted)
+        await self._save_state(job, state)
 
     async def _record_entry(self, job: Job, entry: Entry) -> Entry:
         """Put the entry into the outbox and return the one it holds: another worker may have written first."""

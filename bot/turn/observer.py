@@ -14,7 +14,7 @@ from redis.exceptions import RedisError
 
 from agent.budget import ModelCall, Usage
 from agent.model.prompts import prompts_version
-from agent.outcome import Failed, Refused, TurnOutcome
+from agent.outcome import Failed, Refused, Silent, TurnOutcome
 from agent.tasks import background_tasks
 from agent.thread.conversation import Question
 from agent.turn.events import (
@@ -171,10 +171,13 @@ class TurnObserver:
         """The answer is delivered: count the turn, score its trace."""
         self.over = True
         name, seconds, metrics = outcome.name, self._lasted(), self.observers.metrics
+        end_trace(self.trace, outcome)
+        log.info("turn_outcome", outcome=name, attempts=len(self.recorder.attempts), **self.recorder.timings_ms)
+        if isinstance(outcome, Silent):
+            return
         metrics.turns.labels(name).inc()
         metrics.turn_seconds.labels(name).observe(seconds)
         metrics.deliveries.labels("answer").inc()
-        end_trace(self.trace, outcome)
         try:
             figures = self._figures(outcome, seconds)
             await self.observers.stats.record(figures)
@@ -182,7 +185,6 @@ class TurnObserver:
                 await self.observers.team_stats.of(self.question.thread.team).record(figures)
         except RedisError as error:
             log.warning("stats_not_recorded", error_type=type(error).__name__)
-        log.info("turn_outcome", outcome=name, attempts=len(self.recorder.attempts), **self.recorder.timings_ms)
 
     def _lasted(self) -> float:
         """Seconds since the turn began; noted as its time so far with those that the question lay in its mailbox."""

@@ -43,7 +43,8 @@ class QueueNotices:
         """Notify everyone whose notice is due. Raises ``RedisError``."""
         for waiting in await self.mailbox.list_waiting(**asdict(self.pace)):
             incoming = Incoming.from_body(waiting.body)  # an unreadable message is handled by its turn
-            if incoming and incoming.kind in {"question", "edit"} and not (incoming.unproven or incoming.refused):
+            is_question = incoming is not None and incoming.kind in {"question", "edit"}
+            if incoming and is_question and incoming.addressed != "follow_up" and not incoming.refused:
                 await self.notify(waiting, incoming)
 
     async def notify(self, waiting: Waiting, incoming: Incoming) -> None:

@@ -51,7 +51,10 @@ class Pace:
 
 @dataclass(slots=True, eq=False)
 class WorkingStatus:
-    """The status of one turn. ``first`` is its first text; ``title`` names the conversation at the end."""
+    """The status of one turn. ``first`` is its first text, empty to show nothing until ``show`` is called.
+
+    ``title`` names the conversation at the end.
+    """
 
     delivery: Delivery
     place: ThreadKey
@@ -92,6 +95,8 @@ class WorkingStatus:
     async def leave_text(self, text: str) -> None:
         """Show this text and keep it when the block ends: the question waits, and the next try changes it."""
         await self.stop_updates()
+        if not self._text:
+            return
         self._keeps_text, self._loading = True, ()
         with suppress(LeaseLost):
             await self._send(text)
@@ -130,9 +135,9 @@ class WorkingStatus:
             self.show(self._before)
 
     def _show_late(self) -> None:
-        before = self._text
-        self.show(MODEL_LATE)
-        self._before = before
+        if before := self._text:
+            self.show(MODEL_LATE)
+            self._before = before
 
     async def _run_updates(self) -> None:
         """Send changes and reminders until cancelled or until the lease is lost, which ends the turn itself."""
@@ -140,7 +145,8 @@ class WorkingStatus:
         while True:
             self._changed.clear()
             try:
-                await self._send(self._text)
+                if self._text:
+                    await self._send(self._text)
             except LeaseLost:
                 return
             await asyncio.sleep(self.pace.change_s)

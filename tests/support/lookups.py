@@ -9,7 +9,7 @@ from bot.slack.files import Attachments
 from bot.slack.hand_off_place import HandOffPlace
 from bot.slack.search import SlackSearch
 from bot.slack.users import People
-from bot.turn.answer import WorkspaceLookups
+from bot.turn.lookups import WorkspaceLookups
 from bot.turn.visibility import Visibility
 from tests.support.local_slack import Slack
 

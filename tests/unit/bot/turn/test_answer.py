@@ -19,6 +19,7 @@ from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 from structlog.testing import capture_logs
 
+from agent.actions import NoReply
 from agent.budget import Budget
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.types import IndexReport
@@ -600,3 +601,22 @@ async def test_second_look_that_slack_refuses_is_repeated_if_that_may_help(
         at.slack.server.faults.fail("conversations.replies", error, times=99)
         (incoming,) = await at.mailbox.claim("w", 9)
         assert (await at.flow.handle(incoming, Lease(incoming.leased_until))).verb == verb
+
+
+@pytest.mark.parametrize("decision", [NoReply(), ModelError("AuthenticationError", "no")])
+async def test_a_message_for_other_people_gets_nothing_and_counts_for_nothing(
+    tmp_path: Path, redis_client: Redis, decision: Any
+) -> None:
+    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
+        place, ts = at.slack.ask()
+        await at.store(ts, place)
+        assert await at.handle() == OK
+        answered, statuses = at.said(place), at.slack.made("assistant.threads.setStatus")
+        at.model.decisions[:] = [decision]
+        aside = at.slack.server.post("U0YOU", CHANNEL, "nice, see you at lunch Jonas", ts)
+        await at.store(aside, place, addressed="follow_up", text="nice, see you at lunch Jonas")
+        assert await at.handle() == OK
+        assert (at.said(place), at.slack.made("assistant.threads.setStatus")) == (answered, statuses)
+        assert (await at.answering.observers.stats.read(1)).answered == 1
+        latest = (await at.threads.load(place)).history[-1]
+        assert (latest.text, latest.addressed) == ("nice, see you at lunch Jonas", False)

@@ -1,0 +1,38 @@
+"""The collaborators of a turn that belong to its workspace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from agent.thread.conversation import AttachedFile
+from bot.slack.files import Attachments
+from bot.slack.hand_off_place import HandOffPlace
+from bot.slack.message import Incoming
+from bot.slack.search import SlackSearch
+from bot.slack.users import People
+from bot.slack.web_api import DeliveryFailed
+from bot.turn.history import EarlierThread
+from bot.turn.visibility import Visibility
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkspaceLookups:
+    """The collaborators of a turn that belong to one workspace."""
+
+    people: People
+    handoff: HandOffPlace
+    attachments: Attachments
+    search: SlackSearch
+    visibility: Visibility
+
+    async def files(self, incoming: Incoming, earlier: EarlierThread) -> tuple[AttachedFile, ...]:
+        """Return the files of the question and of the thread's first message; a marker if Slack's limits forbid it."""
+        unseen = (AttachedFile(name="", trouble="unseen"),)
+        if earlier.limited:
+            return unseen
+        try:
+            return await self.attachments.read_all(incoming, earlier.first, earlier.asked)
+        except DeliveryFailed as failure:
+            if not failure.again_s:
+                raise
+            return unseen
