@@ -13,7 +13,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
 
-from bot.evals.bench_bots import HERE, InstantModel, RunningBot, orion, started
+from bot.evals.bench_bots import HERE, InstantModel, RunningBot, orion, run_bot
 
 EVENTS: Final = {"agno": "/slack/events"}  # peers that take events over HTTP, and where
 ROUNDS: Final = 5
@@ -32,7 +32,7 @@ async def main() -> None:
             place.mkdir()
             environment = orion(place, url) if name == "orion" else {"OPENAI_BASE_URL": url}
             bots[name] = await stack.enter_async_context(
-                started(command, environment, place, events=EVENTS.get(name, ""))
+                run_bot(command, environment, place, events=EVENTS.get(name, ""))
             )
         for _ in range(ROUNDS):
             for bot in bots.values():

@@ -202,10 +202,10 @@ def _show(report: Sequence[Report] | Report, *, as_json: bool) -> None:
 
 
 def _cell(value: object) -> str:
-    from bot.evals.compare import what_became_of
+    from bot.evals.compare import describe_result
 
     if isinstance(value, list):  # rows that went wrong
-        named = [f"{row['id']} ({what_became_of(row)})" if isinstance(row, Mapping) else str(row) for row in value]
+        named = [f"{row['id']} ({describe_result(row)})" if isinstance(row, Mapping) else str(row) for row in value]
         return ", ".join(named) or "none"
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {count}" for name, count in value.items()) or "none"

@@ -1,6 +1,6 @@
 """Asks the whole agent labelled questions and counts what it answers and refuses as expected.
 
-Rows of one thread are one conversation, in their order. An expected text must stand in the answer as a reader sees it.
+Rows of one thread are one conversation, in their order. An expected text must be in the answer as a reader sees it.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from observability.langfuse.experiments import Experiment, Item, push
 from observability.langfuse.tracing import TurnTrace
 from verification.types import Source
 
-# What a label cannot foresee: where the model cites, and what it makes bold.
+# A label cannot foresee where the model cites, and what it makes bold.
 _CITATION = re.compile(r"\s?\[\d+(?:\s*[,;–-]\s*\d+)*\]")
 _MARKS = re.compile(r"[*_`~\u200b]")
-# In Langfuse an environment of its own keeps these traces and scores apart from those of people's questions.
+# An environment of its own in Langfuse keeps these traces and scores apart from those of people's questions.
 _USER = "eval"
 
 
@@ -54,8 +54,8 @@ Result = Literal["answered", "refused", "wrong", "error"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Replied:
-    """What became of one question. ``failed_rules`` are those that failed a draft, each once an attempt."""
+class EvalReply:
+    """The reply to one question. ``failed_rules`` are the rules that failed a draft, each once an attempt."""
 
     asked: LabelledQuestion
     outcome: OutcomeName
@@ -68,54 +68,54 @@ class Replied:
 
     @property
     def as_expected(self) -> bool:
-        """Refused where it should be; else answered from the sources, with every expected text."""
+        """True if it was refused as it should be, or answered from the sources with every expected text."""
         if self.asked.expect is None:
             return self.outcome == "refused"
         shown = plain(self.text)
         return self.outcome in {"answered", "partial"} and all(plain(text) in shown for text in self.asked.expect)
 
     @property
-    def judged(self) -> bool:
-        """Counts into the pass rate: its answer passed, passed in part, or failed verification."""
+    def is_judged(self) -> bool:
+        """True if it counts in the pass rate: its answer passed, passed in part, or failed verification."""
         return self.outcome in {"answered", "partial"} or (self.outcome, self.reason) == ("failed", "verification")
 
     @property
     def result(self) -> Result:
-        """What a reader wants to know first."""
+        """The result in one word."""
         if self.as_expected:
             return "refused" if self.asked.expect is None else "answered"
-        broken = self.outcome in {"failed", "out_of_budget"} and not self.judged
+        broken = self.outcome in {"failed", "out_of_budget"} and not self.is_judged
         return "error" if broken else "wrong"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One run over a file. ``pushed`` says what became of it in Langfuse, empty without keys."""
+    """One run over a file. ``pushed`` reports on its push to Langfuse, empty without keys."""
 
     file: str
     model: str
     began: datetime
-    replies: tuple[Replied, ...]
+    replies: tuple[EvalReply, ...]
     pushed: str = ""
 
     def figures(self) -> dict[str, Any]:
-        """The report as JSON-ready values."""
-        return {"file": self.file, "model": self.model, **scored(self.replies)}
+        """Return the report as JSON-ready values."""
+        return {"file": self.file, "model": self.model, **count_results(self.replies)}
 
 
 async def ask_all(settings: Settings, path: Path, docs: Path) -> Run:
-    """Every question of a file about the documents in ``docs``, asked. Raises ``WrongUse`` for a bad row."""
+    """Ask every question of a file about the documents in ``docs``. Raises ``WrongUse`` for a bad row."""
     questions, corpus, began = list(read_rows(path, LabelledQuestion)), corpus_of(settings, [docs]), datetime.now(UTC)
     name = f"{path.stem} {began.isoformat(timespec='milliseconds')}"
     turn_ids = [f"{name} {number}" for number in range(len(questions))]
     tracer = open_tracer(settings, _USER)
-    replies: list[Replied] = []
+    replies: list[EvalReply] = []
     states: dict[str, ThreadState] = {}
     try:
         async with open_engine(settings, corpus) as engine:
             await make_vectors(engine.meaning)  # or the first questions would be asked without search by meaning
             for asked, turn_id in zip(questions, turn_ids, strict=True):
-                # Rows of one thread go on with each other; a row alone begins anew.
+                # Rows of one thread go on with each other; a single row starts a new one.
                 thread = asked.thread or f"only {asked.id}"
                 place = ThreadKey(team=_USER, channel=_USER, thread_ts=thread)
                 question = Question(thread=place, user=_USER, text=asked.question, ts=f"{time.time():.6f}")
@@ -123,7 +123,7 @@ async def ask_all(settings: Settings, path: Path, docs: Path) -> Run:
                 reply, states[thread] = await _ask(engine, asked, question, states.get(thread, ThreadState()), trace)
                 replies.append(reply)
         items = list(map(_item, replies, turn_ids))
-        about, figures = {"model": engine.model.name, "file": path.name}, scored(replies)
+        about, figures = {"model": engine.model.name, "file": path.name}, count_results(replies)
         shares = {shown: figures[shown] for shown in ("answered_share", "refused_share", "p50_ms", "p95_ms")}
         shares["as_expected_share"] = share(_right(replies), len(replies))
         # Only now: no figure waits for Langfuse (decision 16).
@@ -135,7 +135,7 @@ async def ask_all(settings: Settings, path: Path, docs: Path) -> Run:
 
 async def _ask(
     engine: Engine, asked: LabelledQuestion, question: Question, state: ThreadState, trace: TurnTrace
-) -> tuple[Replied, ThreadState]:
+) -> tuple[EvalReply, ThreadState]:
     recorder = Recorder()
 
     def listen(event: TurnEvent) -> None:
@@ -147,7 +147,7 @@ async def _ask(
     spent = (time.perf_counter() - began) * 1000
     end_trace(trace, outcome)
     errors = [[v["rule"] for v in one["violations"] if v["severity"] == "error"] for one in recorder.attempts]
-    return Replied(
+    return EvalReply(
         asked=asked,
         outcome=outcome.name,
         text=outcome.answer.text,
@@ -159,8 +159,8 @@ async def _ask(
     ), state
 
 
-def _item(reply: Replied, turn_id: str) -> Item:
-    """The question as Langfuse shows it, with the trace of its turn, which holds each model call."""
+def _item(reply: EvalReply, turn_id: str) -> Item:
+    """Return the question as Langfuse shows it, with the id of its turn's trace."""
     asked, names = reply.asked, ("outcome", "attempts", "failed_rules")
     facts = {name: getattr(reply, name) for name in names} | {"ms": round(reply.ms), "trace": trace_id_of(turn_id)}
     return Item(
@@ -169,8 +169,8 @@ def _item(reply: Replied, turn_id: str) -> Item:
     )  # fmt: skip
 
 
-def scored(replies: Sequence[Replied]) -> dict[str, Any]:
-    """Answered as expected, refused as expected, by kind, and each reply that was neither."""
+def count_results(replies: Sequence[EvalReply]) -> dict[str, Any]:
+    """Count what was answered and refused as expected, by kind, and list the other replies."""
     answerable = [reply for reply in replies if reply.asked.expect is not None]
     absent = [reply for reply in replies if reply.asked.expect is None]
     times = [reply.ms for reply in replies]
@@ -193,11 +193,11 @@ def scored(replies: Sequence[Replied]) -> dict[str, Any]:
     }
 
 
-def _right(replies: Iterable[Replied]) -> int:
+def _right(replies: Iterable[EvalReply]) -> int:
     return sum(reply.as_expected for reply in replies)
 
 
 def plain(text: str) -> str:
-    """The text as a reader sees it: no citations, no marks, no escapes, one space where there is any, no case."""
+    """Return the text as a reader sees it: no citations, marks, escapes, doubled spaces or upper case."""
     bare = _MARKS.sub("", _CITATION.sub("", text))
     return " ".join(html.unescape(bare).split()).casefold()

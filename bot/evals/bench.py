@@ -28,7 +28,7 @@ from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import ThreadState
 from agent.tools.tool import ToolResult, ToolSpec, call_tool
 from agent.turn.loop import run_turn
-from bot.evals.bench_bots import InstantModel, compared, traced
+from bot.evals.bench_bots import InstantModel, compare_bots, measure_tracing
 from bot.stores.turn_records import Recorder
 from verification.check import check
 from verification.markup.mrkdwn import repair
@@ -51,7 +51,7 @@ Read = Callable[[str], Awaitable[None]]
 
 
 class Sizes(NamedTuple):
-    """How much is measured."""
+    """Sizes of a measurement."""
 
     rounds: int = 7
     alone: int = 30  # questions to each bot in every round, one after the other
@@ -94,9 +94,9 @@ class Row(NamedTuple):
 
 
 def bench(sizes: Sizes) -> list[Row]:
-    """Every figure; smaller sizes give a quicker, rougher look."""
-    ours, theirs = asyncio.run(compared(sizes.rounds, sizes.alone, sizes.burst, sizes.waiting))
-    sending, silent = asyncio.run(traced(sizes.rounds, sizes.alone, sizes.burst))
+    """Measure every figure; smaller sizes are quicker and rougher."""
+    ours, theirs = asyncio.run(compare_bots(sizes.rounds, sizes.alone, sizes.burst, sizes.waiting))
+    sending, silent = asyncio.run(measure_tracing(sizes.rounds, sizes.alone, sizes.burst))
     streams = asyncio.run(_per_chunk(sizes.rounds, sizes.chunks))
     return [
         *(
@@ -134,7 +134,7 @@ def _verification(rounds: int) -> list[Row]:
 
 
 def _growth(kilobytes: int) -> list[Row]:
-    """Milliseconds a kilobyte of a long answer, beside those of one kilobyte: 1 where the cost is linear."""
+    """Milliseconds a kilobyte of a long answer, next to those of one kilobyte: 1 if the cost is linear."""
     looks: dict[str, Callable[[Any], object]] = {"Repair": lambda draft: repair(draft.text), "All rules": check}
     rows = []
     for name, look in looks.items():
@@ -145,7 +145,7 @@ def _growth(kilobytes: int) -> list[Row]:
 
 
 def _ms(work: Callable[[], object]) -> float:
-    """Milliseconds of the processor: what else runs on the machine does not count."""
+    """Return milliseconds of this thread's processor time."""
     began = time.thread_time()
     work()
     return (time.thread_time() - began) * 1000
@@ -164,7 +164,7 @@ def bench_json(rows: Sequence[Row]) -> list[dict[str, Any]]:
 
 
 def bench_table(rows: Sequence[Row]) -> Table:
-    """The figures as a table."""
+    """Return the figures as a table."""
     table = Table("what", "Orion", "yardstick", "its figure", "ratio")
     for row in rows:
         figures = (row.shown(row.value), row.yardstick, row.shown(row.of_yardstick))
@@ -175,18 +175,18 @@ def bench_table(rows: Sequence[Row]) -> Table:
 
 
 class FoundTool:
-    """A search that finds one source at once."""
+    """A search that returns one source at once."""
 
     spec = ToolSpec(name="search", description="Finds.", parameters={"type": "object"})
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
-        """The source."""
+        """Return the source."""
         found = (Source(id=1, title="Limits", text=f"{_FACT}."),)
         return ToolResult(ok=bool(arguments), content="1", sources=found)
 
 
 async def _per_chunk(rounds: int, chunks: int) -> dict[str, tuple[float, float]]:
-    """Microseconds a chunk of a streamed draft, in a whole turn and in aiohttp with the same decoder."""
+    """Return microseconds a chunk of a streamed draft, in a whole turn and in aiohttp with the same decoder."""
     spent: dict[tuple[Read, str], list[float]] = {}
     ways = {"in one piece": (1, 0.0), "many to a read": (chunks, 0.0), "one to a read": (chunks, 0.001)}
     for _ in range(rounds + 1):
@@ -199,12 +199,12 @@ async def _per_chunk(rounds: int, chunks: int) -> dict[str, tuple[float, float]]
                     await read(url)
                     spent.setdefault((read, how), []).append(time.thread_time() - began)
 
-    def of(read: Read, how: str) -> float:
-        # The cost of the same text in one chunk is taken off: what is left grows with the chunks.
+    def cost(read: Read, how: str) -> float:
+        # The cost of the same text in one chunk is subtracted: the rest grows with the chunks.
         whole = zip(spent[read, how][1:], spent[read, "in one piece"][1:], strict=True)  # the first call connects
         return statistics.median((many - one) / chunks * 1e6 for many, one in whole)
 
-    return {how: (of(_turn, how), of(_raw, how)) for how in ways if how != "in one piece"}
+    return {how: (cost(_turn, how), cost(_raw, how)) for how in ways if how != "in one piece"}
 
 
 async def _tool_call_ms() -> float:
@@ -233,34 +233,34 @@ async def _raw(url: str) -> None:
 
 
 def turn(number: int, *, length: int = 2000, reworded: bool = False) -> Draft:
-    """An answer of about ``length`` characters with eight sources of 2,000, in the Markdown that models write.
+    """Return an answer of about ``length`` characters with eight sources of 2,000, in the Markdown of models.
 
-    The same number gives the same texts; other numbers share only the vocabulary. A long answer says again what its
-    sources hold; ``reworded``, in other words than theirs.
+    The same number gives the same texts; other numbers share only the vocabulary. A long answer repeats its
+    sources; ``reworded``, in other words.
     """
     chance = random.Random(number)  # noqa: S311 - the same texts in every run
     each = min(1 + length // (_FACT_LENGTH * _PAGES), _PAGE_LENGTH // 200)
-    pages = [[_filled(chance, *chance.choice(_DATA["facts"])) for _ in range(each)] for _ in range(_PAGES)]
-    # An endless round of every source's facts.
-    told = (f"{page[at][reworded]} [{n}]" for at in cycle(range(each)) for n, page in enumerate(pages, start=1))
+    pages = [[_fill(chance, *chance.choice(_DATA["facts"])) for _ in range(each)] for _ in range(_PAGES)]
+    # The facts of every source, endlessly.
+    sentences = (f"{page[at][reworded]} [{n}]" for at in cycle(range(each)) for n, page in enumerate(pages, start=1))
     text = ""
     while len(text) < length:
-        items = "".join(f"- {next(told)}\n" for _ in range(3))
-        text += f"## Rules\n\n**{next(told)}.** {next(told)}.\n\n{items}\n"
-    (question,) = _filled(chance, "What is there to know about the {system} and its {things}?")
+        items = "".join(f"- {next(sentences)}\n" for _ in range(3))
+        text += f"## Rules\n\n**{next(sentences)}.** {next(sentences)}.\n\n{items}\n"
+    (question,) = _fill(chance, "What is there to know about the {system} and its {things}?")
     sources = tuple(_source(n, page, chance) for n, page in enumerate(pages, start=1))
     return Draft(text=text[:length].rpartition("\n")[0], question=question, sources=sources)
 
 
 def _source(number: int, facts: Sequence[Sequence[str]], chance: random.Random) -> Source:
-    fillers = [_filled(chance, _DATA["filler"])[0] for _ in range(len(facts) + _PAGE_LENGTH // 60)]
+    fillers = [_fill(chance, _DATA["filler"])[0] for _ in range(len(facts) + _PAGE_LENGTH // 60)]
     pairs = chain.from_iterable(zip((f"{fact}." for fact, _ in facts), fillers, strict=False))
     text = "\n\n".join([*pairs, *fillers[len(facts) :]])[:_PAGE_LENGTH]
-    (title,) = _filled(chance, "Handbook of the {system}")
+    (title,) = _fill(chance, "Handbook of the {system}")
     return Source(id=number, title=title, url=f"https://docs.example/page-{number}", text=text)
 
 
-def _filled(chance: random.Random, *templates: str) -> tuple[str, ...]:
+def _fill(chance: random.Random, *templates: str) -> tuple[str, ...]:
     picked = {name: chance.choice(words) for name, words in _DATA["words"].items()}
     host = f"{chance.choice('abcdefgh')}{chance.randrange(10_000)}-{chance.randrange(1_000)}"
     numbers = {"n": chance.randrange(2, 95), "day": chance.randrange(1, 28), "year": chance.randrange(1990, 2026)}

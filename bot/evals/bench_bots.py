@@ -1,6 +1,6 @@
 """Whole bots side by side: each a process of its own, over the local Slack API and one model server that needs no time.
 
-A question counts from the event that Slack sends to the answer that stands in its thread. Processor time is that of the
+A question is timed from the event that Slack sends to the answer in its thread. Processor time is that of the
 bot's own process.
 """
 
@@ -37,32 +37,32 @@ ANSWER: Final = "Each API key may make 600 requests a minute [1]."
 QUESTION: Final = f"<@{BOT_USER}> How many requests may an API key make a minute?"
 WARMING: Final = 30  # questions asked of each bot before anything counts
 THINKS_S: Final = 3.0
-STARTS_WITHIN_S: Final = 120.0
-ANSWERS_WITHIN_S: Final = 600.0
-ENDS_WITHIN_S: Final = 10.0
-SENT_WITHIN_S: Final = 2.0  # what was asked is sent to Langfuse
+START_TIMEOUT_S: Final = 120.0
+ANSWER_TIMEOUT_S: Final = 600.0
+STOP_TIMEOUT_S: Final = 10.0
+SEND_TIMEOUT_S: Final = 2.0  # for traces on their way to Langfuse
 _USAGE: Final = {"prompt_tokens": 900, "completion_tokens": 20, "total_tokens": 920}
 
 
 class InstantModel:
-    """A chat-completions server: it decides to respond, agrees, and writes ``text`` behind so many ``chunks``.
+    """A chat-completions server that decides to respond, agrees, and writes ``text`` after so many ``chunks``.
 
-    What is sent to Langfuse it takes too.
+    It also accepts traces and scores.
     """
 
     def __init__(self, text: str = ANSWER, *, chunks: int = 10, pause_s: float = 0.0) -> None:
         self.thinks_s = 0.0
         self._pause_s = pause_s
         pieces = ["<thinking>", *["word "] * chunks, f"</thinking><answer>{text}</answer>"]
-        told = [_chunk({"content": piece}) for piece in pieces] + [_chunk({}, finish_reason="stop")]
-        self._events = [*map(_event, [*told, {"choices": [], "usage": _USAGE}]), b"data: [DONE]\n\n"]
+        chunks_sent = [_chunk({"content": piece}) for piece in pieces] + [_chunk({}, finish_reason="stop")]
+        self._events = [*map(_event, [*chunks_sent, {"choices": [], "usage": _USAGE}]), b"data: [DONE]\n\n"]
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[str]:
-        """Its base URL while it runs."""
+        """Serve, and yield the base URL."""
         app = web.Application(client_max_size=1 << 24)
         app.router.add_post("/v1/chat/completions", self._complete)
-        app.router.add_post("/api/public/{path:.+}", _take)
+        app.router.add_post("/api/public/{path:.+}", _accept)
         async with TestServer(app) as server:
             yield str(server.make_url("/v1"))
 
@@ -81,7 +81,7 @@ class InstantModel:
         return response
 
 
-async def _take(request: web.Request) -> web.Response:
+async def _accept(request: web.Request) -> web.Response:
     await request.read()
     return web.json_response({})
 
@@ -93,8 +93,8 @@ def _reply(body: Mapping[str, Any]) -> dict[str, Any]:
         message = {"role": "assistant", "content": None, "tool_calls": [call]}
     elif "response_format" in body:
         claims = re.findall(r"^claim (\d+), cites \[(\d+)\]", body["messages"][-1]["content"], re.MULTILINE)
-        said = [{"claim": int(n), "lines": [f"{cited}.1"], "supported": True} for n, cited in claims]
-        message["content"] = json.dumps({"verdicts": said})
+        verdicts = [{"claim": int(n), "lines": [f"{cited}.1"], "supported": True} for n, cited in claims]
+        message["content"] = json.dumps({"verdicts": verdicts})
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
     return {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice], "usage": _USAGE}
 
@@ -133,7 +133,7 @@ class RunningBot:
                     shown.feed.touch()
 
     async def ask(self, count: int, *, apart_s: float = 0.0) -> list[float]:
-        """Seconds to the answer of each of ``count`` questions, asked at once or ``apart_s`` seconds apart."""
+        """Ask ``count`` questions at once or ``apart_s`` seconds apart; return the seconds to each answer."""
         asked = {}
         for _ in range(count):
             self.asked += 1
@@ -141,21 +141,21 @@ class RunningBot:
             asked[ts] = time.perf_counter()
             if apart_s:
                 await asyncio.sleep(apart_s)
-        await self.workspace.wait_for(lambda: asked.keys() <= self.answered.keys(), ANSWERS_WITHIN_S)
+        await self.workspace.wait_for(lambda: asked.keys() <= self.answered.keys(), ANSWER_TIMEOUT_S)
         return [self.answered[ts] - began for ts, began in asked.items()]
 
     async def round(self, alone: int, burst: int) -> None:
-        """``alone`` questions one after the other, then ``burst`` at once."""
-        before = used(self.pid)[0]
+        """Ask ``alone`` questions one after the other, then ``burst`` at once."""
+        before = resources_of(self.pid)[0]
         for _ in range(alone):
             self.seconds += await self.ask(1)
         began = time.perf_counter()
         await self.ask(burst)
         self.burst_s.append((time.perf_counter() - began) / burst)
-        self.cpu_s.append((used(self.pid)[0] - before) / (alone + burst))
+        self.cpu_s.append((resources_of(self.pid)[0] - before) / (alone + burst))
 
     def figures(self) -> dict[str, float]:
-        """Medians of what was found so far. ``burst_ms`` is the time of each question of a burst."""
+        """Return medians so far. ``burst_ms`` is the time of each question of a burst."""
         return {
             "connected_s": self.connected_s,
             "memory_mb": self.memory_mb,
@@ -166,8 +166,8 @@ class RunningBot:
         }
 
 
-def used(pid: int) -> tuple[float, float]:
-    """Seconds of the processor that a process has used, and the megabytes of its memory that are resident (Linux)."""
+def resources_of(pid: int) -> tuple[float, float]:
+    """Return a process's seconds of processor time and its resident megabytes (Linux)."""
     of_process = Path("/proc", str(pid))
     fields = (of_process / "stat").read_text(encoding="ascii").rpartition(")")[2].split()
     pages = int((of_process / "statm").read_text(encoding="ascii").split()[1])
@@ -175,10 +175,10 @@ def used(pid: int) -> tuple[float, float]:
 
 
 @asynccontextmanager
-async def started(
+async def run_bot(
     command: Sequence[str], environment: Mapping[str, str], folder: Path, *, events: str = ""
 ) -> AsyncIterator[RunningBot]:
-    """The bot that ``command`` starts, connected and warm. ``events``: its path over HTTP; without it, Socket Mode."""
+    """Start a bot, connect and warm it. ``events`` is its path over HTTP; without it, Socket Mode."""
     workspace = LocalWorkspace(strictness=LENIENT)  # or Slack's rates would be all that is measured
     for number in range(CHANNELS):
         place = Channel(id=f"C{number:04}", name=f"channel-{number}", members={VISITOR, BOT_USER})
@@ -201,8 +201,8 @@ async def started(
         with (folder / "log").open("wb") as log:
             process = await asyncio.create_subprocess_exec(*command, env=own, cwd=folder, stdout=log, stderr=log)
         stack.push_async_callback(_end, process)
-        await _connected(workspace, events, port)
-        bot = RunningBot(process.pid, workspace, time.perf_counter() - began, used(process.pid)[1])
+        await _wait_until_connected(workspace, events, port)
+        bot = RunningBot(process.pid, workspace, time.perf_counter() - began, resources_of(process.pid)[1])
         group = await stack.enter_async_context(asyncio.TaskGroup())
         watching = group.create_task(bot.watch())
         stack.callback(watching.cancel)
@@ -211,12 +211,12 @@ async def started(
         yield bot
 
 
-async def _connected(workspace: LocalWorkspace, events: str, port: int) -> None:
+async def _wait_until_connected(workspace: LocalWorkspace, events: str, port: int) -> None:
     if not events:
-        await workspace.wait_for(lambda: workspace.connections > 0, STARTS_WITHIN_S)
+        await workspace.wait_for(lambda: workspace.connections > 0, START_TIMEOUT_S)
         return
     workspace.http.url = f"http://127.0.0.1:{port}{events}"
-    async with asyncio.timeout(STARTS_WITHIN_S):
+    async with asyncio.timeout(START_TIMEOUT_S):
         while True:
             with suppress(ConnectionError):
                 _, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -226,9 +226,9 @@ async def _connected(workspace: LocalWorkspace, events: str, port: int) -> None:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """End the bot as an operator does: an Orion that is killed leaves its Redis behind."""
+    """Stop the bot as an operator does: an Orion that is killed leaves its Redis running."""
     with suppress(TimeoutError, ProcessLookupError):
-        async with asyncio.timeout(ENDS_WITHIN_S):
+        async with asyncio.timeout(STOP_TIMEOUT_S):
             process.terminate()
             await process.wait()
     if process.returncode is None:
@@ -237,7 +237,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
 
 
 def orion(folder: Path, model_url: str, *, traced: bool = False) -> dict[str, str]:
-    """The environment of an Orion over one page."""
+    """Return the environment of an Orion over one page."""
     keys = {"LANGFUSE_PUBLIC_KEY": "pk-lf-bench", "LANGFUSE_SECRET_KEY": "sk-lf-bench"} if traced else {}
     docs = folder / "docs"
     docs.mkdir()
@@ -248,8 +248,8 @@ def orion(folder: Path, model_url: str, *, traced: bool = False) -> dict[str, st
     }  # fmt: skip
 
 
-async def compared(rounds: int, alone: int, burst: int, waiting: int) -> tuple[dict[str, float], dict[str, float]]:
-    """Orion and the smallest bot, asked in turns; then Orion ``waiting`` questions more while the model is slow."""
+async def compare_bots(rounds: int, alone: int, burst: int, waiting: int) -> tuple[dict[str, float], dict[str, float]]:
+    """Ask Orion and the smallest bot in turns, then Orion ``waiting`` more questions while the model is slow."""
     model = InstantModel()
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="orion-bench-")))
@@ -257,9 +257,9 @@ async def compared(rounds: int, alone: int, burst: int, waiting: int) -> tuple[d
         ours, theirs = folder / "orion", folder / "bolt"
         for place in (ours, theirs):
             place.mkdir()
-        one = await stack.enter_async_context(started(SERVED, orion(ours, url), ours))
+        one = await stack.enter_async_context(run_bot(SERVED, orion(ours, url), ours))
         smallest = (sys.executable, str(HERE / "bolt_bot.py"))
-        other = await stack.enter_async_context(started(smallest, {"OPENAI_BASE_URL": url}, theirs))
+        other = await stack.enter_async_context(run_bot(smallest, {"OPENAI_BASE_URL": url}, theirs))
         redis = await stack.enter_async_context(connect(ours / "home"))
         asked, before = one.asked, (await redis.info("memory"))["used_memory"]
         for _ in range(rounds):
@@ -273,8 +273,8 @@ async def compared(rounds: int, alone: int, burst: int, waiting: int) -> tuple[d
         return one.figures() | more, other.figures()
 
 
-async def traced(rounds: int, alone: int, burst: int) -> tuple[float, float]:
-    """Milliseconds of the processor a mention takes with Langfuse, all that is sent for it included, and without."""
+async def measure_tracing(rounds: int, alone: int, burst: int) -> tuple[float, float]:
+    """Return milliseconds of processor time a mention with Langfuse, sending included, and without."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="orion-bench-")))
         url = await stack.enter_async_context(InstantModel().open())
@@ -282,12 +282,12 @@ async def traced(rounds: int, alone: int, burst: int) -> tuple[float, float]:
         for sends in (True, False):
             place = folder / str(sends)
             place.mkdir()
-            bots.append(await stack.enter_async_context(started(SERVED, orion(place, url, traced=sends), place)))
-        spent = [-used(bot.pid)[0] for bot in bots]
+            bots.append(await stack.enter_async_context(run_bot(SERVED, orion(place, url, traced=sends), place)))
+        spent = [-resources_of(bot.pid)[0] for bot in bots]
         for _ in range(rounds):
             for bot in bots:
                 await bot.round(alone, burst)
-        await asyncio.sleep(SENT_WITHIN_S)
-        spent = [seconds + used(bot.pid)[0] for seconds, bot in zip(spent, bots, strict=True)]
+        await asyncio.sleep(SEND_TIMEOUT_S)
+        spent = [seconds + resources_of(bot.pid)[0] for seconds, bot in zip(spent, bots, strict=True)]
         sending, silent = (seconds / (rounds * (alone + burst)) * 1000 for seconds in spent)
         return sending, silent

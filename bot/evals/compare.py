@@ -1,4 +1,4 @@
-"""Sets two reports of `orion eval … --json` side by side: what got better or worse, by figure, kind and row."""
+"""Compares two reports of `orion eval … --json` by figure, kind and row."""
 
 from __future__ import annotations
 
@@ -23,28 +23,30 @@ _LESS_IS_BETTER: Final = frozenset({
 })
 # fmt: on
 _TIMES: Final = frozenset({"p50_ms", "p95_ms"})
-# Where these differ, other questions were asked.
+# If these differ, other questions were asked.
 _SIZES: Final = ("rows", "groups", "should_answer", "should_refuse", "should_pass", "should_fail", "docs", "queries")
 _ROWS_THAT_WENT_WRONG: Final = ("not_as_expected", "accepted", "rejected")
 
 
 def compare_files(before: Path, after: Path) -> list[dict[str, Any]]:
-    """The reports of both files, paired in order. Raises ``WrongUse`` for what cannot be compared."""
+    """Compare the reports of two files, paired in order. Raises ``WrongUse`` if they cannot be compared."""
     earlier, later = _reports(before), _reports(after)
     if len(earlier) != len(later):
-        message = f"{before} holds {len(earlier)} reports and {after} {len(later)}: measure the same files twice."
+        message = f"{before} has {len(earlier)} reports and {after} {len(later)}: measure the same files twice."
         raise WrongUse(message)
     return list(map(compare, earlier, later))
 
 
 def compare(before: Report, after: Report) -> dict[str, Any]:
-    """Two reports on one file, as ``orion eval compare --json`` prints it. Raises ``WrongUse`` for two measurements."""
+    """Compare two reports on one file, as ``orion eval compare --json`` prints it. Raises ``WrongUse``."""
     _same_measurement(before, after)
     figures, earlier = _changes("", before, after), before.get("kinds") or {}
     for kind, later in (after.get("kinds") or {}).items():
         figures += [change for change in _changes(kind, earlier.get(kind, {}), later) if change["change"] != "same"]
     was, now = _wrong(before), _wrong(after)
-    better, worse = ([_named(one, row) for row in one if row not in other] for one, other in ((was, now), (now, was)))
+    better, worse = (
+        [_labelled(one, row) for row in one if row not in other] for one, other in ((was, now), (now, was))
+    )
     if any(name in after for name in _ROWS_THAT_WENT_WRONG):
         rows = {"better": better, "worse": worse, "still_wrong": len(was.keys() & now.keys())}
         return {"file": str(after["file"]), "is_worse": bool(worse), "figures": figures, **rows}
@@ -57,7 +59,7 @@ def _reports(path: Path) -> Sequence[Report]:
     raw = read_json(path)
     reports = raw if isinstance(raw, list) else [raw]
     if not reports or not all(isinstance(each, Mapping) and "file" in each for each in reports):
-        raise WrongUse(why=f"{path} is no report: write one with `orion eval answers … --json > {path}`.")
+        raise WrongUse(why=f"{path} is not a report: write one with `orion eval answers … --json > {path}`.")
     return reports
 
 
@@ -93,7 +95,7 @@ def _changes(of: str, before: Report, after: Report) -> list[dict[str, Any]]:
 
 def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise WrongUse(why=f"A report holds {value!r} in the place of a number.")
+        raise WrongUse(why=f"A report has {value!r} where a number should be.")
     return value
 
 
@@ -102,22 +104,22 @@ def _wrong(report: Report) -> dict[str, str]:
     for name in _ROWS_THAT_WENT_WRONG:
         for row in report.get(name) or ():
             named = row if isinstance(row, Mapping) else {"id": row, "as": name}
-            found[str(named.get("id"))] = what_became_of(named)
+            found[str(named.get("id"))] = describe_result(named)
     return found
 
 
-def _named(wrong: Mapping[str, str], row: str) -> str:
+def _labelled(wrong: Mapping[str, str], row: str) -> str:
     return f"{row} ({wrong[row]})" if wrong[row] else row
 
 
-def what_became_of(row: Mapping[str, Any]) -> str:
-    """What a report says of a row that went wrong, beside its id."""
+def describe_result(row: Mapping[str, Any]) -> str:
+    """Return what a report says of a wrong row, without its id."""
     said = [value for name, value in row.items() if name != "id"]
     return ", ".join("+".join(value) if isinstance(value, list) else str(value) for value in said)
 
 
 def comparison_table(found: Report) -> Table:
-    """The figures before and after, then the rows that went over."""
+    """Return the figures before and after, then the rows that changed."""
     table = Table(found["file"], "before", "after", "", caption="worse" if found["is_worse"] else "nothing got worse")
     for change in found["figures"]:
         name = (f"· {change['of']}: " if change["of"] else "") + change["figure"].replace("_", " ")

@@ -1,4 +1,4 @@
-"""What `orion verify` and the evaluations read and write; `orion verify FILE` needs no more, so it loads fast."""
+"""Files that `orion verify` and the evaluations read and write. Few imports: `orion verify` must start fast."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from verification.types import Verdict
 
 
 def read_text(file: str) -> str:
-    """A file's text, or standard input's for ``-``. Raises ``WrongUse`` for bytes that are no text in UTF-8."""
+    """Return a file's text, or standard input's for ``-``. Raises ``WrongUse`` for bytes that are not UTF-8."""
     try:
         data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except OSError as error:
@@ -31,33 +31,33 @@ def read_text(file: str) -> str:
 
 
 def read_json(path: Path) -> Any:
-    """A JSON file's value."""
+    """Return a JSON file's value."""
     return json_of(read_text(str(path)).encode("utf-8", "surrogatepass"), str(path))
 
 
 def json_of(data: bytes, place: str) -> Any:
-    """The value of strict JSON in UTF-8 (no NaN). Raises ``WrongUse``, also for lists nested beyond any use."""
+    """Return the value of strict JSON in UTF-8 (no NaN). Raises ``WrongUse``, also for too deep a nesting."""
     try:
         return json.loads(data.decode("utf-8-sig"), parse_constant=_no_constant)
     except RecursionError:
-        message = f"{place} is no JSON: it is nested too deeply"
+        message = f"{place} is not JSON: it is nested too deeply"
     except ValueError as error:
-        message = f"{place} is no JSON: {error}"
+        message = f"{place} is not JSON: {error}"
     raise WrongUse(message)
 
 
 def _no_constant(name: str) -> None:
-    message = f"{name} is no JSON value"
+    message = f"{name} is not a JSON value"
     raise ValueError(message)
 
 
 def same_file(one: Path, other: Path) -> bool:
-    """Whether both names lead to one regular file (opening it to write would empty it)."""
+    """Return True if both names lead to one regular file (opening it to write would empty it)."""
     return one.is_file() and other.is_file() and one.samefile(other)
 
 
 def verdict_json(verdict: Verdict) -> dict[str, Any]:
-    """A verdict in the fields of the outside contract."""
+    """Return a verdict in the fields of the outside contract."""
     return {
         "passed": verdict.passed,
         "text": verdict.text,

@@ -14,11 +14,11 @@ from bot.errors import WrongUse
 from bot.stores.turn_records import TurnRecords
 
 OUTCOMES = ("answered", "partial", "unsourced", "asked", "refused", "failed", "out_of_budget")
-BEFORE_MOST: Final = 5  # turns before a chosen one that come along, where not all are chosen
+MAX_BEFORE: Final = 5  # turns before a chosen one that come along, where not all are chosen
 
 
 class Turn(NamedTuple):
-    """One record, how many people found it good and bad, and for how many milliseconds it is still kept."""
+    """One record, the numbers of good and bad clicks on it, and the milliseconds that it is still kept."""
 
     record: dict[str, Any]
     judged: Counter[str]
@@ -26,9 +26,9 @@ class Turn(NamedTuple):
 
 
 async def read_rows(redis: Redis, *, prefix: str, outcomes: Collection[str], bad_only: bool) -> list[dict[str, Any]]:
-    """The turns that ended so (no ``outcomes``: in any way) and what led to them, by conversation, in order of time."""
+    """Return turns with these outcomes (all if empty) and the turns before them, by conversation, in order of time."""
     conversations: dict[str, list[Turn]] = {}
-    # Records carry no time; each is kept equally long, so what is left of that gives their order.
+    # Records have no time. All are kept equally long, so their remaining time gives the order.
     for turn in sorted([turn async for turn in _turns(redis, prefix)], key=lambda turn: turn.left_ms):
         conversations.setdefault(str(turn.record.get("thread") or turn.record["turn_id"]), []).append(turn)
 
@@ -39,9 +39,9 @@ async def read_rows(redis: Redis, *, prefix: str, outcomes: Collection[str], bad
 
 
 def _rows(turns: Sequence[Turn], chosen: Sequence[bool]) -> Iterator[dict[str, Any]]:
-    """The chosen turns of one conversation and those before them. They share the first one's id as their thread."""
-    taken = [turn for at, turn in enumerate(turns) if any(chosen[at : at + BEFORE_MOST + 1])]
-    for record, judged, _ in taken:
+    """Yield the chosen turns of a conversation and those before them, with the first one's id as their thread."""
+    selected = [turn for at, turn in enumerate(turns) if any(chosen[at : at + MAX_BEFORE + 1])]
+    for record, judged, _ in selected:
         sources = [source.get("title", "") for source in record.get("sources") or () if isinstance(source, dict)]
         row = {
             "id": record["turn_id"],
@@ -51,11 +51,11 @@ def _rows(turns: Sequence[Turn], chosen: Sequence[bool]) -> Iterator[dict[str, A
             "sources": sources,
             "judged": {"good": judged["good"], "bad": judged["bad"]},
         }
-        yield row | ({"thread": taken[0].record["turn_id"]} if len(taken) > 1 else {})
+        yield row | ({"thread": selected[0].record["turn_id"]} if len(selected) > 1 else {})
 
 
 async def _turns(redis: Redis, prefix: str) -> AsyncIterator[Turn]:
-    """Every turn whose record can be read and holds a question."""
+    """Yield every turn whose record can be read and has a question."""
     start, records = f"{prefix}:turn:", TurnRecords(redis, prefix=prefix)
     async for name in redis.scan_iter(match=f"{start}*", count=1000):
         record = await records.load(str(name).removeprefix(start))
@@ -65,10 +65,10 @@ async def _turns(redis: Redis, prefix: str) -> AsyncIterator[Turn]:
 
 
 def write_rows(rows: Iterable[dict[str, Any]], out: Path) -> None:
-    """One row a line. Raises ``WrongUse`` where the file is there already."""
+    """Write one row a line. Raises ``WrongUse`` if the file exists."""
     try:
-        # Never over a file that may hold somebody's labels.
+        # Never overwrite a file that may have labels.
         with out.open("x", encoding="utf-8", errors="replace") as lines:
             lines.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     except FileExistsError:
-        raise WrongUse(why=f"{out} is there already, perhaps with labels. Name another file.") from None
+        raise WrongUse(why=f"{out} exists, perhaps with labels. Name another file.") from None

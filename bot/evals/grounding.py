@@ -42,16 +42,16 @@ class _Group(NamedTuple):
 
 
 def evaluate(paths: Sequence[Path], predictions: Path | None) -> list[dict[str, Any]]:
-    """One report per file, in order; ``predictions`` gets a line a row. Raises ``WrongUse`` and ``OSError``."""
+    """Return a report for each file; ``predictions`` gets a line for each row. Raises ``WrongUse`` and ``OSError``."""
     files = [[_judge(row) for row in read_rows(path, Pair)] for path in paths]
-    groups = [_grouped(judged) for judged in files]
+    groups = [_group(judged) for judged in files]
     reports, lines = [], []
     for index, path in enumerate(paths):
-        # On the other files: none may choose the threshold by which it is judged itself.
+        # Fitted on the other files: no file may choose the threshold that it is measured with.
         others = [group for other, group in enumerate(groups) if other != index and group]
-        threshold = fitted(others)
+        threshold = fit_threshold(others)
         figures = {"threshold": threshold, "fitted_on": len(others)}
-        reports.append({"file": path.name, "rows": len(files[index]), **_scored(groups[index], threshold), **figures})
+        reports.append({"file": path.name, "rows": len(files[index]), **_figures(groups[index], threshold), **figures})
         for row, score, rules in files[index]:
             line = {"id": row.id, "score": score, "supported": score >= threshold, "rules": rules}
             lines.append(json.dumps(line, ensure_ascii=False) + "\n")
@@ -68,7 +68,7 @@ def _judge(row: Pair) -> Judged:
     return Judged(row, judged.score, tuple(sorted(rules)))
 
 
-def _grouped(judged: Sequence[Judged]) -> list[_Group]:
+def _group(judged: Sequence[Judged]) -> list[_Group]:
     groups: dict[str, list[Judged]] = {}
     for one in judged:
         groups.setdefault(str(one.row.group or one.row.id), []).append(one)
@@ -78,8 +78,8 @@ def _grouped(judged: Sequence[Judged]) -> list[_Group]:
     ]
 
 
-def fitted(others: Sequence[Sequence[_Group]]) -> float:
-    """The threshold of the best mean balanced accuracy over the other files; without others the product's own."""
+def fit_threshold(others: Sequence[Sequence[_Group]]) -> float:
+    """Return the threshold with the best mean balanced accuracy on the other files, or the product's own."""
     if not others:
         return SUPPORTED
     steps = [step / _STEPS for step in range(_STEPS + 1)]
@@ -92,7 +92,7 @@ def _balanced_accuracy(groups: Sequence[_Group], threshold: float) -> float:
     return (share(sum(supported), len(supported)) + share(sum(unsupported), len(unsupported))) / 2
 
 
-def _scored(groups: Sequence[_Group], threshold: float) -> dict[str, Any]:
+def _figures(groups: Sequence[_Group], threshold: float) -> dict[str, Any]:
     accused = [group for group in groups if group.accused]
     right = sum(not group.supported for group in accused)
     supported = sum(group.supported for group in groups)

@@ -14,7 +14,7 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
-from bot.evals.answers import Replied, Result, Run
+from bot.evals.answers import EvalReply, Result, Run
 from bot.evals.rows import by_kind, percentile
 from verification.types import Source
 
@@ -28,40 +28,40 @@ _HERE: Final = Path(__file__).parent
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _COLUMNS: Final = ("Question", "Result", "Answer", "Documents", "Expected", "Time")
 _EDGES_MS: Final = (0, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, math.inf)
-_LONG: Final = 220  # characters of an answer that stand there unfolded
+_LONG: Final = 220  # characters of an answer that are shown unfolded
 
 
 def report_page(run: Run) -> str:
-    """The whole page."""
+    """Return the whole page."""
     style = (_HERE / "report.css").read_text(encoding="utf-8")
     replies = run.replies
     return Template((_HERE / "report.html").read_text(encoding="utf-8")).substitute(
         style=style,
-        # This style and nothing else: the page shows what anybody may have written.
+        # This style and nothing else: the page shows texts that any person may have written.
         allowed=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
-        file=shown(run.file),
-        model=shown(run.model),
+        file=escape(run.file),
+        model=escape(run.model),
         when=run.began.strftime("%Y-%m-%d %H:%M UTC"),
         count=len(replies),
         totals=_totals(replies),
         charts="\n".join((_by_kind(replies), _by_attempt(replies), _rules(replies), _latency(replies))),
         heads="".join(f'<th scope="col">{name}</th>' for name in _COLUMNS),
-        # What went wrong stands first: that is what a person opens the page for.
+        # Wrong results come first: a person opens the page for them.
         questions="\n".join(
             map(_question, sorted(replies, key=lambda one: (one.result != "error", one.result != "wrong")))
         ),
     )
 
 
-def shown(text: str) -> str:
-    """Anybody's text as text of the page: no markup, no quote that ends an attribute, no control character."""
+def escape(text: str) -> str:
+    """Escape a text for the page: no markup, no quote that ends an attribute, no control character."""
     return html.escape(_CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n")))
 
 
-def _totals(replies: Sequence[Replied]) -> str:
+def _totals(replies: Sequence[EvalReply]) -> str:
     counts = Counter(reply.result for reply in replies)
     answerable = sum(reply.asked.expect is not None for reply in replies)
-    judged = [reply for reply in replies if reply.judged]
+    judged = [reply for reply in replies if reply.is_judged]
     passed = sum(reply.outcome == "answered" for reply in judged)
     times = [reply.ms for reply in replies]
     tiles = (
@@ -79,7 +79,7 @@ def _of(part: int, total: int, what: str = "") -> tuple[str, str]:
     return (f"{100 * part / total:.1f} %" if total else "–", f"{part} of {total} {what}".rstrip())
 
 
-def _by_kind(replies: Sequence[Replied]) -> str:
+def _by_kind(replies: Sequence[EvalReply]) -> str:
     rows = []
     for kind, each in {"all": replies, **by_kind(replies, lambda reply: reply.asked.kind)}.items():
         counts = Counter(reply.result for reply in each)
@@ -88,8 +88,8 @@ def _by_kind(replies: Sequence[Replied]) -> str:
     return _chart("As expected, by kind", rows, heads=("Kind", "Share", *RESULTS.values()))
 
 
-def _by_attempt(replies: Sequence[Replied]) -> str:
-    judged = [reply for reply in replies if reply.judged]
+def _by_attempt(replies: Sequence[EvalReply]) -> str:
+    judged = [reply for reply in replies if reply.is_judged]
     drafts = [reply.attempts for reply in judged if reply.outcome == "answered"]
     rows = []
     for number in range(1, max([3, *drafts]) + 1):
@@ -100,18 +100,18 @@ def _by_attempt(replies: Sequence[Replied]) -> str:
     return _chart("Passed verification after at most", rows, note=note)
 
 
-def _rules(replies: Sequence[Replied]) -> str:
+def _rules(replies: Sequence[EvalReply]) -> str:
     found = Counter(sorted(rule for reply in replies for rule in reply.failed_rules)).most_common()
     rows = [_row(rule, count / found[0][1], [count]) for rule, count in found]
-    note = "Each rule once a draft; a draft that failed was written anew." if rows else "No draft failed a rule."
+    note = "Each rule once a draft; a draft that failed was rewritten." if rows else "No draft failed a rule."
     return _chart("Rules that failed a draft", rows, note=note)
 
 
-def _latency(replies: Sequence[Replied]) -> str:
+def _latency(replies: Sequence[EvalReply]) -> str:
     spans = tuple(pairwise(_EDGES_MS))
     counts = Counter(next(span for span in spans if span[0] <= reply.ms < span[1]) for reply in replies)
-    most = max(counts.values(), default=1)
-    rows = [_row(f"{_time(low)} – {_time(high)}", n / most, [n]) for (low, high), n in sorted(counts.items())]
+    highest = max(counts.values(), default=1)
+    rows = [_row(f"{_time(low)} – {_time(high)}", n / highest, [n]) for (low, high), n in sorted(counts.items())]
     return _chart("Time a question took", rows)
 
 
@@ -124,43 +124,43 @@ def _chart(title: str, rows: Iterable[str], *, heads: Sequence[str] = (), note: 
 
 
 def _row(name: str, part: float, numbers: Iterable[object]) -> str:
-    """One line of a chart: its name, a bar of this share, and what the bar shows in numbers."""
-    bar = f'<meter value="{part:.4f}" aria-label="{shown(name)}">{100 * part:.0f} %</meter>'
+    """Return a line of a chart: its name, a bar of this share, and the numbers of the bar."""
+    bar = f'<meter value="{part:.4f}" aria-label="{escape(name)}">{100 * part:.0f} %</meter>'
     cells = "".join(f'<td class="number">{number}</td>' for number in numbers)
-    return f'<tr><th scope="row" dir="auto">{shown(name)}</th><td class="drawn">{bar}</td>{cells}</tr>\n'
+    return f'<tr><th scope="row" dir="auto">{escape(name)}</th><td class="drawn">{bar}</td>{cells}</tr>\n'
 
 
-def _question(reply: Replied) -> str:
+def _question(reply: EvalReply) -> str:
     asked = reply.asked
     about = " · ".join(filter(None, (asked.id, asked.kind, asked.thread and f"thread {asked.thread}")))
     outcome = reply.outcome.replace("_", " ") + (f" ({reply.reason})" if reply.reason else "")
     drafts = f"{reply.attempts} drafts" if reply.attempts > 1 else ""
-    result = [f'<strong class="result">{RESULTS[reply.result]}</strong>', shown(outcome), drafts]
-    result += [shown(rule) for rule in dict.fromkeys(reply.failed_rules)]
+    result = [f'<strong class="result">{RESULTS[reply.result]}</strong>', escape(outcome), drafts]
+    result += [escape(rule) for rule in dict.fromkeys(reply.failed_rules)]
     documents = ["nearest"] if reply.sources and reply.outcome == "refused" else []
     cells = (
         _lines(result),
         _answer(html.unescape(reply.text)),
         _lines([*documents, *map(_document, reply.sources)]),
-        _lines(map(shown, asked.expect)) if asked.expect else "to be refused",
+        _lines(map(escape, asked.expect)) if asked.expect else "to be refused",
         _time(reply.ms),
     )
     row = "".join(f'<td data-name="{name}">{cell}</td>' for name, cell in zip(_COLUMNS[1:], cells, strict=True))
-    head = f'<div class="text" dir="auto">{shown(asked.question)}</div><div class="soft small">{shown(about)}</div>'
+    head = f'<div class="text" dir="auto">{escape(asked.question)}</div><div class="soft small">{escape(about)}</div>'
     return f'<tr class="{reply.result}"><th scope="row">{head}</th>{row}</tr>'
 
 
 def _answer(text: str) -> str:
-    whole = f'<div class="text" dir="auto">{shown(text)}</div>'
-    folded = f'<details><summary dir="auto">{shown(" ".join(text[:_LONG].split()))}…</summary>{whole}</details>'
+    whole = f'<div class="text" dir="auto">{escape(text)}</div>'
+    folded = f'<details><summary dir="auto">{escape(" ".join(text[:_LONG].split()))}…</summary>{whole}</details>'
     return folded if len(text) > _LONG else whole
 
 
 def _document(source: Source) -> str:
-    """Its number and title; a link only where it leads to the web."""
-    name = shown(f"[{source.id}] {source.title}")
+    """Return its number and title, as a link if it leads to the web."""
+    name = escape(f"[{source.id}] {source.title}")
     is_web = source.url.startswith(("https://", "http://"))
-    return f'<a rel="noreferrer" href="{shown(source.url)}">{name}</a>' if is_web else name
+    return f'<a rel="noreferrer" href="{escape(source.url)}">{name}</a>' if is_web else name
 
 
 def _lines(entries: Iterable[str]) -> str:

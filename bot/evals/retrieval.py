@@ -19,7 +19,7 @@ from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.semantic.extra import SemanticUnavailableError, give_meaning
 from bot.errors import WrongUse
 from bot.evals.files import read_json
-from bot.evals.rows import Given, Text, checked, percentile
+from bot.evals.rows import Given, Text, percentile, validate
 
 DEPTH = 10
 PASSAGES = 2 * DEPTH  # a search gives passages; so many hold ten documents nearly always
@@ -46,7 +46,7 @@ class Collection(Given):
 
 def evaluate_retrieval(path: Path, *, database: str = "", semantic: str = "") -> dict[str, Any]:
     """The report on one file. Raises ``WrongUse`` for file or the model, ``KnowledgeAwayError`` for a database."""
-    collection = checked(TypeAdapter(Collection), read_json(path), str(path))
+    collection = validate(TypeAdapter(Collection), read_json(path), str(path))
     asked = {name: text for name, text in collection.queries.items() if any(collection.qrels.get(name, {}).values())}
     with tempfile.TemporaryDirectory(prefix="orion-eval-") as folder, _index(Path(folder), database) as index:
         if semantic:
@@ -54,7 +54,7 @@ def evaluate_retrieval(path: Path, *, database: str = "", semantic: str = "") ->
                 give_meaning(index, semantic)
             except SemanticUnavailableError as error:
                 raise WrongUse(str(error)) from None
-        rankings, times = _searched(collection, asked, Path(folder), index)
+        rankings, times = _search_all(collection, asked, Path(folder), index)
 
     def mean(score: Callable[[Sequence[str], Gains], float]) -> float:
         scores = [score(rankings[number], collection.qrels[number]) for number in asked]
@@ -75,7 +75,7 @@ def evaluate_retrieval(path: Path, *, database: str = "", semantic: str = "") ->
 
 
 def ndcg(ranking: Sequence[str], gains: Gains) -> float:
-    """Discounted gain of the first ten documents, as a share of the best possible one."""
+    """Return the discounted gain of the first ten documents, as a share of the best possible one."""
     found = [gains.get(document, 0.0) for document in ranking[:DEPTH]]
     got, ideal = (
         sum(gain / math.log2(rank + 1) for rank, gain in enumerate(each, start=1))
@@ -85,21 +85,21 @@ def ndcg(ranking: Sequence[str], gains: Gains) -> float:
 
 
 def reciprocal_rank(ranking: Sequence[str], gains: Gains) -> float:
-    """1 / rank of the first relevant document of the first ten, else 0."""
+    """Return 1 / rank of the first relevant document among the first ten, else 0."""
     found = (1 / rank for rank, document in enumerate(ranking[:DEPTH], start=1) if gains.get(document, 0.0) > 0)
     return next(found, 0.0)
 
 
 def recall(ranking: Sequence[str], gains: Gains) -> float:
-    """The share of the relevant documents that stands among the first five."""
+    """Return the share of the relevant documents that is among the first five."""
     relevant = {document for document, gain in gains.items() if gain > 0}
     return len(relevant.intersection(ranking[:RECALL_DEPTH])) / len(relevant) if relevant else 0.0
 
 
-def _searched(
+def _search_all(
     collection: Collection, asked: Mapping[str, str], folder: Path, index: KnowledgeIndex
 ) -> tuple[dict[str, tuple[str, ...]], list[float]]:
-    """Each query's ranked document ids, and each search's milliseconds. Documents go through the readers as usual."""
+    """Return each query's ranked document ids, and each search's milliseconds. The usual readers read the documents."""
     (folder / "docs").mkdir()
     names: dict[str, str] = {}
     for number, (identity, page) in enumerate(collection.docs.items()):
@@ -121,7 +121,7 @@ def _searched(
 
 @contextmanager
 def _index(folder: Path, database: str) -> Iterator[KnowledgeIndex]:
-    """An index that nothing else uses, and of which nothing stays."""
+    """Open an index of its own, and delete it afterwards."""
     if not database:
         with SqliteIndex.open(folder / "index.sqlite3") as in_file:
             yield in_file

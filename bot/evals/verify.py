@@ -20,14 +20,14 @@ from agent.model.judge import Judge, JudgeContext, Opinion
 from agent.model.protocol import ModelError
 from bot.errors import WrongUse
 from bot.evals.files import json_of, same_file, verdict_json
-from bot.evals.rows import Given, Row, Sources, Text, by_kind, checked, read_rows, share, sources_of
+from bot.evals.rows import Given, Row, Sources, Text, by_kind, read_rows, share, sources_of, validate
 from verification.check import check
 from verification.judgement import apply_judgements, claim_key, open_claims
 from verification.types import Draft, Verdict
 
-# More than these fill a terminal and say nothing new: the file of verdicts names each.
+# More of them fill a terminal and say nothing new: the file of verdicts names each.
 _FIRST_FAULTS = 3
-# A judge takes seconds to answer: so many rows wait for theirs together.
+# Rows that wait for a judge at once; it takes seconds to answer.
 _AT_ONCE = 8
 log = structlog.get_logger()
 
@@ -41,12 +41,12 @@ class TextRow(Given):
     sources: Sources = Field(default_factory=list)
 
     def draft(self, options: Draft) -> Draft:
-        """The options, with the row's own text, question and sources."""
+        """Return the options with the row's own text, question and sources."""
         return replace(options, text=self.text, question=self.question, sources=sources_of(self.sources))
 
 
 class LabelledText(Row, TextRow):
-    """A text, and whether it should pass."""
+    """A text, and a label that says if it should pass."""
 
     passes: bool
     kind: Text = ""
@@ -56,8 +56,8 @@ _TEXT_ROW: Final = TypeAdapter(TextRow)
 
 
 async def verdict_on(draft: Draft, judge: Judge | None = None) -> Verdict:
-    """The verdict. A judge is asked about every claim that the rules leave open."""
-    if judge is None or not draft.sources:  # without sources there is nothing that a judge could look into
+    """Return the verdict. A judge decides every claim that the rules leave open."""
+    if judge is None or not draft.sources:  # without sources a judge has nothing to read
         return check(draft)
     verdict = check(replace(draft, has_judge=True))
     claims = open_claims(verdict)
@@ -74,7 +74,7 @@ async def verdict_on(draft: Draft, judge: Judge | None = None) -> Verdict:
 
 
 async def verify_stream(rows: Path, out: Path, options: Draft, judge: Judge | None = None) -> str:
-    """A verdict a line, in order; memory does not grow. Returns a sentence about rows that got none, or nothing."""
+    """Write a verdict a line, in order, in constant memory. Return a sentence about rows without one, or nothing."""
     if same_file(rows, out):
         raise WrongUse(why=f"{out} is read and cannot be written at the same time. Name another file for the verdicts.")
     count, failed, faults = 0, 0, ""
@@ -89,11 +89,11 @@ async def verify_stream(rows: Path, out: Path, options: Draft, judge: Judge | No
         return ""
     rest = f"\n  and {failed - _FIRST_FAULTS} more" if failed > _FIRST_FAULTS else ""
     head = f"{rows}: {failed} of {count} rows got no verdict:{faults}{rest}"
-    return f"{head}\n{out} holds the verdicts of the others, and an 'error' for each of these."
+    return f"{head}\n{out} has the verdicts of the others, and an 'error' for each of these."
 
 
 async def _verdicts(source: IO[bytes], options: Draft, judge: Judge | None) -> AsyncIterator[dict[str, Any]]:
-    """What each line gives. A few at once, where a judge is waited for."""
+    """Yield the verdict of each line; with a judge, of a few at once."""
     numbered = ((number, line) for number, line in enumerate(source, 1) if line.strip())
     while some := list(islice(numbered, _AT_ONCE if judge else 1)):
         async with asyncio.TaskGroup() as group:
@@ -107,7 +107,7 @@ async def _verify_row(line: bytes, number: int, options: Draft, judge: Judge | N
     try:
         value = json_of(line, place)
         identity = value.get("id") if isinstance(value, Mapping) else None
-        row = checked(_TEXT_ROW, value, place)
+        row = validate(_TEXT_ROW, value, place)
     except WrongUse as error:
         return {"id": identity, "error": str(error)}
     return {"id": row.id, **verdict_json(await verdict_on(row.draft(options), judge))}
@@ -121,17 +121,17 @@ def _open(path: Path, mode: str) -> IO[bytes]:
 
 
 async def evaluate_verifier(paths: Sequence[Path], judge: Judge | None = None) -> list[dict[str, Any]]:
-    """One report per file, in order. Raises ``WrongUse`` for a line that is no row."""
+    """Return a report for each file. Raises ``WrongUse`` for a line that is not a row."""
     reports, options = [], Draft(text="")
     for path in paths:
         rows = read_rows(path, LabelledText)
-        report = scored([(row, await verdict_on(row.draft(options), judge)) for row in rows])
+        report = count_errors([(row, await verdict_on(row.draft(options), judge)) for row in rows])
         reports.append({"file": path.name, **report})
     return reports
 
 
-def scored(rulings: Sequence[tuple[LabelledText, Verdict]]) -> dict[str, Any]:
-    """False accepts and false rejects, counted, as shares of what should fail and what should pass, and by kind."""
+def count_errors(rulings: Sequence[tuple[LabelledText, Verdict]]) -> dict[str, Any]:
+    """Count false accepts and false rejects, as numbers, as shares, and by kind."""
     accepted = [row for row, verdict in rulings if verdict.passed and not row.passes]
     rejected = [(row, verdict) for row, verdict in rulings if row.passes and not verdict.passed]
     wrong = {"false_accepts": accepted, "false_rejects": [row for row, _ in rejected]}

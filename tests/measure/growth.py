@@ -24,7 +24,7 @@ from typing import Final
 
 from mcp.server.mcpserver import MCPServer
 
-from bot.evals.bench_bots import QUESTION, InstantModel, RunningBot, orion, started, used
+from bot.evals.bench_bots import QUESTION, InstantModel, RunningBot, orion, resources_of, run_bot
 from bot.local.model.messages import Message
 from bot.local.model.roster import VISITOR
 
@@ -55,11 +55,11 @@ class Asked:
 
     async def round(self) -> None:
         """Ask some questions, one after the other."""
-        began = used(self.bot.pid)[0]
+        began = resources_of(self.bot.pid)[0]
         count = ALONE // 4 if self.before else ALONE
         for _ in range(count):
             self.waited.append(await self._one() * 1000)
-        self.processor.append((used(self.bot.pid)[0] - began) / count * 1000)
+        self.processor.append((resources_of(self.bot.pid)[0] - began) / count * 1000)
 
     async def _one(self) -> float:
         if not self.before:
@@ -145,25 +145,25 @@ async def growth() -> None:
             return folder, orion(folder, url)
 
         folder, environment = home("few")
-        few = await stack.enter_async_context(started(SERVE, environment, folder))
+        few = await stack.enter_async_context(run_bot(SERVE, environment, folder))
         async with AsyncExitStack() as both:
             bots = []
             for count in (FEW_DOCUMENTS, DOCUMENTS):
                 folder, environment = home(f"documents-{count}")
                 _write_documents(folder / "docs", count)
-                bots.append(await both.enter_async_context(started(SERVE, environment, folder)))
+                bots.append(await both.enter_async_context(run_bot(SERVE, environment, folder)))
             await _side_by_side(f"documents: {FEW_DOCUMENTS}, {DOCUMENTS}", *(Asked(bot=bot) for bot in bots))
         folder, environment = home("tools")
-        async with started(SERVE, {**environment, **_many_tools(folder)}, folder) as bot:
+        async with run_bot(SERVE, {**environment, **_many_tools(folder)}, folder) as bot:
             await _side_by_side(f"tools of MCP servers: 0, {TOOLS}", Asked(bot=few), Asked(bot=bot))
         await _side_by_side(
             f"messages above it: 2, {MESSAGES}", Asked(bot=few, before=2), Asked(bot=few, before=MESSAGES)
         )
         folder, environment = home("threads")
-        async with started(SERVE, environment, folder) as bot:
+        async with run_bot(SERVE, environment, folder) as bot:
             while bot.asked < EARLIER_THREADS:
                 await bot.ask(250)
-            memory = used(bot.pid)[1]
+            memory = resources_of(bot.pid)[1]
             await _side_by_side(f"earlier threads: few, {EARLIER_THREADS}", Asked(bot=few), Asked(bot=bot))
             _say(f"memory of the process after {EARLIER_THREADS} threads: {memory:.0f} MB")
 
@@ -191,7 +191,7 @@ async def _burst(folder: Path, url: str, count: int) -> float:
     python = shlex.quote(sys.executable)
     listens = f"exec {python} -m bot serve" + (" --concurrency 0" if count else "")
     command = ("sh", "-c", f"{python} -m bot worker --port 0 & " * count + listens)
-    async with started(command, orion(folder, url), folder) as bot:
+    async with run_bot(command, orion(folder, url), folder) as bot:
         try:
             for _ in range(2):
                 await bot.round(1, BURST)

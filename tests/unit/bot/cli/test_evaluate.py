@@ -87,7 +87,7 @@ def test_an_absent_langfuse_is_told_and_the_report_is_there(terminal: Terminal) 
         (["answers", "good.jsonl", "--docs", "docs", "--report", "docs"], "docs cannot be written"),
         (["answers", "good.jsonl", "--docs", "docs", "--report", "no/a.html"], "a.html cannot be written"),
         (["answers", "good.jsonl", "--docs", "docs", "--report", "/dev/full"], "No space left"),
-        (["retrieval", "bad.jsonl"], "bad.jsonl is no JSON"),
+        (["retrieval", "bad.jsonl"], "bad.jsonl is not JSON"),
         (["retrieval", "nowhere"], "nowhere"),
         (["verifier", "docs"], "docs"),
         (["verifier"], "Missing argument"),

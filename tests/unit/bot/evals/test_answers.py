@@ -11,7 +11,7 @@ from pydantic import SecretStr
 
 from agent.outcome import OutcomeName
 from bot.errors import WrongUse
-from bot.evals.answers import LabelledQuestion, Replied, ask_all, plain, scored
+from bot.evals.answers import EvalReply, LabelledQuestion, ask_all, count_results, plain
 from bot.evals.rows import read_rows
 from bot.settings import load_settings
 from tests.support.langfuse_receiver import LangfuseReceiver
@@ -56,7 +56,7 @@ def test_what_counts_as_expected(
     text: str,
     right: bool,  # noqa: FBT001 - a column of the table
 ) -> None:
-    assert Replied(asked=asked(expect), outcome=outcome, text=text).as_expected is right
+    assert EvalReply(asked=asked(expect), outcome=outcome, text=text).as_expected is right
 
 
 def test_citations_marks_escapes_and_line_ends_do_not_count() -> None:
@@ -65,11 +65,11 @@ def test_citations_marks_escapes_and_line_ends_do_not_count() -> None:
 
 def test_figures_by_kind_and_what_went_otherwise() -> None:
     replies = [
-        Replied(asked=asked(kind="number"), outcome="answered", text="600", ms=10),
-        Replied(asked=asked(kind="number"), outcome="failed", text="", ms=30),
-        Replied(asked=asked(None), outcome="refused", text="", ms=20),
+        EvalReply(asked=asked(kind="number"), outcome="answered", text="600", ms=10),
+        EvalReply(asked=asked(kind="number"), outcome="failed", text="", ms=30),
+        EvalReply(asked=asked(None), outcome="refused", text="", ms=20),
     ]
-    report = scored(replies)
+    report = count_results(replies)
     assert (report["answered_as_expected"], report["should_answer"], report["answered_share"]) == (1, 2, 0.5)
     assert (report["refused_as_expected"], report["should_refuse"], report["refused_share"]) == (1, 1, 1.0)
     assert report["kinds"] == {"number": {"rows": 2, "as_expected": 1}}
@@ -107,7 +107,7 @@ async def test_questions_go_through_the_whole_agent_thread_by_thread(tmp_path: P
 def test_what_a_reader_wants_to_know_first(
     outcome: OutcomeName, reason: str, expect: tuple[str, ...] | None, result: str
 ) -> None:
-    assert Replied(asked=asked(expect), outcome=outcome, reason=reason, text="600").result == result
+    assert EvalReply(asked=asked(expect), outcome=outcome, reason=reason, text="600").result == result
 
 
 async def test_with_keys_every_question_is_a_trace_of_an_experiment(tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ async def test_drafts_that_failed_and_a_model_that_is_away_are_kept_apart(tmp_pa
     answered, away = run.replies
     assert (answered.result, answered.attempts, answered.failed_rules) == ("answered", 2, ("claim_supported",))
     assert [source.title for source in answered.sources] == ["Limits"]
-    assert (away.result, away.attempts, away.judged) == ("error", 0, False)
+    assert (away.result, away.attempts, away.is_judged) == ("error", 0, False)
     assert run.pushed == ""
 
 

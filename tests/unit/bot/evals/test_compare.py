@@ -82,7 +82,7 @@ def test_each_figure_knows_its_good_direction(name: str, before: float, after: f
         ({**ANSWERS, "file": "other.jsonl"}, "one report is about q.jsonl and the other about other.jsonl"),
         ({**VERIFIER, "file": "q.jsonl"}, "are of two kinds"),
         ({**ANSWERS, "rows": 5}, "had 4 rows and now has 5"),
-        ({**ANSWERS, "answered_share": "half"}, "'half' in the place of a number"),
+        ({**ANSWERS, "answered_share": "half"}, "'half' where a number should be"),
     ],
 )
 def test_what_was_not_measured_alike_is_refused(after: dict[str, Any], said: str) -> None:
@@ -112,4 +112,4 @@ def test_reports_on_more_files_are_told(terminal: Terminal) -> None:
     one = terminal.write("a.json", json.dumps([VERIFIER]))
     two = terminal.write("b.json", json.dumps([VERIFIER, VERIFIER]))
     done = terminal.orion("eval", "compare", one, two)
-    assert (done.code, "holds 1 reports and b.json 2" in done.err) == (2, True)
+    assert (done.code, "has 1 reports and b.json 2" in done.err) == (2, True)

@@ -94,7 +94,7 @@ def test_no_label_is_guessed_and_none_is_overwritten(terminal: Terminal, redis_u
     asked = terminal.orion("eval", "answers", "out.jsonl", "--docs", "docs")
     assert (asked.code, "'expect': Field required" in asked.err) == (2, True)
     again = terminal.orion("eval", "from-traces", "out.jsonl")
-    assert (again.code, "is there already" in again.err) == (2, True)
+    assert (again.code, "exists" in again.err) == (2, True)
     wrong = terminal.orion("eval", "from-traces", "other.jsonl", "--outcome", "splendid")
     assert (wrong.code, "--outcome must be one of" in wrong.err) == (2, True)
 

@@ -17,7 +17,7 @@ from playwright.async_api import async_playwright
 
 from agent.outcome import OutcomeName
 from bot.evals import report as eval_report
-from bot.evals.answers import LabelledQuestion, Replied, Run
+from bot.evals.answers import EvalReply, LabelledQuestion, Run
 from bot.evals.report import report_page
 from tests.support.browser import ARGUMENTS, browser_path
 from verification.types import Source
@@ -28,7 +28,7 @@ HOSTILE = (
 STYLE = Path(eval_report.__file__).with_name("report.css").read_text()
 
 
-def replied(outcome: OutcomeName = "answered", text: str = "It is 600 [1].", **more: Any) -> Replied:
+def replied(outcome: OutcomeName = "answered", text: str = "It is 600 [1].", **more: Any) -> EvalReply:
     label = {name: more.pop(name) for name in ("id", "question", "expect", "kind", "thread") if name in more}
     usual: dict[str, Any] = {
         "id": "a",
@@ -39,7 +39,7 @@ def replied(outcome: OutcomeName = "answered", text: str = "It is 600 [1].", **m
     }
     asked = LabelledQuestion(**(usual | label))
     facts: dict[str, Any] = {"ms": 12.0, "attempts": 1, **more}
-    return Replied(asked=asked, outcome=outcome, text=text, **facts)
+    return EvalReply(asked=asked, outcome=outcome, text=text, **facts)
 
 
 REPLIES = (
@@ -52,7 +52,7 @@ REPLIES = (
 )
 
 
-def run_of(*replies: Replied, file: str = "questions.jsonl") -> Run:
+def run_of(*replies: EvalReply, file: str = "questions.jsonl") -> Run:
     return Run(file=file, model="m", began=datetime(2026, 11, 22, 9, 0, tzinfo=UTC), replies=replies)
 
 

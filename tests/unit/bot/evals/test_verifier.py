@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.errors import WrongUse
-from bot.evals.verify import LabelledText, evaluate_verifier, scored
+from bot.evals.verify import LabelledText, count_errors, evaluate_verifier
 from tests.support.paths import ROOT
 from verification.types import Verdict, Violation
 
@@ -41,7 +41,7 @@ def ruling(identity: str, *, passes: bool, passed: bool, kind: str = "") -> tupl
 
 
 def test_wrong_passes_and_wrong_fails_are_counted_by_kind() -> None:
-    report = scored(
+    report = count_errors(
         [
             ruling("a", passes=True, passed=True, kind="right"),
             ruling("b", passes=True, passed=False, kind="right"),
@@ -69,7 +69,7 @@ def test_wrong_passes_and_wrong_fails_are_counted_by_kind() -> None:
 
 
 def test_no_rows_are_a_report_of_zeros() -> None:
-    assert (scored([])["false_accept_rate"], scored([])["kinds"]) == (0.0, {})
+    assert (count_errors([])["false_accept_rate"], count_errors([])["kinds"]) == (0.0, {})
 
 
 async def test_rows_go_through_the_real_rules_repair_included(tmp_path: Path) -> None:

@@ -137,7 +137,7 @@ async def test_rows_without_a_verdict_are_counted_and_the_first_are_named(tmp_pa
     said = (await verify_stream(source, out, OPTIONS)).splitlines()
     assert said[0].endswith("in.jsonl: 5 of 6 rows got no verdict:")
     assert said[1:-1] == [
-        "  line 2 is no JSON: Expecting property name enclosed in double quotes: line 2 column 1 (char 2)",
+        "  line 2 is not JSON: Expecting property name enclosed in double quotes: line 2 column 1 (char 2)",
         "  line 3: 'text': Field required",
         "  line 4: Input should be an object",
         "  and 2 more",
