@@ -7,6 +7,7 @@ that takes over its parser finds no secrets there.
 from __future__ import annotations
 
 import os
+import resource
 import selectors
 import signal
 import subprocess
@@ -68,8 +69,10 @@ class DocumentReader:
     def close(self) -> None:
         """End the process, also while it reads."""
         self._closed.set()
-        if self._child is not None:
-            self._child.kill()
+        if child := self._child:
+            child.kill()
+        with self._lock:  # a thread that reads lets it go now
+            self._stop()
 
     def read(self, file: FileToRead) -> tuple[ReadDocument, tuple[Chunk, ...]]:
         """Return a document and its chunks. Raises ``ReadError``. Blocks."""
@@ -194,19 +197,21 @@ def _reply(file: FileToRead, timeout_s: float, *, for_attachments: bool) -> dict
     return {"document": asdict(document), "chunks": list(map(asdict, chunks)), "last": _has_grown()}
 
 
-def _limit_memory() -> None:
-    import resource  # noqa: PLC0415 - not on Windows, where the parent does not need it either
+def _memory() -> tuple[int, int]:
+    """Return the address space and the resident memory of this process in bytes; zeros without /proc."""
+    with suppress(OSError):
+        pages = Path("/proc/self/statm").read_text(encoding="ascii").split()
+        return int(pages[0]) * os.sysconf("SC_PAGE_SIZE"), int(pages[1]) * os.sysconf("SC_PAGE_SIZE")
+    return 0, 0
 
-    with suppress(OSError, ValueError, IndexError):  # no /proc: only the time is limited
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-        limit = pages * resource.getpagesize() + MAX_MEMORY
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+def _limit_memory() -> None:
+    if limit := _memory()[0]:  # else only the time is limited
+        resource.setrlimit(resource.RLIMIT_AS, (limit + MAX_MEMORY,) * 2)
 
 
 def _has_grown() -> bool:
-    import resource  # noqa: PLC0415 - likewise
-
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 > _RESTART_RSS  # kB on Linux
+    return _memory()[1] > _RESTART_RSS
 
 
 if __name__ == "__main__":

@@ -56,6 +56,30 @@ def test_long_tables_part_between_rows_and_repeat_their_head() -> None:
     assert found[1].line > found[0].line
 
 
+def test_a_row_longer_than_a_chunk_becomes_cells_with_their_headers() -> None:
+    found = chunks(f"| Plan | Notes | Price |\n|---|---|---|\n| Team | {'One fact. ' * 200} | 9 |\n| Big | x | 20 |\n")
+    assert found[0].text.startswith("Plan: Team\nNotes: One fact.")
+    assert "Price: 9" in "".join(chunk.text for chunk in found[:-1])
+    assert found[-1].text.endswith("| Big | x | 20 |")
+
+
+def test_no_address_link_or_code_is_cut() -> None:
+    whole = [f"https://a.example/{'path/' * 60}{n}" for n in range(9)]
+    whole += [f"[label {n}](https://b.example/{'q' * 300})" for n in range(9)] + [
+        f"`code {'x ' * 100}{n}`" for n in range(9)
+    ]
+    found = chunks(" and ".join(whole))
+    assert len(found) > 4
+    assert all(any(piece in chunk.text for chunk in found) for piece in whole)
+
+
+def test_a_long_paragraph_parts_where_sentences_end() -> None:
+    lines = "\n".join(f"This is the sentence of number {n}, which\ngoes on over the line." for n in range(60))
+    for chunk in chunks(lines) + chunks(lines.replace("\n", " ")) + chunks(lines, form="text"):
+        assert chunk.text.startswith("This is")
+        assert chunk.text.endswith("line.")
+
+
 def test_an_item_or_line_longer_than_a_chunk_still_fits() -> None:
     found = chunks("- " + "A sentence here. " * 200 + "\n- " + "x" * 3_000)
     assert max(len(chunk.text) for chunk in found) <= CHUNK_CHARS

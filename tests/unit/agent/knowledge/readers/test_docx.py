@@ -144,6 +144,79 @@ def test_what_was_inserted_or_stands_in_a_control_is_read(xml: str, text: str) -
     assert text_of(stream.getvalue()).replace("\xa0", " ").strip() == text
 
 
+NOTE = "<w:p><w:r><w:t>Costs 5</w:t></w:r><w:r><w:footnoteReference w:id='2'/></w:r></w:p>"
+BOX = "<w:pict><w:txbxContent><w:p><w:r><w:t>In a box</w:t></w:r></w:p></w:txbxContent></w:pict>"
+
+
+@pytest.mark.parametrize(
+    ("xml", "text"),
+    [
+        (
+            "<w:p><w:r><w:t>10</w:t></w:r><w:r><w:rPr><w:vertAlign w:val='superscript'/></w:rPr>{run}</w:r></w:p>",
+            "10^(C)",
+        ),
+        ("<w:p><w:r><w:rPr><w:strike/></w:rPr>{run}</w:r><w:r><w:t>new</w:t></w:r></w:p>", "new"),
+        ("<w:p><w:r><w:rPr><w:strike w:val='0'/></w:rPr>{run}</w:r></w:p>", "C"),
+        ("<w:p><w:r><w:rPr><w:vanish/></w:rPr>{run}</w:r></w:p>", ""),
+        ("<w:p><w:hyperlink r:id='link'><w:r>{run}</w:r></w:hyperlink></w:p>", "[C](https://a.example/)"),
+        (f"<w:p><w:r><w:t>A</w:t></w:r><w:r>{BOX}</w:r></w:p>", "A\n\nIn a box"),
+        (NOTE, "Costs 5¹\n\n¹ For a year."),
+    ],
+)
+def test_word_is_read_as_it_is_printed(xml: str, text: str) -> None:
+    document, stream = Document(), io.BytesIO()
+    rels = document.part.rels
+    rels.add_relationship(
+        "http://schemas.openxmlformats.org/officeDocument/2006/relationships/hyperlink",
+        "https://a.example/",
+        "link",
+        is_external=True,
+    )
+    body = xml.format(run="<w:t>C</w:t>")
+    document.element.body.insert(0, parse_xml(f"<w:body {nsdecls('w', 'r')}>{body}</w:body>")[0])
+    document.save(stream)
+    note = "<w:footnote w:id='2'><w:p><w:r><w:t>For a year.</w:t></w:r></w:p></w:footnote>"
+    notes = f"<w:footnotes {nsdecls('w')}>{note}</w:footnotes>"
+    assert text_of(with_footnotes(stream.getvalue(), notes)).strip() == text
+
+
+def with_footnotes(data: bytes, notes: str) -> bytes:
+    kind = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/footnotes"
+    with zipfile.ZipFile(io.BytesIO(data)) as package:
+        entries = {name: package.read(name) for name in package.namelist()}
+    rels, types = "word/_rels/document.xml.rels", "[Content_Types].xml"
+    link = f'<Relationship Id="notes" Type="{kind}" Target="footnotes.xml"/></Relationships>'
+    kind_of_part = "application/vnd.openxmlformats-officedocument.wordprocessingml.footnotes+xml"
+    part = f'<Override PartName="/word/footnotes.xml" ContentType="{kind_of_part}"/></Types>'
+    entries[rels] = entries[rels].replace(b"</Relationships>", link.encode())
+    entries[types] = entries[types].replace(b"</Types>", part.encode())
+    return packed(entries | {"word/footnotes.xml": notes.encode()})
+
+
+def test_merged_cells_keep_their_columns() -> None:
+    document, stream = Document(), io.BytesIO()
+    table = document.add_table(rows=3, cols=3)
+    for cell, text in zip(table.rows[0].cells, ("Plan", "Seats", "Price"), strict=True):
+        cell.text = text
+    table.cell(1, 0).merge(table.cell(2, 0)).text = "Team"
+    table.cell(1, 1).merge(table.cell(1, 2)).text = "3"
+    table.cell(2, 2).text = "9"
+    document.save(stream)
+    rows = "| Plan | Seats | Price |\n| --- | --- | --- |\n| Team | 3 |  |\n| Team |  | 9 |\n"
+    assert text_of(stream.getvalue()) == rows
+
+
+def test_strict_open_xml_and_a_missing_picture_are_no_damage() -> None:
+    strict = b"http://purl.oclc.org/ooxml/wordprocessingml/main"
+    loose = b"http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+    with zipfile.ZipFile(io.BytesIO(made())) as package:
+        entries = {name: package.read(name).replace(loose, strict) for name in package.namelist()}
+    rels = "word/_rels/document.xml.rels"
+    gone = b'<Relationship Id="rIdX" Type="http://x/image" Target="media/gone.png"/></Relationships>'
+    entries[rels] = entries[rels].replace(b"</Relationships>", gone)
+    assert "A hotel may cost 140 euros a night." in text_of(packed(entries))
+
+
 def test_table_inside_a_cell_is_read_with_it() -> None:
     document, stream = Document(), io.BytesIO()
     cell = document.add_table(rows=1, cols=1).cell(0, 0)

@@ -1,0 +1,125 @@
+"""Every format of the table in docs/knowledge.md is read, and the table is that of the code."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from docx import Document
+from fpdf import FPDF
+from openpyxl import Workbook
+from pptx import Presentation
+
+from agent.knowledge.readers.document import ReadDocument
+from agent.knowledge.readers.formats import FORMATS, Format, format_of, suffix_of
+from agent.knowledge.readers.reading import parse_document
+
+PAGE = Path(__file__).parents[5] / "docs" / "knowledge.md"
+SAYS = "Forty seats"
+READ = [known for known in FORMATS if not known.advice]
+
+
+def saved(save: Callable[[io.BytesIO], object]) -> bytes:
+    stream = io.BytesIO()
+    save(stream)
+    return stream.getvalue()
+
+
+def word() -> bytes:
+    document = Document()
+    document.add_paragraph(SAYS)
+    return saved(document.save)
+
+
+def slides() -> bytes:
+    presentation = Presentation()
+    for title, text in (("Plans", f"{SAYS}\nand more"), ("Prices", "Nine euros")):
+        slide = presentation.slides.add_slide(presentation.slide_layouts[1])
+        slide.shapes.title.text, slide.placeholders[1].text = title, text
+    shape = slide.shapes.add_table(1, 2, 0, 0, 9, 9)
+    shape.table.cell(0, 0).text, shape.table.cell(0, 1).text = "a", "b"
+    slide.notes_slide.notes_text_frame.text = "Say it twice."
+    hidden = presentation.slides.add_slide(presentation.slide_layouts[1])
+    hidden.shapes.title.text = "Hidden"
+    hidden.element.set("show", "0")
+    return saved(presentation.save)
+
+
+def sheets() -> bytes:
+    workbook = Workbook()
+    sheet = workbook.worksheets[0]
+    for row in (["Price list"], [], ["Plan", "Price", "Share"], ["Team", 3.0, 0.15], [SAYS]):
+        sheet.append(row)
+    sheet.title, sheet["C4"].number_format = "Plans", "0%"
+    secret = workbook.create_sheet("Secret")
+    secret.append(["salary"])
+    secret.sheet_state = "hidden"
+    return saved(workbook.save)
+
+
+def pdf() -> bytes:
+    document = FPDF()
+    document.add_page()
+    document.set_font("helvetica")
+    document.cell(text=SAYS)
+    return bytes(document.output())
+
+
+CELL = {"cell_type": "code", "source": ["seats()"], "outputs": [{"text": [SAYS]}]}
+SAMPLES = {
+    "Word": word(),
+    "PowerPoint": slides(),
+    "Excel": sheets(),
+    "PDF": pdf(),
+    "CSV": f"Plan;Size\nTeam;{SAYS}\n".encode(),
+    "Jupyter notebook": json.dumps({"cells": [CELL], "metadata": {}}).encode(),
+}
+
+
+def read(name: str, data: bytes) -> ReadDocument:
+    return parse_document(name, data)
+
+
+@pytest.mark.parametrize("known", READ, ids=lambda known: known.name)
+def test_one_file_of_each_format_is_read(known: Format) -> None:
+    for suffix in known.suffixes:
+        name = f"file.tsv{suffix}" if suffix == ".none" else f"file{suffix.upper()}"
+        document = read(name, SAMPLES.get(known.name, SAYS.encode()))
+        assert SAYS in document.text
+        assert document.form == known.form
+
+
+def test_the_page_lists_the_formats_of_the_code() -> None:
+    rows = re.findall(
+        r"^\| (?P<name>[^|]+?) \| (?P<suffixes>`[^|]+?`) \|", PAGE.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert rows == [(known.name, " ".join(f"`{suffix}`" for suffix in known.suffixes)) for known in READ]
+
+
+def test_a_template_is_read_as_what_it_makes() -> None:
+    assert [suffix_of(name) for name in ("a.html.erb", "a.md.j2", "x.y.MD", "a.erb")] == [".html", ".md", ".md", ".erb"]
+    assert format_of("page.erb") is None
+
+
+def test_slides_have_titles_tables_and_notes() -> None:
+    document = read("deck.pptx", SAMPLES["PowerPoint"])
+    assert document.title == "Plans"
+    assert [part.page for part in document.parts] == [1, 2]
+    assert document.parts[0].text == "# Plans\n\n- Forty seats\n- and more"
+    assert document.parts[1].text == "## Prices\n\nNine euros\n\n| a | b |\n| --- | --- |\n\nNotes: Say it twice."
+
+
+def test_sheets_have_their_names_and_values_as_they_are_shown() -> None:
+    table = "| Plan | Price | Share |\n| --- | --- | --- |\n| Team | 3 | 15% |\n| Forty seats |  |  |\n"
+    assert read("prices.xlsx", SAMPLES["Excel"]).text == f"## Plans\n\nPrice list\n\n{table}"
+
+
+def test_each_part_of_a_long_table_has_its_header() -> None:
+    rows = "".join(f"{n},plan {n}\n" for n in range(450))
+    parts = read("a.csv", f"id,name\n{rows}".encode()).parts
+    assert [part.text.split("\n", 1)[0] for part in parts] == ["| id | name |"] * 3
+    assert sum(part.text.count("| plan ") for part in parts) == 450

@@ -1,0 +1,95 @@
+"""Files are read in a process that is killed when one takes too much, and that leaks nothing into the next."""
+
+from __future__ import annotations
+
+import io
+import threading
+import time
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from docx import Document
+
+from agent.knowledge.readers import process
+from agent.knowledge.readers.process import MAX_HERE_BYTES, DocumentReader, FileToRead
+from agent.knowledge.types import ReadError
+
+SLOW = FileToRead("slow.html", b"<sup><b>" * 50_000)  # minutes
+LONG = FileToRead("long.txt", b"Forty seats. " * MAX_HERE_BYTES)
+
+
+def word(body: str = "") -> bytes:
+    document, stream, result = Document(), io.BytesIO(), io.BytesIO()
+    document.add_paragraph("Forty seats")
+    document.save(stream)
+    with zipfile.ZipFile(stream) as package, zipfile.ZipFile(result, "w", zipfile.ZIP_DEFLATED) as changed:
+        for name in package.namelist():
+            xml = package.read(name)
+            changed.writestr(name, xml.replace(b"</w:body>", f"{body}</w:body>".encode()) if body else xml)
+    return result.getvalue()
+
+
+def child_of(reader: DocumentReader) -> Any:
+    return reader._child  # what only /proc tells of
+
+
+def test_one_process_reads_many_files_and_knows_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    with DocumentReader() as reader:
+        document, chunks = reader.read(FileToRead("a.docx", word()))
+        assert (document.text, chunks[0].text) == ("Forty seats\n", "Forty seats")
+        first = child_of(reader)
+        assert reader.read(LONG)[1]
+        assert child_of(reader) is first
+        assert Path(f"/proc/{first.pid}/environ").read_bytes() == b"LC_ALL=C.UTF-8\0"
+    assert first.wait(10) != 0
+
+
+def test_small_text_needs_no_process() -> None:
+    with DocumentReader() as reader:
+        assert reader.read(FileToRead("a.md", b"# T\n\nSee [b](b.md).", url="https://a.example/x/a.md"))[1][0].text == (
+            "# T\n\nSee [b](https://a.example/x/b.md)."
+        )
+        assert child_of(reader) is None
+
+
+def test_a_file_that_takes_too_long_is_refused_once_and_the_next_one_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "ATTACHMENT_TIMEOUT_S", 2.0)
+    with DocumentReader(for_attachments=True) as reader:
+        for _ in range(4):
+            with pytest.raises(ReadError, match="takes more than 2 s"):
+                reader.read(SLOW)
+        assert child_of(reader) is None
+        began = time.monotonic()
+        with pytest.raises(ReadError):
+            reader.read(SLOW)
+        assert time.monotonic() - began < 1
+        assert "Forty seats" in reader.read(FileToRead("a.docx", word()))[0].text
+
+
+def test_elements_and_characters_are_limited() -> None:
+    with DocumentReader(for_attachments=True) as reader:
+        with pytest.raises(ReadError, match="more than 1,000,000 elements"):
+            reader.read(FileToRead("a.docx", word("<w:p/>" * 6_000_000)))
+        document, chunks = reader.read(FileToRead("a.txt", b"word " * 100_000))
+        assert (len(document.text), document.cut, chunks) == (400_000, "is read in part only: it is too long", ())
+
+
+def test_a_reader_that_is_closed_ends_what_it_reads() -> None:
+    reader = DocumentReader()
+    ended: list[str] = []
+
+    def read() -> None:
+        with pytest.raises(ReadError) as raised:
+            reader.read(SLOW)
+        ended.append(raised.value.reason)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    while child_of(reader) is None:
+        time.sleep(0.01)
+    reader.close()
+    thread.join(10)
+    assert ended == ["was not read: Orion is stopping"]
