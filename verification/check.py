@@ -26,7 +26,7 @@ from verification.rules.injection import no_injection
 from verification.rules.mentions import no_broadcast
 from verification.rules.relevance import addresses_question, coherent, minimum_length, not_empty
 from verification.rules.secrets import no_secrets
-from verification.text.invisible import remove_unsendable
+from verification.text.invisible import remove_unencodable, remove_unsendable
 from verification.types import Claim, Draft, Reading, Repair, RuleName, Source, Verdict, Violation
 
 T = TypeVar("T")
@@ -143,7 +143,7 @@ def _clean_draft(draft: Draft) -> tuple[Draft, tuple[Repair, ...]]:
 
 
 def _clean_source(source: Source) -> Source:
-    title, url, text = (remove_unsendable(part)[0] for part in (source.title, source.url, source.text))
+    title, url, text = map(remove_unencodable, (source.title, source.url, source.text))
     return replace(source, title=title, url=url, text=text)
 
 

@@ -21,6 +21,7 @@ from verification.markup.link_targets import KnownLinks, normalise_url
 from verification.markup.reading import text_as_read
 from verification.rules.citations import Citation, citations
 from verification.rules.injection import orders_in, without_orders
+from verification.text.invisible import remove_unsendable
 from verification.text.language import detect_language
 from verification.types import Claim, Draft, Repair, Source, Violation
 
@@ -104,7 +105,9 @@ def read_corpus(draft: Draft, text: str) -> Corpus:
     return Corpus(
         sources={
             # A source's orders to the assistant are not evidence.
-            source.id: Cited(id=source.id, passage=analyse(without_orders(source_text(source), orders)))
+            source.id: Cited(
+                id=source.id, passage=analyse(remove_unsendable(without_orders(source_text(source), orders))[0])
+            )
             for source, orders in zip(draft.sources, orders_in(draft.sources), strict=True)
         },
         known=tuple(analyse(known) for known in (draft.question, draft.known_text, calculated) if known.strip()),

@@ -7,7 +7,7 @@ nearest to the claim count, so that a chance result does not excuse an invented 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
 from functools import lru_cache
@@ -34,6 +34,7 @@ _RELATIVE = {
     r"\b(?:{relative_months})\b|{relative_months_unparted}": 62,
     r"\b(?:{relative_years})\b|{relative_years_unparted}": 731,
 }
+_WEEKS, _MONTH_DAYS, _MAX_DAYS_FROM_QUESTION = 14, 31, 366
 _LIST_MARK = re.compile(r"^[ \t]*(?:[-*•◦]|\d{1,3}[.)])[ \t]+", re.MULTILINE)
 _ROW = re.compile(r"^[ \t]*\|", re.MULTILINE)
 _SERIES = re.compile(r"(?:,|、|，|;)?\s*\b(?:and|or|und|oder|et|ou|y|o|dan|atau)\b\s+|[、，,;]\s*|と|和|及び|および")
@@ -74,12 +75,11 @@ def is_derivable_moment(moment: Moment, evidence: Evidence) -> bool:
         return True
     lengths = _lengths((*near, evidence.claim))
     others = [other for passage in evidence.conversation for other in passage.moments][:_MAX_TIMES]
-    # "Tomorrow", "next Friday": a date is computed from today only if the text or its source says so in words.
-    texts = [hit.text for hit in evidence.hits[:_MAX_SENTENCES]]
-    texts += [passage.text for passage in (*evidence.known, evidence.claim)]
-    reach = max(
-        (days for words, days in _RELATIVE.items() if any(map(compile_pattern(words).search, texts))), default=-1
-    )
+    asked = (other for passage in evidence.known for other in passage.moments)
+    if any(_is_near(moment, other, _MAX_DAYS_FROM_QUESTION) or _is_in_month(moment, other) for other in asked):
+        return True
+    # Today explains only a date that the text, its source or the question counts in words.
+    reach = _days_in_words(evidence, lengths)
     if any(_is_apart(moment, other, lengths) or _is_near(moment, other, reach) for other in others):
         return True
     if any(_is_weekday_of(moment, other) for passage in evidence.passages for other in passage.moments):
@@ -91,6 +91,18 @@ def is_derivable_moment(moment: Moment, evidence: Evidence) -> bool:
         for other in passage.moments[:_MAX_TIMES]
         if moment.month
     )
+
+
+def _days_in_words(evidence: Evidence, lengths: Iterable[tuple[str, float]]) -> int:
+    """The number of days from today that "tomorrow", "next month" or "today … within 30 days" may reach, or -1."""
+    texts = [hit.text for hit in evidence.hits[:_MAX_SENTENCES]]
+    texts += [passage.text for passage in (*evidence.known, evidence.claim)]
+    days = [days for words, days in _RELATIVE.items() if any(map(compile_pattern(words).search, texts))]
+    if any(moment.weekday for passage in evidence.known for moment in passage.moments):
+        days.append(_WEEKS)
+    # Spans may add up: 30 days to decide, and 7 more to pay.
+    spans = [size / _A_DAY if kind == "time" else size * _MONTH_DAYS for kind, size in lengths] if days else []
+    return max(max(days, default=-1), min(round(sum(spans)), _MAX_DAYS_FROM_QUESTION) if days else -1)
 
 
 def _lengths(passages: Sequence[Passage]) -> set[tuple[str, float]]:
@@ -267,6 +279,10 @@ def _is_apart(moment: Moment, other: Moment, lengths: set[tuple[str, float]]) ->
 def _is_weekday_of(moment: Moment, other: Moment) -> bool:
     """Return True if the weekday is that of the other date: a calendar says so, and no source needs to."""
     return moment.weekday is not None and _is_near(moment, other, 0)
+
+
+def _is_in_month(moment: Moment, other: Moment) -> bool:
+    return other.month is not None and not other.day and moment.month == other.month
 
 
 def _is_near(moment: Moment, other: Moment, days: int) -> bool:

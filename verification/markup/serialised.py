@@ -43,8 +43,9 @@ _LINE_END: Final = re.compile(
 
 
 def is_serialised(text: str) -> bool:
-    """Return True if the text as a whole is a serialised value, in any notation."""
-    return _parse(text.strip()) is not None
+    """Return True if the text as a whole is a serialised value. A text in quotes is only a quotation."""
+    value = _parse(text.strip())
+    return value is not None and not (isinstance(value[0], str) and value[0].strip())
 
 
 def unwrap(text: str) -> tuple[str, int]:

@@ -33,6 +33,11 @@ _ANY: Final = re.compile(
 )
 
 
+def remove_unencodable(text: str) -> str:
+    """Replace or remove only what cannot be encoded or shown. A source keeps its disguises, so that they are found."""
+    return re.sub(_CONTROL, "", _SURROGATE.sub("\ufffd", text))
+
+
 def remove_unsendable(text: str) -> tuple[str, int]:
     """Remove unsendable and invisible characters. Lone surrogates become U+FFFD. Also return how many were removed."""
     if text.isascii() and text.translate(_LAYOUT).isprintable():  # a fast check that most texts pass
