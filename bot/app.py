@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
+import stamina
 import structlog
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
@@ -38,7 +39,9 @@ from bot.events.home import HomePage
 from bot.events.listeners import Services, register
 from bot.gates.flow import Flow
 from bot.gates.services import GateServices
+from bot.install.identity import DEFAULT_PREFIX, Identity, join_redis
 from bot.install.oauth import InstallPages
+from bot.install.takeover import take_over
 from bot.install.workspaces import TeamBot, Workspaces, open_slack, register_uninstall_listeners
 from bot.queue.queue import Cancel, Mailbox
 from bot.queue.worker import DRAIN_S, Turns
@@ -120,7 +123,7 @@ class Orion:
 
     async def checks(self) -> dict[str, bool]:
         """Check what must be up before questions can be answered."""
-        checks = {"redis": bool(await _ask_briefly(self.redis.ping()))}
+        checks = {"redis": bool(await _ask_briefly(self.mailbox.probe()))}
         if self.engine.shared:
             checks["knowledge"] = await _is_index_up(self.engine.index)
         if self.socket is not None:
@@ -147,9 +150,12 @@ async def _is_index_up(index: KnowledgeIndex) -> bool:
     return True
 
 
-async def _redis(stack: AsyncExitStack, settings: Settings) -> Redis:
-    """Open a Redis that has what every question needs. One that is away passes: `orion doctor` can check it."""
+async def _redis(stack: AsyncExitStack, settings: Settings, prefix: str, identity: Identity | None) -> Redis:
+    """Open a Redis that has what every question needs, and join it. One that is away passes and is joined later."""
     redis = await stack.enter_async_context(open_redis(settings))
+    tasks = await stack.enter_async_context(background_tasks())
+    joining = tasks.create_task(_join(redis, prefix, identity), name="join-redis")
+    stack.callback(joining.cancel)
     try:
         async with asyncio.timeout(PAGE_TIMEOUT_S):
             wrong, policy = await missing_command(redis), await eviction_policy(redis)
@@ -160,7 +166,15 @@ async def _redis(stack: AsyncExitStack, settings: Settings) -> Redis:
         raise WrongUse(wrong[0].upper() + wrong[1:])
     if policy:
         log.warning("redis_evicts", policy=policy, remedy=EVICTS_REMEDY)
+    await asyncio.wait({joining}, timeout=PAGE_TIMEOUT_S)
     return redis
+
+
+async def _join(redis: Redis, prefix: str, identity: Identity | None) -> None:
+    """Take over the keys of an older version and, with an ``identity``, list this Orion. Retry while Redis is away."""
+    async for attempt in stamina.retry_context(RedisError, attempts=None, timeout=None, wait_max=30.0):
+        with attempt:
+            await (join_redis(redis, identity) if identity else take_over(redis, prefix, prefix))
 
 
 @asynccontextmanager
@@ -171,7 +185,8 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
     concurrency: int,
     socket: bool,
     prompts: Sequence[Mapping[str, str]] = SUGGESTED_PROMPTS,
-    prefix: str = "orion",  # separates this Orion from others in the same Redis
+    identity: Identity | None = None,  # whose keys these are; a local workspace has only a prefix
+    prefix: str = DEFAULT_PREFIX,
     drain_s: float = DRAIN_S,  # time that running turns get once Orion was asked to end
     mailbox_over: Callable[..., Mailbox] = Mailbox,  # takes a Redis and a prefix; a test passes one with shorter leases
     timeouts: TurnTimeouts | None = None,
@@ -181,12 +196,12 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
     """Open everything. Raises ``WrongUse`` and ``EmbeddedRedisError`` with what to do."""
     timeouts = timeouts or TurnTimeouts.of(settings)
     async with AsyncExitStack() as stack:
-        redis = await _redis(stack, settings)
+        prefix = identity.prefix if identity else prefix
+        redis = await _redis(stack, settings, prefix, identity)
         now = corpus if sync_first else replace(corpus, roots=(), sources=())
         engine = await stack.enter_async_context(open_engine(settings, now, timeouts))
         await stack.enter_async_context(vectors_meanwhile(engine.meaning))
-        if model_over:
-            engine = replace(engine, model=model_over(engine.model))
+        engine = replace(engine, model=model_over(engine.model)) if model_over else engine
         observers = await stack.enter_async_context(open_observers(settings, redis, prefix=prefix))
         mailbox = mailbox_over(redis, prefix=prefix, per_team=_turns_per_workspace(settings, concurrency))
         stack.push_async_callback(mailbox.aclose)

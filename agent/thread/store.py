@@ -51,7 +51,7 @@ def team_of(thread: str) -> str:
 
 
 def hash_tag(thread: str, *, prefix: str = "orion", shards: int = 1) -> str:
-    """Return ``{prefix:shard}``, part of all keys of a workspace: in a cluster they live on one node.
+    """Return ``prefix:{shard}``, the start of all keys of a workspace: in a cluster they live on one node.
 
     One script can then see all that a workspace has under way, and share out its allowance.
     """
@@ -63,7 +63,7 @@ def shard_tag(number: int, *, prefix: str, shards: int) -> str:
 
     A worker that counts them differently (it takes one node of a cluster for the whole) then shares no key.
     """
-    return f"{{{prefix}:{number}}}" if shards == 1 else f"{{{prefix}:{number}/{shards}}}"
+    return f"{prefix}:{{{number}}}" if shards == 1 else f"{prefix}:{{{number}/{shards}}}"
 
 
 def read_row(row: Sequence[Any]) -> tuple[ThreadState, int]:

@@ -38,7 +38,7 @@ def pause(
     """Answer nobody until `orion resume`. Questions are taken and kept, people are told so."""
     from bot.stores.pause import Pausing
 
-    output.with_redis(lambda redis: Pausing(redis, prefix=output.prefix_of(local)).pause(reason))
+    output.with_redis(lambda redis, prefix: Pausing(redis, prefix=prefix).pause(reason), local)
     output.print_text("Paused. Running turns end; new questions are kept until `orion resume`.")
 
 
@@ -47,7 +47,7 @@ def resume(local: output.LocalOption = None) -> None:
     """Go on after `orion pause`: what waited is answered, thread by thread in order."""
     from bot.stores.pause import Pausing
 
-    was_paused = output.with_redis(lambda redis: Pausing(redis, prefix=output.prefix_of(local)).resume())
+    was_paused = output.with_redis(lambda redis, prefix: Pausing(redis, prefix=prefix).resume(), local)
     goes_on = "Orion goes on; what waited is answered within seconds."
     output.print_text(goes_on if was_paused else "Orion was not paused.")
 
@@ -65,8 +65,9 @@ def forget(
     if bool(user) == bool(thread):
         message = "Name either a person or a thread: orion forget --user U024BE7LH, or orion forget --thread LINK."
         raise WrongUse(message)
-    prefix = output.prefix_of(local)
-    found = output.with_redis(lambda redis: forgetting.forget(redis, user=user, thread=thread, prefix=prefix))
+    found = output.with_redis(
+        lambda redis, prefix: forgetting.forget(redis, user=user, thread=thread, prefix=prefix), local
+    )
     langfuse_user = forgetting.langfuse_user(user) if user else ""
     if as_json:
         shown = {"deleted": {kind: n for kind, n in found.counts.items() if n}, "still_running": found.running}
@@ -99,15 +100,16 @@ def dead_letters(  # noqa: PLR0913, PLR0917 - the options of the command
     """Messages that were given up: list them, put them once more at the end of their threads, or forget them."""
     from bot.queue.dead_letters import DeadLetters
 
-    prefix = output.prefix_of(local)
     if action == "list":
-        letters = output.with_redis(lambda redis: DeadLetters(redis, prefix=prefix).newest(limit))
+        letters = output.with_redis(lambda redis, prefix: DeadLetters(redis, prefix=prefix).newest(limit), local)
         shown = list(map(_letter_json, letters))
         output.print_json(shown) if as_json else _show_letters(shown)
         return
     if bool(ids) == every:
         raise WrongUse(why="Say what to do with which: orion dead-letters retry ID…, drop ID…, or either with --all.")
-    decided = output.with_redis(lambda redis: _decided(DeadLetters(redis, prefix=prefix), ids or [], action))
+    decided = output.with_redis(
+        lambda redis, prefix: _decided(DeadLetters(redis, prefix=prefix), ids or [], action), local
+    )
     if as_json:
         output.print_json([{"id": entry_id, "found": found} for entry_id, found in decided.items()])
     else:
@@ -165,11 +167,11 @@ def stats(  # noqa: PLR0913, PLR0917 - the options of the command
     from observability.stats_table import cost, stats_table
 
     if unanswered or disliked:
-        turns = output.with_redis(lambda redis: _turns(redis, local, disliked=disliked))
+        turns = output.with_redis(lambda redis, prefix: _turns(redis, prefix, local, disliked=disliked), local)
         _print_turns(turns, disliked=disliked, as_json=as_json)
         return
     known = _prices(prices)
-    port, summary, others = output.with_redis(lambda redis: _read(redis, days, local))
+    port, summary, others = output.with_redis(lambda redis, prefix: _read(redis, prefix, days, local), local)
     if as_json:
         output.print_json({"of": _name(port), **summary.to_json(), "cost": cost(summary, known)})
         return
@@ -209,28 +211,29 @@ def dashboards() -> None:
     output.print_text(f"The dashboard {NAME} has {len(made.added) + len(made.present)} charts: {made.url}")
 
 
-async def _read(redis: Redis, days: int, port: int | None) -> tuple[int | None, Summary, list[int]]:
+async def _read(redis: Redis, prefix: str, days: int, port: int | None) -> tuple[int | None, Summary, list[int]]:
     """Whose figures are shown (what serves Slack, else a local workspace), the figures, and who else has some."""
     from observability.stats import Stats
 
-    summary = await Stats(redis, prefix=output.prefix_of(port)).read(days)
+    summary = await Stats(redis, prefix=prefix).read(days)
     # Figures of the wrong Orion harm nobody, so this command alone looks on (decision 15).
     if summary.turns or port is not None:
         return port, summary, []
     found = {
-        other: await Stats(redis, prefix=output.prefix_of(other)).read(days)
+        other: await Stats(redis, prefix=output.local_prefix(other)).read(days)
         for other in await output.local_ports(redis)
     }
     having = [other for other, figures in found.items() if figures.turns]
     return (having[0], found[having[0]], having[1:]) if having else (port, summary, [])
 
 
-async def _turns(redis: Redis, port: int | None, *, disliked: bool) -> list[dict[str, Any]]:
+async def _turns(redis: Redis, prefix: str, port: int | None, *, disliked: bool) -> list[dict[str, Any]]:
     """The records of the latest turns that were refused or disliked, of the first Orion that has any."""
     from bot.stores.turn_records import MAX_LISTED, TurnRecords
 
-    for one in [port] if port is not None else [None, *await output.local_ports(redis)]:
-        records = TurnRecords(redis, prefix=output.prefix_of(one))
+    others = [] if port is not None else map(output.local_prefix, await output.local_ports(redis))
+    for one in [prefix, *others]:
+        records = TurnRecords(redis, prefix=one)
         if found := await (
             records.list_disliked(MAX_LISTED) if disliked else records.list_latest("refused", MAX_LISTED)
         ):

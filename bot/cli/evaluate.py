@@ -50,11 +50,11 @@ def verifier(
     reports = output.with_judge(lambda asked: evaluate_verifier(files, asked), wanted=judge)
     _show(reports, as_json=as_json)
     if keep:
-        output.with_redis(lambda redis: _keep(redis, reports))
+        output.with_redis(lambda redis, prefix: _keep(redis, prefix, reports))
         output.note("Kept: orion stats shows these totals beside the pass rate.")
 
 
-async def _keep(redis: Redis, reports: Sequence[Report]) -> None:
+async def _keep(redis: Redis, prefix: str, reports: Sequence[Report]) -> None:
     from bot.settings import load_settings
     from bot.turn.observer import open_tracer
     from observability.stats import Stats, VerifierFigures
@@ -65,7 +65,7 @@ async def _keep(redis: Redis, reports: Sequence[Report]) -> None:
         measured=datetime.now(UTC).date().isoformat(),
         files=", ".join(str(report["file"]) for report in reports),
     )
-    await Stats(redis).save_verifier(figures)
+    await Stats(redis, prefix=prefix).save_verifier(figures)
     tracer = open_tracer(load_settings())
     await tracer.verifier(**figures.rates)
     await tracer.aclose()
@@ -153,7 +153,7 @@ def from_traces(
     if unknown := next((name for name in outcome or () if name not in OUTCOMES), None):
         raise WrongUse(why=f"--outcome must be one of {', '.join(OUTCOMES)}, not '{unknown}'.")
     found = output.with_redis(
-        lambda redis: read_rows(redis, prefix=output.prefix_of(local), outcomes=outcome or (), bad_only=bad)
+        lambda redis, prefix: read_rows(redis, prefix=prefix, outcomes=outcome or (), bad_only=bad), local
     )
     write_rows(found, out)
     rows = f"{len(found)} row{'' if len(found) == 1 else 's'}"

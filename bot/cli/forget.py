@@ -185,9 +185,9 @@ class Forgetting:
         return decompress(str(stored or ""))
 
     async def _keys(self) -> AsyncIterator[Key]:
-        """Every key of this Orion; ``{prefix:shard}`` and ``prefix`` alike begin one."""
-        for pattern in (f"{self.prefix}:*", f"{{{self.prefix}:*"):
-            async for name in self.redis.scan_iter(match=pattern, count=500):
-                rest = name.partition("}:")[2] if name.startswith("{") else name.removeprefix(f"{self.prefix}:")
-                kind, _, about = rest.partition(":")
-                yield Key(name=name, kind=kind, about=about)
+        """Every key of this Orion. Those of a thread have ``{shard}`` after the prefix."""
+        start = f"{self.prefix}:"
+        async for name in self.redis.scan_iter(match=f"{start}*", count=500):
+            rest = name.removeprefix(start)
+            kind, _, about = (rest.partition("}:")[2] if rest.startswith("{") else rest).partition(":")
+            yield Key(name=name, kind=kind, about=about)

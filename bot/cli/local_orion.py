@@ -18,7 +18,7 @@ from agent.model.protocol import DecideContext, Decision, Model
 from agent.texts.catalogue import SUGGESTED_PROMPTS
 from bot.app import open_orion
 from bot.cli.local import LocalOrion, settings_for
-from bot.cli.output import prefix_of, print_text
+from bot.cli.output import local_prefix, print_text
 from bot.cli.serve import run_until_stopped
 from bot.cli.signals import Stopping
 from bot.documents.open import local_corpus
@@ -88,7 +88,7 @@ async def live(
     opened = open_orion(
         own, local_corpus(own, port, folders), concurrency=50, socket=True,
         prompts=[{"title": example, "message": example} for example in examples] or SUGGESTED_PROMPTS,
-        prefix=prefix_of(port),
+        prefix=local_prefix(port),
         mailbox_over=partial(Mailbox, lease_s=LEASE_S),
         model_over=model_over,
     )  # fmt: skip

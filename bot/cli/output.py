@@ -43,9 +43,9 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON instead of 
 JudgeOption = Annotated[bool, typer.Option("--judge", help="Ask the model about what rules cannot decide.")]
 
 
-def prefix_of(port: int | None) -> str:
-    """What the keys begin with, of the local workspace on ``port`` or of what serves Slack."""
-    return "orion" if port is None else f"orion-local-{port}"  # trying Orion out touches nothing in use (decision 15)
+def local_prefix(port: int) -> str:
+    """Prefix of the keys of the local workspace on ``port``: trying Orion out touches nothing in use (decision 15)."""
+    return f"orion-local-{port}"
 
 
 async def local_ports(redis: Redis) -> list[int]:
@@ -148,15 +148,16 @@ def _ends() -> dict[type[Exception], tuple[Callable[[Any], str], int]]:
     }
 
 
-def with_redis(work: Callable[[Redis], Awaitable[Result]]) -> Result:
-    """What ``work`` gives over the configured Redis."""
+def with_redis(work: Callable[[Redis, str], Awaitable[Result]], port: int | None = None) -> Result:
+    """Run ``work`` over the configured Redis and a key prefix: this Orion's, or the local workspace's on ``port``."""
+    from bot.install.identity import find_prefix
     from bot.redis.connect import open_redis
 
     settings = configured()
 
     async def over() -> Result:
         async with open_redis(settings) as redis:
-            return await work(redis)
+            return await work(redis, await find_prefix(redis, settings) if port is None else local_prefix(port))
 
     return run(over())
 

@@ -8,23 +8,27 @@ import gc
 import os
 from contextlib import AsyncExitStack, suppress
 
+import stamina
 import structlog
+from redis.exceptions import RedisError
 
-from bot.app import Orion, open_orion
+from bot.app import PAGE_TIMEOUT_S, Orion, open_orion
 from bot.cli.signals import Stopping, heeding_signals
 from bot.documents.corpus import SYNC_WAIT_S
 from bot.documents.open import available_documents, corpus_of
 from bot.errors import WrongUse
-from bot.servers.http import SlackEndpoint, build
+from bot.install.identity import Identity, identify, recall_identity
+from bot.redis.connect import open_redis
+from bot.redis.embedded import EmbeddedRedisError
+from bot.servers.http import Pages, SlackEndpoint, build
 from bot.servers.http import serve as serve_pages
 from bot.settings import Settings
-from bot.slack.client import open_client, try_token
+from bot.slack.client import NotAuthorized
 
 log = structlog.get_logger()
 
 OBJECTS_OF_A_QUESTION = 10_000  # between two collections while Orion serves: about as many as one question needs
 _MISSING = "Not set: {what}. Put it into the environment or a .env file; `orion doctor` checks the rest."
-_REFUSED = "Slack refused SLACK_BOT_TOKEN: {reason}. Reinstall the app and copy its bot token (xoxb-…)."
 
 
 async def serve(settings: Settings, *, host: str, concurrency: int, mode: str = "") -> None:
@@ -33,28 +37,42 @@ async def serve(settings: Settings, *, host: str, concurrency: int, mode: str = 
     with heeding_signals() as stopping:
         async with AsyncExitStack() as stack:
             corpus = corpus_of(settings)
-            await _sign_in(settings)
-            opening = open_orion(settings, corpus, concurrency=concurrency, socket=mode == "socket", sync_first=False)
+            identity = await identify(settings) or await _wait_for_slack(settings, host)
+            opening = open_orion(
+                settings, corpus, concurrency=concurrency, socket=mode == "socket", identity=identity, sync_first=False
+            )
             orion = await stack.enter_async_context(opening)
             secret = settings.slack_signing_secret.get_secret_value()
             endpoint = SlackEndpoint(app=orion.app, signing_secret=secret, installing=orion.installing)
-            await _open_pages(stack, orion, host, settings.port, endpoint if mode == "http" else None)
+            await _open_pages(stack, orion.pages, host, settings.port, endpoint if mode == "http" else None)
             await run_until_stopped(orion, stopping, work=concurrency > 0, takes_events=bool(mode))
 
 
-async def _sign_in(settings: Settings) -> None:
-    """Refuse to start with a token that Slack refuses. A Slack that is away is no reason not to: it comes back."""
-    if settings.many_workspaces:
-        return  # each has a token of its own, and who installs later has none yet
-    if settings.slack_client_id:
-        log.warning("installing_is_off", because="SLACK_BOT_TOKEN is set")
-    token = settings.slack_bot_token.get_secret_value()
-    async with open_client(token, api_url=settings.slack_api_url) as client:
-        tried = await try_token(client.auth_test())
-    if tried.state == "refused":
-        raise WrongUse(_REFUSED.format(reason=tried.reason))
-    if tried.state == "unreachable":
-        log.warning("slack_unreachable", reason=tried.reason)
+async def _wait_for_slack(settings: Settings, host: str) -> Identity:
+    """Wait until Slack, or else Redis, says whose token this is. Until then only the pages are open."""
+
+    async def checks() -> dict[str, bool]:
+        return {"slack": False}
+
+    async def metrics() -> bytes:
+        return b""
+
+    async with AsyncExitStack() as stack:
+        await _open_pages(stack, Pages(checks=checks, metrics=metrics), host, settings.port)
+        async for attempt in stamina.retry_context(NotAuthorized, attempts=None, timeout=None, wait_max=30.0):
+            with attempt:
+                if identity := await _recall(settings) or await identify(settings):
+                    return identity
+                raise NotAuthorized
+    raise AssertionError  # the loop above has no end of its own
+
+
+async def _recall(settings: Settings) -> Identity | None:
+    try:
+        async with asyncio.timeout(PAGE_TIMEOUT_S), open_redis(settings) as redis:
+            return await recall_identity(redis, settings)
+    except (RedisError, EmbeddedRedisError, TimeoutError):
+        return None
 
 
 async def run_until_stopped(orion: Orion, stopping: Stopping, *, work: bool, takes_events: bool = True) -> None:
@@ -94,10 +112,10 @@ async def _work(orion: Orion, *, work: bool) -> None:
 
 
 async def _open_pages(
-    stack: AsyncExitStack, orion: Orion, host: str, port: int, endpoint: SlackEndpoint | None
+    stack: AsyncExitStack, pages: Pages, host: str, port: int, endpoint: SlackEndpoint | None = None
 ) -> None:
     try:
-        bound = await stack.enter_async_context(serve_pages(build(orion.pages, endpoint), host=host, port=port))
+        bound = await stack.enter_async_context(serve_pages(build(pages, endpoint), host=host, port=port))
     except OSError as error:
         why = "it is taken" if error.errno == errno.EADDRINUSE else os.strerror(error.errno or 0)
         raise WrongUse(why=f"Port {port} on {host} cannot be opened ({why}). Choose another with --port.") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -19,8 +20,10 @@ from agent.knowledge.types import KnowledgeAwayError
 from bot.documents.figures import figures_of
 from bot.documents.open import corpus_of, open_index
 from bot.errors import WrongUse
+from bot.install.identity import find_prefix, list_orions
 from bot.install.installations import Installations
 from bot.install.workspaces import seal_of, teams_of
+from bot.queue.queue import Mailbox
 from bot.redis.connect import EVICTS, EVICTS_REMEDY, eviction_policy, missing_command, open_redis
 from bot.redis.embedded import EmbeddedRedisError
 from bot.redis.url import plain_cause
@@ -104,7 +107,7 @@ async def _check_installations(settings: Settings, within_s: float) -> Finding:
         teams_of(settings)
         seal = seal_of(settings)
         async with asyncio.timeout(within_s), open_redis(settings) as redis:
-            kept = Installations(redis, seal)
+            kept = Installations(redis, seal, prefix=await find_prefix(redis, settings))
             found = [one for team in await kept.teams() if (one := await kept.find(team))]
     except WrongUse as error:
         return Problem(str(error), "Set what it names.")
@@ -162,6 +165,8 @@ async def check_redis(settings: Settings, within_s: float) -> Finding:
         async with asyncio.timeout(within_s), open_redis(settings) as opened:
             if wrong := await missing_command(opened):
                 return Problem(wrong, "Install Redis 6.2 or newer, or Valkey.")
+            async with aclosing(Mailbox(opened, prefix=await find_prefix(opened, settings))) as mailbox:
+                await mailbox.probe()
             return await _check_durability(opened, where)
     except (WrongUse, EmbeddedRedisError) as error:
         detail = str(error)
@@ -196,11 +201,22 @@ async def _check_durability(opened: Redis, where: str) -> Finding:
     return f"answers ({where}), every change is on disk first"
 
 
+async def check_sharing(settings: Settings, within_s: float) -> Finding:
+    """List the other Orions in this Redis. A Redis that is away has a line of its own."""
+    try:
+        async with asyncio.timeout(within_s), open_redis(settings) as opened:
+            own = await find_prefix(opened, settings)
+            others = [one.name for one in await list_orions(opened) if one.prefix != own]
+    except (WrongUse, EmbeddedRedisError, RedisError, TimeoutError):
+        return ""
+    return f"also used by {', '.join(others[:NAMED])}; each has keys of its own" if others else ""
+
+
 async def check_pause(settings: Settings, within_s: float) -> Finding:
     """Wrong while Orion is paused. A Redis that is away has a line of its own."""
     try:
         async with asyncio.timeout(within_s), open_redis(settings) as opened:
-            pause = await Pausing(opened).current()
+            pause = await Pausing(opened, prefix=await find_prefix(opened, settings)).current()
     except (WrongUse, EmbeddedRedisError, RedisError, TimeoutError):
         return ""
     if pause is None:

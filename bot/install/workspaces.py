@@ -34,6 +34,7 @@ from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed
 
 NOT_INSTALLED: Final = "not_installed"
+OTHER_TEAM: Final = "other_team"
 RENEW_BEFORE_S: Final = 2 * 3600.0  # a token that expires within this time is refreshed: Slack's live for twelve hours
 MIN_REMAINING_S: Final = 60.0  # with less the token could expire before the answer is posted
 RETRY_AFTER_S: Final = 30.0  # outages of Slack last minutes; each try costs one call
@@ -210,7 +211,10 @@ async def open_slack(
         async with open_client(token, api_url=settings.slack_api_url) as client:
             only = open_team_bot(client)
 
-            async def of(_team: str) -> TeamBot:
+            async def of(team: str) -> TeamBot:
+                own = await only.workspace.identity()
+                if team and own.team not in {"", team}:  # another Orion's work, or the token of another workspace
+                    raise DeliveryFailed(OTHER_TEAM, permanent=False)
                 return only
 
             yield Slack(client, Workspaces(of))

@@ -166,8 +166,8 @@ class Mailbox:
         self._redis = redis
         # A beat must be quick: a client that retries an old beat delays the next one.
         self._beats = impatient(redis, timeout_s=min(1.0, lease_s / 5))
-        self._enqueue, self._claim, self._finish, self._mark, self._depth, self._waiting = (
-            load_script(redis, name) for name in ("enqueue", "claim", "finish", "mark", "depth", "waiting")
+        self._enqueue, self._claim, self._finish, self._mark, self._depth, self._waiting, self._probe = (
+            load_script(redis, name) for name in ("enqueue", "claim", "finish", "mark", "depth", "waiting", "probe")
         )
         self._beat = load_script(self._beats, "beat")
         self._tags = shard_tags(prefix, self._shards)
@@ -375,6 +375,13 @@ class Mailbox:
         entries = await self._redis.lrange(f"{self.shard_of(thread)}:mb:{thread}", 0, -1)
         parts = [split_entry(str(entry)) for entry in entries]
         return [StoredMessage(id=message_id, body=body) for message_id, _, body in parts]
+
+    async def probe(self) -> bool:
+        """Try what storing a question needs: scripts, keys, the channel, room. Return True, or raise ``RedisError``."""
+        self._first_shard = (self._first_shard + 1) % len(self._tags)
+        await self._probe(keys=[self._tags[self._first_shard]])
+        await self._redis.publish(self.cancel_channel(), "")  # not a cancellation: workers ignore it
+        return True
 
     async def depth(self) -> Depth:
         """Return the size of the queue over all shards."""

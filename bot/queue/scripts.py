@@ -45,7 +45,7 @@ class Wakeup:
     def __init__(self, redis: Redis, *, prefix: str, shards: int) -> None:
         self._redis = redis
         self._shared = shards > 1
-        self.key = f"{{{prefix}:bell}}:bell" if self._shared else f"{{{prefix}:0}}:bell"
+        self.key = f"{prefix}:{{{'bell' if self._shared else 0}}}:bell"
 
     @property
     def ttl_in_scripts(self) -> int:

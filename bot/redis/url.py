@@ -44,7 +44,8 @@ PLAIN_CAUSES = {
     "AuthenticationError": "Redis refuses the user or password of REDIS_URL",
     "WRONGPASS": "Redis refuses the user or password of REDIS_URL",
     "NOAUTH": "Redis wants a password: put it into REDIS_URL",
-    "NOPERM": "Redis does not let this user run what Orion needs",
+    "NOPERM": "Redis does not let this user run what Orion needs: docs/operating.md lists commands, keys and channels",
+    "NoPermissionError": "Redis does not let this user run what Orion needs: docs/operating.md lists them",
     "ReadOnlyError": "this Redis is a read-only replica: name the primary, or the Sentinels (redis+sentinel://…)",
     "MISCONF": "Redis cannot write to its disk (full?); nothing is acknowledged until it can",
     "OutOfMemoryError": "Redis is full (maxmemory); nothing is acknowledged until it has room",
@@ -144,6 +145,6 @@ def impatient(client: Redis, *, timeout_s: float) -> Redis:
 
 def plain_cause(error: RedisError) -> str:
     """Cause of an error in plain words, without its text, which may quote arguments or the URL."""
-    first = str(error).partition(" ")[0]
+    first = "NOPERM" if "ACL failure in script" in str(error) else str(error).partition(" ")[0]
     kind = type(error).__name__
     return PLAIN_CAUSES.get(first) or PLAIN_CAUSES.get(kind) or kind

@@ -22,6 +22,7 @@ from bot.app import Orion, open_orion
 from bot.cli.local import HANDBOOK, LocalOrion, settings_for
 from bot.cli.main import main
 from bot.documents.open import corpus_of
+from bot.install.identity import Identity
 from bot.local.model.limits import LENIENT, Strictness
 from bot.local.model.roster import BOT_USER, VISITOR
 from bot.local.server import LocalWorkspace
@@ -95,6 +96,7 @@ async def running(
     mode: str = "socket",
     docs: Path = HANDBOOK,
     prefix: str = "orion",
+    identity: Identity | None = None,
     timeouts: TurnTimeouts | None = None,
     strictness: Strictness = LENIENT,
     inhabited: LocalWorkspace | None = None,
@@ -122,6 +124,7 @@ async def running(
                 concurrency=50,
                 socket=mode == "socket" and part != "worker",
                 prefix=prefix,
+                identity=identity,
                 timeouts=timeouts,
             )
         )

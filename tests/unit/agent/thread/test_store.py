@@ -142,7 +142,7 @@ def test_any_text_survives(redis_url: str, text: str, answers: dict[str, str]) -
 def test_all_keys_of_a_thread_share_one_hash_tag(redis_client: Redis) -> None:
     mailbox, store = Mailbox(redis_client, shards=7), ThreadStore(redis_client, shards=7)
     tag = hash_tag(str(KEY), shards=7)
-    assert tag.startswith("{orion:")
+    assert tag.startswith("orion:{")
     assert store.key(KEY).startswith(f"{tag}:")
     assert mailbox.fence_key(str(KEY)).startswith(f"{tag}:")
     assert Fence(key=mailbox.fence_key(str(KEY)), token="1").key == f"{tag}:head:{KEY}"

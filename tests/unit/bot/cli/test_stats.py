@@ -8,7 +8,7 @@ import json
 import pytest
 from redis.asyncio import Redis
 
-from bot.cli.output import prefix_of
+from bot.cli.output import local_prefix
 from bot.stores.turn_records import TurnRecords
 from observability.stats import Stats, TurnFigures
 from tests.support.orion_command import Terminal
@@ -24,7 +24,9 @@ def turns(url: str, port: int | None, count: int) -> None:
     async def run() -> None:
         async with Redis.from_url(url, decode_responses=True) as redis:
             for _ in range(count):
-                await Stats(redis, prefix=prefix_of(port)).record(TurnFigures(outcome="answered", errors=(0,)))
+                await Stats(redis, prefix=local_prefix(port) if port else "orion").record(
+                    TurnFigures(outcome="answered", errors=(0,))
+                )
 
     asyncio.run(run())
 

@@ -76,7 +76,7 @@ async def test_installed_workspaces_are_counted(tmp_path: Path, redis_url: str, 
     found = await checks(settings)
     assert found["Slack"].detail.startswith("0 workspaces installed Orion")
     assert found["Slack events"].detail == "SLACK_SIGNING_SECRET is set: HTTP mode"
-    installations = Installations(redis_client, Seal([key]))
+    installations = Installations(redis_client, Seal([key]), prefix="orion:app-1.2")
     scopes = ",".join(BOT_SCOPES)
     for team, granted in (("T1", scopes), ("T2", scopes.replace("chat:write,", ""))):
         one = Installation(team=team, bot_token="xoxb-1", bot_user="U0", bot_id="B0", scopes=granted)

@@ -472,10 +472,10 @@ async def test_looking_for_who_waits_costs_little_in_500_workspaces(redis_client
     async with redis_client.pipeline(transaction=False) as pipe:
         for team in range(500):
             threads = [f"T{team}:C1:{number}.000000" for number in range(20)]
-            pipe.zadd("{orion:0}:teams", {f"T{team}": team})
-            pipe.zadd(f"{{orion:0}}:ready:T{team}", dict.fromkeys(threads, 1))
+            pipe.zadd("orion:{0}:teams", {f"T{team}": team})
+            pipe.zadd(f"orion:{{0}}:ready:T{team}", dict.fromkeys(threads, 1))
             for number, thread in enumerate(threads):
-                pipe.rpush(f"{{orion:0}}:mb:{thread}", f"m{team}x{number} 1 body")
+                pipe.rpush(f"orion:{{0}}:mb:{thread}", f"m{team}x{number} 1 body")
         await pipe.execute()
     await redis_client.config_resetstat()
     told = [one for _ in range(10) for one in await mailbox.list_waiting(for_s=1, again_s=600, limit=10)]

@@ -19,7 +19,7 @@ from bot.redis.url import client_of
 from tests.support.redis_fleet import Node, follows, node
 from tests.support.waiting import wait_until
 
-SHARD = "{orion:0}"
+SHARD = "orion:{0}"
 
 
 @dataclass

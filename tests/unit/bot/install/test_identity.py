@@ -1,0 +1,122 @@
+"""Several Orions on one Redis: whose keys are whose, and the keys of an older version."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+from redis.asyncio import Redis
+from structlog.testing import capture_logs
+
+from bot.errors import WrongUse
+from bot.install.identity import Identity, find_prefix, identify, join_redis, list_orions, recall_identity
+from bot.local.server import LocalWorkspace
+from bot.queue.queue import Mailbox
+from bot.settings import Settings
+from bot.stores.places import Served
+from tests.support.orion_running import settings_in
+
+A = Identity(prefix="orion:T0A:U0A", name="Team A as orion", team="T0A", token="a")
+B = Identity(prefix="orion:T0B:U0B", name="Team B as orion", team="T0B", token="b")
+THREADS = {"T0A": ["T0A:C1:1.000001", "T0A:D1:D1"], "T0B": ["T0B:C1:1.000001"]}
+
+
+async def store_as_before(redis: Redis) -> None:
+    """Store questions, a dead letter, a state and a place of both teams under the names of the version before."""
+    mailbox = Mailbox(redis)
+    for thread in [thread for threads in THREADS.values() for thread in threads]:
+        await mailbox.enqueue(thread, f"dead {thread}", event_ids=[f"evt:{thread[:3]}:dead{thread}"])
+    for claimed in await mailbox.claim("w", 9):
+        await mailbox.finish(claimed, "dead", reason="r")
+    for thread in [thread for threads in THREADS.values() for thread in threads]:
+        await mailbox.enqueue(thread, f"body {thread}", event_ids=[f"evt:{thread[:3]}:{thread}"])
+        await redis.hset(f"orion:{{0}}:state:{thread}", "state", thread)
+        await redis.zadd("orion:served", {thread: 1})
+    await mailbox.claim("an old worker", 1)
+    await redis.set("orion:turn:0a", "{}", ex=60)
+    await mailbox.aclose()
+    for key in map(str, await redis.keys("orion:{0}:*")):
+        await redis.rename(key, key.replace("orion:{0}", "{orion:0}"))
+
+
+async def claimed_by(redis: Redis, orion: Identity) -> dict[str, str]:
+    mailbox = Mailbox(redis, prefix=orion.prefix)
+    claimed = {one.thread: one.body for one in await mailbox.claim("w", 9)}
+    await mailbox.aclose()
+    return claimed
+
+
+async def test_each_team_takes_over_its_own_old_keys_once(redis_client: Redis) -> None:
+    await store_as_before(redis_client)
+    await asyncio.gather(join_redis(redis_client, A), join_redis(redis_client, A))  # noqa: TID251 - two processes start
+    assert await claimed_by(redis_client, A) == {thread: f"body {thread}" for thread in THREADS["T0A"]}
+    assert not [key for key in map(str, await redis_client.keys("*")) if "T0A" in key and not key.startswith(A.prefix)]
+    await join_redis(redis_client, B)
+    for orion in (A, B):
+        own = set(THREADS[orion.team])
+        assert set(await claimed_by(redis_client, orion)) == (own if orion is B else set())  # A's are leased already
+        dead = await redis_client.xrange(f"{orion.prefix}:{{0}}:dead")
+        assert {fields["thread"] for _, fields in dead} == own  # type: ignore[index,union-attr]  # redis-py's union
+        assert set(map(str, await Served(redis_client, prefix=orion.prefix).latest(9))) == own
+        for thread in own:
+            assert await redis_client.hget(f"{orion.prefix}:{{0}}:state:{thread}", "state") == thread
+        ids = [f"evt:{orion.team}:{thread}" for thread in own]
+        assert not await Mailbox(redis_client, prefix=orion.prefix).enqueue("x:y:z", "again", event_ids=ids)
+    assert await redis_client.get(f"{A.prefix}:turn:0a") == "{}"
+    # What appears under an old name later is not looked for again.
+    await redis_client.set("orion:paused", "1", ex=60)
+    await join_redis(redis_client, A)
+    assert await redis_client.get("orion:paused") == "1"
+
+
+async def test_start_warns_of_the_others(redis_client: Redis) -> None:
+    await join_redis(redis_client, A)
+    with capture_logs() as log:
+        await join_redis(redis_client, B)
+    (warning,) = [entry for entry in log if entry["event"] == "redis_is_shared"]
+    assert warning["others"] == ["Team A as orion"]
+    assert [one.name for one in await list_orions(redis_client)] == [A.name, B.name]
+
+
+async def test_a_token_names_its_orion_while_slack_is_away(tmp_path: Path, redis_url: str, redis_client: Redis) -> None:
+    workspace = LocalWorkspace()
+    await workspace.start()
+    settings = signed_in(tmp_path, redis_url, workspace)
+    identity = await identify(settings)
+    assert identity is not None
+    assert identity.prefix.startswith("orion:T0LOCAL:U")
+    await join_redis(redis_client, identity)
+    await workspace.stop()
+    assert await identify(settings) is None
+    recalled = await recall_identity(redis_client, settings)
+    assert recalled is not None
+    assert recalled.prefix == identity.prefix == await find_prefix(redis_client, settings)
+
+
+def signed_in(home: Path, redis_url: str, workspace: LocalWorkspace) -> Settings:
+    return settings_in(home, redis_url, slack_api_url=workspace.api_url, slack_bot_token=SecretStr(workspace.bot_token))
+
+
+@pytest.mark.parametrize(
+    ("known", "prefix"), [([], "orion"), ([A], A.prefix), ([A, B], "Several Orions .*Team A as orion, Team B")]
+)
+async def test_command_without_a_token_means_the_only_orion(
+    known: list[Identity], prefix: str, tmp_path: Path, redis_url: str, redis_client: Redis
+) -> None:
+    for one in known:
+        await join_redis(redis_client, one)
+    settings = settings_in(tmp_path, redis_url)
+    if len(known) > 1:
+        with pytest.raises(WrongUse, match=prefix):
+            await find_prefix(redis_client, settings)
+    else:
+        assert await find_prefix(redis_client, settings) == prefix
+
+
+async def test_client_id_names_the_orion_of_many_workspaces(tmp_path: Path, redis_url: str) -> None:
+    settings = settings_in(tmp_path, redis_url, slack_client_id="1.2:3", slack_client_secret=SecretStr("s"))
+    identity = await identify(settings)
+    assert identity is not None
+    assert identity.prefix == "orion:app-1.2-3"
