@@ -53,6 +53,7 @@ from bot.slack.client import TokenCheck, Workspace, build_app
 from bot.slack.files import Attachments
 from bot.slack.hand_off_place import HandOffPlace
 from bot.slack.message import Access
+from bot.slack.names import Names
 from bot.slack.rate_limits import RateLimits
 from bot.slack.search import SlackSearch
 from bot.slack.users import People
@@ -282,7 +283,8 @@ class _TeamBots:
         handoff = HandOffPlace(self.settings.handoff, calls, people)
         visibility = Visibility(self.engine.index)
         lookups = WorkspaceLookups(
-            people=people, handoff=handoff, visibility=visibility, search=SlackSearch(client, calls),
+            people=people, names=Names(people), handoff=handoff, visibility=visibility,
+            search=SlackSearch(client, calls),
             attachments=Attachments(client, calls, delivery.reader, documents=self.documents),
         )  # fmt: skip
         answering = Answering(

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
-from datetime import UTC, date, datetime
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, date, datetime, tzinfo
 from functools import cache
 from html import unescape
 from importlib.resources import files
 from itertools import chain, count
 from typing import Final, TypedDict
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from agent.model.judge import JudgeContext
 from agent.model.protocol import DecideContext, TurnContext, WriteContext
@@ -81,12 +82,19 @@ def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessa
         *_source_parts(context.sources, today),  # whole here too: the next call begins with the same (decision 33)
         *_result_parts(context.results, context.left_out, MAX_DECIDE_RESULT_CHARS),
         *_conversation_parts(
-            context, _conversation_lines(context.history[-MAX_DECIDE_MESSAGES:], MAX_DECIDE_MESSAGE_CHARS)
+            context,
+            _conversation_lines(
+                context.history[-MAX_DECIDE_MESSAGES:], MAX_DECIDE_MESSAGE_CHARS, context.question.names
+            ),
         ),
         *_plan_parts(context.plan),
         ("last message", context.question.text),
     ]
-    lines = [fence_parts(parts, _seed(context.question)), _date_line(today), *_budget_warning(context)]
+    lines = [
+        fence_parts(parts, _seed(context.question)),
+        _date_line(today, _zone(context.question)),
+        *_budget_warning(context),
+    ]
     if not context.question.addressed:
         lines.append(prompt_text("unaddressed"))
     if context.complaint:
@@ -104,7 +112,10 @@ def write_messages(context: WriteContext, *, reasons: bool = False) -> list[Chat
         *_source_parts(context.sources, today),
         *_result_parts(context.results[-MAX_RESULTS:], context.left_out, MAX_PREVIEW_CHARS),
         *((_GENERATED, result.generated) for result in context.results[-MAX_RESULTS:] if result.generated),
-        *_conversation_parts(context, _conversation_lines(context.history[-MAX_MESSAGES:], MAX_WRITE_MESSAGE_CHARS)),
+        *_conversation_parts(
+            context,
+            _conversation_lines(context.history[-MAX_MESSAGES:], MAX_WRITE_MESSAGE_CHARS, context.question.names),
+        ),
     ]
     if context.kept:
         parts.append(("already shown to the person; go on after it and do not write it again", context.kept))
@@ -112,7 +123,9 @@ def write_messages(context: WriteContext, *, reasons: bool = False) -> list[Chat
     task = prompt_text("write" if context.sources else "write_general")
     form = prompt_text("answer" if reasons else "think")  # one that reasons by itself is not told to think
     data = fence_parts(parts, _seed(context.question))
-    messages = _chat_messages(_instructions(), f"{data}\n\n{_date_line(today)}\n\n{task} {form}")
+    messages = _chat_messages(
+        _instructions(), f"{data}\n\n{_date_line(today, _zone(context.question))}\n\n{task} {form}"
+    )
     if context.feedback:
         # Appended, so that a provider's cache serves all that comes before it (decision 33).
         messages.append({"role": "assistant", "content": f"<answer>\n{context.previous_draft}\n</answer>"})
@@ -161,10 +174,18 @@ def fence_parts(parts: Sequence[Part], seed: str) -> str:
 
 
 def today_of(question: Question) -> date:
-    """Return the day of a question in UTC by its time stamp, or today if it has none."""
+    """Return the day of a question where its asker is, by its time stamp, or today if it has none."""
     seconds = question.ts.partition(".")[0]
     asked = int(seconds) if seconds.isdecimal() and len(seconds) <= len(str(_EARLIEST)) else 0
-    return (datetime.fromtimestamp(asked, UTC) if asked >= _EARLIEST else datetime.now(UTC)).date()
+    at = datetime.fromtimestamp(asked, UTC) if asked >= _EARLIEST else datetime.now(UTC)
+    return at.astimezone(_zone(question)).date()
+
+
+def _zone(question: Question) -> tzinfo:
+    try:
+        return ZoneInfo(question.tz) if question.tz else UTC
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        return UTC
 
 
 @cache
@@ -177,8 +198,8 @@ def _seed(question: Question) -> str:
     return f"{question.thread} {question.ts} {question.text}"
 
 
-def _date_line(today: date) -> str:
-    return f"Today is {today:%A}, {today.day} {today:%B %Y} (UTC)."
+def _date_line(today: date, zone: tzinfo = UTC) -> str:
+    return f"Today is {today:%A}, {today.day} {today:%B %Y} ({zone})."
 
 
 def _source_parts(sources: Iterable[Source], today: date) -> Iterable[Part]:
@@ -220,12 +241,12 @@ def _repeats(line: str, source: Source) -> bool:
     return bool(source.title and line.startswith(source.title)) or line in source.text
 
 
-def _conversation_lines(history: Sequence[Message], longest: int) -> str:
+def _conversation_lines(history: Sequence[Message], longest: int, names: Mapping[str, str]) -> str:
     lines = []
     for message in history:
         # A model copies what it sees: mrkdwn, and numbers of other turns.
         said = as_markdown(message.text) if message.role == "assistant" else message.text
-        name = "Orion" if message.role == "assistant" else message.user or "person"
+        name = "Orion" if message.role == "assistant" else names.get(message.user, message.user) or "person"
         lines.append(f"{name}: {_truncate(said, longest)}")
     return "\n".join(lines)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 
@@ -44,7 +45,8 @@ class Question:
     """One message for Orion. ``mentioned`` are the user ids it names (Orion's own left out).
 
     ``addressed`` is False for a message in a thread that does not mention Orion: it may be meant for other people.
-    ``memberships`` are looked up in a direct chat: the asker's groups, channels and e-mail address.
+    ``memberships`` are looked up in a direct chat: the asker's groups, channels and e-mail address. ``tz`` is their
+    time zone (an IANA name), ``names`` are those of people in the conversation, by user id.
     """
 
     thread: ThreadKey
@@ -55,6 +57,8 @@ class Question:
     mentioned: frozenset[str] = frozenset()
     addressed: bool = True
     memberships: frozenset[str] = frozenset()
+    tz: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -127,7 +127,7 @@ class Progress:
         lines: list[str] = []
         room = MAX_THREAD_CHARS
         for message in reversed(messages):
-            author = f"Member {message.user}" if message.user else "Someone"
+            author = self.question.names.get(message.user) or (f"Member {message.user}" if message.user else "Someone")
             lines.insert(0, f"{author}: {message.text}"[:room])
             room -= len(lines[0]) + 1
             if room <= 0:

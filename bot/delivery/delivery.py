@@ -186,9 +186,11 @@ class Delivery:
 
     async def delete_placeholders(self, place: ThreadKey, answer_key: AnswerKey) -> None:
         """Delete the placeholders that no answer replaced, including one whose post was cancelled halfway."""
-        self._placeholders.pop((place, answer_key.question_ts), None)
+        known = self._placeholders.pop((place, answer_key.question_ts), None)
+        if known and known.ts:  # first, by its ts: the conversation may be unreadable
+            await self._delete(place.channel, known.ts, answer_key.lease_check)
         for posted in await self.reader.find_posts(place, answer_key.question_ts):
-            if posted.placeholder:
+            if posted.placeholder and not (known and posted.ts == known.ts):
                 await self._delete(place.channel, posted.ts, answer_key.lease_check)
 
     async def end_streams(self, place: ThreadKey, answer_key: AnswerKey, note: str = "") -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -204,9 +205,14 @@ def read_person(user: Mapping[str, Any], team: str, enterprise: str = "") -> Per
         external=bool(user.get("is_stranger")) or not ours,
         bot=bool(user.get("is_bot")),
         language=string(user, "locale").partition("-")[0].casefold(),
-        name=next(filter(None, names), string(user, "name")),
+        name=_one_line(next(filter(None, names), string(user, "name"))),
         tz=string(user, "tz"),
     )
+
+
+def _one_line(name: str) -> str:
+    """Return a name that can be put into a text: it holds no markup."""
+    return " ".join(re.sub(r"[<>|`@#\x00-\x1f]", " ", name).split())[:80]
 
 
 def is_shared_outside(channel: Mapping[str, Any]) -> bool:

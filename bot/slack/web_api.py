@@ -40,6 +40,7 @@ _NOT_SLACK: Final = "http_200"  # a proxy's page, a list, a bare false: Slack's 
 _MALFORMED: Final = "malformed_reply"
 MISSING_METHOD: Final = frozenset({"unknown_method", "http_404", "http_405", "http_501"})
 """Answers of a Slack-compatible server to a method that it does not have."""
+MISSING_TTL_S: Final = 3_600.0  # a status that the server does not know is not tried at each question
 _BY_POST: Final = frozenset({"auth.test"})  # as the SDK sends it: other servers accept nothing else
 _TOO_MANY_REQUESTS: Final = 429
 _MAX_PAUSE_S: Final = 20.0
@@ -94,6 +95,7 @@ class SlackCalls:
     turn_s: float = 2.0
     at_once: int = AT_ONCE  # calls in flight: a slow workspace leaves connections to others
     _places: asyncio.Semaphore = field(init=False)
+    _missing: dict[str, tuple[str, float]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self._places = asyncio.Semaphore(self.at_once)
@@ -150,6 +152,9 @@ class SlackCalls:
     # A trigger of Slack's expires after three seconds, hence the 2.5.
     async def call_once(self, method: str, body: Mapping[str, Any], *, timeout_s: float = 2.5) -> Reply:
         """Call once, without a retry: for a status or a modal, which are stale a moment later."""
+        reason, until = self._missing.get(method, ("", 0.0))
+        if time.monotonic() < until:
+            raise DeliveryFailed(reason, permanent=True)
         await self._take_turn(method, body, patience_s=0.5)
         try:
             async with asyncio.timeout(timeout_s):
@@ -160,6 +165,8 @@ class SlackCalls:
             return await self._attempt(method, self.client.api_call(method, json=dict(body)), timeout_s)
         except DeliveryFailed as failure:
             await self._tell_limits(method, body, failure)
+            if failure.reason in MISSING_METHOD:
+                self._missing[method] = failure.reason, time.monotonic() + MISSING_TTL_S
             raise
         finally:
             self._places.release()

@@ -16,7 +16,6 @@ import structlog
 from agent.outcome import Silent
 from agent.quoting.small_talk import asks_about_orion
 from agent.texts.catalogue import help_text, own_message, say
-from agent.thread.audience import viewers_of
 from agent.thread.conversation import Question
 from agent.thread.state import (
     ThreadState,
@@ -273,11 +272,17 @@ class Answering:
             question = replace(job.question(), text=text, files=files)
             history = (*job.context, *earlier.state.history)
             known = replace(earlier.state, history=history, opened_with_files=has_opening_files(files, job.incoming))
-            known = await self.lookups.visibility.visible_state(known, viewers_of(question))
-            before = earlier_stream(job)
-            await self._streamed.delete_plan(job, before)
-            async with streaming(self._streamed.open_stream(job, before, status.resend)) as stream:
-                return await self._run_turn(job, question, known, LiveView(status=status, stream=stream, before=before))
+            question, known = await self.lookups.prepare(question, known)
+            job = replace(job, context=known.history[: len(context)])  # as it is in the history now
+            return await self._run_streamed(job, question, known, status)
+
+    async def _run_streamed(
+        self, job: Job, question: Question, state: ThreadState, status: WorkingStatus
+    ) -> Entry | Ending:
+        before = earlier_stream(job)
+        await self._streamed.delete_plan(job, before)
+        async with streaming(self._streamed.open_stream(job, before, status.resend)) as stream:
+            return await self._run_turn(job, question, state, LiveView(status=status, stream=stream, before=before))
 
     def _pace(self, job: Job) -> Pace:
         """Return the pace: at once in a direct chat, whose session needs a status, and after a wait in the queue."""

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import structlog
 
+from agent.knowledge.slack_message import shared_files
 from agent.packing import compact_json, compress, decompress
 from agent.thread.conversation import Message
 from agent.thread.state import ThreadState
@@ -73,7 +74,7 @@ async def load_earlier(job: Job, state: ThreadState, reader: ThreadReader) -> Ea
 
 def _pack_conversation(read: Conversation) -> str:
     """Pack a conversation for the next delivery try: some apps may read one thread a minute."""
-    ends = [{"ts": one.get("ts", ""), "files": one.get("files", [])} if one else {} for one in (read.first, read.asked)]
+    ends = [{"ts": one.get("ts", ""), "files": shared_files(one)} if one else {} for one in (read.first, read.asked)]
     return compress(compact_json([read.messages, *ends]))
 
 

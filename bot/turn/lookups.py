@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from agent.thread.conversation import AttachedFile
+from agent.thread.audience import viewers_of
+from agent.thread.conversation import AttachedFile, Question
+from agent.thread.state import ThreadState
 from bot.slack.files import Attachments
 from bot.slack.hand_off_place import HandOffPlace
 from bot.slack.message import Incoming
+from bot.slack.names import Names
 from bot.slack.search import SlackSearch
 from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed
@@ -20,6 +23,7 @@ class WorkspaceLookups:
     """The collaborators of a turn that belong to one workspace."""
 
     people: People
+    names: Names
     handoff: HandOffPlace
     attachments: Attachments
     search: SlackSearch
@@ -36,3 +40,8 @@ class WorkspaceLookups:
             if not failure.again_s:
                 raise
             return unseen
+
+    async def prepare(self, question: Question, state: ThreadState) -> tuple[Question, ThreadState]:
+        """Put names in place of ids, and take out what the readers of the answer may not see any more."""
+        question, history = await self.names.put_into(question, state.history)
+        return question, await self.visibility.visible_state(replace(state, history=history), viewers_of(question))

@@ -7,6 +7,7 @@ from redis.asyncio import Redis
 from agent.knowledge.index.index import KnowledgeIndex
 from bot.slack.files import Attachments
 from bot.slack.hand_off_place import HandOffPlace
+from bot.slack.names import Names
 from bot.slack.search import SlackSearch
 from bot.slack.users import People
 from bot.turn.lookups import WorkspaceLookups
@@ -18,6 +19,7 @@ def lookups_in(slack: Slack, redis: Redis, index: KnowledgeIndex) -> WorkspaceLo
     people = People(slack.workspace, redis)
     return WorkspaceLookups(
         people=people,
+        names=Names(people),
         handoff=HandOffPlace("", slack.calls, people),
         attachments=Attachments(slack.client, slack.calls, slack.reader),
         search=SlackSearch(slack.client, slack.calls),
