@@ -1,6 +1,7 @@
 """Daily token budgets of people, channels and workspaces. A day is a day of UTC.
 
-Spending is counted call by call, so a killed worker's share counts too. Turns under way may overrun a budget.
+Spending is counted call by call, so a killed worker's share counts too. A turn reserves the day's average before it
+begins and releases it at its end, so that a burst of questions cannot overrun a budget.
 """
 
 from __future__ import annotations
@@ -23,6 +24,36 @@ Holder = Literal["user", "channel", "workspace"]
 
 DAY_S: Final = 86_400
 BUDGET_TTL_S: Final = 2 * DAY_S
+RESERVATION_TTL_S: Final = 900  # longer than a turn: a crashed one releases its share
+FIRST_RESERVATION: Final = 2_000  # tokens of a turn, until one of the day has ended
+# Reservations are one field of the day's hash, {turn: [expiry, tokens, field, …]}. ARGV: now, expiry, turn, tokens of a
+# first turn, number of limits, then field and limit of each, then the fields of the turn.
+_RESERVE: Final = """
+local held = cjson.decode(redis.call('HGET', KEYS[1], 'reserved') or '{}')
+local reserved = {}
+for turn, one in pairs(held) do
+  if tonumber(one[1]) <= tonumber(ARGV[1]) or turn == ARGV[3] then held[turn] = nil
+  else for i = 3, #one do reserved[one[i]] = (reserved[one[i]] or 0) + one[2] end end
+end
+for i = 6, 4 + 2 * ARGV[5], 2 do
+  local used = tonumber(redis.call('HGET', KEYS[1], ARGV[i]) or 0)
+  if used + (reserved[ARGV[i]] or 0) >= tonumber(ARGV[i + 1]) then return 0 end
+end
+local turns, total = redis.call('HGET', KEYS[1], 'turns'), redis.call('HGET', KEYS[1], 'workspace')
+local one = {ARGV[2], turns and math.ceil((total or 0) / turns) or tonumber(ARGV[4])}
+for i = 6 + 2 * ARGV[5], #ARGV do one[#one + 1] = ARGV[i] end
+held[ARGV[3]] = one
+redis.call('HSET', KEYS[1], 'reserved', cjson.encode(held))
+return 1
+"""
+_RELEASE: Final = """
+local held = cjson.decode(redis.call('HGET', KEYS[1], 'reserved') or '{}')
+held[ARGV[1]] = nil
+redis.call('HSET', KEYS[1], 'reserved', cjson.encode(held))
+redis.call('HINCRBY', KEYS[1], 'turns', 1)
+redis.call('EXPIRE', KEYS[1], ARGV[2])
+"""
+_HOLDERS: Final[tuple[Holder, ...]] = ("user", "channel", "workspace")
 _log = structlog.get_logger()
 
 
@@ -76,6 +107,23 @@ class Budgets:
         pairs = zip(limits.items(), used, strict=True) if used else ()
         return next((holder for (holder, limit), n in pairs if int(n or 0) >= limit), None)
 
+    async def reserve(self, turn_id: str, incoming: Incoming) -> bool:
+        """Reserve an average turn's tokens. Return False if turns under way may use up a budget. Raises ``RedisError``.
+
+        A turn that reserves again replaces its reservation.
+        """
+        limits = [(_field(holder, incoming), limit) for holder, limit in self._limits.of(incoming).items()]
+        if not limits:
+            return True
+        key, now = self.key(incoming.thread.team), self._clock()
+        arguments: list[str | float] = [now, now + RESERVATION_TTL_S, turn_id, FIRST_RESERVATION, len(limits)]
+        arguments += [part for pair in limits for part in pair]
+        arguments += [_field(holder, incoming) for holder in _HOLDERS]
+        reserved: Any = self._redis.eval(_RESERVE, 1, key, *arguments)
+        done = bool(await reserved)
+        await self._redis.expire(key, BUDGET_TTL_S)
+        return done
+
     def record_usage(self, turn_id: str, tokens: int) -> None:
         """Count the tokens of one call of this turn. Turns outside ``count_turn`` are ignored."""
         if tokens > 0 and (count := self._counts.get(turn_id)):
@@ -104,6 +152,14 @@ class Budgets:
                         del self._counts[turn_id]
         finally:
             await self._write(incoming, unwritten)
+            await self._release(turn_id, incoming)
+
+    async def _release(self, turn_id: str, incoming: Incoming) -> None:
+        try:
+            released: Any = self._redis.eval(_RELEASE, 1, self.key(incoming.thread.team), turn_id, BUDGET_TTL_S)
+            await released
+        except RedisError as error:  # the reservation expires
+            _log.warning("tokens_not_released", error_type=type(error).__name__)
 
     async def _write(self, incoming: Incoming, unwritten: list[int]) -> None:
         """Add the unwritten tokens. If Redis is away, the next call adds them."""
@@ -113,7 +169,7 @@ class Budgets:
             return
         try:
             async with self._redis.pipeline(transaction=True) as pipe:
-                for holder in ("user", "channel", "workspace"):
+                for holder in _HOLDERS:
                     pipe.hincrby(key, _field(holder, incoming), tokens)
                 pipe.expire(key, BUDGET_TTL_S)
                 await pipe.execute()

@@ -41,7 +41,7 @@ from bot.timeouts import TurnTimeouts
 from bot.turn.duplicates import check_again_later
 from bot.turn.engine import Engine
 from bot.turn.history import load_chat_context, load_earlier
-from bot.turn.job import Job
+from bot.turn.job import Job, gate_wait_s
 from bot.turn.lookups import WorkspaceLookups
 from bot.turn.observer import Observers
 from bot.turn.retry_later import give_back, retry_delay_s, waiting_since
@@ -192,6 +192,9 @@ class Answering:
             entry = read_entry(job.facts.outbox)
             if not (entry or job.facts.is_wanted):
                 return await self._drop_cancelled(job)
+            if not (entry or await self.stores.budgets.reserve(job.turn_id, job.incoming)):
+                log.info("question_waits", because="budget_reserved", message_id=job.claimed.id)
+                return retry_uncounted(gate_wait_s(job.claimed))  # turns under way may leave enough of the budget
             found = await (self._deliver_decided(job, entry) if entry else self._begin_turn(job))
         except asyncio.CancelledError:
             if not job.lease.stopped:

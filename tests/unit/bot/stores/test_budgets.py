@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from agent.thread.conversation import ThreadKey
 from bot.slack.message import Incoming
-from bot.stores.budgets import Budgets, Holder, Limits, duration_text
+from bot.stores.budgets import RESERVATION_TTL_S, Budgets, Holder, Limits, duration_text
 from tests.support.waiting import wait_until
 
 NOON = datetime(2026, 11, 22, 12, 0, tzinfo=UTC).timestamp()
@@ -93,7 +93,46 @@ async def test_what_a_killed_worker_used_is_counted_already(redis_client: Redis)
 
             await wait_until(written, "the call is counted")
     purse.record_usage("t", 999)
-    assert await redis_client.hgetall(purse.key("T1")) == {"user:U1": "600", "channel:C1": "600", "workspace": "600"}
+    counts = await redis_client.hgetall(purse.key("T1"))
+    assert {field: counts[field] for field in ("user:U1", "channel:C1", "workspace")} == dict.fromkeys(
+        ("user:U1", "channel:C1", "workspace"), "600"
+    )
+
+
+@pytest.mark.parametrize("limits", [Limits(user=2_000), Limits(channel=2_000), Limits(workspace=2_000)])
+async def test_a_burst_does_not_overrun_a_budget(redis_client: Redis, limits: Limits) -> None:
+    purse = budgets(redis_client, limits)
+    began: list[int] = []
+
+    async def turn(number: int) -> None:
+        if await purse.reserve(f"t{number}", incoming()):
+            began.append(number)
+            async with purse.count_turn(f"t{number}", incoming()):
+                await asyncio.sleep(0)
+                purse.record_usage(f"t{number}", 2_000)
+
+    async with asyncio.TaskGroup() as group:
+        for number in range(30):
+            group.create_task(turn(number))
+    assert len(began) == 1
+    assert await used_up(redis_client, purse, incoming()) is not None
+
+
+async def test_a_reservation_is_released_replaced_or_expires(redis_client: Redis) -> None:
+    limits = Limits(user=3_000)
+    purse = budgets(redis_client, limits)
+    assert await purse.reserve("t1", incoming())
+    assert await purse.reserve("t1", incoming()), "the next delivery try of the same turn"
+    assert await purse.reserve("t2", incoming())
+    assert not await purse.reserve("t3", incoming())
+    assert await purse.reserve("t3", incoming(user="U2"))
+    async with purse.count_turn("t1", incoming()):
+        purse.record_usage("t1", 500)
+    assert await purse.reserve("t4", incoming()), "an average turn of today takes 500"
+    assert await redis_client.ttl(purse.key("T1")) > 0
+    later = budgets(redis_client, limits, NOON + RESERVATION_TTL_S)
+    assert all([await later.reserve(turn, incoming()) for turn in ("t5", "t6", "t7", "t8", "t9")])
+    assert not await later.reserve("t10", incoming())
 
 
 @pytest.mark.parametrize("end", [ValueError("a bug"), asyncio.CancelledError()])
@@ -143,7 +182,7 @@ async def test_redis_that_is_away_ends_no_turn(tmp_path: Path) -> None:
         purse = budgets(nobody, Limits(user=1))
         with capture_logs() as logs:
             await spend(purse, 5, incoming())
-    assert {line["event"] for line in logs} == {"tokens_not_counted"}
+    assert {line["event"] for line in logs} == {"tokens_not_counted", "tokens_not_released"}
 
 
 @given(st.integers(min_value=0, max_value=86_400))
