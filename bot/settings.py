@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
 import sys
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -29,94 +28,24 @@ from pydantic import (
     field_validator,
 )
 from pydantic.fields import FieldInfo
-from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, NoDecode, SettingsConfigDict
+from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, SettingsConfigDict
 
 from bot.errors import WrongUse
-
-# A user group, a channel by its id, a channel by its name.
-_HANDOFF = re.compile(r"[SCG][A-Z0-9]{2,}|#[^\s#<>]{1,80}")
-_HOST = re.compile(r"(?:[^\W_][^\s/@:*<>|]*|\[[0-9A-Fa-f:]+\])(?::\d{1,5})?")
-_SWITCHES = dict.fromkeys(("", "0", "off", "no", "false"), "") | dict.fromkeys(("1", "on", "yes", "true"), "on")
-
-
-def _split_names(value: Any) -> Any:
-    """Split names at commas or white space."""
-    return frozenset(value.replace(",", " ").split()) if isinstance(value, str) else value
-
-
-def _folders(value: Any) -> Any:
-    """Split folders at ``:`` (the host's own separator)."""
-    if not isinstance(value, str):
-        return value
-    return tuple(Path(part).expanduser() for part in value.split(os.pathsep) if part.strip())
-
-
-def _split_entries(value: Any) -> Any:
-    """Return entries with semicolons or line ends between them."""
-    if not isinstance(value, str):
-        return value
-    return tuple(entry.strip() for entry in re.split(r"[;\n]", value) if entry.strip())
-
-
-def _file(value: Any) -> Any:
-    return Path(value.strip()).expanduser() if isinstance(value, str) else value
-
-
-def _amount(value: Any) -> Any:
-    """Remove separators between digits."""
-    return value.replace("_", "").replace(",", "").strip() if isinstance(value, str) else value
-
-
-def _switch(value: Any) -> Any:
-    return value.strip() or "off" if isinstance(value, str) else value
-
-
-def _hosts(value: frozenset[str]) -> frozenset[str]:
-    """Accept only hosts. An address or a pattern would match no link, without a warning."""
-    if not all(map(_HOST.fullmatch, value)):
-        message = "must be hosts such as wiki.example.com, without https://, a path or a *"
-        raise ValueError(message)
-    return value
-
-
-def _searxng(value: str) -> str:
-    if value and not re.fullmatch(r"https?://[^\s/@]+(?:/[^\s?#]*)?", value):
-        message = "must be an address such as http://localhost:8888, without a name, a password or a query"
-        raise ValueError(message)
-    return value
-
-
-def _semantic(value: str) -> str:
-    """Accept a switch or the folder of another model of the same form."""
-    said = value.strip()
-    if said.lower() in _SWITCHES:
-        return _SWITCHES[said.lower()]
-    if not Path(said).expanduser().is_dir():
-        message = "must be on, off, or the folder of a model"
-        raise ValueError(message)
-    return str(Path(said).expanduser())
-
-
-def _environment(value: str) -> str:
-    """Return a name that Langfuse takes: it drops any other without a word."""
-    if value and (value.startswith("langfuse") or not re.fullmatch("[a-z0-9_-]{1,40}", value)):
-        message = "must be at most 40 of a-z, 0-9, - and _, and must not start with langfuse"
-        raise ValueError(message)
-    return value
-
-
-def _place(value: str) -> str:
-    if value and not _HANDOFF.fullmatch(value):
-        message = "must be a user group (S…), a channel (C… or G…) or a channel's #name"
-        raise ValueError(message)
-    return value
-
-
-Effort = Literal["", "none", "minimal", "low", "medium", "high", "xhigh"]
-Names = Annotated[frozenset[str], NoDecode, BeforeValidator(_split_names)]
-Folders = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(_folders)]
-Switch = Annotated[bool, BeforeValidator(_switch)]
-Amount = Annotated[int, BeforeValidator(_amount)]
+from bot.setting_values import (
+    Amount,
+    ChannelPlace,
+    Effort,
+    Entries,
+    File,
+    Folders,
+    Hosts,
+    Names,
+    SearxngUrl,
+    Switch,
+    check_environment,
+    to_path,
+    to_semantic,
+)
 
 
 def _env(name: str, default: Any, **limits: Any) -> Any:
@@ -159,28 +88,28 @@ class Settings(BaseSettings):
     langfuse_secret_key: SecretStr = _env("LANGFUSE_SECRET_KEY", SecretStr(""))
     langfuse_base_url: str = _env("LANGFUSE_BASE_URL", "")
     langfuse_host: str = _env("LANGFUSE_HOST", "https://cloud.langfuse.com")
-    langfuse_environment: Annotated[str, AfterValidator(_environment)] = _env("LANGFUSE_TRACING_ENVIRONMENT", "")
+    langfuse_environment: Annotated[str, AfterValidator(check_environment)] = _env("LANGFUSE_TRACING_ENVIRONMENT", "")
     langfuse_sample_rate: float = _env("LANGFUSE_SAMPLE_RATE", 1.0, ge=0, le=1)
     langfuse_enabled: Switch = _env("LANGFUSE_TRACING_ENABLED", default=True)
     docs: Folders = _env("ORION_DOCS", ())
     docs_url: str = _env("ORION_DOCS_URL", "")
     knowledge_url: SecretStr = _env("ORION_KNOWLEDGE_URL", SecretStr(""))
-    semantic: Annotated[str, AfterValidator(_semantic)] = _env("ORION_SEMANTIC", "")
+    semantic: Annotated[str, AfterValidator(to_semantic)] = _env("ORION_SEMANTIC", "")
     git: Folders = _env("ORION_GIT", ())
     git_url: str = _env("ORION_GIT_URL", "")
     files: Folders = _env("ORION_FILES", ())
-    searxng_url: Annotated[str, AfterValidator(_searxng)] = _env("ORION_SEARXNG_URL", "")
-    mcp_config: Annotated[Path | None, BeforeValidator(_file)] = _env("ORION_MCP_CONFIG", None)
+    searxng_url: SearxngUrl = _env("ORION_SEARXNG_URL", "")
+    mcp_config: File = _env("ORION_MCP_CONFIG", None)
     git_docs: Names = _env("ORION_GIT_DOCS", frozenset())
     git_docs_url: str = _env("ORION_GIT_DOCS_URL", "")
     slack_exports: Folders = _env("ORION_SLACK_EXPORTS", ())
     slack_exports_url: str = _env("ORION_SLACK_EXPORTS_URL", "")
-    answers: Annotated[Path | None, BeforeValidator(_file)] = _env("ORION_ANSWERS", None)
+    answers: File = _env("ORION_ANSWERS", None)
     answer_editors: Names = _env("ORION_ANSWER_EDITORS", frozenset())
-    channels: Annotated[Path, BeforeValidator(_file)] = _env("ORION_CHANNELS", Path("channels.toml"))
+    channels: Annotated[Path, BeforeValidator(to_path)] = _env("ORION_CHANNELS", Path("channels.toml"))
     listen: Names = _env("ORION_LISTEN", frozenset())
-    report: Annotated[str, AfterValidator(_place)] = _env("ORION_REPORT", "")
-    feeds: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_entries)] = _env("ORION_FEEDS", ())
+    report: ChannelPlace = _env("ORION_REPORT", "")
+    feeds: Entries = _env("ORION_FEEDS", ())
     web_docs: Names = _env("ORION_WEB_DOCS", frozenset())
     web_docs_hosts: Names = _env("ORION_WEB_DOCS_HOSTS", frozenset())
     web_docs_audience: Names = _env("ORION_WEB_DOCS_AUDIENCE", frozenset())
@@ -192,7 +121,7 @@ class Settings(BaseSettings):
     max_attempts: int = _env("ORION_MAX_ATTEMPTS", 3, ge=1, le=3)  # the first retry wins most, a third hardly anything
     source_tokens: int = _env("ORION_SOURCE_TOKENS", 6_000, ge=500, le=100_000)
     general: Literal["label", "refuse"] = _env("ORION_GENERAL", "label")
-    link_hosts: Annotated[Names, AfterValidator(_hosts)] = _env("ORION_LINK_HOSTS", frozenset())
+    link_hosts: Hosts = _env("ORION_LINK_HOSTS", frozenset())
     streams: Switch = _env("ORION_STREAMS", default=False)  # previews of links cannot be switched off in a stream
     trace_content: Switch = _env("ORION_TRACE_CONTENT", default=True)
     allow_users: Names = _env("ORION_ALLOW_USERS", frozenset())
@@ -203,7 +132,7 @@ class Settings(BaseSettings):
     allow_guests: Switch = _env("ORION_ALLOW_GUESTS", default=False)
     allow_external: Switch = _env("ORION_ALLOW_EXTERNAL", default=False)
     admins: Names = _env("ORION_ADMINS", frozenset())
-    handoff: Annotated[str, AfterValidator(_place)] = _env("ORION_HANDOFF", "")
+    handoff: ChannelPlace = _env("ORION_HANDOFF", "")
     daily_tokens_user: Amount = _env("ORION_DAILY_TOKENS_USER", 0, ge=0)
     daily_tokens_channel: Amount = _env("ORION_DAILY_TOKENS_CHANNEL", 0, ge=0)
     daily_tokens_workspace: Amount = _env("ORION_DAILY_TOKENS_WORKSPACE", 0, ge=0)

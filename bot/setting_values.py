@@ -1,0 +1,105 @@
+"""Forms of settings: how the text of a variable becomes a value, and what it must look like."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator
+from pydantic_settings import NoDecode
+
+# A user group, a channel by its id, a channel by its name.
+_HANDOFF = re.compile(r"[SCG][A-Z0-9]{2,}|#[^\s#<>]{1,80}")
+_HOST = re.compile(r"(?:[^\W_][^\s/@:*<>|]*|\[[0-9A-Fa-f:]+\])(?::\d{1,5})?")
+_SWITCHES = dict.fromkeys(("", "0", "off", "no", "false"), "") | dict.fromkeys(("1", "on", "yes", "true"), "on")
+
+
+def split_names(value: Any) -> Any:
+    """Split names at commas or white space."""
+    return frozenset(value.replace(",", " ").split()) if isinstance(value, str) else value
+
+
+def split_folders(value: Any) -> Any:
+    """Split folders at ``:`` (the host's own separator)."""
+    if not isinstance(value, str):
+        return value
+    return tuple(Path(part).expanduser() for part in value.split(os.pathsep) if part.strip())
+
+
+def split_entries(value: Any) -> Any:
+    """Return entries with semicolons or line ends between them."""
+    if not isinstance(value, str):
+        return value
+    return tuple(entry.strip() for entry in re.split(r"[;\n]", value) if entry.strip())
+
+
+def to_path(value: Any) -> Any:
+    """Return a path; `~` is the home folder."""
+    return Path(value.strip()).expanduser() if isinstance(value, str) else value
+
+
+def without_separators(value: Any) -> Any:
+    """Remove separators between digits."""
+    return value.replace("_", "").replace(",", "").strip() if isinstance(value, str) else value
+
+
+def to_switch(value: Any) -> Any:
+    """Return the word for a switch; blank is off."""
+    return value.strip() or "off" if isinstance(value, str) else value
+
+
+def check_hosts(value: frozenset[str]) -> frozenset[str]:
+    """Accept only hosts. An address or a pattern would match no link, without a warning."""
+    if not all(map(_HOST.fullmatch, value)):
+        message = "must be hosts such as wiki.example.com, without https://, a path or a *"
+        raise ValueError(message)
+    return value
+
+
+def check_searxng(value: str) -> str:
+    """Accept the address of a SearXNG without a login, which would be logged."""
+    if value and not re.fullmatch(r"https?://[^\s/@]+(?:/[^\s?#]*)?", value):
+        message = "must be an address such as http://localhost:8888, without a name, a password or a query"
+        raise ValueError(message)
+    return value
+
+
+def to_semantic(value: str) -> str:
+    """Accept a switch or the folder of another model of the same form."""
+    said = value.strip()
+    if said.lower() in _SWITCHES:
+        return _SWITCHES[said.lower()]
+    if not Path(said).expanduser().is_dir():
+        message = "must be on, off, or the folder of a model"
+        raise ValueError(message)
+    return str(Path(said).expanduser())
+
+
+def check_environment(value: str) -> str:
+    """Return a name that Langfuse takes: it drops any other without a word."""
+    if value and (value.startswith("langfuse") or not re.fullmatch("[a-z0-9_-]{1,40}", value)):
+        message = "must be at most 40 of a-z, 0-9, - and _, and must not start with langfuse"
+        raise ValueError(message)
+    return value
+
+
+def check_place(value: str) -> str:
+    """Accept a user group, or a channel by its id or name."""
+    if value and not _HANDOFF.fullmatch(value):
+        message = "must be a user group (S…), a channel (C… or G…) or a channel's #name"
+        raise ValueError(message)
+    return value
+
+
+Effort = Literal["", "none", "minimal", "low", "medium", "high", "xhigh"]
+Names = Annotated[frozenset[str], NoDecode, BeforeValidator(split_names)]
+Folders = Annotated[tuple[Path, ...], NoDecode, BeforeValidator(split_folders)]
+Switch = Annotated[bool, BeforeValidator(to_switch)]
+Amount = Annotated[int, BeforeValidator(without_separators)]
+Entries = Annotated[tuple[str, ...], NoDecode, BeforeValidator(split_entries)]
+File = Annotated[Path | None, BeforeValidator(to_path)]
+Hosts = Annotated[Names, AfterValidator(check_hosts)]
+ChannelPlace = Annotated[str, AfterValidator(check_place)]
+SearxngUrl = Annotated[str, AfterValidator(check_searxng)]
