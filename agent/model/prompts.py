@@ -259,7 +259,7 @@ def _conversation_parts(context: TurnContext, talk: str) -> list[Part]:
 
 
 def _plan_parts(plan: Plan | None) -> Iterable[Part]:
-    if plan and plan.steps:  # its words are a person's or a model's: data like any other
+    if plan and len(plan.steps) > 1:  # a single step says no more than the mission
         steps = "\n".join(f"{n}. [{step.status}] {step.description}" for n, step in enumerate(plan.steps, 1))
         yield "the plan", steps
 

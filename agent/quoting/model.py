@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from typing import Final
 
 from agent.actions import NoReply, Respond, ToolCall, ToolCalls
@@ -24,9 +24,16 @@ from agent.model.protocol import (
     WriteContext,
     WriteStream,
 )
-from agent.quoting.passages import RankedPassage, best_passages, windows, word_weights
+from agent.quoting.passages import RankedPassage, best_passages, closest_sentence, values_differ, windows, word_weights
 from agent.quoting.rendering import render_passages, render_units
-from agent.quoting.small_talk import asks_for_documents, earlier_subjects, is_question, search_query, small_talk_reply
+from agent.quoting.small_talk import (
+    asks_for_documents,
+    earlier_subjects,
+    is_question,
+    phrase,
+    search_query,
+    small_talk_reply,
+)
 from agent.quoting.units import QuotableUnit, units_of
 from agent.thread.requests import asks_for_file, is_from_own_words
 from agent.tools.builtin.knowledge import LIST_DOCUMENTS, LIST_TITLE, SEARCH
@@ -97,13 +104,16 @@ def _answer(context: WriteContext) -> str:
         if files:
             read = ((file, units_of(file)) for file in files)
             return "\n\n".join(render_units(file, next(windows(units)), language) for file, units in read if units)
-    return render_passages(_passages(context), language) or NOT_FOUND
+    weights = word_weights(question, " ".join(earlier_subjects(question, context.history)))
+    passages = _passages(context, weights)
+    if not passages:
+        return NOT_FOUND
+    head = f"{phrase('differ', language)}\n\n" if values_differ(passages, weights) else ""
+    return head + render_passages(passages, closest_sentence(passages, weights), language)
 
 
-def _passages(context: WriteContext) -> tuple[RankedPassage, ...]:
+def _passages(context: WriteContext, weights: Mapping[str, float]) -> tuple[RankedPassage, ...]:
     """Return the best passages: messages of the thread only if they fit better than the documents."""
-    text = context.question.text
-    weights = word_weights(text, " ".join(earlier_subjects(text, context.history)))
     barred = _rejected_units(context)
     documents = [source for source in context.sources if source.origin != "thread"]
     thread = [source for source in context.sources if source.origin == "thread"]

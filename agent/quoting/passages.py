@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby
+from itertools import combinations, groupby
 from typing import Final
 
 from agent.files import ORIGIN as FILE
 from agent.knowledge.search.index_terms import impacts, words_of
 from agent.quoting.units import QuotableUnit, units_of
+from verification.evidence.passages import sentence_spans
 from verification.types import Source
 
 MIN_SCORE: Final = 0.18
 """Nothing is shown if no score reaches it. A higher one hides as many answers as it avoids misses (decision 3)."""
-MAX_PASSAGE_CHARS: Final = 600
+MAX_PASSAGE_CHARS: Final = 300  # a longer sentence, item or row is shown whole
+MAX_PROCEDURE_CHARS: Final = 900
 MAX_PASSAGES: Final = 3
+_VALUE: Final = re.compile(r"(?<![\w.,])(?P<number>\d[\d.,]*)\s*(?P<unit>%|[^\W\d_]+)")
+_STOPS: Final = (".", "!", "?", "。", "！", "？")  # "Warning: never in winter." is a sentence, "Owner: Ann" is not
 _EARLIER_WEIGHT: Final = 0.5  # of a word from an earlier question; one of this question weighs 1
 _MAX_QUESTION_CHARS: Final = 2_000  # a longer question holds pasted text
 
@@ -29,7 +34,7 @@ def word_weights(text: str, earlier: str = "") -> Mapping[str, float]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankedPassage:
-    """Units of one section in order, and the ``best`` of them.
+    """Units of one section in order, and the ``best`` of them. ``is_excerpt``: the section has more.
 
     ``covered`` is the share of the question's weight that they cover with the title and headings above them;
     ``closest`` is the same share for ``best`` alone.
@@ -39,6 +44,7 @@ class RankedPassage:
     best: QuotableUnit
     covered: float
     closest: float
+    is_excerpt: bool = False
 
     @property
     def score(self) -> float:
@@ -57,12 +63,11 @@ def best_passages(
     searched: dict[str, RankedPassage] = {}
     attached: dict[str, RankedPassage] = {}
     for source in sources:
-        units = [unit for unit in units_of(source) if not is_barred(unit)]
+        allowed = [unit for unit in units_of(source) if not is_barred(unit)]
+        # "Last updated: …" says nothing to a person who asks for something else.
+        units = [unit for unit in allowed if _is_telling(unit, weights)] or allowed
         sections = [list(section) for _, section in groupby(units, key=lambda unit: unit.context)]
-        # "Last updated: …" alone says nothing to a person who asks for something else.
-        telling = [each for each in sections if any(_is_telling(unit, weights) for unit in each)] or sections
-        best = (max((_passage(some, weights) for some in windows(each)), key=_score) for each in telling)
-        passages = sorted(best, key=_score, reverse=True)
+        passages = sorted((_best_window(section, weights) for section in sections), key=_score, reverse=True)
         if source.origin == FILE:
             attached |= {each.best.text: each for each in passages if each.score >= MIN_SCORE}
         elif passages:
@@ -70,6 +75,12 @@ def best_passages(
     first = dict([*searched.items()][:MAX_PASSAGES])
     shown = sorted({**attached, **first}.values(), key=_closest_newest)[:MAX_PASSAGES]
     return tuple(shown) if max(map(_score, shown), default=0.0) >= MIN_SCORE else ()
+
+
+def _best_window(section: Sequence[QuotableUnit], weights: Mapping[str, float]) -> RankedPassage:
+    """Return the best window, of equals the one that begins closest before the first of the best sentences."""
+    passages = [_passage(some, section, weights) for some in windows(section)][::-1]
+    return max(passages, key=lambda each: (each.score, -section.index(each.best)))
 
 
 def _score(found: RankedPassage) -> float:
@@ -82,13 +93,51 @@ def _closest_newest(found: RankedPassage) -> tuple[float, int]:
 
 
 def _is_telling(unit: QuotableUnit, weights: Mapping[str, float]) -> bool:
-    return unit.kind != "field" or bool(weights.keys() & _words(unit.text))
+    return unit.kind != "field" or unit.text.endswith(_STOPS) or bool(weights.keys() & _words(unit.text))
 
 
-def _passage(units: Sequence[QuotableUnit], weights: Mapping[str, float]) -> RankedPassage:
+def _passage(
+    units: Sequence[QuotableUnit], section: Sequence[QuotableUnit], weights: Mapping[str, float]
+) -> RankedPassage:
     shares = [_share(weights, (unit,)) for unit in units]
     best = shares.index(max(shares))
-    return RankedPassage(units=tuple(units), best=units[best], covered=_share(weights, units), closest=shares[best])
+    return RankedPassage(
+        units=tuple(units),
+        best=units[best],
+        covered=_share(weights, units),
+        closest=shares[best],
+        is_excerpt=len(units) < len(section),
+    )
+
+
+def closest_sentence(passages: Sequence[RankedPassage], weights: Mapping[str, float]) -> str:
+    """Return the one sentence of all passages that shares most with the question, of equals the first."""
+    spans = [(unit.text, span) for each in passages for unit in each.units for span in sentence_spans(unit.text, None)]
+    sentences = [text[start:end] for text, (start, end) in spans]
+    return max(sentences, key=lambda text: sum(weights.get(word, 0.0) for word in _words(text)), default="")
+
+
+def values_differ(passages: Sequence[RankedPassage], weights: Mapping[str, float]) -> bool:
+    """Return True if two sources match the question in the same words, with other numbers for the same unit."""
+    values = [
+        (each.best.source.title, weights.keys() & _words(each.best.text), _values(each.best)) for each in passages
+    ]
+    return any(
+        title != other_title and words and words == other_words and _conflict(own, others)
+        for (title, words, own), (other_title, other_words, others) in combinations(values, 2)
+    )
+
+
+def _values(unit: QuotableUnit) -> Mapping[str, set[str]]:
+    """Return the numbers of a unit by the word after them."""
+    values: dict[str, set[str]] = {}
+    for match in _VALUE.finditer(unit.text):
+        values.setdefault(match["unit"].casefold(), set()).add(match["number"])
+    return values
+
+
+def _conflict(own: Mapping[str, set[str]], others: Mapping[str, set[str]]) -> bool:
+    return any(own[unit].isdisjoint(others[unit]) for unit in own.keys() & others.keys())
 
 
 def _share(weights: Mapping[str, float], units: Sequence[QuotableUnit]) -> float:
@@ -102,12 +151,18 @@ def windows(section: Sequence[QuotableUnit]) -> Iterator[Sequence[QuotableUnit]]
     """Yield the whole section if it is short, else as much as fits from each of its units."""
     for start in range(len(section)):
         end, size = start + 1, len(section[start].text)
-        while end < len(section) and size + len(section[end].text) < MAX_PASSAGE_CHARS:
+        while end < len(section) and size + len(section[end].text) < _room(section[end - 1], section[end]):
             size += len(section[end].text) + 1
             end += 1
         yield section[start:end]
         if end == len(section):
             return
+
+
+def _room(unit: QuotableUnit, following: QuotableUnit) -> int:
+    """Return the maximum size up to the following unit. The steps of one procedure stay together if they can."""
+    is_procedure = unit.kind == following.kind == "step" and unit.block == following.block
+    return MAX_PROCEDURE_CHARS if is_procedure else MAX_PASSAGE_CHARS
 
 
 @lru_cache(maxsize=8_192)

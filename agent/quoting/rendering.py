@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from agent.quoting.passages import RankedPassage
-from agent.quoting.small_talk import phrase
+from agent.quoting.small_talk import Line, phrase
 from agent.quoting.units import QuotableUnit
 from verification.evidence.passages import sentence_spans
 from verification.types import Source
@@ -17,17 +17,20 @@ _MARKED: Final = re.compile(r"[*_\[\]<>|~]")
 _SENTENCE_ENDS: Final = (".", "!", "?", "…", ":", ";", "。", "！", "？", '."', ".)", ".”")
 
 
-def render_passages(passages: Sequence[RankedPassage], language: str | None) -> str:
-    """Return all passages: the first as the quotation, the others as "also from"."""
-    return "\n\n".join(
-        _render(phrase("also" if number else "quoted", language, title=_title(found.best)), found.units, found.best)
-        for number, found in enumerate(passages)
-    )
+def render_passages(passages: Sequence[RankedPassage], bold: str, language: str | None) -> str:
+    """Return all passages: the first as the quotation, the others as "also from", the sentence ``bold`` in bold."""
+    parts = []
+    for number, passage in enumerate(passages):
+        name: Line = ("also_part" if number else "part") if passage.is_excerpt else ("also" if number else "quoted")
+        head = phrase(name, language, title=_title(passage.best))
+        parts.append(_render(head, passage.units, bold))
+        bold = "" if any(bold in unit.text for unit in passage.units) else bold
+    return "\n\n".join(parts)
 
 
 def render_units(source: Source, units: Sequence[QuotableUnit], language: str | None) -> str:
     """Return units of a source that is shown for itself: a list, or the beginning of an attached file."""
-    return _render(phrase("quoted", language, title=source.title), units, None)
+    return _render(phrase("quoted", language, title=source.title), units, "")
 
 
 def _title(unit: QuotableUnit) -> str:
@@ -35,12 +38,13 @@ def _title(unit: QuotableUnit) -> str:
     return " › ".join((title, *(part for part in unit.context.split(" › ") if part and part not in title.split(" › "))))
 
 
-def _render(opening: str, units: Sequence[QuotableUnit], best: QuotableUnit | None) -> str:
+def _render(opening: str, units: Sequence[QuotableUnit], bold: str) -> str:
     lines: list[str] = [opening]
     previous: QuotableUnit | None = None
     for unit in units:
         number = f"[{unit.source.id}]"
-        text = _bold(unit.text) if unit is best else unit.text
+        text = unit.text.replace(bold, _bold(bold), 1) if bold else unit.text
+        bold = "" if text != unit.text else bold
         same_block = previous is not None and previous.block == unit.block
         if unit.kind == "code":
             lines += ["", _fence_code(unit.text), *([number] if previous is None else [])]

@@ -74,8 +74,9 @@ async def _reset(progress: Progress) -> None:
 
 
 def ensure_plan(progress: Progress, proposed: tuple[Step, ...]) -> None:
-    """Make a plan if the turn has none yet: that of the model, else a single step."""
-    if progress.state.plan is not None:
+    """Make a plan if there is none yet: that of the model, else a single step, which a proposed plan replaces."""
+    plan = progress.state.plan
+    if plan and (len(plan.steps) > 1 or not proposed):
         return
     steps = proposed or (Step(description=progress.state.mission),)
     plan = Plan(id=uuid4().hex[:12], steps=steps)

@@ -14,6 +14,7 @@ from agent.budget import Budget, Usage
 from agent.model.prompts import NOT_FOUND
 from agent.model.protocol import DecideContext, ModelError, WriteContext
 from agent.quoting.model import ExtractiveModel
+from agent.quoting.small_talk import phrase
 from agent.thread.conversation import AttachedFile, Message, Question, ThreadKey
 from agent.tools.tool import ToolResult, ToolSpec
 from verification.check import check
@@ -152,8 +153,9 @@ async def test_the_list_of_documents_is_fetched_once_and_quoted_whole() -> None:
             "What is the daily limit for meals?",
             (MEALS_OLD, MEALS_NEW),
             (
+                "These sources give different values:\n\n"
                 "Quoted from Expenses:\n\n**The daily limit for meals is 60 euros**. [4]\n\n"
-                "Also from Expenses 2024:\n\n**The daily limit for meals is 45 euros**. [3]"
+                "Also from Expenses 2024:\n\nThe daily limit for meals is 45 euros. [3]"
             ),
         ),
         (
@@ -197,6 +199,30 @@ async def test_passages_are_shown_in_their_own_form_and_pass_the_verifier(
 )
 async def test_what_the_sources_do_not_hold_is_not_answered(question: str) -> None:
     assert await answer(question) == NOT_FOUND
+
+
+async def test_a_long_section_gives_a_short_excerpt_that_says_so_and_no_metadata() -> None:
+    filler = " ".join(f"Sentence {n} of the page is about something else entirely." for n in range(12))
+    body = f"{filler} The daily limit for hotels is 140 euros. {filler}"
+    page = source(1, "Travel", f"Last updated: 2026-05-04\nOwner: Ann Lee\n\n{body}")
+    text = await answer("What is the daily limit for hotels?", (page,))
+    assert text.startswith("Excerpt from Travel:")
+    assert "**The daily limit for hotels is 140 euros**. [1]" in text
+    assert "Owner" not in text
+    assert "updated" not in text
+    assert text.count("**") == 2
+    assert len(text) < 500
+    assert verdict(text, "What is the daily limit for hotels?", (page,)).passed
+    assert "Ann Lee" in await answer("Who is the owner of the travel page?", (page,))
+
+
+async def test_sources_that_give_different_values_are_announced_and_others_are_not() -> None:
+    requests = source(1, "Limits", "A key may send 120 requests a minute.")
+    limits = requests, source(2, "Costs", "A key costs 40 euros a month.")
+    assert "different values" not in await answer("How many requests may a key send?", limits)
+    text = await answer("What is the daily limit for meals?", (MEALS_OLD, MEALS_NEW))
+    assert text.startswith(phrase("differ", "en"))
+    assert verdict(text, "What is the daily limit for meals?", ALL).passed
 
 
 async def test_an_attached_file_is_shown_from_its_beginning() -> None:
@@ -256,7 +282,7 @@ async def test_row_of_several_sentences_is_cited_for_all_of_them() -> None:
     )
     question, sources = "When is a budget renewed?", (source(1, "Budgets", table),)
     text = await answer(question, sources)
-    assert "renewed at 00:00 UTC. On an edit the answer stays" in text
+    assert "renewed at 00:00 UTC**. On an edit the answer stays" in text
     assert verdict(text, question, sources).passed
 
 
