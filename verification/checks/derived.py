@@ -82,7 +82,8 @@ def is_derivable_moment(moment: Moment, evidence: Evidence) -> bool:
     reach = _days_in_words(evidence, lengths)
     if any(_is_apart(moment, other, lengths) or _is_near(moment, other, reach) for other in others):
         return True
-    if any(_is_weekday_of(moment, other) for passage in evidence.passages for other in passage.moments):
+    # A calendar says which weekday a date has, and no source needs to.
+    if moment.weekday and any(_is_near(moment, other, 0) for each in evidence.passages for other in each.moments):
         return True
     # From two values of a source derive only years, for the same day. Otherwise a wrong day would fit by chance.
     return any(
@@ -274,11 +275,6 @@ def _is_apart(moment: Moment, other: Moment, lengths: set[tuple[str, float]]) ->
     years = (moment.year or 0) - (other.year or 0)
     months = (moment.month or 0) - (other.month or 0) if moment.month else 0
     return bool(moment.year) == bool(other.year) and ("months", abs(12 * years + months)) in lengths
-
-
-def _is_weekday_of(moment: Moment, other: Moment) -> bool:
-    """Return True if the weekday is that of the other date: a calendar says so, and no source needs to."""
-    return moment.weekday is not None and _is_near(moment, other, 0)
 
 
 def _is_in_month(moment: Moment, other: Moment) -> bool:

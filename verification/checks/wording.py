@@ -12,6 +12,7 @@ from difflib import SequenceMatcher
 from itertools import islice
 
 from verification.evidence.evidence import MAX_VALUES, Certainty, Evidence, Finding, Hit
+from verification.evidence.passages import Passage
 from verification.markup.reading import text_as_read
 from verification.text.lexicon import WITHOUT_SPACES
 from verification.text.lexicon import words_by_language as listed
@@ -53,18 +54,22 @@ def quote_findings(evidence: Evidence) -> Iterator[Finding]:
     """Yield a finding for each quotation whose words are not the source's. A translation cannot be compared."""
     if not _OPENING.search(evidence.claim.text) or not evidence.same_language:  # a translation is never word for word
         return
-    quoted = list(islice(quotations(evidence.claim.text), MAX_VALUES))
-    passages = [*(cited.passage for cited in evidence.cited), *evidence.known] if quoted else []
-    pages = [text_as_read(passage.text, captions=captions) for passage in passages for captions in (False, True)]
-    haystacks = [normalise_text(_MARKS.sub("", page)) for page in dict.fromkeys(pages)]
-    for start, end, words in quoted:
+    cited = [cited.passage for cited in evidence.cited]
+    for start, end, words in islice(quotations(evidence.claim.text), MAX_VALUES):
         parts = [normalise_text(part).strip(_EDGE) for part in _OMITTED.split(_MARKS.sub("", text_as_read(words)))]
-        if all(any(is_whole_word_in(part, haystack) for haystack in haystacks) for part in parts if part):
-            continue
-        yield _finding(evidence, start, end, words)
+        parts = [part for part in parts if part]
+        if not _is_quoted_from((*cited, *evidence.known), parts):
+            yield _finding(evidence, (start, end), words, elsewhere=_is_quoted_from(evidence.others, parts))
 
 
-def _finding(evidence: Evidence, start: int, end: int, words: str) -> Finding:
+def _is_quoted_from(passages: Sequence[Passage], parts: Sequence[str]) -> bool:
+    """Return True if each part is in one of the passages, as a reader sees them."""
+    pages = {text_as_read(passage.text, captions=captions) for passage in passages for captions in (False, True)}
+    haystacks = [normalise_text(_MARKS.sub("", page)) for page in pages]
+    return all(any(is_whole_word_in(part, haystack) for haystack in haystacks) for part in parts)
+
+
+def _finding(evidence: Evidence, span: tuple[int, int], words: str, *, elsewhere: bool) -> Finding:
     altered = _closest_passage(evidence, words)
     loose = altered is not None and _same_substance(words, altered[1], evidence.claim.language)
     if altered:
@@ -74,8 +79,8 @@ def _finding(evidence: Evidence, start: int, end: int, words: str) -> Finding:
     else:
         detail = f"these words are not in {evidence.name_sources()}"
         remedy = "Quote only what the source says word for word, or say it without quotation marks."
-    certainty: Certainty = "doubtful" if loose else "certain" if altered else "unfounded"
-    return Finding(kind="quote", span=(start, end), detail=detail, remedy=remedy, certainty=certainty)
+    certainty: Certainty = "doubtful" if loose else "certain" if altered and not elsewhere else "unfounded"
+    return Finding(kind="quote", span=span, detail=detail, remedy=remedy, certainty=certainty)
 
 
 def _same_substance(words: str, original: str, language: str | None) -> bool:
@@ -180,13 +185,13 @@ def _negation_findings(evidence: Evidence, hit: Hit) -> Iterator[Finding]:
     )
     negations = [sum(1 for word in words if word in known or word.endswith("n't")) for words in (claimed, said)]
     # Nothing but the negation may differ: "whether or not" turns nothing, and "not only … but also" neither.
-    alike = _affirmed(claimed, known) == _affirmed(said, known)
+    alike = _without_negations(claimed, known) == _without_negations(said, known)
     answers = bool(claimed) and claimed[0] in known  # "No, ..."
     if sum(negations) % 2 and alike and not answers and len(claimed) > _MIN_SHARED_WORDS:
         yield evidence.replaced_by("polarity", (0, len(evidence.claim.text)), hit, repr(hit.text), "unfounded")
 
 
-def _affirmed(words: Sequence[str], negations: frozenset[str]) -> list[str]:
+def _without_negations(words: Sequence[str], negations: frozenset[str]) -> list[str]:
     """The words without negations, and without the auxiliary that English needs for one."""
     whole = [word.removesuffix("n't") if word.endswith("n't") else word for word in words if word not in negations]
     return [word for word in whole if word not in {"do", "does", "did"}]

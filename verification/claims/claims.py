@@ -285,13 +285,13 @@ def _free_next_steps(sentences: list[Sentence], text: str, *, has_judge: bool) -
     freed: list[Sentence] = []
     in_list = False
     for each in sentences:
-        titled = each.kind in {"heading", "intro"} and not each.cited
-        if titled or each.kind not in _LISTED:
-            in_list = titled and bool(compile_pattern(_NEXT_STEPS).fullmatch(text, each.start, each.end))
+        if each.kind not in _LISTED:
+            in_list = not each.cited and bool(compile_pattern(_NEXT_STEPS).fullmatch(text, each.start, each.end))
+            freed.append(each._replace(states=each.states and not in_list))
         elif in_list and not each.cited and each.kind != "row":
             freed.append(_with_citations(each, everything)._replace(states=bool(everything)))
-            continue
-        freed.append(each)
+        else:
+            freed.append(each)
     return freed
 
 

@@ -213,7 +213,9 @@ class Evidence:
 
 def score(evidence: Evidence, findings: Iterable[Finding], *, refuted: bool = False) -> float:
     """The score of a claim, given the findings against it. ``refuted``: one of them is certain."""
-    value = _word_overlap(evidence) * _short_source_factor(evidence) if evidence.same_language else _ACROSS_LANGUAGES
+    # A claim that adds to a source of one or two sentences is less likely supported.
+    closeness = 1 - _CLOSE_READING * math.exp(-len(evidence.stems) / _SHORT_SOURCE)
+    value = _word_overlap(evidence) * closeness if evidence.same_language else _ACROSS_LANGUAGES
     against = tuple(findings)
     if refuted:
         value *= _REFUTED_FACTOR
@@ -221,21 +223,12 @@ def score(evidence: Evidence, findings: Iterable[Finding], *, refuted: bool = Fa
         value *= _NEGATED_FACTOR
     if any(finding.kind in {"number", "date", "identifier"} for finding in against):
         value *= _DOUBTED_FACTOR
-    if _is_first_person(evidence):
+    # "I think": no document says what the writer thinks.
+    if evidence.claim.words & _FIRST_PERSON and not evidence.words & _FIRST_PERSON:
         value *= _FIRST_PERSON_FACTOR
     if "?" in evidence.claim.text:
         value *= _QUESTION_FACTOR
     return round(max(0.0, value), 3)
-
-
-def _short_source_factor(evidence: Evidence) -> float:
-    """Less than 1 for a short source: a claim that adds to one or two sentences is less likely supported."""
-    return 1 - _CLOSE_READING * math.exp(-len(evidence.stems) / _SHORT_SOURCE)
-
-
-def _is_first_person(evidence: Evidence) -> bool:
-    """Return True if the claim says "I" and no source does: no document says what the writer thinks."""
-    return bool(evidence.claim.words & _FIRST_PERSON) and not evidence.words & _FIRST_PERSON
 
 
 def _word_overlap(evidence: Evidence) -> float:

@@ -24,7 +24,7 @@ _TAG = re.compile(
     rf"<!--.{{0,4000}}?-->|</?(?:{'|'.join(sorted(HTML_TAGS))})(?:\s[^<>\n]{{0,1000}})?/?>", re.DOTALL | re.IGNORECASE
 )
 _LINE_MARK = re.compile(r"^[ \t]{0,3}(?:(?:>[ \t]?)+|#{1,6}[ \t]+)", re.MULTILINE)
-_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~\n])")
 
 
 @lru_cache(maxsize=512)

@@ -58,12 +58,11 @@ def unwrap(text: str) -> tuple[str, int]:
             break
         text, count = texts[0], count + 1
     pieces = [(kind, text[start:end]) for kind, start, end in segments(text)] if "\\n" in text else []
-    broken = [_LINE_END.subn(_real_line_ends, part) if kind == "text" else (part, 0) for kind, part in pieces]
+    broken = [
+        _LINE_END.subn(lambda match: "\n" * match[0].count("n"), part) if kind == "text" else (part, 0)
+        for kind, part in pieces
+    ]
     return "".join(part for part, _ in broken) if broken else text, count + sum(number for _, number in broken)
-
-
-def _real_line_ends(match: re.Match[str]) -> str:
-    return "\n" * match[0].count("n")
 
 
 def _texts(value: object) -> Iterator[str]:

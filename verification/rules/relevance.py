@@ -15,7 +15,7 @@ from verification.rules.citations import cited_sources
 from verification.text.language import detect_language
 from verification.text.lexicon import compile_pattern, values_by_language
 from verification.text.words import content_stems
-from verification.types import Claim, Reading, Source, Violation
+from verification.types import Claim, Reading, Violation
 
 _MAX_MINIMUM: Final = 50
 _VISIBLE: Final = re.compile("[^\\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\ufffc]")
@@ -55,16 +55,14 @@ def addresses_question(reading: Reading) -> tuple[Violation, ...]:
     asked = content_stems(reading.draft.question, language)
     if not asked or asked & content_stems(reading.text, language):
         return ()
-    titles = " ".join(_titles_and_headings(source) for source in cited_sources(reading.draft, reading.text))
+    cited = cited_sources(reading.draft, reading.text)
+    headings = (match[1] or match[2] for source in cited for match in _HEADING.finditer(source.text))
+    titles = " ".join([*(source.title for source in cited), *headings])
     if asked & content_stems(titles, detect_language(titles) or language):
         return ()
     detail = "No content word of the question appears in the answer."
     remedy = "Answer the question that was asked, in its own terms."
     return (reading.warning("addresses_question", (0, len(reading.text)), detail, remedy),)
-
-
-def _titles_and_headings(source: Source) -> str:
-    return " ".join([source.title, *(m[1] or m[2] for m in _HEADING.finditer(source.text))])
 
 
 def coherent(reading: Reading) -> tuple[Violation, ...]:

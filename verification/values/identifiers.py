@@ -60,7 +60,11 @@ def identifiers(text: str) -> tuple[Identifier, ...]:
     """The identifiers of ``text`` in order."""
     if "`" not in text:
         return tuple(_identifiers_outside_code(text))
-    code = map(_code_span, (match for match in _CODE.finditer(text) if not _is_calculation(match[0])))
+    code = [
+        Identifier(kind="code", text=match[0].strip("`").strip(), start=match.start(), end=match.end())
+        for match in _CODE.finditer(text)
+        if not _is_calculation(match[0])
+    ]
     others = _identifiers_outside_code(
         _CODE.sub(lambda match: match[0] if _is_calculation(match[0]) else " " * len(match[0]), text)
     )
@@ -75,10 +79,6 @@ def _is_calculation(span: str) -> bool:
 def spans_inside(text: str, code: Identifier) -> Iterator[tuple[int, int]]:
     """Yield the spans of other identifiers inside a code span of ``text``."""
     return ((identifier.start, identifier.end) for identifier in _match_identifiers(text, code.start + 1, code.end - 1))
-
-
-def _code_span(match: re.Match[str]) -> Identifier:
-    return Identifier(kind="code", text=match.group().strip("`").strip(), start=match.start(), end=match.end())
 
 
 def _identifiers_outside_code(text: str) -> Iterator[Identifier]:

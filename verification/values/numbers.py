@@ -212,7 +212,9 @@ def _read_digits(text: str, start: int) -> Quantity | None:
     if century and match.group().isdigit():
         return Quantity(start=start, end=century.end(), readings=readings, noun="century", century=True)
     readings, end = apply_exponent(text, match.end(), readings)
-    return _quantity(text, (start, end), readings, unit=_currency_before(text, start))
+    currency = _CURRENCY_BEFORE.search(text, max(0, start - 5), start)
+    unit = UNITS[(currency[1] or currency[2]).casefold()] if currency else None
+    return _quantity(text, (start, end), readings, unit=unit)
 
 
 def _numeral_readings(match: re.Match[str]) -> tuple[float, ...]:
@@ -235,11 +237,6 @@ def _read_grouped(written: str, separator: str) -> tuple[float, ...]:
         # 1.250 is never written for one and a quarter.
         return (joined,) if written.endswith("0") else (joined, decimal)
     return (joined,)
-
-
-def _currency_before(text: str, start: int) -> Unit | None:
-    match = _CURRENCY_BEFORE.search(text, max(0, start - 5), start)
-    return UNITS[(match[1] or match[2]).casefold()] if match else None
 
 
 def _quantity(
