@@ -29,6 +29,7 @@ _PARSER_ERRORS: Final[tuple[type[Exception], ...]] = (
 _CONTROL: Final = {n: None for n in range(32) if n not in {9, 10}} | {127: None}
 _SUPERSCRIPTS: Final = dict(zip("0123456789+-−=()n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁼⁽⁾ⁿ", strict=True))
 _SUBSCRIPTS: Final = dict(zip("0123456789+-−=()", "₀₁₂₃₄₅₆₇₈₉₊₋₋₌₍₎", strict=True))
+_NOTE_MARK: Final = re.compile(r"(?<=[^\W\d_]{4})(?=[⁰¹²³⁴-⁹])")  # and not in km², H₂O
 _INLINE_MARKUP: Final = re.compile(r"[*_`]+|\[([^\]]*)\]\([^)]*\)")
 
 
@@ -126,6 +127,11 @@ def one_line(text: str) -> str:
 def table_row(cells: Iterable[str]) -> str:
     """Return cells as a row of a Markdown table."""
     return f"| {' | '.join(' '.join(cell.split()).replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def part_note_marks(text: str) -> str:
+    """Return text with a space between a word and a raised number after it: a search for the word must find it."""
+    return _NOTE_MARK.sub(" ", text)
 
 
 def raised(text: str, way: str) -> str:

@@ -14,7 +14,16 @@ from docx.opc.constants import RELATIONSHIP_TYPE
 from docx.opc.exceptions import OpcError
 from docx.oxml import parse_xml
 
-from agent.knowledge.readers.document import Content, Limits, clean, raised, refusing_damage, table_row, whole
+from agent.knowledge.readers.document import (
+    Content,
+    Limits,
+    clean,
+    part_note_marks,
+    raised,
+    refusing_damage,
+    table_row,
+    whole,
+)
 from agent.knowledge.readers.package import open_package
 
 _MAX_HEADING: Final = 6
@@ -46,7 +55,7 @@ def read_docx(data: bytes, limits: Limits) -> Content:
     with refusing_damage("Word document", OpcError):
         document = Document(open_package(data))
         blocks = list(limits.take(_Body(document).blocks(), "block", lambda block: len(block.text)))
-        text = clean("\n\n".join(_join_lists(blocks)))
+        text = clean(part_note_marks("\n\n".join(_join_lists(blocks))))
         return Content(title=clean(document.core_properties.title or ""), parts=whole(text + "\n"))
 
 
@@ -177,7 +186,7 @@ class _Body:
             return ""
         self._numbers.notes += 1
         self._referenced.append((self._numbers.notes, note))
-        return raised(str(self._numbers.notes), "sup")
+        return f" {raised(str(self._numbers.notes), 'sup')}"
 
     def _table(self, table: Any) -> str:
         """Return rows of equal width. A cell over columns is followed by empty ones, one over rows is repeated."""

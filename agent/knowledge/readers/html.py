@@ -9,7 +9,7 @@ from typing import Final
 from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
 from html_to_markdown.exceptions import ConversionError
 
-from agent.knowledge.readers.document import Content, Limits, clean, one_line, raised, whole
+from agent.knowledge.readers.document import Content, Limits, clean, one_line, part_note_marks, raised, whole
 from agent.knowledge.readers.text import decode
 from agent.knowledge.types import ReadError
 
@@ -46,14 +46,17 @@ def read_html(data: bytes, _: Limits) -> Content:
     page = decode(data, declared[1].decode("ascii") if declared else "")
     title = _TITLE.search(page[:_HEAD])
     try:
-        text = clean(convert(_RAISED.sub(_replace_raised, page), _OPTIONS).content or "")
+        text = part_note_marks(convert(_RAISED.sub(_replace_raised, page), _OPTIONS).content or "")
     except (ConversionError, ValueError) as error:
         raise ReadError(reason="is HTML that cannot be parsed") from error
-    return Content(title=one_line(unescape(title["text"])) if title else "", fields=_dates(page), parts=whole(text))
+    return Content(
+        title=one_line(unescape(title["text"])) if title else "", fields=_dates(page), parts=whole(clean(text))
+    )
 
 
 def _replace_raised(found: re.Match[str]) -> str:
-    return raised(_TAG.sub("", found["inside"]), found["way"].lower())
+    mark = raised(_TAG.sub("", found["inside"]), found["way"].lower())
+    return f" {mark}" if "<a " in found["inside"].lower() else mark  # a note's number, not an exponent
 
 
 def _dates(page: str) -> dict[str, str]:

@@ -16,7 +16,7 @@ _BROKEN_WORD: Final = re.compile(
     r"[\x02\ufffe]\r?\n?|(?<=[^\W\d_])\u00ad\r?\n?"
 )  # PDFium's marks of a hyphen at a line's end
 _UNMAPPED: Final = re.compile("[\ufffd\ue000-\uf8ff]")
-_SAMPLE_STEP: Final = 10
+_SAMPLE: Final = 300  # letters of a page
 _UNMAPPED_SHARE: Final = 0.3  # of the sampled letters: the page's font does not say which letters they are
 
 
@@ -52,11 +52,13 @@ def _texts(document: pypdfium2.PdfDocument) -> Iterator[str]:
         page = document[number]
         text_page = page.get_textpage()
         text = text_page.get_text_range()
-        letters = range(0, text_page.count_chars(), _SAMPLE_STEP)
+        count = text_page.count_chars()
+        letters = range(0, count, max(1, count // _SAMPLE))
         errors = sum(raw.FPDFText_HasUnicodeMapError(text_page, at) == 1 for at in letters)
         text_page.close()
         page.close()
-        is_unmapped = max(errors, len(_UNMAPPED.findall(text)) / _SAMPLE_STEP) > _UNMAPPED_SHARE * len(letters)
+        shares = errors / max(1, len(letters)), len(_UNMAPPED.findall(text)) / max(1, count)
+        is_unmapped = max(shares) > _UNMAPPED_SHARE
         yield _NO_LETTERS if is_unmapped else clean(_BROKEN_WORD.sub("", text))
 
 

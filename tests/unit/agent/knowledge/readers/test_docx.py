@@ -160,7 +160,7 @@ BOX = "<w:pict><w:txbxContent><w:p><w:r><w:t>In a box</w:t></w:r></w:p></w:txbxC
         ("<w:p><w:r><w:rPr><w:vanish/></w:rPr>{run}</w:r></w:p>", ""),
         ("<w:p><w:hyperlink r:id='link'><w:r>{run}</w:r></w:hyperlink></w:p>", "[C](https://a.example/)"),
         (f"<w:p><w:r><w:t>A</w:t></w:r><w:r>{BOX}</w:r></w:p>", "A\n\nIn a box"),
-        (NOTE, "Costs 5¹\n\n¹ For a year."),
+        (NOTE, "Costs 5 ¹\n\n¹ For a year."),
     ],
 )
 def test_word_is_read_as_it_is_printed(xml: str, text: str) -> None:

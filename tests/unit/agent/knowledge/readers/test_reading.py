@@ -82,12 +82,13 @@ def test_html_keeps_what_is_said_and_drops_what_surrounds_it() -> None:
 
 def test_html_is_read_as_a_browser_shows_it() -> None:
     page = (
-        "<p>5<sup>1</sup> of 10<sup>6</sup>, H<sub>2</sub>O, the 1<sup>st</sup>, n<sup>k+1</sup>.</p>"
+        "<p>5<sup>1</sup> of 10<sup>6</sup>, H<sub>2</sub>O, "
+        "seats<sup>3</sup>, 7<sup><a href='#n'>4</a></sup>, the 1<sup>st</sup>, n<sup>k+1</sup>.</p>"
         "<aside>Only seats.</aside>"
         "<form><p>Ask Ann.</p><button>Send</button></form><p><del>30</del> 40 days<span hidden>secret</span></p>"
     )
     text = read("a.html", page).text
-    assert "5¹ of 10⁶, H₂O, the 1st, n^(k+1)." in text
+    assert "5¹ of 10⁶, H₂O, seats ³, 7 ⁴, the 1st, n^(k+1)." in text
     assert "Only seats." in text
     assert "Ask Ann." in text
     assert "40 days" in text
