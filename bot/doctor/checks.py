@@ -21,7 +21,7 @@ from bot.documents.figures import figures_of
 from bot.documents.open import corpus_of, open_index
 from bot.errors import WrongUse
 from bot.install.identity import find_prefix, list_orions
-from bot.install.installations import Installations
+from bot.install.installations import Installations, UnreadableInstallation
 from bot.install.workspaces import seal_of, teams_of
 from bot.queue.queue import Mailbox
 from bot.redis.connect import EVICTS, EVICTS_REMEDY, eviction_policy, missing_command, open_redis
@@ -111,6 +111,9 @@ async def _check_installations(settings: Settings, within_s: float) -> Finding:
             found = [one for team in await kept.teams() if (one := await kept.find(team))]
     except WrongUse as error:
         return Problem(str(error), "Set what it names.")
+    except UnreadableInstallation:
+        remedy = "Put the earlier key back into ORION_ENCRYPTION_KEYS, after the new one."
+        return Problem("ORION_ENCRYPTION_KEYS does not open the tokens of an installed workspace", remedy)
     except (EmbeddedRedisError, RedisError, TimeoutError):
         return Problem("the installed workspaces cannot be looked up without Redis", "Fix Redis first.")
     lacking = {one.name or one.team: set(BOT_SCOPES) - set(one.scopes.split(",")) for one in found if one.scopes}

@@ -1,7 +1,8 @@
 """The workspaces that installed Orion, in Redis, with their tokens encrypted.
 
 The first key encrypts, all keys decrypt, and an entry under an older key is encrypted again when it is read. An entry
-that no key opens stays as it is and counts as absent.
+that no key opens stays as it is and is an outage: with the right key everything goes on. A known text sealed under the
+key reveals a wrong one at the start.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from redis.asyncio import Redis
 from redis.asyncio.lock import Lock
 
+from bot.slack.web_api import DeliveryFailed
+
 # A refresh may take this long before another process tries. A call to Slack ends long before.
 REFRESH_LOCK_TTL_S: Final = 60.0
+_KNOWN_TEXT: Final = "Orion's installations"
 _log = structlog.get_logger()
 
 
@@ -39,6 +43,13 @@ class Installation:
     expires_at: float = 0.0
     installed_at: float = 0.0
     sealed: str = field(default="", compare=False, repr=False)
+
+
+class UnreadableInstallation(DeliveryFailed):
+    """No key opens this installation, or it was changed. It may be readable again later."""
+
+    def __init__(self) -> None:
+        super().__init__("installation_unreadable", permanent=False)
 
 
 class Seal:
@@ -62,13 +73,17 @@ class Seal:
 
 
 class Installations:
-    """The installations of every workspace. Every method raises ``RedisError`` when Redis is away."""
+    """The installations of every workspace. Every method raises ``RedisError`` when Redis is away.
+
+    Those that read one raise ``UnreadableInstallation``.
+    """
 
     def __init__(self, redis: Redis, seal: Seal, *, prefix: str = "orion") -> None:
         self._redis = redis
         self._seal = seal
         self._prefix = prefix
         self._teams_key = f"{prefix}:installs"
+        self._known_text_key = f"{prefix}:install_key_check"
         self._swap = redis.register_script(Path(__file__).with_name("swap.lua").read_text(encoding="utf-8"))
 
     def key(self, team: str) -> str:
@@ -79,6 +94,21 @@ class Installations:
         """Lock for refreshing a workspace's token: a refresh token works once."""
         name, ttl_s = f"{self._prefix}:install_lock:{team}", REFRESH_LOCK_TTL_S
         return Lock(self._redis, name, timeout=ttl_s, blocking_timeout=ttl_s / 2)
+
+    async def has_right_key(self) -> bool:
+        """Try the keys on the known text, and store it sealed under the first one. Return False if none opens it.
+
+        Without a known text the installations count: one of them must open.
+        """
+        sealed = await self._redis.get(self._known_text_key)
+        if sealed is None:
+            stored = [str(await self._redis.get(self.key(team)) or "") for team in await self.teams()]
+            right = not any(stored) or any(self._seal.open(one) is not None for one in stored)
+        else:
+            right = self._seal.open(str(sealed)) == _KNOWN_TEXT
+        if right and not (sealed and self._seal.open(str(sealed), first=True)):
+            await self._redis.set(self._known_text_key, self._seal.close(_KNOWN_TEXT))
+        return right
 
     async def teams(self) -> tuple[str, ...]:
         """List the ids of all workspaces, sorted."""
@@ -92,7 +122,7 @@ class Installations:
         found = _parse_installation(self._seal.open(str(sealed)), str(sealed))
         if found is None or found.team != team:  # a copy of another workspace's entry is not valid here
             _log.error("installation_unreadable", team=team)
-            return None
+            raise UnreadableInstallation
         fresh = self._seal.open(found.sealed, first=True) is not None
         return found if fresh else await self.replace(found, found) or await self.find(team)
 
@@ -126,5 +156,5 @@ def _parse_installation(text: str | None, sealed: str) -> Installation | None:
     try:
         fields = json.loads(text or "") | {"sealed": sealed}
         return Installation(**{name: fields[name] for name in Installation.__slots__ if name in fields})
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         return None

@@ -23,7 +23,9 @@ from bot.redis.cluster import Cluster
 LOCK_TTL_S: Final = 600.0
 _BATCH: Final = 500
 _TEAM: Final = re.compile(r"(?:^|:)([TE][A-Z0-9]{2,})(?=:|$)")
-_INSTALL_KINDS: Final = frozenset({"install", "installs", "install_lock", "oauth_state", "oauth_begun"})
+_INSTALL_KINDS: Final = frozenset(
+    {"install", "installs", "install_lock", "oauth_state", "oauth_begun", "install_key_check"}
+)
 # The queue's own structure: rebuilt from the mailboxes, entry by entry.
 _STRUCTURE: Final = frozenset({"lease", "teams", "ready", "bell", "fence", "swept", "swept_to", "replicated", "orions"})
 _log = structlog.get_logger()

@@ -22,7 +22,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agent.payload import mapping, string
 from bot.delivery.delivery import Delivery
 from bot.errors import WrongUse
-from bot.install.installations import Installation, Installations, Seal
+from bot.install.installations import Installation, Installations, Seal, UnreadableInstallation
 from bot.install.oauth import InstallPages, OAuthCalls, States
 from bot.queue.lease import Lease
 from bot.queue.queue import OK, Claimed, Ending, retry_uncounted
@@ -42,6 +42,11 @@ _KEYS: Final = (
     "ORION_ENCRYPTION_KEYS {what}. It encrypts the tokens of installed workspaces; make a key with: "
     "python -c 'from cryptography.fernet import Fernet; print(Fernet.generate_key().decode())'. "
     "To change keys, put the new one first and keep the old ones after it, separated by commas."
+)
+_WRONG_KEY: Final = (
+    "None of ORION_ENCRYPTION_KEYS is the key under which workspaces installed Orion: their tokens cannot be read. "
+    "Nothing was changed. Put the earlier key back (after the new one, separated by a comma) and start again. "
+    "If it is lost, delete the keys {keys} in Redis and let every workspace install Orion again."
 )
 _TEAMS: Final = (
     "ORION_ALLOW_TEAMS is not set: anyone could install this Orion and read its documents. "
@@ -221,7 +226,7 @@ async def open_slack(
         return
     teams = teams_of(settings)
     installations = Installations(redis, seal_of(settings), prefix=prefix)
-    await _reseal_all(installations)
+    await _check_keys(installations)
     secret = settings.slack_client_secret.get_secret_value()
     async with open_client("", api_url=settings.slack_api_url) as client:
         calls = OAuthCalls(client, client_id=settings.slack_client_id, client_secret=secret)
@@ -247,11 +252,19 @@ def seal_of(settings: Settings) -> Seal:
         raise WrongUse(_KEYS.format(what="cannot be used: each key must be 32 bytes in url-safe base64")) from None
 
 
-async def _reseal_all(installations: Installations) -> None:
-    """Read every installation after a change of keys: that encrypts it with the new one, so the old one can go."""
+async def _check_keys(installations: Installations) -> None:
+    """Raise ``WrongUse`` if the keys are wrong. Else read all installations, which encrypts them with the first key."""
+    unreadable, teams = 0, tuple[str, ...]()
     try:
-        found = [await installations.find(team) for team in await installations.teams()]
+        if not await installations.has_right_key():
+            raise WrongUse(_WRONG_KEY.format(keys=installations.key("").rstrip(":") + "*"))
+        teams = await installations.teams()
+        for team in teams:
+            try:
+                await installations.find(team)
+            except UnreadableInstallation:
+                unreadable += 1
     except RedisError as error:
         _log.warning("installations_not_looked_at", reason=type(error).__name__)
         return
-    _log.info("workspaces_installed", count=len(found) - found.count(None), unreadable=found.count(None))
+    _log.info("workspaces_installed", count=len(teams) - unreadable, unreadable=unreadable)

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
 from bot.errors import WrongUse
-from bot.install.installations import Installation, Installations, Seal
+from bot.install.installations import Installation, Installations, Seal, UnreadableInstallation
 from bot.install.workspaces import seal_of
 from bot.settings import Settings
 
@@ -55,10 +55,10 @@ async def test_any_key_opens_and_the_first_one_seals_anew(redis_client: Redis) -
     assert found == ONE
 
 
-async def test_without_its_key_an_installation_is_absent_and_stays(redis_client: Redis) -> None:
+async def test_without_its_key_an_installation_is_an_outage_and_stays(redis_client: Redis) -> None:
     await installations(redis_client, OLD).save(ONE)
-    with capture_logs() as lines:
-        assert await installations(redis_client, NEW).find("T1") is None
+    with capture_logs() as lines, pytest.raises(UnreadableInstallation):
+        await installations(redis_client, NEW).find("T1")
     assert lines == [{"event": "installation_unreadable", "log_level": "error", "team": "T1"}]
     assert await installations(redis_client, OLD).find("T1") is not None
 
@@ -67,14 +67,41 @@ async def test_an_entry_copied_to_another_team_opens_nothing(redis_client: Redis
     store = installations(redis_client)
     await store.save(ONE)
     await redis_client.set("orion:install:T2", str(await redis_client.get("orion:install:T1")))
-    assert await store.find("T2") is None
+    with pytest.raises(UnreadableInstallation):
+        await store.find("T2")
 
 
-@pytest.mark.parametrize("text", ["no json", "[]", '{"team": "T1"}', "7"])
-async def test_what_is_no_installation_is_absent(redis_client: Redis, text: str) -> None:
+@pytest.mark.parametrize("text", ["no json", "[]", '{"team": "T1"}', "7", "[" * 100_000])
+async def test_what_is_no_installation_is_an_outage(redis_client: Redis, text: str) -> None:
     store = installations(redis_client)
     await redis_client.set("orion:install:T1", Seal([OLD]).close(text))
-    assert await store.find("T1") is None
+    for read in (store.find, store.delete):
+        with pytest.raises(UnreadableInstallation):
+            await read("T1")
+    assert await redis_client.exists("orion:install:T1")
+
+
+KEYS = [
+    ("the same", (OLD,), (OLD,), True), ("added in front", (OLD,), (NEW, OLD), True),
+    ("replaced", (OLD,), (NEW,), False),
+    ("old one goes after a start with both", (NEW, OLD), (NEW,), True), ("added behind", (OLD,), (OLD, NEW), True),
+    ("behind a foreign one", (NEW,), (OLD, NEW), True), ("only the second of two", (OLD, NEW), (NEW,), False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after", "right"), [row[1:] for row in KEYS], ids=[row[0] for row in KEYS])
+@pytest.mark.parametrize("has_known_text", [True, False])
+async def test_known_text_reveals_a_wrong_key(
+    redis_client: Redis, before: tuple[str, ...], after: tuple[str, ...], *, right: bool, has_known_text: bool
+) -> None:
+    first = installations(redis_client, *before)
+    await first.save(ONE)
+    assert await first.has_right_key()
+    if not has_known_text:
+        await redis_client.delete("orion:install_key_check")
+    stored = await redis_client.get("orion:install:T1")
+    assert await installations(redis_client, *after).has_right_key() is right
+    assert await redis_client.get("orion:install:T1") == stored
 
 
 async def test_an_entry_of_a_newer_version_is_read(redis_client: Redis) -> None:

@@ -120,6 +120,47 @@ async def served(home: Path, redis_url: str, **more: object) -> AsyncIterator[Se
                 working.cancel()
 
 
+async def test_questions_stored_under_a_wrong_key_are_answered_once_with_the_right_one(
+    tmp_path: Path, redis_url: str, redis_client: Redis
+) -> None:
+    async with served(tmp_path, redis_url) as place:
+        await place.install(ONE)
+        stores, key = place.orion.catching_up.stores, f"orion:install:{ONE}"
+        await stores.pausing.pause("keys are changed")
+        asked = [place.ask(ONE) for _ in range(5)]
+
+        async def stored() -> bool:
+            return (await place.orion.mailbox.depth()).messages == len(asked)
+
+        await wait_until(stored, "all are stored")
+        sealed = await redis_client.get(key)
+        wrong = settings_for(
+            place.slack.api_url, tmp_path, redis_url, encryption_keys=SecretStr(str(Fernet.generate_key(), "ascii"))
+        )
+        with pytest.raises(WrongUse, match="Put the earlier key back"):
+            async with open_orion(wrong, corpus_of(wrong, (HANDBOOK,)), concurrency=8, socket=False):
+                raise AssertionError
+        assert await redis_client.get(key) == sealed
+        # A process that cannot read it meanwhile, however that came to be, loses nothing either.
+        await redis_client.set(key, Fernet(Fernet.generate_key()).encrypt(b"{}"))
+        await stores.pausing.resume()
+        threads = [f"{ONE}:{CHANNEL}:{ts}" for ts in asked]
+        with capture_logs() as log:
+            for thread in threads:
+                await place.orion.mailbox.make_due_now(thread)
+            refused = "workspace_not_served"
+            await wait_until(
+                lambda: {entry["thread"] for entry in log if entry["event"] == refused} == set(threads),
+                "all were tried",
+            )
+        assert await stored()
+        await redis_client.set(key, str(sealed))
+        for thread, ts in zip(threads, asked, strict=True):
+            await place.orion.mailbox.make_due_now(thread)
+            assert "requests" in await place.answer(ONE, ts)
+            assert len(answers(place.slack.workspaces[ONE], ts, ts)) == 1
+
+
 async def test_two_workspaces_install_and_each_is_served_as_itself(
     tmp_path: Path, redis_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
