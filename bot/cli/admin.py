@@ -1,4 +1,4 @@
-"""What an admin asks of an Orion: `pause`, `resume`, `forget`, `dead-letters`, `stats` and `dashboards`."""
+"""Commands for an admin: `pause`, `resume`, `forget`, `dead-letters`, `stats` and `dashboards`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typer
 from bot.cli import output
 from bot.errors import WrongUse
 
-if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
+if TYPE_CHECKING:  # for annotations: importing them takes too long
     from redis.asyncio import Redis
 
     from bot.cli.forget import Forgetting
@@ -24,9 +24,7 @@ if TYPE_CHECKING:  # what only annotations name is not worth the time to import 
 app = typer.Typer()
 
 DONE = {"retry": "is tried again", "drop": "is dropped"}
-_NOT_OURS = (
-    "Not Orion's to delete: the messages in Slack{traces}; log lines, which hold ids and lengths but nobody's words."
-)
+_NOT_OURS = "Not Orion's to delete: the messages in Slack{traces}; log lines, which have ids and lengths but no texts."
 _TRACES = ", and the traces in Langfuse (under the user id {user}, delete them there)"
 
 
@@ -35,7 +33,7 @@ def pause(
     reason: Annotated[str, typer.Option(help="Shown to people who ask meanwhile.")] = "",
     local: output.LocalOption = None,
 ) -> None:
-    """Answer nobody until `orion resume`. Questions are taken and kept, people are told so."""
+    """Answer no questions until `orion resume`. They are stored, and people are told so."""
     from bot.stores.pause import Pausing
 
     output.with_redis(lambda redis, prefix: Pausing(redis, prefix=prefix).pause(reason), local)
@@ -44,11 +42,11 @@ def pause(
 
 @app.command()
 def resume(local: output.LocalOption = None) -> None:
-    """Go on after `orion pause`: what waited is answered, thread by thread in order."""
+    """Continue after `orion pause`: stored questions are answered, in order within each thread."""
     from bot.stores.pause import Pausing
 
     was_paused = output.with_redis(lambda redis, prefix: Pausing(redis, prefix=prefix).resume(), local)
-    goes_on = "Orion goes on; what waited is answered within seconds."
+    goes_on = "Orion continues; stored questions are answered within seconds."
     output.print_text(goes_on if was_paused else "Orion was not paused.")
 
 
@@ -92,12 +90,12 @@ def _show_forgotten(found: Forgetting, langfuse_user: str) -> None:
 def dead_letters(  # noqa: PLR0913, PLR0917 - the options of the command
     action: Annotated[Literal["list", "retry", "drop"], typer.Argument(metavar="list|retry|drop")] = "list",
     ids: Annotated[list[str] | None, typer.Argument(metavar="ID…", help="As the list shows them.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="Every one that is there now.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="All of them.")] = False,
     limit: Annotated[int, typer.Option(min=1, help="How many to list, the newest first.")] = 100,
     local: output.LocalOption = None,
     as_json: output.JsonOption = False,
 ) -> None:
-    """Messages that were given up: list them, put them once more at the end of their threads, or forget them."""
+    """List messages that Orion gave up, retry them at the end of their threads, or drop them."""
     from bot.queue.dead_letters import DeadLetters
 
     if action == "list":
@@ -107,18 +105,18 @@ def dead_letters(  # noqa: PLR0913, PLR0917 - the options of the command
         return
     if bool(ids) == every:
         raise WrongUse(why="Say what to do with which: orion dead-letters retry ID…, drop ID…, or either with --all.")
-    decided = output.with_redis(
-        lambda redis, prefix: _decided(DeadLetters(redis, prefix=prefix), ids or [], action), local
+    results = output.with_redis(
+        lambda redis, prefix: _decide_all(DeadLetters(redis, prefix=prefix), ids or [], action), local
     )
     if as_json:
-        output.print_json([{"id": entry_id, "found": found} for entry_id, found in decided.items()])
+        output.print_json([{"id": entry_id, "found": found} for entry_id, found in results.items()])
     else:
-        for entry_id, found in decided.items():
+        for entry_id, found in results.items():
             became = DONE[action] if found else "is not there (any more): nothing was changed"
             output.print_text(f"{entry_id} {became}.")
-        if not decided:
+        if not results:
             output.print_text("No dead letters.")
-    raise typer.Exit(0 if all(decided.values()) else 1)
+    raise typer.Exit(0 if all(results.values()) else 1)
 
 
 def _show_letters(letters: Sequence[dict[str, Any]]) -> None:
@@ -131,7 +129,7 @@ def _show_letters(letters: Sequence[dict[str, Any]]) -> None:
 
 
 def _letter_json(letter: DeadLetter) -> dict[str, Any]:
-    """What an operator may see of a letter. ``length`` counts the characters of what the person wrote."""
+    """Return what an operator may see of a letter; ``length`` is that of the person's text."""
     from bot.slack.message import Incoming
 
     incoming = Incoming.from_body(letter.body)
@@ -141,8 +139,8 @@ def _letter_json(letter: DeadLetter) -> dict[str, Any]:
     return {**names, "reason": letter.reason, "tries": letter.tries, "age_s": age_s, "length": length}
 
 
-async def _decided(letters: DeadLetters, ids: Sequence[str], fate: Fate) -> dict[str, bool]:
-    """Each id, and whether there was such a letter. Without ids: all, in the order in which they died."""
+async def _decide_all(letters: DeadLetters, ids: Sequence[str], fate: Fate) -> dict[str, bool]:
+    """Decide the fate of these letters, or of all in their order; return which of them existed."""
     from bot.queue.queue import MAX_DEAD_LETTERS
 
     named = ids or [letter.entry_id for letter in reversed(await letters.newest(MAX_DEAD_LETTERS))]
@@ -193,10 +191,10 @@ def _prices(named: Path | None) -> Prices:
 
 @app.command()
 def dashboards() -> None:
-    """Make the dashboard of Orion's figures in Langfuse; what is there already stays as it is."""
+    """Make the dashboard of Orion's figures in Langfuse; existing charts stay unchanged."""
     from observability.langfuse.dashboards import NAME, DashboardsError, make_dashboard
 
-    settings = output.configured()
+    settings = output.configure()
     public, secret = settings.langfuse_public_key, settings.langfuse_secret_key.get_secret_value()
     if not (public and secret):
         message = "Set LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY (and LANGFUSE_BASE_URL for your own server) first."
@@ -212,11 +210,11 @@ def dashboards() -> None:
 
 
 async def _read(redis: Redis, prefix: str, days: int, port: int | None) -> tuple[int | None, Summary, list[int]]:
-    """Whose figures are shown (what serves Slack, else a local workspace), the figures, and who else has some."""
+    """Return the workspace (None: what serves Slack), its figures, and other workspaces with figures."""
     from observability.stats import Stats
 
     summary = await Stats(redis, prefix=prefix).read(days)
-    # Figures of the wrong Orion harm nobody, so this command alone looks on (decision 15).
+    # Figures of another Orion do no harm, so this command alone looks further (decision 15).
     if summary.turns or port is not None:
         return port, summary, []
     found = {
@@ -228,7 +226,7 @@ async def _read(redis: Redis, prefix: str, days: int, port: int | None) -> tuple
 
 
 async def _turns(redis: Redis, prefix: str, port: int | None, *, disliked: bool) -> list[dict[str, Any]]:
-    """The records of the latest turns that were refused or disliked, of the first Orion that has any."""
+    """Return records of the latest refused or disliked turns, of the first Orion that has any."""
     from bot.stores.turn_records import MAX_LISTED, TurnRecords
 
     others = [] if port is not None else map(output.local_prefix, await output.local_ports(redis))
@@ -242,18 +240,18 @@ async def _turns(redis: Redis, prefix: str, port: int | None, *, disliked: bool)
 
 
 def _print_turns(turns: list[dict[str, Any]], *, disliked: bool, as_json: bool) -> None:
-    """The turns by the document that came nearest to each, the topic with most of them first."""
+    """Print the turns by their nearest document, the one with most turns first."""
     topics: dict[str, list[dict[str, Any]]] = {}
     for turn in turns:
         titles = (source["title"] for source in turn.get("sources", ()) if source.get("title"))
         topics.setdefault(next(titles, "No document near"), []).append(turn)
-    admin_order = sorted(topics.items(), key=lambda topic: -len(topic[1]))
+    by_size = sorted(topics.items(), key=lambda topic: -len(topic[1]))
     if as_json:
-        output.print_json({topic: [turn["question"] for turn in found] for topic, found in admin_order})
+        output.print_json({topic: [turn["question"] for turn in found] for topic, found in by_size})
         return
     if not turns:
-        output.print_text("Nobody disliked a verified answer." if disliked else "Every question was answered.")
-    for topic, found in admin_order:
+        output.print_text("No verified answer was disliked." if disliked else "Every question was answered.")
+    for topic, found in by_size:
         output.print_text(f"{topic}: {len(found)}")
         for turn in found:
             said = "; ".join(filter(None, (complaint["said"] for complaint in turn.get("complaints", ()))))

@@ -1,4 +1,4 @@
-"""`orion ask`: one turn of the real agent in the terminal, verified as in Slack. With a thread it goes on there."""
+"""`orion ask`: one turn of the real agent in the terminal, verified as in Slack. With a thread it continues there."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ log = structlog.get_logger()
 NO_DOCUMENTS = (
     "There are no documents to answer from. Name folders: orion ask … --docs DIR, ORION_DOCS, or orion index DIR."
 )
-TRACED_WITHIN_S = 2.0  # a person waits for the prompt: what a dead Langfuse did not take by then is dropped
+TRACE_TIMEOUT_S = 2.0  # a person waits for the prompt
 
 Show = Callable[[dict[str, Any]], None]
 
@@ -41,17 +41,17 @@ Show = Callable[[dict[str, Any]], None]
 async def ask(
     settings: Settings, question: str, *, docs: Sequence[Path] | None, thread: str, show: Show | None = None
 ) -> dict[str, Any]:
-    """One question, answered, in the contract's fields. ``show`` has it before its trace is sent, up to two seconds."""
+    """Answer one question, in the contract's fields. ``show`` gets the answer before its trace is sent."""
     started, recorder, turn_id = time.monotonic(), Recorder(), uuid4().hex
     place = ThreadKey(team="terminal", channel="terminal", thread_ts=thread or "once")
     asked = Question(thread=place, user="terminal", text=question, ts=f"{time.time():.6f}")
     # A question without a thread is a session of its own.
     session = str(place) if thread else f"{place}:{turn_id}"
     with structlog.contextvars.bound_contextvars(thread=str(place), turn_id=turn_id):
-        async with _heard(settings, asked, turn_id, session, recorder) as (emit, end):
+        async with _listen(settings, asked, turn_id, session, recorder) as (emit, end):
             async with AsyncExitStack() as stack:
                 engine = await stack.enter_async_context(open_engine(settings, corpus_of(settings, docs)))
-                if docs is not None:  # an index of its own, which no running Orion completes
+                if docs is not None:  # an index of its own: no running Orion makes its vectors
                     await make_vectors(engine.meaning)
                 recorder.timings["index"] = (time.monotonic() - started) * 1000
                 store = await _store(settings, stack) if thread else None
@@ -61,7 +61,7 @@ async def ask(
                 end(outcome)
                 try:
                     await save(state)
-                except StateNotSaved as error:  # the answer stands all the same
+                except StateNotSaved as error:  # the answer is valid all the same
                     log.warning("conversation_not_kept", error_type=type(error).__name__)
                 documents = await available_documents(engine.index)
             recorder.timings["total"] = (time.monotonic() - started) * 1000
@@ -69,7 +69,9 @@ async def ask(
             if show:
                 show(result)
             if isinstance(outcome, Refused) and not documents:
-                note(FOUND_NONE if docs else NO_DOCUMENTS, "yellow")  # nothing else tells a miss from this
+                note(
+                    FOUND_NONE if docs else NO_DOCUMENTS, "yellow"
+                )  # otherwise it looks like a question without an answer
     return result
 
 
@@ -82,10 +84,10 @@ async def _store(settings: Settings, stack: AsyncExitStack) -> ThreadStore:
 
 
 @asynccontextmanager
-async def _heard(
+async def _listen(
     settings: Settings, asked: Question, turn_id: str, session: str, recorder: Recorder
 ) -> AsyncIterator[tuple[Emit, Callable[[TurnOutcome], None]]]:
-    """What is told of the turn's events and of its end: the recorder and, with Langfuse's keys, a trace."""
+    """Yield a listener for the turn's events and one for its end: the recorder and, with keys, a trace."""
     if not settings.sends_traces:
         yield recorder, lambda _outcome: None
         return
@@ -94,19 +96,19 @@ async def _heard(
     tracer = open_tracer(settings, "terminal")
     trace = await tracer.turn(turn_id, thread=session, user=asked.user, question=asked.text)
 
-    def heard(event: TurnEvent) -> None:
+    def emit(event: TurnEvent) -> None:
         recorder(event)
         trace_event(trace, event)
 
     try:
-        yield heard, partial(end_trace, trace)
+        yield emit, partial(end_trace, trace)
     finally:
         trace.end(outcome="interrupted")  # unless it has ended
-        await tracer.aclose(timeout_s=TRACED_WITHIN_S)
+        await tracer.aclose(timeout_s=TRACE_TIMEOUT_S)
 
 
 def _path(source: Mapping[str, Any], documents: Sequence[Document]) -> str:
-    """Where the source's document lies; empty where it is none, or two look alike."""
+    """Return the path of the source's document; empty if there is none, or if two look alike."""
     ids = [
         document.id
         for document in documents

@@ -12,7 +12,7 @@ import typer
 from bot.cli import output
 from bot.errors import WrongUse
 
-if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
+if TYPE_CHECKING:  # for annotations: importing them takes too long
     from redis.asyncio import Redis
 
 app = typer.Typer(no_args_is_help=True, help="Measure Orion on labelled files.")
@@ -51,7 +51,7 @@ def verifier(
     _show(reports, as_json=as_json)
     if keep:
         output.with_redis(lambda redis, prefix: _keep(redis, prefix, reports))
-        output.note("Kept: orion stats shows these totals beside the pass rate.")
+        output.note("Kept: orion stats shows these totals next to the pass rate.")
 
 
 async def _keep(redis: Redis, prefix: str, reports: Sequence[Report]) -> None:
@@ -78,18 +78,18 @@ def retrieval(
 ) -> None:
     """Ranking: {docs: {id: {title, text}}, queries: {id: text}, qrels: {query: {doc: gain}}}.
 
-    Over PostgreSQL where ORION_KNOWLEDGE_URL is set (in a schema of its own that is removed), else over SQLite; by
-    meaning as well where ORION_SEMANTIC is set, whose vectors take some minutes for thousands of documents.
+    With ORION_KNOWLEDGE_URL over PostgreSQL (in a schema of its own that is removed), else over SQLite. With
+    ORION_SEMANTIC also by meaning; its vectors take some minutes for thousands of documents.
     """
     from agent.knowledge.types import KnowledgeAwayError
     from bot.evals.retrieval import evaluate_retrieval
 
-    settings = output.configured(log="ERROR")
+    settings = output.configure(log="ERROR")
     try:
         database = settings.knowledge_url.get_secret_value()
         report = evaluate_retrieval(file, database=database, semantic=settings.semantic)
     except (KnowledgeAwayError, ValueError):
-        message = "The database that ORION_KNOWLEDGE_URL names cannot be used. Check it, or leave it away for SQLite."
+        message = "The database that ORION_KNOWLEDGE_URL names cannot be used. Check it, or unset it for SQLite."
         raise WrongUse(message) from None
     _show(report, as_json=as_json)
 
@@ -103,12 +103,12 @@ def answers(
 ) -> None:
     """Questions through the whole agent: {id, question, expect: texts or null, thread?, kind?} a line.
 
-    With keys of Langfuse the run is an experiment there too; ORION_TRACE_CONTENT=off leaves out what was said.
+    With keys of Langfuse the run is an experiment there too; ORION_TRACE_CONTENT=off leaves out the texts.
     """
     from bot.evals.answers import ask_all
     from bot.evals.report import report_page
 
-    settings = output.configured(log="ERROR")
+    settings = output.configure(log="ERROR")
     if report:
         _check_writable(report, [file], "--report")
     asked = output.run(ask_all(settings, file, docs))
@@ -125,13 +125,13 @@ def answers(
 
 
 def _check_writable(out: Path, read: Sequence[Path], option: str) -> None:
-    """Before minutes of work, not after them. Raises ``WrongUse``."""
+    """Check before minutes of work that ``out`` can be written. Raises ``WrongUse``."""
     from bot.evals.files import same_file
 
     if any(same_file(file, out) for file in read):
         message = f"{out} is read and cannot be written at the same time. Name another file for {option}."
     elif out.is_dir() or not out.parent.is_dir():
-        message = f"{out} cannot be written: name a file in a folder that is there for {option}."
+        message = f"{out} cannot be written: name a file in an existing folder for {option}."
     else:
         return
     raise WrongUse(message)
@@ -139,14 +139,14 @@ def _check_writable(out: Path, read: Sequence[Path], option: str) -> None:
 
 @app.command("from-traces")
 def from_traces(
-    out: Annotated[Path, typer.Argument(metavar="OUT.jsonl", help="A file that is not there yet.")],
-    outcome: Annotated[list[str] | None, typer.Option(help="Only turns that ended so; may be given again.")] = None,
-    bad: Annotated[bool, typer.Option("--bad", help="Only what somebody found not helpful.")] = False,
+    out: Annotated[Path, typer.Argument(metavar="OUT.jsonl", help="A new file.")],
+    outcome: Annotated[list[str] | None, typer.Option(help="Only turns with this outcome; may be repeated.")] = None,
+    bad: Annotated[bool, typer.Option("--bad", help="Only answers that were found not helpful.")] = False,
     local: output.LocalOption = None,
 ) -> None:
     """Questions people asked in the last 30 days, to be labelled with 'expect' for `orion eval answers`.
 
-    A follow-up comes with the questions before it (at most five, where not all are chosen), as rows of one 'thread'.
+    A follow-up comes with the questions before it (at most five, unless all are chosen), as rows of one 'thread'.
     """
     from bot.evals.from_traces import OUTCOMES, read_rows, write_rows
 
@@ -158,7 +158,7 @@ def from_traces(
     write_rows(found, out)
     rows = f"{len(found)} row{'' if len(found) == 1 else 's'}"
     output.note(
-        f"{out}: {rows}. Add to each 'expect': a list of texts that the answer must hold, or null where Orion should "
+        f"{out}: {rows}. Add to each 'expect': a list of texts that the answer must have, or null if Orion should "
         "refuse. Rows of one 'thread' are one conversation, in its order. The file holds people's questions and "
         "answers: keep it where those may be."
     )
@@ -170,7 +170,7 @@ def compare(
     after: Annotated[Path, typer.Argument(exists=True, dir_okay=False, metavar="AFTER.json")],
     as_json: output.JsonOption = False,
 ) -> None:
-    """Two reports written with --json, side by side. Exit code 0: nothing got worse; 1: something did."""
+    """Compare two reports written with --json. Exit code 0: nothing got worse; 1: something did."""
     from bot.evals.compare import compare_files, comparison_table
 
     found = compare_files(before, after)
@@ -183,7 +183,7 @@ def compare(
 
 
 def _show(report: Sequence[Report] | Report, *, as_json: bool) -> None:
-    """One report, or one a file: as JSON, or as a table each with the figures first, then each kind."""
+    """Print reports as JSON, or each as a table with the figures first, then each kind."""
     if as_json:
         output.print_json(report)
         return

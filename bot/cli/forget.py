@@ -1,6 +1,6 @@
-"""`orion forget`: deletes everything that Orion keeps of a person or a thread.
+"""`orion forget`: deletes everything that Orion stores of a person or a thread.
 
-What runs for them is cancelled first, so that nothing is written back. A conversation that names the person goes as a
+Running turns are cancelled first, so that nothing is written back. A conversation that names the person is deleted as a
 whole; the next message rebuilds it from Slack. Event ids stay for their day, or the same event would count as new.
 """
 
@@ -30,8 +30,8 @@ from bot.stores.places import DirectChats, Served
 
 log = structlog.get_logger()
 
-Wanted = Callable[[Incoming | None, str], bool]  # whether a message (None: unreadable) of this thread is meant
-AGAIN_S: Final = 0.1
+Matches = Callable[[Incoming | None, str], bool]  # of a message (None: unreadable) and its thread
+CANCEL_INTERVAL_S: Final = 0.1
 # A link of Slack's has the ts without its point.
 _PERMALINK: Final = re.compile(
     r"https?://[^/\s]+/archives/(?P<channel>[A-Z0-9]+)/p(?P<s>\d{10})(?P<us>\d{6})(?P<q>\?\S*)?"
@@ -63,7 +63,7 @@ class Key(NamedTuple):
 
 
 def langfuse_user(user: str) -> str:
-    """The id under which a person's traces stand in Langfuse."""
+    """Return the id of a person in Langfuse."""
     return hashlib.sha256(user.encode()).hexdigest()  # as ``observability.langfuse.tracing`` writes it
 
 
@@ -84,18 +84,18 @@ class Forgetting:
     redis: Redis
     mailbox: Mailbox
     prefix: str = "orion"
-    patience_s: float = 30.0  # how long a running turn is waited for: longer than the lease of a worker that died
-    counts: Counter[str] = field(default_factory=Counter)  # what went, by kind
-    running: list[str] = field(default_factory=list)  # threads whose turn did not end in time: for another run
+    patience_s: float = 30.0  # wait for a running turn: longer than the lease of a dead worker
+    counts: Counter[str] = field(default_factory=Counter)  # deleted things by kind
+    running: list[str] = field(default_factory=list)  # threads whose turn did not end in time
 
     async def person(self, user: str) -> None:
-        """What is kept of a person: their questions, what was said to them, what they pressed, what they spent."""
-        # The borders keep U12 from being found in U123.
-        named = re.compile(rf"(?<![A-Z0-9]){re.escape(user)}(?![A-Z0-9])")
+        """Delete a person's questions, answers, clicks and spending."""
+        # With these borders U12 does not match in U123.
+        mention = re.compile(rf"(?<![A-Z0-9]){re.escape(user)}(?![A-Z0-9])")
         await self._messages(lambda incoming, _: incoming is not None and incoming.user == user)
         chats: set[str] = set()
         async for key in self._keys():
-            if key.kind in _TEXTS and named.search(await self._text(key)):
+            if key.kind in _TEXTS and mention.search(await self._text(key)):
                 if key.kind == "state" and ":D" in key.about:  # a direct chat's id begins with D
                     chats.add(key.about)
                 await self._forget(key)
@@ -109,12 +109,12 @@ class Forgetting:
             await self._thread(chat, whole_chat=True)
 
     async def thread(self, reference: str) -> None:
-        """What is kept of a thread, named by ``team:channel:ts`` or by a message's link. Raises ``WrongUse``."""
-        for thread in await self._named(reference):
-            await self._messages(lambda _, place, wanted=thread: place == wanted)  # type: ignore[misc]  # bound now
+        """Delete a thread, given as ``team:channel:ts`` or as a message's link. Raises ``WrongUse``."""
+        for thread in await self._threads_of(reference):
+            await self._messages(lambda _, place, mine=thread: place == mine)  # type: ignore[misc]  # bound now
             await self._thread(thread)
 
-    async def _named(self, reference: str) -> list[str]:
+    async def _threads_of(self, reference: str) -> list[str]:
         if _THREAD.fullmatch(reference):
             return [reference]
         link = _PERMALINK.fullmatch(reference.strip())
@@ -122,27 +122,27 @@ class Forgetting:
             raise WrongUse(_BAD_THREAD)
         root = _ROOT.search(link["q"] or "")
         ts = root["ts"] if root else f"{link['s']}.{link['us']}"
-        # A link does not tell the team, and a direct chat is one conversation whatever message the link names.
+        # A link does not name the team, and a direct chat is one conversation for any of its messages.
         ends = (f":{link['channel']}:{ts}", f":{link['channel']}:{link['channel']}")
         known = {":".join(key.about.split(":")[:3]) async for key in self._keys() if key.kind in {*_KINDS, "mb"}}
         return sorted(thread for thread in known if thread.endswith(ends))
 
-    async def _messages(self, wanted: Wanted) -> None:
-        """Questions that wait, run or were given up."""
+    async def _messages(self, matches: Matches) -> None:
+        """Delete questions that wait, run or were given up."""
         async for key in self._keys():
             if key.kind == "mb":
                 entries = [str(entry) for entry in await self.redis.lrange(key.name, 0, -1)]
-                for entry in reversed(entries):  # the one in hand last: none of the others shall be begun
-                    if wanted(Incoming.from_body(split_entry(entry)[2]), key.about):
+                for entry in reversed(entries):  # the running one last, so that none of the others starts
+                    if matches(Incoming.from_body(split_entry(entry)[2]), key.about):
                         await self._drop_letter(key, entry)
             elif key.kind == "dead":
                 rows: Any = await self.redis.xrange(key.name)
                 for entry_id, fields in rows:
-                    if wanted(Incoming.from_body(split_entry(fields["entry"])[2]), fields["thread"]):
+                    if matches(Incoming.from_body(split_entry(fields["entry"])[2]), fields["thread"]):
                         self.counts["dead letters"] += int(await self.redis.xdel(key.name, entry_id))
 
     async def _drop_letter(self, key: Key, entry: str) -> None:
-        """Take a message out; one that is being worked on is cancelled, and its end waited for."""
+        """Remove a message. If a worker has it, cancel its turn and wait for the end."""
         drop, tag, cancelled = load_script(self.redis, "forget"), key.name.partition("}")[0] + "}", False
         # Not `asyncio.timeout`: a library may swallow its only cancellation (see `raise_if_cancelled`).
         until = now() + self.patience_s
@@ -154,12 +154,12 @@ class Forgetting:
             wish = Cancellation(thread=key.about, reason=DELETED, message_id=split_entry(entry)[0])
             await self.mailbox.cancel(wish)
             cancelled = True
-            await asyncio.sleep(AGAIN_S)
-        ended = cancelled and not gone  # its worker took it out
+            await asyncio.sleep(CANCEL_INTERVAL_S)
+        ended = cancelled and not gone  # its worker removed it
         self.counts["turns cancelled" if ended else "questions"] += 1 if ended else gone
 
     async def _thread(self, thread: str, *, whole_chat: bool = False) -> None:
-        """All that stands under the thread's own name; ``whole_chat``: and of the direct chat that it stands in."""
+        """Delete all keys of a thread; with ``whole_chat`` also those of its direct chat."""
         team, channel, ts = thread.split(":", 2)
         place = ThreadKey(team=team, channel=channel, thread_ts=ts)
         served = Served(self.redis, prefix=self.prefix)
@@ -172,11 +172,11 @@ class Forgetting:
             if own or (key.kind == "turn" and f'"thread":"{thread}"' in await self._text(key)):
                 await self._forget(key)
             elif whole_chat and key.kind == "pace" and key.about.endswith(f":{channel}"):
-                await self.redis.delete(key.name)  # how fast a person wrote is about them, too
+                await self.redis.delete(key.name)  # how fast a person wrote is personal, too
 
     async def _forget(self, key: Key) -> None:
         self.counts[_KINDS[key.kind]] += int(await self.redis.delete(key.name))
-        if key.kind == "turn":  # and what people pressed and said about its answer
+        if key.kind == "turn":  # and people's clicks and comments on its answer
             for kind in _FEEDBACK:
                 self.counts["feedback"] += int(await self.redis.delete(f"{self.prefix}:{kind}:{key.about}"))
 

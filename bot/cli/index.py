@@ -52,7 +52,7 @@ def index(
     """
     from bot.documents.open import corpus_of
 
-    settings = output.configured()
+    settings = output.configure()
     corpus = corpus_of(settings.model_copy(update={"docs": tuple(folders)}) if folders else settings)
     if not corpus.names:
         raise WrongUse(_NO_DOCUMENTS.replace("No documents yet", "There is nothing to index"))
@@ -152,7 +152,7 @@ def _progress() -> Iterator[Callable[[str], None]]:
 @app.command()
 def docs(local: output.LocalOption = None, as_json: output.JsonOption = False) -> None:
     """List the documents, their sources, when they were last read, and what could not be read."""
-    documents, figures = output.run(_docs(output.configured(), local))
+    documents, figures = output.run(_docs(output.configure(), local))
     if as_json:
         output.print_json(
             {"documents": list(map(_document_json, documents)), "sources": list(map(_source_json, figures.sources))}

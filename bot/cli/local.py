@@ -1,4 +1,4 @@
-"""`orion local`: the page first, then the Orion behind it, which nothing here imports before the page is open."""
+"""`orion local`: opens the page first, and imports the Orion for it afterwards."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from aiohttp import web
 from pydantic import SecretStr
 
 from bot.cli.output import print_text
-from bot.cli.signals import heeding_signals
+from bot.cli.signals import handle_signals
 from bot.errors import WrongUse
 from bot.local.server import LocalWorkspace
 from bot.settings import Settings, require_folders
 
-if TYPE_CHECKING:  # importing it is worth seconds
+if TYPE_CHECKING:  # importing it takes seconds
     from bot.app import Orion
     from bot.local.page.api import Handler
 
@@ -34,7 +34,7 @@ EXAMPLES: Final = (
     "Who is called first when the database fails over?",
     "What may a dinner cost on a business trip?",
 )
-USUAL_PORT: Final = 8765
+DEFAULT_PORT: Final = 8765
 TERMINAL_BROWSERS: Final = {"www-browser", "links", "elinks", "lynx", "w3m"}
 OWN_PAGES: Final = ("/healthz", "/readyz", "/metrics", "/slack/install", "/slack/oauth_redirect")
 _READING: Final = "Orion is reading the documents. You can ask already; the answer comes in a moment."
@@ -42,46 +42,46 @@ _READING: Final = "Orion is reading the documents. You can ask already; the answ
 
 @dataclass(slots=True)
 class LocalOrion:
-    """The Orion in a local workspace, as the workspace's server asks for it: before there is one, too."""
+    """The Orion in a local workspace, for the workspace's server. It may not have started yet."""
 
     orion: Orion | None = None
     pages: Mapping[str, Handler] = field(default_factory=dict)
 
     async def record(self, turn_id: str) -> dict[str, Any] | None:
-        """A turn's record, or None."""
+        """Return a turn's record, or None."""
         return await self.orion.observers.records.load(turn_id) if self.orion else None
 
     async def page(self, request: web.Request) -> web.StreamResponse:
-        """One of Orion's own pages."""
+        """Serve one of Orion's own pages."""
         if show := self.pages.get(request.path):
             return await show(request)
         return web.json_response({"ready": False, "checks": {"started": False}}, status=503)
 
 
 async def local(settings: Settings, *, port: int | None, docs: Sequence[Path] | None, browser: bool) -> None:
-    """`orion local`: the local workspace and an Orion in it. ``port`` None: the usual one, or if taken a free one."""
+    """Run the local workspace with an Orion in it. Without ``port``: the default one, or a free one if it is taken."""
     folders = tuple(docs or settings.docs or (HANDBOOK,))
     require_folders(folders)
     examples = EXAMPLES if folders == (HANDBOOK,) else ()
-    with heeding_signals() as stopping:
+    with handle_signals() as stopping:
         async with AsyncExitStack() as stack:
             inside = LocalOrion()
             workspace = LocalWorkspace(docs=folders, turn_record=inside.record, examples=examples, kept=settings.home)
             workspace.routes = [web.get(path, inside.page) for path in OWN_PAGES]
             stack.push_async_callback(workspace.stop)
             await _start(workspace, port)
-            await _second(stack, workspace)
+            await _start_second(stack, workspace)
             workspace.workspace.app_is_starting(_READING)
             print_text(f"Orion's local workspace: {workspace.url}   (Ctrl-C ends it)")
             if browser:
                 # A daemon: some browsers' commands return only when the person closes them.
                 threading.Thread(target=_open_browser, args=(workspace.url,), daemon=True).start()
             local_orion = await asyncio.to_thread(import_module, "bot.cli.local_orion")
-            await local_orion.live(settings, workspace, inside, folders, stopping)
+            await local_orion.run(settings, workspace, inside, folders, stopping)
 
 
-async def _second(stack: AsyncExitStack, first: LocalWorkspace) -> None:
-    """Another workspace of the same Slack, on the next port; a visitor may install Orion there."""
+async def _start_second(stack: AsyncExitStack, first: LocalWorkspace) -> None:
+    """Start another workspace of the same Slack, on the next port; a visitor may install Orion there."""
     setup = first.workspace.setup
     second = LocalWorkspace(
         docs=setup.docs, turn_record=setup.turn_record, examples=setup.examples, kept=setup.kept,
@@ -95,8 +95,8 @@ async def _second(stack: AsyncExitStack, first: LocalWorkspace) -> None:
 
 
 def settings_for(settings: Settings, workspace: LocalWorkspace) -> Settings:
-    """The settings of an Orion that lives in this local workspace."""
-    # Whoever tries Orion out changes a page and asks again; web sites are not asked every minute.
+    """Return the settings of the Orion in this local workspace."""
+    # A person who tries Orion out changes a page and asks again; web sites are not read every minute.
     soon = not settings.web_docs and "sync_minutes" not in settings.model_fields_set
     return settings.model_copy(
         update={
@@ -111,7 +111,7 @@ def settings_for(settings: Settings, workspace: LocalWorkspace) -> Settings:
 
 async def _start(workspace: LocalWorkspace, port: int | None) -> None:
     try:
-        await workspace.start(port=USUAL_PORT if port is None else port, or_free=port is None)
+        await workspace.start(port=DEFAULT_PORT if port is None else port, or_free=port is None)
     except OSError as error:
         why = "it is taken" if error.errno == errno.EADDRINUSE else os.strerror(error.errno or 0)
         raise WrongUse(

@@ -1,4 +1,4 @@
-"""The Orion that lives in the local workspace, and what a visitor may make it suffer: a slow model, a lost turn."""
+"""The Orion in the local workspace, with faults that a visitor may switch on: a slow model, a lost turn."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ from bot.settings import Settings
 HELPERS: Final = "#help"
 """Where "Ask a human" posts in the local workspace, unless the settings say otherwise."""
 _KEY: Final = base64.urlsafe_b64encode(hashlib.sha256(b"local workspace").digest()).decode()
-"""Nothing secret is kept with it: the tokens are those of a workspace that only this machine has."""
+"""It protects no secret: the tokens are those of a workspace on this machine."""
 SLOW_S: Final = 10.0
-LEASE_S: Final = 5.0  # shorter than in production: a visitor who killed the worker waits so long for the next one
-_TOLD_S: Final = 8.0
-_WILL_KILL: Final = "The next answer breaks off in the middle, as if its worker had died. It is taken up again."
-_KILLED: Final = "The answer broke off, as if its worker had died. In a few seconds it is taken up again."
-_TAKEN_OVER: Final = "The answer has been taken up again. Nothing is lost, nothing is said twice."
+LEASE_S: Final = 5.0  # short: a visitor who killed the worker waits so long for the next one
+_NOTICE_S: Final = 8.0
+_WILL_KILL: Final = "The next answer breaks off in the middle, as if its worker had died. It is resumed."
+_KILLED: Final = "The answer broke off, as if its worker had died. It is resumed in a few seconds."
+_TAKEN_OVER: Final = "The answer was resumed. Nothing is lost, nothing is said twice."
 _ENDING: Final = "Orion finishes what it is answering, in {seconds:.0f} s at most. Ctrl-C again ends it now."
 
 
 class FaultyModel:
-    """Another model, ``seconds`` later at each decision; ``kill`` loses the next turn, as with its worker."""
+    """A model that decides ``seconds`` later. ``kill`` loses the next turn, as if its worker died."""
 
     def __init__(self, model: Model, tell: Callable[[str], None]) -> None:
         self.model, self.tell = model, tell
-        # All but the decisions is as the other model has it.
+        # All but the decisions is that of the other model.
         self.name, self.quotes_only = model.name, model.quotes_only
         self.write, self.generate = model.write, model.generate
         self.seconds = 0.0
@@ -58,7 +58,7 @@ class FaultyModel:
         self.killed = ""  # the message whose turn was lost
 
     async def decide(self, context: DecideContext) -> Decision:
-        """One action, later. Raises ``ModelError``."""
+        """Decide after the delay. Raises ``ModelError``."""
         await asyncio.sleep(self.seconds)
         if self.kill:
             kill, self.kill, self.killed = self.kill, None, context.question.ts
@@ -68,14 +68,14 @@ class FaultyModel:
         elif context.question.ts == self.killed:
             self.killed = ""
             self.tell(_TAKEN_OVER)
-            asyncio.get_running_loop().call_later(_TOLD_S, self.tell, "")
+            asyncio.get_running_loop().call_later(_NOTICE_S, self.tell, "")
         return await self.model.decide(context)
 
 
-async def live(
+async def run(
     settings: Settings, workspace: LocalWorkspace, inside: LocalOrion, folders: Sequence[Path], stopping: Stopping
 ) -> None:
-    """Answers until ``stopping``, for this workspace alone: another one over the same Redis has its own questions."""
+    """Answer until ``stopping``, for this workspace only: another one in the same Redis has its own questions."""
     own = _installable(settings_for(settings, workspace), workspace)
     port = urlsplit(workspace.url).port or 0
     examples = workspace.workspace.setup.examples
@@ -110,7 +110,7 @@ async def live(
 
 
 def _installable(settings: Settings, workspace: LocalWorkspace) -> Settings:
-    """As in production with many workspaces: tokens come by OAuth and are kept encrypted."""
+    """Return settings as for many workspaces: tokens come by OAuth and are stored encrypted."""
     return settings.model_copy(
         update={
             "slack_bot_token": SecretStr(""),
@@ -126,7 +126,7 @@ def _installable(settings: Settings, workspace: LocalWorkspace) -> Settings:
 
 
 def _first_installation(workspace: LocalWorkspace) -> Installation:
-    """The first workspace has Orion from the start, with the token of this run."""
+    """Return the installation that the first workspace has from the start."""
     setup = workspace.workspace.setup
     return Installation(
         team=setup.team, name=setup.name, bot_token=workspace.bot_token, bot_user=BOT_USER, bot_id=BOT_ID,

@@ -20,7 +20,7 @@ from bot.cli.feed import app as feed_app
 from bot.cli.index import app as index_app
 from bot.errors import WrongUse
 
-if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
+if TYPE_CHECKING:  # for annotations: importing them takes too long
     from verification.types import Draft, Verdict
 
 app = typer.Typer(
@@ -37,13 +37,13 @@ app.add_typer(feed_app)
 
 EXIT_WRONG_USE = 2
 EXIT_OTHER = 3
-LARGEST_PORT = 65535
-# With the rule and its severity in front the words fit a line of 80 columns.
-LONGEST_WORDS = 60
+MAX_PORT = 65535
+# Characters: with the rule and its severity before them they fit a line of 80 columns.
+MAX_WORDS = 60
 OBJECTS_OF_A_START = 100_000  # between two collections: imports make many and leave hardly any garbage
 
 DocsOption = Annotated[list[Path] | None, typer.Option("--docs", help="Folder of documents; may be given again.")]
-PortOption = Annotated[int | None, typer.Option("--port", min=0, max=LARGEST_PORT, help="Default: ORION_PORT, 3000.")]
+PortOption = Annotated[int | None, typer.Option("--port", min=0, max=MAX_PORT, help="Default: ORION_PORT, 3000.")]
 HostOption = Annotated[str, typer.Option("--host", help="Address to bind.")]
 ConcurrencyOption = Annotated[int, typer.Option("--concurrency", min=0, help="Turns at once.")]
 
@@ -65,21 +65,21 @@ def worker(
     host: HostOption = "127.0.0.1",
     concurrency: Annotated[int, typer.Option("--concurrency", min=1, help="Turns at once.")] = 100,
 ) -> None:
-    """Work on stored questions only; any number of these, on any machine with the same Redis."""
+    """Work on stored questions only. Run any number of workers, on any machine with the same Redis."""
     _serve(port, host=host, concurrency=concurrency)
 
 
 def _serve(port: int | None, **options: Any) -> None:
     from bot.cli.serve import serve as start
 
-    output.run(start(output.configured(log="INFO", port=port), **options))
+    output.run(start(output.configure(log="INFO", port=port), **options))
 
 
 @app.command()
 def local(
     port: Annotated[
         int | None,
-        typer.Option(min=0, max=LARGEST_PORT, help="Port of the page. Default: 8765, if taken a free one, as 0 is."),
+        typer.Option(min=0, max=MAX_PORT, help="Port of the page. Default: 8765, if taken a free one, as 0 is."),
     ] = None,
     docs: DocsOption = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open a browser.")] = False,
@@ -87,14 +87,14 @@ def local(
     """Open the local workspace: a page like Slack, over sample documents, with no key and no server."""
     from bot.cli.local import local as open_local
 
-    output.run(open_local(output.configured(), port=port, docs=docs, browser=not no_browser))
+    output.run(open_local(output.configure(), port=port, docs=docs, browser=not no_browser))
 
 
 @app.command()
 def ask(
     question: Annotated[str, typer.Argument(help="What you want to know.")],
     docs: DocsOption = None,
-    thread: Annotated[str, typer.Option(help="Go on with this conversation.")] = "",
+    thread: Annotated[str, typer.Option(help="Continue this conversation.")] = "",
     as_json: output.JsonOption = False,
 ) -> None:
     """Ask the real agent one question in the terminal. Exit code 0: answered or partly; 3: any other outcome."""
@@ -102,8 +102,8 @@ def ask(
 
     if not question.strip():
         raise WrongUse(why='The question is empty. Write it in quotes: orion ask "How do I …?"')
-    # A person who watches reads the answer; what a log would tell of its making is for whoever keeps logs.
-    settings = output.configured(log="ERROR" if sys.stderr.isatty() else "WARNING")
+    # A person at a terminal reads the answer, not the log.
+    settings = output.configure(log="ERROR" if sys.stderr.isatty() else "WARNING")
     with output.terminal().status("Looking it up …", spinner_style="dim") as waiting:
 
         def show(result: dict[str, Any]) -> None:
@@ -135,7 +135,9 @@ def verify(  # noqa: PLR0913, PLR0917 - the options of the outside contract
     file: Annotated[str, typer.Argument(help="A text file, or - for standard input.")] = "-",
     question: Annotated[str, typer.Option(help="The question that the text answers.")] = "",
     sources: Annotated[Path | None, typer.Option(help="JSON list of {id, title, url, text}.")] = None,
-    no_repair: Annotated[bool, typer.Option("--no-repair", help="Form faults count instead of being mended.")] = False,
+    no_repair: Annotated[
+        bool, typer.Option("--no-repair", help="Report faults of form instead of repairing them.")
+    ] = False,
     dialect: Annotated[Literal["mrkdwn", "markdown"], typer.Option(help="'mrkdwn' or 'markdown'.")] = "mrkdwn",
     jsonl: Annotated[
         tuple[Path, Path] | None, typer.Option(metavar="IN OUT", help="One object a line in, one out.")
@@ -187,10 +189,10 @@ def _verdict_on(file: str, sources: Path | None, options: Draft, *, judge: bool)
 def _print_verdict(verdict: Verdict) -> None:
     output.print_text(verdict.text)
     for repair in verdict.repairs:
-        output.note(f"mended   {repair.kind} ×{repair.count}", "cyan")
+        output.note(f"repaired {repair.kind} ×{repair.count}", "cyan")
     for violation in verdict.violations:
         words = " ".join(output.printable(violation.words).split())
-        shown = f' "{words[:LONGEST_WORDS]}"' if words else ""
+        shown = f' "{words[:MAX_WORDS]}"' if words else ""
         style = "red" if violation.severity == "error" else "yellow"
         output.note(f"{violation.severity:8} {violation.rule}{shown}: {violation.detail}", style)
     output.note("passes" if verdict.passed else "does not pass", "green" if verdict.passed else "red")
@@ -248,9 +250,9 @@ def bench(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """The entry point: sentences instead of stack traces for what a person can mend. Exits."""
+    """Run a command, with sentences in place of stack traces for what a person can fix. Exits."""
     gc.set_threshold(OBJECTS_OF_A_START)
-    # What is left at the end goes with the process: looking through it once more takes a fifth of a short command.
+    # No collection at exit: it would take a fifth of a short command.
     atexit.register(gc.freeze)
     # A terminal that lacks a character shows a question mark; the command goes on.
     for stream in (sys.stdout, sys.stderr):

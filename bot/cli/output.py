@@ -1,4 +1,4 @@
-"""What the commands share: settings, output, exit codes, and which Orion in one Redis is meant.
+"""Settings, output, exit codes and key prefixes for all commands.
 
 Every command imports this first, so nothing here loads a log, a terminal library or Redis before it is needed.
 """
@@ -16,7 +16,7 @@ import typer
 
 from bot.errors import WrongUse
 
-if TYPE_CHECKING:  # what only annotations name is not worth the time to import it
+if TYPE_CHECKING:  # for annotations: importing them takes too long
     from redis.asyncio import Redis
     from rich.console import Console
     from rich.table import Table
@@ -49,13 +49,13 @@ def local_prefix(port: int) -> str:
 
 
 async def local_ports(redis: Redis) -> list[int]:
-    """The ports of the local workspaces that have figures in this Redis. Reads every key's name: for small ones."""
+    """Return ports of local workspaces with figures in this Redis. It reads all names of keys: for small ones."""
     names = [str(name) async for name in redis.scan_iter(match="orion-local-*:stats:*", count=1000)]
     return sorted({int(found[1]) for name in names if (found := _FIGURES.fullmatch(name))})
 
 
-def configured(*, log: str = "WARNING", **options: Any) -> Settings:
-    """The settings in force, and logging set up by them: JSON unless a person watches."""
+def configure(*, log: str = "WARNING", **options: Any) -> Settings:
+    """Return the settings in force, and set up logging with them: JSON unless a person watches."""
     from structlog import get_logger
 
     from bot.settings import find_unknown_names, load_settings, unreadable_lines
@@ -70,29 +70,29 @@ def configured(*, log: str = "WARNING", **options: Any) -> Settings:
 
 
 def log_at(level: str, settings: Settings) -> None:
-    """Log from this level on."""
+    """Set up logging from this level on."""
     from observability.logging import configure
 
     configure(json=not sys.stderr.isatty(), debug=settings.debug, level=level, secrets=settings.secrets)
 
 
 def print_text(text: str) -> None:
-    """A text as it is: neither wrapped nor coloured, and never a command to the terminal."""
+    """Print a text unchanged: not wrapped, not coloured, and without commands to the terminal."""
     _write(printable(text) + "\n")
 
 
 def printable(text: str) -> str:
-    """The text without control characters, but for tabs and line ends."""
+    """Return the text without control characters other than tabs and line ends."""
     return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) != "Cc")
 
 
 def print_json(value: Any) -> None:
-    """A value as indented JSON."""
+    """Print a value as indented JSON."""
     _write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
 
 
 def print_table(table: Table) -> None:
-    """A table, as wide as the terminal. What stands in its cells is no markup."""
+    """Print a table as wide as the terminal. Its cells are text, not markup."""
     from rich.console import Console
 
     Console(markup=False, highlight=False, emoji=False).print(table)
@@ -111,26 +111,26 @@ def note(text: str, style: str = "", *, to_stderr: bool = True) -> None:
 
 
 def terminal(*, to_stderr: bool = True) -> Console:
-    """For what is shown while a person waits."""
+    """Return a console for what is shown while a person waits."""
     from rich.console import Console
 
     return Console(stderr=to_stderr, soft_wrap=True, highlight=False, markup=False, emoji=False)
 
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:
-    """Run a command's work; what only somebody else can mend ends in a sentence and exit code 1."""
+    """Run a command's work. A failure of another service ends in a sentence and exit code 1."""
     import asyncio
 
     try:
         return asyncio.run(work)
-    except tuple(_ends()) as error:
-        text, code = next(said for kind, said in _ends().items() if isinstance(error, kind))
+    except tuple(_known_errors()) as error:
+        text, code = next(end for kind, end in _known_errors().items() if isinstance(error, kind))
         note(text(error), "red")
         raise typer.Exit(code) from None
 
 
-def _ends() -> dict[type[Exception], tuple[Callable[[Any], str], int]]:
-    """What can end a command, what is said, the exit code. Only then: these imports take a fifth of a second."""
+def _known_errors() -> dict[type[Exception], tuple[Callable[[Any], str], int]]:
+    """Return the errors that can end a command, with sentence and exit code. The imports take a fifth of a second."""
     from redis.exceptions import RedisError
 
     from agent.knowledge.types import KnowledgeAwayError
@@ -139,7 +139,7 @@ def _ends() -> dict[type[Exception], tuple[Callable[[Any], str], int]]:
     from bot.redis.url import plain_cause
 
     knowledge = "The shared index cannot be used ({}). Check ORION_KNOWLEDGE_URL and that PostgreSQL runs."
-    at_once = "Ended at once. What was under way is taken up again at the next start."
+    at_once = "Ended at once. Running turns are resumed at the next start."
     return {
         RedisError: (lambda e: f"Redis cannot be used ({plain_cause(e)}). `orion doctor` says more.", EXIT_FAILED),
         EmbeddedRedisError: (str, EXIT_FAILED),
@@ -153,7 +153,7 @@ def with_redis(work: Callable[[Redis, str], Awaitable[Result]], port: int | None
     from bot.install.identity import find_prefix
     from bot.redis.connect import open_redis
 
-    settings = configured()
+    settings = configure()
 
     async def over() -> Result:
         async with open_redis(settings) as redis:
@@ -163,27 +163,27 @@ def with_redis(work: Callable[[Redis, str], Awaitable[Result]], port: int | None
 
 
 def with_judge(work: Callable[[Judge | None], Coroutine[Any, Any, Result]], *, wanted: bool) -> Result:
-    """What ``work`` gives with the configured judge, or with none where none is wanted."""
+    """Run ``work`` with the configured judge, or without one, and return its result."""
     if not wanted:
         return run(work(None))
     from bot.timeouts import TurnTimeouts
     from bot.turn.engine import open_judge
 
-    settings = configured()
+    settings = configure()
     if not settings.uses_server:
-        raise WrongUse(why="--judge needs a model. Set OPENAI_API_KEY or OPENAI_BASE_URL, or leave --judge away.")
+        raise WrongUse(why="--judge needs a model. Set OPENAI_API_KEY or OPENAI_BASE_URL, or leave --judge out.")
 
-    async def asked() -> Result:
+    async def ask() -> Result:
         async with open_judge(
             settings.model_copy(update={"judge": True}), timeouts=TurnTimeouts.of(settings).judge
         ) as judge:
             return await work(judge)
 
-    return run(asked())
+    return run(ask())
 
 
 def _write(text: str) -> None:
-    """UTF-8 whatever the terminal's encoding: JSON is, and half an emoji must not end in an exception."""
+    """Write UTF-8 in any terminal: JSON needs it, and half an emoji must not raise."""
     sys.stdout.flush()
     sys.stdout.buffer.write(text.encode("utf-8", "replace"))
     sys.stdout.buffer.flush()

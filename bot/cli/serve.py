@@ -1,4 +1,4 @@
-"""`orion serve` and `worker`: they start although Slack, Redis or the model is away, and drain at a signal."""
+"""`orion serve` and `worker`: they start even if Slack, Redis or the model cannot be reached, and drain at a signal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import structlog
 from redis.exceptions import RedisError
 
 from bot.app import PAGE_TIMEOUT_S, Orion, open_orion
-from bot.cli.signals import Stopping, heeding_signals
+from bot.cli.signals import Stopping, handle_signals
 from bot.documents.corpus import SYNC_WAIT_S
 from bot.documents.open import available_documents, corpus_of
 from bot.errors import WrongUse
@@ -34,7 +34,7 @@ _MISSING = "Not set: {what}. Put it into the environment or a .env file; `orion 
 async def serve(settings: Settings, *, host: str, concurrency: int, mode: str = "") -> None:
     """Take events in this ``mode`` and work on them unless ``concurrency`` is 0; without a mode, work only."""
     _require(settings, mode)
-    with heeding_signals() as stopping:
+    with handle_signals() as stopping:
         async with AsyncExitStack() as stack:
             corpus = corpus_of(settings)
             identity = await identify(settings) or await _wait_for_slack(settings, host)
@@ -90,7 +90,7 @@ async def run_until_stopped(orion: Orion, stopping: Stopping, *, work: bool, tak
         gc.set_threshold(OBJECTS_OF_A_QUESTION)
         await stopping.asked.wait()
         log.info("orion_stopping", in_flight=orion.turns.in_flight)
-        for task in filter(None, (socket, ears, sync)):  # first nothing new comes in, then what runs may end
+        for task in filter(None, (socket, ears, sync)):  # first stop taking events, then let turns end
             task.cancel()
         orion.turns.stop()
         await asyncio.wait({turns})

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT, heeded here alone: the first one ends the start or drains, the second ends at once."""
+"""SIGTERM and SIGINT: the first one ends the start or drains, the second ends at once."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 
 class EndedAtOnce(Exception):  # noqa: N818 - it names what happened
-    """A second signal came while Orion was ending in good order."""
+    """A second signal came during an orderly end."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Stopping:
-    """``asked`` is set by the first signal. Who runs until then sets ``running`` and is told by ``tell``."""
+    """The state of an end by signal: ``asked`` is set by the first one, ``running`` by what must drain."""
 
     whole: asyncio.Task[Any]
     asked: asyncio.Event = field(default_factory=asyncio.Event)
     running: bool = False
     tell: Callable[[], None] = lambda: None
 
-    def heard(self) -> None:
-        """One signal came."""
-        # Before it runs there is nothing to drain, and who asks twice does not want to wait: both end at once.
+    def on_signal(self) -> None:
+        """Handle one signal."""
+        # Before the start there is nothing to drain, and a second signal means not to wait: both end at once.
         if self.asked.is_set() or not self.running:
             self.whole.cancel()
         else:
@@ -36,22 +36,22 @@ class Stopping:
 
 
 @contextmanager
-def heeding_signals() -> Iterator[Stopping]:
-    """Heed signals inside the block, the whole of this task's work. Raises ``EndedAtOnce`` after a second signal."""
+def handle_signals() -> Iterator[Stopping]:
+    """Handle signals while the block runs, which is the whole task. Raises ``EndedAtOnce`` after a second signal."""
     whole = asyncio.current_task()
     if whole is None:
-        message = "signals are heeded inside a task"
+        message = "signals are handled inside a task"
         raise RuntimeError(message)
     stopping = Stopping(whole=whole)
     loop = asyncio.get_running_loop()
     for number in SIGNALS:
-        loop.add_signal_handler(number, stopping.heard)
+        loop.add_signal_handler(number, stopping.on_signal)
     try:
         yield stopping
     except asyncio.CancelledError:
         if not stopping.asked.is_set():
             raise
-        # The cancelling was ours: whoever waits for this task must not take it for theirs.
+        # We cancelled the task: callers that wait for it must not see a cancellation.
         whole.uncancel()
         if stopping.running:
             raise EndedAtOnce from None

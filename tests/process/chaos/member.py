@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bot.app import open_orion
 from bot.cli.serve import run_until_stopped
-from bot.cli.signals import EndedAtOnce, heeding_signals
+from bot.cli.signals import EndedAtOnce, handle_signals
 from bot.documents.open import corpus_of
 from bot.queue.queue import Mailbox
 from bot.servers.http import Pages, SlackEndpoint, build
@@ -59,7 +59,7 @@ def live(role: Role, settings: Settings, log: Path) -> None:
 
 async def _live(role: Role, settings: Settings) -> None:
     mailbox_over = partial(Mailbox, lease_s=role.lease_s, max_tries=MANY_TRIES)
-    with heeding_signals() as stopping:
+    with handle_signals() as stopping:
         async with AsyncExitStack() as stack:
             orion = await stack.enter_async_context(
                 open_orion(

@@ -22,7 +22,7 @@ def test_pause_and_resume_say_what_holds(terminal: Terminal, redis_url: str) -> 
     assert (paused.code, "kept until `orion resume`" in paused.out) == (0, True)
     with redis.Redis.from_url(redis_url, decode_responses=True) as client:
         assert "The index is rebuilt" in str(client.get("orion:paused"))
-    assert "Orion goes on" in terminal.orion("resume").out
+    assert "Orion continues" in terminal.orion("resume").out
     assert "was not paused" in terminal.orion("resume").out
 
 
@@ -61,6 +61,6 @@ def test_local_workspace_is_paused_by_itself(terminal: Terminal, redis_url: str)
         assert client.get("orion-local-8765:paused") is not None
         client.set("orion-local-8765:turn:0a", '{"thread": "T1:C1:1.0", "user": "U12"}')
     assert "was not paused" in terminal.orion("resume").out
-    assert "Orion goes on" in terminal.orion("resume", "--local", "8765").out
+    assert "Orion continues" in terminal.orion("resume", "--local", "8765").out
     assert "nothing" in terminal.orion("forget", "--user", "U12").out
     assert "turn records" in terminal.orion("forget", "--user", "U12", "--local", "8765").out

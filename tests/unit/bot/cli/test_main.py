@@ -33,7 +33,7 @@ from tests.support.orion_command import LIMITS, QUESTION, Terminal
         (["verify", "nowhere"], "cannot read nowhere"),
         (["verify", "docs"], "cannot read docs"),
         (["verify", "docs/limits.md", "--dialect", "html"], "is not one of"),
-        (["verify", "docs/limits.md", "--sources", "docs/limits.md"], "is no JSON"),
+        (["verify", "docs/limits.md", "--sources", "docs/limits.md"], "is not JSON"),
         (["verify", "--jsonl", "docs/limits.md", "out", "--question", "x?"], "leave FILE and those options away"),
         (["verify", "docs/limits.md", "--jsonl", "docs/limits.md", "out"], "leave FILE and those options away"),
         (["verify", "docs/limits.md", "--judge"], "--judge needs a model"),
@@ -102,7 +102,7 @@ def test_verify_tells_verdict_and_repairs(terminal: Terminal) -> None:
     terminal.write("good.md", "This is **bold**.")
     done = terminal.orion("verify", "good.md")
     assert (done.code, done.out) == (0, "This is *bold*.\n")
-    assert "mended" in done.err
+    assert "repaired" in done.err
     done = terminal.orion("verify", "good.md", "--no-repair")
     assert done.code == 1
     assert "no_markdown_bold" in done.err
@@ -113,7 +113,7 @@ def test_stream_with_bad_rows_says_which(terminal: Terminal) -> None:
     done = terminal.orion("verify", "--jsonl", name, "out.jsonl")
     assert (done.code, done.out) == (1, "")
     assert "1 of 2 rows got no verdict" in done.err
-    assert "line 2 is no JSON" in done.err
+    assert "line 2 is not JSON" in done.err
 
 
 def test_what_fails_is_shown_with_the_words_in_question(terminal: Terminal) -> None:
@@ -293,7 +293,7 @@ def test_bench_tells_the_whole_way_of_a_mention_beside_a_bot_that_does_the_least
     ("failure", "code", "said"),
     [
         (EmbeddedRedisError("No Redis to keep questions in."), 1, "No Redis to keep questions in."),
-        (EndedAtOnce(), 130, "taken up again"),
+        (EndedAtOnce(), 130, "resumed at the next start"),
     ],
 )
 def test_what_ends_a_command_is_told(

@@ -211,7 +211,7 @@ async def test_web_takes_and_worker_answers_over_one_redis(
 
 
 NOT_LOADED = (
-    *("langfuse", "openai", "requests", "numpy", "httpx", "httpx2", "google.protobuf", "opentelemetry.exporter"),
+    *("langfuse", "requests", "numpy", "httpx", "google.protobuf", "opentelemetry.exporter"),
     *("psycopg", "mcp"),
 )
 """What only its keys, its documents or `orion doctor` need. (redis-py loads OpenTelemetry's SDK by itself.)"""
@@ -433,7 +433,7 @@ async def test_visitor_breaks_an_answer_off_and_it_is_taken_up_again(
             assert "kill_worker" in [one["name"] for one in (await reply.json())["faults"] if not one["on"]]
         await _asks_and_is_answered(url)
         assert "turn_lost" in events(log)
-        assert await _told(client, f"{url}/ui/boot", "has been taken up again")
+        assert await _told(client, f"{url}/ui/boot", "was resumed")
         ask_to_end()
         await running
 
@@ -477,7 +477,7 @@ async def test_the_second_workspace_is_on_a_free_port_where_the_next_one_is_take
         with suppress(OSError):  # by another test, perhaps
             server = await asyncio.start_server(lambda _reader, writer: writer.close(), "127.0.0.1", following)
             await stack.enter_async_context(server)
-        await opening._second(stack, first)
+        await opening._start_second(stack, first)
         other = urlsplit(first.workspace.all[1].url).port
         assert other not in {None, following, urlsplit(first.url).port}
 

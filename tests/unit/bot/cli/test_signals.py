@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from bot.cli.signals import SIGNALS, EndedAtOnce, heeding_signals
+from bot.cli.signals import SIGNALS, EndedAtOnce, handle_signals
 
 
 async def never() -> None:
@@ -18,7 +18,7 @@ async def never() -> None:
 @pytest.mark.parametrize("number", SIGNALS)
 async def test_first_signal_ends_a_start(number: signal.Signals) -> None:
     closed = []
-    with heeding_signals():
+    with handle_signals():
         try:
             os.kill(os.getpid(), number)
             await never()
@@ -28,7 +28,7 @@ async def test_first_signal_ends_a_start(number: signal.Signals) -> None:
 
 
 async def test_first_signal_asks_what_runs_to_end() -> None:
-    with heeding_signals() as stopping:
+    with handle_signals() as stopping:
         stopping.running, told = True, list[str]()
         stopping.tell = lambda: told.append("ending")
         os.kill(os.getpid(), signal.SIGTERM)
@@ -38,7 +38,7 @@ async def test_first_signal_asks_what_runs_to_end() -> None:
 
 async def test_second_signal_ends_at_once() -> None:
     async def asked_twice() -> None:
-        with heeding_signals() as stopping:
+        with handle_signals() as stopping:
             stopping.running = True
             os.kill(os.getpid(), signal.SIGTERM)
             await stopping.asked.wait()
@@ -51,7 +51,7 @@ async def test_second_signal_ends_at_once() -> None:
 
 async def test_cancellation_from_elsewhere_stays_one() -> None:
     async def heeded() -> None:
-        with heeding_signals():
+        with handle_signals():
             await never()
 
     async with asyncio.TaskGroup() as group:
@@ -62,5 +62,5 @@ async def test_cancellation_from_elsewhere_stays_one() -> None:
 
 
 def test_signals_are_heeded_inside_a_task_only() -> None:
-    with pytest.raises(RuntimeError), heeding_signals():
+    with pytest.raises(RuntimeError), handle_signals():
         pass
