@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from bot.delivery.stream import AnswerStream
+from bot.slack.history import NOT_STREAMED, StreamedMessage
 from bot.slack.web_api import LeaseCheck, no_lease
 
 Mark = Literal["partial", "quotes", "failed"]
@@ -17,8 +18,8 @@ class AnswerKey:
 
     ``may_exist`` is False only on the first try of a new question: nothing can have been posted, so Slack is not asked.
     ``lease_check`` raises when the turn has lost its thread. ``language`` is the question's, None for English.
-    ``stream`` showed the answer while it grew. ``streamed`` is the ts of a stream that this turn or a crashed one
-    began for it: empty if the ts is unknown, None if there was none. ``posted`` are the recorded messages of an earlier
+    ``stream`` showed the answer while it grew. ``streamed`` is the message that this turn or a crashed one streamed for
+    it. ``posted`` are the recorded messages of an earlier
     answer. ``posted_is_complete``: by our records no other message can exist.
     """
 
@@ -30,6 +31,6 @@ class AnswerKey:
     language: str | None = None
     ask_human: str = ""  # where people are asked; empty: no button
     stream: AnswerStream | None = None
-    streamed: str | None = None
+    streamed: StreamedMessage = NOT_STREAMED
     posted: tuple[str, ...] = ()
     posted_is_complete: bool = False

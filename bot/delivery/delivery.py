@@ -25,7 +25,15 @@ from bot.delivery.slots import assign_messages, message_to_reuse
 from bot.delivery.stream import AnswerStream
 from bot.slack.agent_session import STATUS_METHOD, AgentSessions
 from bot.slack.client import Workspace
-from bot.slack.history import ANSWER_EVENT, NOTICE_EVENT, WORKING_EVENT, Posted, ThreadReader, is_direct
+from bot.slack.history import (
+    ANSWER_EVENT,
+    NOTICE_EVENT,
+    WORKING_EVENT,
+    Posted,
+    StreamedMessage,
+    ThreadReader,
+    is_direct,
+)
 from bot.slack.web_api import DeliveryFailed, LeaseCheck, Look, Reply, no_lease
 from verification.types import Answer
 
@@ -83,7 +91,7 @@ class Delivery:
         if answer_key.stream and await self._close_stream(answer_key.stream, answer, answer_key):
             if placeholder:
                 await self._delete(place.channel, placeholder.ts, answer_key.lease_check)
-            return (answer_key.stream.ts,)
+            return (answer_key.stream.streamed.ts,)
         posts = render(answer, answer_key, self.today())
         found = await self._find_posted(place, answer_key)
         # Reuse a placeholder only if there is no answer yet; delete one that a crashed worker left.
@@ -200,7 +208,8 @@ class Delivery:
         ]
         for posted in streams:
             if not await self._end_stream(place.channel, posted, answer_key, note) and note:
-                await self.answer(place, own_message(note), replace(answer_key, turn_id="", streamed=posted.ts))
+                ended = StreamedMessage.begun(posted.ts)
+                await self.answer(place, own_message(note), replace(answer_key, turn_id="", streamed=ended))
         return bool(note and streams)
 
     async def delete_streams(self, place: ThreadKey, answer_key: AnswerKey, *, wordless: bool = False) -> None:

@@ -19,6 +19,7 @@ from redis.exceptions import RedisError
 from agent.tasks import background_tasks
 from agent.thread.conversation import ThreadKey
 from bot.queue.lease import LeaseLost
+from bot.slack.history import NOT_STREAMED, STREAM_UNKNOWN, StreamedMessage
 from bot.slack.web_api import DeliveryFailed, LeaseCheck, SlackCalls
 
 _MAX_LENGTH: Final = 11_000
@@ -88,8 +89,8 @@ class AnswerStream:
     """One answer's stream, begun with a plan or with its first block (an ``agent.turn.live.Stage``).
 
     ``user`` asked; in a Slack Connect channel their team may be ``user_team``. ``before`` is called before the start,
-    ``note`` with the ts right after it, then ``began``: Slack removes a status when a message appears. ``unsure``
-    means that a stream may have begun whose ts is unknown.
+    ``note`` with the ts right after it, then ``began``: Slack removes a status when a message appears. ``streamed``
+    is the message's present state.
     """
 
     streams: Streams
@@ -100,8 +101,7 @@ class AnswerStream:
     before: Callable[[], Awaitable[object]]
     note: NoteTs
     began: Callable[[], None] = lambda: None
-    ts: str = ""
-    unsure: bool = False
+    streamed: StreamedMessage = NOT_STREAMED
     _broken: str = ""
     _text: str = ""
     _length: int = 0
@@ -160,12 +160,18 @@ class AnswerStream:
     async def close(self, text: str, blocks: Sequence[Mapping[str, Any]], metadata: Mapping[str, Any]) -> bool:
         """End the stream as the answer with this ``text``. Return False if it does not, or may not, show that text."""
         async with self._sending:
-            if not self.ts or self._broken or text.strip() != self._text.strip():
+            if not self.streamed.ts or self._broken or text.strip() != self._text.strip():
                 return False
             rest = self._content(self._waiting, self._unsent)
             self._waiting, self._unsent = "", {}
             self._break("closed")  # nothing may be added any more, even if the call fails
-            body = {"channel": self.place.channel, "ts": self.ts, **rest, "blocks": list(blocks), "metadata": metadata}
+            body = {
+                "channel": self.place.channel,
+                "ts": self.streamed.ts,
+                **rest,
+                "blocks": list(blocks),
+                "metadata": metadata,
+            }
             try:
                 await self.streams.calls.write("chat.stopStream", body, lease_check=self.lease_check)
             except DeliveryFailed as failure:
@@ -192,27 +198,27 @@ class AnswerStream:
 
     async def _ensure_started(self) -> bool:
         async with self._beginning:
-            return bool(self.ts) or await self._start()
+            return bool(self.streamed.ts) or await self._start()
 
     async def _start(self) -> bool:
         place = self.place
-        if self.unsure or self._stopped or not self.streams.may_be_tried(place):
+        if self.streamed.is_begun or self._stopped or not self.streams.may_be_tried(place):
             return False
         await self.before()
         to = {"recipient_team_id": self.user_team or place.team, "recipient_user_id": self.user}
         body = {"channel": place.channel, "thread_ts": place.thread_ts, **to}
         self.lease_check()
-        self.unsure = True  # also if this call is cancelled
+        self.streamed = STREAM_UNKNOWN  # also if this call is cancelled
         try:
             reply = await self.streams.calls.call_once("chat.startStream", body, timeout_s=self.streams.call_s)
         except DeliveryFailed as failure:
-            self.unsure = not (failure.permanent or failure.limited)
-            if not self.unsure:
+            if failure.permanent or failure.limited:
+                self.streamed = NOT_STREAMED
                 self.streams.remember_refusal(place, failure)
-            _log.info("stream_not_started", reason=failure.reason, unsure=self.unsure)
+            _log.info("stream_not_started", reason=failure.reason, unsure=self.streamed.is_begun)
             return False
-        self.ts, self.unsure = str(reply.get("ts", "")), False
-        await self.note(self.ts)
+        self.streamed = StreamedMessage.begun(str(reply.get("ts", "")))
+        await self.note(self.streamed.ts)
         self.began()
         return True
 
@@ -222,7 +228,7 @@ class AnswerStream:
             if self._broken or self._stopped or not (piece or tasks):
                 return
             self._waiting, self._unsent = "", {}
-            body = {"channel": self.place.channel, "ts": self.ts, **self._content(piece, tasks)}
+            body = {"channel": self.place.channel, "ts": self.streamed.ts, **self._content(piece, tasks)}
             self._broken = "cut_off"
             try:
                 self.lease_check()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import structlog
 
@@ -25,6 +25,28 @@ _LONG_PAGE: Final = 999  # for the later pages of a long thread: the latest mess
 _MAX_PAGES: Final = 20
 _SPOKEN: Final = frozenset({"", "file_share", "thread_broadcast", "bot_message"})
 _log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class StreamedMessage:
+    """The streamed message of a question in one of three states: not begun, begun, or begun with an unknown ts."""
+
+    state: Literal["not_begun", "begun", "unknown"] = "not_begun"
+    ts: str = ""
+
+    @classmethod
+    def begun(cls, ts: str) -> StreamedMessage:
+        """Return the state of a stream that Slack confirmed with its ts."""
+        return cls("begun", ts)
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether Slack may have begun the stream."""
+        return self.state != "not_begun"
+
+
+NOT_STREAMED: Final = StreamedMessage()
+STREAM_UNKNOWN: Final = StreamedMessage("unknown")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,11 +139,12 @@ class ThreadReader:
         bounds = {"oldest": oldest, "inclusive": True, "include_all_metadata": True}
         return await self._read(place, bounds, enough, urgency)  # only the latest pages of a direct chat
 
-    async def find_posts(self, place: ThreadKey, question_ts: str, streamed: str | None = None) -> tuple[Posted, ...]:
+    async def find_posts(
+        self, place: ThreadKey, question_ts: str, streamed: StreamedMessage = NOT_STREAMED
+    ) -> tuple[Posted, ...]:
         """Find what Orion already posted for this question, in order of its parts, then of time.
 
-        ``streamed`` is the ts of a stream that was begun for it; empty if one may have been begun without a known ts.
-        Then any message of Orion's that still grows, or stayed empty, counts as this stream.
+        If ``streamed`` was begun with an unknown ts, any message of Orion's that still grows or stayed empty counts.
         """
         own = await self.workspace.identity()
         try:
@@ -141,7 +164,7 @@ class ThreadReader:
         asked = next((one for one in messages if string(one, "ts") == question_ts), {})
         spoken = [one for one in messages if string(one, "subtype") in _SPOKEN]
         return QuestionStatus(
-            posted=tuple(_find_posts(messages, own, question_ts, "")),
+            posted=tuple(_find_posts(messages, own, question_ts, STREAM_UNKNOWN)),
             edited_ts=string(asked, "edited", "ts"),
             last_word=bool(spoken) and is_own(spoken[-1], own),
         )
@@ -149,7 +172,7 @@ class ThreadReader:
     async def has_notice(self, place: ThreadKey, about: str) -> bool:
         """Return whether a notice ``about`` this was posted. It begins with the ts of the message it was posted for."""
         own, since = await self.workspace.identity(), about.partition(":")[0]
-        found = _find_posts(await self.read_since(place, since), own, since, None)
+        found = _find_posts(await self.read_since(place, since), own, since, NOT_STREAMED)
         return any(posted.about == about for posted in found)
 
     async def _read(
@@ -195,18 +218,18 @@ def _as_message(message: Mapping[str, Any], own: BotIdentity, *, direct: bool) -
 
 
 def _find_posts(
-    messages: Iterable[Mapping[str, Any]], own: BotIdentity, question_ts: str, streamed: str | None
+    messages: Iterable[Mapping[str, Any]], own: BotIdentity, question_ts: str, streamed: StreamedMessage
 ) -> list[Posted]:
     """Find Orion's posts for a question among these messages, and its notices, in order of parts, then of time."""
     found = (_as_post(message, question_ts, streamed) for message in messages if is_own(message, own))
     return sorted(filter(None, found), key=lambda posted: (posted.part, sort_key(posted.ts)))
 
 
-def _as_post(message: Mapping[str, Any], question_ts: str, streamed: str | None) -> Posted | None:
+def _as_post(message: Mapping[str, Any], question_ts: str, streamed: StreamedMessage) -> Posted | None:
     ts, metadata = string(message, "ts"), mapping(message, "metadata")
     kind, payload = string(metadata, "event_type"), mapping(metadata, "event_payload")
     if not metadata:  # Slack lets a stream's metadata be set only at its end
-        return None if streamed is None else _as_open_stream(message, streamed)
+        return _as_open_stream(message, streamed.ts) if streamed.is_begun else None
     if kind == NOTICE_EVENT:
         return Posted(ts=ts, about=string(payload, "about"))
     if kind not in {ANSWER_EVENT, WORKING_EVENT} or string(payload, "question_ts") != question_ts:

@@ -32,7 +32,7 @@ from bot.delivery.stream import AnswerStream, Streams, streaming
 from bot.queue.lease import LeaseLost
 from bot.queue.queue import OK, Ending, give_up, retry_uncounted
 from bot.slack.files import has_opening_files
-from bot.slack.history import sort_key
+from bot.slack.history import StreamedMessage, sort_key
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.facts import read_facts
 from bot.stores.outbox import Entry, read_entry
@@ -67,12 +67,12 @@ class LiveView:
 
     status: WorkingStatus
     stream: AnswerStream | None
-    before: str | None  # the stream that an earlier delivery try began
+    before: StreamedMessage  # the stream that an earlier delivery try began
 
     @property
-    def streamed(self) -> str | None:
+    def streamed(self) -> StreamedMessage:
         """The stream begun by this delivery try or an earlier one."""
-        return self.stream.ts if self.stream and (self.stream.ts or self.stream.unsure) else self.before
+        return self.stream.streamed if self.stream and self.stream.streamed.is_begun else self.before
 
     async def stop_updates(self) -> None:
         """Send nothing more and wait for calls under way."""
@@ -329,12 +329,12 @@ class Answering:
                     if not failure.permanent:  # a later delivery try posts the outbox entry without counting it
                         await observer.ended(outcome)
                     raise
-                if live_view.streamed == "":  # Slack may still begin a stream whose ts is unknown
+                if live_view.streamed.state == "unknown":  # Slack may still begin the stream
                     await check_again_later(self.stores.mailbox, job)
             await observer.ended(outcome)
         return entry
 
-    async def _stay_silent(self, job: Job, state: ThreadState, streamed: str | None) -> None:
+    async def _stay_silent(self, job: Job, state: ThreadState, streamed: StreamedMessage) -> None:
         """Save what was said between people, and delete what an earlier version of the message was answered."""
         await self._streamed.delete_plan(job, streamed)
         if posted := job.facts.state.posted.get(job.incoming.ts):
@@ -360,7 +360,7 @@ class Answering:
         unanswered = entry.outcome in NOT_ANSWERED or "quotes" in marks
         ask_human = await self.lookups.handoff.label(job.place) if unanswered else ""
         streamed = live_view.streamed if live_view else earlier_stream(job)
-        key = job.answer_key(*marks, may_exist=may_exist or streamed is not None)
+        key = job.answer_key(*marks, may_exist=may_exist or streamed.is_begun)
         answer_key = replace(
             key, ask_human=ask_human, stream=live_view.stream if live_view else None, streamed=streamed
         )

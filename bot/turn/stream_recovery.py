@@ -14,16 +14,17 @@ from agent.texts.catalogue import say
 from bot.delivery.delivery import Delivery
 from bot.delivery.stream import AnswerStream, Streams
 from bot.queue.queue import Mailbox
+from bot.slack.history import NOT_STREAMED, STREAM_UNKNOWN, StreamedMessage
 from bot.slack.web_api import DeliveryFailed
 from bot.turn.duplicates import check_again_later
 from bot.turn.job import Job
 
 
-def earlier_stream(job: Job) -> str | None:
-    """Return the ts of a stream that an earlier delivery try began; empty if unknown, None if there is none."""
+def earlier_stream(job: Job) -> StreamedMessage:
+    """Return the message that an earlier delivery try of the turn streamed."""
     if job.facts.streams is None:
-        return "" if job.claimed.tries > 1 else None
-    return job.facts.stream or ""
+        return STREAM_UNKNOWN if job.claimed.tries > 1 else NOT_STREAMED
+    return StreamedMessage.begun(job.facts.stream) if job.facts.stream else STREAM_UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +35,13 @@ class StreamedTurns:
     delivery: Delivery
     streams: Streams | None
 
-    def open_stream(self, job: Job, before: str | None, began: Callable[[], None]) -> AnswerStream | None:
+    def open_stream(self, job: Job, before: StreamedMessage, began: Callable[[], None]) -> AnswerStream | None:
         """Return a stream for this answer, or None if it must be posted. A stream begun ``before`` is finished instead.
 
         ``began`` is called when it begins. A bot without a user account gets a post: Slack shows streams to users, and
         would refuse the channel.
         """
-        streams, first = self.streams, before is None and not job.may_be_answered
+        streams, first = self.streams, not before.is_begun and not job.may_be_answered
         nobody = job.incoming.user.startswith("B")
         if streams is None or nobody or not first or not streams.may_be_tried(job.place):
             return None
@@ -55,12 +56,12 @@ class StreamedTurns:
             began=began,
         )
 
-    async def delete_plan(self, job: Job, streamed: str | None) -> None:
+    async def delete_plan(self, job: Job, streamed: StreamedMessage) -> None:
         """Delete a streamed plan without a word of an answer: its turn has ended, or continues elsewhere.
 
         An empty stream goes too: a step may still be on its way to it.
         """
-        if streamed:
+        if streamed.ts:
             key = replace(job.answer_key(), streamed=streamed)
             with suppress(DeliveryFailed):
                 await self.delivery.delete_streams(job.place, key, wordless=True)
@@ -68,7 +69,7 @@ class StreamedTurns:
     async def end_streams(self, job: Job) -> None:
         """End the streams of a stopped question: with the note "stopped", deleted, or left for its edit."""
         streamed, stop = earlier_stream(job), job.facts.stop_ts
-        if streamed is None:
+        if not streamed.is_begun:
             return
         await self.delete_plan(job, streamed)
         answer_key = replace(job.answer_key(), streamed=streamed)
@@ -78,5 +79,5 @@ class StreamedTurns:
             elif await self.delivery.end_streams(job.place, answer_key, say("stopped", job.language) if stop else ""):
                 # The stream shows the note already: post no other.
                 await self.mailbox.mark(job.claimed, f"stopped:{stop}", f"stream:{job.incoming.ts}")
-        if not streamed:  # Slack may still begin one
+        if streamed.state == "unknown":  # Slack may still begin one
             await check_again_later(self.mailbox, job)

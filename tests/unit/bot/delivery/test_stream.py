@@ -13,7 +13,7 @@ from typing import Any
 from agent.thread.conversation import ThreadKey
 from bot.local.model.limits import LENIENT, Strictness
 from bot.slack.client import Workspace, open_client
-from bot.slack.history import ThreadReader
+from bot.slack.history import STREAM_UNKNOWN, ThreadReader
 from bot.slack.web_api import SlackCalls
 from bot.timeouts import TurnTimeouts
 from tests.integration.test_end_to_end import LIMIT, with_server
@@ -335,5 +335,5 @@ async def test_thread_that_is_read_again_holds_the_streamed_answer(tmp_path: Pat
             reader = ThreadReader(Workspace(client, calls))
             (said,) = [m.text for m in (await reader.read_conversation(place)).messages if m.role == "assistant"]
             assert "600 requests" in said
-            (posted,) = await reader.find_posts(place, ts, "")
+            (posted,) = await reader.find_posts(place, ts, STREAM_UNKNOWN)
             assert (posted.ts, posted.stream) == (message["ts"], False)

@@ -47,7 +47,8 @@ def test_record_holds_attempts_timings_and_usage() -> None:
     assert set(record["timings_ms"]) == {"search", "write", "verify"}
     assert record["usage"]["tokens"] == 7
     assert record["verified"] is True
-    assert record["sources"] == [{"id": 0, "title": LIMITS.title, "url": LIMITS.url, "updated_at": ""}]
+    (source,) = record["sources"]
+    assert (source["id"], source["title"], source["url"], source["updated_at"]) == (0, LIMITS.title, LIMITS.url, "")
     assert [(a["attempt"], a["draft"], a["passed"]) for a in record["attempts"]] == [(1, "draft", False)]
     assert record["attempts"][0]["repairs"] == [{"kind": "bold", "count": 2}]
     assert record["attempts"][0]["violations"] == [asdict(VERDICT.violations[0])]

@@ -19,6 +19,7 @@ from bot.delivery.stream import AnswerStream, Streams, streaming
 from bot.local.model.messages import MessageLog
 from bot.local.model.roster import TEAM_ID
 from bot.queue.queue import OK
+from bot.slack.history import STREAM_UNKNOWN, StreamedMessage
 from bot.slack.web_api import DeliveryFailed, no_lease
 from bot.turn.answer import Answering
 from bot.turn.duplicates import delete_duplicates
@@ -58,7 +59,8 @@ async def test_the_next_answer_takes_a_stream_over(text: str, *, known: bool, en
         ts = await begun(slack, place, text)
         if ended:
             await slack.calls.write("chat.stopStream", {"channel": CHANNEL, "ts": ts})
-        answer_key = AnswerKey(question_ts=asked, turn_id="t" * 32, streamed=ts if known else "")
+        streamed = StreamedMessage.begun(ts) if known else STREAM_UNKNOWN
+        answer_key = AnswerKey(question_ts=asked, turn_id="t" * 32, streamed=streamed)
         (answered,) = await slack.delivery.answer(place, ANSWER, answer_key)
         found = {message["ts"]: message["text"] for message in own(slack, place)}
         if text and ended and not known:
@@ -72,7 +74,9 @@ async def test_stream_beside_an_answer_goes() -> None:
         place, asked = slack.ask()
         (first,) = await slack.delivery.answer(place, ANSWER, AnswerKey(question_ts=asked, turn_id="t" * 32))
         await begun(slack, place, "Each")
-        await slack.delivery.answer(place, ANSWER, AnswerKey(question_ts=asked, turn_id="t" * 32, streamed=""))
+        await slack.delivery.answer(
+            place, ANSWER, AnswerKey(question_ts=asked, turn_id="t" * 32, streamed=STREAM_UNKNOWN)
+        )
         assert [message["ts"] for message in own(slack, place)] == [first]
 
 
@@ -115,7 +119,7 @@ async def test_what_was_shown_stands_under_the_note_that_it_was_stopped() -> Non
     async with local_slack() as slack:
         place, asked = slack.ask()
         ts = await begun(slack, place, "Each key")
-        answer_key = AnswerKey(question_ts=asked, turn_id="t" * 32, streamed=ts)
+        answer_key = AnswerKey(question_ts=asked, turn_id="t" * 32, streamed=StreamedMessage.begun(ts))
         assert await slack.delivery.end_streams(place, answer_key, "Stopped.")
         (message,) = own(slack, place)
         assert [block["type"] for block in message["blocks"]] == ["markdown", "context"]
@@ -128,7 +132,7 @@ async def test_dead_stream_says_that_it_was_stopped() -> None:
         place, asked = slack.ask()
         ts = await begun(slack, place, "Each key")
         await slack.calls.write("chat.stopStream", {"channel": CHANNEL, "ts": ts})
-        answer_key = AnswerKey(question_ts=asked, turn_id="t" * 32, streamed=ts)
+        answer_key = AnswerKey(question_ts=asked, turn_id="t" * 32, streamed=StreamedMessage.begun(ts))
         assert await slack.delivery.end_streams(place, answer_key, "Stopped.")
         assert [(m["ts"], m["text"]) for m in own(slack, place)] == [(ts, "Stopped.")]
 
@@ -137,12 +141,12 @@ async def test_stream_waits_for_the_next_answer_or_goes() -> None:
     async with local_slack() as slack:
         place, asked = slack.ask()
         ts = await begun(slack, place, "Each key")
-        answer_key = AnswerKey(question_ts=asked, streamed=ts)
+        answer_key = AnswerKey(question_ts=asked, streamed=StreamedMessage.begun(ts))
         assert not await slack.delivery.end_streams(place, answer_key)
         (posted,) = await slack.reader.find_posts(place, asked)
         assert (posted.ts, posted.placeholder) == (ts, True)
         other = await begun(slack, place, "Each key")
-        await slack.delivery.delete_streams(place, replace(answer_key, streamed=other))
+        await slack.delivery.delete_streams(place, replace(answer_key, streamed=StreamedMessage.begun(other)))
         assert [message["ts"] for message in own(slack, place)] == [ts]
 
 
@@ -162,7 +166,7 @@ async def test_start_is_noted_before_and_its_ts_right_after() -> None:
         stream, noted = stream_in(slack, place, Streams(slack.calls))
         stream.began = lambda: noted.append("began")
         assert await stream.show("One.", "One.")
-        assert noted == ["", stream.ts, "began"]
+        assert noted == ["", stream.streamed.ts, "began"]
 
 
 async def test_pieces_are_sent_together_where_slack_may_not_be_told_yet() -> None:
