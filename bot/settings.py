@@ -44,7 +44,6 @@ from bot.setting_values import (
     Switch,
     check_environment,
     to_path,
-    to_semantic,
 )
 
 
@@ -94,7 +93,9 @@ class Settings(BaseSettings):
     docs: Folders = _env("ORION_DOCS", ())
     docs_url: str = _env("ORION_DOCS_URL", "")
     knowledge_url: SecretStr = _env("ORION_KNOWLEDGE_URL", SecretStr(""))
-    semantic: Annotated[str, AfterValidator(to_semantic)] = _env("ORION_SEMANTIC", "")
+    embed_model: str = _env("ORION_EMBED_MODEL", "")
+    embed_base_url: str = _env("ORION_EMBED_BASE_URL", "")
+    embed_api_key: SecretStr = _env("ORION_EMBED_API_KEY", SecretStr(""))
     git: Folders = _env("ORION_GIT", ())
     git_url: str = _env("ORION_GIT_URL", "")
     files: Folders = _env("ORION_FILES", ())
@@ -188,8 +189,9 @@ class Settings(BaseSettings):
         """List every configured secret, for redaction."""
         fields = (getattr(self, name) for name in type(self).model_fields)
         whole = tuple(f.get_secret_value() for f in fields if isinstance(f, SecretStr) and f.get_secret_value())
-        password = urlsplit(self.openai_base_url).password if is_web_address(self.openai_base_url) else ""
-        return (*whole, *self.fernet_keys, *filter(None, [password]))
+        addresses = filter(is_web_address, (self.openai_base_url, self.embed_base_url))
+        passwords = filter(None, (urlsplit(address).password for address in addresses))
+        return (*whole, *self.fernet_keys, *passwords)
 
 
 def load_settings(**overrides: Any) -> Settings:
@@ -245,7 +247,8 @@ def find_unknown_names() -> dict[str, str]:
     with suppress(OSError, UnicodeDecodeError):  # ``read_settings`` reports such a file
         given |= {name.upper() for name in DotEnvSettingsSource(Settings).env_vars}
     unknown = sorted(name for name in given if name.startswith("ORION_") and name not in known)
-    return {name: next(iter(get_close_matches(name, known, n=1)), "none") for name in unknown}
+    nearest = {"ORION_SEMANTIC": "ORION_EMBED_MODEL"}  # its old name
+    return {name: nearest.get(name) or next(iter(get_close_matches(name, known, n=1)), "none") for name in unknown}
 
 
 def _alias(field: FieldInfo) -> str:
@@ -276,6 +279,7 @@ def _describe_errors(error: ValidationError) -> dict[str, str]:
 
 _ADDRESSES: Final[Mapping[str, str]] = {
     "openai_base_url": "http://127.0.0.1:11434/v1",
+    "embed_base_url": "http://127.0.0.1:11434/v1",
     "azure_openai_endpoint": "https://my-resource.openai.azure.com",
     "slack_api_url": "https://slack.com/api/",
     "langfuse_base_url": "https://cloud.langfuse.com",

@@ -66,6 +66,9 @@ class Metrics:
         self.sync_age_seconds = self._gauge(
             "knowledge_sync_age_seconds", "Time since the last sync of the source that waits longest."
         )
+        self.search_by_meaning = self._gauge(
+            "search_by_meaning_up", "1 if the embedding server answers, 0 while search goes by words alone."
+        )
         self.syncs = self._count("knowledge_syncs", "Runs of the background sync, by how they ended.", "how")
 
     def knowledge(self, *, documents: float, passages: float, unread: float, sync_age: float) -> None:

@@ -209,6 +209,17 @@ class Stats:
         counts = [word for count in increments(turn).items() for word in count]
         await self._add(keys=[key], args=[int(DAY_TTL.total_seconds()), *counts])
 
+    async def record_embedding(self, model: str, tokens: int) -> None:
+        """Add tokens of an embedding model to the day. Raises ``redis.exceptions.RedisError``."""
+        args: list[str | int] = [
+            int(DAY_TTL.total_seconds()),
+            f"tokens_in:{model}",
+            tokens,
+            "usage:prompt_tokens",
+            tokens,
+        ]
+        await self._add(keys=[self.key(datetime.now(UTC))], args=args)
+
     async def read(self, days: int, *, now: datetime | None = None) -> Summary:
         """Return the last ``days`` days, today included. Raises ``redis.exceptions.RedisError``."""
         today = now or datetime.now(UTC)

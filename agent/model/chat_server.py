@@ -92,9 +92,10 @@ class ChatServer:
 
     async def reply(self, body: Body) -> tuple[Reply, Usage]:
         """Return a whole reply to ``body`` and what it cost."""
+        client = await self.client()  # importing the SDK is not the server's time
 
         async def send(request: Body) -> Reply:
-            return read_reply(await (await self.client()).complete(request))
+            return read_reply(await client.complete(request))
 
         with self._guard():
             async with asyncio.timeout(self._timeouts.reply):
@@ -105,12 +106,12 @@ class ChatServer:
     async def stream(self, body: Body, report: Callable[[Usage], None]) -> AsyncGenerator[Piece]:
         """Yield the pieces of a streamed reply. ``report`` gets the cost at the end, also of a stream stopped early."""
         body = {**body, "stream": True, "stream_options": {"include_usage": True}}
-        reader = StreamedReply()
+        client, reader = await self.client(), StreamedReply()
 
         async def begin(request: Body) -> tuple[AsyncGenerator[bytes], list[Piece]]:
             nonlocal reader
             reader = StreamedReply()
-            chunks = (await self.client()).stream(request)
+            chunks = client.stream(request)
             try:
                 return chunks, reader.feed(await anext(chunks, b""))
             except ModelError:

@@ -26,12 +26,13 @@ from observability.loopback import proxy_for
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
 _KEEP_ALIVE_S: Final = 120.0  # the next question comes later than aiohttp's 15 s and need not shake hands again
+_EMBED_RETRIES: Final = 5  # the SDK's own: it waits as long as a rate limit asks
 _MAX_CONNECTIONS: Final = 1_000
 _ANY_KEY: Final = "none"  # a local server needs no key, but some want to see one
 
 
 class SdkClient:
-    """Sends to one server. It never retries by itself."""
+    """Sends to one server. Only embeddings are retried here."""
 
     def __init__(self, address: ServerAddress, *, connect_timeout_s: float) -> None:
         # Given in any case: left out, the SDK would take the environment's.
@@ -91,7 +92,7 @@ class SdkClient:
     async def embed(self, model: str, texts: Sequence[str], **options: Any) -> tuple[list[list[float]], int]:
         """Return a vector for each text, and the tokens that were read (0: unknown). Raises ``ModelError``."""
         with model_errors():
-            reply = await self._sdk.embeddings.create(
+            reply = await self._sdk.with_options(max_retries=_EMBED_RETRIES).embeddings.create(
                 model=model, input=list(texts), encoding_format="float", **options
             )
             vectors = [each.embedding for each in sorted(reply.data or (), key=lambda each: each.index)]

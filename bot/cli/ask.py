@@ -19,8 +19,8 @@ from agent.thread.state import StateNotSaved, ThreadState
 from agent.turn.events import Emit, TurnEvent
 from agent.turn.progress import skip_saving
 from bot.cli.output import FOUND_NONE, note
+from bot.documents.meaning import make_vectors
 from bot.documents.open import available_documents, corpus_of
-from bot.documents.vectors import make_vectors
 from bot.settings import Settings
 from bot.stores.turn_records import Recorder, json_of, sources_json
 from bot.turn.engine import open_engine

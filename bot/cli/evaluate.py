@@ -78,16 +78,15 @@ def retrieval(
 ) -> None:
     """Ranking: {docs: {id: {title, text}}, queries: {id: text}, qrels: {query: {doc: gain}}}.
 
-    With ORION_KNOWLEDGE_URL over PostgreSQL (in a schema of its own that is removed), else over SQLite. With
-    ORION_SEMANTIC also by meaning; its vectors take some minutes for thousands of documents.
+    With ORION_KNOWLEDGE_URL over PostgreSQL (in a schema of its own that is removed), else over SQLite. Where a
+    server embeds (ORION_EMBED_MODEL) also by meaning; its vectors take some minutes for thousands of documents.
     """
     from agent.knowledge.types import KnowledgeAwayError
     from bot.evals.retrieval import evaluate_retrieval
 
     settings = output.configure(log="ERROR")
     try:
-        database = settings.knowledge_url.get_secret_value()
-        report = evaluate_retrieval(file, database=database, semantic=settings.semantic)
+        report = output.run(evaluate_retrieval(file, settings))
     except (KnowledgeAwayError, ValueError):
         message = "The database that ORION_KNOWLEDGE_URL names cannot be used. Check it, or unset it for SQLite."
         raise WrongUse(message) from None

@@ -89,16 +89,16 @@ async def _sources_to_remove(corpus: Corpus) -> list[str]:
 
 async def _index(settings: Settings, corpus: Corpus, folders: Sequence[Path]) -> None:
     from bot.documents.figures import figures_of
+    from bot.documents.meaning import make_vectors, open_meaning
     from bot.documents.open import open_index
-    from bot.documents.vectors import make_vectors
 
     named = [*map(str, corpus.roots), *(source.key for source in corpus.sources)]
     with _progress() as tell:
         async with open_index(corpus, tell, fetch=True, wait_s=float("inf")) as (opened, report):
             figures = figures_of(opened, corpus.names)
-            having, every = await make_vectors(
-                opened.meaning, lambda n, of: output.note(f"vectors: {n} of {of}", "dim")
-            )
+            async with open_meaning(settings, opened) as meaning:
+                having, every = await make_vectors(meaning, lambda n, of: output.note(f"vectors: {n} of {of}", "dim"))
+                failure = meaning.failure if meaning else ""
     count = figures.documents
     output.print_text(
         f"{report.added} added, {report.changed} changed, {report.removed} removed, {report.unchanged} unchanged.\n"
@@ -108,6 +108,8 @@ async def _index(settings: Settings, corpus: Corpus, folders: Sequence[Path]) ->
         output.note(output.FOUND_NONE, "yellow")
     if every:
         output.print_text(f"{having} of {every} passages can be found by meaning.")
+    if failure:
+        output.note(f"Search goes by words alone: {failure}.", "yellow")
     for source in figures.sources:
         _note_unread(source)
     if folders and settings.docs and {f.resolve() for f in settings.docs} != {f.resolve() for f in folders}:

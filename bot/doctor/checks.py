@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Final, NamedTuple
@@ -233,8 +233,7 @@ async def check_pause(settings: Settings, within_s: float) -> Finding:
 async def check_knowledge(settings: Settings, within_s: float) -> Finding:
     """The documents, and the first of those that could not be read."""
     try:
-        # Vectors have a check of their own, which may wait for a model to be loaded.
-        corpus = replace(corpus_of(settings), semantic="")
+        corpus = corpus_of(settings)
         async with open_index(corpus, wait_s=within_s) as (index, _):
             known = await asyncio.to_thread(figures_of, index, corpus.names)
     except KnowledgeAwayError as error:
@@ -264,24 +263,6 @@ async def check_knowledge(settings: Settings, within_s: float) -> Finding:
     if not known.documents:
         return Problem(detail, "Set ORION_DOCS to your folders, or run `orion index DIR`.")
     return detail
-
-
-async def check_vectors(settings: Settings, _: float) -> Finding:
-    """Search by meaning, if ORION_SEMANTIC is set: its model, and the number of vectors."""
-    if not settings.semantic:
-        return ""
-    try:
-        # Knowledge reads the documents; here they are only counted.
-        corpus = replace(corpus_of(settings), roots=(), sources=())
-        async with open_index(corpus) as (index, _report):
-            having, every = await asyncio.to_thread(index.meaning.counts) if index.meaning else (0, 0)
-    except WrongUse as error:
-        remedy = "Run `make semantic`, name the folder of a model in ORION_SEMANTIC, or unset it."
-        return Problem(str(error), remedy)
-    except KnowledgeAwayError as error:
-        return Problem(f"the shared index cannot be used ({error})", "Fix Knowledge first.")
-    later = "; the others are found by their words until a running Orion or `orion index` has made theirs"
-    return f"{having:,} of {every:,} passages have a vector{later if having < every else ''}"
 
 
 async def check_langfuse(settings: Settings, within_s: float) -> Finding:

@@ -43,7 +43,7 @@ async def examine(
         CheckLine("Shared Redis", checks.check_sharing),
         CheckLine("Paused", checks.check_pause),
         CheckLine("Knowledge", checks.check_knowledge),
-        CheckLine("Search by meaning", checks.check_vectors, frozenset({"ORION_SEMANTIC"})),
+        CheckLine("Search by meaning", model_checks.check_embedding, _MODEL | {"ORION_EMBED_BASE_URL"}),
         *tool_lines(settings),
         CheckLine("Model", model_checks.check_model, _MODEL, then=context),
         CheckLine("Write model", model_checks.check_write_model, _MODEL),

@@ -9,12 +9,17 @@ from dataclasses import replace
 from typing import Final
 
 from agent.budget import Budget, Usage
+from agent.knowledge.types import KnowledgeAwayError
 from agent.model.judge import JudgeContext
 from agent.model.openai import OpenAIModel
 from agent.model.protocol import DecideContext, ModelError, WriteContext
 from agent.thread.conversation import Question, ThreadKey
 from agent.tools.tool import ToolSpec
 from bot.doctor.checks import Finding, Problem
+from bot.documents.meaning import open_meaning
+from bot.documents.open import corpus_of, open_index
+from bot.errors import WrongUse
+from bot.model_address import embedding_address
 from bot.settings import Settings
 from bot.turn.engine import open_model
 from verification.types import Claim, Source
@@ -103,6 +108,39 @@ async def check_judge(settings: Settings, within_s: float) -> Finding:
             raise ModelError(kind="MalformedControlError", detail="its verdict on a claim could not be read")
 
     return await _ask_model(_with_model(settings, settings.judge_model), within_s, ask)
+
+
+async def check_embedding(settings: Settings, within_s: float) -> Finding:
+    """Embed a word, and count the passages that have a vector."""
+    found = embedding_address(settings)
+    if found is None:
+        return ""
+    from agent.knowledge.semantic.embedder import EmbedderError  # noqa: PLC0415 - loads numpy, only with a server
+    from agent.model.embeddings import ServerEmbedder  # noqa: PLC0415 - likewise
+
+    try:
+        async with asyncio.timeout(within_s), aclosing(ServerEmbedder(*found)) as embedder:
+            model = await embedder.find_model()
+            await embedder.embed(["test"])
+        return f"{model} embeds; {await _vector_counts(settings)}"
+    except EmbedderError as error:
+        remedy = (
+            "Check ORION_EMBED_MODEL, ORION_EMBED_BASE_URL and ORION_EMBED_API_KEY. Until then search goes by words."
+        )
+        return f"off: {error}" if error.is_unset else Problem(str(error), remedy)
+    except TimeoutError:
+        return Problem(f"no vector within {within_s:.0f} s", "Check that the embedding server is up.")
+    except (WrongUse, KnowledgeAwayError) as error:
+        return Problem(f"the vectors cannot be counted ({error})", "Fix Knowledge first.")
+
+
+async def _vector_counts(settings: Settings) -> str:
+    # The check of the documents syncs them; here they are only counted.
+    corpus = replace(corpus_of(settings), roots=(), sources=())
+    async with open_index(corpus) as (index, _), open_meaning(settings, index) as meaning:
+        having, every = await asyncio.to_thread(meaning.counts) if meaning else (0, 0)
+    later = "; the others are found by their words until a running Orion or `orion index` has made theirs"
+    return f"{having:,} of {every:,} passages have a vector{later if having < every else ''}"
 
 
 def _with_model(settings: Settings, name: str) -> Settings:

@@ -6,13 +6,12 @@ The background sync loads little more than this module: import no model, Slack o
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.index.sqlite import SqliteIndex
-from agent.knowledge.semantic.extra import SemanticUnavailableError, give_meaning
 from agent.knowledge.sources.feed import Feed
 from agent.knowledge.types import DeferredSource, IndexReport, Source, due_at
 from bot.errors import WrongUse
@@ -27,8 +26,7 @@ class Corpus:
     """Folders and sources of documents, and the index for them. ``docs_url`` is the prefix of a document's link.
 
     ``database`` is the address of a shared PostgreSQL; without one the index is the SQLite file ``index_path``.
-    ``sources`` are repositories, exports and web sites. ``semantic`` is the model for search by meaning: a folder,
-    ``on`` for the installed one, or nothing.
+    ``sources`` are repositories, exports and web sites.
     """
 
     roots: tuple[Path, ...]
@@ -36,7 +34,6 @@ class Corpus:
     docs_url: str = ""
     database: str = ""
     sources: tuple[Source, ...] = ()
-    semantic: str = ""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -58,10 +55,10 @@ class Corpus:
 def sync_index(corpus: Corpus, *, every_s: float, fetch: bool = True, wait_s: float = 0.0) -> IndexReport | None:
     """Sync all sources. Return None if another process does it, or did in the last ``every_s`` seconds.
 
-    ``fetch`` includes web sites. ``wait_s`` is how long to wait for another process. Search by meaning is not loaded.
-    Blocks. Raises ``WrongUse``, ``KnowledgeAwayError``, ``OSError`` and ``sqlite3.Error``.
+    ``fetch`` includes web sites. ``wait_s`` is how long to wait for another process. Blocks. Raises ``WrongUse``,
+    ``KnowledgeAwayError``, ``OSError`` and ``sqlite3.Error``.
     """
-    with index_for(replace(corpus, semantic="")) as index, index.alone(SYNC_LOCK, wait_s) as alone:
+    with index_for(corpus) as index, index.alone(SYNC_LOCK, wait_s) as alone:
         if not alone or due_at(index.states(), corpus.names, every_s) > time.time():
             return None
         return index.index(corpus.sources_to_read(fetch=fetch), docs_url=corpus.docs_url)
@@ -84,14 +81,7 @@ def sync_source(index: KnowledgeIndex, corpus: Corpus, key: str) -> bool:
 
 def index_for(corpus: Corpus) -> KnowledgeIndex:
     """Open the index of a corpus. Raises ``WrongUse``, ``OSError`` and ``sqlite3.Error``."""
-    index: KnowledgeIndex = _open_postgres(corpus.database) if corpus.database else SqliteIndex.open(corpus.index_path)
-    if corpus.semantic:
-        try:
-            give_meaning(index, corpus.semantic)
-        except SemanticUnavailableError as error:
-            index.close()
-            raise WrongUse(str(error)) from None
-    return index
+    return _open_postgres(corpus.database) if corpus.database else SqliteIndex.open(corpus.index_path)
 
 
 def _open_postgres(address: str) -> KnowledgeIndex:

@@ -52,7 +52,6 @@ def corpus_of(settings: Settings, docs: Sequence[Path] | None = None, docs_url: 
         roots=roots,
         index_path=settings.index_path,
         docs_url=settings.docs_url if docs_url is None else docs_url,
-        semantic=settings.semantic,
     )
     if docs is None:
         return replace(corpus, database=settings.knowledge_url.get_secret_value(), sources=_sources(settings))
@@ -99,8 +98,8 @@ async def open_index(
     """Open the index and sync it with its folders. Without folders it is used as it is.
 
     ``fetch`` syncs web sites too. If another process is syncing, wait up to ``wait_s`` seconds for it, then use the
-    index as it is. Raises ``WrongUse`` if its file cannot be written or the chosen search by meaning is not
-    installed, and ``KnowledgeAwayError`` if its database cannot be reached.
+    index as it is. Raises ``WrongUse`` if its file cannot be written and ``KnowledgeAwayError`` if its database
+    cannot be reached.
     """
     async with AsyncExitStack() as stack:
         with _explain_write_errors(corpus.index_path):

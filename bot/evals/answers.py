@@ -21,8 +21,8 @@ from agent.outcome import OutcomeName
 from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import ThreadState
 from agent.turn.events import TurnEvent
+from bot.documents.meaning import make_vectors
 from bot.documents.open import corpus_of
-from bot.documents.vectors import make_vectors
 from bot.evals.rows import Row, Text, by_kind, percentile, read_rows, share
 from bot.settings import Settings
 from bot.stores.turn_records import Recorder

@@ -16,10 +16,10 @@ from pydantic import Field, TypeAdapter
 
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.index.sqlite import SqliteIndex
-from agent.knowledge.semantic.extra import SemanticUnavailableError, give_meaning
-from bot.errors import WrongUse
+from bot.documents.meaning import make_vectors, open_meaning
 from bot.evals.files import read_json
 from bot.evals.rows import Given, Text, percentile, validate
+from bot.settings import Settings
 
 DEPTH = 10
 PASSAGES = 2 * DEPTH  # a search gives passages; so many hold ten documents nearly always
@@ -44,17 +44,14 @@ class Collection(Given):
     qrels: dict[str, Gains]
 
 
-def evaluate_retrieval(path: Path, *, database: str = "", semantic: str = "") -> dict[str, Any]:
-    """The report on one file. Raises ``WrongUse`` for file or the model, ``KnowledgeAwayError`` for a database."""
+async def evaluate_retrieval(path: Path, settings: Settings) -> dict[str, Any]:
+    """Return the report on one file. Raises ``WrongUse`` for the file, ``KnowledgeAwayError`` for a database."""
+    database = settings.knowledge_url.get_secret_value()
     collection = validate(TypeAdapter(Collection), read_json(path), str(path))
     asked = {name: text for name, text in collection.queries.items() if any(collection.qrels.get(name, {}).values())}
     with tempfile.TemporaryDirectory(prefix="orion-eval-") as folder, _index(Path(folder), database) as index:
-        if semantic:
-            try:
-                give_meaning(index, semantic)
-            except SemanticUnavailableError as error:
-                raise WrongUse(str(error)) from None
-        rankings, times = _search_all(collection, asked, Path(folder), index)
+        async with open_meaning(settings, index) as meaning:
+            rankings, times = await _search_all(collection, asked, Path(folder), index)
 
     def mean(score: Callable[[Sequence[str], Gains], float]) -> float:
         scores = [score(rankings[number], collection.qrels[number]) for number in asked]
@@ -63,7 +60,7 @@ def evaluate_retrieval(path: Path, *, database: str = "", semantic: str = "") ->
     return {
         "file": path.name,
         "index": "postgresql" if database else "sqlite",
-        "semantic": bool(semantic),
+        "semantic": meaning is not None,
         "docs": len(collection.docs),
         "queries": len(asked),
         "ndcg_at_10": mean(ndcg),
@@ -96,7 +93,7 @@ def recall(ranking: Sequence[str], gains: Gains) -> float:
     return len(relevant.intersection(ranking[:RECALL_DEPTH])) / len(relevant) if relevant else 0.0
 
 
-def _search_all(
+async def _search_all(
     collection: Collection, asked: Mapping[str, str], folder: Path, index: KnowledgeIndex
 ) -> tuple[dict[str, tuple[str, ...]], list[float]]:
     """Return each query's ranked document ids, and each search's milliseconds. The usual readers read the documents."""
@@ -108,12 +105,11 @@ def _search_all(
         title = f"# {' '.join(page.title.split())}\n\n" if page.title.strip() else ""
         (folder / "docs" / name).write_text(f"{title}{page.text}\n", encoding="utf-8")
     index.index([folder / "docs"])
-    if index.meaning:
-        index.meaning.make()
+    await make_vectors(index.meaning)
     rankings, times = {}, []
     for query_id, query in asked.items():
         began = time.perf_counter()
-        passages = index.search(query, limit=PASSAGES)
+        passages = index.search(query, limit=PASSAGES, vector=await index.embed_question(query))
         times.append((time.perf_counter() - began) * 1000)
         rankings[query_id] = tuple(dict.fromkeys(names[passage.document] for passage in passages))
     return rankings, times

@@ -31,6 +31,7 @@ from agent.turn.live import Stage
 from agent.turn.loop import run_turn
 from agent.turn.progress import Policy, Save, skip_saving
 from bot.documents.corpus import Corpus
+from bot.documents.meaning import open_meaning
 from bot.documents.open import open_index_or_wait
 from bot.model_address import model_address
 from bot.settings import Settings
@@ -102,6 +103,7 @@ async def open_engine(
     judging: CallOptions = {"timeouts": timeouts.judge, "breaker": breaker, "learned": learned}
     async with AsyncExitStack() as stack:
         index, report = await stack.enter_async_context(open_index_or_wait(corpus))
+        meaning = await stack.enter_async_context(open_meaning(settings, index))
         model = await stack.enter_async_context(open_model(settings, **asking))
         judge = await stack.enter_async_context(open_judge(settings, **judging))
         toolbox = await stack.enter_async_context(open_toolbox(settings))
@@ -120,7 +122,7 @@ async def open_engine(
             report=report,
             judge=judge,
             shared=bool(corpus.database),
-            meaning=index.meaning,
+            meaning=meaning,
             breaker=breaker,
         )
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -71,6 +72,17 @@ def fails(status: int, message: str = "", code: str | None = None, **headers: st
     return Scripted(status=status, error=error, headers={k.replace("_", "-"): v for k, v in headers.items()})
 
 
+_SYNONYMS = {"accommodation": "hotel", "overnight": "hotel", "pets": "dogs"}
+
+
+def word_vector(text: str) -> list[float]:
+    """A vector that is near for texts with the same words or synonyms."""
+    vector = [0.01] * 64
+    for word in re.findall(r"\w+", text.lower()):
+        vector[zlib.crc32(_SYNONYMS.get(word, word).encode()) % 64] += 1.0
+    return vector
+
+
 HANGS = Scripted(hangs=True)
 CUT = Scripted(cut=True)
 GARBAGE = Scripted(raw=b"<html>bad gateway</html>", content_type="text/html")
@@ -90,8 +102,13 @@ class ScriptedOpenAI:
         judgements: Script | None = None,
         mode: Mode = "tools",
         models: tuple[Mapping[str, Any], ...] | None = None,
+        embed: Callable[[str], Sequence[float]] | None = None,
     ) -> None:
         self._models = models
+        self._embed = embed
+        self.embedded: list[str] = []
+        self.embed_requests: list[dict[str, Any]] = []
+        self.embed_failures: list[Scripted] = []
         self.requests: list[dict[str, Any]] = []
         self.headers: list[Mapping[str, str]] = []
         self.mode = mode
@@ -120,6 +137,8 @@ class ScriptedOpenAI:
         app.router.add_post("/v1/chat/completions", self._complete)
         if self._models is not None:
             app.router.add_get("/v1/models", self._list)
+        if self._embed is not None:
+            app.router.add_post("/v1/embeddings", self._embeddings)
         self._runner = web.AppRunner(app, shutdown_timeout=0.2, handler_cancellation=True)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", 0)
@@ -135,6 +154,21 @@ class ScriptedOpenAI:
 
     async def _list(self, _: web.Request) -> web.Response:
         return web.json_response({"object": "list", "data": self._models})
+
+    async def _embeddings(self, request: web.Request) -> web.Response:
+        body = await request.json()
+        self.embed_requests.append({**body, "headers": dict(request.headers)})
+        if self.embed_failures:
+            failed = self.embed_failures.pop(0)
+            if failed.cut and request.transport:
+                request.transport.abort()
+            return web.json_response({"error": dict(failed.error)}, status=failed.status, headers=failed.headers)
+        assert self._embed is not None
+        texts = body["input"]
+        self.embedded += texts
+        rows = [{"object": "embedding", "index": n, "embedding": [*self._embed(text)]} for n, text in enumerate(texts)]
+        usage = {"prompt_tokens": sum(len(text.split()) for text in texts), "total_tokens": 0}
+        return web.json_response({"object": "list", "model": body["model"], "data": rows, "usage": usage})
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
         try:

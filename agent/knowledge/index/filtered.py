@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.types import Document, Passage
@@ -19,11 +19,15 @@ class SeenBy:
         self._index = index
         self._viewers = viewers
 
-    def search(self, query: str, *, limit: int = 8) -> tuple[Passage, ...]:
-        """The best passages that all viewers may see."""
+    async def embed_question(self, query: str) -> Any:
+        """Return what ``search`` takes as ``vector``."""
+        return await self._index.embed_question(query)
+
+    def search(self, query: str, *, limit: int = 8, vector: Any = None) -> tuple[Passage, ...]:
+        """Return the best passages that all viewers may see."""
         asked = limit
         while True:
-            found = self._index.search(query, limit=asked)
+            found = self._index.search(query, limit=asked, vector=vector)
             seen = self._of(found)
             if len(seen) >= limit or len(found) < asked or asked >= _MOST:
                 return seen[:limit]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from typing import Final, Protocol, Self
+from typing import Any, Final, Protocol, Self
 
 from agent.knowledge.index import results, tables
 from agent.knowledge.index.build import IndexBuilder
@@ -24,16 +24,27 @@ _AGAIN_S: Final = 0.05  # between tries for a lock: a database itself waits as l
 
 
 class Meaning(Protocol):
-    """What ranks by more than words. Every method blocks and may be called from any thread."""
+    """Ranks by more than words. Vectors are those of one embedding model."""
 
-    def ranked(self, query: str, by_words: Sequence[Ranked], most: int) -> Sequence[Ranked]:
-        """The best passages, best first: those that the words found, and others."""
+    @property
+    def failure(self) -> str:
+        """Why there is no search by meaning now, empty if there is."""
 
-    def make(self, *, progress: Callable[[int, int], None] | None = None, stop: threading.Event | None = None) -> int:
-        """Make what is missing; how many passages that were. Nothing while another process is at it."""
+    @property
+    def tokens(self) -> Mapping[str, int]:
+        """Tokens that were embedded by this process, by model."""
+
+    async def embed_question(self, query: str) -> Any:
+        """Return the question's vector, or None to search by words."""
+
+    def ranked(self, vector: Any, by_words: Sequence[Ranked], most: int) -> Sequence[Ranked]:
+        """Return the best passages, best first: those found by words, and others. Blocks."""
+
+    async def make(self, *, progress: Callable[[int, int], None] | None = None) -> int:
+        """Make the missing vectors, and return how many passages got one: 0 while another process makes them."""
 
     def counts(self) -> tuple[int, int]:
-        """How many passages can be found by meaning, of how many."""
+        """Return how many passages have a vector, and how many there are. Blocks."""
 
 
 class KnowledgeIndex(ABC):
@@ -76,13 +87,17 @@ class KnowledgeIndex(ABC):
             tables.put_setting(session, "docs_url", docs_url)
             return IndexBuilder(session, progress).take_all(roots)
 
-    def search(self, query: str, *, limit: int = 8) -> tuple[Passage, ...]:
-        """The best passages for ``query``, best first, none twice; any text is a valid query."""
+    async def embed_question(self, query: str) -> Any:
+        """Return what ``search`` takes as ``vector``; None without search by meaning."""
+        return await self.meaning.embed_question(query) if self.meaning else None
+
+    def search(self, query: str, *, limit: int = 8, vector: Any = None) -> tuple[Passage, ...]:
+        """Return the best passages for ``query``, best first, none twice; any text is a valid query."""
         most = results.CANDIDATES * limit
-        if self.meaning is None or most < 1:
+        if self.meaning is None or vector is None or most < 1:
             return self.passages(self.by_words(query, most), limit)
         deep = max(most, COMPARED)
-        return self.passages(self.meaning.ranked(query, self.by_words(query, deep), deep)[:most], limit)
+        return self.passages(self.meaning.ranked(vector, self.by_words(query, deep), deep)[:most], limit)
 
     def by_words(self, query: str, most: int) -> Sequence[Ranked]:
         """The numbers of the passages that have words of ``query``, best first."""

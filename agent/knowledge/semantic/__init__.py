@@ -1,1 +1,1 @@
-"""Search by meaning: sentence vectors, where they are kept, and how they rank."""
+"""Search by meaning: sentence vectors of passages, where they are stored, and how they rank."""

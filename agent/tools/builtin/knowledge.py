@@ -68,7 +68,9 @@ class SearchTool(_KnowledgeTool):
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Search. Returns one source for each stretch of a document, and names those that do not fit."""
         limit, page = int(arguments.get("limit", _LIMIT)), int(arguments.get("page", 1))
-        hits, is_more = await _query_index(self._hits, str(arguments["query"]), limit, page)
+        query = str(arguments["query"])
+        vector = await self.index.embed_question(query)
+        hits, is_more = await _query_index(self._hits, query, vector, limit, page)
         stretches, left_out = await _query_index(self._expand_hits, hits)
         lines = [f"{each.title} ({_place_of(each.hit)})" for each in stretches]
         if is_more:
@@ -82,13 +84,13 @@ class SearchTool(_KnowledgeTool):
             hints=() if stretches else ("Try other words for the same thing, or list_documents.",),
         )
 
-    def _hits(self, query: str, limit: int, page: int) -> tuple[Sequence[Passage], bool]:
+    def _hits(self, query: str, vector: Any, limit: int, page: int) -> tuple[Sequence[Passage], bool]:
         seen: set[tuple[str, int]] = set()
         new: tuple[Passage, ...] = ()
         # The limit decides how many passages of one document come: a page is not a part of a longer list.
         for last in range(limit, page * limit + 1, limit):
             seen.update((hit.document, hit.number) for hit in new[:limit])
-            found = self.index.search(query, limit=last + 1)
+            found = self.index.search(query, limit=last + 1, vector=vector)
             new = tuple(hit for hit in found if (hit.document, hit.number) not in seen)
         hits = new[:limit]
         return hits, len(new) > limit and page < MAX_PAGES

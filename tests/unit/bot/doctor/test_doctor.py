@@ -107,7 +107,7 @@ async def test_everything_right(tmp_path: Path) -> None:
             slack,
         )
         found = await checks(settings)
-    names = ["Slack", "Slack events", "Redis", "Knowledge", "Model", "Langfuse"]
+    names = ["Slack", "Slack events", "Redis", "Knowledge", "Search by meaning", "Model", "Langfuse"]
     assert list(found) == names
     assert all(check.ok for check in found.values())
     assert found["Langfuse"].detail == f"{langfuse.url} accepts the keys (version 4.60.0)"
@@ -184,7 +184,7 @@ async def test_all_refused_is_told_part_by_part(redis_home: str, tmp_path: Path)
         langfuse_host="http://127.0.0.1:9",
     )
     found = await checks(settings)
-    assert [check.ok for check in found.values()] == [False] * 6
+    assert [check.ok for check in found.values()] == [False] * 7
 
 
 async def test_wrong_key_folder_and_slack_that_is_none(tmp_path: Path) -> None:

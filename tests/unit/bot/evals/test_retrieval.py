@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import SecretStr
 
 from bot.errors import WrongUse
 from bot.evals.retrieval import evaluate_retrieval, ndcg, recall, reciprocal_rank
+from tests.support.orion_running import settings_in
 
 SMALL: dict[str, Any] = {
     "docs": {
@@ -46,10 +48,11 @@ def test_every_figure_is_between_0_and_1(ranking: list[str], gains: dict[str, fl
 
 
 @pytest.mark.parametrize("index", ["sqlite", "postgresql"])
-def test_the_real_index_ranks_a_collection(index: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+async def test_the_real_index_ranks_a_collection(index: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     path = tmp_path / "small.json"
     path.write_text(json.dumps(SMALL))
-    report = evaluate_retrieval(path, database=request.getfixturevalue("postgres_url") if index != "sqlite" else "")
+    database = SecretStr(request.getfixturevalue("postgres_url") if index != "sqlite" else "")
+    report = await evaluate_retrieval(path, settings_in(tmp_path, "", knowledge_url=database))
     assert report["index"] == index
     assert (report["docs"], report["queries"], report["mrr_at_10"]) == (3, 2, 1.0)
     assert report["recall_at_5"] == 0.75
@@ -57,10 +60,10 @@ def test_the_real_index_ranks_a_collection(index: str, tmp_path: Path, request: 
     assert 0 < report["p50_ms"] <= report["p95_ms"]
 
 
-def test_collection_without_labels_is_a_report_of_zeros(tmp_path: Path) -> None:
+async def test_collection_without_labels_is_a_report_of_zeros(tmp_path: Path) -> None:
     path = tmp_path / "small.json"
     path.write_text(json.dumps({**SMALL, "qrels": {}}))
-    assert evaluate_retrieval(path)["ndcg_at_10"] == 0.0
+    assert (await evaluate_retrieval(path, settings_in(tmp_path, "")))["ndcg_at_10"] == 0.0
 
 
 @pytest.mark.parametrize(
@@ -77,8 +80,8 @@ def test_collection_without_labels_is_a_report_of_zeros(tmp_path: Path) -> None:
         ({**SMALL, "qrels": {"q1": {"a": -1}}}, r"'qrels\.q1\.a'"),
     ],
 )
-def test_file_of_another_form_is_told_what_is_wrong(tmp_path: Path, raw: object, said: str) -> None:
+async def test_file_of_another_form_is_told_what_is_wrong(tmp_path: Path, raw: object, said: str) -> None:
     path = tmp_path / "bad.json"
     path.write_text(json.dumps(raw))
     with pytest.raises(WrongUse, match=rf"bad\.json.*{said}"):
-        evaluate_retrieval(path)
+        await evaluate_retrieval(path, settings_in(tmp_path, ""))

@@ -1,0 +1,193 @@
+"""Vectors of passages: stored under a digest of model and text, compared in memory. Everything here blocks.
+
+In memory they are 16-bit floats as in the database: 100,000 passages of 512 numbers take 100 MB.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+from uuid import uuid4
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agent.knowledge.index.index import KnowledgeIndex
+from agent.knowledge.index.tables import Session, insert, marks, parts, put_setting
+
+Vectors = NDArray[np.float32]  # one row a text, each of length one
+
+_STORED: Final = np.dtype("<f2")
+_ROWS: Final = 8_192  # compared at once: their 32-bit copies must not take memory
+_REST: Final = 10  # times as long as reading all vectors took passes before they are read again
+_STAMP: Final = "SELECT value FROM settings WHERE name = 'vectors'"
+_COUNTS: Final = """
+SELECT (SELECT count(*) FROM passage_vectors v JOIN passages p ON p.number = v.number),
+  (SELECT coalesce(sum(chunks), 0) FROM documents), (SELECT count(*) FROM passage_vectors)
+"""
+_MISSING: Final = "SELECT number FROM passages EXCEPT SELECT number FROM passage_vectors ORDER BY number"
+_TEXTS: Final = """
+SELECT p.number, d.title, p.name, p.text FROM passages p JOIN documents d ON d.number = p.number >> 20
+WHERE p.number IN ({})
+"""
+_HELD: Final = "SELECT digest, vector FROM vectors WHERE digest IN ({})"
+_PUT_VECTORS: Final = "INSERT INTO vectors VALUES {} ON CONFLICT DO NOTHING"
+_PUT_PLACES: Final = "INSERT INTO passage_vectors VALUES {} ON CONFLICT (number) DO UPDATE SET digest = excluded.digest"
+# As sets: with NOT IN or NOT EXISTS one of the two databases compares each row with each other.
+_TIDY_PLACES: Final = """
+DELETE FROM passage_vectors WHERE number IN (SELECT number FROM passage_vectors EXCEPT SELECT number FROM passages)
+"""
+_TIDY_VECTORS: Final = """
+DELETE FROM vectors WHERE digest IN (SELECT digest FROM vectors EXCEPT SELECT digest FROM passage_vectors)
+"""
+
+
+class _Loaded(NamedTuple):
+    """The vectors as of ``stamp``: row *n* of ``vectors`` belongs to passage ``numbers[n]``, in order."""
+
+    stamp: str
+    numbers: NDArray[np.int64]
+    rows: Mapping[bytes, int]
+    vectors: NDArray[np.float16]
+
+
+_NOTHING: Final = _Loaded("", np.empty(0, np.int64), {}, np.empty((0, 0), np.float16))
+
+
+class VectorStore:
+    """The vectors of one index. Any thread may use it."""
+
+    def __init__(self, index: KnowledgeIndex) -> None:
+        self._index = index
+        self._loaded = _NOTHING
+        self._reload_at = 0.0  # of the monotonic clock
+        self._reading = threading.Lock()
+
+    def model(self) -> str:
+        """Return the model that the vectors are of, empty without vectors."""
+        return self._stamp().rpartition(" ")[0]
+
+    def nearness(self, vector: Vectors, numbers: Sequence[int], most: int) -> tuple[dict[int, float], float]:
+        """Return the cosines of the ``most`` nearest passages and of these ``numbers``, and the mean of all."""
+        loaded = self._current()
+        if not len(loaded.numbers) or loaded.vectors.shape[1] != len(vector):
+            return {}, 0.0
+        cosines = np.empty(len(loaded.numbers), np.float32)
+        for first in range(0, len(cosines), _ROWS):
+            cosines[first : first + _ROWS] = loaded.vectors[first : first + _ROWS].astype(np.float32) @ vector
+        best = np.argpartition(-cosines, min(most, len(cosines) - 1))[:most]
+        wanted = np.array(numbers, np.int64)
+        rows = np.searchsorted(loaded.numbers, wanted).clip(max=len(cosines) - 1)
+        rows = np.concatenate([best, rows[loaded.numbers[rows] == wanted]])
+        near = dict(zip(loaded.numbers[rows].tolist(), cosines[rows].tolist(), strict=True))
+        return near, float(cosines.mean())
+
+    def counts(self) -> tuple[int, int]:
+        """Return how many passages have a vector, and how many there are."""
+        ((having, every, _),) = self._rows(_COUNTS)
+        return int(having), int(every)
+
+    def is_complete(self, model: str) -> bool:
+        """Whether each passage has a vector of this model, and no other has one."""
+        ((having, every, stored),) = self._rows(_COUNTS)
+        return bool(having == every == stored and (self.model() == model or not every))
+
+    def begin(self, model: str) -> None:
+        """Forget which vectors of another model passages had; ``tidy`` deletes those."""
+        if self.model() != model:
+            with self._index.session(write=True) as session:
+                session.execute("DELETE FROM passage_vectors")
+                session.execute("DELETE FROM settings WHERE name = 'vectors'")
+
+    def missing(self) -> list[int]:
+        """Return the passages without a vector."""
+        return [number for (number,) in self._rows(_MISSING)]
+
+    def texts(self, numbers: Sequence[int]) -> dict[int, str]:
+        """Return the texts to embed of the passages that still exist."""
+        return {number: text_to_embed(*rest) for number, *rest in self._rows(_TEXTS.format(marks(numbers)), numbers)}
+
+    def without_vector(self, model: str, texts: Mapping[int, str]) -> dict[bytes, str]:
+        """Return the texts that have no stored vector, by digest."""
+        by_digest = {_digest(model, text): text for text in texts.values()}
+        held = self._held(by_digest)
+        return {digest: text for digest, text in by_digest.items() if digest not in held}
+
+    def put(self, model: str, texts: Mapping[int, str], vectors: Mapping[bytes, Vectors]) -> None:
+        """Store new ``vectors`` by digest, and which one each passage has."""
+        places = {number: _digest(model, text) for number, text in texts.items()}
+        with self._index.session(write=True) as session:
+            insert(session, _PUT_VECTORS, ((d, row.astype(_STORED).tobytes()) for d, row in vectors.items()))
+            insert(session, _PUT_PLACES, places.items())
+            _put_stamp(session, model)
+
+    def tidy(self, model: str) -> None:
+        """Delete vectors that no passage has."""
+        with self._index.session(write=True) as session:
+            if session.execute(_TIDY_PLACES).rowcount:
+                _put_stamp(session, model)
+            session.execute(_TIDY_VECTORS)
+
+    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        with self._index.session() as session:
+            return list(session.execute(statement, values))
+
+    def _stamp(self) -> str:
+        """Return the model and a word that changes with every change of the vectors, or nothing without vectors."""
+        return "".join(stamp for (stamp,) in self._rows(_STAMP))
+
+    def _held(self, digests: Collection[bytes]) -> dict[bytes, bytes]:
+        """Return the stored vectors among these digests."""
+        return dict(row for some in parts(digests) for row in self._rows(_HELD.format(marks(some)), some))
+
+    def _current(self) -> _Loaded:
+        """Return the vectors; a thread that finds them being read continues with the earlier ones.
+
+        While many are made they change every few seconds: at most a tenth of the time goes into reading them.
+        """
+        if time.monotonic() < self._reload_at:
+            return self._loaded
+        stamp = self._stamp()
+        if stamp == self._loaded.stamp or not self._reading.acquire(blocking=not self._loaded.stamp):
+            return self._loaded
+        try:
+            if stamp != self._loaded.stamp:
+                began = time.monotonic()
+                self._loaded = self._read(self._loaded, stamp)
+                self._reload_at = time.monotonic() + _REST * (time.monotonic() - began)
+            return self._loaded
+        finally:
+            self._reading.release()
+
+    def _read(self, before: _Loaded, stamp: str) -> _Loaded:
+        """Read the vectors that this process does not have yet."""
+        places = self._rows("SELECT number, digest FROM passage_vectors ORDER BY number")
+        new = self._held({digest for _, digest in places if digest not in before.rows})
+        placed = [(number, digest) for number, digest in places if digest in before.rows or digest in new]
+        size = len(next(iter(new.values()))) // _STORED.itemsize if new else before.vectors.shape[1]
+        vectors = np.zeros((len(placed), size), np.float16)
+        for at, (_, digest) in enumerate(placed):
+            row = before.vectors[before.rows[digest]] if digest in before.rows else np.frombuffer(new[digest], _STORED)
+            if len(row) == size:  # otherwise its server now sends vectors of another size: it is near nothing
+                vectors[at] = row
+        numbers = np.array([number for number, _ in placed], np.int64)
+        return _Loaded(stamp, numbers, {digest: at for at, (_, digest) in enumerate(placed)}, vectors)
+
+
+def text_to_embed(title: str, heading: str, text: str) -> str:
+    """Return a passage's text under its title and heading, each once."""
+    body = text.lstrip("# \n")
+    above = (name for name in dict.fromkeys((title, heading)) if name and not body.startswith(name))
+    return "\n".join([*above, body])
+
+
+def _put_stamp(session: Session, model: str) -> None:
+    put_setting(session, "vectors", f"{model} {uuid4().hex}")
+
+
+def _digest(model: str, text: str) -> bytes:
+    """Return the key of a vector: the same model makes the same of the same text."""
+    return hashlib.sha256(f"{model}\n{text}".encode("utf-8", "surrogatepass")).digest()[:16]

@@ -1,0 +1,106 @@
+"""An embedding server that speaks OpenAI's API."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from agent.knowledge.semantic.embedder import EmbedderError
+from agent.knowledge.semantic.vectors import Vectors
+from agent.model.address import ServerAddress
+from agent.model.chat_reply import CHARACTERS_PER_TOKEN, join_surrogates
+from agent.model.chat_server import open_client
+from agent.model.failures import ServerRefusalError
+from agent.model.protocol import ModelError
+
+if TYPE_CHECKING:
+    from agent.model.client import SdkClient
+
+CONNECT_TIMEOUT_S: Final = 5.0
+REPLY_TIMEOUT_S: Final = 120.0  # of a batch with its retries
+DIMENSIONS: Final = 512  # of models whose vectors may be shortened: a third of the memory, nearly the same ranking
+_SHORTENED: Final = re.compile(r"text-embedding-3")
+_EMBEDS: Final = re.compile(r"embed|\be5\b|e5-|bge|gte|minilm", re.IGNORECASE)
+_MIN_CHARS: Final = 200  # a text that is still too long at this length is refused for another reason
+_TOO_MUCH: Final = frozenset({400, 413, 422})  # statuses for a batch or a text that is too large
+
+
+class ServerEmbedder:
+    """``model`` is a name, or empty for the first embedding model in the server's list."""
+
+    def __init__(self, address: ServerAddress, model: str) -> None:
+        self.name = model
+        self.tokens: Counter[str] = Counter()
+        self._address = address
+        self._client: SdkClient | None = None
+        self._opening = asyncio.Lock()
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.aclose()
+
+    async def find_model(self) -> str:
+        """Return the model's name. Raises ``EmbedderError`` if the server's list has none."""
+        if not self.name:
+            try:
+                async with asyncio.timeout(REPLY_TIMEOUT_S):
+                    listed = [str(each.get("id", "")) for each in await (await self._opened()).models()]
+            except ServerRefusalError:  # it has no list
+                listed = []
+            except (ModelError, TimeoutError) as error:
+                raise _as_embedder_error(error) from error
+            self.name = next((name for name in listed if _EMBEDS.search(name)), "")
+        if not self.name:
+            message = "the model server lists no embedding model: name one in ORION_EMBED_MODEL, or set it to off"
+            raise EmbedderError(message, is_unset=True)
+        return self.name
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return a vector of length one for each text; what is too long for the model is truncated."""
+        try:
+            async with asyncio.timeout(REPLY_TIMEOUT_S):
+                rows = await self._embed([join_surrogates(text) for text in texts])
+        except (ModelError, TimeoutError) as error:
+            raise _as_embedder_error(error) from error
+        try:
+            vectors = np.array(rows, np.float32)
+        except ValueError:  # rows of different lengths
+            vectors = np.empty(0, np.float32)
+        if vectors.ndim != 2 or not vectors.size or not np.isfinite(vectors).all():  # noqa: PLR2004 - rows and columns
+            message = f"{self.name} sent no usable vectors"
+            raise EmbedderError(message)
+        return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12))
+
+    async def _embed(self, texts: list[str]) -> list[list[float]]:
+        options = {"dimensions": DIMENSIONS} if _SHORTENED.search(self.name) else {}
+        try:
+            rows, tokens = await (await self._opened()).embed(self.name, texts, **options)
+        except ServerRefusalError as refusal:
+            if refusal.status not in _TOO_MUCH:
+                raise
+            if len(texts) > 1:  # too many at once, or one of them is too long
+                half = len(texts) // 2
+                return await self._embed(texts[:half]) + await self._embed(texts[half:])
+            if len(texts[0]) <= _MIN_CHARS:
+                raise
+            return await self._embed([texts[0][: len(texts[0]) // 2]])
+        if len(rows) != len(texts):
+            raise ModelError(kind="LLMError", detail=f"{len(rows)} vectors for {len(texts)} texts")
+        self.tokens[self.name] += tokens or sum(map(len, texts)) // CHARACTERS_PER_TOKEN
+        return rows
+
+    async def _opened(self) -> SdkClient:
+        async with self._opening:
+            if self._client is None:
+                self._client = await asyncio.to_thread(open_client, self._address, CONNECT_TIMEOUT_S)
+        return self._client
+
+
+def _as_embedder_error(error: ModelError | TimeoutError) -> EmbedderError:
+    return EmbedderError(error.detail if isinstance(error, ModelError) else "no reply in time")

@@ -1,0 +1,100 @@
+"""Search by meaning over an index: who embeds, and making the vectors next to the other work.
+
+Until a passage has a vector it is found by its words. Without a model server nothing of this is imported.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import aclosing, asynccontextmanager
+from typing import Final
+
+import structlog
+from redis.exceptions import RedisError
+
+from agent.knowledge.index.index import KnowledgeIndex, Meaning
+from agent.knowledge.types import KnowledgeAwayError
+from agent.tasks import background_tasks
+from bot.model_address import embedding_address
+from bot.settings import Settings
+from observability.stats import Stats
+
+log = structlog.get_logger()
+
+LOOK_AGAIN_S: Final = 30.0
+
+
+@asynccontextmanager
+async def open_meaning(settings: Settings, index: KnowledgeIndex) -> AsyncIterator[Meaning | None]:
+    """Let the index rank by meaning too, if the settings name a server that embeds."""
+    found = embedding_address(settings)
+    if found is None:
+        yield None
+        return
+    from agent.knowledge.semantic.ranking import SemanticRanker  # noqa: PLC0415 - loads numpy, only with a server
+    from agent.model.embeddings import ServerEmbedder  # noqa: PLC0415 - likewise
+
+    async with aclosing(ServerEmbedder(*found)) as embedder:
+        index.meaning = SemanticRanker(embedder, index)
+        try:
+            yield index.meaning
+        finally:
+            index.meaning = None
+
+
+async def make_vectors(meaning: Meaning | None, progress: Callable[[int, int], None] | None = None) -> tuple[int, int]:
+    """Make the missing vectors now. Return how many passages have one, and how many there are."""
+    if meaning is None:
+        return 0, 0
+    await _make(meaning, progress)
+    return await asyncio.to_thread(meaning.counts)
+
+
+@asynccontextmanager
+async def vectors_kept_current(
+    meaning: Meaning | None, stats: Stats | None = None, *, again_s: float = LOOK_AGAIN_S
+) -> AsyncIterator[None]:
+    """Make missing vectors while the block runs, and look for more every ``again_s`` seconds."""
+    if meaning is None:
+        yield
+        return
+    async with background_tasks() as tasks:
+        task = tasks.create_task(_keep_making(meaning, stats, again_s), name="vectors")
+        try:
+            yield
+        finally:
+            task.cancel()
+
+
+async def _keep_making(meaning: Meaning, stats: Stats | None, again_s: float) -> None:
+    counted: Counter[str] = Counter()
+    while True:
+        await _make(meaning, None)
+        if stats:
+            await _count_tokens(meaning, stats, counted)
+        await asyncio.sleep(again_s)
+
+
+async def _make(meaning: Meaning, progress: Callable[[int, int], None] | None) -> None:
+    from agent.knowledge.semantic.embedder import EmbedderError  # noqa: PLC0415 - loads numpy, only with a server
+
+    try:
+        await meaning.make(progress=progress)
+    except EmbedderError:  # logged once, by the ranker
+        return
+    except (KnowledgeAwayError, sqlite3.Error, OSError) as error:
+        log.warning("vectors_not_made", error_type=type(error).__name__)
+
+
+async def _count_tokens(meaning: Meaning, stats: Stats, counted: Counter[str]) -> None:
+    """Add the tokens since the last count to the day's figures."""
+    new = Counter(meaning.tokens) - counted
+    try:
+        for model, tokens in new.items():
+            await stats.record_embedding(model, tokens)
+            counted[model] += tokens
+    except RedisError as error:
+        log.warning("embedding_tokens_not_counted", error_type=type(error).__name__)

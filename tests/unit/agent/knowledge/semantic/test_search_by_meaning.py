@@ -1,0 +1,291 @@
+"""Vectors from a server over real HTTP: made, resumed, compared, and left out while the server is away."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+
+import numpy as np
+import pytest
+from aiohttp import web
+from structlog.testing import capture_logs
+
+from agent.knowledge.index.filtered import SeenBy
+from agent.knowledge.index.index import KnowledgeIndex
+from agent.knowledge.index.postgres import PostgresIndex
+from agent.knowledge.index.sqlite import SqliteIndex
+from agent.knowledge.semantic.embedder import EmbedderError
+from agent.knowledge.semantic.ranking import SemanticRanker
+from agent.knowledge.semantic.vectors import text_to_embed
+from agent.knowledge.types import KnowledgeAwayError
+from agent.model.address import ServerAddress
+from agent.model.embeddings import DIMENSIONS, ServerEmbedder
+from agent.thread.audience import Viewers
+from tests.support.openai_server import Scripted, ScriptedOpenAI, fails, word_vector
+
+TEXTS = {
+    "hotel.md": "# Hotel\n\nThe limit for a hotel is 120 euros a night.\n",
+    "lunch.md": "# Lunch\n\nThe canteen of the office.\n\n## Coffee\n\nCoffee is in the canteen.\n",
+    "door.md": "# Door\n\nA badge and a note of the doctor.\n",
+}
+
+
+@pytest.fixture
+def index(each_index: KnowledgeIndex) -> KnowledgeIndex:
+    return each_index
+
+
+@pytest.fixture
+def docs(tmp_path: Path, index: KnowledgeIndex) -> Path:
+    """Three documents of four passages, indexed."""
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    for name, text in TEXTS.items():
+        (folder / name).write_text(text)
+    index.index([folder])
+    return folder
+
+
+@asynccontextmanager
+async def ranker_of(index: KnowledgeIndex, url: str, model: str = "embedder") -> AsyncIterator[SemanticRanker]:
+    embedder = ServerEmbedder(ServerAddress(base_url=url), model)
+    index.meaning = ranker = SemanticRanker(embedder, index)
+    yield ranker
+    await embedder.aclose()
+
+
+async def search(index: KnowledgeIndex, query: str) -> list[str]:
+    return [p.document for p in index.search(query, vector=await index.embed_question(query))]
+
+
+def embedding_server() -> ScriptedOpenAI:
+    return ScriptedOpenAI(embed=word_vector)
+
+
+@pytest.mark.parametrize(
+    ("title", "heading", "text", "embedded"),
+    [
+        ("Hotel", "Hotel", "# Hotel\n\nFine.", "Hotel\n\nFine."),
+        ("Lunch", "Coffee", "## Coffee\n\nFine.", "Lunch\nCoffee\n\nFine."),
+        ("Lunch", "Coffee", "It goes on.", "Lunch\nCoffee\nIt goes on."),
+        ("", "", "plain", "plain"),
+    ],
+)
+def test_text_to_embed_has_title_and_heading_once(title: str, heading: str, text: str, embedded: str) -> None:
+    assert text_to_embed(title, heading, text) == embedded
+
+
+async def test_passage_without_any_of_the_words_is_found(index: KnowledgeIndex, docs: Path) -> None:
+    async with embedding_server() as server, ranker_of(index, server.url) as ranker:
+        assert await search(index, "accommodation") == []
+        assert await ranker.make() == 4
+        assert (await search(index, "accommodation"))[0] == "hotel.md"
+        assert (await search(index, "canteen coffee"))[0] == "lunch.md"
+        seen = SeenBy(index, Viewers(team="T", channel="C"))
+        assert seen.search("accommodation", vector=await seen.embed_question("accommodation"))[0].document == "hotel.md"
+        assert ranker.tokens["embedder"] > 20
+
+
+async def test_only_new_passages_are_embedded(index: KnowledgeIndex, docs: Path) -> None:
+    progress: list[tuple[int, int]] = []
+    async with embedding_server() as server, ranker_of(index, server.url) as ranker:
+        assert ranker.counts() == (0, 4)
+        assert await ranker.make(progress=lambda having, every: progress.append((having, every))) == 4
+        assert (progress, await ranker.make(), len(server.embedded)) == ([(4, 4)], 0, 4)
+        (docs / "lunch.md").write_text(TEXTS["lunch.md"] + "\n## Doctor\n\nA sick note.\n")
+        (docs / "door.md").unlink()
+        index.index([docs])
+        server.embedded.clear()
+        assert await ranker.make() == 3
+        assert server.embedded == ["Lunch\nDoctor\n\nA sick note."]
+        assert ranker.counts() == (4, 4)
+        assert "door.md" not in await search(index, "badge")
+
+
+async def test_another_process_sees_what_was_made(index: KnowledgeIndex, docs: Path) -> None:
+    async with embedding_server() as server, ranker_of(index, server.url) as one:
+        await one.make()
+        async with ranker_of(index, server.url, model="") as other:  # the model's name is stored with the vectors
+            assert (await search(index, "accommodation"))[0] == "hotel.md"
+            assert await other.embed_question(" \n") is None
+
+
+async def test_one_process_makes_vectors_at_a_time(index: KnowledgeIndex, docs: Path) -> None:
+    async with embedding_server() as server, ranker_of(index, server.url) as one, ranker_of(index, server.url) as other:
+        with index.alone("vectors") as alone:
+            assert alone
+            assert await other.make() == 0
+        assert await one.make() == 4
+
+
+async def test_vectors_of_another_model_are_not_compared(index: KnowledgeIndex, docs: Path) -> None:
+    async with embedding_server() as server, ranker_of(index, server.url) as one:
+        await one.make()
+        async with ranker_of(index, server.url, model="another") as other:
+            assert await search(index, "accommodation") == []
+            assert await other.make() == 4
+            assert (await search(index, "accommodation"))[0] == "hotel.md"
+        assert await one.embed_question("accommodation") is None
+
+
+async def test_server_that_is_away_leaves_words_and_is_reported_once(index: KnowledgeIndex, docs: Path) -> None:
+    async with embedding_server() as server, ranker_of(index, server.url) as ranker:
+        await ranker.make()
+        server.embed_failures = [fails(401, "wrong key"), fails(401, "wrong key")]
+        with capture_logs() as logs:
+            assert await search(index, "badge") == ["door.md"]
+            assert await search(index, "accommodation") == []  # not asked again for a while
+            assert len(server.embed_requests) == 2
+            ranker._retry_at = 0.0
+            assert await search(index, "accommodation") == []
+            assert "status 401" in ranker.failure
+            ranker._retry_at = 0.0
+            assert (await search(index, "accommodation"))[0] == "hotel.md"
+    assert [line["event"] for line in logs] == ["search_by_words_only", "search_by_meaning_back"]
+    assert not ranker.failure
+
+
+async def test_rate_limits_are_waited_out_and_a_broken_run_is_continued(index: KnowledgeIndex, docs: Path) -> None:
+    for number in range(300):
+        (docs / f"{number}.md").write_text(f"# Leave {number}\n\nDays {number}.\n")
+    index.index([docs])
+    async with embedding_server() as server, ranker_of(index, server.url) as ranker:
+        server.embed_failures = [fails(429, "slow down", retry_after_ms="5"), Scripted(cut=True), fails(503)]
+
+        def stop(having: int, every: int) -> None:
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            await ranker.make(progress=stop)
+        made, every = ranker.counts()
+        assert 0 < made < every == 304
+        assert made + await ranker.make() == every
+        assert len(server.embedded) == every
+
+
+async def test_batches_and_texts_that_are_too_large_are_made_smaller(index: KnowledgeIndex, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    for number in range(5):
+        (tmp_path / "docs" / f"{number}.md").write_text(f"# Leave {number}\n\n{'Days of leave. ' * 60}\n")
+    index.index([tmp_path / "docs"])
+
+    class Small(ScriptedOpenAI):
+        async def _embeddings(self, request: web.Request) -> web.Response:
+            texts = (await request.json())["input"]
+            if len(texts) > 2 or any(len(text) > 600 for text in texts):
+                self.embed_failures = [fails(413, "input is too large")]
+            return await super()._embeddings(request)
+
+    async with Small(embed=word_vector) as server, ranker_of(index, server.url) as ranker:
+        assert await ranker.make() == ranker.counts()[1]
+        assert max(map(len, server.embedded)) <= 600
+
+
+@pytest.mark.parametrize(
+    ("listed", "model"),
+    [(("llama3", "nomic-embed-text", "bge-m3"), "nomic-embed-text"), (("llama3",), ""), (None, "")],
+)
+async def test_model_is_found_in_the_servers_list(listed: Sequence[str] | None, model: str) -> None:
+    models = None if listed is None else tuple({"id": name, "object": "model"} for name in listed)
+    async with ScriptedOpenAI(embed=word_vector, models=models) as server:
+        embedder = ServerEmbedder(ServerAddress(base_url=server.url), "")
+        try:
+            if model:
+                assert await embedder.find_model() == model
+            else:
+                with pytest.raises(EmbedderError, match="ORION_EMBED_MODEL") as unset:
+                    await embedder.find_model()
+                assert unset.value.is_unset
+        finally:
+            await embedder.aclose()
+
+
+async def test_vectors_have_length_one_and_are_shortened_where_the_model_allows() -> None:
+    async with embedding_server() as server:
+        embedder = ServerEmbedder(ServerAddress(base_url=server.url, api_key="k"), "text-embedding-3-small")
+        vectors = await embedder.embed(["a hotel", "lone \ud800 half"])
+        await embedder.aclose()
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1.0)
+    assert server.embed_requests[0]["dimensions"] == DIMENSIONS
+    assert server.embed_requests[0]["headers"]["Authorization"] == "Bearer k"
+
+
+@pytest.mark.parametrize("row", [[], [float("inf")]])
+async def test_nonsense_in_place_of_vectors_is_said_so(row: list[float]) -> None:
+    async with ScriptedOpenAI(embed=lambda _: row) as server:
+        embedder = ServerEmbedder(ServerAddress(base_url=server.url), "m")
+        with pytest.raises(EmbedderError):
+            await embedder.embed(["a"])
+        await embedder.aclose()
+
+
+async def test_index_rebuilt_by_a_newer_version_keeps_its_vectors(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "door.md").write_text(TEXTS["door.md"])
+    async with embedding_server() as server:
+        for version in (0, 1):
+            with closing(SqliteIndex.open(tmp_path / "k.db")) as index:
+                index.index([tmp_path / "docs"])
+                async with ranker_of(index, server.url) as ranker:
+                    assert await ranker.make() == 1
+                with index.session(write=True) as session:
+                    session.execute(f"PRAGMA user_version = {version}")
+        assert len(server.embedded) == 1
+
+
+MAKER = """
+import asyncio, sys
+from pathlib import Path
+from agent.knowledge.index.postgres import PostgresIndex
+from agent.knowledge.index.sqlite import SqliteIndex
+from tests.unit.agent.knowledge.semantic.test_search_by_meaning import ranker_of
+kind, where, schema, url = sys.argv[1:]
+index = SqliteIndex.open(Path(where)) if kind == "sqlite" else PostgresIndex(where, schema=schema)
+def progress(having, every):
+    print(having, flush=True)
+    sys.stdin.readline()
+async def main():
+    async with ranker_of(index, url) as ranker:
+        await ranker.make(progress=progress)
+asyncio.run(main())
+"""
+
+
+async def test_killed_process_leaves_its_vectors_and_no_lock(
+    index: KnowledgeIndex, docs: Path, request: pytest.FixtureRequest
+) -> None:
+    for number in range(200):
+        (docs / f"{number}.md").write_text(f"# Leave {number}\n\nDays {number}.\n")
+    index.index([docs])
+    if isinstance(index, SqliteIndex):
+        where = ["sqlite", str(index.path), ""]
+    else:
+        assert isinstance(index, PostgresIndex)
+        where = ["postgres", request.getfixturevalue("postgres_url"), index._schema]
+    async with embedding_server() as server, ranker_of(index, server.url) as ranker:
+        command = [sys.executable, "-c", MAKER, *where, server.url]
+        maker = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE, stdin=subprocess.PIPE)
+        assert maker.stdout is not None
+        held = int(await maker.stdout.readline())
+        assert await ranker.make() == 0
+        maker.kill()
+        await maker.wait()
+        assert ranker.counts() == (held, 204)
+        made = 0
+        while not made:  # the database server may need a moment to notice
+            made = await ranker.make()
+        assert made == 204 - held
+
+
+async def test_unreachable_database_is_reported(index: KnowledgeIndex) -> None:
+    async with embedding_server() as server:
+        with closing(PostgresIndex("postgresql://nobody@127.0.0.1:1/none")) as away:
+            async with ranker_of(away, server.url) as ranker:
+                with pytest.raises(KnowledgeAwayError):
+                    await ranker.make()
+                with pytest.raises(KnowledgeAwayError):
+                    ranker.counts()
