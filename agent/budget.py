@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Final
+
+MAX_ATTEMPTS: Final = 3
+"""Drafts of an answer. The first rewrite gains most, the second a half to a sixth of it (Self-Refine)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +18,7 @@ class Budget:
     model_calls: int = 24  # room for a judge that is asked block by block while an answer is streamed
     tool_calls: int = 16
     tokens: int = 200_000
-    attempts: int = 3  # the first rewrite gains most, the second a half to a sixth of it (Self-Refine)
+    attempts: int = MAX_ATTEMPTS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

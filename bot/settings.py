@@ -30,6 +30,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, SettingsConfigDict
 
+from agent.budget import MAX_ATTEMPTS
 from bot.errors import WrongUse
 from bot.setting_values import (
     Amount,
@@ -119,7 +120,7 @@ class Settings(BaseSettings):
     home: Path = _env("ORION_HOME", Path(".orion"))
     port: int = _env("ORION_PORT", 3000, ge=0, le=65535)
     turns_per_workspace: int = _env("ORION_TURNS_PER_WORKSPACE", 0, ge=0)  # 0: half of a process where many are served
-    max_attempts: int = _env("ORION_MAX_ATTEMPTS", 3, ge=1, le=3)  # the first retry wins most, a third hardly anything
+    max_attempts: int = _env("ORION_MAX_ATTEMPTS", MAX_ATTEMPTS, ge=1, le=MAX_ATTEMPTS)
     source_tokens: int = _env("ORION_SOURCE_TOKENS", 6_000, ge=500, le=100_000)
     general: Literal["label", "refuse"] = _env("ORION_GENERAL", "label")
     link_hosts: Hosts = _env("ORION_LINK_HOSTS", frozenset())

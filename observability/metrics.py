@@ -29,7 +29,7 @@ class Metrics:
         self.turns = self._count("turns", "Turns that ended, by outcome.", "outcome")
         self.turn_seconds = self._spread("turn_seconds", "Time of a turn from claim to end.", "outcome")
         self.turns_running = self._gauge("turns_running", "Turns at work now.")
-        self.attempts = self._spread("attempts", "Drafts that an answer took.", buckets=(1, 2, 3))
+        self.attempts = self._spread("attempts", "Drafts that an answer took.", buckets=(1, 2, 3, 5, 8))
         self.violations = self._count("violations", "Broken rules, by rule and severity.", "rule", "severity")
         self.repairs = self._count("repairs", "Faults of form that were repaired without a model.", "kind")
 
