@@ -62,7 +62,7 @@ def test_link_of_another_scheme_goes_out_in_no_form(scheme: str, form: str) -> N
     "address", ["sms:+123", "message:abc", "javascript:alert(1)", "data:text/html,x", "myapp:run?x=1"]
 )
 @pytest.mark.parametrize("form", ["[x]({})", "<{}|x>", "<{}>", "[x][y]\n\n[y]: {}"])
-def test_address_without_a_host_is_no_link(address: str, form: str) -> None:
+def test_address_without_a_host_does_not_become_a_link(address: str, form: str) -> None:
     for draft in drafts(f"Deploy from the console [1]. See {form.format(address)} now [1]."):
         verdict = check(draft)
         assert not verdict.passed or live_links(verdict, address) == []

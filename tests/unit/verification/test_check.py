@@ -77,7 +77,7 @@ def test_every_rule_name_is_in_the_table_or_belongs_to_a_family() -> None:
     assert set(get_args(RuleName)) - set(RULES) == {"claim_supported", "no_markdown_bold", "no_blockquotes"}
 
 
-def test_what_repair_mends_is_no_violation() -> None:
+def test_repaired_form_is_not_a_violation() -> None:
     draft = Draft(text="**Refunds** take 14 days [1].", question=QUESTION, sources=SOURCES)
     verdict = check(draft)
     assert verdict.passed
@@ -357,7 +357,7 @@ def test_the_better_attempt_is_the_one_that_verifies_better() -> None:
         assert not is_better(a, a)
 
 
-def test_citation_that_bears_nothing_out_is_set_right_though_nothing_speaks_against_it() -> None:
+def test_citation_of_an_unrelated_source_is_corrected() -> None:
     sources = (
         Source(id=1, title="Lost devices", text="Report a lost laptop within one hour by calling the IT desk."),
         Source(id=2, title="Cause", text="Most stalls come from a runner that lost its network."),
@@ -395,7 +395,7 @@ def test_right_answer_passes_without_repair_and_without_a_word_against_it() -> N
     assert check(Draft(text="Backups are kept for 30 days [1].", sources=(source,), repair=False)).violations == ()
 
 
-def test_long_fault_is_told_once_and_its_words_are_cut() -> None:
+def test_long_fault_is_reported_once_and_truncated() -> None:
     (found,) = check(Draft(text=f"**{'x' * 250}**", own_words=True, repair=False)).violations
     assert (found.rule, found.start, found.end, len(found.words)) == ("no_markdown_bold", 0, 254, 200)
     claim = f"Refunds are {'very ' * 60}slow."

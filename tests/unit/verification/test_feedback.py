@@ -14,20 +14,20 @@ SOURCES = (
 )
 
 
-def told(text: str, question: str = "How long do refunds take?") -> str:
+def feedback_on(text: str, question: str = "How long do refunds take?") -> str:
     return retry_text(check(Draft(text=text, question=question, sources=SOURCES)), SOURCES)
 
 
 def test_passed_draft_needs_no_feedback() -> None:
-    assert told("Refunds take 14 days [1].") == ""
+    assert feedback_on("Refunds take 14 days [1].") == ""
 
 
 def test_warnings_alone_never_retry() -> None:
-    assert told("Annual leave is 30 days [2].") == ""
+    assert feedback_on("Annual leave is 30 days [2].") == ""
 
 
 def test_the_wrong_number_its_source_and_the_remedy_are_named() -> None:
-    text = told("Refunds take 30 days [1].")
+    text = feedback_on("Refunds take 30 days [1].")
     assert text.startswith("The last draft was not sent: 1 problem to fix.\n1. ")
     assert "30" in text
     assert "14" in text
@@ -35,27 +35,27 @@ def test_the_wrong_number_its_source_and_the_remedy_are_named() -> None:
 
 
 def test_the_words_are_shown_in_their_sentence() -> None:
-    assert '"30 days" in "Refunds take 30 days [1].": ' in told("Refunds take 30 days [1]. Ask me anything.")
+    assert '"30 days" in "Refunds take 30 days [1].": ' in feedback_on("Refunds take 30 days [1]. Ask me anything.")
 
 
-def test_an_uncited_claim_is_told_its_nearest_source() -> None:
-    assert "[2] is nearest to it." in told("Annual leave is 30 days.")
+def test_feedback_names_the_nearest_source_of_an_uncited_claim() -> None:
+    assert "[2] is nearest to it." in feedback_on("Annual leave is 30 days.")
 
 
-def test_no_source_is_named_where_none_stands_out() -> None:
-    assert "nearest" not in told("The office dog is called Rex.")
+def test_feedback_names_no_source_if_none_is_nearest() -> None:
+    assert "nearest" not in feedback_on("The office dog is called Rex.")
 
 
 def test_the_most_important_comes_first_and_warnings_last() -> None:
-    text = told(
+    text = feedback_on(
         "Annual leave is 30 days. See https://evil.test/x. <!here>", "How long do refunds take to be paid to me?"
     )
     order = [text.index(words) for words in ("notify people", "is in no source", "cites no source")]
     assert order == sorted(order)
 
 
-def test_warning_beside_an_error_is_told() -> None:
-    text = told("Annual leave is 30 days.")
+def test_feedback_lists_warnings_with_an_error() -> None:
+    text = feedback_on("Annual leave is 30 days.")
     errors, _, warnings = text.partition("\nAlso noticed, and no reason by itself to write again:\n- ")
     assert errors.startswith("The last draft was not sent: 1 problem to fix.\n1. ")
     assert "\n2. " not in errors
@@ -63,12 +63,12 @@ def test_warning_beside_an_error_is_told() -> None:
 
 
 def test_feedback_stays_short() -> None:
-    text = told(" ".join(f"The number of thing {n} is {n * 37} dollars." for n in range(60)))
+    text = feedback_on(" ".join(f"The number of thing {n} is {n * 37} dollars." for n in range(60)))
     assert "And 50 more of the same kinds." in text
     assert len(text) < 6000
 
 
-def test_the_same_violation_is_told_once() -> None:
+def test_feedback_lists_the_same_violation_once() -> None:
     twice = tuple(
         Violation(rule="no_broadcast", severity="error", start=at, end=at + 5, words="@here", detail="d", remedy="r")
         for at in (0, 9)
@@ -79,8 +79,8 @@ def test_the_same_violation_is_told_once() -> None:
 
 def test_secret_is_not_passed_on() -> None:
     secret = "ghp" + "_7Qz9Lm2XvB4nT8kRw1Yc5HdJ3gPs6FaU0eNi"
-    assert secret not in told(f"The key is {secret} [1].")
-    assert secret not in told(f"The key of the day is {secret}.")
+    assert secret not in feedback_on(f"The key is {secret} [1].")
+    assert secret not in feedback_on(f"The key of the day is {secret}.")
 
 
 def test_line_ends_of_a_draft_do_not_break_the_list() -> None:

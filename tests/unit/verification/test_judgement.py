@@ -1,4 +1,4 @@
-"""What a judge said, taken into a verdict: it fails closed at every turn."""
+"""A judge's opinions applied to a verdict: it fails closed."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_that_the_sources_say_nothing_of_it_needs_no_line() -> None:
     assert after(yes(absent=True), yes((2, 1))).passed
 
 
-def test_not_supported_is_an_error_that_tells_what_stands_there() -> None:
+def test_unsupported_claim_is_an_error_with_the_source_words() -> None:
     refuted = Judgement(supported=False, instead="The source\nspeaks of a door " + "x" * 500)
     verdict = after(yes((1, 1)), refuted)
     (error,) = verdict.errors
@@ -89,12 +89,12 @@ def test_not_supported_is_an_error_that_tells_what_stands_there() -> None:
     assert "speaks of a door" in retry_text(without_unconfirmed(verdict), SOURCES)
 
 
-def test_what_only_another_source_bears_out_is_to_cite_that_one() -> None:
+def test_claim_of_another_source_must_cite_that_source() -> None:
     (error,) = after(yes((2, 1)), yes((2, 1))).errors
     assert (error.detail, error.remedy) == ("[2] says this, not [1].", "Cite [2] for it.")
 
 
-def test_whatever_is_no_sound_judgement_leaves_the_claim_unconfirmed() -> None:
+def test_unsound_judgement_leaves_the_claim_unconfirmed() -> None:
     for said in [None, yes(), yes((1, 4)), yes((3, 0)), yes((1, 1), NO_LINE), yes((1, -1)), yes((9, 9), absent=True)]:
         verdict = after(said, text=FAR_OFF)
         assert [error.detail for error in verdict.errors] == [UNCONFIRMED]

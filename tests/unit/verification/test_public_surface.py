@@ -1,4 +1,4 @@
-"""What the library offers by its name, and the example that its documentation gives."""
+"""The names of the library, and the example in its documentation."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ QUESTION = "How long do refunds take?"
 LEFT_OUT = LeftOut(step="A step is left out here.", row="A row is left out here.")
 
 
-def kept(text: str, question: str = QUESTION) -> str | None:
+def salvaged_text(text: str, question: str = QUESTION) -> str | None:
     draft = Draft(text=text, question=question, sources=(SOURCE,))
     verdict = check(draft)
     assert not verdict.passed
@@ -35,7 +35,7 @@ def kept(text: str, question: str = QUESTION) -> str | None:
     return left.text if left else None
 
 
-def test_only_what_is_verified_is_kept() -> None:
+def test_only_verified_parts_are_kept() -> None:
     for text, left in [
         (
             "Refunds take 14 days [1]. The form has 9 pages [1]. The finance team pays the refund [1].",
@@ -121,24 +121,24 @@ def test_only_what_is_verified_is_kept() -> None:
         ("", None),
     ]:
         question = "返金は何日ですか？" if text.startswith("返金") else QUESTION
-        assert kept(text, question) == left
+        assert salvaged_text(text, question) == left
 
 
 def test_list_falls_with_its_introduction() -> None:
     text = "Refunds take 14 days [1].\n\nWithin 77 hours you must not do these [1]:\n• send 2 copies [1]"
-    assert kept(text) == "Refunds take 14 days [1]."
+    assert salvaged_text(text) == "Refunds take 14 days [1]."
 
 
 def test_what_is_left_must_address_the_question() -> None:
     text = "The printer needs 30 watts [1]. The finance team pays the refund [1]."
-    assert kept(text, "How does the printer work?") is None
+    assert salvaged_text(text, "How does the printer work?") is None
 
 
 def test_what_is_left_must_state_something() -> None:
-    assert kept("How may I help with refunds? The refund takes 30 days [1].") is None
+    assert salvaged_text("How may I help with refunds? The refund takes 30 days [1].") is None
 
 
-def test_row_leaves_a_gap_that_is_told_and_the_table_with_its_last_row() -> None:
+def test_dropped_row_leaves_a_phrase_and_the_last_row_takes_the_table() -> None:
     draft = Draft(
         text=(
             "Refunds take 14 days [1].\n\n| Part | Number |\n|---|---|\n"
@@ -158,7 +158,7 @@ def test_row_leaves_a_gap_that_is_told_and_the_table_with_its_last_row() -> None
 
 def test_gap_cites_no_source_that_there_is_not() -> None:
     text = "Refunds take 14 days [1].\n\n1. Fill in the form [9]\n2. The finance team pays the refund [1]"
-    left = kept(text)
+    left = salvaged_text(text)
     assert left is not None
     assert "1. A step is left out here.\n2. The finance" in left
 
@@ -173,7 +173,7 @@ def test_without_words_for_the_gap_the_whole_procedure_or_table_goes(text: str) 
     assert left.text == "Refunds take 14 days [1]."
 
 
-def test_passed_verdict_is_kept_as_it_is() -> None:
+def test_passed_verdict_is_unchanged() -> None:
     draft = Draft(text="Refunds take 14 days [1].", question=QUESTION, sources=(SOURCE,))
     verdict = check(draft)
     assert salvage(draft, verdict) == verdict
@@ -197,7 +197,7 @@ PARTS = [
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(PARTS), max_size=9).map("".join))
-def test_whatever_is_kept_passes_and_adds_no_word(text: str) -> None:
+def test_salvaged_text_passes_and_adds_no_word(text: str) -> None:
     draft = Draft(text=text, question=QUESTION, sources=(SOURCE,))
     verdict = check(draft)
     left = salvage(draft, verdict)

@@ -98,7 +98,7 @@ def test_variables_and_comments_of_code_need_no_source() -> None:
     assert check(draft(f"Do this [1]:\n```\n{code}\n```")).passed
 
 
-def test_code_cites_what_stands_round_it() -> None:
+def test_code_cites_the_text_around_it() -> None:
     text = "*One*\nFirst [1].\n```\nx = 1\n```\n*Two*\n```\ny = 2\n```\nSecond [2]."
     assert [claim.cited for claim in claims(text) if claim.code] == [(1,), (2,)]
 
@@ -178,7 +178,7 @@ def test_command_that_is_as_it_was_or_fitted_to_the_question_passes() -> None:
         assert check(Draft(text=f"Run it [1]:\n```\n{line}\n```", question=question, sources=(source,))).passed
 
 
-def test_calculation_in_a_code_span_is_no_code() -> None:
+def test_calculation_in_a_code_span_is_not_code() -> None:
     source = Source(id=1, title="Rates", text="A volume discount of 6 % is given on 24,000.")
     for text, fails in (("`24,000 × 6 % = 1,440` [1]", False), ("`24,000 × 6 % = 1,540` [1]", True)):
         assert bool(check(Draft(text=f"The discount is {text}.", sources=(source,))).errors) is fails

@@ -1,4 +1,4 @@
-"""Dates of claims against those of the sources: years away, missing years, and what is said to stand there instead."""
+"""Dates of claims against those of the sources: spans of years, missing years, and the date named instead."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_date_needs_all_its_days_and_one_of_its_readings() -> None:
 @pytest.mark.parametrize(
     ("source", "text"),
     [
-        # it stands in the source: of what, is a matter of meaning
+        # the source has it, and its subject is a matter of meaning
         ("The certificate expired at 09:10. The first upload failed at 09:12.", "The certificate expired at 09:12"),
         ("The office in Bonn opens at 08:00. The office opens at 09:00 in Rome.", "The office in Bonn opens at 09:00"),
         ("Karl tests by 17 September. Mei writes the note by 18 September.", "Mei writes the note by 17 September"),

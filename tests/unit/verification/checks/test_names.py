@@ -11,7 +11,7 @@ from verification.types import Draft, Source, Violation
 SOURCE = "Requests go to Marta Weiss in Lisbon. The team in Los Angeles uses Kestrel for builds."
 
 
-def found(claim: str, *, question: str = "", source: str = "") -> list[Violation]:
+def violations_of(claim: str, *, question: str = "", source: str = "") -> list[Violation]:
     text = f"{claim} [1]"
     draft = Draft(text=text, question=question, sources=(Source(id=1, title="", text=source or SOURCE),))
     return [
@@ -22,7 +22,7 @@ def found(claim: str, *, question: str = "", source: str = "") -> list[Violation
 
 
 def test_another_name_in_the_place_of_the_sources_is_an_error() -> None:
-    (violation,) = found("Requests go to Jonas Brandt in Lisbon.")
+    (violation,) = violations_of("Requests go to Jonas Brandt in Lisbon.")
     assert (violation.severity, violation.words) == ("error", "Jonas Brandt")
     assert "Marta Weiss" in violation.detail
 
@@ -32,16 +32,16 @@ def test_another_name_in_the_place_of_the_sources_is_an_error() -> None:
     ["Requests go to Marta Weiss in Lisbon.", "The team in LA uses Kestrel for builds.", "Builds use Kestrel."],
 )
 def test_known_names_initials_and_first_words_are_fine(claim: str) -> None:
-    assert found(claim) == []
+    assert violations_of(claim) == []
 
 
 def test_before_an_article_the_same_word_must_stand_too() -> None:
-    assert found("Builds go from the Team in Lisbon.") == []
-    assert found("Requests of Marta Weiss go by the Warden in Los Angeles.") == []
+    assert violations_of("Builds go from the Team in Lisbon.") == []
+    assert violations_of("Requests of Marta Weiss go by the Warden in Los Angeles.") == []
 
 
 def test_names_of_the_question_are_known() -> None:
-    assert found("The team in Ottawa uses Kestrel for builds.", question="What about Ottawa?") == []
+    assert violations_of("The team in Ottawa uses Kestrel for builds.", question="What about Ottawa?") == []
 
 
 NOTES = (
@@ -57,7 +57,7 @@ NOTES = (
     ],
 )
 def test_known_name_in_the_place_of_another_fails(claim: str, there: str) -> None:
-    (violation,) = found(claim, source=NOTES)
+    (violation,) = violations_of(claim, source=NOTES)
     assert (violation.severity, violation.detail.split(" says ")[1].split(", not")[0]) == ("error", there)
 
 
@@ -70,9 +70,9 @@ def test_known_name_where_it_may_stand_passes() -> None:
         ("Ines Duarte objected because of the costs of the plan.", ""),
         ("The plan of Karl is untested, so Ines Duarte objected.", ""),
     ]:
-        assert [v for v in found(claim, question=question, source=NOTES) if v.severity == "error"] == []
+        assert [v for v in violations_of(claim, question=question, source=NOTES) if v.severity == "error"] == []
 
 
 def test_name_that_another_sentence_puts_there_passes() -> None:
     source = "Karl tests the rollback plan on Monday. Mei tests the rollback plan later."
-    assert found("Mei tests the rollback plan on Monday.", source=source) == []
+    assert violations_of("Mei tests the rollback plan on Monday.", source=source) == []

@@ -12,7 +12,7 @@ from verification.types import Draft, Source, Violation
 SOURCE = "The manual says they're never to open the valve before the lamp is green, whatever the pressure is."
 
 
-def found(claim: str, source: str = SOURCE) -> list[Violation]:
+def violations_of(claim: str, source: str = SOURCE) -> list[Violation]:
     text = f"{claim} [1]"
     draft = Draft(text=text, sources=(Source(id=1, title="", text=source),))
     return [v for v in check_claims(read_corpus(draft, text), claims(text))[1] if v.words != text]
@@ -45,36 +45,38 @@ def test_one_or_two_quoted_words_are_a_label() -> None:
     ],
 )
 def test_faithful_quotations_pass(claim: str) -> None:
-    assert [v for v in found(claim) if v.severity == "error"] == []
+    assert [v for v in violations_of(claim) if v.severity == "error"] == []
 
 
 def test_quotation_of_the_first_words_of_a_source_passes() -> None:
-    assert found('It begins with "The manual says".', "The manual says they never open the valve.") == []
+    assert violations_of('It begins with "The manual says".', "The manual says they never open the valve.") == []
 
 
 def test_an_altered_quotation_names_the_original() -> None:
-    (violation,) = found('It says "never to open the valve before the lamp is red".')
+    (violation,) = violations_of('It says "never to open the valve before the lamp is red".')
     assert violation.severity == "error"
     assert violation.detail == "source [1] has it as: never to open the valve before the lamp is green"
 
 
 def test_an_invented_quotation_is_an_error() -> None:
-    (violation,) = found('It says "squirrels guard those purple teapots".')
+    (violation,) = violations_of('It says "squirrels guard those purple teapots".')
     assert violation.severity == "error"
     assert "are not in source [1]" in violation.detail
 
 
 def test_small_words_apart_it_is_a_suspicion() -> None:
-    violations = found('It says "they are never to open the valve".')
+    violations = violations_of('It says "they are never to open the valve".')
     assert [v.severity for v in violations] == ["warning"]
 
 
 def test_translated_quotation_cannot_be_compared() -> None:
     german = "Das Handbuch sagt, dass man das Ventil nie öffnen darf, bevor die Lampe grün leuchtet."
-    assert found('The manual of the house says "never open the valve before green" to all of us.', german) == []
+    assert violations_of('The manual of the house says "never open the valve before green" to all of us.', german) == []
 
 
-def test_negation_left_out_is_no_small_word_in_german_either() -> None:
+def test_missing_german_negation_is_not_a_small_word() -> None:
     source = "Das Handbuch sagt, man soll das Ventil während der Wartung nicht öffnen und die Lampe prüfen."
-    violations = found("Es heißt „man soll das Ventil während der Wartung öffnen und die Lampe prüfen“.", source)
+    violations = violations_of(
+        "Es heißt „man soll das Ventil während der Wartung öffnen und die Lampe prüfen“.", source
+    )
     assert [v.severity for v in violations if "has it as" in v.detail] == ["error"]

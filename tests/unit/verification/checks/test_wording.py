@@ -7,7 +7,7 @@ from verification.grounding import check_claims, read_corpus
 from verification.types import Draft, Source, Violation
 
 
-def found(source: str, claim: str, *, judged: bool = False) -> tuple[Violation, ...]:
+def violations_of(source: str, claim: str, *, judged: bool = False) -> tuple[Violation, ...]:
     text = f"{claim} [1]"
     draft = Draft(text=text, sources=(Source(id=1, title="", text=source),), has_judge=judged)
     return check_claims(read_corpus(draft, text), claims(text))[1]
@@ -21,11 +21,11 @@ def test_negation_more_or_less_is_an_error_where_no_judge_is_asked() -> None:
         ("Der Zugang ist am Sonntag erlaubt und kostenlos.", "Der Zugang ist am Sonntag nicht erlaubt und kostenlos."),
         ("El acceso a la sala está permitido.", "El acceso a la sala no está permitido."),
     ]:
-        (violation,) = found(source, claim)
+        (violation,) = violations_of(source, claim)
         assert violation.severity == "error"
         assert source in violation.detail
-        assert [each.severity for each in found(source, claim, judged=True)] == ["warning"]
-        assert found(source, source) == ()
+        assert [each.severity for each in violations_of(source, claim, judged=True)] == ["warning"]
+        assert violations_of(source, source) == ()
 
 
 def test_what_is_denied_of_what_is_left_to_a_judge() -> None:
@@ -37,4 +37,4 @@ def test_what_is_denied_of_what_is_left_to_a_judge() -> None:
         ("Guests may not park, and may not camp.", "Guests may not camp, and may not park."),
         ("A deploy without a ticket is refused.", "A deploy is not accepted without a ticket."),
     ]:
-        assert [each for each in found(source, claim) if each.severity == "error"] == []
+        assert [each for each in violations_of(source, claim) if each.severity == "error"] == []

@@ -1,4 +1,4 @@
-"""Which sentences of an answer state something, and which citations belong to each."""
+"""The sentences of an answer that state something, and the citations of each."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_several_sources_in_every_spelling(written: str) -> None:
 
 def test_sentence_shares_the_citations_of_its_paragraph_item_list_or_table() -> None:
     for text, expected in [
-        # a paragraph, wherever in it the citation stands; a sentence with its own keeps it
+        # a paragraph shares its citation; a sentence with its own keeps that
         ("The office opens at 9. It closes at 17. [1]", [(1,), (1,)]),
         ("The office opens at 9. It closes at 17 [1].", [(1,), (1,)]),
         ("The office opens at 9 [1]. It closes at 17.\nLunch is at 12 [2].", [(1,), (1, 2), (2,)]),
@@ -109,7 +109,7 @@ def test_line_of_citations_alone_belongs_to_the_lines_above() -> None:
     assert [c for _, c in cited("Limits:\n- Free has 60.\n- Team has 600.\n\nSource: [7]")] == [(7,), (7,)]
 
 
-def test_small_talk_is_no_claim() -> None:
+def test_small_talk_is_not_a_claim() -> None:
     for text in [
         "Hi there!",
         "Is that what you meant?",

@@ -1,4 +1,4 @@
-"""Titles that state nothing, and those that could stand as a sentence."""
+"""Titles that state nothing, and titles that are sentences."""
 
 from __future__ import annotations
 

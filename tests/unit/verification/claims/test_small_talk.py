@@ -1,4 +1,4 @@
-"""What states nothing, in seven languages, and the facts that try to pass as greetings, offers or admissions."""
+"""Sentences that state nothing in seven languages, and facts that pose as greetings, offers or admissions."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_courtesies_state_nothing() -> None:
         assert states_nothing(sentence) or is_interjection(sentence)
 
 
-def test_bare_answer_is_told_from_one_that_says_more() -> None:
+def test_bare_answer_is_distinguished_from_a_longer_one() -> None:
     for answer in ["Yes.", "*No*", "Ja, natürlich!", "Sí", "はい。", "不是", "Correct."]:
         assert is_bare_answer(answer)
         assert not is_bare_answer(f"{answer} Keys are shared.")

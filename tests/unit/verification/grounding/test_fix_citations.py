@@ -56,7 +56,7 @@ def test_two_sources_that_both_hold_it_leave_the_choice_to_the_model() -> None:
     assert set_right(text, twice) == (text, ())
 
 
-def test_the_remedy_names_the_source_that_bears_it_out() -> None:
+def test_remedy_names_the_supporting_source() -> None:
     text = "Employees have 28 days of leave a year [1]."
     (judged,), violations = check_claims(read_corpus(Draft(text=text, sources=SOURCES), text), claims(text))
     assert judged.supported == "no"

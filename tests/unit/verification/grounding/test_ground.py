@@ -1,4 +1,4 @@
-"""What ``ground`` says about single claims: each kind of evidence, what stands instead, what is no fault."""
+"""Single claims against their sources: each kind of evidence, the finding, and paraphrases without one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def judge(text: str, *, question: str = "", known_text: str = "") -> tuple[tuple
     return check_claims(read_corpus(draft, text), claims(text))
 
 
-def test_precise_evidence_is_an_error_that_names_what_stands_there() -> None:
+def test_precise_evidence_is_an_error_that_names_the_source_value() -> None:
     for text, words, said in [
         ("Backups are kept for 14 days [1].", "14 days", "source [1] says 30 days"),
         ("Backups are kept for 30 hours [1].", "30 hours", "source [1] says 30 days"),
@@ -94,7 +94,7 @@ def test_claim_without_an_existing_source_stays_open() -> None:
     assert violations == ()
 
 
-def test_claim_behind_one_that_is_told_at_once_is_judged_all_the_same() -> None:
+def test_claim_after_a_refuted_one_is_still_judged() -> None:
     text = "Backups are kept for 14 days [9]. Backups are kept for 30 days [1]. Backups are kept for 15 days [1]."
     judged, violations = judge(text)
     assert [claim.supported for claim in judged] == ["open", "yes", "no"]
@@ -109,7 +109,7 @@ def errors(claim: str, source: str) -> list[str]:
     ]
 
 
-def test_what_a_source_says_another_way_is_no_error() -> None:
+def test_paraphrase_is_not_an_error() -> None:
     for source, right, wrong in [
         ("Potatoes came to Europe in the sixteenth century.", "Potatoes came in the 16th century.", "17th century"),
         ("Pigs have 19 chromosome pairs.", "Pigs have 38 chromosomes.", "48"),
@@ -134,7 +134,7 @@ def test_what_a_source_says_another_way_is_no_error() -> None:
         "Requests for leave go to the team lead, while users in Berlin and Paris number 1,200 [1][2].",
     ],
 )
-def test_what_two_sources_say_together_is_borne_out_by_both(text: str) -> None:
+def test_two_sources_together_support_a_claim(text: str) -> None:
     (claim,), violations = judge(text)
     assert (claim.supported, claim.settled_by, violations) == ("open", "nobody", ())
 

@@ -76,13 +76,13 @@ def test_what_is_right_passes_in_any_spelling() -> None:
         (KEYS, "The review is on Monday, 10 May 2027 at 14:30 [1].", "10 May 2027"),
     ],
 )
-def test_another_value_in_the_place_of_the_sources_fails_whoever_judges(source: str, text: str, words: str) -> None:
+def test_another_value_in_place_of_the_source_value_fails_with_any_judge(source: str, text: str, words: str) -> None:
     asked = replace(draft(source, text), question="300 km")
     for verdict in (check(asked), check(replace(asked, has_judge=True))):
         assert words in {error.words for error in verdict.errors}
 
 
-def test_value_that_stands_nowhere_is_left_to_the_judge_where_there_is_one() -> None:
+def test_value_of_no_source_is_left_to_the_judge() -> None:
     for source, text in [
         (TRAVEL, "Lunch on the train is paid up to 77 euros [1]."),
         (KEYS, "The next audit takes place on 9 June 2029 [1]."),
@@ -117,7 +117,7 @@ def test_what_a_strong_model_reckoned_right_fails_no_rule_where_a_judge_is_asked
 
 
 def test_citation_is_not_moved_by_shared_words_where_a_judge_is_asked() -> None:
-    """Which source says it is the judge's to tell: rules moved right citations to pages with the same numbers."""
+    """With a judge no rule moves a citation: it would move right ones to pages with the same numbers."""
     sources = (
         Source(id=1, title="Colonoscopy", text="Second sachet 5 hours before. Drink nothing from three hours before."),
         Source(id=2, title="Ultrasound", text="Drink nothing for 3 hours before an ultrasound at 9:00 or 12:00."),

@@ -1,4 +1,4 @@
-"""What Slack gets: cut inside the limits, nothing lost, nothing broken."""
+"""The chunks that Slack gets: inside the limits, nothing lost, nothing broken."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_citations_links_addresses_and_escapes_stay_whole(atom: str, dialect: Di
 
 
 @pytest.mark.parametrize(("ticks", "opens", "info"), [(8, "`" * 8, "abcdefgh"), (9, "```", "abcdefgh")])
-def test_long_ticks_and_what_stands_behind_them_leave_room_for_the_code(ticks: int, opens: str, info: str) -> None:
+def test_long_ticks_leave_room_for_the_code(ticks: int, opens: str, info: str) -> None:
     fence = "`" * ticks
     first, second, *_ = split_chunks(f"{fence}{'abcdefghij' * 2}\n{'x' * 200}\n{fence}", (), "markdown", 64)
     assert first.startswith(f"{opens}{info}\nx")

@@ -145,7 +145,7 @@ def test_valid_mrkdwn_is_a_fixed_point(blocks: list[str], gap: str) -> None:
 @given(draft=DRAFTS | RAW)
 def test_mentions_are_never_touched(draft: str) -> None:
     text, _ = repair(f"<!channel> <@U0AAAAAAA> {draft}")
-    # In a table, which is set as code, nobody is called: there the words are left.
+    # A table is drawn as code and notifies no one: only the words stay.
     assert "<!channel> <@U0AAAAAAA>" in text or ("```" in text and "!channel @U0AAAAAAA" in text)
 
 

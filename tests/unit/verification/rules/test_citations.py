@@ -138,7 +138,7 @@ def test_what_needs_no_citation_gets_no_error(text: str, flags: dict[str, bool])
     "text",
     ["Refunds take 14 days [1]. They do [1][7].", "Refunds take 14 days [0].", "Refunds take 14 days [999999999999]."],
 )
-def test_number_that_is_no_source_is_an_error(text: str) -> None:
+def test_number_without_a_source_is_an_error(text: str) -> None:
     verdict = check(Draft(text=text, question="How long do refunds take?", sources=SOURCES))
     assert len(rules_of(verdict, "citation_resolves")) == 1
 

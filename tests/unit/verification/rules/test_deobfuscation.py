@@ -1,4 +1,4 @@
-"""What a disguised text says: every disguise is seen through, a plain text has none, nothing crashes or creeps."""
+"""Disguised texts: every disguise is read, a plain text has none, and the work stays linear."""
 
 from __future__ import annotations
 

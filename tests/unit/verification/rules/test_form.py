@@ -65,7 +65,7 @@ def test_code_and_lookalikes_are_not_judged(text: str) -> None:
     assert violations(text) == ()
 
 
-def test_table_outside_a_quote_is_no_quote() -> None:
+def test_table_outside_a_quote_is_not_a_quote() -> None:
     assert [found.rule for found in violations("| a | b |\n|---|---|\n| 1 | 2 |")] == ["mrkdwn"]
 
 
@@ -102,7 +102,7 @@ def test_bold_is_right_in_markdown_and_the_rest_holds() -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(text=st.text(alphabet='*_`~[]()<>&#-|\n \r\x00\\ab1:!={"', max_size=60))
-def test_words_are_what_stands_at_the_place(text: str) -> None:
+def test_words_are_the_text_at_the_span(text: str) -> None:
     dialects: tuple[Dialect, ...] = ("mrkdwn", "markdown")
     for dialect in dialects:
         for violation in violations(text, dialect):

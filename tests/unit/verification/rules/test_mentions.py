@@ -1,4 +1,4 @@
-"""verification/rules/mentions.py: an answer calls nobody whom the question did not name."""
+"""Mentions: an answer notifies no one whom the question did not name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from verification.check import check
 from verification.types import Dialect, Draft
 
 
-def found(text: str, dialect: Dialect = "mrkdwn", mentions: frozenset[str] = frozenset()) -> list[str]:
+def violations_of(text: str, dialect: Dialect = "mrkdwn", mentions: frozenset[str] = frozenset()) -> list[str]:
     verdict = check(Draft(text=text, question="Who is on call?", dialect=dialect, mentions=mentions))
     return [each.words for each in verdict.errors if each.rule == "no_broadcast"]
 
@@ -36,7 +36,7 @@ def found(text: str, dialect: Dialect = "mrkdwn", mentions: frozenset[str] = fro
     ],
 )
 def test_broadcast_is_an_error_and_never_repaired(text: str, dialect: Dialect) -> None:
-    assert found(text, dialect)
+    assert violations_of(text, dialect)
 
 
 @pytest.mark.parametrize("dialect", ["mrkdwn", "markdown"])
@@ -55,12 +55,12 @@ def test_broadcast_is_an_error_and_never_repaired(text: str, dialect: Dialect) -
     ],
 )
 def test_what_only_looks_like_one_is_none(text: str, dialect: Dialect) -> None:
-    assert found(text, dialect) == []
+    assert violations_of(text, dialect) == []
 
 
 def test_person_the_question_named_may_be_mentioned() -> None:
-    assert found("<@U0123456> is on call.", mentions=frozenset({"U0123456"})) == []
-    assert len(found("<@U0123456> and <@U0999999>.", mentions=frozenset({"U0123456"}))) == 1
+    assert violations_of("<@U0123456> is on call.", mentions=frozenset({"U0123456"})) == []
+    assert len(violations_of("<@U0123456> and <@U0999999>.", mentions=frozenset({"U0123456"}))) == 1
 
 
 TABLE = "| Severity | Who |\n|---|---|\n| SEV1 | Primary |"
@@ -69,16 +69,16 @@ TABLE = "| Severity | Who |\n|---|---|\n| SEV1 | Primary |"
 @pytest.mark.parametrize("call", ["<!here>", "<!channel>", "@here", "@channel", "<@U0456EFGH>", "<!subteam^S01|ops>"])
 @pytest.mark.parametrize("form", ["{call} {table}", "{table} {call}", "*Note for {call}:* {table}"])
 def test_call_that_a_table_would_swallow_is_found_all_the_same(call: str, form: str) -> None:
-    assert len(found(form.format(call=call, table=TABLE))) == 1
+    assert len(violations_of(form.format(call=call, table=TABLE))) == 1
 
 
-def test_table_that_calls_nobody_is_none() -> None:
-    assert found(TABLE) == []
-    assert found(f"{TABLE}\n| SEV2 | <@U0456EFGH> |", mentions=frozenset({"U0456EFGH"})) == []
-    assert found(f"{TABLE}\n| SEV2 | `@here` |") == []
+def test_table_without_a_mention_notifies_no_one() -> None:
+    assert violations_of(TABLE) == []
+    assert violations_of(f"{TABLE}\n| SEV2 | <@U0456EFGH> |", mentions=frozenset({"U0456EFGH"})) == []
+    assert violations_of(f"{TABLE}\n| SEV2 | `@here` |") == []
 
 
 @pytest.mark.parametrize(("text", "passes"), [("<@u0123abcd> Keys expire.", False), ("The tag <@param> is old.", True)])
 def test_mention_in_small_letters_is_one(text: str, passes: bool) -> None:  # noqa: FBT001 - a parameter of the test
-    found = check(Draft(text=text, own_words=True)).violations
-    assert ("no_broadcast" not in {each.rule for each in found}) == passes
+    violations_of = check(Draft(text=text, own_words=True)).violations
+    assert ("no_broadcast" not in {each.rule for each in violations_of}) == passes

@@ -168,7 +168,7 @@ def test_secret_is_an_error_and_masked(secret: str, form: str) -> None:
     assert all(len(each.words) == 5 and each.words.endswith("…") for each in found)
 
 
-def test_placeholder_or_a_plain_word_is_no_secret() -> None:
+def test_placeholder_or_plain_word_is_not_a_secret() -> None:
     for text in HARMLESS:
         verdict = check(Draft(text=f"Set it so: {text}", question="How do I set it?"))
         assert [each for each in verdict.violations if each.rule == "no_secrets"] == []
@@ -236,7 +236,7 @@ def test_no_text_breaks_the_search_for_private_runs(text: str) -> None:
         "The secret is service-account-of-the-platform-team-2024",
     ],
 )
-def test_long_value_with_a_placeholder_or_with_sense_is_no_key(text: str) -> None:
+def test_long_placeholder_or_words_are_not_a_key(text: str) -> None:
     assert check(Draft(text=text, own_words=True)).violations == ()
 
 

@@ -26,7 +26,7 @@ SENTENCES = [
 ]
 
 
-def test_each_of_the_seven_languages_is_told() -> None:
+def test_each_of_the_seven_languages_is_detected() -> None:
     for language, text in SENTENCES:
         assert detect_language(text) == language
 
@@ -51,7 +51,7 @@ def test_other_languages_and_short_texts_are_not_guessed() -> None:
         assert detect_language(text) is None
 
 
-def test_short_text_is_told_only_by_its_function_words() -> None:
+def test_short_text_needs_function_words() -> None:
     for language, text in [
         ("en", "who is on call"),
         ("en", "Where is the VPN config?"),
@@ -119,7 +119,7 @@ def test_an_unknown_language_counts_every_stem() -> None:
     assert content_stems("Refund duration") & content_stems("The refund is paid after a duration of days.", "en")
 
 
-def test_single_han_letter_stands_for_itself() -> None:
+def test_single_han_character_is_its_own_stem() -> None:
     assert content_stems("税") == frozenset({"税"})
 
 

@@ -92,7 +92,7 @@ def test_what_is_written_and_no_more() -> None:
         assert [parts(m) for m in moments(text)] == expected
 
 
-def test_what_is_no_date() -> None:
+def test_text_that_is_not_a_date() -> None:
     for text in [
         "next Friday's plan".replace("Friday", "week"),
         "today",

@@ -1,4 +1,4 @@
-"""Identifiers: what is one, where it stands, and when two are the same."""
+"""Identifiers: their kinds, their places, and when two are the same."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def test_identifiers_of_every_kind() -> None:
         assert text[identifier.start : identifier.end].strip("`") == found
 
 
-def test_what_is_no_identifier() -> None:
+def test_text_that_is_not_an_identifier() -> None:
     for text in ["and/or", "24/7", "1.234.567", "a - b", "well-known", "It is 5.", "", "e.g. this"]:
         assert identifiers(text) == ()
 
 
-def test_name_stands_as_a_whole_or_not_at_all() -> None:
+def test_name_matches_only_as_a_whole() -> None:
     for needle, haystack, there in [
         ("--dry", "use --dry now", True),
         ("--dry", "use --dry-run now", False),
@@ -87,7 +87,7 @@ def test_severity_with_one_digit_is_an_identifier_and_a_chemical_is_none() -> No
     assert [found.text for found in identifiers("A SEV5 at EC2 in Q3, CO2 or H2")] == ["SEV5"]
 
 
-def test_region_is_a_name_and_stands_in_its_source_or_does_not() -> None:
+def test_region_is_an_identifier() -> None:
     assert [(each.kind, each.text) for each in identifiers("It runs in eu-central-1 and us-east-1a.")] == [
         ("name", "eu-central-1"),
         ("name", "us-east-1a"),
@@ -98,7 +98,7 @@ def test_region_is_a_name_and_stands_in_its_source_or_does_not() -> None:
     assert not check(Draft(text="Production runs in us-east-1 [1].", sources=page)).passed
 
 
-def test_whole_name_is_no_part_of_a_longer_one() -> None:
+def test_name_does_not_match_inside_a_longer_one() -> None:
     for needle, haystack, stands in [
         ("orion", "orion-cli", True),
         ("--force", "--force-all", False),

@@ -108,7 +108,7 @@ def test_bounds_beside_a_number() -> None:
         assert only(text, language).bound == bound
 
 
-def test_what_is_no_number() -> None:
+def test_text_that_is_not_a_number() -> None:
     for text in ["Q3", "v2", "x_5", "iPhone", "a top-ten list", "十分です", "一人", "", "1234567890123456789"]:
         assert quantities(text, "en" if text.isascii() else "ja") == ()
 
