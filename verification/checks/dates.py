@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from verification.checks.derived import is_derivable_moment
+from verification.checks.derived import is_derivable_moment, may_be_derived
 from verification.evidence.evidence import MAX_VALUES, Certainty, Evidence, Finding, Hit
 from verification.values.dates import Moment, agrees
 from verification.values.units import UNITS
@@ -85,6 +85,7 @@ def _certainty(moment: Moment, evidence: Evidence, there: tuple[Hit, Moment] | N
     if _is_written_otherwise(moment, evidence) or is_derivable_moment(moment, evidence):
         return "doubtful"
     elsewhere = any(agrees(moment, other) for passage in evidence.others for other in passage.moments)
+    elsewhere = elsewhere or may_be_derived(moment, evidence)
     return evidence.certainty(there[0] if there and not elsewhere else None)
 
 

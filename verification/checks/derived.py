@@ -85,12 +85,25 @@ def is_derivable_moment(moment: Moment, evidence: Evidence) -> bool:
     # A calendar says which weekday a date has, and no source needs to.
     if moment.weekday and any(_is_near(moment, other, 0) for each in evidence.passages for other in each.moments):
         return True
+    # The claim says how far it is: "two weeks before, so by 1 June".
+    said = _lengths([evidence.claim])
+    if any(_is_apart(moment, other, said) for passage in near for other in passage.moments[:_MAX_TIMES]):
+        return True
     # From two values of a source derive only years, for the same day. Otherwise a wrong day would fit by chance.
     return any(
         (other.month, other.day) == (moment.month, moment.day) and _is_apart(moment, other, _lengths([passage]))
         for passage in near
         for other in passage.moments[:_MAX_TIMES]
         if moment.month
+    )
+
+
+def may_be_derived(moment: Moment, evidence: Evidence) -> bool:
+    """Return True if a date and a span of one sentence give the moment, perhaps by chance: only a judge can tell."""
+    return any(
+        _is_apart(moment, other, _lengths([passage]))
+        for passage in _nearby_passages(evidence)
+        for other in passage.moments[:_MAX_TIMES]
     )
 
 

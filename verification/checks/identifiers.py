@@ -114,6 +114,8 @@ def _finding(identifier: Identifier, missing: tuple[str, ...], evidence: Evidenc
         detail, remedy = f"{wrong} is not in {where}", f"Drop {wrong}, or cite the source that states it."
     kind: Kind = "url" if identifier.kind == "url" else "identifier"
     certainty = _certainty(identifier, missing, near=bool(there))
+    if identifier.kind == "version" and _is_same_release(wrong, there):
+        certainty = "doubtful"
     # Certainly wrong only if no source of the turn has it: the citation may be the wrong one.
     if certainty != "doubtful" and any(
         not missing_words(identifier, other.normalised_text) for other in evidence.others
@@ -122,6 +124,12 @@ def _finding(identifier: Identifier, missing: tuple[str, ...], evidence: Evidenc
     return Finding(
         kind=kind, span=(identifier.start, identifier.end), detail=detail, remedy=remedy, certainty=certainty
     )
+
+
+def _is_same_release(one: str, other: str) -> bool:
+    """Return True if one version is written shorter than the other: v1.4 and 1.4.0."""
+    shorter, longer = sorted((f"{version.casefold().removeprefix('v')}." for version in (one, other)), key=len)
+    return longer.startswith(shorter)
 
 
 def code_findings(evidence: Evidence, texts: Iterable[str], urls: frozenset[str]) -> Iterator[Finding]:

@@ -37,6 +37,8 @@ def errors(claim: str, *sources: str, has_judge: bool = False, context: str = ""
             'Click "the gear icon twice quickly"',
             "Click the ![gear](gear.png) icon<sup>2</sup> twice[^3] <b>quickly</b>.",
         ),
+        ("Use version v1.4", "Use version 1.4.0."),
+        ("Two weeks before that, so by 1 June", "The form is due two weeks before 15 June."),
         ('It says "press save and wait"', "> Press *save* and\\\n> wait."),
     ],
 )
