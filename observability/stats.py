@@ -87,6 +87,11 @@ class Tally:
         return self["outcome:answered"]
 
     @property
+    def quoted(self) -> int:
+        """Number of answers that only quote passages, without a model. They do not count in the pass rate."""
+        return self["outcome:quoted"]
+
+    @property
     def partial(self) -> int:
         """Number of answers of which only a part could be verified."""
         return self["outcome:partial"]

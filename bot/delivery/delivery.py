@@ -159,7 +159,10 @@ class Delivery:
     ) -> int:
         """Delete the answer to a deleted question, including the recorded messages ``posted``. Return how many."""
         key = AnswerKey(question_ts=question_ts, posted=tuple(posted), posted_is_complete=bool(posted))
-        found = await self._find_posted(place, key)
+        known = self._placeholders.pop((place, question_ts), None)
+        if known:  # by its ts: the history may be closed to Orion
+            await self._delete(place.channel, known.ts, lease_check)
+        found = [one for one in await self._find_posted(place, key) if not known or one.ts != known.ts]
         for one in found:
             await self._delete(place.channel, one.ts, lease_check)
         return len(found)

@@ -98,12 +98,14 @@ def _document_lines(figures: HomeFigures, today: date, language: str | None) -> 
 
 def _success_lines(figures: HomeFigures, language: str | None) -> list[str]:
     stats, lines = figures.stats, [say("home_no_answers", language)]
-    if stats.pass_rate is not None or stats.refused:
-        counts = {name: f"{getattr(stats, name):,}" for name in ("answered", "partial", "failed", "refused")}
+    if stats.pass_rate is not None or stats.quoted or stats.refused:
+        counts = {name: f"{getattr(stats, name):,}" for name in ("partial", "failed", "refused")}
+        counts["answered"] = f"{stats.answered + stats.quoted:,}"
         lines = [say("home_counts", language, days=str(figures.days), **counts)]
-    if stats.pass_rate is not None:
-        rate = say("home_rate", language, rate=f"{stats.pass_rate:.1%}")
-        lines.insert(0, say("quoted_mark", language) if figures.quotes else rate)
+    if figures.quotes and (stats.quoted or stats.pass_rate is not None):
+        lines.insert(0, say("quoted_mark", language))
+    elif stats.pass_rate is not None:
+        lines.insert(0, say("home_rate", language, rate=f"{stats.pass_rate:.1%}"))
     if wrong := stats.verifier:
         accepts = {"passed": f"{wrong.false_accepts:,}", "should_fail": f"{wrong.should_fail:,}"}
         rejects = {"stopped": f"{wrong.false_rejects:,}", "should_pass": f"{wrong.should_pass:,}"}

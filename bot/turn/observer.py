@@ -195,9 +195,11 @@ class TurnObserver:
     def _figures(self, outcome: TurnOutcome, seconds: float) -> TurnFigures:
         errors = [[v["rule"] for v in a["violations"] if v["severity"] == "error"] for a in self.recorder.attempts]
         channel = self.question.thread.channel
-        name = outcome.name
+        name: str = outcome.name
         if name == "answered" and not outcome.answer.sources:
             name = "unsourced"  # a greeting, say: there was nothing to verify
+        elif name == "answered" and self.engine.model.quotes_only:
+            name = "quoted"  # nothing was written that could fail
         return TurnFigures(
             outcome=name,
             reason=reason_of(outcome),

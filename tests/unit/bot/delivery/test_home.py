@@ -66,6 +66,13 @@ def test_without_a_model_home_says_quoted_and_not_verified() -> None:
     assert "verified in full" not in text
 
 
+def test_answers_quoted_without_a_model_do_not_raise_the_pass_rate() -> None:
+    counts = {"outcome:answered": 1, "outcome:partial": 1, "outcome:quoted": 8}
+    text = seen(HomeFigures(stats=Summary(counts=counts)))
+    assert "50.0% of my answers" in text
+    assert "9 answered, 1 in part" in text
+
+
 def test_an_empty_home_is_honest() -> None:
     text = seen(HomeFigures())
     assert say("home_nothing", None) in text
