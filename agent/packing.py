@@ -6,7 +6,7 @@ import base64
 import json
 import zlib
 from dataclasses import asdict
-from typing import Final
+from typing import Any, Final
 
 import orjson
 
@@ -33,6 +33,15 @@ def compact_json(value: object) -> str:
     except TypeError:  # a lone surrogate, or a number beyond 64 bits
         text = json.dumps(value, default=asdict, ensure_ascii=False, separators=(",", ":"))
         return text.encode("utf-8", "replace").decode()
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Parse JSON. Raises ``ValueError``, also if it is nested too deeply."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        message = "JSON that is nested too deeply"
+        raise ValueError(message) from None
 
 
 def compress(text: str) -> str:

@@ -5,14 +5,13 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
-from agent.packing import compact_json
+from agent.packing import compact_json, parse_json
 from agent.thread.conversation import Message
 from agent.thread.plan import Plan, close_open_steps
 from verification.types import Source
@@ -205,7 +204,7 @@ def to_json(state: ThreadState) -> str:
 def from_json(text: str | bytes) -> ThreadState:
     """Return the state as far as it can be read. Anything but a JSON object gives a fresh state."""
     try:
-        raw = json.loads(text)
+        raw = parse_json(text)
     except ValueError:
         raw = None
     known: dict[str, Any] = {}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
 import structlog
 
+from agent.packing import parse_json
 from agent.thread.state import SCHEMA
 from bot.gates.access import cached_refusal, check_access, visit_of
 from bot.gates.allowance import check_allowance
@@ -109,7 +109,7 @@ class Flow:
 def read_body(body: str) -> tuple[int, Incoming | PendingCheck | None]:
     """Return the schema of a stored body (1 if it names none) and the message, None if it cannot be read."""
     try:
-        fields = json.loads(body)
+        fields = parse_json(body)
     except ValueError:
         return 1, None
     schema = fields.get("schema") if isinstance(fields, dict) else None

@@ -23,6 +23,7 @@ from typing import Literal
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from agent.packing import parse_json
 from agent.thread.store import Fence, hash_tag, shards_of, team_of
 from bot.queue.lease import Lease, LeaseLost, now, raise_if_cancelled
 from bot.queue.scripts import Wakeup, load_script, shard_tags, split_entry
@@ -393,7 +394,7 @@ class Mailbox:
 def _parse_cancellation(text: str) -> Cancellation | None:
     """Parse a cancellation from a worker of any version. None if it is malformed."""
     try:
-        fields = json.loads(text)
+        fields = parse_json(text)
         return Cancellation(thread=fields["thread"], reason=fields["reason"], message_id=fields["message_id"])
     except (ValueError, KeyError, TypeError):
         return None

@@ -16,6 +16,7 @@ from agent.thread.store import shard_tag
 
 LUA = Path(__file__).parent / "lua"
 BELL_TTL_S = 60
+UNREADABLE_ID = "unreadable"
 MAX_BELL_ENTRIES = 64
 
 
@@ -30,8 +31,11 @@ def shard_tags(prefix: str, shards: int) -> list[str]:
 
 
 def split_entry(entry: str) -> tuple[str, float, str]:
-    """Split a stored entry into message id, time of arrival in seconds, and body."""
-    message_id, stored_ms, body = entry.split(" ", 2)
+    """Split a stored entry into message id, time of arrival in seconds, and body. A damaged one has no body."""
+    message_id, _, rest = entry.partition(" ")
+    stored_ms, _, body = rest.partition(" ")
+    if not (message_id and stored_ms.isascii() and stored_ms.isdecimal()):
+        return UNREADABLE_ID, 0.0, ""
     return message_id, int(stored_ms) / 1000, body
 
 

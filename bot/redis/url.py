@@ -29,6 +29,7 @@ SENTINEL_TIMEOUT_S = 1.0  # a dead Sentinel must not delay the next one: fail-ov
 # Settings of every client: replies are ``str``, short hiccups are retried, nothing hangs for long.
 PATIENT: dict[str, Any] = {
     "decode_responses": True,
+    "encoding_errors": "replace",  # one damaged entry must not fail a reply that holds others
     "socket_timeout": 5,
     "socket_connect_timeout": 2,
     "health_check_interval": 30,

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from agent.packing import compact_json
+from agent.packing import compact_json, parse_json
 from agent.thread.conversation import Question, ThreadKey
 
 Command = Literal["stop", "mute", "unmute"]
@@ -99,7 +98,7 @@ class Incoming:
     @classmethod
     def from_json(cls, body: str) -> Incoming:
         """Reads a stored message, without unknown fields of a newer version. Raises ``ValueError`` where it is none."""
-        return cls.from_fields(json.loads(body))
+        return cls.from_fields(parse_json(body))
 
     @classmethod
     def from_fields(cls, fields: Any) -> Incoming:

@@ -262,7 +262,8 @@ async def await_reply(call: Awaitable[AsyncSlackResponse], within_s: float) -> A
             return await call
     except SlackApiError as error:
         failure = _as_failure(error)
-    except AttributeError:  # the SDK fails on a 200 whose body is not a JSON object: another server answered
+    # The SDK fails on a 200 whose body is not a JSON object, or is nested too deeply: another server answered.
+    except (AttributeError, RecursionError):
         failure = DeliveryFailed(_NOT_SLACK, permanent=False, doubt=True)
     except (aiohttp.ClientError, OSError, ValueError) as error:  # TimeoutError is an OSError
         connected = not isinstance(error, aiohttp.ClientConnectorError)  # without a connection nothing was carried out

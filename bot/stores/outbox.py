@@ -5,13 +5,12 @@ The entry is deleted once the answer is delivered and its thread saved. An unrea
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from agent.outcome import OutcomeName
-from agent.packing import compact_json
+from agent.packing import compact_json, parse_json
 from agent.thread.state import ThreadState, from_json, to_json
 from agent.tools.builtin.slack_search import without_slack_text
 from verification.types import Answer, Repair, Source, Violation
@@ -36,7 +35,7 @@ def read_entry(stored: str | None) -> Entry | None:
     if not stored:
         return None
     try:
-        fields = json.loads(stored)
+        fields = parse_json(stored)
         return Entry(outcome=fields["outcome"], answer=_answer(fields["answer"]), state=from_json(fields["state"]))
     except (ValueError, KeyError, TypeError):
         return None

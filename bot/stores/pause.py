@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 
 from redis.asyncio import Redis
 
+from agent.packing import parse_json
 from agent.payload import string
 
 MAX_REASON_LENGTH = 300
@@ -65,7 +66,7 @@ def read_pause(stored: bytes | str | None) -> Pause | None:
     if not stored:
         return None
     try:
-        fields = json.loads(stored)
+        fields = parse_json(stored)
         return Pause(since=float(fields["since"]), reason=string(fields, "reason"))
     except (ValueError, KeyError, TypeError):
         return Pause(since=0.0)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from agent.outcome import TurnOutcome
-from agent.packing import compact_json, compress, decompress
+from agent.packing import compact_json, compress, decompress, parse_json
 from agent.payload import objects, string
 from agent.thread.conversation import Question, ThreadKey
 from agent.tools.builtin.slack_search import SLACK_SEARCH, permalinks_only
@@ -200,7 +200,7 @@ class TurnRecords:
                 and "bad" in await self._load_values("feedback", record)
             ):
                 said = await self._load_values("complaint", record)
-                kept.append({**record, "complaints": [json.loads(words) for words in said]})
+                kept.append({**record, "complaints": [parse_json(words) for words in said]})
         return kept
 
     async def _load_values(
@@ -240,4 +240,8 @@ class TurnRecords:
     async def load(self, turn_id: str) -> dict[str, Any] | None:
         """Return a record, or None if it is missing or expired."""
         stored = await self._redis.get(self.key(turn_id))
-        return json.loads(decompress(str(stored))) if stored else None
+        try:
+            record = parse_json(decompress(str(stored))) if stored else None
+        except ValueError:
+            return None
+        return record if isinstance(record, dict) else None

@@ -5,7 +5,6 @@ Messages that Slack does not let Orion read are left out.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -13,7 +12,7 @@ from typing import Any, Final
 import structlog
 
 from agent.knowledge.slack_message import shared_files
-from agent.packing import compact_json, compress, decompress
+from agent.packing import compact_json, compress, decompress, parse_json
 from agent.thread.conversation import Message
 from agent.thread.state import ThreadState
 from bot.slack.history import Conversation, ThreadReader, sort_key
@@ -81,7 +80,7 @@ def _pack_conversation(read: Conversation) -> str:
 def read_stored_conversation(stored: str | None) -> Conversation | None:
     """Unpack the conversation that an earlier delivery try stored; None if it is missing or unreadable."""
     try:
-        messages, first, asked = json.loads(decompress(stored or ""))
+        messages, first, asked = parse_json(decompress(stored or ""))
         return Conversation(messages=tuple(Message(**one) for one in messages), first=first, asked=asked)
     except (ValueError, TypeError):
         return None

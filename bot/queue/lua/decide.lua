@@ -2,15 +2,18 @@
 -- KEYS prefix  ARGV entry id, retry|drop, bell's TTL s  -> 0 no such dead letter | 1 done | 2 done, and somebody should be woken
 local found = redis.call('XRANGE', p .. ':dead', ARGV[1], ARGV[1])[1]
 if not found then return 0 end
+local letter = {}
+for i = 1, #found[2], 2 do letter[found[2][i]] = found[2][i + 1] end
+local thread = letter.thread
+local id, body = string.match(letter.entry, '^(%S+) %d+ (.*)$')
+-- A damaged entry cannot be retried.
+if ARGV[2] == 'retry' and not id then return 0 end
+
 redis.call('XDEL', p .. ':dead', ARGV[1])
 if redis.call('XLEN', p .. ':dead') == 0 then redis.call('DEL', p .. ':dead') end
 if ARGV[2] == 'drop' then return 1 end
 
-local letter = {}
-for i = 1, #found[2], 2 do letter[found[2][i]] = found[2][i + 1] end
-local thread = letter.thread
--- It is the same message, but its patience with far ends that are away begins anew.
-local id, body = string.match(letter.entry, '^(%S+) %d+ (.*)$')
+-- It is the same message, but outages of services are waited out from the start again.
 redis.call('RPUSH', p .. ':mb:' .. thread, id .. ' ' .. string.format('%d', now) .. ' ' .. body)
 if redis.call('ZSCORE', lease, thread) or redis.call('ZSCORE', ready_of(thread), thread) then return 1 end
 make_ready(thread, now)

@@ -10,7 +10,7 @@ if each > 0 and not redis.call('SET', p .. ':swept', 1, 'NX', 'PX', each) then r
 local names, told, due = redis.call('ZRANGE', teams, 0, -1), {}, nil
 
 local function tell(thread, entry)
-  local new = #told < most and redis.call('SET', p .. ':told:' .. string.match(entry, '^%S+'), 1, 'NX', 'PX', again)
+  local new = #told < most and redis.call('SET', p .. ':told:' .. (string.match(entry or '', '^%S+') or thread), 1, 'NX', 'PX', again)
   if new then told[#told + 1] = {thread, entry, 0} end
   return new
 end
@@ -45,6 +45,6 @@ end
 for _, thread in ipairs(redis.call('ZRANGE', lease, 0, -1)) do
   if #told >= most then break end
   local newest = redis.call('LINDEX', p .. ':mb:' .. thread, 1) and redis.call('LINDEX', p .. ':mb:' .. thread, -1)
-  if newest and tonumber(string.match(newest, '^%S+ (%d+)')) <= now - since then tell(thread, newest) end
+  if newest and tonumber(string.match(newest, '^%S+ (%d+)') or 0) <= now - since then tell(thread, newest) end
 end
 return told

@@ -1,0 +1,84 @@
+"""One damaged entry stops one message: it becomes a dead letter with the reason, and the worker goes on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from bot.local.model.roster import TEAM_ID, VISITOR
+from bot.queue.dead_letters import DeadLetters
+from tests.support.orion_running import CHANNEL, MENTION, Setting, answers, running, settings_in, shown
+from tests.support.waiting import wait_until
+
+DEEP = "[" * 100_000
+WHOLE = json.dumps({"schema": 1, "text": "x"})
+ENTRIES: dict[str, bytes] = {
+    "empty": b"",
+    "cut in the id": b"1700000000.0000",
+    "cut after the id": b"1700000000.000001/abc ",
+    "cut in the time": b"1700000000.000001/abc 17000",
+    "cut in the body": f"1700000000.000001/abc 1700000000000 {WHOLE[:9]}".encode(),
+    "not UTF-8": b"\xff\xfe\x00\x80 \xc3\x28 \xa0",
+    "not UTF-8 in the body": b"1700000000.000001/abc 1700000000000 \xff{\x80}",
+    "a word for the time": b"id soon {}",
+    "digits that are no ASCII": "id ١٢٣ {}".encode(),
+    "deep JSON": f"id 1700000000000 {DEEP}".encode(),
+    "another kind of JSON": b"id 1700000000000 [1, 2]",
+    "null fields": b'id 1700000000000 {"thread": null, "text": null}',
+    "a nul": b"id 1700000000000 \x00",
+}
+
+
+async def put_raw(setting: Setting, redis: Redis, entry: bytes, thread: str) -> None:
+    mailbox = setting.orion.mailbox
+    await redis.rpush(f"{mailbox.shard_of(thread)}:mb:{thread}", entry)  # type: ignore[misc]  # redis-py's union
+    await redis.zadd(f"{mailbox.shard_of(thread)}:ready:{TEAM_ID}", {thread: 1})
+    await redis.zadd(f"{mailbox.shard_of(thread)}:teams", {TEAM_ID: 0})
+
+
+async def test_damaged_entries_become_dead_letters_and_others_are_answered(
+    tmp_path: Path, redis_url: str, redis_client: Redis
+) -> None:
+    async with running(settings_in(tmp_path, redis_url)) as setting:
+        threads = {f"{TEAM_ID}:{CHANNEL}:17000000{n:02}.000001": name for n, name in enumerate(ENTRIES)}
+        for thread, name in threads.items():
+            await put_raw(setting, redis_client, ENTRIES[name], thread)
+        ts = setting.workspace.post(VISITOR, CHANNEL, f"{MENTION} How many requests per minute may one API key send?")
+        await wait_until(lambda: answers(setting.workspace, ts, ts), "a sound question is answered", 20)
+        letters = DeadLetters(redis_client)
+
+        async def all_dead() -> bool:
+            return {letter.thread for letter in await letters.newest()} == set(threads)
+
+        await wait_until(all_dead, "each is a dead letter")
+        assert {letter.reason for letter in await letters.newest()} == {"unreadable message"}
+        assert await setting.orion.mailbox.list_waiting(for_s=0, again_s=1, limit=9) == []
+        for letter in await letters.newest():
+            await letters.decide(letter.entry_id, "retry")
+        await wait_until(all_dead, "a retry changes nothing for good")
+        assert all([await letters.decide(letter.entry_id, "drop") for letter in await letters.newest()])
+
+
+STORED = {"deep": DEEP, "not UTF-8": b"\xff\xfe\x80", "cut": '{"a": ', "empty": "", "a number": "7"}
+
+
+@pytest.mark.parametrize("value", STORED.values(), ids=STORED)
+async def test_damaged_notes_about_people_threads_and_turns_do_not_stop_an_answer(
+    value: str | bytes, tmp_path: Path, redis_url: str, redis_client: Redis
+) -> None:
+    async with running(settings_in(tmp_path, redis_url)) as setting:
+        workspace = setting.workspace
+        first = workspace.post(VISITOR, CHANNEL, f"{MENTION} How many requests per minute may one API key send?")
+        await wait_until(lambda: answers(workspace, first, first), "the first is answered", 20)
+        for pattern in ("orion:person:*", "orion:turn:*", "orion:standing:*", "orion:direct:*"):
+            for key in await redis_client.keys(pattern):
+                if await redis_client.type(key) in {"string", b"string"}:
+                    await redis_client.set(key, value, keepttl=True)
+        for key in await redis_client.keys("orion:{0}:state:*"):
+            await redis_client.hset(key, "state", value)  # type: ignore[misc]  # redis-py's union
+        ts = workspace.post(VISITOR, CHANNEL, f"{MENTION} And how long are backups kept?", thread_ts=first)
+        await wait_until(lambda: answers(workspace, ts, first), "the follow-up is answered", 20)
+        assert shown(answers(workspace, ts, first)[0])
