@@ -1,4 +1,4 @@
-"""What a model's server takes: an option it refused once is left out, or sent with another value, from then on. Pure.
+"""Options of a model's server: one that it refused is left out, or sent with another value, from then on. Pure.
 
 A refusal is read by its text, as servers share no codes: an option named there is to blame; if none is named, the
 options that not every server knows.
@@ -88,7 +88,7 @@ class Learned:
         return replace(self, refused=self.refused | {lesson})
 
     def is_named(self, words: str, body: Body) -> bool:
-        """Whether a refusal says what it is about: one that does not may be a server's bad moment."""
+        """Return True if a refusal names its reason: one that does not may be a server's bad moment."""
         about = _ABOUT_EFFORT.search(words) or ABOUT_TOOLS.search(words) or _ABOUT_ROLES.search(words)
         return bool(about) or any(option in words for option in _OPTIONS if option in body)
 

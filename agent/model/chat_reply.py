@@ -98,13 +98,13 @@ class StreamedReply:
 
     @property
     def is_closed(self) -> bool:
-        """Whether an answer's tag was opened and closed: all of it is there, however the stream ends."""
+        """True if an answer's tag was opened and closed: all of it is there, however the stream ends."""
         tags = self._tags()
         return tags.answered and not tags.in_answer
 
     @property
     def left_open(self) -> bool:
-        """Whether an answer's tag was opened and not closed."""
+        """True if an answer's tag was opened and not closed."""
         return self._tags().in_answer
 
     def _tags(self) -> TagStream:

@@ -248,7 +248,7 @@ def open_client(address: ServerAddress, connect_timeout_s: float) -> SdkClient:
 
 
 def was_cut(figures: Usage, sent: int) -> bool:
-    """Whether a server read clearly less than the ``sent`` tokens of a prompt (an estimate)."""
+    """Return True if a server read clearly less than the ``sent`` tokens of a prompt (an estimate)."""
     return not figures.estimated and sent > _LONG_PROMPT and figures.prompt_tokens < sent * _CUT
 
 

@@ -1,4 +1,4 @@
-"""What a failed call means, from the status, the code and the words of its server. Pure.
+"""Kinds of failed calls, from the status, the code and the words of the server. Pure.
 
 Servers share no codes and no wording, so a message is read by its shape: a size that is over a limit, or content that
 a policy refuses.
@@ -110,7 +110,7 @@ def failure_kind(status: int, code: str, words: str) -> ModelErrorKind:
 
 
 def is_too_long(status: int, code: str, words: str) -> bool:
-    """Whether a refusal says that the prompt is longer than the model takes."""
+    """Return True if a refusal says that the prompt is longer than the model takes."""
     if status == 429:  # noqa: PLR2004 - a limit on tokens per minute names tokens and a limit as well
         return bool(re.search(r"request too large", words, re.IGNORECASE))
     if status not in _TOO_LONG_STATUSES:
@@ -130,7 +130,7 @@ def finish_failure(finish: str) -> ModelError | None:
 
 
 def is_whole_finish(finish: str) -> bool:
-    """Whether a finish reason says that the model ended its reply by itself."""
+    """Return True if a finish reason says that the model ended its reply by itself."""
     return _WHOLE_FINISH.fullmatch(finish) is not None
 
 

@@ -204,7 +204,7 @@ class OpenAIModel:
 
 
 def refuses_tools(refusal: ServerRefusalError) -> bool:
-    """Whether a server without tool calling answers like this; a text that names nothing counts for a bad request."""
+    """Return True if a server without tool calling answers like this, even if its text names nothing."""
     if refusal.kind not in {"ConfigurationError", "LLMError"}:
         return False
     about_tools = bool(ABOUT_TOOLS.search(refusal.words))

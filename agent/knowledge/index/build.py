@@ -81,7 +81,7 @@ class IndexBuilder:
                 self._go_over(name, source.part, source.documents(self._run))
 
     def _leave(self, source: DeferredSource) -> None:
-        """What is for others now than it was goes at once.
+        """Remove at once the documents whose audience changed.
 
         Then, and where another part is to be read than was, the source counts as never read: it soon is.
         """

@@ -1,4 +1,4 @@
-"""An index as some people may see it: documents that not all of them may see are in no result, list or count."""
+"""An index filtered by audience: documents that not all viewers may see are in no result, list or count."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from agent.knowledge.types import Document, Passage
 from agent.thread.audience import Viewers, may_see
 
 _WIDER: Final = 4
-_MOST: Final = 2_000  # passages looked through: behind so many withheld ones nothing relevant is left
+_MAX_LIMIT: Final = 2_000  # passages looked through: after so many withheld ones nothing relevant is left
 
 
 class SeenBy:
-    """What ``viewers`` see of an index."""
+    """The part of an index that all ``viewers`` may see."""
 
     def __init__(self, index: KnowledgeReader, viewers: Viewers) -> None:
         self._index = index
@@ -29,7 +29,7 @@ class SeenBy:
         while True:
             found = self._index.search(query, limit=asked, vector=vector)
             seen = self._of(found)
-            if len(seen) >= limit or len(found) < asked or asked >= _MOST:
+            if len(seen) >= limit or len(found) < asked or asked >= _MAX_LIMIT:
                 return seen[:limit]
             asked *= _WIDER
 
@@ -37,15 +37,15 @@ class SeenBy:
         return tuple(passage for passage in passages if may_see(passage.audience, self._viewers))
 
     def part(self, document: str, first: int, last: int) -> tuple[Passage, ...]:
-        """A part of a document that all viewers may see."""
+        """Return a part of a document that all viewers may see."""
         return self._of(self._index.part(document, first, last))
 
     def documents(self) -> tuple[Document, ...]:
-        """The documents that all viewers may see."""
+        """Return the documents that all viewers may see."""
         return tuple(document for document in self._index.documents() if may_see(document.audience, self._viewers))
 
     def document(self, name_or_id: str) -> Document | None:
-        """One of them. A title that a withheld document shares still finds the other."""
+        """Return one document. A title that a withheld document shares still finds the other."""
         found = self._index.document(name_or_id)
         if found is None or may_see(found.audience, self._viewers):
             return found

@@ -1,4 +1,4 @@
-"""The index of documents: all that SQLite and PostgreSQL do alike, which is everything but connections and locks."""
+"""The index of documents, without the connections and locks in which SQLite and PostgreSQL differ."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Meaning(Protocol):
 
     @property
     def failure(self) -> str:
-        """Why there is no search by meaning now, empty if there is."""
+        """Reason why there is no search by meaning now, empty if there is."""
 
     @property
     def tokens(self) -> Mapping[str, int]:
@@ -48,7 +48,7 @@ class Meaning(Protocol):
 
 
 class KnowledgeIndex(ABC):
-    """Documents in, ranked passages out. Every method blocks and may be called from any thread.
+    """Documents in, ranked passages out. Every method but one blocks and may be called from any thread.
 
     A database that is away raises ``KnowledgeAwayError``. With ``meaning`` a search ranks by that as well.
     """
@@ -65,13 +65,13 @@ class KnowledgeIndex(ABC):
         self.close()
 
     def close(self) -> None:
-        """Let go of every connection; one still in use is closed when it comes back."""
+        """Close every idle connection; one in use is closed when it is returned."""
         self._closed.set()
         while session := self._idle_one():
             session.close()
 
     def ping(self) -> None:
-        """Nothing, or ``KnowledgeAwayError`` where the index cannot be reached now."""
+        """Raise ``KnowledgeAwayError`` if the index cannot be reached now."""
         with self.session() as session:
             session.execute("SELECT 1")
 
@@ -82,7 +82,7 @@ class KnowledgeIndex(ABC):
         docs_url: str = "",
         progress: Callable[[str], None] | None = None,
     ) -> IndexReport:
-        """Make the index hold exactly the documents under ``roots``; a root that is not there keeps what it had."""
+        """Make the index contain exactly the documents under ``roots``; a missing root keeps its earlier documents."""
         with self._building() as session:
             tables.put_setting(session, "docs_url", docs_url)
             return IndexBuilder(session, progress).take_all(roots)
@@ -100,7 +100,7 @@ class KnowledgeIndex(ABC):
         return self.passages(self.meaning.ranked(vector, self.by_words(query, deep), deep)[:most], limit)
 
     def by_words(self, query: str, most: int) -> Sequence[Ranked]:
-        """The numbers of the passages that have words of ``query``, best first."""
+        """Return the numbers of the passages with words of ``query``, best first."""
         words = words_of(query)
         if not words or most < 1:
             return ()
@@ -111,26 +111,26 @@ class KnowledgeIndex(ABC):
         return [(numbers[place], score) for place, score in ranked if place in numbers]
 
     def passages(self, ranked: Sequence[Ranked], limit: int) -> tuple[Passage, ...]:
-        """The first ``limit`` of these in their order, no text twice; numbers that are gone are left out."""
+        """Return the first ``limit`` of these in order, no text twice; deleted passages are left out."""
         if limit < 1:
             return ()
         with self.session() as session:
             return results.spread(_read(session, ranked, limit), limit)
 
     def part(self, document: str, first: int, last: int) -> tuple[Passage, ...]:
-        """The passages of one document from one number to another, both included, in order."""
+        """Return the passages of one document from one number to another, both included, in order."""
         reach = (max(0, first), min(last, tables.MOST_PASSAGES - 1))
         with self.session() as session:
             return tuple(map(results.passage_of, session.execute(results.PART, (document, *reach))))
 
     def documents(self) -> tuple[Document, ...]:
-        """All documents without their texts, by id."""
+        """Return all documents without their texts, by id."""
         with self.session() as session:
             found = map(results.document_of, session.execute(results.DOCUMENTS.format("''")))
             return tuple(sorted(found, key=lambda document: document.id))
 
     def document(self, name_or_id: str) -> Document | None:
-        """One document with its text, by id, title or file name (case and suffix do not matter)."""
+        """Return one document with its text, by id, title or file name (case and suffix do not matter)."""
         found = results.meant(self.documents(), name_or_id)
         if found is None:
             return None
@@ -139,21 +139,21 @@ class KnowledgeIndex(ABC):
             return next(map(results.document_of, rows), None)
 
     def holdings(self) -> tuple[Holding, ...]:
-        """What there is of each source, in any order."""
+        """Return the size of each source, in any order."""
         names = ("source", "documents", "passages", "oldest", "newest")
         with self.session() as session:
             return tuple(Holding(**dict(zip(names, row, strict=True))) for row in session.execute(results.HOLDINGS))
 
     def states(self) -> dict[str, SourceState]:
-        """The state of each source, by its name."""
+        """Return the state of each source, by its name."""
         with self.session() as session:
             return tables.states(session)
 
     @contextmanager
     def alone(self, name: str, wait_s: float = 0.0) -> Iterator[bool]:
-        """Whether this process holds the lock of this name inside the block; others are waited for ``wait_s`` seconds.
+        """Take the lock of this name for the block, and yield False if another process keeps it for ``wait_s`` seconds.
 
-        The kernel or the database server lets go of it however the holder dies. Reading needs no lock.
+        The kernel or the database server releases it however the holder dies. Reading needs no lock.
         """
         deadline = time.monotonic() + wait_s
         with self._lock(name) as take:
@@ -163,7 +163,7 @@ class KnowledgeIndex(ABC):
 
     @contextmanager
     def session(self, *, write: bool = False) -> Iterator[Session]:
-        """A connection for one thread at a time; idle ones are used again. To ``write`` it is one transaction."""
+        """Lend a connection to one thread. With ``write`` the block is one transaction."""
         with self._telling():
             session = self._take()
             healthy = False
@@ -192,23 +192,23 @@ class KnowledgeIndex(ABC):
 
     @abstractmethod
     def _connect(self) -> Session:
-        """A new connection, the tables made."""
+        """Open a connection, and create the tables if needed."""
 
     @abstractmethod
     def _telling(self) -> AbstractContextManager[None]:
-        """Turns the driver's errors into ``KnowledgeAwayError`` where that is what they mean."""
+        """Turn the driver's errors of an unreachable database into ``KnowledgeAwayError``."""
 
     @abstractmethod
     def _building(self) -> AbstractContextManager[Session]:
-        """A connection that writes; a second builder waits as long as the database must have it wait."""
+        """Lend a connection that writes; a second builder waits for the first."""
 
     @abstractmethod
     def _lock(self, name: str) -> AbstractContextManager[Callable[[], bool]]:
-        """A call that tries to take the lock of this name, once each time."""
+        """Return a call that tries once to take the lock of this name."""
 
 
 def _read(session: Session, ranked: Sequence[Ranked], limit: int) -> Iterator[Passage]:
-    """These in their order, so many read at once as are wanted: mostly the first ones are enough."""
+    """Yield these passages in order, read in batches of ``limit``: mostly the first batch is enough."""
     for some in tables.parts(ranked, limit):
         numbers = [number for number, _ in some]
         rows = {row[0]: row for row in session.execute(results.FOUND.format(tables.marks(numbers)), numbers)}

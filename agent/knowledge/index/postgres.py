@@ -1,4 +1,4 @@
-"""The index that several machines share, in PostgreSQL. Only importing this module loads the driver."""
+"""The shared index, in PostgreSQL. Only this module loads the driver."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class _Session:
         return self.connection.transaction()
 
     def is_usable(self) -> bool:
-        """Whether the server has not cut it."""
+        """Return False if the server has closed the connection."""
         try:
             self.connection.execute("")
         except psycopg.Error:

@@ -1,4 +1,4 @@
-"""Turns the rows of an index into passages and documents with their links, the same for every storage."""
+"""Rows of an index as passages and documents with their links, the same for every storage."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ CANDIDATES: Final = 4  # times the asked number, so that other documents and oth
 
 
 def spread(passages: Iterable[Passage], limit: int) -> tuple[Passage, ...]:
-    """The best ``limit`` passages, no text twice; one document takes at most half the places while others have any."""
+    """Return the best ``limit`` passages, no text twice: one document gets at most half of the places."""
     first: list[Passage] = []
     later: list[Passage] = []
     taken: Counter[str] = Counter()
@@ -51,7 +51,7 @@ def spread(passages: Iterable[Passage], limit: int) -> tuple[Passage, ...]:
 
 
 def passage_of(row: Sequence[Any]) -> Passage:
-    """One passage; its link leads to the page, the line or the heading, as the link's host understands it."""
+    """Return one passage; its link leads to the page, the line or the heading, as the link's host understands it."""
     number, anchor, url, place, docs_url, *rest = row
     fields = dict(zip(_FIELDS, rest, strict=True))
     link = url or document_url(docs_url or "", fields["document"])
@@ -63,21 +63,21 @@ def passage_of(row: Sequence[Any]) -> Passage:
 
 
 def document_of(row: Sequence[Any]) -> Document:
-    """One document."""
+    """Return one document."""
     *rest, url, docs_url = row
     fields = dict(zip(("id", "title", "updated_at", "audience", "source", "passages", "text"), rest, strict=True))
     return Document(**fields, url=url or document_url(docs_url or "", fields["id"]))
 
 
 def document_url(docs_url: str, document: str) -> str:
-    """The link to a document; nothing where no prefix is configured."""
+    """Return the link to a document, empty without a configured prefix."""
     if not docs_url:
         return ""
     return f"{docs_url}{'' if docs_url.endswith(('/', '=')) else '/'}{quote(document)}"
 
 
 def meant(documents: Iterable[Document], name_or_id: str) -> str | None:
-    """The id of the document that a name means most directly (case and suffix do not matter)."""
+    """Return the id of the document that a name fits best (case and suffix do not matter)."""
     wanted = name_or_id.strip().casefold()
     ranked = [(names.index(wanted), each.id) for each in documents if wanted in (names := _names(each))]
     return min(ranked)[1] if ranked else None

@@ -1,4 +1,4 @@
-"""The index of one machine, in a SQLite file. A damaged file is set aside and built anew from the documents."""
+"""The index of one machine, in a SQLite file. A damaged file is set aside and rebuilt from the documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of an index, the same in SQLite and PostgreSQL: how a build writes them, and where a query's words are.
+"""The tables of an index, the same in SQLite and PostgreSQL: writing documents, and finding a query's words.
 
 Stored words are removed by the rules that made them, so ``VERSION`` must grow whenever those rules change.
 """
@@ -15,10 +15,10 @@ from typing import Any, Final, Protocol
 from agent.knowledge.readers.chunking import Chunk
 from agent.knowledge.readers.document import ReadDocument
 from agent.knowledge.search.index_terms import impacts
-from agent.knowledge.search.postings import BLOCK, Changes, Found, change, no_changes, revised
+from agent.knowledge.search.postings import BLOCK, Changes, Found, change, no_changes, revise
 from agent.knowledge.types import Readable, SourceState
 
-VERSION: Final = 14  # grows with the tables and with anything that changes what the same bytes become
+VERSION: Final = 15  # grows with the tables and with anything that changes what the same bytes become
 MOST_PASSAGES: Final = 1 << 20  # of a document, whose number stands in a passage's above the lower 20 bits
 # Made anew by another version. `vectors` stays: it is kept by text, and costs much to make.
 NAMES: Final = ("documents", "settings", "passages", "passage_vectors", "postings", "totals")
@@ -41,26 +41,26 @@ class Session(Protocol):
     """A connection for one thread at a time. Statements have ``?`` for each value."""
 
     def execute(self, statement: str, values: Sequence[Any] = ..., /) -> Any:
-        """Run one statement; its cursor."""
+        """Run one statement and return its cursor."""
 
     def transaction(self) -> AbstractContextManager[Any]:
-        """All of it or nothing."""
+        """Run the block as one transaction."""
 
     def is_usable(self) -> bool:
-        """Whether it still leads somewhere."""
+        """Return False if the connection is lost."""
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close it."""
 
 
 def parts(values: Iterable[Any], size: int = _AT_ONCE) -> Iterator[list[Any]]:
-    """The values, so many at once."""
+    """Return the values in batches."""
     every = list(values)
     return (every[at : at + size] for at in range(0, len(every), size))
 
 
 def marks(values: Sequence[Any]) -> str:
-    """A ``?`` for each value."""
+    """Return a ``?`` for each value."""
     return ", ".join("?" * len(values))
 
 
@@ -78,7 +78,7 @@ def put_setting(session: Session, name: str, value: str) -> None:
 
 
 def notes(session: Session, prefix: str) -> dict[str, str]:
-    """The settings whose names begin so."""
+    """Return the settings whose names begin so."""
     rows = session.execute("SELECT name, value FROM settings WHERE substr(name, 1, ?) = ?", (len(prefix), prefix))
     return dict(sorted(rows))
 
@@ -95,7 +95,7 @@ def put_notes(session: Session, new_notes: Mapping[str, str]) -> None:
 
 
 def states(session: Session) -> dict[str, SourceState]:
-    """The state of each source, by its name; none where another version of Orion wrote it."""
+    """Return the state of each source, by its name; those that another version of Orion wrote are left out."""
     found = {name.removeprefix(_STATE): _state(note) for name, note in notes(session, _STATE).items()}
     return {name: state for name, state in found.items() if state}
 
@@ -115,7 +115,7 @@ def put_states(session: Session, states: Mapping[str, SourceState | None]) -> No
 
 
 def postings(session: Session, words: Sequence[str]) -> tuple[int, Iterator[Found]]:
-    """How many passages there are, and what stands of these words in any block."""
+    """Return how many passages there are, and the blocks of these words."""
     passages, first, place = session.execute(
         "SELECT passages, (SELECT min(number) FROM documents), place FROM totals"
     ).fetchone()
@@ -130,7 +130,7 @@ def _in_blocks(session: Session, blocks: Sequence[int], words: Sequence[str]) ->
 
 
 def numbers_of(session: Session, places: Iterable[int]) -> dict[int, int]:
-    """The numbers of the passages at these places; a place whose passage is gone is left out."""
+    """Return the numbers of the passages at these places; places of deleted passages are left out."""
     numbers: dict[int, int] = {}
     for some in parts(places):
         rows = session.execute(_DOCUMENTS_AT.format(", ".join(["(?)"] * len(some))), some)
@@ -139,7 +139,7 @@ def numbers_of(session: Session, places: Iterable[int]) -> dict[int, int]:
 
 
 def make(session: Session, schema: str) -> None:
-    """Make the tables. What another version made is dropped: the documents are read again."""
+    """Create the tables. Those of another version are dropped: the documents are read again."""
     for name in NAMES:
         session.execute(f"DROP TABLE IF EXISTS {name}")
     for statement in schema.split(";"):
@@ -147,7 +147,7 @@ def make(session: Session, schema: str) -> None:
 
 
 def known(session: Session) -> dict[str, tuple[str, str, str, str]]:
-    """What there is of each document, by key: digest, id, audience, link."""
+    """Return digest, id, audience and link of each document, by key."""
     rows = session.execute("SELECT key, digest, id, audience, url FROM documents")
     return {key: (digest, shown, audience, url) for key, digest, shown, audience, url in rows}
 
@@ -198,7 +198,7 @@ def _remove(session: Session, number: int, title: str, changes: Changes) -> None
 def _revise(session: Session, changes: Changes) -> None:
     for block, words in sorted(changes.items()):
         held = {word: data for word, _, data in _in_blocks(session, (block,), sorted(words))}
-        rows = [(block, word, revised(held.get(word, b""), words[word])) for word in sorted(words)]
+        rows = [(block, word, revise(held.get(word, b""), words[word])) for word in sorted(words)]
         insert(session, _REVISE, (row for row in rows if row[2]))
         for gone in parts(word for _, word, data in rows if not data):
             session.execute(_DELETE.format(marks(gone)), (block, *gone))

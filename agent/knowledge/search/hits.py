@@ -1,4 +1,4 @@
-"""What was found grows to its section or its short page, small siblings merged, until it can be answered from.
+"""Expands a hit to its section or its short page, small siblings merged, so that it is enough to answer from.
 
 Texts stay as the document has them; a heading that stands above a stretch and in none of its passages is put back.
 """
@@ -18,7 +18,7 @@ REACH: Final = 8  # passages before and behind a hit that are looked at
 _BYTES_A_TOKEN: Final = 4  # of English on average; other scripts have fewer letters in a token, but as many bytes
 
 Read = Callable[[str, int, int], Sequence[Passage]]
-"""The passages of a document from one number to another, both included, as far as there are any."""
+"""Reads the passages of a document from one number to another, both included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,18 +30,18 @@ class Stretch:
 
     @property
     def above(self) -> tuple[str, ...]:
-        """The headings above all of it, from the top."""
+        """Headings above all of it, from the top."""
         levels = zip(*(passage.path for passage in self.passages), strict=False)
         return tuple(level[0] for level in takewhile(lambda level: len(set(level)) == 1, levels))
 
     @property
     def title(self) -> str:
-        """The document's title with the headings that stand above all of it."""
+        """Title of the document with the headings above all of it."""
         return format_label(self.hit.title, self.above, self.hit.page)
 
     @property
     def text(self) -> str:
-        """The passages, each under the headings that the one before it does not have."""
+        """Passages, each under the headings that the one before it does not have."""
         return "\n\n".join(self._texts())
 
     def _texts(self) -> Iterator[str]:
@@ -56,8 +56,10 @@ class Stretch:
             before = path
 
 
-def grown(found: Sequence[Passage], read: Read, *, tokens: int) -> tuple[tuple[Stretch, ...], tuple[Passage, ...]]:
-    """Stretches in the order of their hits, up to ``tokens`` in all; and the hits that there was no room for."""
+def expand_hits(
+    found: Sequence[Passage], read: Read, *, tokens: int
+) -> tuple[tuple[Stretch, ...], tuple[Passage, ...]]:
+    """Return stretches in the order of their hits, up to ``tokens`` in all, and the hits that do not fit."""
     stretches: list[Stretch] = []
     left_out: list[Passage] = []
     taken: set[tuple[str, int]] = set()
@@ -79,7 +81,7 @@ def grown(found: Sequence[Passage], read: Read, *, tokens: int) -> tuple[tuple[S
 
 
 def _grow(hit: Passage, near: Sequence[Passage]) -> Stretch:
-    """The whole page where it is short, else the hit's section; with its neighbours where that is short."""
+    """Return the whole page if it is short, else the hit's section, with its neighbours if that is short."""
     at = next((place for place, each in enumerate(near) if each.number == hit.number), None)
     if at is None:  # the document changed since it was found
         return Stretch(passages=(hit,), hit=hit)
@@ -94,9 +96,9 @@ def _grow(hit: Passage, near: Sequence[Passage]) -> Stretch:
 
 
 def _extend(
-    near: Sequence[Passage], reach: tuple[int, int], most: int, belongs: Callable[[Passage], bool], depth: int = 0
+    near: Sequence[Passage], reach: tuple[int, int], max_chars: int, belongs: Callable[[Passage], bool], depth: int = 0
 ) -> tuple[int, int]:
-    """Take in neighbours that belong, those behind first, while all of it stays within ``most`` characters.
+    """Add neighbours that belong, following ones first, while all of it stays within ``max_chars`` characters.
 
     With ``depth`` whole sections of that depth are taken: a sub-section without what its section says first misleads.
     """
@@ -109,7 +111,7 @@ def _extend(
             first, last = _section(near, place, depth) if depth else (place, place)
             wider = (min(low, first), max(high, last))
             size = sum(len(each.text) for each in near[wider[0] : wider[1] + 1])
-            if size <= most and (first or not depth or near[0].number <= 1):
+            if size <= max_chars and (first or not depth or near[0].number <= 1):
                 low, high = wider
                 break
         else:

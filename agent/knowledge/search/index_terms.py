@@ -1,7 +1,7 @@
-"""The words of search: which of a question carry a subject, and what an index stores of a passage and looks for.
+"""The words of search: the subject of a question, and the words that an index stores and looks up.
 
-Stored are stems, pairs of an identifier's parts and pairs of characters, each with the weight of BM25F for the passage
-alone. A change of what is stored needs a new version of the indexes.
+Stored words are stems, pairs of an identifier's parts and pairs of characters, each with the weight of BM25F for the
+passage alone. A change of what is stored needs a new version of the indexes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final
 
 import snowballstemmer  # type: ignore[import-untyped]  # ships no types
 
-from agent.knowledge.search.postings import MOST_IMPACT
+from agent.knowledge.search.postings import MAX_IMPACT
 from verification.text.language import detect_language
 from verification.text.lexicon import words_by_language as listed_words
 
@@ -30,9 +30,12 @@ _OUTSIDE: Final = ".:-_/*=#~+&%$@^\\"
 _WORD: Final = re.compile(r"[^\W_]+")
 _JOINED: Final = re.compile(r"[^\W_]+(?:(?:[^\w\s\"'“”„«»‘’`()\[\]{}<>|,;!?]|_)+[^\W_]+)*")
 """Words with nothing between them that ends an identifier."""
+# What grammar joins to a word with an apostrophe: "who's", "we're", "l'hôtel". Its letter is not a word.
+_APOSTROPHE: Final = re.compile(r"(?<=[^\W_])['’](?:s|re|ve|ll|d|m|t)\b|\b[^\W\d_]['’](?=[^\W\d_])", re.IGNORECASE)
+_LINK_TARGET: Final = re.compile(r"(?<=\])\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:\s+[\"'][^\"'\n]*[\"'])?\)")
 _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
 _EDGES: Final = ".,:;()\"'"
-_MOST_CHARS: Final = 200  # longer runs of letters are no words
+_MAX_CHARS: Final = 200  # longer runs of letters are no words
 _SATURATION: Final = 1.2
 _LENGTH_SHARE: Final = 0.75  # BM25's usual parameters
 _HEAD_WORDS: Final = 26
@@ -44,12 +47,12 @@ _ASKING: Final = frozenset(Path(__file__).with_name("asking.txt").read_text(enco
 
 
 def tokens(text: str) -> list[str]:
-    """Words as written, identifiers whole (``--force``, ``v2.3``, ``FH-2002``), without punctuation at the edges."""
+    """Return words as written, identifiers whole (``--force``, ``v2.3``, ``FH-2002``), without outer punctuation."""
     return [token for raw in _TOKEN.findall(text) if (token := raw.strip(_OUTSIDE))]
 
 
 def subject_tokens(text: str) -> list[str]:
-    """The tokens that carry a subject, once each."""
+    """Return the tokens that carry a subject, once each."""
     language = detect_language(text)
 
     def says_something(token: str) -> bool:
@@ -60,13 +63,13 @@ def subject_tokens(text: str) -> list[str]:
 
 
 def _is_function_word(word: str, language: str | None) -> bool:
-    """Whether a lower-case word carries only grammar; an unknown language is taken as English."""
+    """Return True for a lower-case word that carries only grammar; an unknown language counts as English."""
     listed = listed_words("function_words")
     return word in listed.get(language or "en", listed["en"])
 
 
 def words_of(query: str) -> list[str]:
-    """What to look for: stems, pairs of the parts of an identifier, pairs of characters."""
+    """Return the words to look up: stems, pairs of the parts of an identifier, pairs of characters."""
     found: dict[str, None] = {}
     for term in query_terms(query):
         words = [term] if _CJK_RUN.fullmatch(term) else _words_and_pairs(term)[0]
@@ -75,11 +78,12 @@ def words_of(query: str) -> list[str]:
 
 
 def query_terms(query: str) -> list[str]:
-    """What to look for: a word, the words of an identifier that stand together, or a pair of characters.
+    """Return the terms of a query: a word, the words of an identifier in order, or a pair of characters.
 
-    Tokens that carry only grammar are left out unless none says what the question is about. Words that only ask
-    ("use", "get") are looked for as well: they tell little, which their frequency says by itself.
+    Tokens that carry only grammar are left out, unless all do. Words that only ask ("use", "get") are kept: they
+    are frequent and count little.
     """
+    query = _APOSTROPHE.sub("", query)
     language, about_something = detect_language(query), subject_tokens(query)
     terms: dict[str, None] = {}
     for token in tokens(query):
@@ -95,8 +99,12 @@ def query_terms(query: str) -> list[str]:
 
 
 def impacts(title: str, path: str, text: str) -> dict[str, int]:
-    """What each word says in one passage, from 1 to ``MOST_IMPACT``; ``path`` are its headings."""
+    """Return the weight of each word in one passage, from 1 to ``MAX_IMPACT``; ``path`` are its headings.
+
+    Link targets are not words.
+    """
     head, head_length = _head(title, path)
+    text = _LINK_TARGET.sub("", text)
     words, pairs = _words_and_pairs(text)
     words += _pairs(path) + _pairs(text)
     body = Counter(words)
@@ -105,7 +113,7 @@ def impacts(title: str, path: str, text: str) -> dict[str, int]:
     said = {word: count * from_body for word, count in body.items()}
     for word, count in head.items():
         said[word] = said.get(word, 0.0) + count * in_head
-    return {word: math.ceil(MOST_IMPACT * often / (often + _SATURATION)) for word, often in said.items()}
+    return {word: math.ceil(MAX_IMPACT * often / (often + _SATURATION)) for word, often in said.items()}
 
 
 @lru_cache(maxsize=64)
@@ -119,7 +127,7 @@ def _share(length: int, usual: int) -> float:
 
 
 def _words_and_pairs(text: str) -> tuple[list[str], list[str]]:
-    """Stems in order, and of identifiers (``FH-2002``, ``full-text``) each two that stand together."""
+    """Return stems in order, and of identifiers (``FH-2002``, ``full-text``) each two that stand together."""
     words: list[str] = []
     pairs: list[str] = []
     for written in _plain(text).split():
@@ -135,13 +143,13 @@ def _words_and_pairs(text: str) -> tuple[list[str], list[str]]:
 
 
 def _pairs(text: str) -> list[str]:
-    """The pairs of characters of all Chinese, Japanese and Thai runs; a lone one stands for itself."""
+    """Return the pairs of characters of all Chinese, Japanese and Thai runs; a single character is returned alone."""
     runs = _CJK_RUN.findall(text)
     return [pair for run in runs for pair in ([run[i : i + 2] for i in range(len(run) - 1)] or [run])]
 
 
 def _plain(text: str) -> str:
-    """Lower case without accents; Chinese, Japanese and Thai are left to the pairs."""
+    """Return lower case without accents; Chinese, Japanese and Thai are left to the pairs."""
     if text.isascii():
         return text.lower()
     apart = unicodedata.normalize("NFKD", _CJK_RUN.sub(" ", text))
@@ -150,9 +158,9 @@ def _plain(text: str) -> str:
 
 @lru_cache(maxsize=100_000)
 def _stem(word: str) -> str:
-    """Porter's stem. Each call has a stemmer of its own: they keep state while they work."""
+    """Return Porter's stem. Each call has a stemmer of its own: they keep state while they work."""
     if not word.isascii() or word.isdigit():
-        return word[:_MOST_CHARS]
+        return word[:_MAX_CHARS]
     # Snowball's newer stems of English found less (docs/measurements/answers.md).
-    stem = str(snowballstemmer.stemmer("porter").stemWord(word[:_MOST_CHARS]))
+    stem = str(snowballstemmer.stemmer("porter").stemWord(word[:_MAX_CHARS]))
     return stem or word  # of "s" nothing would be left

@@ -1,4 +1,4 @@
-"""Which passages have a word, how much it says there, in blocks for any storage, ranked by BM25. Places only grow."""
+"""Postings: the passages that have a word, and its weight there, in blocks for any storage, ranked by BM25."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 BLOCK: Final = 2_048  # places; with larger ones an update wrote twice as much, and no search was faster
-MOST_IMPACT: Final = 255
+MAX_IMPACT: Final = 255
 _BYTES: Final = 3  # of a posting: two for its place, lowest first as on all machines of Orion's, one for its impact
 
 Found = tuple[str, int, bytes]  # a word, a block, and what is stored of the word there
 Changes = defaultdict[int, defaultdict[str, list[tuple[int, int]]]]
-"""What one transaction does to a block and a word: places inside the block, each with its impact, 0 where it goes."""
+"""Changes of one transaction, by block and word: places inside the block, each with its impact, 0 to remove it."""
 
 
 def no_changes() -> Changes:
-    """Nothing yet."""
+    """Return an empty set of changes."""
     return defaultdict(lambda: defaultdict(list))
 
 
 def change(changes: Changes, place: int, impacts: Mapping[str, int]) -> None:
-    """A passage comes with these words, or goes. What goes is told first; places come in rising order."""
+    """Add a passage with these words, or remove it. Removals come first; places come in rising order and only grow."""
     block, inside = divmod(place, BLOCK)
     words = changes[block]
     for word, impact in impacts.items():
         words[word].append((inside, impact))
 
 
-def revised(data: bytes, changed: Iterable[tuple[int, int]]) -> bytes:
-    """What a word's block becomes; nothing where no passage of it has the word any more."""
+def revise(data: bytes, changed: Iterable[tuple[int, int]]) -> bytes:
+    """Return a word's block after these changes, empty if no passage of it has the word any more."""
     places, held = _unpacked(data)
     impacts = bytearray(held)
     for place, impact in changed:
@@ -56,7 +56,7 @@ def _unpacked(data: bytes) -> tuple[array[int], bytes]:
 
 
 def best(found: Iterable[Found], *, passages: int, most: int) -> list[tuple[int, float]]:
-    """The ``most`` best places with their scores, best first, out of what blocks have of the words of a query.
+    """Return the ``most`` best places with their scores, best first, by the blocks of a query's words.
 
     ``passages`` is how many there are in all: the fewer of them have a word, the more it counts.
     """
@@ -67,8 +67,8 @@ def best(found: Iterable[Found], *, passages: int, most: int) -> list[tuple[int,
     known = scores.get
     # In a fixed order: sums of the same numbers in another order differ in their last bits, and equals must be equal.
     for _, blocks in sorted(words.items()):
-        worth = _rarity(sum(len(places) for _, places, _ in blocks), passages) / MOST_IMPACT
-        worths = [worth * impact for impact in range(MOST_IMPACT + 1)]
+        worth = _rarity(sum(len(places) for _, places, _ in blocks), passages) / MAX_IMPACT
+        worths = [worth * impact for impact in range(MAX_IMPACT + 1)]
         for first, places, impacts in blocks:  # all: skipping won nothing below 100,000 passages (decision 12)
             for place, impact in zip(places, impacts, strict=True):
                 scores[first + place] = known(first + place, 0.0) + worths[impact]

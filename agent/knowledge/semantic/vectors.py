@@ -91,7 +91,7 @@ class VectorStore:
         return int(having), int(every)
 
     def is_complete(self, model: str) -> bool:
-        """Whether each passage has a vector of this model, and no other has one."""
+        """Return True if each passage has a vector of this model, and no deleted one has."""
         ((having, every, stored),) = self._rows(_COUNTS)
         return bool(having == every == stored and (self.model() == model or not every))
 

@@ -14,7 +14,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 import structlog
 
 from agent.knowledge.index.filtered import KnowledgeReader, SeenBy
-from agent.knowledge.search.hits import Stretch, grown
+from agent.knowledge.search.hits import Stretch, expand_hits
 from agent.knowledge.types import Document, KnowledgeAwayError, Passage
 from agent.thread.audience import Viewers
 from agent.tools.builtin.specs import parameter, spec_of
@@ -98,7 +98,7 @@ class SearchTool(_KnowledgeTool):
     def _expand_hits(self, found: Sequence[Passage]) -> tuple[tuple[Stretch, ...], tuple[Passage, ...]]:
         if not self.source_tokens:
             return tuple(Stretch(passages=(hit,), hit=hit) for hit in found), ()
-        return grown(found, self.index.part, tokens=self.source_tokens)
+        return expand_hits(found, self.index.part, tokens=self.source_tokens)
 
 
 class ListDocumentsTool(_KnowledgeTool):

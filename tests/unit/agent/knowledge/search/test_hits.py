@@ -1,4 +1,4 @@
-"""What is found is grown until it can be answered from, and what there is no room for is named."""
+"""What is found is expand_hits until it can be answered from, and what there is no room for is named."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent.knowledge.index.index import KnowledgeIndex
-from agent.knowledge.search.hits import MERGED_CHARS, PAGE_CHARS, REACH, Stretch, grown
+from agent.knowledge.search.hits import MERGED_CHARS, PAGE_CHARS, REACH, Stretch, expand_hits
 from agent.knowledge.types import Passage
 
 PLANS = """# Plans
@@ -40,7 +40,7 @@ def find(index: KnowledgeIndex, tmp_path: Path) -> Find:
         for number, text in enumerate(texts):
             (folder / f"{number}.md").write_text(text, encoding="utf-8")
         index.index([folder])
-        return grown(index.search(query, limit=8), index.part, tokens=tokens)
+        return expand_hits(index.search(query, limit=8), index.part, tokens=tokens)
 
     return found
 
@@ -106,7 +106,7 @@ def test_nothing_found_is_lost_or_brought_twice(paths: list[str], hits: list[int
         return page[max(0, first) : last + 1]
 
     found = [page[hit % len(page)] for hit in hits]
-    stretches, left_out = grown(found, part, tokens=tokens)
+    stretches, left_out = expand_hits(found, part, tokens=tokens)
     brought = [passage.number for stretch in stretches for passage in stretch.passages]
     assert len(brought) == len(set(brought))
     assert {passage.number for passage in found} == {n for n in brought if page[n] in found} | {

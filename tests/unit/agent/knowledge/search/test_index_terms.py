@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.knowledge.search.index_terms import impacts, words_of
-from agent.knowledge.search.postings import MOST_IMPACT
+from agent.knowledge.search.postings import MAX_IMPACT
 
 
 def test_words_become_stems_without_case_and_accents() -> None:
@@ -44,10 +44,19 @@ def test_what_ends_an_identifier_parts_it() -> None:
 @given(st.text(max_size=200), st.text(max_size=80))
 def test_any_text_has_words_and_each_says_something(text: str, title: str) -> None:
     said = impacts(title, title, text)
-    assert all(1 <= impact <= MOST_IMPACT for impact in said.values())
+    assert all(1 <= impact <= MAX_IMPACT for impact in said.values())
     assert all(part and not part.isspace() for word in said for part in word.split(" "))
 
 
 @given(st.text(st.characters(codec="ascii"), max_size=60))
 def test_what_is_written_is_found_as_it_is_asked(text: str) -> None:
     assert set(words_of(text)) <= set(impacts("", "", text))
+
+
+def test_link_targets_are_not_words() -> None:
+    text = (
+        'See [the travel policy](../hr/expenses_(old).md "Title here") and ![map](img/plan.png), https://wiki.acme.com'
+    )
+    words = impacts("Title", "", text)
+    assert {"travel", "polici", "map", "wiki"} <= words.keys()
+    assert not {"expens", "old", "md", "img", "plan", "png"} & words.keys()

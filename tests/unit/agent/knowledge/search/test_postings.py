@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.knowledge.search.postings import BLOCK, MOST_IMPACT, Changes, best, change, no_changes, revised
+from agent.knowledge.search.postings import BLOCK, MAX_IMPACT, Changes, best, change, no_changes, revise
 
 Passages = dict[int, Mapping[str, int]]
 
-_IMPACTS = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(1, MOST_IMPACT), min_size=1)
+_IMPACTS = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(1, MAX_IMPACT), min_size=1)
 
 
 class Blocks:
@@ -25,7 +25,7 @@ class Blocks:
     def write(self, changes: Changes) -> None:
         for block, words in changes.items():
             for word, changed in words.items():
-                data = revised(self.data.pop((block, word), b""), changed)
+                data = revise(self.data.pop((block, word), b""), changed)
                 if data:
                     self.data[block, word] = data
 
@@ -52,7 +52,7 @@ def plainly(passages: Passages, query: str, most: int) -> list[tuple[int, float]
                 for word in query
                 if word in impacts
             )
-            / MOST_IMPACT,
+            / MAX_IMPACT,
         )
         for place, impacts in passages.items()
         if any(word in impacts for word in query)

@@ -57,3 +57,17 @@ def test_identifiers_stay_whole(text: str, found: list[str]) -> None:
 def test_words_without_a_subject_are_dropped_unless_nothing_is_left() -> None:
     assert subject_tokens("How long is the freeze, and what is the freeze?") == ["freeze"]
     assert subject_tokens("What is it?") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "terms"),
+    [
+        ("who's in charge of payroll", ["charge", "payroll"]),
+        ("what’s the limit we're allowed", ["limit", "allowed"]),
+        ("Où est l'hôtel d'équipe", ["hôtel", "équipe"]),
+        ("O'Brien's badge", ["Brien", "badge"]),
+        ("FH-2002's status", ["FH 2002", "FH", "2002", "status"]),
+    ],
+)
+def test_letters_joined_with_an_apostrophe_are_not_words(query: str, terms: list[str]) -> None:
+    assert [term for term in query_terms(query) if term.lower() not in {"in", "est", "où", "of"}] == terms
