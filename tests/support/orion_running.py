@@ -158,12 +158,16 @@ class Running:
     def returncode(self) -> int | None:
         return self._started.exitcode
 
+    @property
+    def process_id(self) -> int:
+        return self._started.pid or 0
+
     async def wait(self) -> int:
         await asyncio.to_thread(self._started.join)
         return self._started.exitcode or 0
 
     def send_signal(self, number: signal.Signals) -> None:
-        os.kill(self._started.pid or 0, number)
+        os.kill(self.process_id, number)
 
     def kill(self) -> None:
         self._started.kill()

@@ -143,7 +143,7 @@ class IndexBuilder:
         url = file.url or document_url(self._docs_url, file.id)
         times = {"committed" if file.is_committed else "changed": changed}
         try:
-            document, chunks = self._reader.read(FileToRead(file.name, data, url=url, **times))
+            document, chunks = self._reader.read(FileToRead(file.name, data, url=url, **times), self._write_batch)
         except ReadError as error:
             if not error.temporary:
                 self._run.new_notes[f"{UNREAD}{file.key}"] = f"{digest} {error.reason}"

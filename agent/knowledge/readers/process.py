@@ -15,6 +15,7 @@ import sys
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
@@ -30,9 +31,11 @@ from agent.knowledge.readers.reading import digest_of, parse_document
 from agent.knowledge.types import ReadError
 
 ATTACHMENT_TIMEOUT_S: Final = 10.0
-DOCUMENT_TIMEOUT_S: Final = 60.0
+DOCUMENT_TIMEOUT_S: Final = 30.0
 MAX_MEMORY: Final = 320_000_000  # bytes of address space beyond those of the started child
 MAX_HERE_BYTES: Final = 20_000  # a text of this size costs little whatever it says: no process is needed
+_SLOW_S: Final = 1.0
+_NICE: Final = 5  # answers come before files
 _SOFT_SHARE: Final = 0.7  # of the time, after which a reader returns what it has
 _RESTART_RSS: Final = 150_000_000  # a child that has grown to this is replaced
 _MAX_REFUSED: Final = 100  # digests of files that killed their reader
@@ -74,8 +77,10 @@ class DocumentReader:
         with self._lock:  # a thread that reads lets it go now
             self._stop()
 
-    def read(self, file: FileToRead) -> tuple[ReadDocument, tuple[Chunk, ...]]:
-        """Return a document and its chunks. Raises ``ReadError``. Blocks."""
+    def read(
+        self, file: FileToRead, when_slow: Callable[[], None] = lambda: None
+    ) -> tuple[ReadDocument, tuple[Chunk, ...]]:
+        """Return a document and its chunks. Raises ``ReadError``. Blocks; calls ``when_slow`` once if it takes long."""
         known = format_of(file.name)
         if known is None or (not known.packed and len(file.data) <= MAX_HERE_BYTES):
             return _read(file, self._timeout_s, for_attachments=self._for_attachments)
@@ -84,7 +89,7 @@ class DocumentReader:
             if reason := dict(self._refused).get(digest):
                 raise ReadError(reason)
             try:
-                reply = self._ask(file)
+                reply = self._ask(file, when_slow)
             except ReadError as error:
                 self._stop()
                 if not self._closed.is_set():
@@ -98,7 +103,7 @@ class DocumentReader:
         document = ReadDocument(**fields | {"parts": tuple(Part(**part) for part in fields["parts"])})
         return document, tuple(Chunk(**chunk) for chunk in reply["chunks"])
 
-    def _ask(self, file: FileToRead) -> dict[str, Any]:
+    def _ask(self, file: FileToRead, when_slow: Callable[[], None]) -> dict[str, Any]:
         if self._closed.is_set():
             raise ReadError(reason="was not read: Orion is stopping", temporary=True)
         child = self._child = self._child or _start()
@@ -112,7 +117,7 @@ class DocumentReader:
             if child.stdin is not None and child.stdout is not None:  # both were asked for
                 child.stdin.write(orjson.dumps(head) + b"\n" + file.data)
                 child.stdin.flush()
-                reply: dict[str, Any] = orjson.loads(_receive(child.stdout.fileno(), self._timeout_s))
+                reply: dict[str, Any] = orjson.loads(_receive(child.stdout.fileno(), self._timeout_s, when_slow))
                 return reply
         except TimeoutError:
             reason = f"takes more than {self._timeout_s:.0f} s to read"
@@ -139,11 +144,13 @@ def _start() -> subprocess.Popen[bytes]:
     )  # fmt: skip
 
 
-def _receive(pipe: int, timeout_s: float) -> bytes:
+def _receive(pipe: int, timeout_s: float, when_slow: Callable[[], None]) -> bytes:
     """Return one reply: a line with its length, and so many bytes. Raises ``TimeoutError`` and ``EOFError``."""
     ends, received, size = time.monotonic() + timeout_s, bytearray(), -1
     with selectors.DefaultSelector() as ready:
         ready.register(pipe, selectors.EVENT_READ)
+        if not ready.select(_SLOW_S):
+            when_slow()
         while size < 0 or len(received) < size:
             if not ready.select(max(0.0, ends - time.monotonic())):
                 raise TimeoutError
@@ -172,6 +179,7 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a parser prints must not mix with the answers
     _limit_memory()
+    os.nice(_NICE)
     orders = sys.stdin.buffer
     is_last = False
     while not is_last and (line := orders.readline()):
