@@ -30,7 +30,7 @@ from bot.redis.url import plain_cause
 from bot.settings import Settings
 from bot.slack.client import TokenTrial, open_client, try_token
 from bot.slack.hand_off_place import find_fault
-from bot.slack.manifest import BOT_SCOPES, SEARCH_SCOPE
+from bot.slack.manifest import OPTIONAL_SCOPES, REQUIRED_SCOPES, SEARCH_SCOPE
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from bot.stores.pause import Pausing
 from observability.loopback import is_loopback
@@ -96,10 +96,12 @@ async def check_bot_token(settings: Settings, within_s: float) -> Finding:
     if tried.state != "accepted":
         return _token_fault("SLACK_BOT_TOKEN", tried, settings, "Reinstall the app and copy its bot token (xoxb-…).")
     # Some Slack-compatible servers name no scopes: that is fine.
-    if tried.scopes and (missing := sorted(set(BOT_SCOPES) - tried.scopes)):
+    if tried.scopes and (missing := sorted(REQUIRED_SCOPES - tried.scopes)):
         return Problem(f"the app lacks the scopes {', '.join(missing)}", _UPDATE)
+    refused = sorted(OPTIONAL_SCOPES - tried.scopes) if tried.scopes else []
+    without = f"; without the optional scopes {', '.join(refused)}" if refused else ""
     searches = "; slack_search may search public channels" if SEARCH_SCOPE in tried.scopes else ""
-    return f"signed in to {tried.reply.get('team')} as {tried.reply.get('user')}{searches}"
+    return f"signed in to {tried.reply.get('team')} as {tried.reply.get('user')}{searches}{without}"
 
 
 async def _check_installations(settings: Settings, within_s: float) -> Finding:
@@ -116,7 +118,7 @@ async def _check_installations(settings: Settings, within_s: float) -> Finding:
         return Problem("ORION_ENCRYPTION_KEYS does not open the tokens of an installed workspace", remedy)
     except (EmbeddedRedisError, RedisError, TimeoutError):
         return Problem("the installed workspaces cannot be looked up without Redis", "Fix Redis first.")
-    lacking = {one.name or one.team: set(BOT_SCOPES) - set(one.scopes.split(",")) for one in found if one.scopes}
+    lacking = {one.name or one.team: REQUIRED_SCOPES - set(one.scopes.split(",")) for one in found if one.scopes}
     if told := [f"{name} lacks {', '.join(sorted(missing))}" for name, missing in lacking.items() if missing]:
         return Problem("; ".join(told[:NAMED]), "An admin of each installs Orion again, from /slack/install.")
     return f"{len(found)} workspace{'' if len(found) == 1 else 's'} installed Orion; others may at /slack/install"

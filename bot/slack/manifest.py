@@ -15,6 +15,8 @@ REDIRECT_PATH: Final = "/slack/oauth_redirect"
 SEARCH_SCOPE: Final = "search:read.public"  # asked for only by who wants it: it opens every public channel
 _MANIFEST: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 BOT_SCOPES: Final[tuple[str, ...]] = tuple(_MANIFEST["oauth_config"]["scopes"]["bot"])
+OPTIONAL_SCOPES: Final = frozenset(_MANIFEST["oauth_config"]["scopes"]["bot_optional"])
+REQUIRED_SCOPES: Final = frozenset(BOT_SCOPES) - OPTIONAL_SCOPES
 ASK_SHORTCUT: Final[Mapping[str, str]] = _MANIFEST["features"]["shortcuts"][0]
 INSTALL_EVENTS: Final = ("app_uninstalled", "tokens_revoked")  # a workspace takes its tokens back
 
@@ -24,7 +26,9 @@ def manifest(*, url: str = "", slack_search: bool = False) -> dict[str, Any]:
     made = deepcopy(_MANIFEST)  # who asks next gets the file's again
     made["features"]["agent_view"]["suggested_prompts"] = [dict(prompt) for prompt in SUGGESTED_PROMPTS]
     if slack_search:
-        made["oauth_config"]["scopes"]["bot"] = sorted((*BOT_SCOPES, SEARCH_SCOPE))
+        scopes = made["oauth_config"]["scopes"]
+        for kind in ("bot", "bot_optional"):
+            scopes[kind] = sorted((*scopes[kind], SEARCH_SCOPE))
     if url:
         base, settings = url.rstrip("/"), made["settings"]
         subscriptions = settings["event_subscriptions"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from redis.asyncio import Redis
@@ -34,7 +35,8 @@ ENTRIES: dict[str, bytes] = {
 
 async def put_raw(setting: Setting, redis: Redis, entry: bytes, thread: str) -> None:
     mailbox = setting.orion.mailbox
-    await redis.rpush(f"{mailbox.shard_of(thread)}:mb:{thread}", entry)  # type: ignore[misc]  # redis-py's union
+    pushed: Any = redis.rpush(f"{mailbox.shard_of(thread)}:mb:{thread}", entry)
+    await pushed
     await redis.zadd(f"{mailbox.shard_of(thread)}:ready:{TEAM_ID}", {thread: 1})
     await redis.zadd(f"{mailbox.shard_of(thread)}:teams", {TEAM_ID: 0})
 
@@ -78,7 +80,8 @@ async def test_damaged_notes_about_people_threads_and_turns_do_not_stop_an_answe
                 if await redis_client.type(key) in {"string", b"string"}:
                     await redis_client.set(key, value, keepttl=True)
         for key in await redis_client.keys("orion:{0}:state:*"):
-            await redis_client.hset(key, "state", value)  # type: ignore[misc]  # redis-py's union
+            written: Any = redis_client.hset(key, "state", value)
+            await written
         ts = workspace.post(VISITOR, CHANNEL, f"{MENTION} And how long are backups kept?", thread_ts=first)
         await wait_until(lambda: answers(workspace, ts, first), "the follow-up is answered", 20)
         assert shown(answers(workspace, ts, first)[0])

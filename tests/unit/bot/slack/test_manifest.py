@@ -1,10 +1,10 @@
-"""The app manifest: H2, least privilege."""
+"""The app manifest: the fewest scopes, and which of them an admin may refuse."""
 
 from __future__ import annotations
 
 import pytest
 
-from bot.slack.manifest import BOT_SCOPES, manifest
+from bot.slack.manifest import BOT_SCOPES, SEARCH_SCOPE, manifest
 
 BOT_EVENTS = manifest()["settings"]["event_subscriptions"]["bot_events"]
 
@@ -53,6 +53,17 @@ def test_whether_a_place_is_shared_can_be_asked_of_every_kind_of_place() -> None
     """``conversations.info`` needs the scope of the kind; a direct chat is never asked about."""
     kinds = {event.rpartition(".")[2] for event in BOT_EVENTS if event.startswith("message.")} - {"im"}
     assert {f"{kind}:read" for kind in kinds} <= set(BOT_SCOPES)
+
+
+def test_admin_may_refuse_files_private_places_and_search_but_no_scope_that_an_answer_needs() -> None:
+    for search in (False, True):
+        scopes = manifest(slack_search=search)["oauth_config"]["scopes"]
+        assert set(scopes["bot_optional"]) < set(scopes["bot"])
+        assert {"app_mentions:read", "chat:write", "im:history", "users:read"} <= set(scopes["bot"]) - set(
+            scopes["bot_optional"]
+        )
+        assert {"files:read", "groups:history", "groups:read", "assistant:write"} <= set(scopes["bot_optional"])
+        assert (SEARCH_SCOPE in scopes["bot_optional"]) is search
 
 
 def test_nothing_is_asked_that_is_not_used() -> None:

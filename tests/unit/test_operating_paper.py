@@ -1,0 +1,23 @@
+"""Files for operators: what the container copies and serves, and the user of the systemd unit."""
+
+from __future__ import annotations
+
+from tests.support.paths import ROOT
+
+
+def test_image_holds_no_secret_and_no_history() -> None:
+    ignored = set((ROOT / ".dockerignore").read_text().splitlines())
+    assert {".env", ".env.*", ".git", ".orion", ".venv"} <= ignored
+
+
+def test_container_serves_beyond_its_loopback_and_takes_the_env_file_of_the_readme() -> None:
+    text = (ROOT / "Containerfile").read_text()
+    assert 'CMD ["serve", "--host", "0.0.0.0"]' in text
+    assert "mkdir /docs" in text
+    assert "--env-file .env -e ORION_DOCS=/docs -v /srv/handbook:/docs:ro" in text
+
+
+def test_unit_needs_no_user_that_nothing_creates() -> None:
+    lines = (ROOT / "orion.service").read_text().splitlines()
+    assert "DynamicUser=yes" in lines
+    assert not any(line.startswith(("User=", "Group=")) for line in lines)
