@@ -21,6 +21,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from agent.model.judge import JudgeContext
 from agent.model.protocol import DecideContext, TurnContext, WriteContext
 from agent.texts.catalogue import age
+from agent.texts.truncate import truncate
 from agent.thread.conversation import Message, Question
 from agent.thread.markdown import as_markdown
 from agent.thread.plan import Plan
@@ -215,7 +216,7 @@ def _age_note(at: str, today: date) -> str:
 def _result_parts(results: Sequence[ToolResult], left_out: int, longest: int) -> Iterable[Part]:
     """Yield calls and results of the tools. Their sources are in the prompt already."""
     lines = [
-        f"{'✓' if r.ok else '✗'} {_one_line(r.tool)}{_input_of(r)}: {_truncate(_text_of(r), longest)}" for r in results
+        f"{'✓' if r.ok else '✗'} {_one_line(r.tool)}{_input_of(r)}: {truncate(_text_of(r), longest)}" for r in results
     ]
     if left_out:
         lines.append(f"{left_out} more passages were found than there is room for. Narrower words find them.")
@@ -224,9 +225,7 @@ def _result_parts(results: Sequence[ToolResult], left_out: int, longest: int) ->
 
 
 def _input_of(result: ToolResult) -> str:
-    return (
-        f" {_truncate(json.dumps(dict(result.input), ensure_ascii=False), MAX_PREVIEW_CHARS)}" if result.input else ""
-    )
+    return f" {truncate(json.dumps(dict(result.input), ensure_ascii=False), MAX_PREVIEW_CHARS)}" if result.input else ""
 
 
 def _text_of(result: ToolResult) -> str:
@@ -247,7 +246,7 @@ def _conversation_lines(history: Sequence[Message], longest: int, names: Mapping
         # A model copies what it sees: mrkdwn, and numbers of other turns.
         said = as_markdown(message.text) if message.role == "assistant" else message.text
         name = "Orion" if message.role == "assistant" else names.get(message.user, message.user) or "person"
-        lines.append(f"{name}: {_truncate(said, longest)}")
+        lines.append(f"{name}: {truncate(said, longest)}")
     return "\n".join(lines)
 
 
@@ -273,10 +272,6 @@ def _budget_warning(context: DecideContext) -> Iterable[str]:
 
 def _one_line(text: str) -> str:  # a title must stay on its marker line, and may not close it
     return " ".join(text.replace("]", ")").replace("[", "(").split())[:MAX_LABEL_CHARS]
-
-
-def _truncate(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[:limit] + "…"
 
 
 def _chat_messages(system: str, user: str) -> list[ChatMessage]:

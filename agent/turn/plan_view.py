@@ -10,6 +10,7 @@ import re
 from dataclasses import replace
 from typing import Final
 
+from agent.texts.truncate import truncate
 from agent.turn.events import PlanMoved, StepSeen
 from agent.turn.progress import Progress
 from agent.turn.rules import check_draft
@@ -47,8 +48,3 @@ def step_title(draft: Draft, description: str) -> str:
         return ""
     title = " ".join(strip_mrkdwn(verdict.text).split()).translate(_HARMLESS)
     return truncate(title, MAX_TITLE_CHARS)
-
-
-def truncate(text: str, most: int) -> str:
-    """Return the text in at most ``most`` characters, with an ellipsis if it was cut."""
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"

@@ -6,7 +6,6 @@ before each call. Only an ``Answer``'s own text is posted.
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +13,7 @@ from datetime import UTC, date, datetime
 from functools import partial
 from typing import Any, Final
 
+import stamina
 import structlog
 
 from agent.texts.catalogue import SUGGESTED_PROMPTS, own_message
@@ -42,7 +42,7 @@ _DELETED: Final = frozenset({"message_not_found", "thread_not_found"})
 _CANNOT_UPDATE: Final = _DELETED | {"edit_window_closed", "cant_update_message", "msg_too_long", "block_mismatch"}
 _MAX_UPDATE_LENGTH: Final = 3_900  # chat.update takes 4,000 characters of text, chat.postMessage ten times as many
 _BROKEN_TOKEN: Final = re.compile(r"(?:<[^<>]*|&\w{0,4})$")
-_DIRECT_MESSAGE_RETRIES: Final = 3
+_DIRECT_MESSAGE_TRIES: Final = 4
 # A preview would fetch an address that a document chose, without a click.
 _NO_PREVIEWS: Final = {"unfurl_links": False, "unfurl_media": False}
 _log = structlog.get_logger()
@@ -231,16 +231,9 @@ class Delivery:
         Retry if Slack limits the call: the person pressed a button and would see no reason for the silence.
         """
         said = {"channel": user, "text": text, **_NO_PREVIEWS}
-        for _ in range(_DIRECT_MESSAGE_RETRIES):
-            try:
+        async for attempt in stamina.retry_context(_limit_pause_s, attempts=_DIRECT_MESSAGE_TRIES, timeout=None):
+            with attempt:
                 reply = await self._calls.call_once("chat.postMessage", said)
-                break
-            except DeliveryFailed as failure:
-                if not failure.limited:
-                    raise
-                await asyncio.sleep(min(failure.again_s or 1.0, 5.0))
-        else:
-            reply = await self._calls.call_once("chat.postMessage", said)
         return str(reply.get("channel", "")), str(reply.get("ts", ""))
 
     async def open_modal(self, trigger_id: str, view: Block) -> None:
@@ -349,6 +342,11 @@ class Delivery:
         except DeliveryFailed as failure:
             if failure.reason not in _DELETED:
                 raise
+
+
+def _limit_pause_s(failure: Exception) -> float | bool:
+    """Return the pause that Slack asks for, at most 5 seconds; False if the failure is not a rate limit."""
+    return isinstance(failure, DeliveryFailed) and failure.limited and min(failure.again_s or 1.0, 5.0)
 
 
 def _address(place: ThreadKey) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from agent.knowledge.types import Document
 from agent.payload import objects, string
 from agent.texts.catalogue import say
-from agent.turn.plan_view import truncate
+from agent.texts.truncate import truncate
 from bot.delivery.blocks import MAX_TEXT_LENGTH, Block, button, join_lines, section, short_id
 from bot.delivery.feedback import REASONS
 from bot.delivery.links import escape, link, with_age

@@ -6,7 +6,7 @@ import html
 from datetime import date
 
 from agent.texts.catalogue import age
-from agent.turn.plan_view import truncate
+from agent.texts.truncate import truncate
 from verification.rules.injection import safe_title
 from verification.types import Source
 

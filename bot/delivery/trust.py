@@ -11,7 +11,7 @@ from typing import Any, Final
 from agent.payload import objects, string
 from agent.quoting.model import ExtractiveModel
 from agent.texts.catalogue import say
-from agent.turn.plan_view import truncate
+from agent.texts.truncate import truncate
 from bot.delivery.blocks import Block, context, join_lines, plain_text, section, short_id
 from bot.delivery.links import escape, source_line
 from bot.stores.evidence import MAX_PASSAGES

@@ -8,7 +8,6 @@ check in a mailbox of its own. Any worker then looks into the thread several tim
 
 from __future__ import annotations
 
-import asyncio
 import json
 import uuid
 from collections.abc import Collection
@@ -16,6 +15,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+import stamina
 import structlog
 from redis.exceptions import RedisError
 
@@ -23,7 +23,7 @@ from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
 from bot.delivery.delivery import ENDS_SESSION, Delivery
 from bot.delivery.slots import duplicate_posts, is_empty_stream
-from bot.queue.lease import Lease, now, raise_if_cancelled
+from bot.queue.lease import Lease, raise_if_cancelled
 from bot.queue.queue import LEASE_S, OK, Claimed, Ending, Mailbox, retry_uncounted
 from bot.slack.history import age_s
 from bot.slack.message import Incoming
@@ -33,7 +33,7 @@ from bot.turn.job import Job, turn_id_for
 
 CHECK_AT_S: Final = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 """Check times in seconds since the message. A late post is visible for no longer than it was late."""
-_RETRY_S: Final = 0.25
+_MAX_RETRY_S: Final = 0.25
 _SLACK_AWAY_S: Final = 60.0
 _SESSION_RETRY_S: Final = 3.0
 _KIND: Final = "settle"
@@ -73,17 +73,14 @@ async def schedule_check(mailbox: Mailbox, place: ThreadKey, question_ts: str, *
     expired, the next worker checks anyway.
     """
     check, event = PendingCheck(place=place, question_ts=question_ts), uuid.uuid4().hex
-    until = now() + patience_s
-    while True:
-        try:
-            await mailbox.enqueue(check.mailbox, check.to_json(), event_ids=[event])  # once, however often it is tried
-            await mailbox.make_due_now(check.mailbox)  # a postponed older check would delay this one
-            break
-        except RedisError as error:
-            if now() >= until:
-                _log.warning("doubt_not_noted", error_type=type(error).__name__)
-                break
-        await asyncio.sleep(_RETRY_S)
+    retries = stamina.retry_context(RedisError, attempts=None, timeout=patience_s, wait_max=_MAX_RETRY_S)
+    try:
+        async for attempt in retries:
+            with attempt:
+                await mailbox.enqueue(check.mailbox, check.to_json(), event_ids=[event])  # a repeat is not stored twice
+                await mailbox.make_due_now(check.mailbox)  # a postponed older check would delay this one
+    except RedisError as error:
+        _log.warning("doubt_not_noted", error_type=type(error).__name__)
     raise_if_cancelled()
 
 

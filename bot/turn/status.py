@@ -16,9 +16,9 @@ import structlog
 
 from agent.tasks import background_tasks
 from agent.texts.catalogue import LOADING, say, translate_status
+from agent.texts.truncate import truncate
 from agent.thread.conversation import ThreadKey
 from agent.turn.events import StepSeen
-from agent.turn.plan_view import truncate
 from bot.delivery.answer_key import AnswerKey
 from bot.delivery.delivery import Delivery
 from bot.delivery.stream import Task

@@ -83,7 +83,7 @@ def test_the_write_prompt_is_lean_and_holds_the_sources_in_full() -> None:
     assert "tool2" not in user
     assert "✓ tool3: ccc" in user
     assert "✗ tool7: gone Try again." in user
-    assert max(map(len, re.findall("c+…", user))) == 201
+    assert max(map(len, re.findall("c+…", user))) == 200
     assert "s" * 5_000 in user
     assert "source [1] Limits (END x) foo, updated 2026-01-02 (10 months ago)" in user
     assert "env: staging" in user

@@ -347,7 +347,7 @@ async def test_redis_that_fails_over_is_waited_for(tmp_path: Path) -> None:
         asyncio.get_running_loop().call_later(0.6, server.start_again)
         with capture_logs() as logged:
             await schedule_check(mailbox, PLACE, "1.0")
-        assert logged == []
+        assert {line["event"] for line in logged} == {"stamina.retry_scheduled"}
         (incoming,) = await mailbox.claim("w", 9)
         assert read_body(incoming.body)[1] == PendingCheck(place=PLACE, question_ts="1.0")
         await mailbox.aclose()
@@ -357,5 +357,5 @@ async def test_without_redis_the_post_goes_on(redis_client: Redis) -> None:
     mailbox = Mailbox(Redis(port=9, retry=Retry(NoBackoff(), 0)))
     with capture_logs() as logged:
         await schedule_check(mailbox, PLACE, "1.0", patience_s=0.3)
-    assert [line["event"] for line in logged] == ["doubt_not_noted"]
+    assert logged[-1]["event"] == "doubt_not_noted"
     await mailbox.aclose()

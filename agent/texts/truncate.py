@@ -1,0 +1,8 @@
+"""Cut a text that has to fit a limit."""
+
+from __future__ import annotations
+
+
+def truncate(text: str, limit: int) -> str:
+    """Return the text in at most ``limit`` characters, with an ellipsis if it was cut."""
+    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
