@@ -20,7 +20,7 @@ _TOKEN: Final = re.compile(r"<(?:([@#!])([^<>|]*)|([a-z][a-z0-9+.-]*:[^<>|]*))(?
 _SCHEME: Final = re.compile(r"^https?://")
 # In these a mention is quoted, not made: fences, code, quotations, the labels of links.
 _QUOTED: Final = re.compile(
-    r"```.*?(?:```|\Z)|`[^`\n]+`|^[ \t]*(?:&gt;){3}.*\Z|^[ \t]*(?:&gt;|>)[^\n]*|\[[^\]\n]*\]\([^)\n]*\)"
+    r"```.*?(?:```|\Z)|`[^`\n]+`|^[ \t]*(?:&gt;){3}.*\Z|^[ \t]*(?:&gt;|>)[^\n]*|\[[^\[\]\n]*\]\([^()\n]*\)"
     r"|<[a-z][a-z0-9+.-]*:[^<>|]*\|(?:[^<>]|<[^<>]*>)*>",
     re.DOTALL | re.MULTILINE | re.IGNORECASE,
 )
@@ -144,7 +144,10 @@ def _date(text: str) -> str:
 def _once(text: str, blocks: Iterable[str], more: Iterable[str]) -> str:
     """Join all parts, each thing once: Slack repeats the blocks in the text, or their beginning."""
     parts = [part for part in blocks if part.strip()]
-    whole, begin = _key("\n".join(parts)), _key(re.sub(r"\S*(?:…|\.\.\.)$", "", text.rstrip()))
+    begin = text.rstrip()
+    if begin.endswith(("…", "...")):  # cut inside a word
+        begin = begin.rpartition(" ")[0]
+    whole, begin = _key("\n".join(parts)), _key(begin)
     if begin not in whole or begin == whole:
         parts.insert(0, text)
     known, kept = "", []

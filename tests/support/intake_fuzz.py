@@ -33,7 +33,7 @@ TEXTS = (
     *("Stop.", "<@UORION> stop", "<@UORION> mute!", "<@UBEN> can you?", "<@UORION> ask <@UBEN>", "<!here> look"),
     *("<!channel>", "", "<!subteam^S1|@team> look", "see <https://a.example|this> &amp; that", "x" * 50_000),
     *("<@UORION> " * 50, "\ud83d", "　", "&lt;@UORION&gt; in code", "<@U", "<@>", "<<@UORION>>", "\u202e<@UORION>"),
-    *("<#C1|general> what?", "止まれ"),
+    *("<#C1|general> what?", "止まれ", "[" * 20_000, "[x](" * 5_000, "` <@UORION> `", "&gt; <@UORION> said"),
 )
 USERS = ("UANN", "UBEN", "UORION", "USLACKBOT", "W0GRID")
 CHANNELS = (("C1", "channel"), ("G1", "group"), ("D1", "im"), ("G2", "mpim"), ("C2", None))
@@ -160,6 +160,7 @@ def _places(value: object) -> Iterator[tuple[Json, str]]:
 # --- what the specification says -------------------------------------------------------------------------------------
 
 _STAMP = re.compile(r"\d{1,20}(\.\d{1,10})?")
+_QUOTED = re.compile(r"`[^`\n]+`|^&gt;[^\n]*")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -214,7 +215,8 @@ def _to_orion(event: Json, message: Json, thread_mode: ThreadMode, *, edit: bool
     """A1: mentioned, written to directly, or a follow-up to nobody else where Orion was addressed and not muted."""
     text, thread, kind = _text(message, "text"), _text(message, "thread_ts"), _kind(event)
     mentions = _mentions(message)
-    if OWN.user in mentions or _text(event, "type") == "app_mention":
+    quoted = OWN.user in "".join(_QUOTED.findall(text)) and OWN.user not in mentions
+    if OWN.user in mentions or (_text(event, "type") == "app_mention" and not quoted):
         return True
     if _rerun(event, message, edit=edit):
         return kind == "im" or thread_mode in ("engaged", "muted")
@@ -228,7 +230,7 @@ def _to_orion(event: Json, message: Json, thread_mode: ThreadMode, *, edit: bool
 
 
 def _mentions(message: Json) -> set[str]:
-    return set(re.findall(r"<@([A-Za-z0-9_-]+)(?:\|[^<>]*)?>", _text(message, "text")))
+    return set(re.findall(r"<@([A-Za-z0-9_-]+)(?:\|[^<>]*)?>", _QUOTED.sub(" ", _text(message, "text"))))
 
 
 def _kind(event: Json) -> str:
@@ -236,7 +238,9 @@ def _kind(event: Json) -> str:
 
 
 def _addressed(event: Json, message: Json) -> bool:
-    return OWN.user in _mentions(message) or _text(event, "type") == "app_mention" or _kind(event) == "im"
+    quoted = OWN.user in "".join(_QUOTED.findall(_text(message, "text"))) and OWN.user not in _mentions(message)
+    reported = _text(event, "type") == "app_mention" and not quoted
+    return OWN.user in _mentions(message) or reported or _kind(event) == "im"
 
 
 def _rerun(event: Json, message: Json, *, edit: bool) -> bool:
