@@ -19,7 +19,8 @@ _MAX_LENGTH: Final = 100_000  # a longer text is not parsed
 _MAX_DEPTH: Final = 4
 _MIN_WORDS: Final = 5  # a code block with JSON may be the answer, unless its one text is a sentence
 _ANSWERS: Final = frozenset({"answer", "final", "response"})
-_NOT_SHOWN: Final = (frozenset(LEAKED_TAGS) - _ANSWERS) | {"action", "tool"}  # reasoning and control
+_NOT_SHOWN: Final = frozenset(LEAKED_TAGS) - _ANSWERS  # reasoning, in no notation
+_CONTROL: Final = frozenset({"action", "tool"})  # a message to the machinery is not an answer
 _EMPTY: Final = frozenset({"null", "none", "nil", "undefined", "nan", "true", "false"})
 _PAIRS: Final = {"{": "}", "[": "]", "(": ")", '"': '"', "'": "'"}
 _KEY: Final = re.compile(r"([{,]\s*)([A-Za-z_]\w{0,40})\s*:")
@@ -69,7 +70,7 @@ def _texts(value: object) -> Iterator[str]:
     """Yield the texts in a value, without keys, numbers, empty texts and reasoning."""
     if isinstance(value, str) and value.strip():
         yield value
-    elif isinstance(value, dict):
+    elif isinstance(value, dict) and _CONTROL.isdisjoint(value):
         shown = (each for key, each in value.items() if str(key).casefold() not in _NOT_SHOWN)
         yield from (text for each in shown for text in _texts(each))
     elif isinstance(value, (list, tuple, set)):

@@ -145,7 +145,8 @@ def test_serialised_answer_is_unwrapped(written: str) -> None:
 @pytest.mark.parametrize(
     "written",
     ["null", "None", "undefined", "{}", '""', "[]", '{"a": "One text.", "b": "Two texts."}', '["One.", "Two."]',
-     '{"thinking": "The key is in the drawer."}', "&lt;answer&gt;It is open.", '{"action": "respond"}', "true"],
+     '{"thinking": "The key is in the drawer."}', "&lt;answer&gt;It is open.",
+     '{"action": "respond", "summary": "It is open [1]."}', "true"],
 )  # fmt: skip
 def test_serialised_value_without_one_text_is_an_error(written: str) -> None:
     for draft in drafts(written):
