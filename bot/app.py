@@ -26,6 +26,7 @@ from agent.knowledge.types import KnowledgeAwayError
 from agent.model.protocol import Model
 from agent.tasks import background_tasks
 from agent.texts.catalogue import SUGGESTED_PROMPTS
+from bot.channel_settings import ChannelFile
 from bot.delivery.delivery import Delivery
 from bot.delivery.stream import Streams
 from bot.documents.corpus import Corpus
@@ -68,6 +69,7 @@ from bot.turn.engine import Engine, open_engine
 from bot.turn.lookups import WorkspaceLookups
 from bot.turn.observer import Observers, open_observers
 from bot.turn.queue_position import QueueNotices
+from bot.turn.unasked import UnaskedAnswers
 from bot.turn.visibility import Visibility
 
 log = structlog.get_logger()
@@ -214,6 +216,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         team_bots = _TeamBots(
             engine=engine, access=access, stores=stores, prompts=prompts, timeouts=timeouts, circuits=[engine.breaker],
             observers=observers, settings=settings, documents=stack.enter_context(DocumentReader(for_attachments=True)),
+            channels=ChannelFile(settings.channels, settings.listen),
         )  # fmt: skip
         slack = await stack.enter_async_context(open_slack(settings, redis, team_bots.open, prefix=prefix))
         workspaces = slack.workspaces
@@ -268,6 +271,7 @@ class _TeamBots:
     timeouts: TurnTimeouts
     circuits: list[CircuitBreaker]
     documents: DocumentReader
+    channels: ChannelFile
 
     def open(self, client: AsyncWebClient) -> TeamBot:
         """Make the ``TeamBot`` of one workspace's client."""
@@ -297,7 +301,8 @@ class _TeamBots:
             access=self.access, stores=stores, people=people, delivery=delivery, records=self.observers.records,
             handoff=handoff, visibility=visibility, calls=calls,
         )  # fmt: skip
-        flow = Flow(services, answering)
+        unasked = UnaskedAnswers(self.engine, delivery, stores=stores, observers=self.observers)
+        flow = Flow(services, answering, unasked)
         return TeamBot(
             workspace=workspace,
             delivery=delivery,
@@ -318,6 +323,8 @@ class _TeamBots:
         return Services(
             access=self.access,
             thread_modes=stores.thread_modes,
+            channels=self.channels,
+            listening=stores.listening,
             intake=admin_chat,
             judgements=observers,
             records=observers.records,

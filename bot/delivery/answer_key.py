@@ -9,7 +9,7 @@ from bot.delivery.stream import AnswerStream
 from bot.slack.history import NOT_STREAMED, StreamedMessage
 from bot.slack.web_api import LeaseCheck, no_lease
 
-Mark = Literal["partial", "quotes", "failed"]
+Mark = Literal["partial", "quotes", "failed", "unasked"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

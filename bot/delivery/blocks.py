@@ -20,6 +20,7 @@ Block = dict[str, Any]
 
 HELPFUL_ACTION = "orion_feedback"
 NOT_HELPFUL_ACTION = "orion_not_helpful"
+UNASKED_DISLIKE_ACTION = "orion_unasked_not_helpful"  # under an answer that nobody asked for
 HAND_OFF_ACTION = "orion_hand_off"
 TRUST_ACTION = "orion_trust"
 MAX_BLOCKS = 50
@@ -28,7 +29,12 @@ MAX_TEXT_LENGTH = 2_900  # Slack allows 3,000 in a text object
 _SEPARATOR = "  ·  "
 _COUNT_ROOM = 40  # characters reserved for the count of sources that were left out
 _MAX_CONTEXT_LENGTH = 8_000  # leaves three elements at most, and fits a message
-_MARKS: dict[Mark, str] = {"partial": "partial_mark", "quotes": "quoted_answer_mark", "failed": "failed_mark"}
+_MARKS: dict[Mark, str] = {
+    "partial": "partial_mark",
+    "quotes": "quoted_answer_mark",
+    "failed": "failed_mark",
+    "unasked": "unasked_mark",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +156,7 @@ def _buttons(answer: Answer, key: AnswerKey) -> list[Block]:
         {**button(say(name, key.language), action, value), "accessibility_label": say(f"was_{name}", key.language)}
         for name, action, value in (
             ("helpful", HELPFUL_ACTION, f"good:{turn}"),
-            ("not_helpful", NOT_HELPFUL_ACTION, f"bad:{turn}"),
+            ("not_helpful", UNASKED_DISLIKE_ACTION if "unasked" in key.marks else NOT_HELPFUL_ACTION, f"bad:{turn}"),
         )
     ]
     if answer.verified and answer.sources:
@@ -177,7 +183,7 @@ def _mark_line(answer: Answer, key: AnswerKey) -> str:
     if answer.verified and answer.sources and "quotes" not in key.marks:
         if answer.rules_only:
             parts.append(say("rules_mark", key.language))
-        elif not key.marks:
+        elif not set(key.marks) - {"unasked"}:
             parts.append(say("verified", key.language))
     return _SEPARATOR.join(parts)
 

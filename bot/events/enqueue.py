@@ -54,9 +54,10 @@ class Enqueuer:
             await self._cancel_outdated_turn(incoming)
         # Also for a repeated event: the first one may have failed before this line.
         async with self.stores.redis.pipeline(transaction=False) as pipe:
+            if incoming.addressed != "overheard":
+                self.stores.served.record(pipe, incoming.thread, incoming.ts)
             self.stores.direct_chats.record(pipe, incoming.thread, incoming.ts)
             self.stores.thread_modes.record_message(pipe, incoming, new=new)
-            self.stores.served.record(pipe, incoming.thread, incoming.ts)
             await pipe.execute()
         return new
 

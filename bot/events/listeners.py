@@ -18,10 +18,18 @@ from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncBoltContext
 from slack_bolt.response import BoltResponse
 
 from agent.payload import mapping, string
+from agent.quoting.small_talk import is_question
 from agent.texts.catalogue import help_text, say
 from agent.thread.audience import Viewers
 from agent.thread.conversation import ThreadKey
-from bot.delivery.blocks import HAND_OFF_ACTION, HELPFUL_ACTION, NOT_HELPFUL_ACTION, TRUST_ACTION
+from bot.channel_settings import ChannelFile
+from bot.delivery.blocks import (
+    HAND_OFF_ACTION,
+    HELPFUL_ACTION,
+    NOT_HELPFUL_ACTION,
+    TRUST_ACTION,
+    UNASKED_DISLIKE_ACTION,
+)
 from bot.delivery.delivery import Delivery
 from bot.delivery.feedback import COMPLAINT, feedback_modal
 from bot.delivery.home import TRY_ACTION, HomeFigures
@@ -35,8 +43,10 @@ from bot.slack.manifest import ASK_SHORTCUT
 from bot.slack.message import Access, BotIdentity, Ignored, Incoming, Refused
 from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed
+from bot.stores.listening import Listening
 from bot.stores.thread_mode import ThreadModes
 from bot.stores.turn_records import TurnRecords
+from bot.turn.unasked import MAX_QUESTION_CHARS
 from bot.turn.visibility import Visibility
 from verification.text.language import detect_language
 
@@ -92,6 +102,8 @@ class Services:
 
     access: Access
     thread_modes: ThreadModes
+    channels: ChannelFile
+    listening: Listening
     intake: Intake
     judgements: Judgements
     records: TurnRecords
@@ -114,6 +126,7 @@ def register(app: AsyncApp, services: Services, tasks: asyncio.TaskGroup) -> Lis
     app.event(_ANY)(listeners.on_event)
     app.action(HELPFUL_ACTION)(listeners.on_feedback)
     app.action(NOT_HELPFUL_ACTION)(listeners.on_feedback)
+    app.action(UNASKED_DISLIKE_ACTION)(listeners.on_unasked_dislike)
     app.action(TRUST_ACTION)(listeners.on_trust)
     app.action(HAND_OFF_ACTION)(listeners.on_hand_off)
     app.action(re.compile(TRY_ACTION))(listeners.on_try)
@@ -144,6 +157,8 @@ class Listeners:
         elif isinstance(found, Incoming):
             always = found.addressed == "mention" and found.kind != "edit"  # counts in every mode of the thread
             found = found if always else apply_thread_mode(found, await self.services.thread_modes.get(found.thread))
+        if isinstance(found, Incoming) and found.addressed == "overheard" and not self._listens(found):
+            found = Ignored(reason="not_addressed")
         if isinstance(found, Ignored):
             _log.debug("event_ignored", reason=found.reason)
             self.services.judgements.slack_event(found.reason)
@@ -156,6 +171,38 @@ class Listeners:
         self.services.judgements.slack_event(found.refused or found.kind)
         about = {"thread": str(found.thread), "ts": found.ts, "kind": found.kind, "addressed": found.addressed}
         _log.info("event_stored", **about, text_length=len(found.text))
+
+    def _listens(self, incoming: Incoming) -> bool:
+        """Return whether a message that nobody addressed to Orion is worth a look in its channel."""
+        settings = self.services.channels.of(incoming.thread.team, incoming.thread.channel)
+        if settings.mode != "listen" or incoming.through_app:
+            return False
+        asks = (
+            incoming.kind == "question"
+            and incoming.files == "none"
+            and is_question(incoming.text)
+            and len(incoming.text) <= MAX_QUESTION_CHARS
+        )
+        return asks or incoming.kind in {"mute", "unmute"}
+
+    async def on_unasked_dislike(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
+        """Count a dislike of an answer that nobody asked for, and delete it if the asker dislikes it."""
+        clicked = clicks.read_feedback(body)
+        if clicked and await self._may_judge(context, clicked):
+            await self._store_judgement(clicked)
+            await self.services.listening.count_dislike(clicked.place.team, clicked.place.channel)
+            record = await self.services.records.load(clicked.turn_id)
+            if string(record, "user") == clicked.user:
+                self._after_ack(context, self._delete_unasked(clicked))
+            else:
+                self._after_ack(context, self._thank(clicked))
+        await ack()
+
+    def _delete_unasked(self, clicked: clicks.Feedback) -> Gesture:
+        async def delete(delivery: Delivery) -> None:
+            await delivery.delete_answer(clicked.place, clicked.place.thread_ts)
+
+        return delete
 
     async def on_feedback(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
         """Store "helpful" at once. "Not helpful" opens a dialog, and counts when that is sent."""

@@ -168,7 +168,7 @@ def _parse_message(event: Mapping[str, Any], own: BotIdentity, access: Access) -
         return incoming
     if reading.addresses_another:
         return Ignored(reason="to_somebody_else")
-    return incoming if string(event, "thread_ts") else Ignored(reason="not_addressed")
+    return incoming if string(event, "thread_ts") else replace(incoming, addressed="overheard")
 
 
 def _parse_edit(event: Mapping[str, Any], own: BotIdentity, access: Access) -> Incoming | Ignored:

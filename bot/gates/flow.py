@@ -15,6 +15,7 @@ from bot.gates.access import cached_refusal, check_access, visit_of
 from bot.gates.allowance import check_allowance
 from bot.gates.follow_up import check_pending, check_thread_member
 from bot.gates.handoff import handle_hand_off, notify_failure
+from bot.gates.listening import handle_overheard
 from bot.gates.services import Gate, GateServices
 from bot.gates.stop import handle_stop
 from bot.queue.lease import Lease
@@ -53,9 +54,17 @@ class Answers(Protocol):
 class Flow:
     """Handles the messages of one workspace for the worker."""
 
-    def __init__(self, services: GateServices, answering: Answers, *, gates: Sequence[Gate] = GATES) -> None:
+    def __init__(
+        self,
+        services: GateServices,
+        answering: Answers,
+        unasked: Answers | None = None,
+        *,
+        gates: Sequence[Gate] = GATES,
+    ) -> None:
         self._services = services
         self._answering = answering
+        self._unasked = unasked or answering
         self._gates = gates
 
     async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
@@ -71,14 +80,18 @@ class Flow:
             with structlog.contextvars.bound_contextvars(thread=claimed.thread, turn_id=job.turn_id):
                 if left := defer_to_newer_version(job.claimed, schema, job.facts.state_schema):
                     return left
-                for gate in self._gates:
-                    if (ending := await gate(job, self._services)) is not None:
-                        return ending
-                return await self._answering.answer(job)
+                return await self._pass_gates(job)
         except asyncio.CancelledError:
             if not lease.stopped:
                 raise
             return GIVEBACK  # cancelled before its turn began: the next try says so
+
+    async def _pass_gates(self, job: Job) -> Ending:
+        overheard = job.incoming.addressed == "overheard"
+        for gate in (handle_overheard,) if overheard else self._gates:
+            if (ending := await gate(job, self._services)) is not None:
+                return ending
+        return await (self._unasked if overheard else self._answering).answer(job)
 
     async def notify_given_up(self, claimed: Claimed, lease: Lease, reason: str) -> None:
         """Tell the person that the message was given up, if Orion may talk to them and they talked to Orion.

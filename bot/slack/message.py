@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from agent.packing import compact_json, parse_json
 from agent.thread.conversation import Question, ThreadKey
 
 Command = Literal["stop", "mute", "unmute"]
 Kind = Literal["question", "help", "stop", "mute", "unmute", "edit", "delete", "hand_off"]
-Addressed = Literal["mention", "direct", "follow_up"]
+Addressed = Literal["mention", "direct", "follow_up", "overheard"]
+"""``overheard``: a message of a channel, outside its threads, that does not mention Orion."""
+ADDRESSES_ORION: Final = frozenset({"mention", "direct"})
 ThreadMode = Literal["unknown", "engaged", "muted", "lost"]
 Files = Literal["none", "some", "unknown"]
 
@@ -85,7 +87,7 @@ class Incoming:
         """The message as the agent's question."""
         return Question(
             thread=self.thread, user=self.user, text=self.text, ts=self.ts, mentioned=self.mentioned,
-            addressed=self.addressed != "follow_up",
+            addressed=self.addressed in ADDRESSES_ORION,
         )  # fmt: skip
 
     def to_json(self) -> str:
@@ -131,6 +133,6 @@ class Refused(Ignored):
     def without_content(self) -> Incoming | Ignored:
         """A message without its text to whoever tells the person so; a message that did not address Orion is none."""
         incoming = self.incoming
-        if incoming.addressed == "follow_up" or incoming.kind not in {"question", "help"}:
+        if incoming.addressed not in ADDRESSES_ORION or incoming.kind not in {"question", "help"}:
             return Ignored(reason=self.reason)
         return replace(incoming, refused=self.reason, text="", mentioned=frozenset(), action_token="")

@@ -14,6 +14,7 @@ from bot.slack.message import Incoming
 from bot.slack.users import CachedPeople
 from bot.stores.budgets import Budgets, Limits
 from bot.stores.cancellations import Cancellations
+from bot.stores.listening import Listening
 from bot.stores.pause import Pausing
 from bot.stores.places import DirectChats, Served
 from bot.stores.thread_mode import ThreadModes
@@ -35,6 +36,7 @@ class Stores:
         self.cancellations = Cancellations(redis, prefix=prefix)
         self.direct_chats = DirectChats(redis, prefix=prefix)
         self.served = Served(redis, prefix=prefix)
+        self.listening = Listening(redis, prefix=prefix)
         self.pausing = Pausing(redis, prefix=prefix)
         self.budgets = Budgets(redis, limits, prefix=prefix)
         self.people = CachedPeople(redis, prefix=prefix)

@@ -23,6 +23,7 @@ _ENGAGING: Mapping[Addressed, tuple[Kind, ...]] = {
     "mention": ("question", "help", "edit", "unmute"),
     "direct": ("question", "help", "unmute"),
     "follow_up": ("unmute",),
+    "overheard": (),
 }
 _THREAD_MODES: tuple[ThreadMode, ...] = ("unknown", "engaged", "muted")
 
@@ -60,7 +61,7 @@ class ThreadModes:
 
         The second event of one mention may follow a "mute" and must not change a known mode.
         """
-        if incoming.refused:
+        if incoming.refused or incoming.addressed == "overheard":
             return
         key = self.key(incoming.thread)
         if incoming.kind == "mute":

@@ -13,7 +13,7 @@ from bot.delivery.answer_key import AnswerKey, Mark
 from bot.queue.lease import Lease
 from bot.queue.queue import Claimed
 from bot.slack.history import sort_key
-from bot.slack.message import Incoming
+from bot.slack.message import ADDRESSES_ORION, Incoming
 from bot.stores.facts import Facts, MarkName, mark_of
 from verification.text.language import detect_language
 
@@ -47,7 +47,7 @@ class Job:
         """Whether the message is meant for Orion: it mentions it, is a direct message, or answers its question."""
         pending = self.facts.state.pending_question
         answers = pending is not None and pending.user == self.incoming.user
-        return self.incoming.addressed != "follow_up" or answers
+        return self.incoming.addressed in ADDRESSES_ORION or answers
 
     def question(self) -> Question:
         """Return the message as the agent's question."""

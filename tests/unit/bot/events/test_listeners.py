@@ -20,6 +20,7 @@ from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.types import Document
 from agent.tasks import background_tasks
 from agent.texts.catalogue import help_text, say
+from bot.channel_settings import ChannelFile
 from bot.delivery.answer_key import AnswerKey
 from bot.delivery.blocks import HELPFUL_ACTION
 from bot.delivery.delivery import Delivery
@@ -34,6 +35,7 @@ from bot.slack.client import build_app
 from bot.slack.manifest import ASK_SHORTCUT, EVENTS_PATH
 from bot.slack.message import Access, Incoming
 from bot.slack.users import People
+from bot.stores.listening import Listening
 from bot.stores.thread_mode import ThreadModes
 from bot.stores.turn_records import TurnRecords
 from bot.turn.visibility import Visibility
@@ -148,6 +150,8 @@ def services(
     return Services(
         access=access,
         thread_modes=ThreadModes(redis),
+        channels=ChannelFile(Path("absent")),
+        listening=Listening(redis),
         intake=ledger,
         judgements=ledger,
         records=TurnRecords(redis),

@@ -1,0 +1,175 @@
+"""Listening: an answer that nobody asked for appears only if every claim is certain, and only where it may."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from bot.local.model.roster import VISITOR
+from bot.stores.listening import MAX_POSTS_A_DAY
+from tests.support.openai_server import RESPOND, Scripted, ScriptedOpenAI, fails, says
+from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, posts, running, settings_in, shown
+from tests.support.waiting import wait_until
+
+QUESTION = "How many requests may one API key send per minute?"
+GOOD = says("<answer>One API key may send 600 requests per minute [1].</answer>")
+DOUBTFUL = says("<answer>One API key may send 600 requests per minute, and nobody checks it [1].</answer>")
+YES, NO = says("Yes."), says("no")
+Judge = Callable[[Any], Scripted]
+
+
+def judging(*, supported: bool) -> Judge:
+    def judge(request: Any) -> Scripted:
+        numbers = range(1, json.dumps(request).count("Claim ") + 6)
+        verdicts = [{"claim": number, "lines": ["1.0"], "supported": supported} for number in numbers]
+        return says(json.dumps({"verdicts": verdicts, "reply": "answer"}))
+
+    return judge
+
+
+@asynccontextmanager
+async def listening(
+    tmp_path: Path,
+    redis_url: str,
+    *,
+    said: Scripted = YES,
+    draft: Scripted = GOOD,
+    judgements: Judge | None = None,
+    **more: Any,
+) -> AsyncIterator[tuple[Setting, ScriptedOpenAI]]:
+    """An Orion that listens in one channel, with a model that always says the same."""
+    async with ScriptedOpenAI(
+        decisions=lambda _: RESPOND,
+        drafts=lambda _: draft,
+        judgements=judgements or judging(supported=True),
+        generations=lambda _: said,
+    ) as server:
+        model = {"openai_base_url": server.url, "openai_api_key": SecretStr("k"), "model": "scripted"}
+        settings = settings_in(tmp_path / "home", redis_url, **model, listen=frozenset({CHANNEL}), **more)
+        async with running(settings) as setting:
+            yield setting, server
+
+
+async def ended(setting: Setting) -> None:
+    """Wait until nothing is left to work on."""
+
+    async def is_idle() -> bool:
+        return setting.orion.turns.in_flight == 0 and (await setting.orion.mailbox.depth()).messages == 0
+
+    await wait_until(lambda: setting.workspace.calls, "the app has connected")
+    await wait_until(is_idle, "every message is handled", 30)
+
+
+async def test_a_certain_answer_appears_with_the_reason_why(tmp_path: Path, redis_url: str) -> None:
+    async with listening(tmp_path, redis_url) as (setting, server):
+        ts = setting.ask(QUESTION)
+        answer = await setting.answer_to(ts)
+        assert "600 requests per minute" in shown(answer)
+        assert "Nobody mentioned me" in shown(answer)
+        methods = [call.method for call in setting.workspace.calls]
+        assert not [name for name in methods if "setStatus" in name or "sessions" in name]
+        ts = setting.ask("And per hour?", thread=ts)  # from here on it is a conversation like any other
+        await wait_until(lambda: server.phases().count("write") > 1, "the follow-up is worked on")
+
+
+@pytest.mark.parametrize(
+    ("text", "more"),
+    [
+        (QUESTION, {"said": NO}),
+        (QUESTION, {"said": fails(500)}),
+        (QUESTION, {"draft": DOUBTFUL, "judgements": judging(supported=False)}),
+        (QUESTION, {"draft": says("<answer>NOT_IN_SOURCES</answer>")}),
+        (QUESTION, {"draft": says("<answer>One API key may send 900 requests per minute [1].</answer>")}),
+        (QUESTION, {"judge": False}),
+        ("See you at lunch, Jonas.", {}),
+        (f"<@U0ONCALL> {QUESTION}", {}),
+        (f"`{QUESTION}`", {}),
+    ],
+    ids=range(9),
+)
+async def test_without_certainty_nothing_is_seen(
+    text: str, more: dict[str, Any], tmp_path: Path, redis_url: str
+) -> None:
+    async with listening(tmp_path, redis_url, **more) as (setting, _):
+        setting.ask(text)
+        await ended(setting)
+        assert posts(setting.workspace, CHANNEL) == []
+        assert (await setting.orion.observers.stats.read(1)).turns == 0
+
+
+async def test_other_channels_and_other_peoples_threads_are_left_alone(tmp_path: Path, redis_url: str) -> None:
+    async with listening(tmp_path, redis_url) as (setting, server):
+        setting.ask(QUESTION, channel="C0GENERAL")
+        root = setting.ask("Morning all", user="U0RELEASE")
+        setting.ask(QUESTION, thread=root)
+        await ended(setting)
+        assert server.requests == []
+        assert posts(setting.workspace, CHANNEL) + posts(setting.workspace, "C0GENERAL") == []
+
+
+@pytest.mark.parametrize("meanwhile", ["answered", "edited", "deleted"])
+async def test_what_happened_meanwhile_counts(meanwhile: str, tmp_path: Path, redis_url: str) -> None:
+    asked: list[tuple[Setting, str]] = []
+
+    def judge(request: Any) -> Scripted:
+        """Change the place while the answer is judged."""
+        setting, ts = asked.pop()
+        match meanwhile:
+            case "answered":
+                setting.ask("600, I think", thread=ts, user="U0ONCALL")
+            case "edited":
+                setting.workspace.edit(CHANNEL, ts, "How is everyone?")
+            case _:
+                setting.workspace.delete(CHANNEL, ts)
+        return judging(supported=True)(request)
+
+    async with listening(tmp_path, redis_url, draft=DOUBTFUL, judgements=judge) as (setting, _):
+        asked.append((setting, setting.ask(QUESTION)))
+        await wait_until(lambda: not asked, "the answer is judged")
+        await ended(setting)
+        assert posts(setting.workspace, CHANNEL) == []
+
+
+async def test_dislikes_delete_the_answer_and_quiet_the_channel(tmp_path: Path, redis_url: str) -> None:
+    async with listening(tmp_path, redis_url) as (setting, _):
+        for _ in range(2):
+            ts = setting.ask(QUESTION)
+            answer = await setting.answer_to(ts)
+            await setting.workspace.click(CHANNEL, answer["ts"], "orion_unasked_not_helpful", user=VISITOR)
+            await setting.workspace.wait_for(lambda ts=ts: not answers(setting.workspace, ts, ts), 10)  # type: ignore[misc]
+        setting.ask(QUESTION)
+        await ended(setting)
+        assert posts(setting.workspace, CHANNEL) == []
+
+
+async def test_mute_stops_it_until_unmute(tmp_path: Path, redis_url: str) -> None:
+    async with listening(tmp_path, redis_url) as (setting, _):
+        setting.ask("mute")
+        await setting.workspace.wait_for(lambda: posts(setting.workspace, CHANNEL), 10)
+        setting.ask(QUESTION)
+        await ended(setting)
+        assert len(posts(setting.workspace, CHANNEL)) == 1
+        setting.ask("unmute")
+        await setting.workspace.wait_for(lambda: len(posts(setting.workspace, CHANNEL)) == 2, 10)
+        await setting.answer_to(setting.ask(QUESTION))
+
+
+async def test_the_daily_cap_holds_and_a_mention_is_always_answered(tmp_path: Path, redis_url: str) -> None:
+    async with listening(tmp_path, redis_url) as (setting, _):
+        stores = setting.orion.redis
+        await setting.answer_to(setting.ask(QUESTION))
+        await ended(setting)
+        (key,) = [key async for key in stores.scan_iter("*:listening:posts:*")]
+        await stores.set(key, MAX_POSTS_A_DAY, keepttl=True)
+        setting.ask(QUESTION)
+        await ended(setting)
+        assert len(posts(setting.workspace, CHANNEL)) == 1
+        await setting.answer_to(setting.ask(f"{MENTION} {QUESTION}"))
+        direct = setting.ask(QUESTION, channel=DIRECT)
+        await setting.answer_to(direct, thread=direct, channel=DIRECT)
