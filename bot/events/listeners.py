@@ -154,11 +154,11 @@ class Listeners:
         found = parse_event(body, own, self.services.access)
         if isinstance(found, Refused):
             found = found.without_content()
+        elif isinstance(found, Incoming) and found.addressed == "overheard":
+            found = found if self._listens(found) else Ignored(reason="not_addressed")
         elif isinstance(found, Incoming):
             always = found.addressed == "mention" and found.kind != "edit"  # counts in every mode of the thread
             found = found if always else apply_thread_mode(found, await self.services.thread_modes.get(found.thread))
-        if isinstance(found, Incoming) and found.addressed == "overheard" and not self._listens(found):
-            found = Ignored(reason="not_addressed")
         if isinstance(found, Ignored):
             _log.debug("event_ignored", reason=found.reason)
             self.services.judgements.slack_event(found.reason)

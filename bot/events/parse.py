@@ -168,7 +168,10 @@ def _parse_message(event: Mapping[str, Any], own: BotIdentity, access: Access) -
         return incoming
     if reading.addresses_another:
         return Ignored(reason="to_somebody_else")
-    return incoming if string(event, "thread_ts") else replace(incoming, addressed="overheard")
+    if string(event, "thread_ts"):
+        return incoming
+    in_channel = incoming.channel_type in {"channel", "group"}
+    return replace(incoming, addressed="overheard") if in_channel else Ignored(reason="not_addressed")
 
 
 def _parse_edit(event: Mapping[str, Any], own: BotIdentity, access: Access) -> Incoming | Ignored:

@@ -130,8 +130,9 @@ def test_message_to_somebody_else_gets_no_answer(text: str) -> None:
     assert reason(message(thread_ts="1700000000.000100", text=text)) == "to_somebody_else"
 
 
-def test_channel_talk_outside_threads_is_not_looked_up() -> None:
-    assert reason(message()) == "not_addressed"
+def test_channel_talk_outside_threads_is_overheard() -> None:
+    assert incoming(message()).addressed == "overheard"
+    assert reason(message(text="<@UBOB> hello?")) == "to_somebody_else"
 
 
 def test_mute_keeps_quiet_until_mentioned_again() -> None:
