@@ -212,11 +212,10 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         stack.push_async_callback(mailbox.aclose)
         stores = Stores(redis, mailbox, _limits(settings), prefix=prefix)
         observers.tokens_used = stores.budgets.record_usage
-        access = Access(**{name: getattr(settings, name) for name in Access.__slots__})  # settings of the same names
         team_bots = _TeamBots(
-            engine=engine, access=access, stores=stores, prompts=prompts, timeouts=timeouts, circuits=[engine.breaker],
-            observers=observers, settings=settings, documents=stack.enter_context(DocumentReader(for_attachments=True)),
-            channels=ChannelFile(settings.channels, settings.listen),
+            engine=engine, stores=stores, prompts=prompts, timeouts=timeouts, circuits=[engine.breaker],
+            observers=observers, settings=settings, channels=ChannelFile(settings.channels, settings.listen),
+            documents=stack.enter_context(DocumentReader(for_attachments=True)),
         )  # fmt: skip
         slack = await stack.enter_async_context(open_slack(settings, redis, team_bots.open, prefix=prefix))
         workspaces = slack.workspaces
@@ -264,7 +263,6 @@ class _TeamBots:
 
     engine: Engine
     observers: Observers
-    access: Access
     stores: Stores
     prompts: Sequence[Mapping[str, str]]
     settings: Settings
@@ -272,6 +270,11 @@ class _TeamBots:
     circuits: list[CircuitBreaker]
     documents: DocumentReader
     channels: ChannelFile
+
+    @property
+    def access(self) -> Access:
+        """The settings about access, which have the same names."""
+        return Access(**{name: getattr(self.settings, name) for name in Access.__slots__})
 
     def open(self, client: AsyncWebClient) -> TeamBot:
         """Make the ``TeamBot`` of one workspace's client."""
