@@ -89,7 +89,7 @@ def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessa
             ),
         ),
         *_plan_parts(context.plan),
-        ("last message", context.question.text),
+        (_last_message_label(context.question), context.question.text),
     ]
     lines = [
         fence_parts(parts, _seed(context.question)),
@@ -97,7 +97,7 @@ def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessa
         *_budget_warning(context),
     ]
     if not context.question.addressed:
-        lines.append(prompt_text("unaddressed"))
+        lines.append(prompt_text("unaddressed") + (' As JSON: {"action": "no_reply"}.' if as_json else ""))
     if context.complaint:
         lines.append(f"Your last decision was not carried out: {context.complaint} Decide again.")
     tools = ({"name": t.name, "description": t.description, "input": t.parameters} for t in context.tools)
@@ -255,6 +255,11 @@ def _conversation_parts(context: TurnContext, talk: str) -> list[Part]:
     mission = context.mission if context.mission != context.question.text else ""
     named = (("mission", mission), ("conversation so far", talk), ("the person's answers to questions", told))
     return [part for part in named if part[1]]
+
+
+def _last_message_label(question: Question) -> str:
+    """Name the author if the message may be for other people: then it matters who talks to whom."""
+    return "last message" if question.addressed else f"last message, from {question.user}"
 
 
 def _plan_parts(plan: Plan | None) -> Iterable[Part]:

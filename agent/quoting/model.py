@@ -117,24 +117,24 @@ def _passages(context: WriteContext, weights: Mapping[str, float]) -> tuple[Rank
     barred = _rejected_units(context)
     documents = [source for source in context.sources if source.origin != "thread"]
     thread = [source for source in context.sources if source.origin == "thread"]
-    found = best_passages(weights, documents, barred)
+    from_documents = best_passages(weights, documents, barred)
     # A question that people asked each other in the thread answers nothing.
-    said = best_passages(weights, thread, lambda unit: barred(unit) or unit.text.endswith(("?", "？")))
-    return max(found, said, key=lambda passages: max((each.score for each in passages), default=0.0))
+    from_thread = best_passages(weights, thread, lambda unit: barred(unit) or unit.text.endswith(("?", "？")))
+    return max(from_documents, from_thread, key=lambda passages: max((each.score for each in passages), default=0.0))
 
 
 def _rejected_units(context: WriteContext) -> Callable[[QuotableUnit], bool]:
     """Return a test for units not to quote again: those of the last draft that feedback names, else all of it."""
     draft = _letters(context.previous_draft) if context.feedback else ""
-    named, kept = _letters(context.feedback), _letters(context.kept)
+    named, shown = _letters(context.feedback), _letters(context.kept)
 
     def is_in(unit: QuotableUnit, text: str) -> bool:
-        said = _letters(unit.text)[:_MAX_COMPARED_CHARS]
-        return len(said) >= _MIN_COMPARED_CHARS and said in text
+        letters = _letters(unit.text)[:_MAX_COMPARED_CHARS]
+        return len(letters) >= _MIN_COMPARED_CHARS and letters in text
 
     units = [unit for source in context.sources for unit in units_of(source) if is_in(unit, draft)]
     barred = {unit for unit in units if is_in(unit, named)} or set(units)
-    return lambda unit: unit in barred or is_in(unit, kept)
+    return lambda unit: unit in barred or is_in(unit, shown)
 
 
 def _letters(text: str) -> str:

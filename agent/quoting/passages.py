@@ -83,13 +83,13 @@ def _best_window(section: Sequence[QuotableUnit], weights: Mapping[str, float]) 
     return max(passages, key=lambda each: (each.score, -section.index(each.best)))
 
 
-def _score(found: RankedPassage) -> float:
-    return found.score
+def _score(passage: RankedPassage) -> float:
+    return passage.score
 
 
-def _closest_newest(found: RankedPassage) -> tuple[float, int]:
-    digits = "".join(filter(str.isdigit, found.best.source.updated_at[:10]))
-    return -round(found.closest, 2), -int(digits or 0)
+def _closest_newest(passage: RankedPassage) -> tuple[float, int]:
+    digits = "".join(filter(str.isdigit, passage.best.source.updated_at[:10]))
+    return -round(passage.closest, 2), -int(digits or 0)
 
 
 def _is_telling(unit: QuotableUnit, weights: Mapping[str, float]) -> bool:
@@ -142,9 +142,9 @@ def _conflict(own: Mapping[str, set[str]], others: Mapping[str, set[str]]) -> bo
 
 def _share(weights: Mapping[str, float], units: Sequence[QuotableUnit]) -> float:
     """Return the share of all weight that the words of these units have, with the title and headings above them."""
-    said = _words(units[0].source.title).union(_words(units[0].context), *(_words(unit.text) for unit in units))
+    words = _words(units[0].source.title).union(_words(units[0].context), *(_words(unit.text) for unit in units))
     whole = sum(weights.values())
-    return sum(weight for word, weight in weights.items() if word in said) / whole if whole else 0.0
+    return sum(weight for word, weight in weights.items() if word in words) / whole if whole else 0.0
 
 
 def windows(section: Sequence[QuotableUnit]) -> Iterator[Sequence[QuotableUnit]]:

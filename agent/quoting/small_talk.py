@@ -97,13 +97,13 @@ def earlier_subjects(question: str, history: tuple[Message, ...]) -> list[str]:
     asked = [m.text for m in history if m.role == "user" and m.addressed and not small_talk_reply(m.text)]
     if asked and asked[-1].strip() == question.strip():
         asked.pop()
-    found: dict[str, str] = {}
+    subjects: dict[str, str] = {}
     for text in reversed(asked):
         tokens = subject_tokens(text)
-        found |= {token.casefold(): token for token in tokens if token.casefold() not in own | found.keys()}
+        subjects |= {token.casefold(): token for token in tokens if token.casefold() not in own | subjects.keys()}
         if len(tokens) > MAX_FEW_WORDS:
             break
-    return list(found.values())
+    return list(subjects.values())
 
 
 def _words(message: str) -> list[str]:

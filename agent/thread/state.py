@@ -86,8 +86,8 @@ def with_posted(state: ThreadState, ts: str, messages: tuple[str, ...]) -> Threa
 
 def with_undo(state: ThreadState, before: ThreadState) -> ThreadState:
     """Return the state with ``before`` to go back to: an edit of the latest question starts from there."""
-    kept = replace(before, version=0, history=(), sources=(), undo="", posted={})
-    return replace(state, undo=to_json(kept))
+    snapshot = replace(before, version=0, history=(), sources=(), undo="", posted={})
+    return replace(state, undo=to_json(snapshot))
 
 
 def state_before_last_question(state: ThreadState, ts: str) -> ThreadState | None:
@@ -95,9 +95,9 @@ def state_before_last_question(state: ThreadState, ts: str) -> ThreadState | Non
     asked = [index for index, message in enumerate(state.history) if message.role == "user" and message.addressed]
     if not asked or state.history[asked[-1]].ts != ts:
         return None
-    found = from_json(state.undo) if state.undo else ThreadState()
+    before = from_json(state.undo) if state.undo else ThreadState()
     history = state.history[: asked[-1]]
-    return replace(found, version=state.version, history=history, sources=state.sources, posted=state.posted)
+    return replace(before, version=state.version, history=history, sources=state.sources, posted=state.posted)
 
 
 def _message_at(state: ThreadState, ts: str) -> Message | None:
@@ -116,24 +116,24 @@ def without_message(state: ThreadState, ts: str) -> ThreadState:
         )  # that one may have brought only a file
     if (before := state_before_last_question(state, ts)) is not None:
         return replace(before, sources=())  # these may be files of that very message
-    kept: list[Message] = []
+    messages: list[Message] = []
     after_it = False
     for message in state.history:
         if message.role == "user":
             after_it = gone.addressed and message.ts == ts
         if not (after_it or message is gone):
-            kept.append(message)
+            messages.append(message)
     answers = {key: answer for key, answer in state.answers.items() if answer != gone.text}
-    rest = replace(_without_quoted_messages(state), history=tuple(kept), answers=answers, undo="")
+    rest = replace(_without_quoted_messages(state), history=tuple(messages), answers=answers, undo="")
     return replace(rest, mission="", todolist_id=None, plan=None) if state.mission == gone.text else rest
 
 
 def _without_quoted_messages(state: ThreadState) -> ThreadState:
     """Return the state without quotations from messages and their files, and without what was made of them."""
     # They may be of the deleted message. An edit of the latest question must not bring them back either.
-    found = state.found and replace(state.found, results=(), sources=_not_from_messages(state.found.sources))
+    findings = state.found and replace(state.found, results=(), sources=_not_from_messages(state.found.sources))
     undo = to_json(_without_quoted_messages(from_json(state.undo))) if state.undo else ""
-    return replace(state, sources=_not_from_messages(state.sources), found=found, undo=undo)
+    return replace(state, sources=_not_from_messages(state.sources), found=findings, undo=undo)
 
 
 def _not_from_messages(sources: tuple[Source, ...]) -> tuple[Source, ...]:
@@ -191,14 +191,14 @@ def suspend_mission_for(state: ThreadState, user: str) -> ThreadState:
 
 def restore_suspended_mission(after: ThreadState, before: ThreadState, user: str) -> ThreadState:
     """Return the state after this person's turn with the mission that was suspended for it, as it was ``before``."""
-    kept = {name: getattr(before, name) for name in _OF_A_MISSION}
-    return replace(after, **kept) if is_waiting_for_another(before, user) else after
+    mission = {name: getattr(before, name) for name in _OF_A_MISSION}
+    return replace(after, **mission) if is_waiting_for_another(before, user) else after
 
 
 def to_json(state: ThreadState) -> str:
     """Return one line of JSON that ``from_json`` reads back. Fields with their default are left out."""
-    told = {name: getattr(state, name) for name in _KINDS if getattr(state, name) != getattr(_FRESH, name)}
-    return compact_json({"schema": SCHEMA, **told})
+    fields = {name: getattr(state, name) for name in _KINDS if getattr(state, name) != getattr(_FRESH, name)}
+    return compact_json({"schema": SCHEMA, **fields})
 
 
 def from_json(text: str | bytes) -> ThreadState:
@@ -207,26 +207,26 @@ def from_json(text: str | bytes) -> ThreadState:
         raw = parse_json(text)
     except ValueError:
         raw = None
-    known: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name in _KINDS.keys() & (raw if isinstance(raw, dict) else ()):
         # A field of the wrong type gets its default: the other fields are worth more than an error.
         with suppress(ValidationError):
-            known[name] = _read_value(_KINDS[name], raw[name])
-    return ThreadState(**known)
+            fields[name] = _read_value(_KINDS[name], raw[name])
+    return ThreadState(**fields)
 
 
-def _read_value(kind: TypeAdapter[Any], told: object) -> object:
+def _read_value(kind: TypeAdapter[Any], value: object) -> object:
     """Validate a value; drop the entries of a list that cannot be read. Raises ``ValidationError``."""
     try:
-        return kind.validate_python(told)
+        return kind.validate_python(value)
     except ValidationError:
-        if not isinstance(told, list):  # of a list one bad entry does not cost the others
+        if not isinstance(value, list):  # of a list one bad entry does not cost the others
             raise
-    kept = []
-    for each in told:
+    entries = []
+    for each in value:
         with suppress(ValidationError):
-            kept += [each] if kind.validate_python([each]) else []
-    return kind.validate_python(kept)
+            entries += [each] if kind.validate_python([each]) else []
+    return kind.validate_python(entries)
 
 
 _KINDS: Final[dict[str, TypeAdapter[Any]]] = {

@@ -195,14 +195,18 @@ async def _give_up(progress: Progress, best: Attempt, attempts: int) -> TurnOutc
     """Keep the verified part; without one, say what could not be verified."""
     if _is_knowledge_away(progress):  # there was nothing to cite: the draft is not at fault
         return knowledge_failure(progress)
-    kept = await salvage_verified(progress, best.draft, best.verdict, attempts)
+    salvaged = await salvage_verified(progress, best.draft, best.verdict, attempts)
     partial = partial_answer(progress, attempts)
     shown = progress.live.shown if progress.live else None
     # What people see already must be the beginning of what is sent.
-    if shown and not (kept and kept.passed and kept.text.startswith(shown.verdict.text.rstrip())) and partial:
+    if (
+        shown
+        and not (salvaged and salvaged.passed and salvaged.text.startswith(shown.verdict.text.rstrip()))
+        and partial
+    ):
         return partial
-    if kept and kept.passed:
-        return _outcome_of(progress, best, kept, attempts, whole=False)
+    if salvaged and salvaged.passed:
+        return _outcome_of(progress, best, salvaged, attempts, whole=False)
     return Failed(answer=verification_failure(progress, best.verdict, attempts=attempts), reason="verification")
 
 

@@ -89,10 +89,10 @@ async def salvage_verified(progress: Progress, draft: Draft, verdict: Verdict, n
     language = detect_language(draft.question) or detect_language(draft.text)
     left_out = LeftOut(step=say("left_out_step", language), row=say("left_out_row", language))
     for _ in range(MAX_CUTS):
-        kept = await asyncio.to_thread(salvage, draft, verdict, check_draft, left_out)
-        if kept is None or not kept.passed:
-            return kept
-        verdict = await with_judgement(progress, draft, kept, number, whole=True)
+        partial = await asyncio.to_thread(salvage, draft, verdict, check_draft, left_out)
+        if partial is None or not partial.passed:
+            return partial
+        verdict = await with_judgement(progress, draft, partial, number, whole=True)
         if verdict.passed:
             return verdict
     return None

@@ -292,10 +292,12 @@ def _settle(progress: Progress, outcome: TurnOutcome, before: ThreadState) -> No
         overheard = replace(asked, addressed=False)
         progress.state = with_messages(replace(before, version=progress.state.version), overheard)
         return
-    said = Message(role="assistant", text=outcome.answer.text)
-    kept = permalinks_only(outcome.answer.sources[:MAX_CITED_SOURCES]) or progress.state.sources
-    found = collect_findings(progress) if isinstance(outcome, Asked) else None
-    progress.state = with_undo(with_messages(replace(progress.state, sources=kept, found=found), asked, said), before)
+    reply = Message(role="assistant", text=outcome.answer.text)
+    cited = permalinks_only(outcome.answer.sources[:MAX_CITED_SOURCES]) or progress.state.sources
+    findings = collect_findings(progress) if isinstance(outcome, Asked) else None
+    progress.state = with_undo(
+        with_messages(replace(progress.state, sources=cited, found=findings), asked, reply), before
+    )
     if not isinstance(outcome, Asked):
         good = outcome.name in ("answered", "partial", "unsourced")
         close_plan(progress, "done" if good else "failed")
@@ -304,6 +306,6 @@ def _settle(progress: Progress, outcome: TurnOutcome, before: ThreadState) -> No
 
 def state_after_stop(question: Question, state: ThreadState) -> ThreadState:
     """Return the state after a person stopped the turn: nothing is pending any more, its steps are closed."""
-    said = Message(role="user", text=question.text, user=question.user, ts=question.ts)
-    after = with_undo(with_messages(cancel_pending_question(suspend_mission_for(state, question.user)), said), state)
+    message = Message(role="user", text=question.text, user=question.user, ts=question.ts)
+    after = with_undo(with_messages(cancel_pending_question(suspend_mission_for(state, question.user)), message), state)
     return restore_suspended_mission(after, state, question.user)

@@ -99,9 +99,9 @@ def collect_findings(progress: Progress) -> SavedFindings:
     """Return the results and sources to keep of this turn, which asks back."""
     from_slack = any(result.tool == SLACK_SEARCH for result in progress.results)
     barred = {SLACK_SEARCH, LLM_GENERATE} if from_slack else {SLACK_SEARCH}
-    told = [result for result in progress.results if result.ok and result.content and result.tool not in barred]
+    useful = [result for result in progress.results if result.ok and result.content and result.tool not in barred]
     results = tuple(
-        Finding(tool=each.tool, content=each.content[:MAX_DECIDE_RESULT_CHARS]) for each in told[-MAX_FINDINGS:]
+        Finding(tool=each.tool, content=each.content[:MAX_DECIDE_RESULT_CHARS]) for each in useful[-MAX_FINDINGS:]
     )
     earlier = progress.state.found
     # Asked back twice: resumed findings do not become fresh again.
@@ -111,32 +111,32 @@ def collect_findings(progress: Progress) -> SavedFindings:
 
 def resume_findings(progress: Progress) -> None:
     """Continue with the findings from before the question back that this turn answers, if it answers one."""
-    found = progress.state.found
-    if found is None:
+    findings = progress.state.found
+    if findings is None:
         return
-    fresh = _is_fresh(found, progress)
-    for number, each in enumerate(found.results if fresh else (), start=1):
+    fresh = _is_fresh(findings, progress)
+    for number, each in enumerate(findings.results if fresh else (), start=1):
         progress.add_result(ToolResult(call_id=f"before-{number}", tool=each.tool, ok=True, content=each.content))
-    for source in found.sources:
+    for source in findings.sources:
         if fresh or source.origin != "document":
             progress.add_source(source)
 
 
 def _latest_sources(sources: list[Source]) -> tuple[Source, ...]:
-    kept: list[Source] = []
+    latest: list[Source] = []
     room = MAX_FINDING_CHARS
     for source in reversed(sources):  # later ones were looked for on purpose
         if source.origin in {ORIGIN, "thread"}:
             continue
         room -= len(source.text)
-        if room < 0 or len(kept) == MAX_FINDING_SOURCES:
+        if room < 0 or len(latest) == MAX_FINDING_SOURCES:
             break
-        kept.insert(0, replace(source, id=0))
-    return tuple(kept)
+        latest.insert(0, replace(source, id=0))
+    return tuple(latest)
 
 
-def _is_fresh(found: SavedFindings, progress: Progress) -> bool:
-    return abs(_seconds(progress.question.ts) - _seconds(found.ts)) <= FINDINGS_TTL_S
+def _is_fresh(findings: SavedFindings, progress: Progress) -> bool:
+    return abs(_seconds(progress.question.ts) - _seconds(findings.ts)) <= FINDINGS_TTL_S
 
 
 def _seconds(ts: str) -> int:

@@ -41,13 +41,13 @@ def renumber(text: str, order: Order) -> str:
 
 def _find_citations(text: str) -> list[tuple[int, int, tuple[int, ...]]]:
     """Return start, end and numbers of each citation in order. Cells of a drawn table have some too."""
-    found = [(citation.start, citation.end, citation.ids) for citation in citations(text)]
+    places = [(citation.start, citation.end, citation.ids) for citation in citations(text)]
     for segment in segments(text):
         if segment.kind == "text":
             matches = _LINKED.finditer(text, segment.start, segment.end)
-            found += [(link.start(), link.end(), (int(link[1]),)) for link in matches]
+            places += [(link.start(), link.end(), (int(link[1]),)) for link in matches]
     for fence in fences(text):
         if is_drawn(text[fence.body : fence.body_end]):
             cells = _IN_CELL.finditer(text, fence.body, fence.body_end)
-            found += [(cell.start(), cell.end(), (int(cell[1]),)) for cell in cells]
-    return sorted(found)
+            places += [(cell.start(), cell.end(), (int(cell[1]),)) for cell in cells]
+    return sorted(places)

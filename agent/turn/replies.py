@@ -73,9 +73,9 @@ def to_answer(
     )
 
 
-def _shift(found: Located, text: str, order: Order) -> Located:
-    start, end = (len(renumber(text[:place], order)) for place in (found.start, found.end))
-    return replace(found, start=start, end=end)
+def _shift(item: Located, text: str, order: Order) -> Located:
+    start, end = (len(renumber(text[:place], order)) for place in (item.start, item.end))
+    return replace(item, start=start, end=end)
 
 
 def missing_note(progress: Progress, verdict: Verdict | None = None) -> str:

@@ -74,18 +74,18 @@ class FileReadTool:
         """Return title, text and time of the last change (ISO 8601)."""
         root, inside = self._place(str(arguments["path"]))
         opened = _open_below(root, inside)
-        found = os.fstat(opened)
-        changed = datetime.fromtimestamp(found.st_mtime, UTC).isoformat(timespec="seconds")
+        status = os.fstat(opened)
+        changed = datetime.fromtimestamp(status.st_mtime, UTC).isoformat(timespec="seconds")
         title = "/".join((root.name, *inside))
-        if stat.S_ISDIR(found.st_mode):
+        if stat.S_ISDIR(status.st_mode):
             try:
                 return title, _list_folder(opened), changed
             finally:
                 os.close(opened)
         with os.fdopen(opened, "rb") as file:
-            if not stat.S_ISREG(found.st_mode):
+            if not stat.S_ISREG(status.st_mode):
                 raise FileRefused(why="That is a device, a pipe or a socket, not a file.")
-            stretch = _read_excerpt(file, found.st_size, arguments, given_up)
+            stretch = _read_excerpt(file, status.st_size, arguments, given_up)
         lines = f", lines {stretch.first} to {stretch.last}" if stretch.first else ""
         return f"{title}{lines}", stretch, changed
 

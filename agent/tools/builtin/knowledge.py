@@ -90,8 +90,8 @@ class SearchTool(_KnowledgeTool):
         # The limit decides how many passages of one document come: a page is not a part of a longer list.
         for last in range(limit, page * limit + 1, limit):
             seen.update((hit.document, hit.number) for hit in new[:limit])
-            found = self.index.search(query, limit=last + 1, vector=vector)
-            new = tuple(hit for hit in found if (hit.document, hit.number) not in seen)
+            ranked = self.index.search(query, limit=last + 1, vector=vector)
+            new = tuple(hit for hit in ranked if (hit.document, hit.number) not in seen)
         hits = new[:limit]
         return hits, len(new) > limit and page < MAX_PAGES
 

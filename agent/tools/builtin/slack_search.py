@@ -35,11 +35,11 @@ class SlackSearchTool:
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Search. Returns one source per message."""
-        found = await self.find(str(arguments["query"]), int(arguments.get("limit", DEFAULT_MESSAGES)))
+        messages = await self.find(str(arguments["query"]), int(arguments.get("limit", DEFAULT_MESSAGES)))
         return ToolResult(
-            content="\n".join(source.title for source in found) or "No message has these words.",
-            sources=tuple(found),
-            hints=() if found else ("Try other or fewer words.",),
+            content="\n".join(source.title for source in messages) or "No message has these words.",
+            sources=tuple(messages),
+            hints=() if messages else ("Try other or fewer words.",),
         )
 
 
@@ -51,8 +51,8 @@ def message_source(text: str, permalink: str, *, author: str, channel: str, at: 
 
 def permalinks_only(sources: Iterable[Source]) -> tuple[Source, ...]:
     """Return the sources as a thread may keep them: results of Slack's search without text and title."""
-    kept = map(without_slack_text, sources)  # Slack's terms forbid storing search results
-    return tuple(replace(one, title="A message in Slack") if one.origin == ORIGIN else one for one in kept)
+    stored = map(without_slack_text, sources)  # Slack's terms forbid storing search results
+    return tuple(replace(one, title="A message in Slack") if one.origin == ORIGIN else one for one in stored)
 
 
 def without_slack_text(source: Source) -> Source:

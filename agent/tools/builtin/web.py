@@ -48,11 +48,11 @@ class WebSearchTool:
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Search. Returns one source per page with the excerpt as its text."""
-        found, limit = await self.search(str(arguments["query"])), int(arguments.get("limit", DEFAULT_PAGES))
-        pages = found[:limit]
+        results, limit = await self.search(str(arguments["query"])), int(arguments.get("limit", DEFAULT_PAGES))
+        pages = results[:limit]
         lines = [f"{page.title} ({page.url})" for page in pages]
-        if limit < min(len(found), MAX_PAGES):
-            lines.append(f"{len(found)} pages were found. A limit of up to {MAX_PAGES} brings more of them.")
+        if limit < min(len(results), MAX_PAGES):
+            lines.append(f"{len(results)} pages were found. A limit of up to {MAX_PAGES} brings more of them.")
         hints = () if pages else ("Try other or fewer words.",)
         return ToolResult(content="\n".join(lines) or "Nothing was found.", sources=tuple(pages), hints=hints)
 
@@ -90,10 +90,10 @@ async def open_searxng(url: str) -> AsyncIterator[WebSearchTool]:
 
 def _parse_results(body: bytes) -> Iterator[Source]:
     try:
-        found = json.loads(body)["results"]
+        results = json.loads(body)["results"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise WebSearchFailed(why="The search engine's reply is not a list of results.") from error
-    for result in found if isinstance(found, list) else ():
+    for result in results if isinstance(results, list) else ():
         if (
             isinstance(result, dict)
             and (url := _safe_url(result.get("url")))

@@ -26,7 +26,7 @@ NOTES = AttachedFile(
 )
 
 
-def asked(text: str, *files: AttachedFile) -> Question:
+def ask(text: str, *files: AttachedFile) -> Question:
     return replace(question(text), files=files)
 
 
@@ -37,13 +37,13 @@ def long_file(name: str = "log.txt") -> AttachedFile:
 
 
 def test_short_file_is_one_source_for_this_place_only() -> None:
-    (source,) = file_sources(asked("when?", replace(NOTES, url="https://team.slack.example/files/F1")))
+    (source,) = file_sources(ask("when?", replace(NOTES, url="https://team.slack.example/files/F1")))
     assert (source.title, source.text, source.origin, source.audience) == ("notes.md", NOTES.text, "file", "C1")
     assert source.url == "https://team.slack.example/files/F1"
 
 
 def test_of_a_long_file_the_parts_nearest_to_the_question_are_sources() -> None:
-    found = file_sources(asked("Why did the walrus backup fail?", long_file()))
+    found = file_sources(ask("Why did the walrus backup fail?", long_file()))
     assert len(found) == MAX_PARTS
     assert sum("7731" in source.text for source in found) == 1
     assert all(source.text in long_file().text for source in found)
@@ -54,14 +54,14 @@ def test_of_a_long_file_the_parts_nearest_to_the_question_are_sources() -> None:
 
 def test_parts_of_a_long_markdown_file_are_named_by_their_headings() -> None:
     text = "".join(f"# Part {n}\n\n{'The region has records. ' * 40}\n\n" for n in range(20))
-    found = file_sources(asked("What of Part 7?", AttachedFile(name="plan.md", text=text)))
+    found = file_sources(ask("What of Part 7?", AttachedFile(name="plan.md", text=text)))
     assert "plan.md › Part 7" in [source.title for source in found]
 
 
 @given(st.text(max_size=400), st.integers(0, 40))
 def test_sources_never_hold_more_than_the_file(text: str, times: int) -> None:
     file = AttachedFile(name="a.txt", text=text * times)
-    found = file_sources(asked("what is the deadline?", file))
+    found = file_sources(ask("what is the deadline?", file))
     assert sum(len(source.text) for source in found) <= len(file.text)
     assert bool(found) == bool(file.text.strip())
 
@@ -69,19 +69,19 @@ def test_sources_never_hold_more_than_the_file(text: str, times: int) -> None:
 def test_each_file_that_was_not_read_is_named_above_the_answer() -> None:
     files = (NOTES, AttachedFile(name="a`<b>&.zip", trouble="form"), long_file("big.txt"))
     refused = Refused(answer=replace(plain_answer("No."), label="Label."), reason="x")
-    told = add_unread_notes(refused, asked("what is it?", *files))
+    told = add_unread_notes(refused, ask("what is it?", *files))
     assert isinstance(told, Refused)
     assert told.answer.label.split("\n") == [
         "Label.",
         say("file_form", "en", name="a'&lt;b&gt;&amp;.zip"),
         say("file_long", "en", name="big.txt"),
     ]
-    assert add_unread_notes(refused, asked("what is it?", NOTES)) is refused
+    assert add_unread_notes(refused, ask("what is it?", NOTES)) is refused
 
 
 def test_what_was_not_read_is_said_in_the_language_of_the_question() -> None:
     answered = Answered(answer=plain_answer("Ja."))
-    told = add_unread_notes(answered, asked("Was steht in dieser Datei?", AttachedFile(name="a.zip", trouble="form")))
+    told = add_unread_notes(answered, ask("Was steht in dieser Datei?", AttachedFile(name="a.zip", trouble="form")))
     assert isinstance(told, Answered)
     assert told.answer.label == say("file_form", "de", name="a.zip")
 
@@ -90,14 +90,14 @@ def test_of_files_at_the_top_of_a_thread_only_the_first_answer_says_what_was_not
     refused = Refused(answer=plain_answer("No."), reason="x")
     top = replace(long_file("big.txt"), opening=True), AttachedFile(name="a.zip", trouble="form", opening=True)
     earlier = (Message(role="user", text="Look.", addressed=False),)
-    first = add_unread_notes(refused, asked("why?", *top), earlier)
+    first = add_unread_notes(refused, ask("why?", *top), earlier)
     assert isinstance(first, Refused)
     assert first.answer.label.count("\n") == 1
     answered = (*earlier, Message(role="assistant", text="Because."))
-    assert add_unread_notes(refused, asked("why?", *top), answered) is refused
+    assert add_unread_notes(refused, ask("why?", *top), answered) is refused
     own = replace(top[1], opening=False)
     for file in (own, AttachedFile(name="a.log", trouble="away", opening=True)):
-        told = add_unread_notes(refused, asked("why?", *top, file), answered)
+        told = add_unread_notes(refused, ask("why?", *top, file), answered)
         assert isinstance(told, Refused)
         assert told.answer.label == say(f"file_{file.trouble}", "en", name=file.name)
 
@@ -110,20 +110,20 @@ WHOLE = [
 
 @pytest.mark.parametrize("text", WHOLE)
 def test_log_can_be_asked_for_as_a_whole(text: str) -> None:
-    assert asks_for_file(asked(text, NOTES))
-    assert not asks_for_file(asked("What does the log say about the disk quota of the backup?", NOTES))
+    assert asks_for_file(ask(text, NOTES))
+    assert not asks_for_file(ask("What does the log say about the disk quota of the backup?", NOTES))
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_what_stands_for_a_bare_file_asks_for_it(language: str) -> None:
-    assert asks_for_file(asked(say("file_summarise", language), NOTES))
-    assert not asks_for_file(asked(say("file_summarise", language)))
+    assert asks_for_file(ask(say("file_summarise", language), NOTES))
+    assert not asks_for_file(ask(say("file_summarise", language)))
 
 
 async def test_bare_file_is_quoted_without_a_model() -> None:
     listener = Listener()
     outcome, after = await run_turn(
-        asked("Summarise the attached file.", NOTES),
+        ask("Summarise the attached file.", NOTES),
         ThreadState(),
         model=ExtractiveModel(),
         tools={},
@@ -139,10 +139,10 @@ async def test_bare_file_is_quoted_without_a_model() -> None:
 
 async def test_question_is_answered_from_the_file_and_so_is_the_next_one() -> None:
     parts = {"model": ExtractiveModel(), "tools": {}, "budget": Budget(), "emit": Listener()}
-    outcome, after = await run_turn(asked("What does the launch cost?", NOTES), ThreadState(), **parts)  # type: ignore[arg-type]  # one bag of parts for two calls
+    outcome, after = await run_turn(ask("What does the launch cost?", NOTES), ThreadState(), **parts)  # type: ignore[arg-type]  # one bag of parts for two calls
     assert isinstance(outcome, Answered)
     assert "It costs 400 euros" in outcome.answer.text
-    outcome, _ = await run_turn(asked("Who leads the launch?"), after, **parts)  # type: ignore[arg-type]  # as above
+    outcome, _ = await run_turn(ask("Who leads the launch?"), after, **parts)  # type: ignore[arg-type]  # as above
     assert isinstance(outcome, Answered)
     assert "Ann leads it" in outcome.answer.text
 
@@ -151,7 +151,7 @@ async def test_model_sees_the_file_as_a_fenced_source_and_the_answer_names_what_
     model = ScriptedModel(["<answer>The launch is on 3 March [1].</answer>"])
     files = (NOTES, AttachedFile(name="photo.png", trouble="form"))
     outcome, _ = await run_turn(
-        asked("When is the launch?", *files), ThreadState(), model=model, tools={}, budget=Budget(), emit=Listener()
+        ask("When is the launch?", *files), ThreadState(), model=model, tools={}, budget=Budget(), emit=Listener()
     )
     assert isinstance(outcome, Answered)
     assert [source.title for source in model.written[0].sources] == ["notes.md"]

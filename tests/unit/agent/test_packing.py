@@ -1,4 +1,4 @@
-"""What Redis keeps of long JSON is shorter and reads back as it was."""
+"""Long JSON is stored shorter and reads back as it was."""
 
 from __future__ import annotations
 

@@ -203,3 +203,13 @@ def _common(one: str, other: str) -> int:
     return next(
         (n for n, pair in enumerate(zip(one, other, strict=False)) if len(set(pair)) > 1), min(len(one), len(other))
     )
+
+
+def test_a_message_that_does_not_mention_orion_may_get_no_reply() -> None:
+    overheard = replace(DECIDE, question=replace(QUESTION, addressed=False))
+    for as_json in (False, True):
+        mentioned, other = (control_messages(c, as_json=as_json)[1]["content"] for c in (DECIDE, overheard))
+        assert "no_reply" not in mentioned
+        assert "Choose `no_reply`" in other
+        assert "last message, from U9]" in other
+        assert ('{"action": "no_reply"}' in other) is as_json

@@ -1,4 +1,4 @@
-"""Which passages fit a question, and when none does."""
+"""Passages that fit a question, and questions that none fits."""
 
 from __future__ import annotations
 

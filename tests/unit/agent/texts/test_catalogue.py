@@ -1,4 +1,4 @@
-"""What Orion says to people: every text in all seven languages, with the same gaps, as valid mrkdwn."""
+"""Texts that people see: each in all seven languages, with the same gaps, as valid mrkdwn."""
 
 from __future__ import annotations
 

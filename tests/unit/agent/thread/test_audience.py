@@ -1,4 +1,4 @@
-"""Who may see what: audiences of folders, the index as a place may see it, and no source past them in a turn."""
+"""Audiences: those of folders, the index as a place may see it, and no source past them in a turn."""
 
 from __future__ import annotations
 
@@ -134,13 +134,13 @@ def test_file_that_leads_nowhere_or_is_a_folder_shuts_the_folder(tmp_path: Path)
 
 
 @pytest.fixture
-def filled(index: KnowledgeIndex, tmp_path: Path) -> KnowledgeIndex:
+def fill_index(index: KnowledgeIndex, tmp_path: Path) -> KnowledgeIndex:
     index.index([docs(tmp_path / "docs")])
     return index
 
 
-def test_what_is_withheld_is_not_there(filled: KnowledgeIndex) -> None:
-    seen = {name: SeenBy(filled, viewers) for name, viewers in (("hr", HR), ("help", HELP), ("chat", CHAT))}
+def test_what_is_withheld_is_not_there(fill_index: KnowledgeIndex) -> None:
+    seen = {name: SeenBy(fill_index, viewers) for name, viewers in (("hr", HR), ("help", HELP), ("chat", CHAT))}
     found = {name: {p.document for p in view.search("badge", limit=3)} for name, view in seen.items()}
     assert found["help"] == {"handbook.md", "hr/open/benefits.md"}
     assert found["hr"] == found["chat"] == {"handbook.md", "hr/salaries.md", "hr/open/benefits.md"}
@@ -175,16 +175,16 @@ def test_title_that_a_withheld_document_shares_finds_the_other(index: KnowledgeI
     assert (found.id, "Rule b" in found.text) == ("b/b.md", True)
 
 
-def test_change_of_audience_alone_is_taken_in(filled: KnowledgeIndex, tmp_path: Path) -> None:
+def test_change_of_audience_alone_is_taken_in(fill_index: KnowledgeIndex, tmp_path: Path) -> None:
     (tmp_path / "docs" / "hr" / FILE_NAME).write_text('audience = "public"')
-    report = filled.index([tmp_path / "docs"])
+    report = fill_index.index([tmp_path / "docs"])
     assert (report.changed, report.unchanged) == (1, 3)
-    assert SeenBy(filled, HELP).document("Salaries") is not None
+    assert SeenBy(fill_index, HELP).document("Salaries") is not None
 
 
-async def test_the_tools_of_a_turn_see_what_its_place_may_see(filled: KnowledgeIndex) -> None:
+async def test_the_tools_of_a_turn_see_what_its_place_may_see(fill_index: KnowledgeIndex) -> None:
     other = PassageTool(LIMITS, name="other")
-    tools: dict[str, Tool] = {tool.spec.name: tool for tool in knowledge_tools(filled)} | {"other": other}
+    tools: dict[str, Tool] = {tool.spec.name: tool for tool in knowledge_tools(fill_index)} | {"other": other}
     helped, hr = for_viewers(tools, HELP), for_viewers(tools, HR)
     assert helped["other"] is other
     listed = [(await tools_["list_documents"].run({})).content for tools_ in (helped, hr)]
@@ -193,7 +193,7 @@ async def test_the_tools_of_a_turn_see_what_its_place_may_see(filled: KnowledgeI
 
 
 async def test_no_source_reaches_an_answer_past_its_audience() -> None:
-    """Whatever brought it: a tool that does not know of audiences is held to them too."""
+    """The source may come from any tool: one without knowledge of audiences is checked too."""
     secret = Source(id=0, title="Pay", text="The bonus is 900 euros a year.", audience="C0HR")
     question = Question(
         thread=ThreadKey(team="T1", channel="C0HELP", thread_ts="1.0"), user="U1", text="What is the bonus?", ts="1.0"

@@ -168,7 +168,7 @@ def test_what_people_told_each_other_goes_alone() -> None:
 
 @given(known=st.booleans())
 def test_what_was_quoted_from_a_message_that_is_gone_goes_too(*, known: bool) -> None:
-    """A message of nothing but a file stands in no history; which message a kept text came with is not known."""
+    """A message with only a file is in no history, and the message of a kept text is not known."""
     kept = tuple(
         Source(id=n, title="t", text=f"about secret {n}", origin=origin)
         for n, origin in enumerate(("document", "file", "thread"), start=1)

@@ -1,4 +1,4 @@
-"""States in a real Valkey: saved only over what was loaded, and only by whoever still owns the thread."""
+"""States in a real Valkey: saved only over the loaded version, and only by the owner of the thread."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def store(redis_client: Redis) -> ThreadStore:
 
 
 @pytest.fixture
-async def owned(redis_client: Redis) -> AsyncIterator[tuple[Mailbox, Claimed]]:
+async def take_lease(redis_client: Redis) -> AsyncIterator[tuple[Mailbox, Claimed]]:
     mailbox = Mailbox(redis_client)
     await mailbox.enqueue(str(KEY), "q", event_ids=["e"])
     (claimed,) = await mailbox.claim("w", 1)
@@ -89,15 +89,15 @@ async def test_state_that_vanished_meanwhile_is_a_conflict(store: ThreadStore, r
 
 
 async def test_only_the_owner_of_the_thread_saves(
-    store: ThreadStore, redis_client: Redis, owned: tuple[Mailbox, Claimed]
+    store: ThreadStore, redis_client: Redis, take_lease: tuple[Mailbox, Claimed]
 ) -> None:
-    mailbox, claimed = owned
+    mailbox, claimed = take_lease
     saved = await store.save(KEY, FULL, fence=claimed.fence)
     assert saved.version == 1
     with pytest.raises(StateFenced):
         await store.save(KEY, saved, fence=replace(claimed.fence, token="0"))
     await redis_client.hset(mailbox.fence_key(str(KEY)), "until", "1")
-    with pytest.raises(StateFenced):  # the lease ran out, though nobody took over yet
+    with pytest.raises(StateFenced):  # the lease ran out, though no other worker took over yet
         await store.save(KEY, saved, fence=claimed.fence)
     await mailbox.finish(claimed, "ok")
     with pytest.raises(StateFenced):

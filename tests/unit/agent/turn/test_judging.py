@@ -1,4 +1,4 @@
-"""The judge within a turn, over real HTTP: one batched call an attempt, and every way it can fail is no pass."""
+"""The judge within a turn, over real HTTP: one batched call an attempt, and no failure of it is a pass."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ QUICK = Timeouts(reply=0.3, retries=0)
 
 @dataclass(slots=True, kw_only=True)
 class Told:
-    """How a turn went."""
+    """Record of a turn."""
 
     outcome: TurnOutcome
     server: ScriptedOpenAI
@@ -116,7 +116,7 @@ async def test_all_open_claims_of_an_attempt_are_judged_in_one_call() -> None:
     assert f"claim 1, cites [1]:\n| {DOUBTFUL}\n" in prompt
     assert f"claim 2, cites [1]:\n| {MORE}\n" in prompt
     assert prompt.endswith("Judge claims 1 to 2.")
-    assert f":\n| {SURE}\n\n" not in prompt  # a quotation is no claim here
+    assert f":\n| {SURE}\n\n" not in prompt  # a quotation is not a claim here
 
 
 async def test_nothing_open_is_no_call_and_no_judge_changes_nothing() -> None:
@@ -436,7 +436,7 @@ async def test_summary_that_states_a_fact_is_written_anew_with_its_citation() ->
 
 
 async def small_talk(said: str, reply: str, *, absent: bool) -> Told:
-    """A turn that the first decision ends. The judge finds each claim right: it stands in a line, or nowhere."""
+    """A turn that the first decision ends. The judge finds each claim right: in a line, or absent."""
 
     def judgement(request: Mapping[str, Any]) -> Scripted:
         numbers = re.findall(r"^claim (\d+), cites", request["messages"][-1]["content"], re.MULTILINE)

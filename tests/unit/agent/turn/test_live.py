@@ -180,7 +180,7 @@ async def test_what_was_shown_is_the_answer_where_the_sources_hold_no_more() -> 
 
 @pytest.mark.parametrize("first", ["Yes.", "---", "<!-- so -->", "```\n120\n```", "Title\n====="])
 async def test_what_is_cited_only_by_what_follows_waits_for_it(first: str) -> None:
-    """It is no fault: stopped there, a model that answers so would need all its attempts."""
+    """It is not a fault: stopped there, a model that answers so would need all its attempts."""
     stage = Shown()
     outcome = await turn(ScriptedModel([draft(first, ONE, TWO)]), stage, asked="May a key send 120 requests?")
     assert isinstance(outcome, Answered)
@@ -215,7 +215,7 @@ async def test_rewrite_in_another_order_is_shown_once(second: tuple[str, ...]) -
 
 
 async def test_what_a_later_line_sets_otherwise_is_told_anew() -> None:
-    """The definition of a link turns what stands there into another text: the stream does not end as that answer."""
+    """The definition of a link changes text that was shown: the stream does not end as that answer."""
     stage, link = Shown(), "See [the limits][api] for more [1]."
     outcome = await turn(ScriptedModel([draft(link, TWO, "[api]: https://docs.example/api#limits")]), stage)
     assert isinstance(outcome, Answered)
@@ -246,7 +246,7 @@ async def test_an_order_that_was_told_bit_by_bit_does_not_stay() -> None:
     model = ScriptedModel([draft(*bits), draft(ONE, TWO)])
     outcome = await turn(model, stage, tools=tools)
     assert isinstance(outcome, Answered)
-    assert (outcome.answer.text, model.written[1].kept) == (f"{ONE}\n\n{TWO}", "")  # all of it is written anew
+    assert (outcome.answer.text, model.written[1].kept) == (f"{ONE}\n\n{TWO}", "")  # all of it is written again
 
 
 async def test_not_in_the_sources_is_never_shown() -> None:
@@ -273,7 +273,7 @@ async def test_where_nothing_can_be_shown_all_is_as_ever() -> None:
 
 
 async def test_block_is_judged_while_the_next_ones_are_written() -> None:
-    """Whoever waited for the other would wait for ever."""
+    """If each waited for the other, both would wait for ever."""
     judge = Judging()
     judge.answers_after = asyncio.Event()
 

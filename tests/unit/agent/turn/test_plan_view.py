@@ -1,4 +1,4 @@
-"""What people see of a plan: A5, B1, I2."""
+"""A plan as people see it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people told each other as a source: D6, B2."""
+"""Messages between people as a source."""
 
 from __future__ import annotations
 

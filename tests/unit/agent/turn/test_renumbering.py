@@ -1,4 +1,4 @@
-"""Citations in the order of the text, A9: what is shown counts from 1, whatever numbers the prompt used."""
+"""Citations in the order of the text: shown numbers count from 1, independent of those in the prompt."""
 
 from __future__ import annotations
 

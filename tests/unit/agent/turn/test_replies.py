@@ -1,4 +1,4 @@
-"""What a message that is no answer says of the nearest documents: their names, and nothing of their words."""
+"""A message without an answer names the nearest documents, and quotes nothing of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def page(title: str, text: str = NUMBER, *, origin: str = "document") -> Source:
     return Source(id=0, title=title, url=f"{HOST}/{title.casefold()}", text=text, origin=origin)
 
 
-async def refused(*sources: Source, draft: str = f"<answer>{NOT_FOUND}</answer>") -> Answer:
+async def refuse(*sources: Source, draft: str = f"<answer>{NOT_FOUND}</answer>") -> Answer:
     outcome, _ = await run_turn(
         question(ASKED),
         ThreadState(),
@@ -39,7 +39,7 @@ def lines(answer: Answer) -> list[str]:
 
 async def test_refusal_names_three_documents_once_each_as_the_search_ranked_them() -> None:
     plants = Source(id=0, title="Office › Plants", url=f"{HOST}/office#plants", text="Ferns like shade.")
-    answer = await refused(page("Office"), plants, *map(page, ("Parking", "Orders", "Travel")))
+    answer = await refuse(page("Office"), plants, *map(page, ("Parking", "Orders", "Travel")))
     assert lines(answer) == [f"• <{HOST}/{name.casefold()}|{name}>" for name in ("Office", "Parking", "Orders")]
     assert [source.title for source in answer.sources] == ["Office", "Parking", "Orders"]
     assert answer.text.startswith("I didn't find an answer")
@@ -48,20 +48,20 @@ async def test_refusal_names_three_documents_once_each_as_the_search_ranked_them
 
 async def test_failed_answer_names_them_too() -> None:
     wrong = "<answer>The emergency number inside the building is 9999 [1].</answer>"
-    answer = await refused(page("Office"), draft=wrong)
+    answer = await refuse(page("Office"), draft=wrong)
     assert lines(answer)[-1] == f"• <{HOST}/office|Office>"
     assert "9999" not in answer.text
 
 
 async def test_nothing_of_a_document_but_its_escaped_title_is_shown() -> None:
-    answer = await refused(page("Office <!channel> | co", "The emergency number: xoxb-123456789012-abcdefgh."))
+    answer = await refuse(page("Office <!channel> | co", "The emergency number: xoxb-123456789012-abcdefgh."))
     (line,) = lines(answer)
     assert line.endswith("|Office &lt;!channel&gt; ¦ co>")
     assert "xoxb" not in answer.text
 
 
 async def test_what_people_said_in_the_thread_is_not_named_as_a_document() -> None:
-    answer = await refused(page("Earlier", origin="thread"), page("Office", "Coffee is free."))
+    answer = await refuse(page("Earlier", origin="thread"), page("Office", "Coffee is free."))
     assert lines(answer) == [f"• <{HOST}/office|Office>"]
 
 
@@ -76,4 +76,4 @@ async def test_refusal_without_a_model_says_that_there_is_none() -> None:
     )
     assert isinstance(outcome, Refused)
     assert "No language model is connected" in outcome.answer.text
-    assert "No language model" not in (await refused(page("Office"))).text
+    assert "No language model" not in (await refuse(page("Office"))).text

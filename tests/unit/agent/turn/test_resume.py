@@ -1,4 +1,4 @@
-"""What was found before a question back is there when its answer comes, as far as it may be kept."""
+"""Findings from before a question back are there when its answer comes, as far as they may be kept."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ async def test_file_at_the_top_that_was_deleted_comes_back_by_no_edit_either() -
     for state in (asked, before):
         assert state.found is not None
         assert [source.origin for source in state.found.sources] == ["document"]
-        assert state.found.results == (), "a model may have told what stood in the file"
+        assert state.found.results == (), "a model may have repeated the file"
 
 
 texts = st.integers(0, 9_000).map(lambda length: "x" * length)

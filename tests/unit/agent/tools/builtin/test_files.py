@@ -106,7 +106,7 @@ async def test_link_that_stays_inside_is_followed(root: Path) -> None:
 
 
 def test_folder_swapped_for_a_link_gains_nothing(root: Path) -> None:
-    """What was looked up as a folder is a link by the time it is opened."""
+    """A folder may become a link between the lookup and the opening."""
     (root / "swapped").symlink_to(root.parent)
     with pytest.raises(FileRefused, match="cannot be opened"):
         _open_below(root, ("swapped", "secret.txt"))

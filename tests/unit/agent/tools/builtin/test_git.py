@@ -150,7 +150,7 @@ async def test_wrong_types_are_named(work: Work) -> None:
 
 
 async def test_nothing_a_repository_names_is_run(work: Work, tmp_path: Path) -> None:
-    """A repository is somebody else's: its configuration and attributes may name programs for nearly everything."""
+    """A repository is not ours: its configuration and attributes may name programs for nearly everything."""
     touched = tmp_path / "touched"
     trap = tmp_path / "trap.sh"
     trap.write_text(f"#!/bin/sh\ntouch {touched}\ncat\n")
@@ -171,7 +171,7 @@ async def test_nothing_a_repository_names_is_run(work: Work, tmp_path: Path) -> 
     assert not touched.exists()
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to somebody else")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
 async def test_repository_of_another_owner_is_read(work: Work) -> None:
     for path in (work.folder, *work.folder.rglob("*")):
         os.chown(path, 12345, 12345, follow_symlinks=False)

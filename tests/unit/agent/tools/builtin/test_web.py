@@ -1,4 +1,4 @@
-"""Web search over a server of SearXNG's form: what becomes a source, and every way the far end can fail."""
+"""Web search over a server of SearXNG's form: results as sources, and every way the server can fail."""
 
 from __future__ import annotations
 

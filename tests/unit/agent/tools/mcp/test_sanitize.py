@@ -1,4 +1,4 @@
-"""What a server says of itself reaches a model only cut, labelled and without orders."""
+"""A server's description of itself reaches a model only truncated, labelled and without orders."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_any_text_becomes_one_short_line(text: str) -> None:
 @settings(max_examples=40)
 @given(st.dictionaries(KEYS, JSON, max_size=4), JSON)
 def test_schema_that_is_shown_can_be_checked_against(schema: dict[str, Any], value: object) -> None:
-    """Whatever a server calls a schema: it is left out, or any input can be judged by it."""
+    """Any schema of a server is left out, or can check any input."""
     spec = to_tool_spec("far", "look", "Looks.", schema)
     if spec is not None:
         assert list(faults(value, spec.parameters)) is not None
