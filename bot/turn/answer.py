@@ -295,7 +295,7 @@ class Answering:
     async def _run_turn(self, job: Job, question: Question, state: ThreadState, live_view: LiveView) -> Entry | Ending:
         status, budgets = live_view.status, self.stores.budgets
         async with self.observers.turn(question, job.turn_id, self.engine) as observer:
-            observer.waited(job.claimed.waited_s)
+            observer.record_wait(job.claimed.waited_s)
             observer.status, observer.stream = status, live_view.stream
             more = await self.lookups.search.tools(job.incoming)
             async with budgets.count_turn(job.turn_id, job.incoming):
@@ -314,11 +314,11 @@ class Answering:
             if isinstance(outcome, Silent):
                 await live_view.stop_updates()
                 await self._stay_silent(job, job.without_context(after), live_view.streamed)
-                await observer.ended(outcome)
+                await observer.record_end(outcome)
                 return OK
             decided = Entry(outcome=outcome.name, answer=outcome.answer, state=job.without_context(after))
             entry = await self._record_entry(job, decided)
-            async with observer.delivering(outcome):
+            async with observer.during_delivery(outcome):
                 await live_view.stop_updates()
                 known = entry is not decided or job.may_be_answered
                 try:
@@ -327,11 +327,11 @@ class Answering:
                     if failure.again_s:
                         status.keep_text()
                     if not failure.permanent:  # a later delivery try posts the outbox entry without counting it
-                        await observer.ended(outcome)
+                        await observer.record_end(outcome)
                     raise
                 if live_view.streamed.state == "unknown":  # Slack may still begin the stream
                     await check_again_later(self.stores.mailbox, job)
-            await observer.ended(outcome)
+            await observer.record_end(outcome)
         return entry
 
     async def _stay_silent(self, job: Job, state: ThreadState, streamed: StreamedMessage) -> None:

@@ -68,7 +68,7 @@ class TeamStats:
 
 @dataclass(slots=True, kw_only=True)
 class Observers:
-    """Everybody who watches, for one process. ``tokens_used`` hears of a turn's tokens as soon as they are used."""
+    """The watchers of one process. ``tokens_used`` is called with a turn's tokens as soon as they are used."""
 
     metrics: Metrics
     stats: Stats
@@ -95,24 +95,24 @@ class Observers:
                 trace.end(outcome="interrupted")
 
     def slack_trouble(self, method: str, reason: str) -> None:
-        """One try of a Slack call failed."""
+        """Count a failed try of a Slack call."""
         self.metrics.slack_error(method, reason)
 
     def slack_wait(self, method: str, seconds: float) -> None:
-        """A Slack call has to wait for its turn under Slack's limits."""
+        """Record the wait of a Slack call under Slack's limits."""
         self.metrics.slack_waits.labels(method).observe(seconds)
 
     def slack_event(self, fate: str) -> None:
-        """An event came: the kind of message it was stored as, or why it was ignored."""
+        """Count an event by the kind of message it was stored as, or by the reason it was ignored."""
         self.metrics.events.labels(fate).inc()
 
     async def feedback(self, turn_id: str, user: str, *, good: bool) -> None:
-        """Somebody judged an answer: kept in Redis, and as a score on the same trace."""
+        """Store a person's judgement of an answer, and send it as a score of the same trace."""
         await self.records.save_feedback(turn_id, user, good=good)
         await self.tracer.feedback(turn_id, user=user, good=good)
 
     async def complaint(self, turn_id: str, user: str, *, reasons: Sequence[str], said: str) -> None:
-        """Somebody said what was wrong with an answer: kept, and as the comment of their score."""
+        """Store what a person found wrong with an answer, and send it as the comment of their score."""
         await self.records.save_complaint(turn_id, user, reasons=reasons, said=said)
         await self.tracer.feedback(turn_id, user=user, good=False, reasons=reasons, comment=said)
 
@@ -131,46 +131,46 @@ class TurnObserver:
     recorder: Recorder = field(default_factory=Recorder)
     started: float = field(default_factory=time.monotonic)
     over: bool = False
-    _told: int = 0
+    _reported: int = 0
     _step: str = ""
     _tokens: dict[str, Usage] = field(default_factory=dict)
 
     def __call__(self, event: TurnEvent) -> None:
-        """One event, told to each watcher."""
+        """Pass one event to each watcher."""
         self.recorder(event)
         trace_event(self.trace, event)
         self._count(event)
         self._show(event)
 
-    def waited(self, seconds: float) -> None:
-        """How long the question lay in its mailbox."""
+    def record_wait(self, seconds: float) -> None:
+        """Record how long the question waited in its mailbox."""
         self.recorder.timings["queued"] = seconds * 1000
         self.observers.metrics.queue_wait_seconds.observe(seconds)
 
     @asynccontextmanager
-    async def delivering(self, outcome: TurnOutcome) -> AsyncIterator[None]:
-        """The outcome stands: its record is kept beside its delivery, for people may ask for it right after."""
-        self._lasted()
+    async def during_delivery(self, outcome: TurnOutcome) -> AsyncIterator[None]:
+        """Save the turn's record during its delivery: people may ask for it right after."""
+        self._elapsed_s()
         began = time.monotonic()
         async with background_tasks() as tasks:
-            keeping = tasks.create_task(self._keep(outcome))
+            saving = tasks.create_task(self._save_record(outcome))
             try:
                 yield
             finally:
                 self.recorder.timings["deliver"] = (time.monotonic() - began) * 1000
-            await keeping
+            await saving
 
-    async def _keep(self, outcome: TurnOutcome) -> None:
+    async def _save_record(self, outcome: TurnOutcome) -> None:
         record = self.recorder.record(self.question, outcome, turn_id=self.turn_id, model=self.engine.model.name)
         try:
             await self.observers.records.save(record)
         except RedisError as error:
             log.warning("record_not_kept", error_type=type(error).__name__)
 
-    async def ended(self, outcome: TurnOutcome) -> None:
-        """The answer is delivered: count the turn, score its trace."""
+    async def record_end(self, outcome: TurnOutcome) -> None:
+        """Count the delivered turn, and score its trace."""
         self.over = True
-        name, seconds, metrics = outcome.name, self._lasted(), self.observers.metrics
+        name, seconds, metrics = outcome.name, self._elapsed_s(), self.observers.metrics
         end_trace(self.trace, outcome)
         log.info("turn_outcome", outcome=name, attempts=len(self.recorder.attempts), **self.recorder.timings_ms)
         if isinstance(outcome, Silent):
@@ -186,8 +186,8 @@ class TurnObserver:
         except RedisError as error:
             log.warning("stats_not_recorded", error_type=type(error).__name__)
 
-    def _lasted(self) -> float:
-        """Seconds since the turn began; noted as its time so far with those that the question lay in its mailbox."""
+    def _elapsed_s(self) -> float:
+        """Return seconds since the turn began. Its total so far includes the wait in the mailbox."""
         seconds = time.monotonic() - self.started
         self.recorder.timings["total"] = seconds * 1000 + self.recorder.timings.get("queued", 0.0)
         return seconds
@@ -207,7 +207,7 @@ class TurnObserver:
             failed_rules=tuple(rule for rules in errors for rule in dict.fromkeys(rules)),
             repaired=bool(outcome.answer.repairs),
             latency_ms=seconds * 1000,
-            # Nobody's direct chat stands in the figures by itself.
+            # Direct chats are counted together.
             channel="direct" if channel.startswith("D") else channel,
             tokens={
                 model: (used.prompt_tokens, used.cached_tokens, used.completion_tokens)
@@ -224,14 +224,14 @@ class TurnObserver:
                 metrics.model_calls.labels(phase, error).inc()
                 metrics.model_tokens.labels(phase, "in").inc(usage.prompt_tokens)
                 metrics.model_tokens.labels(phase, "out").inc(usage.completion_tokens)
-                self._used(usage, call)
-                self._tell_used(usage.tokens)
+                self._add_tokens(usage, call)
+                self._report_tokens(usage.tokens)
             case ToolEnd(result=result):
-                # The name comes from the model: one that is no tool of ours must not become a label.
+                # The name comes from the model: an unknown one must not become a label.
                 known = result.tool if result.tool in self.engine.tool_names else "unknown"
                 metrics.tool_seconds.labels(known).observe(seconds)
                 metrics.tool_calls.labels(known, str(result.ok).lower()).inc()
-                self._used(result.usage, result.call)
+                self._add_tokens(result.usage, result.call)
             case Verification(attempt=attempt, verdict=verdict):
                 if verdict.passed:
                     metrics.attempts.observe(attempt)
@@ -240,22 +240,22 @@ class TurnObserver:
                 for repair in verdict.repairs:
                     metrics.repairs.labels(repair.kind).inc(repair.count)
             case Done(usage=usage):  # with what no event told of: a tool may have asked the model too
-                self._tell_used(usage.tokens - self._told)
+                self._report_tokens(usage.tokens - self._reported)
             case _:
                 pass
 
-    def _used(self, usage: Usage, call: ModelCall | None) -> None:
+    def _add_tokens(self, usage: Usage, call: ModelCall | None) -> None:
         if call is not None:
             name = call.model or self.engine.model.name
             self._tokens[name] = self._tokens.get(name, Usage()) + usage
 
-    def _tell_used(self, tokens: int) -> None:
-        self._told += tokens
+    def _report_tokens(self, tokens: int) -> None:
+        self._reported += tokens
         if self.observers.tokens_used:
             self.observers.tokens_used(self.turn_id, tokens)
 
     def _show(self, event: TurnEvent) -> None:
-        """What people see: what Orion does, never what it is about to say."""
+        """Show people what Orion does, never what it is about to say."""
         status = self.status
         if status is None:
             return
@@ -316,7 +316,7 @@ def end_trace(trace: TurnTrace, outcome: TurnOutcome) -> None:
 
 
 def reason_of(outcome: TurnOutcome) -> str:
-    """Why a turn failed or was refused; empty for any other."""
+    """Return the reason of a failed or refused turn; empty for others."""
     return outcome.reason if isinstance(outcome, Failed | Refused) else ""
 
 

@@ -51,8 +51,8 @@ async def test_the_total_holds_the_time_in_the_mailbox(tmp_path: Path, redis_cli
     settings = settings_in(tmp_path, "")
     async with open_engine(settings, corpus_of(settings)) as engine, open_observers(settings, redis_client) as all_:
         async with all_.turn(QUESTION, "t1", engine) as listen:
-            listen.waited(3.0)
-            async with listen.delivering(Answered(answer=plain_answer("Hello."))):
+            listen.record_wait(3.0)
+            async with listen.during_delivery(Answered(answer=plain_answer("Hello."))):
                 pass
         record = await all_.records.load("t1")
     assert record is not None
