@@ -14,6 +14,7 @@ from typing import Any, Final, cast
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 import aiohttp
+import httpx  # noqa: F401 - openai fails on a half imported one, and Langfuse's SDK imports it in another thread
 import httpx2
 import openai
 

@@ -211,10 +211,10 @@ async def test_web_takes_and_worker_answers_over_one_redis(
 
 
 NOT_LOADED = (
-    *("langfuse", "requests", "numpy", "httpx", "google.protobuf", "opentelemetry.exporter"),
+    *("langfuse", "requests", "google.protobuf", "opentelemetry.exporter"),
     *("psycopg", "mcp"),
 )
-"""What only its keys, its documents or `orion doctor` need. (redis-py loads OpenTelemetry's SDK by itself.)"""
+"""Packages that only keys or documents need. (redis-py loads OpenTelemetry's SDK by itself.)"""
 
 
 async def test_serving_with_a_model_loads_no_package_that_is_not_configured(
