@@ -76,11 +76,11 @@ class UnaskedAnswers:
             async with self.observers.turn(question, job.turn_id, self.engine) as observer:
                 outcome, state = await self.engine.run(question, job.facts.state, emit=observer)
                 if not is_certain(outcome) or self._is_too_late(job) or not await self._is_still_open(job):
-                    await observer.ended(SILENT)
+                    await observer.record_end(SILENT)
                     return OK
-                async with observer.delivering(outcome):
+                async with observer.during_delivery(outcome):
                     messages = await self.delivery.answer(job.place, outcome.answer, job.answer_key("unasked"))
-                await observer.ended(outcome)
+                await observer.record_end(outcome)
         await self.stores.listening.count_post(job.place.team, job.place.channel)
         await self.stores.thread_modes.engage(job.place)
         await self.stores.save(job.claimed, job.place, with_posted(state, job.incoming.ts, messages))
