@@ -20,6 +20,6 @@ def string(value: object, *path: str) -> str:
 
 
 def objects(value: object, *path: str) -> Sequence[Mapping[str, Any]]:
-    """The objects of the list at ``path``; whatever else the list holds is left out."""
+    """Return the objects of the list at ``path``. Other entries are left out."""
     found = mapping(value, *path[:-1]).get(path[-1]) if path else value
     return [item for item in found if isinstance(item, Mapping)] if isinstance(found, list) else []
