@@ -28,7 +28,8 @@ SELECT id, title, updated_at, audience, source, chunks, {}, url, (SELECT value F
 FROM documents
 """
 HOLDINGS: Final = """
-SELECT source, count(*), CAST(sum(chunks) AS integer), min(updated_at), max(updated_at) FROM documents GROUP BY source
+SELECT source, count(*), CAST(sum(chunks) AS integer), coalesce(min(nullif(updated_at, '')), ''),
+  max(updated_at) FROM documents GROUP BY source
 """
 CANDIDATES: Final = 4  # times the asked number, so that other documents and other texts can be preferred
 

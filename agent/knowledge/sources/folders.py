@@ -8,12 +8,15 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path, PurePath
+from typing import Final
 
 from agent.knowledge.readers.reading import read_bytes
 from agent.knowledge.sources.audience_file import Audiences
 from agent.knowledge.sources.git import GitSource
 from agent.knowledge.sources.names import is_document, is_left_out, is_left_out_path, is_storable
 from agent.knowledge.types import IndexRun, Readable, ReadError
+
+_MIN_COPIED: Final = 2  # two files may well change on one day
 
 
 class Folders:
@@ -87,7 +90,7 @@ class _Dates:
         self._committed = _commit_times(tree, root, paths) if tree else {}
         days = Counter(map(_day_of_change, paths))
         day, files = days.most_common(1)[0] if days else ("", 0)
-        self._copied = day if files > max(1, len(paths) // 2) else ""
+        self._copied = day if files > max(_MIN_COPIED, len(paths) // 2) else ""
 
     def read(self, path: Path) -> tuple[bytes, float]:
         """Return the bytes of a file and its date in seconds since 1970, 0 if it has none."""

@@ -111,9 +111,7 @@ class ListDocumentsTool(_KnowledgeTool):
         documents = await _query_index(self.index.documents)
         if not documents:
             return ToolResult(content="There are no documents yet.")
-        text = "\n".join(
-            _truncate_list([f"- {each.title} ({each.id}), updated {each.updated_at}" for each in documents])
-        )
+        text = "\n".join(_truncate_list([f"- {each.title} ({each.id}){_age_of(each)}" for each in documents]))
         source = Source(id=0, title=LIST_TITLE, text=text)
         return ToolResult(content=f"{len(documents)} documents:\n{text}", sources=(source,))
 
@@ -152,7 +150,11 @@ def _source(title: str, text: str, found: Passage | Document) -> Source:
 
 def _place_of(passage: Passage) -> str:
     place = f"page {passage.page}" if passage.page else f"line {passage.line}"
-    return f"{passage.document}, {place}, updated {passage.updated_at}"
+    return f"{passage.document}, {place}{_age_of(passage)}"
+
+
+def _age_of(found: Passage | Document) -> str:
+    return f", updated {found.updated_at}" if found.updated_at else ""
 
 
 def _truncate_list(lines: Sequence[str]) -> list[str]:

@@ -22,6 +22,17 @@ def terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: py
         yield found
 
 
+def test_what_is_not_read_is_counted_by_suffix_with_what_to_do(terminal: Terminal) -> None:
+    terminal.set(ORION_DOCS="docs")
+    for name in ("a.odt", "b.odt", "photo.png", "LICENSE"):
+        (terminal.docs / name).write_text("x")
+    done = terminal.orion("index").err
+    assert f"Not read: 2 files .odt in {terminal.docs}: save it as .docx, .xlsx, .pptx or PDF" in done
+    assert f"Not read: 1 file without a suffix in {terminal.docs}: a format that is not read" in done
+    (folder,) = terminal.orion("docs", "--json").json["sources"]
+    assert [(s["suffix"], s["files"]) for s in folder["skipped"]] == [(".odt", 2), ("", 1), (".png", 1)]
+
+
 def test_web_site_is_read_by_index_and_told_by_docs(terminal: Terminal) -> None:
     with LocalSite() as site:
         site.pages["/lunch"] = html("The canteen opens at noon.", "Lunch", etag='"1"')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 from agent.knowledge.index import tables
 from agent.knowledge.index.build import MOST_FAILURES
 from agent.knowledge.index.index import KnowledgeIndex
+from agent.knowledge.readers import process
+from agent.knowledge.readers.document import Limits
 from agent.knowledge.types import Holding, IndexReport, Passage, SourceState
 
 
@@ -58,6 +61,27 @@ def test_what_cannot_be_read_is_named_and_the_rest_goes_on(index: KnowledgeIndex
         failed=(("a.md", "is binary, although its name says text"), ("z.pdf", "is a damaged PDF")),
     )
     assert index.search("canteen") == ()
+
+
+def test_a_file_that_cannot_be_read_is_not_tried_again_before_it_changes(index: KnowledgeIndex, docs: Path) -> None:
+    (docs / "z.pdf").write_bytes(b"%PDF broken")
+    for _ in range(2):
+        assert index.index([docs]).failed == (("z.pdf", "is a damaged PDF"),)
+    (docs / "z.pdf").write_bytes(b"%PDF broken again")
+    assert index.index([docs]).failed == (("z.pdf", "is a damaged PDF"),)
+    (docs / "z.pdf").unlink()
+    assert index.index([docs]).failed == ()
+
+
+def test_a_part_that_was_cut_off_is_told_as_long_as_it_is(
+    index: KnowledgeIndex, docs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "Limits", partial(Limits, max_chars=9_000))  # a limit, not behaviour
+    (docs / "long.md").write_text("word " * 2_000)
+    for _ in range(2):
+        assert index.index([docs]).failed == (("long.md", "is read in part only: it is too long"),)
+    (docs / "long.md").write_text("word " * 200)
+    assert index.index([docs]) == IndexReport(changed=1, unchanged=2)
 
 
 def test_root_that_is_not_there_keeps_what_it_had(index: KnowledgeIndex, docs: Path) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from agent.knowledge.sources.folders import Folders
 from agent.knowledge.types import IndexRun, Readable, ReadError
+
+DATE = "2026-01-02T12:00:00Z"
+WHEN = {"GIT_AUTHOR_DATE": DATE, "GIT_COMMITTER_DATE": DATE, "PATH": "/usr/bin:/bin:/usr/local/bin"}
 
 
 def files(run: IndexRun, *roots: Path) -> list[Readable]:
@@ -28,6 +32,20 @@ def test_only_documents_are_taken_in_a_stable_order(tmp_path: Path) -> None:
     run = IndexRun()
     assert ids(run, tmp_path) == ["a.TXT", "b.md", "sub/d.pdf", "sub/e.html"]
     assert (run.failed, run.missing) == ([], [])
+    assert run.skipped == {str(tmp_path): {".png": 1}}
+
+
+def test_files_copied_on_one_day_have_no_date_and_a_work_tree_has_that_of_its_commits(tmp_path: Path) -> None:
+    for number, name in enumerate(("a.md", "b.md", "c.md", "old.md")):
+        (tmp_path / name).write_text("x")
+        os.utime(tmp_path / name, (86_400 * (20_000 - 900 * (number == 3)),) * 2)
+    dates = [file.read()[1] for file in files(IndexRun(), tmp_path)]
+    assert dates == [0.0, 0.0, 0.0, 86_400 * 19_100]
+    who = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
+    for command in (("init", "-q"), ("add", "a.md", "b.md"), (*who, "commit", "-qm", "first")):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True, env=WHEN)
+    dates = [file.read()[1] for file in files(IndexRun(), tmp_path)]
+    assert dates == [1_767_355_200.0, 1_767_355_200.0, 0.0, 86_400 * 19_100]
 
 
 def test_links_never_leave_their_root_and_never_loop(tmp_path: Path) -> None:

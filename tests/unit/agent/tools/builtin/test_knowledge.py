@@ -92,7 +92,7 @@ async def test_an_empty_or_long_list_says_so(
     index.index([tmp_path])
     monkeypatch.setattr(knowledge, "MAX_LISTED", 2)  # a limit, not behaviour
     assert (await listing.run({})).sources[0].text.endswith("\n- and 1 more")
-    monkeypatch.setattr(knowledge, "MAX_TEXT_CHARS", 30)  # as above
+    monkeypatch.setattr(knowledge, "MAX_TEXT_CHARS", 20)  # as above
     assert (await listing.run({})).sources[0].text.endswith("\n- and 2 more")
 
 
