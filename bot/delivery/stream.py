@@ -7,6 +7,7 @@ the message with the whole answer.
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -21,6 +22,7 @@ from agent.thread.conversation import ThreadKey
 from bot.queue.lease import LeaseLost
 from bot.slack.history import NOT_STREAMED, STREAM_UNKNOWN, StreamedMessage
 from bot.slack.web_api import DeliveryFailed, LeaseCheck, SlackCalls
+from verification.markup.scanner import segments
 
 _MAX_LENGTH: Final = 11_000
 """Characters of one streamed message. A longer answer is posted as several messages."""
@@ -33,9 +35,26 @@ _WORKSPACE, _TASKS = "", "tasks"  # keys next to the channels that refused
 _OPEN: Final = frozenset({"pending", "in_progress"})
 _log = structlog.get_logger()
 
+_BOLD: Final = re.compile(r"(?<!\*)\*\*(?=[^\s*])([^*\n]+)(?<=\S)\*\*(?!\*)")
+_ZERO_WIDTH: Final = "\u200b"
+
 Task = Mapping[str, str]
 """A ``task_update`` chunk: ``id``, ``title``, ``status`` (``pending``, ``in_progress``, ``complete``, ``error``)."""
 NoteTs = Callable[[str], Awaitable[object]]
+
+
+def join_bold(markdown: str) -> str:
+    """Put a zero-width space inside bold marks between a letter and punctuation, where CommonMark sees no bold."""
+    parts = [(kind, markdown[start:end]) for kind, start, end in segments(markdown)]
+    return "".join(_BOLD.sub(_loosen, part) if kind == "text" else part for kind, part in parts)
+
+
+def _loosen(bold: re.Match[str]) -> str:
+    inside, before = bold[1], bold.string[: bold.start()][-1:]
+    after = bold.string[bold.end() :][:1]
+    start = _ZERO_WIDTH if before.isalnum() and not inside[0].isalnum() else ""
+    end = _ZERO_WIDTH if after.isalnum() and not inside[-1].isalnum() else ""
+    return f"**{start}{inside}{end}**"
 
 
 @dataclass(slots=True, eq=False)
@@ -126,6 +145,7 @@ class AnswerStream:
             self._queue_tasks(
                 {**task, "status": "complete"} for task in self._tasks.values() if task["status"] in _OPEN
             )
+        markdown = join_bold(markdown)
         piece = f"\n\n{markdown}" if self._length else markdown
         self._text = text
         self._length += len(piece)

@@ -10,7 +10,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+from markdown_it import MarkdownIt
+
 from agent.thread.conversation import ThreadKey
+from bot.delivery.stream import join_bold
 from bot.local.model.limits import LENIENT, Strictness
 from bot.slack.client import Workspace, open_client
 from bot.slack.history import STREAM_UNKNOWN, ThreadReader
@@ -337,3 +341,14 @@ async def test_thread_that_is_read_again_holds_the_streamed_answer(tmp_path: Pat
             assert "600 requests" in said
             (posted,) = await reader.find_posts(place, ts, STREAM_UNKNOWN)
             assert (posted.ts, posted.stream) == (message["ts"], False)
+
+
+@pytest.mark.parametrize("words", ["これは**「重要」**です", "**Hinweis:**Text", "a **b** c", "und**(kurz)**weiter"])
+def test_bold_next_to_letters_is_bold_for_commonmark(words: str) -> None:
+    html = MarkdownIt("commonmark").render(join_bold(words))
+    assert "<strong>" in html
+    assert html.replace("\u200b", "").count("*") == 0
+
+
+def test_bold_marks_in_code_stay() -> None:
+    assert join_bold("`a**!b**c` **ok**") == "`a**!b**c` **ok**"
