@@ -6,6 +6,9 @@ A request from Slack needs a fresh signature over its raw bytes, at most 1 MiB. 
 from __future__ import annotations
 
 import asyncio
+import hmac
+import re
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -20,9 +23,12 @@ from slack_sdk.signature import SignatureVerifier
 
 from agent.payload import string
 from bot.install.oauth import InstallPages
+from bot.servers.connections import ConnectionLimits, LimitedProtocol
 from bot.slack.manifest import EVENTS_PATH
 
 MAX_BODY_BYTES: Final = 1024 * 1024  # Slack's own events are far smaller
+_STAMP: Final = re.compile(r"[0-9]{1,12}")
+_SET_CLOCK: Final = "Set this host's clock (NTP), unless the request is a replay."
 _METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"  # Prometheus' text format
 _log = structlog.get_logger()
 
@@ -87,19 +93,36 @@ def page_routes(pages: Pages) -> list[web.RouteDef]:
 
 
 @asynccontextmanager
-async def serve(application: web.Application, *, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[int]:
+async def serve(
+    application: web.Application,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    limits: ConnectionLimits | None = None,
+) -> AsyncIterator[int]:
     """Serve until the block ends and yield the bound port (0 picks a free one). Raises ``OSError`` if it is in use."""
+    limits = limits or ConnectionLimits()
+    application.middlewares.append(limits.track)
     runner = web.AppRunner(application, access_log=None, shutdown_timeout=3)
     await runner.setup()
+    handlers = runner.server
+    assert handlers is not None  # noqa: S101 - set up above
     try:
-        await web.TCPSite(runner, host, port).start()
-        yield int(runner.addresses[0][1])
+        listener = await asyncio.get_running_loop().create_server(
+            lambda: LimitedProtocol(handlers(), limits), host, port, reuse_address=True, backlog=128
+        )
+        try:
+            yield int(listener.sockets[0].getsockname()[1])
+        finally:
+            listener.close()
     finally:
         await runner.cleanup()
 
 
 def has_valid_signature(secret: str, headers: Mapping[str, str], body: bytes) -> bool:
     """Return True if Slack signed exactly these bytes within the last five minutes."""
+    if not _STAMP.fullmatch(headers.get("X-Slack-Request-Timestamp", "")):  # `int` would take "+1" and "1_0" too
+        return False
     try:
         return SignatureVerifier(secret).is_valid_request(body, headers)
     except (
@@ -110,6 +133,17 @@ def has_valid_signature(secret: str, headers: Mapping[str, str], body: bytes) ->
         return False
 
 
+def _clock_offset_s(secret: str, headers: Mapping[str, str], body: bytes) -> int:
+    """Seconds between this host's clock and a signature that is valid but for its age. 0 for any other fault."""
+    stamp = headers.get("X-Slack-Request-Timestamp", "")
+    if not _STAMP.fullmatch(stamp):
+        return 0
+    signed = SignatureVerifier(secret).generate_signature(timestamp=stamp, body=body) or ""
+    given = headers.get("X-Slack-Signature", "")
+    same = hmac.compare_digest(signed.encode(), given.encode("utf-8", "replace"))
+    return round(time.time()) - int(stamp) if same else 0
+
+
 async def _slack_events(intake: SlackEndpoint, request: web.Request) -> web.Response:
     try:
         # A client that sends a byte a minute must not hold a connection for ever.
@@ -118,7 +152,9 @@ async def _slack_events(intake: SlackEndpoint, request: web.Request) -> web.Resp
     except TimeoutError:
         return web.Response(status=408)
     if not has_valid_signature(intake.signing_secret, request.headers, body):
-        _log.warning("slack_signature_refused", body_length=len(body))
+        off_s = _clock_offset_s(intake.signing_secret, request.headers, body)
+        remedy = {"seconds_off": off_s, "remedy": _SET_CLOCK} if off_s else {}
+        _log.warning("slack_signature_refused", body_length=len(body), **remedy)
         return web.Response(status=401)  # Bolt would log the signature and body of a request that it refuses
     try:
         asked = AsyncBoltRequest(body=body.decode(), headers=dict(request.headers))

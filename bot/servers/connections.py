@@ -1,0 +1,120 @@
+"""Limits on HTTP connections: time for headers and between requests, and a share of the process's file descriptors.
+
+aiohttp closes a connection only after its first request, so that idle ones could use up all descriptors.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+import structlog
+from aiohttp import web
+
+HEADER_TIMEOUT_S: Final = 10.0
+IDLE_TIMEOUT_S: Final = 30.0
+MIN_CONNECTIONS: Final = 32
+_log = structlog.get_logger()
+
+
+def max_connections() -> int:
+    """Half of the descriptors that this process may open: the rest is for Redis, Slack, models and files."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return max(MIN_CONNECTIONS, (limit if limit != resource.RLIM_INFINITY else 1 << 20) // 2)
+
+
+@dataclass(slots=True)
+class ConnectionLimits:
+    """The open connections of one server. Those without a request have a timer, the one idle for longest first."""
+
+    limit: int = field(default_factory=max_connections)
+    header_s: float = HEADER_TIMEOUT_S
+    idle_s: float = IDLE_TIMEOUT_S
+    _busy: set[asyncio.BaseTransport] = field(default_factory=set)
+    _idle: dict[asyncio.BaseTransport, asyncio.TimerHandle] = field(default_factory=dict)
+
+    def open(self, transport: asyncio.Transport) -> bool:
+        """Admit a connection, in place of the one that is idle for longest if there are too many."""
+        if len(self._busy) + len(self._idle) >= self.limit:
+            if not self._idle:
+                _log.warning("connection_refused", open=len(self._busy))
+                return False
+            self._abort(next(iter(self._idle)))
+        self._rest(transport, self.header_s)
+        return True
+
+    def close(self, transport: asyncio.BaseTransport) -> None:
+        """Forget a connection that is closed."""
+        self._busy.discard(transport)
+        if timer := self._idle.pop(transport, None):
+            timer.cancel()
+
+    @web.middleware
+    async def track(
+        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> web.StreamResponse:
+        """Stop the timer of a connection while its request is handled."""
+        transport = request.transport
+        if transport is None:
+            return await handler(request)
+        self.close(transport)
+        self._busy.add(transport)
+        try:
+            return await handler(request)
+        finally:
+            if transport in self._busy:  # else it was closed meanwhile
+                self._busy.discard(transport)
+                self._rest(transport, self.idle_s)
+
+    def _rest(self, transport: asyncio.BaseTransport, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        self._idle[transport] = loop.call_later(seconds, self._abort, transport)
+
+    def _abort(self, transport: asyncio.BaseTransport) -> None:
+        self.close(transport)
+        if isinstance(transport, asyncio.Transport):
+            transport.abort()
+
+
+class LimitedProtocol(asyncio.Protocol):
+    """Passes a connection on to aiohttp's ``handler``, within ``limits``."""
+
+    def __init__(self, handler: asyncio.Protocol, limits: ConnectionLimits) -> None:
+        self._handler = handler
+        self._limits = limits
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Admit the connection, or abort it."""
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - a TCP server makes no other
+        if self._limits.open(transport):
+            self._transport = transport
+            self._handler.connection_made(transport)
+        else:
+            transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        if self._transport is not None:
+            self._limits.close(self._transport)
+            self._handler.connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Pass data on."""
+        if self._transport is not None:
+            self._handler.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        """Pass the end of the client's data on."""
+        return self._handler.eof_received() if self._transport is not None else None
+
+    def pause_writing(self) -> None:
+        """Pass back pressure on."""
+        self._handler.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Pass the end of back pressure on."""
+        self._handler.resume_writing()
