@@ -16,6 +16,7 @@ from bot.gates.allowance import check_allowance
 from bot.gates.follow_up import check_pending, check_thread_member
 from bot.gates.handoff import handle_hand_off, notify_failure
 from bot.gates.listening import handle_overheard
+from bot.gates.replay import check_replay
 from bot.gates.services import Gate, GateServices
 from bot.gates.stop import handle_stop
 from bot.queue.lease import Lease
@@ -31,6 +32,7 @@ GATES: Final[Sequence[Gate]] = (
     check_access,
     handle_stop,
     check_pending,
+    check_replay,
     check_allowance,
     handle_hand_off,
 )

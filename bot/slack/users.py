@@ -19,7 +19,7 @@ from agent.packing import parse_json
 from agent.payload import mapping, objects, string
 from bot.slack.client import Workspace
 from bot.slack.message import Incoming
-from bot.slack.web_api import DeliveryFailed, SlackCalls
+from bot.slack.web_api import MALFORMED, DeliveryFailed, SlackCalls
 from verification.text.language import detect_language
 
 CACHE_TTL_S: Final = 3_600  # a new guest keeps access for up to an hour: the price of not asking each time (decision 5)
@@ -125,6 +125,8 @@ class People(CachedPeople):
             return person
 
     async def _read_person(self, user: Mapping[str, Any], team: str) -> Person:
+        if not string(user, "id"):  # not Slack's answer: nothing in it may make a full member
+            raise DeliveryFailed(MALFORMED, permanent=False)
         enterprise = string(user, "enterprise_user", "enterprise_id")
         elsewhere = string(user, "team_id") not in {"", team}
         return read_person(user, team, await self._workspace.enterprise() if enterprise and elsewhere else "")

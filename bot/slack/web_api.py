@@ -37,7 +37,7 @@ LIMIT_ERRORS: Final = frozenset({"ratelimited", "rate_limited", "http_429"})
 _RETRYABLE: Final = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout"})
 _SERVER_ERROR: Final = 500
 _NOT_SLACK: Final = "http_200"  # a proxy's page, a list, a bare false: Slack's own replies say more
-_MALFORMED: Final = "malformed_reply"
+MALFORMED: Final = "malformed_reply"
 MISSING_METHOD: Final = frozenset({"unknown_method", "http_404", "http_405", "http_501"})
 """Answers of a Slack-compatible server to a method that it does not have."""
 MISSING_TTL_S: Final = 3_600.0  # a status that the server does not know is not tried at each question
@@ -112,8 +112,8 @@ class SlackCalls:
                 method, self.client.api_call(method, http_verb=verb, params=params), self.attempt_s
             )
             if expects and not isinstance(reply.get(expects), list) and not reply.get(expects):
-                self._report_trouble(method, _MALFORMED)
-                raise DeliveryFailed(_MALFORMED, permanent=False)
+                self._report_trouble(method, MALFORMED)
+                raise DeliveryFailed(MALFORMED, permanent=False)
             return reply
 
         keeps: Keeps = "looked_for" if urgency == "must" else ""

@@ -23,6 +23,7 @@ MarkName = Literal["outbox", "waits", "streams", "stream", "thread"]
 """Marks of a turn: the decided answer, the start of a visible wait, that a stream may have begun, the stream's ts,
 the thread's messages as read from Slack."""
 _MARKS: Final[tuple[MarkName, ...]] = get_args(MarkName)
+_ROW, _USED = 0, 2  # replies by their place: the thread's row, its new life time, the budgets' counters, the keys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,10 +81,10 @@ async def read_facts(stores: Stores, incoming: Incoming, turn_id: str) -> Facts:
                 pipe.get(key)
         else:
             pipe.mget(list(keys.values()))
-        row, _, *rest = await pipe.execute()
-    used = rest.pop(0) if budgeted else ()
-    found = dict(zip(keys, rest if clustered else rest[0], strict=True))
-    state, schema = read_row(row)
+        replies = await pipe.execute()
+    used = replies[_USED] if budgeted else ()
+    found = dict(zip(keys, replies[-len(keys) :] if clustered else replies[-1], strict=True))
+    state, schema = read_row(replies[_ROW])
     marks: dict[str, Any] = {name: found[name] for name in _MARKS}
     return Facts(
         state=state,

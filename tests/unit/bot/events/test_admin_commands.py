@@ -45,6 +45,7 @@ def said(text: str, user: str = "U1", channel_type: str = "im") -> Incoming:
         (said("pause the music"), ("", "")),
         (said("pause", user="U2"), ("", "")),
         (said("pause", channel_type="channel"), ("", "")),
+        (replace(said("pause"), by_app=True), ("", "")),
     ],
 )
 def test_only_the_bare_word_of_an_admin_in_a_direct_chat_is_an_order(

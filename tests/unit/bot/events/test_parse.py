@@ -267,7 +267,17 @@ def test_bare_mention_that_becomes_a_question_is_one() -> None:
 def test_unfurls_and_own_updates_are_no_edits() -> None:
     assert reason(edit("<@UORION> how do we release?")) == "not_an_edit"
     assert reason(edit(edited={})) == "not_an_edit"
+    preview = {"from_url": "https://x.example", "text": "A page"}
+    assert reason(edit("<@UORION> how do we release?", attachments=[preview])) == "not_an_edit"
     assert reason(edit(user="UORION", bot_id="BORION")) == "self"
+
+
+def test_an_edit_of_a_block_or_a_file_counts() -> None:
+    table = {"type": "table", "rows": [[{"type": "raw_text", "text": "12 €"}]]}
+    assert incoming(edit("<@UORION> how do we release?", blocks=[table])).text == (
+        "how do we release?\n| 12 € |\n| --- |"
+    )
+    assert incoming(edit("<@UORION> how do we release?", files=[{"id": "F1"}])).kind == "edit"
 
 
 def test_deleted_question_is_told() -> None:

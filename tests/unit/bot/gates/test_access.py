@@ -19,9 +19,11 @@ from agent.thread.state import PendingQuestion, ThreadState
 from agent.thread.store import ThreadStore
 from bot.app import open_orion
 from bot.cli.local import HANDBOOK, settings_for
+from bot.delivery.blocks import TRUST_ACTION
 from bot.documents.open import corpus_of
 from bot.gates.access import MAX_LOOKUP_WAIT_S
 from bot.local.model.roster import BOT_USER, TEAM_ID, VISITOR, Channel, Member
+from bot.local.page.people import People
 from bot.queue.lease import Lease
 from bot.queue.queue import OK
 from bot.settings import Settings
@@ -432,3 +434,20 @@ async def restarted(settings: Settings, setting: Setting) -> AsyncIterator[None]
         yield
         turns.cancel()
         socket.cancel()
+
+
+async def test_a_guest_is_shown_no_documents_on_home_and_no_passages(tmp_path: Path, redis_url: str) -> None:
+    async with orion(tmp_path, redis_url) as setting:
+        answer = await setting.answer_to(setting.ask(f"{MENTION} {LIMIT}"))
+        homes = setting.workspace.workspace.views.homes
+        for user, allowed in ((VISITOR, True), (GUEST, False), (STRANGER, False)):
+            People(setting.workspace.workspace).open_home(user)
+            await setting.workspace.wait_for(lambda: user in homes)  # noqa: B023 - awaited at once
+            words = str(homes[user])
+            assert (say("home_does", None) in words or say("home_does", "de") in words) is allowed
+        await setting.workspace.click(CHANNEL, answer["ts"], TRUST_ACTION, user=GUEST)
+        views = setting.workspace.workspace.views.open
+        await wait_until(lambda: views, "a dialog is shown")
+        (shown_view,) = views.values()
+        assert say("guest", "de") in str(shown_view.view) or say("guest", None) in str(shown_view.view)
+        assert "600" not in str(shown_view.view)

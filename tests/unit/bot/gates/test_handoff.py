@@ -82,6 +82,10 @@ async def test_people_in_the_channel_are_asked_once_with_question_sources_and_th
         assert (thread_mode["text"], thread_mode["metadata"]) == (answer["text"], answer["metadata"])
         assert [b["type"] for b in thread_mode["blocks"]] == [b["type"] for b in answer["blocks"]]
         assert (VISITOR, say("handed_off", None, where=f"<#{HELPERS}>")) in whispers(setting)
+        before = len(setting.workspace.messages(CHANNEL, answer["thread_ts"]))
+        setting.ask("Is the machine on the third floor broken?", thread=answer["thread_ts"])
+        await wait_until(lambda: idle(setting), "what people say there is taken in")
+        assert len(setting.workspace.messages(CHANNEL, answer["thread_ts"])) == before + 1, "Orion keeps quiet"
 
 
 async def test_user_group_is_called_into_the_thread_and_into_no_direct_chat(tmp_path: Path, redis_url: str) -> None:
