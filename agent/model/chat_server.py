@@ -241,10 +241,12 @@ class ChatServer:
 
 
 def open_client(address: ServerAddress, connect_timeout_s: float) -> SdkClient:
-    """Return the SDK's client for a server. Blocks while the SDK is imported."""
-    from agent.model.client import SdkClient  # noqa: PLC0415 - half a second, which no start and no `orion verify` pays
+    """Return the SDK's client for a server. Blocks while the SDK is imported. Raises ``ModelError``."""
+    # Half a second, which no start and no `orion verify` pays.
+    from agent.model.client import SdkClient, model_errors  # noqa: PLC0415
 
-    return SdkClient(address, connect_timeout_s=connect_timeout_s)
+    with model_errors():
+        return SdkClient(address, connect_timeout_s=connect_timeout_s)
 
 
 def was_cut(figures: Usage, sent: int) -> bool:

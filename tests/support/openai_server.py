@@ -111,6 +111,7 @@ class ScriptedOpenAI:
         self.embed_failures: list[Scripted] = []
         self.requests: list[dict[str, Any]] = []
         self.headers: list[Mapping[str, str]] = []
+        self.queries: list[str] = []
         self.mode = mode
         self.url = ""
         self._scripts = {"decide": _taker(decisions), "write": _taker(drafts), "generate": _taker(generations)}
@@ -135,6 +136,7 @@ class ScriptedOpenAI:
     async def __aenter__(self) -> Self:
         app = web.Application(client_max_size=1 << 24)
         app.router.add_post("/v1/chat/completions", self._complete)
+        app.router.add_post("/openai/deployments/m/chat/completions", self._complete)  # as an Azure resource
         if self._models is not None:
             app.router.add_get("/v1/models", self._list)
         if self._embed is not None:
@@ -180,6 +182,7 @@ class ScriptedOpenAI:
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         self.headers.append(request.headers)
+        self.queries.append(request.query_string)
         async with self._arrived:
             self.requests.append(body)
             self._arrived.notify_all()

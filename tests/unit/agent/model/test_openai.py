@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import re
 import socket
@@ -369,6 +370,61 @@ async def test_server_elsewhere_is_reached_through_the_hosts_proxy(
         assert await collected(opened[0].write(WRITE)) == [("content", "Hi.")]
     assert [headers["Host"] for headers in proxy.headers] == ["model.example"] * 2
     assert {headers["Proxy-Authorization"] for headers in proxy.headers} == {"Basic dXNAZXI6cGFzcw=="}
+
+
+@pytest.mark.parametrize("path", ["", "/openai/deployments/m"])
+async def test_azure_is_asked_by_deployment_version_and_key(path: str, opened: list[OpenAIModel]) -> None:
+    async with ScriptedOpenAI(decisions=[RESPOND], drafts=[says("Hi.")]) as server:
+        url = server.url.removesuffix("/v1") + path
+        address = ServerAddress(base_url=url, api_key="k", azure_api_version="2024-10-21")
+        opened.append(OpenAIModel(address=address, model="m", timeouts=ONCE))
+        assert (await opened[0].decide(DECIDE)).action == Respond()
+        assert await collected(opened[0].write(WRITE)) == [("content", "Hi.")]
+        opened.append(OpenAIModel(address=replace(address, base_url=server.url), model="other", timeouts=ONCE))
+        with pytest.raises(ModelError, match="ConfigurationError: status 404"):
+            await opened[1].decide(DECIDE)
+    assert [headers["api-key"] for headers in server.headers] == ["k", "k"]
+    assert server.queries == ["api-version=2024-10-21"] * 2
+
+
+async def test_token_of_entra_replaces_the_key(opened: list[OpenAIModel]) -> None:
+    async with ScriptedOpenAI(decisions=[RESPOND]) as server:
+        url = server.url.removesuffix("/v1")
+        address = ServerAddress(base_url=url, api_key="k", azure_api_version="1", azure_token="t")
+        opened.append(OpenAIModel(address=address, model="m", timeouts=ONCE))
+        await opened[0].decide(DECIDE)
+    assert server.headers[0]["Authorization"] == "Bearer t"
+    assert "api-key" not in server.headers[0]
+
+
+async def test_headers_are_sent_or_withheld(opened: list[OpenAIModel], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", "of the environment")
+    async with ScriptedOpenAI(decisions=[RESPOND, RESPOND]) as server:
+        for organisation in ("mine", None):
+            headers = {"OpenAI-Organization": organisation, "X-Team": "help"}
+            address = ServerAddress(base_url=server.url, api_key="k", headers=headers)
+            opened.append(OpenAIModel(address=address, model="m", timeouts=ONCE))
+            await opened[-1].decide(DECIDE)
+    assert [(h.get("OpenAI-Organization"), h["X-Team"]) for h in server.headers] == [("mine", "help"), (None, "help")]
+
+
+async def test_name_and_password_in_the_address_are_a_basic_login(opened: list[OpenAIModel]) -> None:
+    async with ScriptedOpenAI(decisions=[RESPOND]) as server:
+        url = server.url.replace("//", "//us%40er:p%3Aw@")
+        opened.append(OpenAIModel(address=ServerAddress(base_url=url, api_key="k"), model="m", timeouts=ONCE))
+        assert (await opened[0].decide(DECIDE)).action == Respond()
+    assert server.headers[0]["Authorization"] == "Basic " + base64.b64encode(b"us@er:p:w").decode()
+
+
+@pytest.mark.parametrize(
+    "address", [{"base_url": "http://[::1"}, {"base_url": "http://127.0.0.1:9/v1", "api_key": "sk-ü\n"}]
+)
+async def test_address_or_key_that_cannot_be_sent_is_a_model_error(
+    address: dict[str, str], opened: list[OpenAIModel]
+) -> None:
+    opened.append(OpenAIModel(address=ServerAddress(**address), model="m", timeouts=ONCE))  # type: ignore[arg-type]  # only texts
+    with pytest.raises(ModelError):
+        await opened[0].decide(DECIDE)
 
 
 async def test_schema_with_a_number_beyond_64_bits_is_sent(opened: list[OpenAIModel]) -> None:
