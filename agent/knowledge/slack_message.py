@@ -160,7 +160,7 @@ def _once(text: str, blocks: Iterable[str], more: Iterable[str]) -> str:
 
 
 def _key(wire: str) -> str:
-    """The words of a part, by which two parts are the same thing whatever their markup."""
+    """The words of a part, by which two parts are the same thing with any markup."""
     return f" {' '.join(_WORD.findall(wire.casefold()))} "
 
 
@@ -172,7 +172,7 @@ def _is_shared(attachment: Mapping[str, Any]) -> bool:
 
 
 def _is_preview(attachment: Mapping[str, Any]) -> bool:
-    """Whether Slack itself added it for a link to a web page."""
+    """Return whether Slack itself added it for a link to a web page."""
     linked = attachment.get("from_url") or attachment.get("original_url")
     return bool(linked) and not (attachment.get("is_app_unfurl") or attachment.get("app_unfurl_url"))
 

@@ -117,7 +117,7 @@ def admin_order(incoming: Incoming, admins: frozenset[str]) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class AdminChat:
-    """Comes before the queue: an order works at once, and only once, whatever waits in that chat."""
+    """Comes before the queue: an order works at once and only once, also while messages wait in that chat."""
 
     enqueuer: Enqueuer
     _: KW_ONLY

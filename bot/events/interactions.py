@@ -23,7 +23,7 @@ class Feedback:
 
     @property
     def private_metadata(self) -> str:
-        """What the dialog carries: ``turn channel thread``."""
+        """Metadata of the dialog: ``turn channel thread``."""
         return f"{self.turn_id} {self.place.channel} {self.place.thread_ts}"
 
 

@@ -1,7 +1,7 @@
 """Slack events as messages to store. Pure: an event goes in, a message or a reason to ignore it comes out.
 
 ``parse_event`` decides all that the payload alone can tell. ``apply_thread_mode`` decides the rest from the mode of the
-thread. Neither raises, whatever JSON arrives: what cannot be understood is ``Ignored("malformed")``.
+thread. Neither raises for any JSON: what cannot be understood is ``Ignored("malformed")``.
 A mention in a channel may come as ``app_mention``, as ``message`` or as both. Both carry the same ``msg:`` key, so the
 queue keeps one of them.
 """
@@ -62,19 +62,19 @@ class _Reading:
 
     @property
     def mentions_orion(self) -> bool:
-        """Whether it addresses Orion by name. Slack also reports a mention that is only quoted."""
+        """Return whether it addresses Orion by name. Slack also reports a mention that is only quoted."""
         quoted = self.own.user in self.content.quoted
         reported = string(self.event, "type") == "app_mention" and not quoted
         return reported or self.own.user in self.content.mentioned
 
     @property
     def addresses_another(self) -> bool:
-        """Whether it mentions another person, or a group."""
+        """Return whether it mentions another person, or a group."""
         return bool(self.content.mentioned - {self.own.user}) or self.content.calls_group
 
     @property
     def brings_more(self) -> bool:
-        """Whether a file or another message came with it."""
+        """Return whether a file or another message came with it."""
         return self.content.shares or bool(shared_files(self.message))
 
 

@@ -98,13 +98,13 @@ def _refuse_person(visit: Visit, person: Person, access: Access) -> str:
 
 
 def _needs_channel(visit: Visit, access: Access) -> bool:
-    """Whether other organisations could read along, and that matters."""
+    """Return whether other organisations could read along, and that matters."""
     private = not visit.channel or visit.channel.startswith("D")
     return not (access.allow_external or visit.channel_checked or private)
 
 
 def _needs_person(visit: Visit, access: Access) -> bool:
-    """Whether the account matters. An allowed bot (``B…``) has none; a listed person is allowed by name."""
+    """Return whether the account matters. An allowed bot (``B…``) has none; a listed person is allowed by name."""
     if visit.through_app:
         return True
     allows_everyone = access.allow_guests and access.allow_external

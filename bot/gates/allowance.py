@@ -1,6 +1,6 @@
 """Decide whether Orion may answer now: it may be paused, or a budget used up.
 
-An answer that was decided already is delivered whatever the budget says.
+An answer that was decided already is delivered even if the budget is used up.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PAUSE_NOTICE_TTL_S: Final = 30 * 86_400
 async def check_allowance(job: Job, at: GateServices) -> Ending | None:
     """Let the message pass, let it wait for the end of a pause, or say that a budget is used up.
 
-    A message that nobody addressed to Orion gets no notice.
+    A message that was not addressed to Orion gets no notice.
     """
     facts = job.facts
     if not costs_tokens(job.incoming) or not facts.is_wanted:

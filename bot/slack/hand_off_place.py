@@ -27,7 +27,7 @@ class HandOffPlace:
 
     @property
     def is_group(self) -> bool:
-        """Whether a user group is asked, in the thread itself."""
+        """Return whether a user group is asked, in the thread itself."""
         return self.name.startswith("S")
 
     async def label(self, thread: ThreadKey) -> str:

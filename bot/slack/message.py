@@ -23,7 +23,7 @@ MESSAGE_SCHEMA = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BotIdentity:
-    """Who Orion is in a workspace: its user id (``U…``), bot id (``B…``) and the workspace's id (``T…``)."""
+    """Orion in a workspace: its user id (``U…``), bot id (``B…``) and the workspace's id (``T…``)."""
 
     user: str
     bot: str = ""
@@ -73,7 +73,7 @@ class Incoming:
     channel_type: str = ""
     mentioned: frozenset[str] = frozenset()
     event_ids: tuple[str, ...] = ()  # the keys under which a second delivery of the same thing is known
-    unproven: bool = False  # nobody remembers whether Orion was addressed in the thread: Slack must be asked first
+    unproven: bool = False  # Redis lost the thread: Slack must say first whether Orion was addressed there
     refused: str = ""  # why this person gets no answer
     vouched: bool = False  # the event itself said whether its channel is shared
     files: Files = "none"  # of a mention no event may tell
@@ -99,12 +99,12 @@ class Incoming:
 
     @classmethod
     def from_json(cls, body: str) -> Incoming:
-        """Reads a stored message, without unknown fields of a newer version. Raises ``ValueError`` where it is none."""
+        """Read a stored message without unknown fields of a newer version. Raises ``ValueError`` for anything else."""
         return cls.from_fields(parse_json(body))
 
     @classmethod
     def from_fields(cls, fields: Any) -> Incoming:
-        """The same from the decoded JSON."""
+        """Read the same from decoded JSON."""
         try:
             known = {name: fields[name] for name in cls.__slots__ if name in fields}
             known["thread"] = ThreadKey(**known["thread"])
@@ -117,7 +117,7 @@ class Incoming:
 
     @classmethod
     def from_body(cls, body: str) -> Incoming | None:
-        """The message in an entry of the queue; None where it is anything else."""
+        """Read the message in an entry of the queue; None for anything else."""
         try:
             return cls.from_json(body)
         except ValueError:
@@ -126,12 +126,12 @@ class Incoming:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused(Ignored):
-    """A message of somebody, or from somewhere, that gets no answer. It is not to be stored as it is."""
+    """A message of a person or a place without access. It must not be stored as it is."""
 
     incoming: Incoming
 
     def without_content(self) -> Incoming | Ignored:
-        """A message without its text to whoever tells the person so; a message that did not address Orion is none."""
+        """Return the message without its text, for the notice; ``Ignored`` if it did not address Orion."""
         incoming = self.incoming
         if incoming.addressed not in ADDRESSES_ORION or incoming.kind not in {"question", "help"}:
             return Ignored(reason=self.reason)

@@ -49,8 +49,8 @@ class SlackSearch:
         return (SlackSearchTool(partial(self._find, incoming)),)
 
     async def _is_granted(self) -> bool:
-        """Whether the workspace gave Orion the scope; asked once in a while. A Slack that is away has not."""
-        async with self._asking:  # whoever comes meanwhile waits for the one call
+        """Return whether the workspace granted the scope, asked once in a while. During an outage it counts as not."""
+        async with self._asking:  # concurrent callers wait for one call
             if self.clock() >= self._known_until:
                 tried = await try_token(self.client.auth_test(), GRANT_TIMEOUT_S)
                 for_s = GRANT_TTL_S if tried.state == "accepted" else 60.0  # a Slack that is away is asked again sooner

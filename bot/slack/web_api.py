@@ -103,7 +103,7 @@ class SlackCalls:
     async def read(self, method: str, *, urgency: Urgency = "asked", expects: str = "", **params: Any) -> Reply:
         """Call a reading method. One that ``must`` be made keeps its place under the limits, ``spare`` comes last.
 
-        A reply without the field that it ``expects`` is no answer of Slack's, and counts as an outage.
+        A reply without the field that it ``expects`` is not Slack's, and counts as an outage.
         """
 
         async def attempt() -> Reply:
@@ -134,7 +134,7 @@ class SlackCalls:
         async def attempt() -> Reply:
             lease_check()  # only now: the wait may have been longer than the lease
             try:
-                return await self._guarded(method, body)
+                return await self._call_guarded(method, body)
             except asyncio.CancelledError:
                 await maybe_posted()
                 raise
@@ -224,7 +224,7 @@ class SlackCalls:
             if in_doubt and look is not None and (done := await look()) is not None:
                 return done
 
-    async def _guarded(self, method: str, body: Mapping[str, Any]) -> Reply:
+    async def _call_guarded(self, method: str, body: Mapping[str, Any]) -> Reply:
         """Make one try, unless the circuit is open, and report to the circuit how it went."""
         if wait_s := self.breaker.wait_s():
             raise DeliveryFailed(reason="left_alone", permanent=False, again_s=wait_s)
