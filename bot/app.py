@@ -31,7 +31,7 @@ from bot.delivery.delivery import Delivery
 from bot.delivery.stream import Streams
 from bot.documents.corpus import Corpus
 from bot.documents.figures import available_figures
-from bot.documents.meaning import vectors_kept_current
+from bot.documents.meaning import keep_vectors_current
 from bot.documents.sync import Syncing
 from bot.errors import WrongUse
 from bot.events.catch_up import CatchUp
@@ -207,7 +207,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         engine = await stack.enter_async_context(open_engine(settings, now, timeouts))
         engine = replace(engine, model=model_over(engine.model)) if model_over else engine
         observers = await stack.enter_async_context(open_observers(settings, redis, prefix=prefix))
-        await stack.enter_async_context(vectors_kept_current(engine.meaning, observers.stats))
+        await stack.enter_async_context(keep_vectors_current(engine.meaning, observers.stats))
         mailbox = mailbox_over(redis, prefix=prefix, per_team=_turns_per_workspace(settings, concurrency))
         stack.push_async_callback(mailbox.aclose)
         stores = Stores(redis, mailbox, _limits(settings), prefix=prefix)

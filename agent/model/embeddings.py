@@ -50,7 +50,7 @@ class ServerEmbedder:
         if not self.name:
             try:
                 async with asyncio.timeout(REPLY_TIMEOUT_S):
-                    listed = [str(each.get("id", "")) for each in await (await self._opened()).models()]
+                    listed = [str(each.get("id", "")) for each in await (await self._open()).models()]
             except ServerRefusalError:  # it has no list
                 listed = []
             except (ModelError, TimeoutError) as error:
@@ -80,7 +80,7 @@ class ServerEmbedder:
     async def _embed(self, texts: list[str]) -> list[list[float]]:
         options = {"dimensions": DIMENSIONS} if _SHORTENED.search(self.name) else {}
         try:
-            rows, tokens = await (await self._opened()).embed(self.name, texts, **options)
+            rows, tokens = await (await self._open()).embed(self.name, texts, **options)
         except ServerRefusalError as refusal:
             if refusal.status not in _TOO_MUCH:
                 raise
@@ -95,7 +95,7 @@ class ServerEmbedder:
         self.tokens[self.name] += tokens or sum(map(len, texts)) // CHARACTERS_PER_TOKEN
         return rows
 
-    async def _opened(self) -> SdkClient:
+    async def _open(self) -> SdkClient:
         async with self._opening:
             if self._client is None:
                 self._client = await asyncio.to_thread(open_client, self._address, CONNECT_TIMEOUT_S)

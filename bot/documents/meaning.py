@@ -54,7 +54,7 @@ async def make_vectors(meaning: Meaning | None, progress: Callable[[int, int], N
 
 
 @asynccontextmanager
-async def vectors_kept_current(
+async def keep_vectors_current(
     meaning: Meaning | None, stats: Stats | None = None, *, again_s: float = LOOK_AGAIN_S
 ) -> AsyncIterator[None]:
     """Make missing vectors while the block runs, and look for more every ``again_s`` seconds."""

@@ -35,7 +35,7 @@ from agent.knowledge.types import (
 
 log = structlog.get_logger()
 
-MOST_FAILURES: Final = 100  # so many of a source are kept by name; of the others only how many there are
+MAX_FAILURES: Final = 100  # so many of a source are kept by name; of the others only how many there are
 MAX_SUFFIXES: Final = 40  # of files that are not read, counted for each source
 _BATCH_DOCUMENTS: Final = 64  # what a killed run loses
 _BATCH_CHARS: Final = 2_000_000  # and what is held in memory meanwhile
@@ -47,7 +47,7 @@ class IndexBuilder:
     def __init__(self, session: Session, progress: Callable[[str], None] | None) -> None:
         self._session = session
         self._progress = progress
-        self._known = tables.known(session)
+        self._known = tables.document_facts(session)
         self._run = IndexRun(known=self._known, notes=tables.notes(session, FETCHED))
         self._notes = tables.notes(session, UNREAD)
         self._docs_url = tables.notes(session, "docs_url").get("docs_url", "")
@@ -68,7 +68,7 @@ class IndexBuilder:
         with self._reader:
             self._take_each(folders, others)
         tables.put_states(self._session, dict.fromkeys(self._states.keys() - folders.keys() - others.keys()))
-        return self._finished()
+        return self._finish()
 
     def _take_each(self, folders: Mapping[str, Path], others: Mapping[str, Source | DeferredSource]) -> None:
         found = Folders([*folders.values()], self._run)
@@ -106,7 +106,7 @@ class IndexBuilder:
             state = SourceState(tried=ended, synced=ended, seconds=seconds, read=self._read, size=self._size)
         skipped = tuple(self._run.skipped[name].most_common(MAX_SUFFIXES))
         told = replace(
-            state, tried=ended, part=part, failures=len(failed), failed=tuple(failed[:MOST_FAILURES]), skipped=skipped
+            state, tried=ended, part=part, failures=len(failed), failed=tuple(failed[:MAX_FAILURES]), skipped=skipped
         )
         tables.put_states(self._session, {name: told})
 
@@ -152,7 +152,7 @@ class IndexBuilder:
             self._run.failed.append((file.id, document.cut))
         if document.cut or f"{UNREAD}{file.key}" in self._notes:
             self._run.new_notes[f"{UNREAD}{file.key}"] = document.cut and f"{digest} {document.cut}"
-        self._add((file, digest, document, chunks[: tables.MOST_PASSAGES]))
+        self._add((file, digest, document, chunks[: tables.MAX_PASSAGES]))
 
     def _note_of(self, file: Readable, digest: str) -> str:
         noted, _, reason = self._notes.get(f"{UNREAD}{file.key}", "").partition(" ")
@@ -174,7 +174,7 @@ class IndexBuilder:
         self._run.new_notes.clear()
         self._chars = 0
 
-    def _finished(self) -> IndexReport:
+    def _finish(self) -> IndexReport:
         """Drop what is gone; what stood under a source that is away stays."""
         below_missing = tuple(f"{root}/" for root in self._run.missing)
         gone = [key for key in self._known if key not in self._kept and not key.startswith(below_missing)]

@@ -37,7 +37,7 @@ class Meaning(Protocol):
     async def embed_question(self, query: str) -> Any:
         """Return the question's vector, or None to search by words."""
 
-    def ranked(self, vector: Any, by_words: Sequence[Ranked], most: int) -> Sequence[Ranked]:
+    def rank(self, vector: Any, by_words: Sequence[Ranked], most: int) -> Sequence[Ranked]:
         """Return the best passages, best first: those found by words, and others. Blocks."""
 
     async def make(self, *, progress: Callable[[int, int], None] | None = None) -> int:
@@ -97,7 +97,7 @@ class KnowledgeIndex(ABC):
         if self.meaning is None or vector is None or most < 1:
             return self.passages(self.by_words(query, most), limit)
         deep = max(most, COMPARED)
-        return self.passages(self.meaning.ranked(vector, self.by_words(query, deep), deep)[:most], limit)
+        return self.passages(self.meaning.rank(vector, self.by_words(query, deep), deep)[:most], limit)
 
     def by_words(self, query: str, most: int) -> Sequence[Ranked]:
         """Return the numbers of the passages with words of ``query``, best first."""
@@ -119,7 +119,7 @@ class KnowledgeIndex(ABC):
 
     def part(self, document: str, first: int, last: int) -> tuple[Passage, ...]:
         """Return the passages of one document from one number to another, both included, in order."""
-        reach = (max(0, first), min(last, tables.MOST_PASSAGES - 1))
+        reach = (max(0, first), min(last, tables.MAX_PASSAGES - 1))
         with self.session() as session:
             return tuple(map(results.passage_of, session.execute(results.PART, (document, *reach))))
 
@@ -131,7 +131,7 @@ class KnowledgeIndex(ABC):
 
     def document(self, name_or_id: str) -> Document | None:
         """Return one document with its text, by id, title or file name (case and suffix do not matter)."""
-        found = results.meant(self.documents(), name_or_id)
+        found = results.resolve_document_name(self.documents(), name_or_id)
         if found is None:
             return None
         with self.session() as session:

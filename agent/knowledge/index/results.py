@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
-from agent.knowledge.index.tables import MOST_PASSAGES
+from agent.knowledge.index.tables import MAX_PASSAGES
 from agent.knowledge.types import Document, Passage
 
 _PASSAGE: Final = """
@@ -60,7 +60,7 @@ def passage_of(row: Sequence[Any]) -> Passage:
     if fields["page"]:
         fragment = f"page={fields['page']}"
     whole = f"{link}#{fragment}" if link and fragment else link
-    return Passage(**fields, url=whole, number=number % MOST_PASSAGES)
+    return Passage(**fields, url=whole, number=number % MAX_PASSAGES)
 
 
 def document_of(row: Sequence[Any]) -> Document:
@@ -77,7 +77,7 @@ def document_url(docs_url: str, document: str) -> str:
     return f"{docs_url}{'' if docs_url.endswith(('/', '=')) else '/'}{quote(document)}"
 
 
-def meant(documents: Iterable[Document], name_or_id: str) -> str | None:
+def resolve_document_name(documents: Iterable[Document], name_or_id: str) -> str | None:
     """Return the id of the document that a name fits best (case and suffix do not matter)."""
     wanted = name_or_id.strip().casefold()
     ranked = [(names.index(wanted), each.id) for each in documents if wanted in (names := _names(each))]

@@ -19,7 +19,7 @@ from agent.knowledge.search.postings import BLOCK, Changes, Found, change, no_ch
 from agent.knowledge.types import Readable, SourceState
 
 VERSION: Final = 15  # grows with the tables and with anything that changes what the same bytes become
-MOST_PASSAGES: Final = 1 << 20  # of a document, whose number stands in a passage's above the lower 20 bits
+MAX_PASSAGES: Final = 1 << 20  # of a document, whose number stands in a passage's above the lower 20 bits
 # Made anew by another version. `vectors` stays: it is kept by text, and costs much to make.
 NAMES: Final = ("documents", "settings", "passages", "passage_vectors", "postings", "totals")
 SCHEMA: Final = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
@@ -146,7 +146,7 @@ def make(session: Session, schema: str) -> None:
         session.execute(statement)
 
 
-def known(session: Session) -> dict[str, tuple[str, str, str, str]]:
+def document_facts(session: Session) -> dict[str, tuple[str, str, str, str]]:
     """Return digest, id, audience and link of each document, by key."""
     rows = session.execute("SELECT key, digest, id, audience, url FROM documents")
     return {key: (digest, shown, audience, url) for key, digest, shown, audience, url in rows}
@@ -185,7 +185,7 @@ def _insert(session: Session, batch: Iterable[Parsed], changes: Changes) -> None
 
 
 def _remove(session: Session, number: int, title: str, changes: Changes) -> None:
-    reach = (number << 20, (number << 20) + MOST_PASSAGES - 1)
+    reach = (number << 20, (number << 20) + MAX_PASSAGES - 1)
     rows = session.execute("SELECT number, path, text FROM passages WHERE number BETWEEN ? AND ?", reach)
     passages = rows.fetchall()
     for passage, path, text in passages:

@@ -70,10 +70,10 @@ class SemanticRanker:
             self._questions.popitem(last=False)
         return vector
 
-    def ranked(self, vector: Vectors, by_words: Sequence[Ranked], most: int) -> Sequence[Ranked]:
+    def rank(self, vector: Vectors, by_words: Sequence[Ranked], most: int) -> Sequence[Ranked]:
         """Return the best ``most`` of the passages found by words and of those near in meaning."""
         near, usual = self._store.nearness(vector, [number for number, _ in by_words], most)
-        return fused(by_words, scaled(near, usual))[:most]
+        return fuse_scores(by_words, scale_cosines(near, usual))[:most]
 
     async def make(self, *, progress: Callable[[int, int], None] | None = None) -> int:
         """Make the missing vectors, and return how many passages got one: 0 while another process makes them.
@@ -130,7 +130,7 @@ class SemanticRanker:
         self.failure, self._retry_at = "", 0.0
 
 
-def scaled(near: Mapping[int, float], usual: float) -> dict[int, float]:
+def scale_cosines(near: Mapping[int, float], usual: float) -> dict[int, float]:
     """Return cosines as a share of the best one, above the ``usual`` cosine of any passage.
 
     Models differ in what two unrelated texts have: .05 for some, .75 for others.
@@ -139,7 +139,7 @@ def scaled(near: Mapping[int, float], usual: float) -> dict[int, float]:
     return {number: (cosine - usual) / reach if reach > 0 else 0.0 for number, cosine in near.items()}
 
 
-def fused(by_words: Sequence[Ranked], near: Mapping[int, float]) -> list[Ranked]:
+def fuse_scores(by_words: Sequence[Ranked], near: Mapping[int, float]) -> list[Ranked]:
     """Return all passages of both, best first, ties by number: each has a share of both scores.
 
     A passage without a vector gets the nearness that passages found by words have on average: it stays in their order.

@@ -116,7 +116,7 @@ async def test_each_action_comes_from_a_function_call(
         calls(("finish_step", {"step": "one", "result": "r"})),
     ],
 )
-async def test_malformed_call_is_said_with_its_reason(scripted: Scripted, opened: list[OpenAIModel]) -> None:
+async def test_malformed_call_is_reported_with_its_reason(scripted: Scripted, opened: list[OpenAIModel]) -> None:
     async with ScriptedOpenAI(decisions=[scripted]) as server:
         opened.append(model_of(server))
         with pytest.raises(ModelError) as failure:
@@ -168,7 +168,7 @@ async def test_prose_from_a_server_that_does_call_tools_is_malformed(opened: lis
     assert "No function was called." in server.requests[2]["messages"][1]["content"]
 
 
-async def test_json_without_response_format_where_the_server_refuses_it(opened: list[OpenAIModel]) -> None:
+async def test_json_is_asked_for_without_a_refused_response_format(opened: list[OpenAIModel]) -> None:
     def reply(request: Any) -> Scripted:
         refused = "tools" in request or "response_format" in request
         return fails(400, "unknown field") if refused else says('{"action": "complete", "summary": "Hi."}')
@@ -181,7 +181,7 @@ async def test_json_without_response_format_where_the_server_refuses_it(opened: 
     assert len(server.requests) == first + 1, "what it refuses is known"
 
 
-async def test_malformed_json_is_said_with_its_reason(opened: list[OpenAIModel]) -> None:
+async def test_malformed_json_is_reported_with_its_reason(opened: list[OpenAIModel]) -> None:
     async with ScriptedOpenAI(decisions=[says('{"action": "search"}')], mode="no_tools") as server:
         opened.append(model_of(server))
         with pytest.raises(ModelError, match="must be one of respond, ask_user") as failure:
@@ -260,7 +260,7 @@ async def test_server_that_does_not_stream_is_read_all_the_same(opened: list[Ope
         (says(""), "EmptyReplyError"),
     ],
 )
-async def test_whatever_the_far_end_does_is_a_model_error_with_hints(
+async def test_every_failure_is_a_model_error_with_hints(
     scripted: Scripted, kind: str, opened: list[OpenAIModel]
 ) -> None:
     async with ScriptedOpenAI(generations=[scripted] * 9, drafts=[scripted] * 9) as server:
@@ -435,7 +435,7 @@ async def test_schema_with_a_number_beyond_64_bits_is_sent(opened: list[OpenAIMo
     assert server.requests[0]["tools"][-1]["function"]["parameters"] == large.parameters
 
 
-async def test_stream_that_is_stopped_lets_go_of_its_connection_and_is_counted(opened: list[OpenAIModel]) -> None:
+async def test_stopped_stream_closes_its_connection_and_is_counted(opened: list[OpenAIModel]) -> None:
     never = asyncio.Event()
     async with ScriptedOpenAI(drafts=[says("half", before_end=never), says("whole")]) as server:
         opened.append(model_of(server, Timeouts()))
@@ -477,7 +477,7 @@ BRIEF = Timeouts(retries=2, pause=0.01)
 
 
 @pytest.mark.parametrize("trouble", [fails(500), fails(429), fails(429, retry_after="0"), fails(409), CUT])
-async def test_what_may_pass_is_tried_again_within_the_call(trouble: Scripted, opened: list[OpenAIModel]) -> None:
+async def test_temporary_failure_is_retried_within_the_call(trouble: Scripted, opened: list[OpenAIModel]) -> None:
     async with ScriptedOpenAI(decisions=[trouble, trouble, RESPOND]) as server:
         opened.append(model_of(server, BRIEF))
         with capture_logs() as lines:
@@ -495,7 +495,7 @@ async def test_what_may_pass_is_tried_again_within_the_call(trouble: Scripted, o
         fails(500, x_should_retry="false"),
     ],
 )
-async def test_what_will_not_pass_soon_is_asked_once(final: Scripted, opened: list[OpenAIModel]) -> None:
+async def test_lasting_failure_is_not_retried(final: Scripted, opened: list[OpenAIModel]) -> None:
     async with ScriptedOpenAI(decisions=[final, RESPOND]) as server:
         opened.append(model_of(server, BRIEF))
         with pytest.raises(ModelError) as failed:
@@ -505,7 +505,7 @@ async def test_what_will_not_pass_soon_is_asked_once(final: Scripted, opened: li
     assert (failed.value.retry_after_s or 0) == pytest.approx(3600 if asked else 0, abs=1800)
 
 
-async def test_server_that_keeps_failing_is_left_alone_then_probed_once(opened: list[OpenAIModel]) -> None:
+async def test_failing_server_is_paused_then_probed_once(opened: list[OpenAIModel]) -> None:
     time_now = [0.0]
     breaker = CircuitBreaker("model", failures=3, clock=lambda: time_now[0])
     async with ScriptedOpenAI(decisions=[*[fails(500)] * 3, RESPOND, RESPOND]) as server:
@@ -525,7 +525,7 @@ async def test_server_that_keeps_failing_is_left_alone_then_probed_once(opened: 
     assert not breaker.is_open
 
 
-async def test_server_that_says_no_is_there(opened: list[OpenAIModel]) -> None:
+async def test_refusal_does_not_open_the_circuit(opened: list[OpenAIModel]) -> None:
     breaker = CircuitBreaker("model", failures=1)
     async with ScriptedOpenAI(decisions=[fails(401)] * 2) as server:
         opened.append(
@@ -622,9 +622,7 @@ async def test_tool_choice_auto_is_tried_before_tools_are_given_up(opened: list[
 
 
 @pytest.mark.parametrize(("read", "told"), [(2_048, True), (14_000, False)])
-async def test_server_that_drops_the_end_of_a_prompt_is_told_once(
-    read: int, *, told: bool, opened: list[OpenAIModel]
-) -> None:
+async def test_truncated_prompt_is_reported_once(read: int, *, told: bool, opened: list[OpenAIModel]) -> None:
     long = replace(WRITE, sources=(replace(SOURCE, text="Each key may send 120 requests. " * 2_000),))
     async with ScriptedOpenAI(drafts=lambda _: says("<answer>120 [1]</answer>", usage=(read, 5))) as server:
         opened.append(model_of(server))

@@ -14,7 +14,7 @@ from redis.asyncio import Redis
 from bot.cli.ask import ask
 from bot.doctor.checks import CheckLine
 from bot.doctor.model_checks import check_embedding
-from bot.documents.meaning import make_vectors, open_meaning, vectors_kept_current
+from bot.documents.meaning import keep_vectors_current, make_vectors, open_meaning
 from bot.documents.open import corpus_of, open_index
 from bot.evals.retrieval import evaluate_retrieval
 from bot.model_address import DEFAULT_EMBED_MODEL, embedding_address
@@ -96,7 +96,7 @@ async def test_vectors_are_made_next_to_the_work_and_their_tokens_counted(
     stats = Stats(redis_client)
     async with open_index(corpus_of(settings)) as (index, _), open_meaning(settings, index) as meaning:
         assert meaning is not None
-        async with vectors_kept_current(meaning, stats, again_s=0.01):
+        async with keep_vectors_current(meaning, stats, again_s=0.01):
             await wait_until(lambda: meaning.counts() == (1, 1), "the first passage has a vector")
             (docs / "dogs.md").write_text("# Animals\n\nDogs are welcome on Fridays.\n")
             await asyncio.to_thread(index.index, [docs])

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agent.knowledge.index import tables
-from agent.knowledge.index.build import MOST_FAILURES
+from agent.knowledge.index.build import MAX_FAILURES
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.readers import process
 from agent.knowledge.readers.document import Limits
@@ -199,9 +199,9 @@ def test_readers_go_on_while_a_writer_indexes(index: KnowledgeIndex, docs: Path)
 
 
 def test_of_very_many_failures_the_first_are_kept_by_name(index: KnowledgeIndex, docs: Path) -> None:
-    for n in range(MOST_FAILURES + 5):
+    for n in range(MAX_FAILURES + 5):
         (docs / f"e{n:03}.md").touch()
-    assert len(index.index([docs]).failed) == MOST_FAILURES + 5
+    assert len(index.index([docs]).failed) == MAX_FAILURES + 5
     (state,) = index.states().values()
     assert (len(state.failed), state.failed[0], state.failures) == (100, ("e000.md", "is empty"), 105)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from agent.knowledge.index.results import document_url, meant, passage_of, spread
+from agent.knowledge.index.results import document_url, passage_of, resolve_document_name, spread
 from agent.knowledge.types import Document, Passage
 
 
@@ -36,9 +36,9 @@ def test_no_text_comes_twice_and_one_document_leaves_room_and_no_more_is_read() 
 
 def test_the_most_direct_name_wins() -> None:
     documents = [Document(id="x/b.md", title="a.md"), Document(id="a.md", title="Other")]
-    assert meant(documents, " A.MD ") == "a.md"
-    assert meant(documents, "b") == "x/b.md"
-    assert meant(documents, "c") is None
+    assert resolve_document_name(documents, " A.MD ") == "a.md"
+    assert resolve_document_name(documents, "b") == "x/b.md"
+    assert resolve_document_name(documents, "c") is None
 
 
 @pytest.mark.parametrize(
