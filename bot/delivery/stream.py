@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import structlog
 from redis.exceptions import RedisError
@@ -40,7 +40,6 @@ _ZERO_WIDTH: Final = "\u200b"
 
 Task = Mapping[str, str]
 """A ``task_update`` chunk: ``id``, ``title``, ``status`` (``pending``, ``in_progress``, ``complete``, ``error``)."""
-NoteTs = Callable[[str], Awaitable[object]]
 
 
 def join_bold(markdown: str) -> str:
@@ -55,6 +54,16 @@ def _loosen(bold: re.Match[str]) -> str:
     start = _ZERO_WIDTH if before.isalnum() and not inside[0].isalnum() else ""
     end = _ZERO_WIDTH if after.isalnum() and not inside[-1].isalnum() else ""
     return f"**{start}{inside}{end}**"
+
+
+class StreamRecord(Protocol):
+    """Record of a stream's start, with which another worker can find and end the stream."""
+
+    async def expect_start(self) -> None:
+        """Record that a stream may begin."""
+
+    async def record_start(self, ts: str) -> None:
+        """Record the ts of the stream that has begun."""
 
 
 @dataclass(slots=True, eq=False)
@@ -107,9 +116,8 @@ class Streams:
 class AnswerStream:
     """One answer's stream, begun with a plan or with its first block (an ``agent.turn.live.Stage``).
 
-    ``user`` asked; in a Slack Connect channel their team may be ``user_team``. ``before`` is called before the start,
-    ``note`` with the ts right after it, then ``began``: Slack removes a status when a message appears. ``streamed``
-    is the message's present state.
+    ``user`` asked; in a Slack Connect channel their team may be ``user_team``. ``record`` is told before
+    the start and right after it. ``streamed`` is the message's present state.
     """
 
     streams: Streams
@@ -117,9 +125,7 @@ class AnswerStream:
     user: str
     user_team: str = ""
     lease_check: LeaseCheck
-    before: Callable[[], Awaitable[object]]
-    note: NoteTs
-    began: Callable[[], None] = lambda: None
+    record: StreamRecord
     streamed: StreamedMessage = NOT_STREAMED
     _broken: str = ""
     _text: str = ""
@@ -224,7 +230,7 @@ class AnswerStream:
         place = self.place
         if self.streamed.is_begun or self._stopped or not self.streams.may_be_tried(place):
             return False
-        await self.before()
+        await self.record.expect_start()
         to = {"recipient_team_id": self.user_team or place.team, "recipient_user_id": self.user}
         body = {"channel": place.channel, "thread_ts": place.thread_ts, **to}
         self.lease_check()
@@ -238,8 +244,7 @@ class AnswerStream:
             _log.info("stream_not_started", reason=failure.reason, unsure=self.streamed.is_begun)
             return False
         self.streamed = StreamedMessage.begun(str(reply.get("ts", "")))
-        await self.note(self.streamed.ts)
-        self.began()
+        await self.record.record_start(self.streamed.ts)
         return True
 
     async def _send(self) -> None:

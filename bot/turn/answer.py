@@ -129,7 +129,7 @@ class Answering:
         try:
             if entry := read_entry(job.facts.outbox):
                 await self._deliver(job, entry)
-            elif not job.is_overheard and not await self._has_answer(job):
+            elif job.addressed and not await self._has_answer(job):
                 text = say("internal", job.language, id=short_id(job.turn_id))
                 answer_key = replace(job.answer_key(), turn_id="", streamed=earlier_stream(job))
                 await self.delivery.answer(job.place, own_message(text), answer_key)
@@ -138,7 +138,7 @@ class Answering:
             log.warning("delivery_failed", reason=failure.reason, permanent=failure.permanent)
             if not failure.permanent:
                 raise  # the message is kept, and a later delivery try tells the person
-            if not job.is_overheard:
+            if job.addressed:
                 await self._notify_directly(job)
 
     async def _has_answer(self, job: Job) -> bool:
@@ -254,7 +254,7 @@ class Answering:
             return OK
         waited = bool(waiting_since(job))
         # A message that may be meant for other people gets a status only once Orion works on an answer.
-        first = "" if job.is_overheard else MODEL_AWAY if waited else THINKING
+        first = "" if not job.addressed else MODEL_AWAY if waited else THINKING
         answer_key = job.answer_key(may_exist=waited or job.may_be_answered)
         status = WorkingStatus(self.delivery, job.place, answer_key, self._pace(job), first, _title(job))
         async with status.updating():
@@ -284,7 +284,7 @@ class Answering:
     ) -> Entry | Ending:
         before = earlier_stream(job)
         await self._streamed.delete_plan(job, before)
-        async with streaming(self._streamed.open_stream(job, before, status.resend)) as stream:
+        async with streaming(self._streamed.open_stream(job, before, status)) as stream:
             return await self._run_turn(job, question, state, LiveView(status=status, stream=stream, before=before))
 
     def _pace(self, job: Job) -> Pace:

@@ -68,11 +68,6 @@ class Job:
         return detect_language(self.incoming.text)
 
     @property
-    def is_overheard(self) -> bool:
-        """Whether the message did not address Orion: it gets no status before an answer, and no notice of a failure."""
-        return self.incoming.addressed == "follow_up" and self.facts.state.pending_question is None
-
-    @property
     def may_be_answered(self) -> bool:
         """Whether Slack may have a message for this question: tried before, edited, or asked long ago."""
         return self.claimed.tries > 1 or self._answered_before

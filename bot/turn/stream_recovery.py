@@ -5,10 +5,8 @@ A mark is written before a stream begins, its ts right after.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 
 from agent.texts.catalogue import say
 from bot.delivery.delivery import Delivery
@@ -18,6 +16,7 @@ from bot.slack.history import NOT_STREAMED, STREAM_UNKNOWN, StreamedMessage
 from bot.slack.web_api import DeliveryFailed
 from bot.turn.duplicates import check_again_later
 from bot.turn.job import Job
+from bot.turn.status import WorkingStatus
 
 
 def earlier_stream(job: Job) -> StreamedMessage:
@@ -28,6 +27,24 @@ def earlier_stream(job: Job) -> StreamedMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamMarks:
+    """The marks of one turn's stream. Slack removes the status when the stream appears, so it is sent again."""
+
+    mailbox: Mailbox
+    job: Job
+    status: WorkingStatus
+
+    async def expect_start(self) -> None:
+        """Mark that a stream may begin."""
+        await self.mailbox.mark(self.job.claimed, self.job.mark("streams"), "begun")
+
+    async def record_start(self, ts: str) -> None:
+        """Mark the stream's ts."""
+        await self.mailbox.mark(self.job.claimed, self.job.mark("stream"), ts)
+        self.status.resend()
+
+
+@dataclass(frozen=True, slots=True)
 class StreamedTurns:
     """The streams of one workspace's turns. Without ``streams`` none is begun, but old ones are still ended."""
 
@@ -35,11 +52,10 @@ class StreamedTurns:
     delivery: Delivery
     streams: Streams | None
 
-    def open_stream(self, job: Job, before: StreamedMessage, began: Callable[[], None]) -> AnswerStream | None:
+    def open_stream(self, job: Job, before: StreamedMessage, status: WorkingStatus) -> AnswerStream | None:
         """Return a stream for this answer, or None if it must be posted. A stream begun ``before`` is finished instead.
 
-        ``began`` is called when it begins. A bot without a user account gets a post: Slack shows streams to users, and
-        would refuse the channel.
+        A bot without a user account gets a post: Slack shows streams to users, and would refuse the channel.
         """
         streams, first = self.streams, not before.is_begun and not job.may_be_answered
         nobody = job.incoming.user.startswith("B")
@@ -51,9 +67,7 @@ class StreamedTurns:
             user=job.incoming.user,
             user_team=job.incoming.user_team,
             lease_check=job.lease.require,
-            before=partial(self.mailbox.mark, job.claimed, job.mark("streams"), "begun"),
-            note=partial(self.mailbox.mark, job.claimed, job.mark("stream")),
-            began=began,
+            record=StreamMarks(self.mailbox, job, status),
         )
 
     async def delete_plan(self, job: Job, streamed: StreamedMessage) -> None:

@@ -17,11 +17,10 @@ from agent.actions import Action, FinishStep, Respond, Step
 from agent.model.protocol import ModelError
 from agent.texts.catalogue import LANGUAGES
 from agent.turn.events import StepSeen
-from bot.delivery.stream import AnswerStream, Streams
+from bot.delivery.stream import Streams
 from bot.local.model.limits import LENIENT
 from bot.queue.lease import LeaseLost
 from bot.queue.queue import OK
-from bot.slack.web_api import no_lease
 from bot.turn.status import step_status, stream_tasks
 from tests.support.fakes import ScriptedModel
 from tests.support.local_slack import local_slack
@@ -31,7 +30,7 @@ from tests.support.waiting import wait_until
 from tests.unit.agent.turn.test_live import Slow
 from tests.unit.bot.delivery.test_stream import APPEND, FIRST, START, STOP, THIRD, WRONG, Stage, body, draft, stage
 from tests.unit.bot.turn.test_answer import team_bot
-from tests.unit.bot.turn.test_stream_recovery import GOOD, answering, own
+from tests.unit.bot.turn.test_stream_recovery import GOOD, answering, own, stream_in
 
 STEPS = [{"description": "Find the limit of a key"}, {"description": "Compare it with the partner plan"}]
 PLANNED = calls(("finish_step", {"step": 1, "result": "600", "plan": STEPS}))
@@ -298,16 +297,9 @@ async def test_plan_on_its_way_is_waited_for_by_the_answer(tmp_path: Path, redis
 
 @pytest.mark.parametrize("error", [RedisConnectionError, LeaseLost])
 async def test_plan_ends_no_turn_whose_redis_or_lease_is_gone(error: type[Exception]) -> None:
-    async def before() -> None:
-        raise error
-
-    async def none(_ts: str) -> None: ...
-
     async with local_slack() as slack, asyncio.timeout(10):
         place, _ = slack.ask()
-        stream = AnswerStream(
-            streams=Streams(slack.calls), place=place, user="U0YOU", lease_check=no_lease, before=before, note=none
-        )
+        stream, _ = stream_in(place, Streams(slack.calls), error)
         stream.show_plan(stream_tasks(seen("open", "open"), None))
         await stream.send_changes()
         assert slack.made(START) == 0

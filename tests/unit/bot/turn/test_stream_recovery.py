@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +104,7 @@ async def test_stream_that_its_turn_ends_meanwhile_is_no_blank_one() -> None:
         clock.now = time.time() - 60
         place, asked = slack.ask()
         await slack.delivery.answer(place, ANSWER, AnswerKey(question_ts=asked, turn_id="t" * 32))
-        stream, _ = stream_in(slack, place, Streams(slack.calls))
+        stream, _ = stream_in(place, Streams(slack.calls))
         await stream.show("Two.", "Two.")
         clock.now = time.time()
         slack.server.faults.delay("chat.stopStream", 0.3)
@@ -150,29 +150,39 @@ async def test_stream_waits_for_the_next_answer_or_goes() -> None:
         assert [message["ts"] for message in own(slack, place)] == [ts]
 
 
-def stream_in(slack: Slack, place: ThreadKey, streams: Streams) -> tuple[AnswerStream, list[str]]:
-    noted: list[str] = []
+@dataclass
+class Noted:
+    """A record that keeps what it was told, and may fail before the start."""
 
-    async def note(ts: str = "") -> None:
-        noted.append(ts)
+    told: list[str] = field(default_factory=list)
+    error: type[Exception] | None = None
 
-    stream = AnswerStream(streams=streams, place=place, user="U0YOU", lease_check=no_lease, before=note, note=note)
-    return stream, noted
+    async def expect_start(self) -> None:
+        self.told.append("")
+        if self.error:
+            raise self.error
+
+    async def record_start(self, ts: str) -> None:
+        self.told.append(ts)
+
+
+def stream_in(place: ThreadKey, streams: Streams, error: type[Exception] | None = None) -> tuple[AnswerStream, Noted]:
+    noted = Noted(error=error)
+    return AnswerStream(streams=streams, place=place, user="U0YOU", lease_check=no_lease, record=noted), noted
 
 
 async def test_start_is_noted_before_and_its_ts_right_after() -> None:
     async with local_slack() as slack:
         place, _ = slack.ask()
-        stream, noted = stream_in(slack, place, Streams(slack.calls))
-        stream.began = lambda: noted.append("began")
+        stream, noted = stream_in(place, Streams(slack.calls))
         assert await stream.show("One.", "One.")
-        assert noted == ["", stream.streamed.ts, "began"]
+        assert noted.told == ["", stream.streamed.ts]
 
 
 async def test_pieces_are_sent_together_where_slack_may_not_be_told_yet() -> None:
     async with local_slack() as slack:
         place, _ = slack.ask()
-        stream, _ = stream_in(slack, place, Streams(slack.calls, each_s=0.2))
+        stream, _ = stream_in(place, Streams(slack.calls, each_s=0.2))
         async with streaming(stream):
             for text in ("One.", "Two.", "Three."):
                 await stream.show(text, text)
@@ -185,7 +195,7 @@ async def test_pieces_are_sent_together_where_slack_may_not_be_told_yet() -> Non
 async def test_limited_piece_is_sent_again_after_a_while() -> None:
     async with local_slack() as slack:
         place, _ = slack.ask()
-        stream, _ = stream_in(slack, place, Streams(slack.calls, each_s=0.01, limited_s=0.2))
+        stream, _ = stream_in(place, Streams(slack.calls, each_s=0.01, limited_s=0.2))
         slack.server.faults.rate_limit("chat.appendStream", retry_after=3_600)
         async with streaming(stream):
             await stream.show("One.", "One.")
@@ -212,7 +222,7 @@ async def test_who_refused_is_asked_again_only_after_a_while() -> None:
 async def test_slack_away_at_the_end_is_told_to_whoever_delivers() -> None:
     async with local_slack(patience_s=0.05) as slack:
         place, _ = slack.ask()
-        stream, _ = stream_in(slack, place, Streams(slack.calls))
+        stream, _ = stream_in(place, Streams(slack.calls))
         await stream.show("One.", "One.")
         slack.server.faults.fail("chat.stopStream", times=50)
         with pytest.raises(DeliveryFailed):
