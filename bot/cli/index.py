@@ -195,7 +195,9 @@ def _source_json(source: SourceFigures) -> Mapping[str, Any]:
         "seconds": state.seconds,
         "not_read": [{"document": name, "reason": reason} for name, reason in state.failed],
         "not_read_more": state.failures - len(state.failed),
-        "skipped": [{"suffix": s.suffix, "files": s.files, "reason": s.advice or NO_READER} for s in source.skipped],
+        "skipped": [
+            {"suffix": s.suffix, "files": s.files, "reason": s.advice or NO_READER} for s in source.skipped_files
+        ],
     }
 
 

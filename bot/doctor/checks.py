@@ -246,9 +246,12 @@ async def check_knowledge(settings: Settings, within_s: float) -> Finding:
         return Problem(str(error), remedy)
     unread = [f"; not read: {path} ({reason})" for source in known.sources for path, reason in source.state.failed]
     skipped = [
-        f"; not read: {each} ({each.advice})" for source in known.sources for each in source.skipped if each.advice
+        f"; not read: {each} ({each.advice})"
+        for source in known.sources
+        for each in source.skipped_files
+        if each.advice
     ]
-    other = sum(each.files for source in known.sources for each in source.skipped if not each.advice)
+    other = sum(each.files for source in known.sources for each in source.skipped_files if not each.advice)
     waiting = [f"; never read: {source.where}" for source in known.sources if not source.state.tried]
     detail = f"{known.documents} document{'' if known.documents == 1 else 's'}{''.join(unread[:NAMED] + waiting)}"
     if (more := known.failures - len(unread[:NAMED])) > 0:

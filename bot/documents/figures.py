@@ -36,7 +36,7 @@ class SourceFigures:
     state: SourceState
 
     @property
-    def skipped(self) -> tuple[SkippedFiles, ...]:
+    def skipped_files(self) -> tuple[SkippedFiles, ...]:
         """Return the files that are not read, most first: those with advice before the others."""
         files = (SkippedFiles(suffix, number, advice_for(suffix)) for suffix, number in self.state.skipped)
         return tuple(sorted(files, key=lambda each: (not each.advice, -each.files)))
@@ -49,7 +49,7 @@ class SourceFigures:
         return (
             *(f"{name}: {reason}" for name, reason in state.failed),
             *([f"{more:,} more of {self.where}"] if more else []),
-            *(f"{each} in {self.where}: {each.advice or NO_READER}" for each in self.skipped),
+            *(f"{each} in {self.where}: {each.advice or NO_READER}" for each in self.skipped_files),
         )
 
 

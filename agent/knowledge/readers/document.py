@@ -134,7 +134,7 @@ def part_note_marks(text: str) -> str:
     return _NOTE_MARK.sub(" ", text)
 
 
-def raised(text: str, way: str) -> str:
+def raise_or_lower(text: str, way: str) -> str:
     """Return text in superscript (``way`` ``sup``) or subscript (``sub``) so that it does not glue to a number."""
     signs = _SUPERSCRIPTS if way == "sup" else _SUBSCRIPTS
     bare = text.strip()

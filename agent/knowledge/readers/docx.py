@@ -19,7 +19,7 @@ from agent.knowledge.readers.document import (
     Limits,
     clean,
     part_note_marks,
-    raised,
+    raise_or_lower,
     refusing_damage,
     table_row,
     whole,
@@ -128,7 +128,7 @@ class _Body:
                 yield from self._blocks_in(box)
             notes, first = self._referenced, len(self._referenced)
             for number, note in notes:
-                yield _Block(f"{raised(str(number), 'sup')} {' '.join(self._inline(note).split())}")
+                yield _Block(f"{raise_or_lower(str(number), 'sup')} {' '.join(self._inline(note).split())}")
             del self._referenced[:first]
 
     def _paragraph(self, element: Any) -> Iterator[_Block]:
@@ -141,7 +141,7 @@ class _Body:
         if heading or style == "title":
             depth = min(int(heading["depth"]), _MAX_HEADING) if heading else 1
             yield _Block(f"{'#' * depth} {' '.join(text.split())}")
-        elif marker := self._numbers.marker(style, _listed(properties) or listed):
+        elif marker := self._numbers.marker(style, _list_level(properties) or listed):
             yield _Block(" ".join(text.split()), marker)
         else:
             yield _Block(text)
@@ -174,7 +174,7 @@ class _Body:
         if any(marks.get(name, "off").lower() not in _OFF for name in ("strike", "dstrike", "vanish")):
             return ""
         text, way = self._inline(run), marks.get("vertAlign", "")
-        return raised(text, "sup" if way == "superscript" else "sub") if way.endswith("script") else text
+        return raise_or_lower(text, "sup" if way == "superscript" else "sub") if way.endswith("script") else text
 
     def _link(self, element: Any) -> str:
         text, url = self._inline(element), self._links.get(element.get(_LINK_ID), "")
@@ -186,7 +186,7 @@ class _Body:
             return ""
         self._numbers.notes += 1
         self._referenced.append((self._numbers.notes, note))
-        return f" {raised(str(self._numbers.notes), 'sup')}"
+        return f" {raise_or_lower(str(self._numbers.notes), 'sup')}"
 
     def _table(self, table: Any) -> str:
         """Return rows of equal width. A cell over columns is followed by empty ones, one over rows is repeated."""
@@ -271,7 +271,7 @@ class _Numbers:
         return str(values[0]) if values else default
 
 
-def _listed(properties: Any) -> tuple[int, int] | None:
+def _list_level(properties: Any) -> tuple[int, int] | None:
     """Return the number of a paragraph's list (0: not in a list) and its level."""
     numbers = properties.find(f"{_W}numPr") if properties is not None else None
     if not (num := _value(numbers, "numId")):
@@ -283,7 +283,7 @@ def _styles_of(styles: Any) -> dict[str, _Style]:
     """Return the name and list of each paragraph style; the default one also under an empty id."""
     known: dict[str, _Style] = {}
     for style in styles.findall(f"{_W}style"):
-        named = _Style(_value(style, "name").lower(), _listed(style.find(f"{_W}pPr")))
+        named = _Style(_value(style, "name").lower(), _list_level(style.find(f"{_W}pPr")))
         known[style.get(f"{_W}styleId") or ""] = named
         if style.get(f"{_W}type") == "paragraph" and style.get(f"{_W}default") == "1":
             known[""] = named

@@ -9,7 +9,7 @@ from typing import Final
 from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
 from html_to_markdown.exceptions import ConversionError
 
-from agent.knowledge.readers.document import Content, Limits, clean, one_line, part_note_marks, raised, whole
+from agent.knowledge.readers.document import Content, Limits, clean, one_line, part_note_marks, raise_or_lower, whole
 from agent.knowledge.readers.text import decode
 from agent.knowledge.types import ReadError
 
@@ -55,7 +55,7 @@ def read_html(data: bytes, _: Limits) -> Content:
 
 
 def _replace_raised(found: re.Match[str]) -> str:
-    mark = raised(_TAG.sub("", found["inside"]), found["way"].lower())
+    mark = raise_or_lower(_TAG.sub("", found["inside"]), found["way"].lower())
     return f" {mark}" if "<a " in found["inside"].lower() else mark  # a note's number, not an exponent
 
 

@@ -33,7 +33,7 @@ from agent.knowledge.types import ReadError
 ATTACHMENT_TIMEOUT_S: Final = 10.0
 DOCUMENT_TIMEOUT_S: Final = 30.0
 MAX_MEMORY: Final = 320_000_000  # bytes of address space beyond those of the started child
-MAX_HERE_BYTES: Final = 20_000  # a text of this size costs little whatever it says: no process is needed
+MAX_HERE_BYTES: Final = 20_000  # any text of this size costs little: no process is needed
 _SLOW_S: Final = 1.0
 _NICE: Final = 5  # answers come before files
 _SOFT_SHARE: Final = 0.7  # of the time, after which a reader returns what it has

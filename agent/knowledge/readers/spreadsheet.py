@@ -50,7 +50,7 @@ def read_xlsx(data: bytes, limits: Limits) -> Content:
 
 def _sheet_rows(sheet: Any, limits: Limits) -> Iterator[str]:
     sheet.reset_dimensions()  # a wrong declaration would hide rows
-    rows = ([_shown(cell) for cell in row[:MAX_COLUMNS]] for row in sheet.iter_rows(max_row=MAX_ROWS))
+    rows = ([_cell_text(cell) for cell in row[:MAX_COLUMNS]] for row in sheet.iter_rows(max_row=MAX_ROWS))
     return limits.take(_table(rows), f"row {sheet.title}!", len)
 
 
@@ -95,7 +95,7 @@ def _filled_rows(rows: Iterable[list[str]]) -> Iterator[list[str]]:
             yield row[: min(filled, MAX_COLUMNS)]
 
 
-def _shown(cell: Any) -> str:
+def _cell_text(cell: Any) -> str:
     """Return a cell as Excel shows it, as far as its format matters for the meaning."""
     value = cell.value
     if value is None:
