@@ -53,6 +53,7 @@ from bot.settings import Settings
 from bot.slack.client import TokenCheck, Workspace, build_app
 from bot.slack.files import Attachments
 from bot.slack.hand_off_place import HandOffPlace
+from bot.slack.memberships import Memberships
 from bot.slack.message import Access
 from bot.slack.names import Names
 from bot.slack.rate_limits import RateLimits
@@ -289,11 +290,12 @@ class _TeamBots:
         workspace = Workspace(client, calls)
         delivery = Delivery(workspace, prompts=self.prompts, maybe_posted=partial(schedule_check, stores.mailbox))
         people = People(workspace, redis, prefix=prefix)
-        handoff = HandOffPlace(self.settings.handoff, calls, people)
+        handoff = HandOffPlace(self.settings.handoff, calls, people, self.channels)
         visibility = Visibility(self.engine.index)
         lookups = WorkspaceLookups(
             people=people, names=Names(people), handoff=handoff, visibility=visibility,
-            search=SlackSearch(client, calls),
+            search=SlackSearch(client, calls), channels=self.channels,
+            memberships=Memberships(calls, people, self.engine.index),
             attachments=Attachments(client, calls, delivery.reader, documents=self.documents),
         )  # fmt: skip
         answering = Answering(
@@ -302,9 +304,9 @@ class _TeamBots:
         )  # fmt: skip
         services = GateServices(
             access=self.access, stores=stores, people=people, delivery=delivery, records=self.observers.records,
-            handoff=handoff, visibility=visibility, calls=calls,
+            handoff=handoff, visibility=visibility, calls=calls, channels=self.channels,
         )  # fmt: skip
-        unasked = UnaskedAnswers(self.engine, delivery, stores=stores, observers=self.observers)
+        unasked = UnaskedAnswers(self.engine, delivery, stores=stores, observers=self.observers, lookups=lookups)
         flow = Flow(services, answering, unasked)
         return TeamBot(
             workspace=workspace,

@@ -42,6 +42,12 @@ class ChannelSettings:
     handoff: str = ""
     language: str = ""
 
+    @property
+    def model_instruction(self) -> str:
+        """Return what the model is told about answers in this channel."""
+        speaks = f"Write every answer in the language with the code {self.language}." if self.language else ""
+        return " ".join(filter(None, (self.instruction, speaks)))
+
     def to_toml(self, channel: str) -> str:
         """Return the table of a channel; values equal to the default are left out."""
         default = ChannelSettings()

@@ -94,6 +94,7 @@ def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessa
     lines = [
         fence_parts(parts, _seed(context.question)),
         _date_line(today, _zone(context.question)),
+        *_channel_lines(context.question),
         *_budget_warning(context),
     ]
     if not context.question.addressed:
@@ -124,9 +125,8 @@ def write_messages(context: WriteContext, *, reasons: bool = False) -> list[Chat
     task = prompt_text("write" if context.sources else "write_general")
     form = prompt_text("answer" if reasons else "think")  # one that reasons by itself is not told to think
     data = fence_parts(parts, _seed(context.question))
-    messages = _chat_messages(
-        _instructions(), f"{data}\n\n{_date_line(today, _zone(context.question))}\n\n{task} {form}"
-    )
+    lines = [data, _date_line(today, _zone(context.question)), *_channel_lines(context.question), f"{task} {form}"]
+    messages = _chat_messages(_instructions(), "\n\n".join(lines))
     if context.feedback:
         # Appended, so that a provider's cache serves all that comes before it (decision 33).
         messages.append({"role": "assistant", "content": f"<answer>\n{context.previous_draft}\n</answer>"})
@@ -201,6 +201,12 @@ def _seed(question: Question) -> str:
 
 def _date_line(today: date, zone: tzinfo = UTC) -> str:
     return f"Today is {today:%A}, {today.day} {today:%B %Y} ({zone})."
+
+
+def _channel_lines(question: Question) -> Iterable[str]:
+    """Yield an admin's wish about the form of answers. It is no source: facts in it need one like any other."""
+    if question.instruction:
+        yield f"The admin of this channel wishes of the form of answers: {_one_line(question.instruction)}"
 
 
 def _source_parts(sources: Iterable[Source], today: date) -> Iterable[Part]:

@@ -46,7 +46,9 @@ class Question:
 
     ``addressed`` is False for a message in a thread that does not mention Orion: it may be meant for other people.
     ``memberships`` are looked up in a direct chat: the asker's groups, channels and e-mail address. ``tz`` is their
-    time zone (an IANA name), ``names`` are those of people in the conversation, by user id.
+    time zone (an IANA name), ``names`` are those of people in the conversation, by user id. ``instruction`` is what an
+    admin wishes of answers in this channel, ``documents`` are the beginnings of paths or sources that count there.
+    ``language`` is the one that Orion is set to speak there.
     """
 
     thread: ThreadKey
@@ -59,6 +61,9 @@ class Question:
     memberships: frozenset[str] = frozenset()
     tz: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
+    instruction: str = ""
+    documents: tuple[str, ...] = ()
+    language: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

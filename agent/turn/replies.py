@@ -159,4 +159,4 @@ def _link(source: Source) -> str:
 
 
 def _language(progress: Progress) -> str | None:
-    return detect_language(progress.question.text)
+    return progress.question.language or detect_language(progress.question.text)

@@ -118,7 +118,8 @@ class Flow:
         if costs_tokens(incoming):  # the time of an admin's pause does not count as an outage
             claimed = replace(claimed, enqueued_at=max(claimed.enqueued_at, facts.resumed))
         incoming = replace(incoming, action_token=facts.token)
-        return Job(claimed=claimed, lease=lease, incoming=incoming, turn_id=turn_id, facts=facts)
+        spoken = self._services.channels.of(incoming.thread.team, incoming.thread.channel).language
+        return Job(claimed=claimed, lease=lease, incoming=incoming, turn_id=turn_id, facts=facts, spoken=spoken)
 
 
 def read_body(body: str) -> tuple[int, Incoming | PendingCheck | None]:

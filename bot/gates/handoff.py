@@ -22,6 +22,7 @@ from bot.delivery.blocks import HAND_OFF_ACTION, Block, button, context, join_li
 from bot.delivery.links import escape, link, source_line
 from bot.gates.services import GateServices
 from bot.queue.queue import OK, Ending, retry_uncounted
+from bot.slack.hand_off_place import HandOffPlace
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.turn_records import sources_of
@@ -44,6 +45,11 @@ class HumanRequest:
     job: Job
     at: GateServices
     record: Mapping[str, Any]
+
+    @property
+    def handoff(self) -> HandOffPlace:
+        """Where people are asked from this channel."""
+        return self.at.handoff.in_channel(self.incoming.thread)
 
     @property
     def incoming(self) -> Incoming:
@@ -85,7 +91,7 @@ async def notify_failure(job: Job, at: GateServices, language: str | None = None
 async def _ask_people(request: HumanRequest) -> None:
     job, at, incoming = request.job, request.at, request.incoming
     name = f"handed:{incoming.text}"
-    place = await at.handoff.find(incoming.thread)
+    place = await request.handoff.find(incoming.thread)
     if await at.stores.mailbox.get_mark(job.claimed.thread, name) is None:
         blocks, text = await _build_post(request, place)
         await at.delivery.post_notice(place, text, f"{incoming.ts}:{name}", job.lease.require, blocks=blocks)
@@ -100,7 +106,7 @@ async def _ask_people(request: HumanRequest) -> None:
 
 
 def _mention(request: HumanRequest, place: ThreadKey) -> str:
-    handoff = request.at.handoff
+    handoff = request.handoff
     return f"<!subteam^{handoff.name}>" if handoff.is_group else f"<#{place.channel}>"
 
 
@@ -108,7 +114,7 @@ async def _build_post(request: HumanRequest, place: ThreadKey) -> tuple[list[Blo
     """Build the post: who asks, what, where, and what was found. All of it is escaped, so it mentions no one else."""
     at, incoming, language = request.at, request.incoming, request.language
     head = say("hand_off_head", language, who=f"<@{incoming.user}>")
-    if at.handoff.is_group:
+    if request.handoff.is_group:
         head = f"{_mention(request, place)} {head}"
     question = _CUT_ENTITY.sub("", escape(string(request.record, "question"))[:_MAX_QUESTION_CHARS])
     blocks = [section(head), *([section(question)] if question else [])]

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import structlog
 
 from agent.texts.catalogue import say
+from bot.channel_settings import ChannelFile
 from bot.delivery.delivery import Delivery
 from bot.queue.queue import Ending
 from bot.slack.hand_off_place import HandOffPlace
@@ -37,6 +38,7 @@ class GateServices:
     handoff: HandOffPlace
     visibility: Visibility
     calls: SlackCalls
+    channels: ChannelFile
 
     async def notify_person(self, incoming: Incoming, text: str) -> DeliveryFailed | None:
         """Post a text that only the author sees. Return the failure if Slack did not take it."""

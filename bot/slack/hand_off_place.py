@@ -9,6 +9,7 @@ import structlog
 
 from agent.payload import mapping, objects, string
 from agent.thread.conversation import ThreadKey
+from bot.channel_settings import ChannelFile
 from bot.slack.users import People, find_channel
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 
@@ -23,7 +24,13 @@ class HandOffPlace:
     name: str
     calls: SlackCalls
     people: People
+    channels: ChannelFile | None = None
     _channel: str = ""  # the id of a ``#name``, once it was looked up
+
+    def in_channel(self, thread: ThreadKey) -> HandOffPlace:
+        """Return the place for a thread: a channel may have its own."""
+        own = self.channels.of(thread.team, thread.channel).handoff if self.channels else ""
+        return HandOffPlace(own, self.calls, self.people) if own else self
 
     @property
     def is_group(self) -> bool:

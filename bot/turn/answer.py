@@ -358,7 +358,7 @@ class Answering:
             marks.append("failed")
         # No model has checked whether a quoted passage answers the question.
         unanswered = entry.outcome in NOT_ANSWERED or "quotes" in marks
-        ask_human = await self.lookups.handoff.label(job.place) if unanswered else ""
+        ask_human = await self.lookups.handoff.in_channel(job.place).label(job.place) if unanswered else ""
         streamed = live_view.streamed if live_view else earlier_stream(job)
         key = job.answer_key(*marks, may_exist=may_exist or streamed.is_begun)
         answer_key = replace(

@@ -74,7 +74,7 @@ class Engine:
         stage: Stage | None = None,
     ) -> tuple[TurnOutcome, ThreadState]:
         """Run one turn. ``more`` are tools of this question; ``stage`` shows the answer while it grows."""
-        own = for_viewers(self.tools, viewers_of(question))
+        own = for_viewers(self.tools, viewers_of(question), question.documents)
         # With the breaker open one call probes the server. An early draft would be stopped by the refused decision.
         early = self.policy.early_draft and not self.breaker.is_open
         return await run_turn(

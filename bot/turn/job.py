@@ -24,7 +24,7 @@ MAX_GATE_WAIT_S: Final = 15.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One claimed message. ``facts`` are as old as the claim.
+    """One claimed message. ``facts`` are as old as the claim. ``spoken`` is the language that its channel is set to.
 
     ``context`` is the latest exchange of the same direct chat before this message opened a new thread. ``read`` is the
     conversation read from Slack, stored if the message has to be given back.
@@ -35,6 +35,7 @@ class Job:
     incoming: Incoming
     turn_id: str
     facts: Facts = field(default_factory=Facts)
+    spoken: str = ""
     context: tuple[Message, ...] = ()
     read: str = ""
 
@@ -64,8 +65,8 @@ class Job:
 
     @property
     def language(self) -> str | None:
-        """Language of the message; None for English or unsure."""
-        return detect_language(self.incoming.text)
+        """Language of the channel's settings, else of the message; None for English or unsure."""
+        return self.spoken or detect_language(self.incoming.text)
 
     @property
     def may_be_answered(self) -> bool:

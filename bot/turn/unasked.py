@@ -22,6 +22,7 @@ from bot.slack.web_api import DeliveryFailed
 from bot.stores.stores import Stores
 from bot.turn.engine import Engine
 from bot.turn.job import Job
+from bot.turn.lookups import WorkspaceLookups
 from bot.turn.observer import Observers
 
 log = structlog.get_logger()
@@ -47,6 +48,7 @@ class UnaskedAnswers:
     _: KW_ONLY
     stores: Stores
     observers: Observers
+    lookups: WorkspaceLookups
 
     async def answer(self, job: Job) -> Ending:
         """Answer the question if that is certain, else leave no trace. Raises ``LeaseLost`` and ``RedisError``."""
@@ -72,9 +74,9 @@ class UnaskedAnswers:
         async with self.stores.budgets.count_turn(job.turn_id, job.incoming):
             if not await self._is_answerable(job):
                 return OK
-            question = replace(job.question(), addressed=True)
+            question, state = await self.lookups.prepare(replace(job.question(), addressed=True), job.facts.state)
             async with self.observers.turn(question, job.turn_id, self.engine) as observer:
-                outcome, state = await self.engine.run(question, job.facts.state, emit=observer)
+                outcome, state = await self.engine.run(question, state, emit=observer)
                 if not is_certain(outcome) or self._is_too_late(job) or not await self._is_still_open(job):
                     await observer.record_end(SILENT)
                     return OK

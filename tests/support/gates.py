@@ -12,6 +12,7 @@ from typing import Any
 from redis.asyncio import Redis
 
 from agent.knowledge.index.sqlite import SqliteIndex
+from bot.channel_settings import ChannelFile
 from bot.gates.flow import Flow
 from bot.gates.services import GateServices
 from bot.local.model.roster import VISITOR
@@ -94,6 +95,7 @@ async def gates(redis: Redis, access: Access | None = None, limits: Limits = NO_
                 delivery=slack.delivery,
                 records=TurnRecords(redis),
                 handoff=HandOffPlace("", slack.calls, people),
+                channels=ChannelFile(Path("absent")),
                 visibility=Visibility(SqliteIndex(Path(folder) / "index")),  # no turn is shown here
                 calls=slack.calls,
             )

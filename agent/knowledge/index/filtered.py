@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Final
 
 from agent.knowledge.index.index import KnowledgeIndex
@@ -13,11 +14,12 @@ _MAX_LIMIT: Final = 2_000  # passages looked through: after so many withheld one
 
 
 class SeenBy:
-    """The part of an index that all ``viewers`` may see."""
+    """The part of an index that all ``viewers`` may see. ``prefixes`` of paths or sources narrow it further."""
 
-    def __init__(self, index: KnowledgeReader, viewers: Viewers) -> None:
+    def __init__(self, index: KnowledgeReader, viewers: Viewers, prefixes: tuple[str, ...] = ()) -> None:
         self._index = index
         self._viewers = viewers
+        self._prefixes = prefixes
 
     async def embed_question(self, query: str) -> Any:
         """Return what ``search`` takes as ``vector``."""
@@ -34,7 +36,21 @@ class SeenBy:
             asked *= _WIDER
 
     def _of(self, passages: tuple[Passage, ...]) -> tuple[Passage, ...]:
-        return tuple(passage for passage in passages if may_see(passage.audience, self._viewers))
+        seen = tuple(passage for passage in passages if may_see(passage.audience, self._viewers))
+        return tuple(one for one in seen if one.document in self._named) if self._prefixes else seen
+
+    @cached_property
+    def _named(self) -> frozenset[str]:
+        """Ids of the documents that the prefixes name."""
+        return frozenset(document.id for document in self._index.documents() if self._is_named(document))
+
+    def _is_named(self, document: Document) -> bool:
+        return (
+            not self._prefixes or document.id.startswith(self._prefixes) or document.source.startswith(self._prefixes)
+        )
+
+    def _is_seen(self, document: Document) -> bool:
+        return may_see(document.audience, self._viewers) and self._is_named(document)
 
     def part(self, document: str, first: int, last: int) -> tuple[Passage, ...]:
         """Return a part of a document that all viewers may see."""
@@ -42,12 +58,12 @@ class SeenBy:
 
     def documents(self) -> tuple[Document, ...]:
         """Return the documents that all viewers may see."""
-        return tuple(document for document in self._index.documents() if may_see(document.audience, self._viewers))
+        return tuple(filter(self._is_seen, self._index.documents()))
 
     def document(self, name_or_id: str) -> Document | None:
         """Return one document. A title that a withheld document shares still finds the other."""
         found = self._index.document(name_or_id)
-        if found is None or may_see(found.audience, self._viewers):
+        if found is None or self._is_seen(found):
             return found
         wanted = name_or_id.strip().casefold()
         others = (d.id for d in self.documents() if wanted in {d.id.casefold(), d.title.casefold()})

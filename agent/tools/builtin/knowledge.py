@@ -46,10 +46,10 @@ def knowledge_tools(index: KnowledgeReader, *, source_tokens: int = SOURCE_TOKEN
     return (SearchTool(index, source_tokens), ListDocumentsTool(index), GetDocumentTool(index))
 
 
-def for_viewers(tools: Mapping[str, Tool], viewers: Viewers) -> dict[str, Tool]:
-    """Return the same tools for one place: the index shows what everybody there may see."""
+def for_viewers(tools: Mapping[str, Tool], viewers: Viewers, prefixes: tuple[str, ...] = ()) -> dict[str, Tool]:
+    """Return the same tools for one place: the index shows what everybody there may see, of the documents it names."""
     return {
-        name: replace(tool, index=SeenBy(tool.index, viewers)) if isinstance(tool, _KnowledgeTool) else tool
+        name: replace(tool, index=SeenBy(tool.index, viewers, prefixes)) if isinstance(tool, _KnowledgeTool) else tool
         for name, tool in tools.items()
     }
 

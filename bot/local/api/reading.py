@@ -196,7 +196,30 @@ def _user_list(call: Call) -> Json:
 def _user_groups(call: Call) -> Json:
     shared = {"team_id": TEAM_ID, "is_usergroup": True}
     groups = call.workspace.roster.groups
-    return {"usergroups": [{"id": key, "name": name, "handle": name, **shared} for key, name in groups.items()]}
+    users = call.workspace.roster.group_members if call.flag("include_users") else {}
+    return {
+        "usergroups": [
+            {
+                "id": key,
+                "name": name,
+                "handle": name,
+                **shared,
+                **({"users": sorted(users[key])} if key in users else {}),
+            }
+            for key, name in groups.items()
+        ]
+    }
+
+
+@methods("users.conversations", *LISTING)
+def _user_conversations(call: Call) -> Json:
+    """Channels that the app and the user share."""
+    user = call.workspace.roster.member(call.text("user") or BOT_USER)
+    kinds = {_KINDS.get(kind) for kind in call.text("types", "public_channel").split(",")}
+    channels = call.workspace.roster.channels.values()
+    shared = [one for one in channels if one.kind in kinds and {user.id, BOT_USER} <= one.members]
+    found, following = call.page(shared, 100)
+    return {"channels": [one.payload() for one in found], "response_metadata": {"next_cursor": following}}
 
 
 @methods("files.info", "files:read")

@@ -34,6 +34,7 @@ class Member:
     is_ultra_restricted: bool = False
     team: str = TEAM_ID  # another one for people of another organisation
     locale: str = "en-US"  # what they use Slack in
+    email: str = ""
 
     @property
     def handle(self) -> str:
@@ -45,7 +46,13 @@ class Member:
         spellings = ("real_name", "display_name", "real_name_normalized", "display_name_normalized")
         flags = ("is_admin", "is_restricted", "is_ultra_restricted", "is_bot")
         app = {"api_app_id": APP_ID, "bot_id": BOT_ID} if self.is_bot else {}
-        profile = {"title": self.title, "team": self.team, **dict.fromkeys(spellings, self.name), **app}
+        profile = {
+            "title": self.title,
+            "email": self.email,
+            "team": self.team,
+            **dict.fromkeys(spellings, self.name),
+            **app,
+        }
         return {
             "id": self.id,
             "team_id": self.team,
@@ -107,6 +114,7 @@ class Roster:
         self.members = {member.id: member for member in members}
         self.channels = {channel.id: channel for channel in channels}
         self.groups = {"S0HELPERS": "helpers"}  # handles of people who are mentioned together, by id
+        self.group_members: dict[str, set[str]] = {"S0HELPERS": {"U0ONCALL"}}
 
     def member(self, user: str) -> Member:
         """A member of the team. Raises ``ApiError``: ``user_not_found``."""

@@ -86,6 +86,7 @@ class TeamBot:
             access=Access(), stores=self.stores, people=People(self.slack.workspace, self.redis),
             delivery=self.slack.delivery, records=TurnRecords(self.redis), calls=self.slack.calls,
             handoff=self.answering.lookups.handoff, visibility=self.answering.lookups.visibility,
+            channels=self.answering.lookups.channels,
         )  # fmt: skip
         return Flow(services, self.answering, gates=())
 

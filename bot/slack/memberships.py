@@ -1,0 +1,83 @@
+"""The groups, channels and e-mail address of a person, for audiences that name one of them. Looked up only then."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from dataclasses import dataclass, field
+from typing import Final
+
+import structlog
+
+from agent.knowledge.index.index import KnowledgeIndex
+from agent.knowledge.types import KnowledgeAwayError
+from agent.payload import mapping, objects, string
+from agent.thread.audience import needs_memberships
+from agent.thread.conversation import Question
+from bot.slack.users import People
+from bot.slack.web_api import DeliveryFailed, SlackCalls
+
+log = structlog.get_logger()
+
+CACHE_TTL_S: Final = 600
+LOOKUP_TIMEOUT_S: Final = 4.0  # the question waits for it
+_PAGE: Final = 200
+
+
+@dataclass(slots=True, eq=False)
+class Memberships:
+    """Looks up one workspace's people. ``index`` tells whether any audience asks for more than ids of people."""
+
+    calls: SlackCalls
+    people: People
+    index: KnowledgeIndex
+    _needed: bool = False
+    _asked_at: float = field(default=float("-inf"))
+
+    async def of(self, question: Question) -> frozenset[str]:
+        """Return what the asker belongs to, in a direct chat. Without an answer from Slack that is nothing."""
+        if not question.thread.channel.startswith("D") or not await self._are_needed():
+            return frozenset()
+        team, user = question.thread.team, question.user
+        key = f"{self.people.prefix}:memberships:{team}:{user}"
+        if (stored := await self.people.redis.get(key)) is not None:
+            return frozenset(json.loads(stored))
+        try:
+            async with asyncio.timeout(LOOKUP_TIMEOUT_S):
+                found = {await self._email(user), *await self._groups(user), *await self._channels(user)} - {""}
+        except (DeliveryFailed, TimeoutError) as failure:
+            log.warning("memberships_unknown", reason=getattr(failure, "reason", "slow"))
+            return frozenset()
+        await self.people.redis.set(key, json.dumps(sorted(found)), ex=CACHE_TTL_S)
+        return frozenset(found)
+
+    async def _are_needed(self) -> bool:
+        if time.monotonic() - self._asked_at > CACHE_TTL_S:
+            try:
+                documents = await asyncio.to_thread(self.index.documents)
+            except KnowledgeAwayError:
+                return False
+            self._needed = any(map(needs_memberships, {document.audience for document in documents}))
+            self._asked_at = time.monotonic()
+        return self._needed
+
+    async def _email(self, user: str) -> str:
+        reply = await self.calls.read("users.info", expects="user", user=user)
+        return string(reply, "user", "profile", "email").lower()
+
+    async def _groups(self, user: str) -> list[str]:
+        reply = await self.calls.read("usergroups.list", expects="usergroups", include_users="true")
+        return [string(one, "id") for one in objects(reply, "usergroups") if user in (mapping(one).get("users") or ())]
+
+    async def _channels(self, user: str) -> list[str]:
+        found, cursor = list[str](), ""
+        while True:
+            kinds = "public_channel,private_channel"
+            reply = await self.calls.read(
+                "users.conversations", expects="channels", user=user, types=kinds, limit=_PAGE, cursor=cursor
+            )
+            found += [string(one, "id") for one in objects(reply, "channels")]
+            cursor = string(reply, "response_metadata", "next_cursor")
+            if not cursor:
+                return found
