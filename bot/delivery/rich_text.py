@@ -162,12 +162,12 @@ def _inline(pieces: Sequence[tuple[str, str]]) -> list[Block]:
         elif kind == "token":
             found.append(_token(text[1:-1]))
         else:
-            found += _marked(line, offset, offset + len(text))
+            found += _split_marks(line, offset, offset + len(text))
         offset += len(text)
     return _apply_marks(found)
 
 
-def _marked(line: str, start: int, end: int) -> Iterator[Block | _Mark]:
+def _split_marks(line: str, start: int, end: int) -> Iterator[Block | _Mark]:
     position = start
     for match in _MARK.finditer(line, start, end):
         if match.start() > position:
