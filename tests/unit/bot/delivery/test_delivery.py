@@ -321,6 +321,16 @@ async def test_placeholder_is_taken_over_by_the_answer() -> None:
         assert texts(answers(slack, place)) == ["So."]
 
 
+async def test_placeholder_goes_by_its_ts_where_the_conversation_cannot_be_read() -> None:
+    async with local_slack(patience_s=0.02) as slack:
+        place, ts = slack.ask()
+        answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
+        await slack.delivery.show_placeholder(place, "_working_", answer_key)
+        slack.server.faults.fail("conversations.replies", "missing_scope", times=9)
+        await slack.delivery.delete_placeholders(place, answer_key)
+        assert answers(slack, place) == []
+
+
 async def test_placeholder_left_by_a_crash_becomes_the_answer() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()

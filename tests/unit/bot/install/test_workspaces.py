@@ -232,6 +232,16 @@ async def test_workspace_that_is_not_installed_is_acknowledged_and_not_served(tm
         assert (await place.orion.mailbox.depth()).messages == 0
 
 
+async def test_a_workspace_taken_off_the_list_is_served_no_more(tmp_path: Path, redis_url: str) -> None:
+    async with served(tmp_path, redis_url) as place:
+        await place.install(ONE)
+        await place.answer(ONE, place.ask(ONE))
+    async with served(tmp_path, redis_url, allow_teams=frozenset({TWO})) as place:
+        place.ask(ONE)
+        await wait_until(lambda: _acknowledged(place, ONE), "the event is acknowledged")
+        assert (await place.orion.mailbox.depth()).messages == 0
+
+
 async def test_state_works_once(tmp_path: Path, redis_url: str) -> None:
     async with served(tmp_path, redis_url) as place:
         state = await place.begin()

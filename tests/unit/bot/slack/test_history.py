@@ -57,6 +57,16 @@ async def test_long_thread_is_read_over_all_pages() -> None:
         ]
 
 
+async def test_a_very_long_thread_is_read_from_its_end() -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        for number in range(4_500):
+            slack.server.post("U0RELEASE", CHANNEL, f"line {number}", ts)
+        read = (await slack.reader.read_conversation(place)).messages
+        assert [message.text for message in read] == [f"line {number}" for number in range(4_300, 4_500)]
+        assert slack.made("conversations.replies") < 8
+
+
 async def test_the_alert_that_a_thread_is_about_is_read_too() -> None:
     async with local_slack() as slack:
         log = slack.server.workspace.log

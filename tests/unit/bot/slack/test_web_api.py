@@ -336,3 +336,27 @@ async def refused(call: Awaitable[Reply]) -> Exception | None:
     except LeaseLost as error:
         return error
     return None
+
+
+async def test_auth_test_goes_by_post_and_a_missing_status_method_is_tried_once() -> None:
+    asked: list[str] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.append(f"{request.method} {request.match_info['method']}")
+        if request.match_info["method"] != "auth.test":
+            raise web.HTTPNotFound
+        return web.json_response({"ok": True, "user_id": "U1", "team_id": "T1"})
+
+    application = web.Application()
+    application.router.add_post("/api/{method}", answer)
+    async with (
+        serve(application) as port,
+        open_client("xoxb-1", api_url=f"http://127.0.0.1:{port}/api/") as client,
+    ):
+        calls = SlackCalls(client, patience_s=0.1, first_pause_s=0.01)
+        assert (await calls.read("auth.test", expects="user_id"))["team_id"] == "T1"
+        for _ in range(3):
+            with pytest.raises(DeliveryFailed) as failed:
+                await calls.call_once("assistant.threads.setStatus", {"status": ""})
+            assert failed.value.permanent
+    assert asked == ["POST auth.test", "POST assistant.threads.setStatus"]
