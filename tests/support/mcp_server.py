@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -30,6 +31,11 @@ def shop() -> MCPServer:
     @server.tool()
     async def sleep() -> str:
         await asyncio.sleep(3600)
+        return "awake"
+
+    @server.tool()
+    async def hang() -> str:
+        time.sleep(3600)  # noqa: ASYNC251 - blocks the whole server, as a bug would
         return "awake"
 
     @server.tool()

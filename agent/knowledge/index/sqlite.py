@@ -48,6 +48,7 @@ class SqliteIndex(KnowledgeIndex):
         index = cls(path)
         try:
             index._prepare()
+            index._require_sound()
         except sqlite3.OperationalError:
             raise
         except sqlite3.DatabaseError:
@@ -64,6 +65,13 @@ class SqliteIndex(KnowledgeIndex):
                     return
                 make(session, _SCHEMA)
                 session.execute(f"PRAGMA user_version = {VERSION}")
+
+    def _require_sound(self) -> None:
+        """Raise ``sqlite3.DatabaseError`` if the file is damaged inside."""
+        with closing(self._connect()) as session:
+            fault = session.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if fault != "ok":
+            raise sqlite3.DatabaseError(fault)
 
     def _connect(self) -> _Session:
         # One thread at a time uses it, but not always the same; transactions are begun by us.

@@ -120,10 +120,17 @@ def _open_below(root: Path, inside: Sequence[str]) -> int:
 
 def _list_folder(folder: int) -> FileExcerpt:
     with os.scandir(folder) as entries:
-        names = sorted(entry.name + "/" * entry.is_dir() for entry in entries if not entry.name.startswith("."))
+        names = sorted(entry.name + "/" * _is_folder(entry) for entry in entries if not entry.name.startswith("."))
     # Each name as one line of real characters.
     shown = (" ".join(name.encode("utf-8", "replace").decode().split()) for name in names[:MAX_LISTED])
     return FileExcerpt(text="\n".join(shown), cut=len(names) > MAX_LISTED)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link in a circle, or to a place that may not be read
+        return False
 
 
 def _read_excerpt(file: IO[bytes], size: int, arguments: Mapping[str, Any], given_up: Event) -> FileExcerpt:

@@ -33,6 +33,7 @@ from verification.types import Source
 MAX_PAGES: Final = 20
 MAX_TOOLS: Final = 64
 MAX_REPLY_BYTES: Final = 8_000_000  # over HTTP the SDK reads a whole reply of any length
+_ALIVE_TIMEOUT_S: Final = 0.5  # within the second that a call's own wall waits longer
 _OTHER_INPUT: Final = "Call it again with other input, or go on without it."
 _STREAM_CLOSED: Final = (anyio.ClosedResourceError, anyio.BrokenResourceError)
 log = structlog.get_logger()
@@ -90,6 +91,10 @@ class McpConnection:
             async with asyncio.timeout(limit):
                 return await client.call_tool(tool, dict(arguments))
         except TimeoutError:
+            if not self.server.url and not await _is_alive(client):
+                self._over.set()  # a process that hangs never recovers by itself: start another one
+                self._client = None
+                self._ready.clear()
             raise McpFailed(self.server, f"gave no result within {limit:g} seconds.") from None
         except MCPError as error:
             if error.code != types.CONNECTION_CLOSED and not self.server.url:
@@ -169,6 +174,15 @@ class McpConnection:
         env = get_default_environment() | dict(server.env)
         async with start_process(server.command, server.args, env=env, cwd=server.cwd) as child:
             yield _line_transport(child, self._over.set)
+
+
+async def _is_alive(client: Client) -> bool:
+    """Ask a server that gave no result whether it is alive. A slow tool leaves it able to answer."""
+    with suppress(TimeoutError, MCPError, OSError, *_STREAM_CLOSED):
+        async with asyncio.timeout(_ALIVE_TIMEOUT_S):
+            await client.list_tools()
+            return True
+    return False
 
 
 class McpFailed(ToolFailed):

@@ -93,6 +93,21 @@ def test_fault_that_no_version_explains_stays_what_it_is(index: SqliteIndex) -> 
         connection.execute("SELECT * FROM nothing")
 
 
+@pytest.mark.parametrize("place", [0, 200, 4_096, 5_000, 12_288, -4_096, -2_000])
+def test_index_damaged_at_any_place_is_rebuilt(tmp_path: Path, docs: Path, place: int) -> None:
+    path = tmp_path / "k.db"
+    with closing(SqliteIndex.open(path)) as index:
+        index.index([docs])
+        documents = index.documents()
+    data = bytearray(path.read_bytes())
+    start = place % len(data)
+    data[start : start + 1_500] = b"\xee" * min(1_500, len(data) - start)
+    path.write_bytes(data)
+    with closing(SqliteIndex.open(path)) as index:
+        index.index([docs])
+        assert index.documents() == documents
+
+
 def test_damaged_index_is_set_aside(tmp_path: Path, docs: Path) -> None:
     path = tmp_path / "k.db"
     path.write_text("this is no database, and long enough not to be taken for an empty one" * 40)

@@ -192,6 +192,19 @@ async def test_lines_in_the_wrong_order_are_refused(root: Path) -> None:
     assert found.error == "'end_line' must not be before 'start_line'."
 
 
+async def test_folder_with_links_that_lead_nowhere_shows_its_names(root: Path) -> None:
+    folder = root / "odd"
+    folder.mkdir()
+    (folder / "a.md").write_text("a")
+    (folder / "self").symlink_to(folder / "self")
+    (folder / "ring").symlink_to(folder / "ring2")
+    (folder / "ring2").symlink_to(folder / "ring")
+    (folder / "gone").symlink_to(folder / "no")
+    found = await read(root, "odd")
+    assert found.ok
+    assert found.sources[0].text.split("\n") == ["a.md", "gone", "ring", "ring2", "self"]
+
+
 async def test_folder_shows_its_names(root: Path) -> None:
     for number in range(MAX_LISTED):
         (root / f"f{number:04}.txt").touch()
