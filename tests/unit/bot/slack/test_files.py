@@ -100,6 +100,39 @@ def named(read: tuple[AttachedFile, ...]) -> list[tuple[str, bool]]:
     return [(file.name, file.opening) for file in read]
 
 
+MAIL = {
+    "mode": "email",
+    "filetype": "email",
+    "mimetype": "text/html",
+    "subject": "Budget",
+    "from": [{"address": "ann@example.org", "name": "Ann", "original": "Ann <ann@example.org>"}],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "told", "text"),
+    [
+        ("Budget", b"<html><body><p>It is <b>900</b> euros.</p></body></html>", MAIL,
+         "Subject: Budget\nFrom: Ann <ann@example.org>\n\nIt is **900** euros."),
+        ("export", b"<p>Price: 40</p>", {"mimetype": "text/html"}, "Price: 40"),
+        ("export.dat", b"<!DOCTYPE html><p>Price: 40</p>", {"mimetype": "application/octet-stream"}, "Price: 40"),
+        ("Untitled", b"## Plan\n\nShip.", {"mimetype": "text/markdown", "mode": "snippet"}, "## Plan\n\nShip."),
+        ("notes", b"plain words", {"mimetype": "", "filetype": ""}, "plain words"),
+        ("data", b"\x00\x01\x02", {"mimetype": "application/octet-stream", "filetype": "binary"}, ""),
+    ],
+)  # fmt: skip
+async def test_a_file_is_recognised_by_type_and_content(
+    name: str, data: bytes, told: dict[str, Any], text: str
+) -> None:
+    async with local_slack() as slack:
+        file_id = slack.server.add_file(VISITOR, name, data, "application/octet-stream")
+        slack.server.workspace.files[file_id].payload.update(told)
+        ts = slack.server.post(VISITOR, CHANNEL, f"{MENTION} what is this?", files=[file_id])
+        (file,) = await attachments(slack).read_all(incoming(ts), {})
+        assert file.text.strip() == text
+        assert file.trouble == ("" if text else "form")
+
+
 async def test_the_files_of_a_mention_are_looked_up_and_read() -> None:
     async with local_slack() as slack:
         named = [
