@@ -43,7 +43,7 @@ from bot.gates.services import GateServices
 from bot.install.identity import DEFAULT_PREFIX, Identity, join_redis
 from bot.install.oauth import InstallPages
 from bot.install.takeover import take_over
-from bot.install.workspaces import TeamBot, Workspaces, open_slack, register_uninstall_listeners
+from bot.install.workspaces import TeamBot, Workspaces, open_slack
 from bot.queue.queue import Cancel, Mailbox
 from bot.queue.worker import DRAIN_S, Turns
 from bot.redis.connect import EVICTS_REMEDY, eviction_policy, missing_command, open_redis
@@ -225,10 +225,8 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
             concurrency=max(1, concurrency), drain_s=drain_s, sweep=QueueNotices(mailbox, workspaces.delivery_of).sweep,
         )  # fmt: skip
         app = build_app(slack.client, workspaces.authorize)
-        if slack.installing is not None:
-            register_uninstall_listeners(app, slack.installing.installations)
         tasks = await stack.enter_async_context(background_tasks())
-        listeners = register(app, team_bots.services(workspaces, turns.cancel), tasks)
+        listeners = register(app, team_bots.services(workspaces, turns.cancel), tasks, slack.installing)
         app_token = settings.slack_app_token.get_secret_value()
         front = SocketFront(app, app_token, first_pause_s=timeouts.socket_pause_s) if socket else None
         catching_up = CatchUp(

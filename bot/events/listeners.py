@@ -38,6 +38,8 @@ from bot.delivery.trust import trust_modal
 from bot.events import interactions as clicks
 from bot.events.parse import apply_thread_mode, parse_event
 from bot.gates.access import Visit, find_refusal
+from bot.install.oauth import InstallPages
+from bot.install.workspaces import register_uninstall_listeners
 from bot.redis.url import plain_cause
 from bot.slack.manifest import ASK_SHORTCUT
 from bot.slack.message import Access, BotIdentity, Ignored, Incoming, Refused
@@ -112,7 +114,9 @@ class Services:
     teams: Teams
 
 
-def register(app: AsyncApp, services: Services, tasks: asyncio.TaskGroup) -> Listeners:
+def register(
+    app: AsyncApp, services: Services, tasks: asyncio.TaskGroup, installing: InstallPages | None = None
+) -> Listeners:
     """Register the listeners, and return them. What they do after an ack runs in ``tasks``.
 
     Raises ``ValueError`` for an app that would acknowledge before it stores.
@@ -120,6 +124,8 @@ def register(app: AsyncApp, services: Services, tasks: asyncio.TaskGroup) -> Lis
     if not app.process_before_response:
         message = "the app must run with process_before_response, else events are acknowledged before they are stored"
         raise ValueError(message)
+    if installing is not None:  # first: Bolt calls only the first listener that matches an event
+        register_uninstall_listeners(app, installing.installations)
     listeners = Listeners(services, tasks)
     app.event("app_home_opened")(listeners.on_home_opened)
     app.event("member_joined_channel")(listeners.on_member_joined)
@@ -189,7 +195,7 @@ class Listeners:
         """Count a dislike of an answer that nobody asked for, and delete it if the asker dislikes it."""
         clicked = clicks.read_feedback(body)
         if clicked and await self._may_judge(context, clicked):
-            await self._store_judgement(clicked)
+            await self.services.judgements.feedback(clicked.turn_id, clicked.user, good=clicked.good)
             await self.services.listening.count_dislike(clicked.place.team, clicked.place.channel)
             record = await self.services.records.load(clicked.turn_id)
             if string(record, "user") == clicked.user:
@@ -209,7 +215,7 @@ class Listeners:
         clicked = clicks.read_feedback(body)
         if clicked and await self._may_judge(context, clicked):
             if clicked.good or not clicked.trigger_id:
-                await self._store_judgement(clicked)
+                await self.services.judgements.feedback(clicked.turn_id, clicked.user, good=clicked.good)
                 self._after_ack(context, self._thank(clicked))
             else:
                 self._after_ack(context, self._ask_what_was_wrong(clicked))
@@ -226,9 +232,6 @@ class Listeners:
             self._after_ack(context, self._thank(complaint))
         await ack()
 
-    async def _store_judgement(self, clicked: clicks.Feedback) -> None:
-        await self.services.judgements.feedback(clicked.turn_id, clicked.user, good=clicked.good)
-
     async def _may_judge(self, context: AsyncBoltContext, clicked: clicks.Feedback | clicks.Complaint) -> bool:
         """Return whether this person has access, and the answer belongs to this channel."""
         record = await self.services.records.load_for(clicked.turn_id, clicked.place)
@@ -243,7 +246,9 @@ class Listeners:
             try:
                 await delivery.open_modal(clicked.trigger_id, view)
             except DeliveryFailed:
-                await self._store_judgement(clicked)  # without the dialog the click has to do
+                await self.services.judgements.feedback(
+                    clicked.turn_id, clicked.user, good=clicked.good
+                )  # without the dialog the click has to do
                 raise
 
         return ask

@@ -180,7 +180,7 @@ def _expires_within(found: Installation, within_s: float) -> bool:
 
 
 def register_uninstall_listeners(app: AsyncApp, installations: Installations) -> None:
-    """Delete a workspace's tokens when it revokes or uninstalls. Register this before the other listeners."""
+    """Delete a workspace's tokens when it revokes or uninstalls."""
 
     async def on_uninstall(body: dict[str, object]) -> None:
         team, when = string(body, "team_id"), body.get("event_time")
