@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 from agent.thread.conversation import ThreadKey
@@ -147,7 +147,17 @@ def _torn(workspace: LocalWorkspace, asked: Sequence[Asked]) -> list[str]:
 
 
 def _said(message: Mapping[str, Any]) -> str:
-    return "\n".join(str(block["text"]) for block in message.get("blocks", []) if "text" in block)
+    """All words of a message's blocks: of rich text too."""
+
+    def words(part: Any) -> Iterator[str]:
+        if isinstance(part, str):
+            yield part
+        for inner in part.get("elements", []) if isinstance(part, Mapping) else []:
+            yield from words(inner)
+        if isinstance(part, Mapping):
+            yield from words(part.get("text"))
+
+    return "".join(chain.from_iterable(words(block) for block in message.get("blocks", [])))
 
 
 async def _misremembered(scene: Scene, threads: Mapping[tuple[str, str], Sequence[tuple[str, str]]]) -> list[str]:
