@@ -43,7 +43,8 @@ async def test_one_easy_mention_costs_few_round_trips_bytes_and_log_lines(
         assert len(tap.trips) <= 16, tap.trips
         assert tap.commands() <= 20, tap.trips
         assert len(informed) <= 6, informed
-        assert await memory(redis_client) - before <= 3_000
+        # A third of it is the evidence that "Why trust this?" shows.
+        assert await memory(redis_client) - before <= 3_200
 
 
 async def answered(setting: Setting) -> list[str]:

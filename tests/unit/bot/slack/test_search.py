@@ -179,7 +179,7 @@ async def test_nothing_found_and_a_failure_are_results() -> None:
         raise SlackSearchFailed("away")
 
     found = await searched(SlackSearchTool(nothing), {"query": "x"})
-    assert (found.ok, found.content) == (True, "Nobody wrote of it.")
+    assert (found.ok, found.content) == (True, "No message has these words.")
     assert (await searched(SlackSearchTool(away), {"query": "x"})).error == "away"
 
 
