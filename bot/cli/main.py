@@ -42,6 +42,25 @@ MAX_PORT = 65535
 MAX_WORDS = 60
 OBJECTS_OF_A_START = 100_000  # between two collections: imports make many and leave hardly any garbage
 
+
+def print_version(asked: bool) -> None:  # noqa: FBT001 - the option's one value
+    """Print Orion's version and end, if it was asked for."""
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"orion {version('orion')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Take the options that come before a command."""
+
+
 DocsOption = Annotated[list[Path] | None, typer.Option("--docs", help="Folder of documents; may be given again.")]
 PortOption = Annotated[int | None, typer.Option("--port", min=0, max=MAX_PORT, help="Default: ORION_PORT, 3000.")]
 HostOption = Annotated[str, typer.Option("--host", help="Address to bind.")]

@@ -98,6 +98,10 @@ def test_redis_that_is_away_is_told_without_its_password(command: list[str], ter
     assert "hunter2" not in done.err
 
 
+def test_the_version_is_told(terminal: Terminal) -> None:
+    assert terminal.orion("--version").out == "orion 0.1.0\n"
+
+
 def test_verify_tells_verdict_and_repairs(terminal: Terminal) -> None:
     terminal.write("good.md", "This is **bold**.")
     done = terminal.orion("verify", "good.md")
