@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
 
+from dotenv import dotenv_values
 from dotenv.parser import parse_stream
 from pydantic import (
     AfterValidator,
@@ -305,6 +306,13 @@ def feed_environment() -> dict[str, str]:
     shared = {name: os.environ[name] for name in _SHARED_WITH_FEEDS if name in os.environ}
     folder = str(Path(sys.executable).parent)
     return shared | {"PATH": os.pathsep.join([folder, shared.get("PATH", os.defpath)])}
+
+
+def environment_for_mcp() -> dict[str, str]:
+    """Return the variables that ``${NAME}`` in the file of MCP servers may name: the environment's and .env's."""
+    with suppress(OSError, UnicodeDecodeError):
+        return {name: value for name, value in dotenv_values(".env").items() if value is not None} | dict(os.environ)
+    return dict(os.environ)
 
 
 def require_folders(folders: Iterable[Path]) -> None:

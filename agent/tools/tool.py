@@ -32,7 +32,8 @@ class ToolResult:
     Only ``sources`` have an audience: the model reads ``content``, ``error`` and ``hints`` (what to try next) for any
     asker. A result that is not ``ok`` may bring sources too. The wall fills in ``call_id``, ``tool`` and ``input``, the
     arguments of the call. ``usage`` is the cost of a model that the tool itself called, ``call`` its request,
-    ``generated`` its text: the writer reads all of it, as text that is not a source.
+    ``generated`` its text: the writer reads all of it, as text that is not a source. ``away`` names an outside service
+    that could not be reached or refused Orion.
     """
 
     call_id: str = ""
@@ -46,12 +47,14 @@ class ToolResult:
     usage: Usage = field(default_factory=Usage)
     call: ModelCall | None = None
     generated: str = ""
+    away: str = ""
 
 
 class ToolFailed(Exception):  # noqa: N818 - an outcome that tools expect
-    """A tool failed as expected. The text tells the model why, the ``hints`` what to try next."""
+    """A tool failed as expected. The text tells the model why, the ``hints`` what to try next; ``away`` as above."""
 
     hints: tuple[str, ...] = ()
+    away: str = ""
 
     # Raised as ToolFailed(why="…"): ruff (EM101) forbids a literal as an exception's first positional argument.
     def __init__(self, why: str, *hints: str) -> None:
@@ -119,7 +122,7 @@ async def _run(tool: Tool, call: ToolCall, timeout_s: float) -> ToolResult:
         async with asyncio.timeout(timeout_s) as limit:
             return await tool.run(call.input)
     except ToolFailed as failure:
-        return _failure(str(failure), *failure.hints)
+        return replace(_failure(str(failure), *failure.hints), away=failure.away)
     except Exception as error:  # one of the four walls: a tool never ends a turn
         if isinstance(error, TimeoutError) and limit.expired():
             return _failure(f"No result within {timeout_s:g} seconds.", "Ask for less, or try again.")
@@ -128,21 +131,15 @@ async def _run(tool: Tool, call: ToolCall, timeout_s: float) -> ToolResult:
         return _failure(f"The tool failed inside (failure {failure_id}).", "Go on without it, or try other input.")
 
 
-async def run_supervised(part: str, run: Callable[[], Awaitable[None]]) -> None:
-    """Run a part that a tool keeps between its calls (a connection) inside the same wall: a failure ends only that."""
-    cause: BaseException | None = await error_of(run)
-    while isinstance(cause, BaseExceptionGroup):  # a task group wraps them
-        cause = cause.exceptions[0]
-    if cause:
-        log.warning("tool_part_ended", part=part, exc_info=cause)
-
-
 async def error_of(run: Callable[[], Awaitable[None]]) -> Exception | None:
-    """Run inside the same wall and return the exception, if there was one."""
+    """Run inside the same wall and return the exception, if there was one, without the groups that tasks wrap it in."""
     try:
         await run()
     except Exception as error:  # noqa: BLE001 - one of the four walls: a server never ends Orion, nor a store a turn
-        return error
+        cause: BaseException = error
+        while isinstance(cause, BaseExceptionGroup):
+            cause = cause.exceptions[0]
+        return cause if isinstance(cause, Exception) else error
     return None
 
 

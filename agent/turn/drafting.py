@@ -22,6 +22,7 @@ from agent.turn.live import LiveAnswer, says_not_found
 from agent.turn.progress import Progress
 from agent.turn.replies import (
     Label,
+    away_note,
     budget_notice,
     knowledge_failure,
     missing_note,
@@ -214,7 +215,7 @@ def _outcome_of(progress: Progress, best: Attempt, verdict: Verdict, attempts: i
     """Return the outcome of an answer that passed. Without a source or an answer it is not marked as verified."""
     draft, claims = best.draft, bool(best.verdict.claims)
     if verdict.no_answer:
-        text = to_answer(progress, verdict, attempts=attempts)
+        text = to_answer(progress, verdict, attempts=attempts, note=away_note(progress))
         return Refused(answer=replace(text, verified=False), reason="not_in_sources")
     if draft.unsourced and claims and not progress.model.quotes_only:  # the deployment decides (ORION_GENERAL)
         if progress.policy.general == "refuse" or _is_knowledge_away(progress):

@@ -138,6 +138,11 @@ class Progress:
         if lines:
             self.add_source(Source(id=0, title=title, text="\n".join(lines), origin="thread"))
 
+    def away_services(self) -> tuple[str, ...]:
+        """Return the outside services that could not be looked into in this turn."""
+        away = dict.fromkeys(result.away for result in self.results if result.away)
+        return tuple(name for name in away if not any(one.origin.startswith(f"tool:{name}_") for one in self.sources))
+
     def write_context(self) -> WriteContext:
         """Return what the first draft of an answer is written from."""
         return WriteContext(

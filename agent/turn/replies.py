@@ -83,9 +83,15 @@ def missing_note(progress: Progress, verdict: Verdict | None = None) -> str:
     failed = [claim for claim in verdict.claims if _has_error(claim, verdict)] if verdict else []
     ids = dict.fromkeys(number for claim in failed for number in claim.cited)
     titles = {escape(safe_title(source), quote=False): None for source in progress.sources if source.id in ids}
-    if not titles:
-        return say("partial_rest", _language(progress))
-    return say("partial_about", _language(progress), titles=", ".join(f"“{each}”" for each in [*titles][:_MAX_NAMED]))
+    named = ", ".join(f"“{each}”" for each in [*titles][:_MAX_NAMED])
+    note = say("partial_about" if named else "partial_rest", _language(progress), titles=named)
+    return " ".join(filter(None, (note, away_note(progress))))
+
+
+def away_note(progress: Progress) -> str:
+    """Return a sentence that names the outside services that could not be looked into, or an empty text."""
+    names = ", ".join(progress.away_services())
+    return say("service_away", _language(progress), names=names) if names else ""
 
 
 def _has_error(claim: Claim, verdict: Verdict) -> bool:
@@ -133,7 +139,7 @@ def plain_answer(text: str) -> Answer:
 
 def _message(progress: Progress, head: str, lines: Iterable[str] = ()) -> Answer:
     language, near = _language(progress), _nearest(progress)
-    parts = [head, *lines]
+    parts = [head, *lines, *filter(None, [away_note(progress)])]
     if near:
         parts += ["", say("nearest", language), *(f"• {_link(source)}" for source in near)]
     parts += ["", say("try_keyless" if progress.model.quotes_only else "try_rephrase", language)]

@@ -7,20 +7,24 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from agent.thread.audience import NOBODY
 from agent.tools.builtin.git import repositories, repository_fault
 from agent.tools.builtin.web import WebSearchFailed, open_searxng
-from agent.tools.mcp.config import McpServer
+from agent.tools.mcp.config import MAX_ALL_TOOLS, McpServer
 from bot.doctor import checks, model_checks
 from bot.doctor.checks import Check, CheckLine, Finding, Problem
 from bot.errors import WrongUse
 from bot.settings import Settings, find_unknown_names, unreadable_lines
 from bot.turn.tools import RESERVED, mcp_servers
 from observability.redaction import known_secrets, redact
+
+if TYPE_CHECKING:  # the SDK takes a third of a second to import
+    from agent.tools.mcp.client import McpConnection
 
 REPLY_TIMEOUT_S = 12.0  # enough for a model that has to be loaded first, short enough to be waited for
 _SLACK: Final = frozenset({"SLACK_API_URL"})
@@ -80,8 +84,9 @@ def tool_lines(settings: Settings) -> Iterator[CheckLine]:
     yield CheckLine("Files", _check_files)
     yield CheckLine("Web search", _check_web_search)
     try:
-        for server in mcp_servers(settings):
-            yield CheckLine(f"MCP {server.name}", partial(_check_mcp, server))
+        checked = CheckedServers(mcp_servers(settings))
+        for server in checked.servers:
+            yield CheckLine(f"MCP {server.name}", partial(checked.check, server))
     except WrongUse as error:
         yield CheckLine("MCP", partial(_report, str(error)))
 
@@ -126,18 +131,46 @@ async def _check_web_search(settings: Settings, within_s: float) -> Finding:
     return f"web_search: {settings.searxng_url} answers"
 
 
-async def _check_mcp(server: McpServer, _settings: Settings, within_s: float) -> Finding:
-    """Connect as Orion will."""
-    from agent.tools.mcp.client import Waits, open_mcp  # noqa: PLC0415 - a third of a second, and few use it
+@dataclass(frozen=True, slots=True)
+class CheckedServers:
+    """The MCP servers, connected once, as Orion will, for the checks of all."""
 
-    async with open_mcp([server], RESERVED, Waits(start=within_s, first=within_s)) as tools:
-        connected, names = tools.connections[0].is_connected, sorted(tools())
-    if not connected:
+    servers: Sequence[McpServer]
+    _findings: dict[str, Finding] = field(default_factory=dict)
+    _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def check(self, server: McpServer, _settings: Settings, within_s: float) -> Finding:
+        """Return the finding about one server."""
+        from agent.tools.mcp.client import Waits  # noqa: PLC0415 - the same
+        from agent.tools.mcp.tools import open_mcp  # noqa: PLC0415 - a third of a second, and few use it
+
+        async with self._opening:
+            if not self._findings:
+                async with open_mcp(self.servers, RESERVED, Waits(start=within_s, first=within_s)) as tools:
+                    surplus = tools.left_out()
+                    self._findings.update({one.server.name: _finding(one, surplus) for one in tools.connections})
+        return self._findings[server.name]
+
+
+def _finding(connection: McpConnection, surplus: Sequence[str]) -> Finding:
+    server, names = connection.server, sorted(tool.spec.name for tool in connection.tools)
+    if not connection.is_connected:
         where = "its url and headers" if server.url else "its command, args and env"
-        return Problem(
-            "does not answer as an MCP server", f"Check {where} in ORION_MCP_CONFIG. Orion works without it."
-        )
+        why = f" ({connection.trouble})" if connection.trouble else ""
+        remedy = f"Check {where} in ORION_MCP_CONFIG. Orion works without it."
+        return Problem(f"does not answer as an MCP server{why}", remedy)
     if not names:
-        remedy = "Check its 'allow' in ORION_MCP_CONFIG: no tool of the server is on it, or none can be shown."
-        return Problem("answers, but offers no tool", remedy)
-    return f"answers: {', '.join(names)}"
+        remedy = (
+            "Name tools in its 'allow' in ORION_MCP_CONFIG: without it only tools that say that they only read count."
+        )
+        return Problem(f"answers, but offers no tool{_names('; left out', connection.left_out)}", remedy)
+    if server.audience == NOBODY:
+        return Problem("answers, but nobody may use it", "Give it an 'audience' in ORION_MCP_CONFIG.")
+    if over := [name for name in surplus if name in names]:
+        remedy = f"Models take at most {MAX_ALL_TOOLS} tools of servers: name fewer in 'allow' in ORION_MCP_CONFIG."
+        return Problem(f"answers{_names(', but there is no room for', over)}", remedy)
+    return f"answers: {', '.join(names)}{_names('; left out', connection.left_out)}"
+
+
+def _names(label: str, names: Sequence[str]) -> str:
+    return f"{label}: {', '.join(names)}" if names else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TypedDict, Unpack
@@ -36,7 +36,7 @@ from bot.documents.open import open_index_or_wait
 from bot.model_address import model_address
 from bot.settings import Settings
 from bot.timeouts import TurnTimeouts
-from bot.turn.tools import open_toolbox
+from bot.turn.tools import ServedTools, no_tools, open_toolbox
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +52,7 @@ class Engine:
     policy: Policy
     budget: Budget
     report: IndexReport
-    served: Callable[[], Mapping[str, Tool]] = dict
+    served: ServedTools = no_tools
     judge: Judge | None = None
     shared: bool = False
     meaning: Meaning | None = None
@@ -61,7 +61,7 @@ class Engine:
     @property
     def tool_names(self) -> frozenset[str]:
         """Names of all present tools, and of the one that only a question from Slack has."""
-        return frozenset((*self.tools, *self.served(), SLACK_SEARCH))
+        return frozenset((*self.tools, *self.served(None), SLACK_SEARCH))
 
     async def run(  # noqa: PLR0913 - what one question brings along, each named at the call
         self,
@@ -74,14 +74,15 @@ class Engine:
         stage: Stage | None = None,
     ) -> tuple[TurnOutcome, ThreadState]:
         """Run one turn. ``more`` are tools of this question; ``stage`` shows the answer while it grows."""
-        own = for_viewers(self.tools, viewers_of(question), question.documents)
+        viewers = viewers_of(question)
+        own = for_viewers(self.tools, viewers, question.documents)
         # With the breaker open one call probes the server. An early draft would be stopped by the refused decision.
         early = self.policy.early_draft and not self.breaker.is_open
         return await run_turn(
             question,
             state,
             model=self.model,
-            tools={**self.served(), **own, **{tool.spec.name: tool for tool in more}},
+            tools={**self.served(viewers), **own, **{tool.spec.name: tool for tool in more}},
             budget=self.budget,
             emit=emit,
             policy=replace(self.policy, early_draft=early),

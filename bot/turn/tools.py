@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from agent.thread.audience import Viewers
 from agent.tools.builtin.files import FILE_READ, FileReadTool
 from agent.tools.builtin.git import GIT_LOG, GIT_SHOW, GitLogTool, GitShowTool, repositories
 from agent.tools.builtin.knowledge import GET_DOCUMENT, LIST_DOCUMENTS, SEARCH
@@ -17,7 +18,7 @@ from agent.tools.builtin.web import WEB_SEARCH, open_searxng
 from agent.tools.mcp.config import McpServer, read_servers
 from agent.tools.tool import Tool
 from bot.errors import WrongUse
-from bot.settings import Settings
+from bot.settings import Settings, environment_for_mcp
 
 ACTIONS: Final = ("respond", "ask_user", "finish_step", "complete", "tool_call")
 # Names that no server's tool can take, even if Orion's own tool is not configured.
@@ -27,12 +28,21 @@ RESERVED: Final = frozenset(
 )
 
 
+ServedTools = Callable[[Viewers | None], Mapping[str, Tool]]
+"""Returns the tools of servers that all viewers may use; without viewers, all."""
+
+
+def no_tools(_viewers: Viewers | None = None) -> Mapping[str, Tool]:
+    """Return no tools: no server is named."""
+    return {}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toolbox:
     """Fixed tools, and those that come and go with their servers."""
 
     tools: tuple[Tool, ...] = ()
-    served: Callable[[], Mapping[str, Tool]] = dict
+    served: ServedTools = no_tools
 
 
 @asynccontextmanager
@@ -46,9 +56,9 @@ async def open_toolbox(settings: Settings) -> AsyncIterator[Toolbox]:
             tools.append(FileReadTool(roots))
         if settings.searxng_url:
             tools.append(await stack.enter_async_context(open_searxng(settings.searxng_url)))
-        served: Callable[[], Mapping[str, Tool]] = dict
+        served: ServedTools = no_tools
         if servers := mcp_servers(settings):
-            from agent.tools.mcp.client import open_mcp  # noqa: PLC0415 - a third of a second, for those alone who use it
+            from agent.tools.mcp.tools import open_mcp  # noqa: PLC0415 - a third of a second, for those alone who use it
 
             served = await stack.enter_async_context(open_mcp(servers, RESERVED))
         yield Toolbox(tools=tuple(tools), served=served)
@@ -60,7 +70,7 @@ def mcp_servers(settings: Settings) -> tuple[McpServer, ...]:
     if path is None:
         return ()
     try:
-        return read_servers(path.read_text(encoding="utf-8"))
+        return read_servers(path.read_text(encoding="utf-8"), environment_for_mcp())
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
         message = f"ORION_MCP_CONFIG names {path}, which cannot be read ({reason})."

@@ -114,6 +114,8 @@ def _many_tools(folder: Path) -> Mapping[str, str]:
         "command": sys.executable,
         "args": ["-m", "tests.measure.growth", "tools"],
         "env": {"PYTHONPATH": str(Path.cwd())},
+        "allow": ["*"],
+        "audience": "public",
     }
     config.write_text(json.dumps({"mcpServers": {"many": server}}), encoding="utf-8")
     return {"ORION_MCP_CONFIG": str(config)}

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import uvicorn
-from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver import Context, MCPServer
 
 from tests.support.waiting import wait_until
 
@@ -50,7 +50,16 @@ def shop() -> MCPServer:
     def table() -> dict[str, int]:
         return STOCK
 
+    _add_growth(server)
     return server
+
+
+def _add_growth(server: MCPServer) -> None:
+    @server.tool()
+    async def grow(ctx: Context) -> str:
+        server.add_tool(lambda: "new", name="new")
+        await ctx.notify_tools_changed()
+        return "grown"
 
 
 @asynccontextmanager

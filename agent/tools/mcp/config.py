@@ -1,29 +1,43 @@
 """Reads the MCP servers from the usual JSON, ``{"mcpServers": {name: {…}}}``.
 
-Messages about faults never quote a value: it may be a token.
+``${NAME}`` in a value is replaced from the environment. Messages about faults never quote a value: it may be a token.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, Final, Self
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from agent.thread.audience import NOBODY, parse_audience
+
+MAX_ALL_TOOLS: Final = 100  # of all servers: with Orion's own fewer than the 128 that models take
 TIMEOUT_S: Final = 25.0
 DEFAULT_MAX_CHARS: Final = 12_000
 Text = Annotated[str, Field(pattern=r"^[^\x00]*$")]
 """Text for a process: no argument and no variable may hold a zero byte."""
+_VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
+MIN_SECRET_CHARS: Final = 6  # a shorter value would be taken out of ordinary words
+
+
+def _to_audience(entries: object) -> str:
+    if (audience := parse_audience(entries)) is None:
+        message = 'it should be "public" or a list of ids and e-mail addresses, as in orion-audience.toml'
+        raise ValueError(message)
+    return audience
 
 
 class McpServer(BaseModel):
     """One server, by ``command``, ``args``, ``env``, ``cwd`` (a program to start), or by ``url``, ``headers`` (HTTP).
 
-    Orion's own keys are ``allow`` (names of tools, ``*`` for any part; none means all), ``timeout_s`` (seconds a call
-    may take) and ``max_chars`` (characters of a result that the model gets).
+    Orion's own keys are ``audience`` (who may ask it; without it no one may), ``allow`` (names of tools, ``*`` for any
+    part), ``link_hosts`` (hosts that sources may link to, besides its own), ``timeout_s`` (seconds a call may take) and
+    ``max_chars`` (characters of a result that the model gets at once).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -35,7 +49,9 @@ class McpServer(BaseModel):
     cwd: Text = ""
     url: str = Field(default="", repr=False)
     headers: dict[str, str] = Field(default_factory=dict, repr=False)
+    audience: Annotated[str, BeforeValidator(_to_audience)] = NOBODY
     allow: tuple[str, ...] = ()
+    link_hosts: tuple[str, ...] = ()
     timeout_s: Annotated[float, Field(ge=0.1, le=600)] = TIMEOUT_S
     max_chars: Annotated[int, Field(ge=100, le=16_000)] = DEFAULT_MAX_CHARS
     type: str = ""
@@ -53,12 +69,32 @@ class McpServer(BaseModel):
             raise ValueError(fault)
         return self
 
-    def allows(self, tool: str) -> bool:
-        """Return True if the server's tool of this name may be used."""
-        return not self.allow or any(fnmatchcase(tool, allowed) for allowed in self.allow)
+    def allows(self, tool: str, *, reads: bool | None) -> bool:
+        """Return whether the server's tool may be used. ``reads`` is its own word whether it only reads.
+
+        A pattern does not allow a tool that says that it changes something: its whole name does.
+        """
+        if not self.allow:
+            return reads is True
+        return tool in self.allow or (reads is not False and any(fnmatchcase(tool, each) for each in self.allow))
+
+    def links_to(self, url: str) -> bool:
+        """Return whether a source of this server may link to the address."""
+        try:
+            parts, own = urlsplit(url), urlsplit(self.url).hostname
+        except ValueError:
+            return False
+        return parts.scheme in {"http", "https"} and parts.hostname in {own, *map(str.lower, self.link_hosts)} - {None}
+
+    def without_secrets(self, text: str) -> str:
+        """Return the text without the words of ``env`` and ``headers``."""
+        words = " ".join((*self.env.values(), *self.headers.values(), self.url)).split()
+        for word in sorted((each for each in words if len(each) >= MIN_SECRET_CHARS), key=len, reverse=True):
+            text = text.replace(word, "…")
+        return text
 
 
-def read_servers(text: str) -> tuple[McpServer, ...]:
+def read_servers(text: str, environment: Mapping[str, str]) -> tuple[McpServer, ...]:
     """Return the servers of a file that are not ``disabled``. Raises ``ValueError`` with the place, without a value."""
     try:
         raw = json.loads(text)
@@ -70,7 +106,27 @@ def read_servers(text: str) -> tuple[McpServer, ...]:
         raise ValueError(message)  # noqa: TRY004 - for the caller all that is wrong with a file is one kind
     # Not validated: a disabled server may be unfinished, or meant for another program.
     off = [name for name, given in servers.items() if isinstance(given, dict) and given.get("disabled") is True]
-    return tuple(_server(name, given) for name, given in servers.items() if name not in off)
+    return tuple(
+        _server(name, _expand(given, environment, f"Server {name!r}"))
+        for name, given in servers.items()
+        if name not in off
+    )
+
+
+def _expand(value: Any, environment: Mapping[str, str], place: str) -> Any:
+    """Replace ``${NAME}`` in all texts of a value. Raises ``ValueError`` for a name that is not set."""
+    match value:
+        case dict():
+            return {key: _expand(item, environment, f"{place}, {key}") for key, item in value.items()}
+        case list():
+            return [_expand(item, environment, place) for item in value]
+        case str():
+            if unset := [name for name in _VARIABLE.findall(value) if name not in environment]:
+                message = f"{place}: {unset[0]} is not set in the environment."
+                raise ValueError(message)
+            return _VARIABLE.sub(lambda found: environment[found[1]], value)
+        case _:
+            return value
 
 
 def _server(name: str, given: object) -> McpServer:

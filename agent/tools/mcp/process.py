@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import Final
 
+from agent.tasks import background_tasks
+
 MAX_LINE_BYTES: Final = 4_000_000  # the SDK's reader has no limit: an endless line would take all memory
 MAX_UNREQUESTED_BYTES: Final = 16_000_000
+MAX_ERROR_BYTES: Final = 4_096  # of the error output, its end
 GRACE_S: Final = 1.0
 
 
@@ -43,6 +46,13 @@ class ChildServer:
         self._process.stdin.write(line + b"\n")
         await self._process.stdin.drain()
 
+    async def read_errors(self, note: Callable[[str], None]) -> None:
+        """Call ``note`` with the latest line of its error output, until it is closed."""
+        output, end = self._process.stderr, b""
+        while output is not None and (piece := await output.read(MAX_ERROR_BYTES)):
+            end = (end + piece)[-MAX_ERROR_BYTES:]
+            note(end.decode(errors="replace").strip().rpartition("\n")[2])
+
     async def stop(self) -> None:
         """Close its input, then send SIGTERM, then SIGKILL."""
         if self._process.stdin is not None:
@@ -71,9 +81,12 @@ class ChildServer:
 
 @asynccontextmanager
 async def start_process(
-    command: str, args: tuple[str, ...], *, env: Mapping[str, str], cwd: str = ""
+    command: str, args: tuple[str, ...], *, env: Mapping[str, str], note: Callable[[str], None], cwd: str = ""
 ) -> AsyncIterator[ChildServer]:
-    """Start the process, and stop it on leaving. Raises ``OSError`` if it cannot be started."""
+    """Start the process, and stop it on leaving. ``note`` gets what it last wrote to its error output.
+
+    Raises ``OSError`` if it cannot be started.
+    """
     process = await asyncio.create_subprocess_exec(
         command,
         *args,
@@ -81,12 +94,16 @@ async def start_process(
         cwd=cwd or None,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
         limit=MAX_LINE_BYTES,
         start_new_session=True,  # ended with all its children
     )
     server = ChildServer(process)
-    try:
-        yield server
-    finally:
-        await server.stop()
+    async with background_tasks() as tasks:
+        reading = tasks.create_task(server.read_errors(note), name="mcp-errors")
+        try:
+            yield server
+        finally:
+            await server.stop()
+            await asyncio.wait({reading}, timeout=GRACE_S)  # its last words say why it ended
+            reading.cancel()

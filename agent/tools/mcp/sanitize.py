@@ -20,6 +20,7 @@ _MAX_READ_CHARS: Final = 4_000
 _MAX_NAME_CHARS: Final = 64  # OpenAI's limit for a function's name
 _UNUSABLE: Final = re.compile(r"[^A-Za-z0-9_-]")  # likewise
 _SPOKEN: Final = frozenset({"description", "title", "$comment"})
+_DEFINITIONS: Final = ("$defs", "definitions")
 
 
 def to_tool_spec(server: str, tool: str, description: str, schema: Mapping[str, Any]) -> ToolSpec | None:
@@ -29,6 +30,7 @@ def to_tool_spec(server: str, tool: str, description: str, schema: Mapping[str, 
         return None
     parameters = {"type": "object", **_sanitize_schema(schema)}
     try:
+        _prune_definitions(parameters)
         if len(json.dumps(parameters)) > MAX_SCHEMA_CHARS or parameters["type"] != "object":
             return None
         validator_for(parameters).check_schema(parameters)
@@ -57,3 +59,21 @@ def _sanitize_schema(value: Any) -> Any:
         else _sanitize_schema(item)
         for key, item in value.items()
     }
+
+
+def _prune_definitions(schema: dict[str, Any]) -> None:
+    """Drop the definitions that nothing refers to: some servers send all of theirs with each tool."""
+    definitions = {place: schema.pop(place) for place in _DEFINITIONS if isinstance(schema.get(place), dict)}
+    used: dict[str, dict[str, Any]] = {}
+    text = json.dumps(schema)
+    while text:
+        new = {
+            (place, name): item
+            for place, items in definitions.items()
+            for name, item in items.items()
+            if name not in used.get(place, {}) and json.dumps(f"#/{place}/{name}")[1:-1] in text
+        }
+        for (place, name), item in new.items():
+            used.setdefault(place, {})[name] = item
+        text = json.dumps([*new.values()]) if new else ""
+    schema.update(used)

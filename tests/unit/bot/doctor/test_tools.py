@@ -38,16 +38,19 @@ async def test_what_is_not_configured_is_not_mentioned(tmp_path: Path) -> None:
 async def test_each_tool_that_answers_is_named(tmp_path: Path) -> None:
     await asyncio.to_thread(subprocess.run, ["git", "init", "-q", str(tmp_path)], check=True)
     async with LocalSearxNG() as engine, over_http() as url:
-        path = config(tmp_path, shop={"url": url, "allow": ["stock", "many"]}, none={"url": url, "allow": ["x"]})
+        shop = {"url": url, "allow": ["stock", "many"], "audience": "public"}
+        path = config(tmp_path, shop=shop, none={"url": url, "allow": ["x"]}, nobody={"url": url, "allow": ["stock"]})
         found = await checks(
             settings_in(tmp_path, "", git=(tmp_path,), files=(tmp_path,), searxng_url=engine.url, mcp_config=path)
         )
+    rest = "sleep, hang, die, process, table, grow"
     assert {name: (check.ok, check.detail) for name, check in found.items()} == {
         "Git": (True, "git_log and git_show read 1 repository"),
         "Files": (True, f"file_read reads below {tmp_path}"),
         "Web search": (True, f"web_search: {engine.url} answers"),
-        "MCP shop": (True, "answers: shop_many, shop_stock"),
-        "MCP none": (False, "answers, but offers no tool"),
+        "MCP shop": (True, f"answers: shop_many, shop_stock; left out: {rest}"),
+        "MCP none": (False, f"answers, but offers no tool; left out: stock, many, {rest}"),
+        "MCP nobody": (False, "answers, but nobody may use it"),
     }
 
 

@@ -7,7 +7,8 @@ import json
 import os
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,11 @@ import structlog
 from aiohttp import web
 
 from agent.actions import ToolCall
-from agent.tools.mcp.client import MAX_REPLY_BYTES, MAX_TOOLS, McpTools, Waits, open_mcp
-from agent.tools.mcp.config import McpServer
+from agent.thread.audience import Viewers
+from agent.tools.mcp.client import MAX_TOOLS, Waits
+from agent.tools.mcp.config import MAX_ALL_TOOLS, McpServer
+from agent.tools.mcp.tools import McpTools, open_mcp
+from agent.tools.mcp.transport import MAX_REPLY_BYTES
 from agent.tools.tool import ToolResult, call_tool
 from tests.support import bad_mcp_server, mcp_server
 from tests.support.mcp_server import over_http
@@ -31,6 +35,7 @@ def child(*words: str, **more: Any) -> McpServer:
     program = bad_mcp_server if words else mcp_server
     root = Path(str(program.__file__)).parents[2]
     env = {"PYTHONPATH": str(root), **more.pop("env", {})}
+    more = {"allow": ("*",), "audience": "public", **more}
     return McpServer(name="shop", command=sys.executable, args=(str(program.__file__), *words), env=env, **more)
 
 
@@ -50,7 +55,14 @@ async def test_server_over_standard_streams_from_its_start_to_its_end(monkeypatc
     server = child(timeout_s=5.0, max_chars=200, env={"SHOP_TOKEN": "t"}, allow=allowed)
     with structlog.testing.capture_logs() as logs:
         async with open_mcp([server], frozenset({"shop_sleep"}), QUICK) as tools:
-            assert sorted(tools()) == ["shop_die", "shop_many", "shop_process", "shop_stock"]
+            assert sorted(tools()) == [
+                "shop_die",
+                "shop_many",
+                "shop_process",
+                "shop_read",
+                "shop_sleep_2",
+                "shop_stock",
+            ]
 
             found = await call(tools, "shop_stock", item="tea")
             assert (found.ok, found.content) == (True, "There are 41 packets of tea in stock.")
@@ -58,8 +70,12 @@ async def test_server_over_standard_streams_from_its_start_to_its_end(monkeypatc
             assert (source.title, source.text, source.origin) == ("shop: stock", found.content, "tool:shop_stock")
 
             many = await call(tools, "shop_many", count=100)
-            assert many.content.endswith("[Cut off: 200 of 500 characters are shown.]")
+            assert many.content.endswith("[Characters 0 to 200 of 500.]")
             assert len(many.sources[0].text) == 200
+            assert many.hints == ('shop_read reads on: {"from": "r2", "offset": 200}, or with words to "find" in it.',)
+            rest = await call(tools, "shop_read", **{"from": "r2", "offset": 400})
+            assert len(rest.sources[0].text) == 100
+            assert not (await call(tools, "shop_read", **{"from": "r9"})).ok
 
             wrong = await call(tools, "shop_stock", item=3)
             assert wrong.error == "Bad parameters: 'item' must be string, not integer."
@@ -78,7 +94,7 @@ async def test_server_over_standard_streams_from_its_start_to_its_end(monkeypatc
     await wait_until(lambda: not Path(f"/proc/{last}").exists(), "no process stays behind")
     assert "tea" not in str(logs)
     assert [entry["event"] for entry in logs if entry["event"].startswith("mcp")] == [
-        "mcp_tools_left_out", "mcp_server_connected", "mcp_server_gone",
+        "mcp_tools_left_out", "mcp_server_connected", "mcp_server_away",
         "mcp_tools_left_out", "mcp_server_connected",
     ]  # fmt: skip
 
@@ -95,7 +111,7 @@ async def test_server_that_hangs_is_restarted_and_a_slow_tool_alone_is_not(tool:
 async def test_server_over_http_hangs_goes_and_comes_back() -> None:
     async with over_http() as url:
         port = int(url.split(":")[2].partition("/")[0])
-        server = McpServer(name="shop", url=url, timeout_s=0.5, headers={"X-Key": "k"})
+        server = McpServer(name="shop", url=url, timeout_s=0.5, headers={"X-Key": "k"}, allow=("*",))
         async with open_mcp([server], frozenset(), QUICK) as tools:
             assert (await call(tools, "shop_stock", item="coffee")).sources[0].text.startswith("There are 7 packets")
             hung = await call(tools, "shop_sleep")
@@ -115,7 +131,7 @@ async def test_server_over_http_hangs_goes_and_comes_back() -> None:
 async def _away(url: str) -> ToolResult:
     """A call of a tool whose server went and came back in between, and one while it is away."""
     async with over_http() as first:
-        server = McpServer(name="shop", url=first, timeout_s=3)
+        server = McpServer(name="shop", url=first, timeout_s=3, allow=("*",))
         opened = open_mcp([server], frozenset(), Waits(first=20, ready=0.3, pause=0.05, longest=0.1))
         tools = await opened.__aenter__()
     port = int(first.split(":")[2].partition("/")[0])
@@ -132,14 +148,17 @@ async def _away(url: str) -> ToolResult:
 @pytest.mark.parametrize("how", ["mute", "gone", "nonsense", "flood", "chatter", "stubborn"])
 async def test_server_that_misbehaves_keeps_orion_from_nothing(how: str) -> None:
     async with open_mcp([child(how)], frozenset(), HASTY) as tools:
-        assert tools() == {}
+        assert set(tools()) <= {"shop_search"}
         (connection,) = tools.connections
         await wait_until(connection.tried.is_set, "one attempt has ended")
         assert not connection.is_connected
 
 
+AS_USUAL: dict[str, Any] = {"timeout_s": 5, "allow": ("*",), "audience": "public"}
+
+
 @asynccontextmanager
-async def scripted_server(answer: Any) -> AsyncIterator[McpServer]:
+async def scripted_server(answer: Any, **more: Any) -> AsyncIterator[McpServer]:
     """A server over HTTP whose replies are a script: ``answer(method, params)`` gives a result, or a whole reply."""
 
     async def reply(request: web.Request) -> web.StreamResponse:
@@ -159,7 +178,7 @@ async def scripted_server(answer: Any) -> AsyncIterator[McpServer]:
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     try:
-        yield McpServer(name="far", url=f"http://127.0.0.1:{runner.addresses[0][1]}/mcp", timeout_s=5)
+        yield McpServer(name="far", url=f"http://127.0.0.1:{runner.addresses[0][1]}/mcp", **{**AS_USUAL, **more})
     finally:
         await runner.cleanup()
 
@@ -221,21 +240,22 @@ async def test_what_a_server_says_of_itself_is_cut_labelled_and_gives_no_orders(
         tool(""),
         tool(inputSchema={"type": "object", "properties": {"q": {"minimum": "low"}}}),
         tool(inputSchema={"type": "object", "properties": {"q": {"enum": ["x" * 30_000]}}}),
-        tool("own"),
     ],
-    ids=["long", "nameless", "minimum", "huge", "shadows"],
+    ids=["long", "nameless", "minimum", "huge"],
 )
 async def test_tool_that_cannot_be_shown_is_left_out(bad: dict[str, Any]) -> None:
-    replies = old_server(lists(bad, tool("good"), tool("good", title="Twice")), says(TEXT))
+    """A name that is taken, by Orion's own or by another tool, gets a number."""
+    replies = old_server(lists(bad, tool("own"), tool("good"), tool("good", title="Twice")), says(TEXT))
+    names = ["far_own_2", "far_good", "far_good_2", "far_read"]
     async with scripted_server(replies) as server, open_mcp([server], frozenset({"far_own"}), QUICK) as tools:
-        assert list(tools()) == ["far_good"]
+        assert list(tools()) == names
 
 
 @pytest.mark.parametrize("schema", [{"type": "object", "properties": []}, {"type": "string"}], ids=["list", "string"])
 async def test_list_that_is_none_brings_no_tool(schema: dict[str, Any]) -> None:
     replies = old_server(lists(tool(inputSchema=schema), tool("good")), says(TEXT))
     async with scripted_server(replies) as server, open_mcp([server], frozenset(), QUICK) as tools:
-        assert tools() == {}
+        assert list(tools()) == ["far_search"]
 
 
 async def test_lists_without_end_come_to_an_end() -> None:
@@ -247,7 +267,8 @@ async def test_lists_without_end_come_to_an_end() -> None:
         scripted_server(old_server(list_tools, says(TEXT))) as server,
         open_mcp([server], frozenset(), QUICK) as tools,
     ):
-        assert len(tools()) == MAX_TOOLS
+        assert len(tools()) == MAX_TOOLS + 1, "and one that reads on"
+        assert len(McpTools([*tools.connections, *tools.connections], frozenset())()) == MAX_ALL_TOOLS
 
 
 async def test_every_kind_of_content() -> None:
@@ -269,12 +290,22 @@ async def test_every_kind_of_content() -> None:
     ("called", "content", "error"),
     [
         (says(), "Done.", ""),
-        (says(structuredContent={"a": 1}), '{\n "a": 1\n}', ""),
+        (says(structuredContent={"a": 1}), "a: 1", ""),
+        (
+            says({"type": "text", "text": '{"success": false, "error": "no such q"}'}),
+            "",
+            "The tool failed: success: False; error: no such q",
+        ),
+        (
+            says({"type": "text", "text": "Error calling tool 'look': HTTP 401"}),
+            "",
+            "The server far does not let Orion in: ",
+        ),
         (says(TEXT, isError=True), "", "The tool failed: fine"),
         (says(isError=True), "", "The tool failed: no message"),
         (says("no part"), "", "The server far sent something that is not a result."),
         (lambda _: {"result": 5}, "", "The server far "),
-        (lambda _: {"error": {"code": -32602, "message": "no\nsuch q"}}, "", "The server far broke off: no such q"),
+        (lambda _: {"error": {"code": -32602, "message": "no\nsuch q"}}, "", "The server far refused: no such q"),
         (lambda _: web.Response(text="<html>"), "", "The server far "),
         (lambda _: web.Response(status=500), "", "The server far "),
         (
@@ -287,6 +318,8 @@ async def test_every_kind_of_content() -> None:
     ids=[
         "nothing",
         "structure",
+        "failed-as-json",
+        "unauthorized",
         "failed",
         "failed-mute",
         "no-part",
@@ -304,7 +337,7 @@ async def test_whatever_comes_back_is_a_result(called: Any, content: str, error:
         found = await call(tools, "far_look", q="x")
         assert (found.ok, found.content) == (not error, content)
         assert found.error.startswith(error)
-        assert bool(found.sources) == content.startswith("{")
+        assert bool(found.sources) == content.startswith("a")
         await wait_until(lambda: tools.connections[0].is_connected, "the connection is there, or there again")
 
 
@@ -329,3 +362,115 @@ def _lives(pid: int) -> bool:
     except ProcessLookupError:
         return False
     return Path(f"/proc/{pid}/stat").read_text().split()[2] != "Z"
+
+
+DETAILS = {"id": "7-a", "title": "Leave", "url": "https://wiki.example/p/7", "updated": "2026-03-01T10:00:00Z"}
+PAGE = {"metadata": {**DETAILS, "content": {"value": "# Leave\n90 days for team leads.\n\nAsk Ann."}}}
+HITS = [
+    {"id": "7-a", "title": "Leave", "url": "https://wiki.example/p/7", "last_edited_time": "2026-03-01"},
+    {"id": "8", "title": "Pay", "url": "https://evil.example/p/8"},
+]
+
+
+def as_text(value: object) -> dict[str, str]:
+    return {"type": "text", "text": json.dumps(value)}
+
+
+async def test_pages_as_json_become_readable_sources_with_title_link_and_date() -> None:
+    """A page that says nothing of itself is named as the search before named it."""
+    replies = {"find": HITS, "page": {"body": "90 days for team leads."}, "whole": PAGE}
+    server = old_server(lists(*map(tool, replies)), lambda asked: says(as_text(replies[asked["name"]]))(asked))
+    async with (
+        scripted_server(server, link_hosts=("wiki.example",), audience=["U12345"]) as far,
+        open_mcp([far], frozenset(), QUICK) as tools,
+    ):
+        found = await call(tools, "far_find", q="leave")
+        page = await call(tools, "far_page", q="7a")
+        whole = await call(tools, "far_whole", q="")
+    said = [(source.title, source.url, source.updated_at, source.audience) for source in found.sources]
+    leave = ("Leave", "https://wiki.example/p/7", "2026-03-01", "U12345")
+    assert said == [leave, ("Pay", "", "", "U12345")]
+    (source,) = page.sources
+    assert (source.title, source.url, source.updated_at, source.audience) == leave
+    assert source.text == "body: 90 days for team leads."
+    assert "\n90 days for team leads." in whole.sources[0].text
+    assert (whole.sources[0].title, whole.sources[0].updated_at) == ("Leave", "2026-03-01T10:00:00Z")
+
+
+async def test_tools_are_there_only_for_the_audience_of_their_server() -> None:
+    async with (
+        scripted_server(old_server(lists(tool()), says(TEXT)), audience=["U12345"]) as far,
+        open_mcp([far], frozenset(), QUICK) as tools,
+    ):
+        direct = Viewers(team="T1", channel="D1", user="U12345")
+        seen = {who: list(tools(who)) for who in (direct, replace(direct, user="U9"), replace(direct, user=""))}
+    assert seen == {direct: ["far_look", "far_read"], replace(direct, user="U9"): [], replace(direct, user=""): []}
+
+
+async def test_only_tools_that_say_they_read_are_there_without_an_allow_list() -> None:
+    annotated = [tool(name, annotations={"readOnlyHint": reads}) for name, reads in (("look", True), ("drop", False))]
+    async with (
+        scripted_server(old_server(lists(*annotated, tool("mute")), says(TEXT)), allow=()) as far,
+        open_mcp([far], frozenset(), QUICK) as tools,
+    ):
+        assert list(tools()) == ["far_look", "far_read"]
+        assert tools.connections[0].left_out == ("drop", "mute")
+
+
+async def test_server_that_refuses_orion_is_named_as_away_with_its_status() -> None:
+    async with (
+        scripted_server(lambda *_: web.Response(status=401)) as far,
+        open_mcp([far], frozenset(), HASTY) as tools,
+    ):
+        await wait_until(tools.connections[0].tried.is_set, "one attempt has ended")
+        refused = await call(tools, "far_search", query="leave")
+    assert refused.error == "The server far cannot be reached (HTTP 401). It is tried again."
+    assert (refused.away, "not that it holds nothing" in refused.hints[0]) == ("far", True)
+
+
+async def test_program_that_ends_is_reported_with_its_last_words_without_secrets() -> None:
+    program = "import os,sys; sys.exit('bad token ' + os.environ['WIKI_TOKEN'])"
+    server = McpServer(name="far", command=sys.executable, args=("-c", program), env={"WIKI_TOKEN": "hush-hush"})
+    async with open_mcp([server], frozenset(), HASTY) as tools:
+        await wait_until(lambda: "bad token" in tools.connections[0].trouble, "its error output was read")
+        assert tools.connections[0].trouble == "bad token …"
+
+
+async def test_link_of_a_result_is_read_and_any_other_address_is_not() -> None:
+    link = {"type": "resource_link", "uri": "wiki://page/7", "name": "Leave"}
+    replies = old_server(lists(tool()), says(link))
+
+    def answer(method: str, params: Mapping[str, Any]) -> Any:
+        if method == "resources/read":
+            return {"result": {"contents": [{"uri": params["uri"], "text": "90 days."}]}}
+        return replies(method, params)
+
+    async with scripted_server(answer) as far, open_mcp([far], frozenset(), QUICK) as tools:
+        assert not (await call(tools, "far_read", **{"from": "wiki://page/7"})).ok
+        assert (await call(tools, "far_look", q="x")).content == "Leave: wiki://page/7"
+        assert (await call(tools, "far_read", **{"from": "wiki://page/7"})).sources[0].text == "90 days."
+
+
+async def test_words_lead_to_their_passage_of_a_long_result() -> None:
+    long = "\n".join([*(f"Line {n} is about nothing." for n in range(99)), "Team leads get 90 days.", "The end."])
+    async with (
+        scripted_server(old_server(lists(tool()), says({"type": "text", "text": long})), max_chars=200) as far,
+        open_mcp([far], frozenset(), QUICK) as tools,
+    ):
+        first = await call(tools, "far_look", q="x")
+        found = await call(tools, "far_read", **{"from": "r1", "find": "team leads days"})
+    assert first.sources[0].text.endswith("\n"), "it is cut at the end of a line"
+    assert "Team leads get 90 days." in found.sources[0].text
+
+
+@pytest.mark.parametrize("mode", ["standard streams", "http"])
+async def test_tools_that_a_server_adds_later_are_there(mode: str) -> None:
+    async with AsyncExitStack() as stack:
+        url = await stack.enter_async_context(over_http()) if mode == "http" else ""
+        server = McpServer(name="shop", url=url, allow=("*",)) if url else child()
+        tools = await stack.enter_async_context(open_mcp([server], frozenset(), QUICK))
+
+        async def has_grown() -> bool:
+            return (await call(tools, "shop_grow")).ok and "shop_new" in tools()
+
+        await wait_until(has_grown, "the new tool is listed")

@@ -14,7 +14,7 @@ from agent.tools.mcp.config import McpServer, read_servers
 
 
 def read(**servers: Any) -> tuple[McpServer, ...]:
-    return read_servers(json.dumps({"mcpServers": servers}))
+    return read_servers(json.dumps({"mcpServers": servers}), {"TOKEN": "secret-token"})
 
 
 def test_the_usual_form_is_read() -> None:
@@ -35,8 +35,36 @@ def test_the_usual_form_is_read() -> None:
 
 def test_an_allow_list_allows_names_and_their_beginnings() -> None:
     server = McpServer(name="a", command="x", allow=("get_*", "list"))
-    assert [server.allows(name) for name in ("get_x", "list", "lists", "drop")] == [True, True, False, False]
-    assert McpServer(name="a", command="x").allows("anything")
+    names = ("get_x", "list", "lists", "drop")
+    assert [server.allows(name, reads=None) for name in names] == [True, True, False, False]
+
+
+def test_tool_that_changes_something_needs_its_whole_name_on_the_allow_list() -> None:
+    server = McpServer(name="a", command="x", allow=("*", "post"))
+    assert [server.allows(name, reads=False) for name in ("post", "drop")] == [True, False]
+    bare = McpServer(name="a", command="x")
+    assert [bare.allows("anything", reads=reads) for reads in (True, False, None)] == [True, False, False]
+
+
+def test_variables_come_from_the_environment_and_an_unset_one_is_named() -> None:
+    (server,) = read(a={"command": "x", "env": {"KEY": "Bearer ${TOKEN}"}, "args": ["${TOKEN}"]})
+    assert (server.env, server.args) == ({"KEY": "Bearer secret-token"}, ("secret-token",))
+    assert server.without_secrets("401 for secret-token") == "401 for …"
+    with pytest.raises(ValueError, match=re.escape("Server 'a', env, KEY: NOT_SET is not set in the environment.")):
+        read(a={"command": "x", "env": {"KEY": "${NOT_SET}"}})
+
+
+def test_audience_is_nobody_unless_one_is_named() -> None:
+    assert read(a={"command": "x"})[0].audience == "nobody"
+    assert read(a={"command": "x", "audience": ["U12345", "C12345"]})[0].audience == "C12345,U12345"
+    with pytest.raises(ValueError, match="Server 'a': audience: it should be"):
+        read(a={"command": "x", "audience": "U12345"})
+
+
+def test_links_lead_only_to_named_hosts() -> None:
+    server = McpServer(name="a", url="https://m.example/mcp", link_hosts=("wiki.example",))
+    urls = ("https://wiki.example/x", "https://m.example/x", "https://evil.example/x", "file://wiki.example/x", "")
+    assert [server.links_to(url) for url in urls] == [True, True, False, False, False]
 
 
 @pytest.mark.parametrize(

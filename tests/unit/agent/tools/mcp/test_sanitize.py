@@ -47,3 +47,13 @@ def test_names_descriptions_and_orders() -> None:
     assert nothing.description.endswith("«nothing»")
     assert to_tool_spec("far", "", "", {}) is None
     assert to_tool_spec("far", "look", "", {"type": "array"}) is None
+
+
+def test_definitions_that_nothing_refers_to_are_dropped() -> None:
+    schema = {
+        "properties": {"q": {"$ref": "#/$defs/Query"}},
+        "$defs": {"Query": {"items": {"$ref": "#/$defs/Word"}}, "Word": {"type": "string"}, "Page": {"type": "object"}},
+    }
+    spec = to_tool_spec("far", "look", "", schema)
+    assert spec is not None
+    assert sorted(spec.parameters["$defs"]) == ["Query", "Word"]

@@ -1,0 +1,132 @@
+"""Sources from the results of one server: what it returned lately, and what its records were called."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from agent.tools.mcp.config import McpServer
+from agent.tools.mcp.records import Record
+from agent.tools.mcp.sanitize import to_one_line
+from agent.tools.tool import ToolFailed, ToolResult
+from verification.types import Source
+
+MAX_KNOWN: Final = 2_000  # records whose title and link are remembered
+_UNKNOWN_RESULT: Final = ("There is no such result any more.", "Call the tool again that brought it.")
+MAX_RESULTS: Final = 8  # long results that can be read on
+
+
+@dataclass(slots=True)
+class Pages:
+    """The results of one server. ``links`` are resources that its results named."""
+
+    server: McpServer
+    links: OrderedDict[str, None] = field(default_factory=OrderedDict)
+    _known: OrderedDict[str, Record] = field(default_factory=OrderedDict)
+    _results: OrderedDict[str, tuple[str, list[Record]]] = field(default_factory=OrderedDict)
+    _count: int = 0
+
+    def add(self, records: Sequence[Record], asked: Iterable[Any], *, title: str, origin: str) -> ToolResult:
+        """Return the beginning of a result. A record that says little of itself is named as an earlier one was.
+
+        ``asked`` are the values that were asked with, such as the id of a page that a search found before.
+        """
+        if len(records) == 1:
+            earlier = next((self._known[key] for key in map(_key, asked) if key in self._known), Record(text=""))
+            records = [_with_details(records[0], earlier)]
+        for record in records:
+            if record.title:
+                self._known |= dict.fromkeys(map(_key, record.keys), replace(record, text=""))
+        while len(self._known) > MAX_KNOWN:
+            self._known.popitem(last=False)
+        self._count += 1
+        name = f"r{self._count}"
+        self._results[name] = (title, list(records))
+        if len(self._results) > MAX_RESULTS:
+            self._results.popitem(last=False)
+        result = self.read_on(name, origin=origin)
+        if not result.hints:  # it was shown to its end
+            del self._results[name]
+        return result
+
+    def read_on(self, name: str, *, origin: str, offset: int = 0, find: str = "") -> ToolResult:
+        """Return a part of a result: from an offset, or from the passage with most of the words on."""
+        if name not in self._results:
+            raise ToolFailed(*_UNKNOWN_RESULT)
+        title, records = self._results[name]
+        if find:
+            offset = _passage(records, find)
+        parts, end = _cut(records, offset, self.server.max_chars)
+        total = sum(len(record.text) for record in records)
+        note, hints = "", list[str]()
+        if offset or end < total:
+            note = f"\n[Characters {offset} to {end} of {total}.]"
+        if end < total:
+            more = f'{{"from": "{name}", "offset": {end}}}, or with words to "find" in it'
+            hints.append(f"{self.server.name}_read reads on: {more}.")
+        return ToolResult(
+            content="\n".join(part.text for part in parts) + note or "Done.",
+            sources=tuple(self._source(part, title, origin) for part in parts if part.text.strip()),
+            hints=tuple(hints),
+        )
+
+    def _source(self, record: Record, title: str, origin: str) -> Source:
+        return Source(
+            id=0,
+            title=to_one_line(record.title) or f"{self.server.name}: {title}",
+            url=record.url if self.server.links_to(record.url) else "",
+            text=record.text,
+            origin=origin,
+            updated_at=record.updated_at,
+            audience=self.server.audience,
+        )
+
+
+def values_in(arguments: Mapping[str, Any]) -> Iterator[Any]:
+    """Yield the single values of a call's arguments."""
+    for value in arguments.values():
+        if isinstance(value, Mapping):
+            yield from values_in(value)
+        elif isinstance(value, str | int):
+            yield value
+
+
+def _key(value: Any) -> str:
+    return str(value).replace("-", "").lower()  # the same id is written with and without them
+
+
+def _with_details(record: Record, earlier: Record) -> Record:
+    return replace(
+        record,
+        title=record.title or earlier.title,
+        url=record.url or earlier.url,
+        updated_at=record.updated_at or earlier.updated_at,
+    )
+
+
+def _passage(records: Sequence[Record], find: str) -> int:
+    """Return the offset of the line from which on most of the words occur."""
+    words = set(find.casefold().split())
+    lines = "".join(record.text for record in records).splitlines(keepends=True)
+    near = ["".join(lines[number : number + 5]).casefold() for number in range(len(lines))]
+    best = max(range(len(lines)), key=lambda number: sum(word in near[number] for word in words), default=0)
+    return sum(map(len, lines[:best]))
+
+
+def _cut(records: Sequence[Record], offset: int, room: int) -> tuple[list[Record], int]:
+    """Return the parts of the records from an offset on that have room, and the offset of what follows."""
+    parts, begin = [], 0
+    for record in records:
+        text = record.text[max(offset - begin, 0) :]
+        if text and len(text) > room:
+            end = max(text.rfind(mark, 0, room) for mark in "\n ") + 1
+            text = text[: end if end > room // 2 else room]
+        if text:
+            parts.append(replace(record, text=text))
+            offset, room = max(offset, begin) + len(text), room - len(text)
+        begin += len(record.text)
+        if offset < begin or room <= 0:
+            break
+    return parts, offset

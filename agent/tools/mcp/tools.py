@@ -1,0 +1,188 @@
+"""The tools of MCP servers, as a question sees them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from mcp import types
+
+from agent.thread.audience import Viewers, may_see
+from agent.tools.mcp.client import ListedTool, McpConnection, McpFailed, Waits, connections_kept
+from agent.tools.mcp.config import MAX_ALL_TOOLS, McpServer
+from agent.tools.mcp.records import REFUSALS, Record, failure_in, read_records
+from agent.tools.mcp.results import values_in
+from agent.tools.mcp.sanitize import to_one_line
+from agent.tools.tool import Tool, ToolFailed, ToolResult, ToolSpec
+
+_OTHER_INPUT: Final = "Call it again with other input, or go on without it."
+_NO_TEXT: Final = ("The resource is not a text.", "Go on without it.")
+_READ_INPUT: Final = {
+    "type": "object",
+    "properties": {
+        "from": {"type": "string", "description": "name of a long result, or address of a resource"},
+        "offset": {"type": "integer", "minimum": 0},
+        "find": {"type": "string", "description": "words of the passage to begin at"},
+    },
+    "required": ["from"],
+}
+_SEARCH_INPUT: Final = {"type": "object", "properties": {"query": {"type": "string"}}}
+
+
+@dataclass(frozen=True, slots=True)
+class McpTool:
+    """One tool of one server."""
+
+    connection: McpConnection
+    listed: ListedTool
+
+    @property
+    def spec(self) -> ToolSpec:
+        """Description for the model."""
+        return self.listed.spec
+
+    async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
+        """Call the tool. The reply is the result's text and its sources."""
+        connection, title = self.connection, self.listed.title
+        result = await connection.call(self.listed.name, arguments)
+        texts = [_clean(text) for text in _texts_of(result, connection)]
+        whole = "\n".join(texts)
+        if failure := whole if result.is_error else failure_in(whole):
+            raise _failure(connection, failure)
+        if result.is_error:
+            raise _failure(connection, "no message")
+        records = [record for text in texts for record in read_records(text)]
+        asked = values_in(arguments)
+        return connection.pages.add(_join_untitled(records), asked, title=title, origin=f"tool:{self.spec.name}")
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOnTool:
+    """Reads on in a long result of a server, or a resource that a result named."""
+
+    connection: McpConnection
+    spec: ToolSpec
+
+    async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
+        """Return one part."""
+        name, pages, origin = str(arguments["from"]), self.connection.pages, f"tool:{self.spec.name}"
+        if name not in pages.links:
+            offset, find = int(arguments.get("offset", 0)), str(arguments.get("find", ""))
+            return pages.read_on(name, origin=origin, offset=offset, find=find)
+        read = await self.connection.read_resource(name)
+        texts = [_clean(each.text) for each in read.contents if isinstance(each, types.TextResourceContents)]
+        if not texts:
+            raise ToolFailed(*_NO_TEXT)
+        return pages.add(_join_untitled([r for t in texts for r in read_records(t)]), [name], title=name, origin=origin)
+
+
+@dataclass(frozen=True, slots=True)
+class AwayTool:
+    """Takes the place of the tools of a server that was not reached yet, so that people hear of it."""
+
+    connection: McpConnection
+    spec: ToolSpec
+
+    async def run(self, arguments: Mapping[str, Any]) -> ToolResult:  # noqa: ARG002 - nothing can be asked
+        """Raise ``McpFailed``."""
+        status = f" ({self.connection.trouble})" if self.connection.trouble.startswith("HTTP ") else ""
+        raise McpFailed(self.connection.server, f"cannot be reached{status}. It is tried again.")
+
+
+@dataclass(frozen=True, slots=True)
+class McpTools:
+    """The tools of all servers, as they are now. ``reserved`` names are Orion's own."""
+
+    connections: Sequence[McpConnection]
+    reserved: frozenset[str]
+
+    def __call__(self, viewers: Viewers | None = None) -> dict[str, Tool]:
+        """Return the tools by name that all viewers may use; without viewers, all tools.
+
+        A name that is taken gets a number. At most ``MAX_ALL_TOOLS`` are returned, in the order of the file.
+        """
+        tools: dict[str, Tool] = {}
+        for connection in self.connections:
+            if viewers is None or may_see(connection.server.audience, viewers):
+                for tool in _tools_of(connection):
+                    name, number = tool.spec.name, 2
+                    while name in tools or name in self.reserved:
+                        name, number = f"{tool.spec.name[:60]}_{number}", number + 1
+                    tools[name] = _with_name(tool, name)
+        return dict([*tools.items()][:MAX_ALL_TOOLS])
+
+    def left_out(self) -> list[str]:
+        """Return the names of the tools over ``MAX_ALL_TOOLS``, as if one question had all servers."""
+        names = [tool.spec.name for connection in self.connections for tool in _tools_of(connection)]
+        return names[MAX_ALL_TOOLS:]
+
+
+@asynccontextmanager
+async def open_mcp(
+    servers: Sequence[McpServer], reserved: frozenset[str], waits: Waits | None = None
+) -> AsyncIterator[McpTools]:
+    """Connect to the servers that are reachable. The start waits at most ``waits.first`` for them."""
+    waits = waits or Waits()
+    connections = tuple(McpConnection(server, waits) for server in servers)
+    async with connections_kept(connections, waits):
+        yield McpTools(connections, reserved)
+
+
+def _tools_of(connection: McpConnection) -> Iterator[McpTool | ReadOnTool | AwayTool]:
+    server = connection.server
+    for listed in connection.tools:
+        yield McpTool(connection, listed)
+    if connection.tools:
+        does = f"Reads on in a long result of the server {server.name}, or a resource that a result names."
+        yield ReadOnTool(connection, ToolSpec(name=f"{server.name}_read", description=does, parameters=_READ_INPUT))
+    elif not connection.is_connected:
+        does = f"Searches the outside server {server.name}. It cannot be reached now: a call tells the person so."
+        yield AwayTool(connection, ToolSpec(name=f"{server.name}_search", description=does, parameters=_SEARCH_INPUT))
+
+
+def _with_name(tool: McpTool | ReadOnTool | AwayTool, name: str) -> Tool:
+    if isinstance(tool, McpTool):
+        return replace(tool, listed=replace(tool.listed, spec=replace(tool.spec, name=name)))
+    return replace(tool, spec=replace(tool.spec, name=name))
+
+
+def _failure(connection: McpConnection, message: str) -> ToolFailed:
+    """Return the failure that a server reports, as away if it does not let Orion in."""
+    said = to_one_line(message)
+    if REFUSALS.search(said):
+        return McpFailed(connection.server, f"does not let Orion in: {said}")
+    return ToolFailed(f"The tool failed: {said}", _OTHER_INPUT)
+
+
+def _clean(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
+
+
+def _join_untitled(records: Sequence[Record]) -> list[Record]:
+    """Join neighbours that have neither a title nor a link: they are one text in several parts."""
+    joined: list[Record] = []
+    for record in records:
+        if joined and not (record.title or record.url or joined[-1].title or joined[-1].url):
+            joined[-1] = replace(joined[-1], text=f"{joined[-1].text}\n{record.text}")
+        else:
+            joined.append(record)
+    return joined
+
+
+def _texts_of(result: types.CallToolResult, connection: McpConnection) -> Iterator[str]:
+    for part in result.content:
+        match part:
+            case types.TextContent():
+                yield part.text
+            case types.EmbeddedResource(resource=types.TextResourceContents(text=text)):
+                yield text
+            case types.ResourceLink():
+                connection.pages.links[str(part.uri)] = None
+                yield f"{part.title or part.name}: {part.uri}"
+            case _:
+                yield f"[{part.type}, not shown]"
+    if not result.content and result.structured_content is not None:
+        yield json.dumps(result.structured_content, ensure_ascii=False)
