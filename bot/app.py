@@ -26,6 +26,7 @@ from agent.knowledge.types import KnowledgeAwayError
 from agent.model.protocol import Model
 from agent.tasks import background_tasks
 from agent.texts.catalogue import SUGGESTED_PROMPTS
+from agent.thread.audience import Viewers
 from bot.channel_settings import ChannelFile
 from bot.delivery.delivery import Delivery
 from bot.delivery.stream import Streams
@@ -43,10 +44,12 @@ from bot.gates.services import GateServices
 from bot.install.identity import DEFAULT_PREFIX, Identity, join_redis
 from bot.install.oauth import InstallPages
 from bot.install.takeover import take_over
-from bot.install.workspaces import TeamBot, Workspaces, open_slack
+from bot.install.workspaces import Slack, TeamBot, Workspaces, open_slack
 from bot.queue.queue import Cancel, Mailbox
 from bot.queue.worker import DRAIN_S, Turns
 from bot.redis.connect import EVICTS_REMEDY, eviction_policy, missing_command, open_redis
+from bot.reports.gather import Gathering, Places, prices_in
+from bot.reports.weekly import WeeklyReports
 from bot.servers.http import Pages
 from bot.servers.socket_mode import SocketFront
 from bot.settings import Settings
@@ -95,6 +98,7 @@ class Orion:
     token: TokenCheck | None = None
     pausing: Pausing | None = None
     syncing: Syncing | None = None
+    reporting: WeeklyReports | None = None
 
     @property
     def pages(self) -> Pages:
@@ -235,7 +239,8 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         yield Orion(
             redis=redis, engine=engine, mailbox=mailbox, turns=turns, observers=observers,
             app=app, socket=front, catching_up=catching_up, pausing=stores.pausing,
-            circuits=team_bots.circuits, syncing=_syncing(settings, corpus, engine, observers, at_start=not sync_first),
+            circuits=team_bots.circuits, reporting=team_bots.reporting(slack),
+            syncing=_syncing(settings, corpus, engine, observers, at_start=not sync_first),
             installing=slack.installing, token=None if settings.many_workspaces else TokenCheck(slack.client),
         )  # fmt: skip
 
@@ -313,6 +318,28 @@ class _TeamBots:
             handle=flow.handle,
             notify_given_up=flow.notify_given_up,
         )
+
+    def reporting(self, slack: Slack) -> WeeklyReports | None:
+        """Make what posts the weekly report, if a channel for it is named."""
+        settings, stores, observers = self.settings, self.stores, self.observers
+        if not settings.report:
+            return None
+
+        async def teams() -> Sequence[str]:
+            return await slack.installing.installations.teams() if slack.installing else ("",)
+
+        def gathering(team_bot: TeamBot, viewers: Viewers) -> Gathering:
+            return Gathering(
+                records=observers.records, stats=observers.stats_of(viewers.team), index=self.engine.index,
+                places=Places.of_slack(team_bot.workspace.calls, team_bot.people, viewers),
+                prices=prices_in(settings.home), answers=settings.answers,
+                documents=self.channels.of(viewers.team, viewers.channel).documents,
+            )  # fmt: skip
+
+        return WeeklyReports(
+            redis=stores.redis, prefix=stores.prefix, name=settings.report, teams=teams, team_bot=slack.workspaces.of,
+            gathering=gathering, channels=self.channels, can_save=settings.answers is not None,
+        )  # fmt: skip
 
     def services(self, workspaces: Workspaces, cancel: Cancel) -> Services:
         """Collaborators of the listeners of all workspaces."""

@@ -82,6 +82,7 @@ async def run_until_stopped(orion: Orion, stopping: Stopping, *, work: bool, tak
         socket = group.create_task(orion.socket.run(), name="slack-socket") if orion.socket else None
         ears = group.create_task(orion.catching_up.run(), name="catching-up") if takes_events else None
         sync = group.create_task(orion.syncing.run(), name="syncing") if orion.syncing else None
+        report = group.create_task(orion.reporting.run(), name="report") if orion.reporting and work else None
         turns = group.create_task(_work(orion, work=work), name="turns")
         if work:  # now that the pages are open, so that the first turn need not wait for its import
             group.create_task(orion.observers.tracer.connect(), name="langfuse")
@@ -90,7 +91,7 @@ async def run_until_stopped(orion: Orion, stopping: Stopping, *, work: bool, tak
         gc.set_threshold(OBJECTS_OF_A_QUESTION)
         await stopping.asked.wait()
         log.info("orion_stopping", in_flight=orion.turns.in_flight)
-        for task in filter(None, (socket, ears, sync)):  # first stop taking events, then let turns end
+        for task in filter(None, (socket, ears, sync, report)):  # first stop taking events, then let turns end
             task.cancel()
         orion.turns.stop()
         await asyncio.wait({turns})

@@ -150,17 +150,26 @@ def _token_fault(variable: str, tried: TokenTrial, settings: Settings, remedy: s
 
 async def check_handoff(settings: Settings, within_s: float) -> Finding:
     """Reach of the people behind "Ask a human"."""
+    return await _check_place(settings, "ORION_HANDOFF", settings.handoff, within_s)
+
+
+async def check_report(settings: Settings, within_s: float) -> Finding:
+    """Reach of the weekly report's channel."""
+    return await _check_place(settings, "ORION_REPORT", settings.report, within_s)
+
+
+async def _check_place(settings: Settings, variable: str, name: str, within_s: float) -> Finding:
     token = settings.slack_bot_token.get_secret_value()
-    if not (settings.handoff and token):
+    if not (name and token):
         return ""
     try:
         async with open_client(token, api_url=settings.slack_api_url) as client, asyncio.timeout(within_s):
-            wrong = await find_fault(SlackCalls(client, patience_s=0), settings.handoff)  # a person waits: no retry
+            wrong = await find_fault(SlackCalls(client, patience_s=0), name, variable)  # a person waits: no retry
     except DeliveryFailed as failure:
         return Problem(f"Slack does not tell: {failure.reason}", _UPDATE if failure.permanent else SLACK_AWAY)
     except TimeoutError:
         return Problem("Slack did not answer in time", SLACK_AWAY)
-    return Problem(*wrong) if wrong else f"ORION_HANDOFF reaches {settings.handoff}"
+    return Problem(*wrong) if wrong else f"{variable} reaches {name}"
 
 
 async def check_redis(settings: Settings, within_s: float) -> Finding:

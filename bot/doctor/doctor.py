@@ -54,6 +54,7 @@ async def examine(
         CheckLine("Judge", model_checks.check_judge, _MODEL),
         CheckLine("Langfuse", checks.check_langfuse, frozenset({"LANGFUSE_BASE_URL", "LANGFUSE_HOST"})),
         CheckLine("Hand-off", checks.check_handoff, _SLACK),
+        CheckLine("Report", checks.check_report, _SLACK),
     )
     async with asyncio.TaskGroup() as group:
         tasks = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -18,18 +18,18 @@ MAX_BEFORE: Final = 5  # turns before a chosen one that come along, where not al
 
 
 class Turn(NamedTuple):
-    """One record, the numbers of good and bad clicks on it, and the milliseconds that it is still kept."""
+    """One record, and the numbers of good and bad clicks on it."""
 
     record: dict[str, Any]
     judged: Counter[str]
-    left_ms: int
 
 
 async def read_rows(redis: Redis, *, prefix: str, outcomes: Collection[str], bad_only: bool) -> list[dict[str, Any]]:
     """Return turns with these outcomes (all if empty) and the turns before them, by conversation, in order of time."""
     conversations: dict[str, list[Turn]] = {}
-    # Records have no time. All are kept equally long, so their remaining time gives the order.
-    for turn in sorted([turn async for turn in _turns(redis, prefix)], key=lambda turn: turn.left_ms):
+    records = TurnRecords(redis, prefix=prefix)
+    turns = [Turn(record, Counter(await records.judgements(record))) async for record in records.scan()]
+    for turn in sorted(turns, key=lambda turn: float(turn.record["at"])):
         conversations.setdefault(str(turn.record.get("thread") or turn.record["turn_id"]), []).append(turn)
 
     def chosen(turn: Turn) -> bool:
@@ -41,7 +41,7 @@ async def read_rows(redis: Redis, *, prefix: str, outcomes: Collection[str], bad
 def _rows(turns: Sequence[Turn], chosen: Sequence[bool]) -> Iterator[dict[str, Any]]:
     """Yield the chosen turns of a conversation and those before them, with the first one's id as their thread."""
     selected = [turn for at, turn in enumerate(turns) if any(chosen[at : at + MAX_BEFORE + 1])]
-    for record, judged, _ in selected:
+    for record, judged in selected:
         sources = [source.get("title", "") for source in record.get("sources") or () if isinstance(source, dict)]
         row = {
             "id": record["turn_id"],
@@ -52,16 +52,6 @@ def _rows(turns: Sequence[Turn], chosen: Sequence[bool]) -> Iterator[dict[str, A
             "judged": {"good": judged["good"], "bad": judged["bad"]},
         }
         yield row | ({"thread": selected[0].record["turn_id"]} if len(selected) > 1 else {})
-
-
-async def _turns(redis: Redis, prefix: str) -> AsyncIterator[Turn]:
-    """Yield every turn whose record can be read and has a question."""
-    start, records = f"{prefix}:turn:", TurnRecords(redis, prefix=prefix)
-    async for name in redis.scan_iter(match=f"{start}*", count=1000):
-        record = await records.load(str(name).removeprefix(start))
-        if isinstance(record, dict) and record.get("question") and {"turn_id", "outcome"} <= record.keys():
-            clicks: Any = redis.hvals(f"{prefix}:feedback:{record['turn_id']}")
-            yield Turn(record, Counter(await clicks), await redis.pttl(name))
 
 
 def write_rows(rows: Iterable[dict[str, Any]], out: Path) -> None:

@@ -61,21 +61,23 @@ class HandOffPlace:
         return ThreadKey(team=thread.team, channel=self._channel, thread_ts=self._channel)
 
 
-async def find_fault(calls: SlackCalls, name: str) -> tuple[str, str] | None:
-    """Return what is wrong with the place of this name and how to fix it, or None. Raises ``DeliveryFailed``."""
+async def find_fault(calls: SlackCalls, name: str, setting: str = "ORION_HANDOFF") -> tuple[str, str] | None:
+    """Return what is wrong with the place in this setting and how to fix it, or None. Raises ``DeliveryFailed``."""
     if name.startswith("S"):
         groups = await calls.read("usergroups.list", expects="usergroups")
         if any(string(group, "id") == name for group in objects(groups, "usergroups")):
             return None
-        return f"there is no user group {name}", "Put the group's id (S…) into ORION_HANDOFF."
+        return f"there is no user group {name}", f"Put the group's id (S…) into {setting}."
     try:
         channel = await find_channel(calls, name[1:]) if name.startswith("#") else name
         found = mapping(await calls.read("conversations.info", expects="channel", channel=channel), "channel")
     except DeliveryFailed as failure:
         if failure.reason != "channel_not_found":
             raise
-        remedy = "Put a channel's id or #name into ORION_HANDOFF; a private one must have Orion in it."
+        remedy = f"Put a channel's id or #name into {setting}; a private one must have Orion in it."
         return f"there is no channel {name} that Orion can see", remedy
+    if found.get("is_archived"):
+        return f"{name} is archived", f"Unarchive it, or put another channel into {setting}."
     if found.get("is_member") is False:
         return f"Orion is not in {name}", "Invite it there: /invite @Orion"
     return None

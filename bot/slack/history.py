@@ -172,7 +172,8 @@ class ThreadReader:
     async def has_notice(self, place: ThreadKey, about: str) -> bool:
         """Return whether a notice ``about`` this was posted. It begins with the ts of the message it was posted for."""
         own, since = await self.workspace.identity(), about.partition(":")[0]
-        found = _find_posts(await self.read_since(place, since), own, since, NOT_STREAMED)
+        read = await self.read_since(place, since, enough=_PAGE * _MAX_PAGES)
+        found = _find_posts(read, own, since, NOT_STREAMED)
         return any(posted.about == about for posted in found)
 
     async def _read(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # `orion ask` records a turn and has no Redis: its client tak
 RECORD_TTL_S = 30 * 86_400  # as long as a thread is remembered
 MAX_LISTED = 200  # turns on a list for admins
 _LISTS = {"failed": "failed", "out_of_budget": "failed", "refused": "refused"}
+UNANSWERED = frozenset(_LISTS)
 
 
 @dataclass(slots=True)
@@ -185,6 +186,23 @@ class TurnRecords:
         if not good:
             await self._add_to_list("disliked", turn_id)
 
+    async def scan(self) -> AsyncIterator[dict[str, Any]]:
+        """Yield every record with a question, in any order, with ``at``: its time in seconds since 1970."""
+        start = self.key("")
+        async for name in self._redis.scan_iter(match=f"{start}*", count=1000):
+            record = await self.load(str(name).removeprefix(start))
+            if record and record.get("question") and {"turn_id", "outcome"} <= record.keys():
+                left_ms = await self._redis.pttl(name)  # all are kept equally long
+                yield {**record, "at": time.time() - RECORD_TTL_S + left_ms / 1000}
+
+    async def judgements(self, record: Mapping[str, Any]) -> list[str]:
+        """Return each person's judgement of an answer, ``good`` or ``bad``."""
+        return await self._load_values("feedback", record)
+
+    async def complaints(self, record: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return each person's complaint about an answer: ``reasons`` and ``said``."""
+        return [parse_json(words) for words in await self._load_values("complaint", record)]
+
     async def save_complaint(self, turn_id: str, user: str, *, reasons: Sequence[str], said: str) -> None:
         """Save a person's complaint about an answer; the last one counts."""
         words = json.dumps({"reasons": list(reasons), "said": said}, ensure_ascii=False)
@@ -194,13 +212,8 @@ class TurnRecords:
         """Return the records of the latest disliked verified answers, with ``complaints`` and ``at``."""
         kept: list[dict[str, Any]] = []
         for record in await self.list_latest("disliked", MAX_LISTED):
-            if (
-                len(kept) < most
-                and record.get("verified") is True
-                and "bad" in await self._load_values("feedback", record)
-            ):
-                said = await self._load_values("complaint", record)
-                kept.append({**record, "complaints": [parse_json(words) for words in said]})
+            if len(kept) < most and record.get("verified") is True and "bad" in await self.judgements(record):
+                kept.append({**record, "complaints": await self.complaints(record)})
         return kept
 
     async def _load_values(

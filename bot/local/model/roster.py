@@ -79,10 +79,11 @@ class Channel:
     topic: str = ""
     members: set[str] = field(default_factory=set)
     is_ext_shared: bool = False
+    is_archived: bool = False
 
     def payload(self) -> Json:
         """The conversation object of ``conversations.info``, as the bot sees it."""
-        shared = {"id": self.id, "created": CREATED, "is_archived": False, "is_org_shared": False}
+        shared = {"id": self.id, "created": CREATED, "is_archived": self.is_archived, "is_org_shared": False}
         if self.kind == "im":
             others = sorted(self.members - {BOT_USER})
             return {**shared, "is_im": True, "user": others[0] if others else BOT_USER, "is_user_deleted": False}

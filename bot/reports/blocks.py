@@ -1,0 +1,110 @@
+"""The report as a message in Slack. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import date
+from itertools import islice
+from typing import Final
+
+from agent.texts.catalogue import say
+from agent.texts.truncate import truncate
+from bot.delivery.blocks import Block, button, context, join_lines, section
+from bot.delivery.links import escape, link, with_age
+from bot.reports.report import Asked, Figures, Hidden, Report, Topic
+from observability.stats import percent
+
+SAVE_ACTION: Final = "orion_save_answer"
+# Together they fit into one message: 12,000 characters in 50 blocks.
+MAX_TOPICS: Final = 8
+MAX_QUESTIONS: Final = 3  # of a topic
+MAX_LINES: Final = 6  # of each other section
+_MAX_QUESTION_CHARS: Final = 120
+_MAX_TITLE_CHARS: Final = 80
+_MAX_SECTION_CHARS: Final = 2_000
+
+
+def report_title(report: Report, language: str | None = None) -> str:
+    """Return the heading, which is also the text for notifications."""
+    return say("report_title", language, first=report.first.isoformat(), last=report.last.isoformat())
+
+
+def report_blocks(report: Report, today: date, language: str | None = None, *, can_save: bool) -> list[Block]:
+    """Return the report's blocks; ``can_save`` adds a button to each topic."""
+    week, before = report.week, report.before
+    figures = [
+        say("report_rate", language, rate=percent(week.tally.pass_rate), before=percent(before.tally.pass_rate)),
+        say("report_turns", language, turns=f"{week.tally.turns:,}", before=f"{before.tally.turns:,}"),
+        say("report_tokens", language, tokens=_spent(week), before=_spent(before)),
+    ]
+    disliked = [_disliked_line(asked, language) for asked in report.disliked]
+    overdue = [
+        f"• {link(one.link, truncate(one.question, _MAX_QUESTION_CHARS))} · {one.review} · <@{one.owner}>"
+        for one in report.overdue
+    ]
+    stale = [
+        f"• {with_age(link(one.url, truncate(one.title, _MAX_TITLE_CHARS)), one.updated_at, today, language)}"
+        f" · ×{one.citations}"
+        for one in report.stale
+    ]
+    return [
+        section(f"*{report_title(report, language)}*"),
+        section("\n".join(figures)),
+        *_topic_blocks(report, language, can_save=can_save),
+        *_section("report_disliked", disliked, language, report.disliked_elsewhere),
+        *_section("report_overdue", overdue, language),
+        *_section("report_stale", stale, language),
+    ]
+
+
+def _topic_blocks(report: Report, language: str | None, *, can_save: bool) -> list[Block]:
+    topics = report.topics[:MAX_TOPICS]
+    rest = len(report.topics) - len(topics)
+    notes = [say("and_more", language, n=str(rest))] if rest else []
+    notes += _elsewhere(report.unanswered_elsewhere, language)
+    nothing = [] if topics or notes else [say("home_none", language)]
+    return [
+        section("\n".join([f"*{say('report_unanswered', language)}*", *nothing])),
+        *(_topic_block(topic, language, can_save=can_save) for topic in topics),
+        *([context(notes)] if notes else []),
+    ]
+
+
+def _topic_block(topic: Topic, language: str | None, *, can_save: bool) -> Block:
+    title = escape(truncate(topic.document, _MAX_TITLE_CHARS)) or say("report_no_document", language)
+    lines = [f"• {_question_link(asked)}" for asked in islice(topic.asked, MAX_QUESTIONS)]
+    if rest := len(topic.asked) - len(lines):
+        lines.append(say("and_more", language, n=str(rest)))
+    block = section("\n".join([f"{title} ({len(topic.asked)})", *lines]))
+    newest = topic.asked[0].turn_id
+    return block | ({"accessory": button(say("report_save", language), SAVE_ACTION, newest)} if can_save else {})
+
+
+def _section(name: str, lines: Sequence[str], language: str | None, elsewhere: Hidden | None = None) -> Iterable[Block]:
+    """Return a section with its heading, without one if there is nothing to say."""
+    shown = list(lines[:MAX_LINES])
+    if rest := len(lines) - len(shown):
+        shown.append(say("and_more", language, n=str(rest)))
+    shown += _elsewhere(elsewhere, language) if elsewhere else []
+    if shown:
+        yield section(f"*{say(name, language)}*\n{join_lines(shown, _MAX_SECTION_CHARS, language)}")
+
+
+def _disliked_line(asked: Asked, language: str | None) -> str:
+    reasons = ", ".join(say(f"wrong_{reason}", language) for reason in asked.reasons)
+    said = escape(truncate(asked.said, _MAX_QUESTION_CHARS))
+    return "• " + " · ".join(filter(None, (_question_link(asked), reasons, said)))
+
+
+def _question_link(asked: Asked) -> str:
+    return link(asked.link, truncate(asked.question, _MAX_QUESTION_CHARS))
+
+
+def _elsewhere(hidden: Hidden, language: str | None) -> list[str]:
+    counts = {"report_direct": hidden.direct, "report_private": hidden.private}
+    return [say(name, language, n=str(count)) for name, count in counts.items() if count]
+
+
+def _spent(figures: Figures) -> str:
+    dollars = "" if figures.cost is None else f" (${figures.cost:,.2f})"
+    return f"{figures.tokens:,}{dollars}"

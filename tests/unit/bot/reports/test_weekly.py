@@ -1,0 +1,258 @@
+"""The weekly report: what its readers see, and that a week's report is posted once."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+from rich.console import Console
+from structlog.testing import capture_logs
+
+from agent.knowledge.index.index import KnowledgeIndex
+from agent.knowledge.saved_answer import SavedAnswer
+from agent.thread.audience import Viewers
+from bot.answers.answer_book import AnswerBook
+from bot.channel_settings import ChannelFile
+from bot.install.workspaces import TeamBot
+from bot.local.model.roster import TEAM_ID, Channel
+from bot.reports.blocks import SAVE_ACTION
+from bot.reports.gather import Gathering, Places
+from bot.reports.table import report_tables
+from bot.reports.weekly import WeeklyReports, latest_due
+from bot.slack.users import People
+from bot.stores.turn_records import RECORD_TTL_S, TurnRecords
+from observability.stats import Stats, TurnFigures
+from observability.stats_table import Price
+from tests.support.local_slack import CHANNEL, Slack, local_slack
+from tests.support.waiting import wait_until
+
+DUE = latest_due(datetime.now(UTC), "UTC")
+PRIVATE = "G0BOARD"
+
+
+async def _nothing(*_: Any) -> Any:
+    return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """A workspace, and a Redis with what one week left."""
+
+    slack: Slack
+    redis: Redis
+    index: KnowledgeIndex
+    folder: Path
+
+    def reports(self, name: str = CHANNEL) -> WeeklyReports:
+        """What one worker runs."""
+        slack = self.slack
+        bot = TeamBot(
+            workspace=slack.workspace,
+            delivery=slack.delivery,
+            people=People(slack.workspace, self.redis),
+            handle=_nothing,
+            notify_given_up=_nothing,
+        )
+
+        async def teams() -> Sequence[str]:
+            return [""]
+
+        async def team_bot(_: str) -> TeamBot:
+            return bot
+
+        return WeeklyReports(
+            redis=self.redis,
+            prefix="orion",
+            name=name,
+            teams=teams,
+            team_bot=team_bot,
+            gathering=lambda bot, viewers: Gathering(
+                records=TurnRecords(self.redis),
+                stats=Stats(self.redis),
+                index=self.index,
+                places=Places.of_slack(slack.calls, bot.people, viewers),
+                prices={"m": Price(input=1.0, output=2.0)},
+                answers=self.folder / "answers",
+            ),
+            channels=ChannelFile(self.folder / "channels.toml"),
+            now=lambda: DUE + timedelta(hours=1),
+            can_save=True,
+        )
+
+    async def post(self, name: str = CHANNEL) -> bool:
+        """One look of a new worker."""
+        reports = self.reports(name)
+        return await reports.post_if_due(await reports.team_bot(""))
+
+    async def let_claim_expire(self) -> None:
+        """The state some minutes after a worker died."""
+        await self.redis.delete(f"orion:report:{TEAM_ID}:{DUE:%G-W%V}")
+
+    async def record(self, turn_id: str, question: str, channel: str, outcome: str = "refused", **fields: Any) -> None:
+        """The record of a turn two days before the report."""
+        ts = self.slack.server.post("U0YOU", channel, question)
+        record = {"turn_id": turn_id, "thread": f"{TEAM_ID}:{channel}:{ts}", "question": question, "outcome": outcome}
+        records = TurnRecords(self.redis)
+        await records.save({**record, "verified": False, **fields})
+        age = datetime.now(UTC) - (DUE - timedelta(days=2))
+        await self.redis.expire(records.key(turn_id), int(RECORD_TTL_S - age.total_seconds()))
+
+    def posted(self, channel: str = CHANNEL) -> list[dict[str, Any]]:
+        """The reports in a channel."""
+        return [message for message in self.slack.server.messages(channel) if message["text"].startswith("Report from")]
+
+
+@pytest.fixture
+async def setting(redis_client: Redis, index: KnowledgeIndex, tmp_path: Path) -> AsyncIterator[Setting]:
+    docs = tmp_path / "docs"
+    (docs / "pay").mkdir(parents=True)
+    (docs / "leave.md").write_text("---\nupdated: 2020-01-01\n---\n\n# Leave\n\nParental leave takes 14 weeks.\n")
+    (docs / "pay" / "salary.md").write_text("# Salary\n\nSalaries are paid on day 25.\n")
+    (docs / "pay" / "orion-audience.toml").write_text('audience = ["C0HELP"]\n')
+    index.index([docs])
+    async with local_slack() as slack:
+        channels = slack.server.workspace.roster.channels
+        channels[PRIVATE] = Channel(id=PRIVATE, name="board", kind="group", members=set(channels[CHANNEL].members))
+        yield Setting(slack=slack, redis=redis_client, index=index, folder=tmp_path)
+
+
+async def fill(setting: Setting) -> None:
+    """One week: unanswered, disliked and saved answers, in public, private and direct places."""
+    source = {"id": 1, "title": "Leave › Parents", "url": "", "updated_at": "2020-01-01", "origin": "document"}
+    await setting.record("t1", "How long is parental leave for <adoption>?", CHANNEL)
+    await setting.record("t2", "Does parental leave count for twins?", "C0HELP", "failed")
+    await setting.record("t3", "When are salaries paid on a holiday?", "C0HELP")
+    await setting.record("t4", "Is the board sold?", PRIVATE)
+    await setting.record("t5", "Am I fired?", "D0ORION")
+    await setting.record("t6", "How long is leave?", CHANNEL, "answered", verified=True, sources=[source])
+    await setting.record("t7", "Who saved this?", CHANNEL)
+    records, stats, book = (
+        TurnRecords(setting.redis),
+        Stats(setting.redis),
+        AnswerBook(folder=setting.folder / "answers"),
+    )
+    await records.save_feedback("t6", "U1", good=False)
+    await records.save_complaint("t6", "U1", reasons=["outdated"], said="It is 16 weeks.")
+    saved = SavedAnswer(
+        question="Who?", answer="Ann.", audience="public", owner="U1", name="Ann", confirmed=date(2026, 1, 1),
+        review=date(2026, 2, 1), turn_id="t7",
+    )  # fmt: skip
+    book.save(saved)
+    book.save(replace(saved, question="A secret?", audience="C0HELP"))
+    figures = TurnFigures(
+        outcome="answered", errors=(0,), tokens={"m": (1_000_000, 0, 0)}, usage={"prompt_tokens": 1_000_000}
+    )
+    await stats.record(figures, now=DUE - timedelta(days=2))
+    await stats.record(TurnFigures(outcome="failed", reason="verification"), now=DUE - timedelta(days=9))
+
+
+async def test_report_shows_the_week_and_no_text_of_private_places(setting: Setting) -> None:
+    await fill(setting)
+    assert await setting.post()
+    (message,) = setting.posted()
+    shown = json.dumps(message["blocks"], ensure_ascii=False)
+    for part in (
+        "100.0 %", "1,000,000 ($1.00)", "Leave (2)", "&lt;adoption&gt;", "for twins?", "It is out of date",
+        "It is 16 weeks.", "Who?", "2026-02-01", "6 years ago", "not shown: 1",
+    ):  # fmt: skip
+        assert part in shown, part
+    for part in ("board", "fired", "Who saved this?", "A secret?", "Salary"):
+        assert part not in shown, part
+    buttons = [block["accessory"] for block in message["blocks"] if "accessory" in block]
+    assert {button["action_id"] for button in buttons} == {SAVE_ACTION}
+    assert {button["value"] for button in buttons} <= {"t1", "t2", "t3"}
+    assert f"/archives/{CHANNEL}/p" in shown
+
+
+async def test_a_private_channel_sees_its_own_questions_in_its_report(setting: Setting) -> None:
+    await fill(setting)
+    assert await setting.post(PRIVATE)
+    assert "Is the board sold?" in json.dumps(setting.posted(PRIVATE)[0]["blocks"])
+
+
+async def test_a_channel_shared_with_another_organisation_sees_only_its_own_questions(setting: Setting) -> None:
+    await fill(setting)
+    setting.slack.server.workspace.roster.channels["C0HELP"].is_ext_shared = True
+    assert await setting.post("C0HELP")
+    shown = json.dumps(setting.posted("C0HELP")[0]["blocks"])
+    assert "twins" in shown
+    assert "adoption" not in shown
+
+
+async def test_terminal_report_fits_80_columns(setting: Setting) -> None:
+    await fill(setting)
+    reports, viewers = setting.reports(), Viewers(team=TEAM_ID, channel=CHANNEL)
+    gathering = reports.gathering(await reports.team_bot(""), viewers)
+    report = await replace(gathering, places=Places.unknown(is_open=True)).report(viewers, DUE)
+    console = Console(width=80, record=True, file=io.StringIO())
+    for table in report_tables(report):
+        console.print(table)
+    lines = console.export_text().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert any("Leave (2)" in line for line in lines)
+    assert json.loads(json.dumps(report.to_json()))["unanswered_not_shown"] == {"direct": 1, "private": 0}
+
+
+async def test_report_is_posted_once_under_ten_kills(setting: Setting) -> None:
+    await fill(setting)
+    faults = setting.slack.server.faults
+
+    async def kill_during(method: str) -> None:
+        calls = setting.slack.made(method)
+        async with asyncio.TaskGroup() as group:
+            worker = group.create_task(setting.post())
+            await wait_until(lambda: setting.slack.made(method) > calls, f"a worker calls {method}")
+            worker.cancel()
+        await setting.let_claim_expire()
+
+    for method in ("conversations.info", "chat.getPermalink", "conversations.history", "chat.postMessage") * 2:
+        faults.hang(method)
+        await kill_during(method)
+    assert setting.posted() == []
+    faults.hold("chat.postMessage")
+    await kill_during("chat.postMessage")
+    faults.release()
+    await wait_until(setting.posted, "Slack carries out what a killed worker sent")
+    assert await setting.post()
+    await setting.let_claim_expire()  # as if it had been killed before it noted that
+    async with asyncio.TaskGroup() as workers:
+        for _ in range(4):
+            workers.create_task(setting.post())
+    assert len(setting.posted()) == 1
+    assert not await setting.post()
+
+
+async def test_archived_channel_is_logged_once_with_what_to_do(setting: Setting) -> None:
+    setting.slack.server.workspace.roster.channels["C0HELP"].is_archived = True
+    with capture_logs() as logs:
+        assert not await setting.post("C0HELP")
+        await setting.let_claim_expire()
+        assert not await setting.post("C0HELP")
+    (line,) = [line for line in logs if line["event"] == "report_not_posted"]
+    assert (line["reason"], line["remedy"]) == (
+        "C0HELP is archived",
+        "Unarchive it, or put another channel into ORION_REPORT.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("now", "zone", "due"),
+    [
+        ("2026-11-23T08:59:00+00:00", "UTC", "2026-11-16T09:00:00+00:00"),
+        ("2026-11-23T09:00:00+00:00", "UTC", "2026-11-23T09:00:00+00:00"),
+        ("2026-11-23T08:00:00+00:00", "Europe/Berlin", "2026-11-23T08:00:00+00:00"),
+        ("2026-11-23T00:00:00+00:00", "Asia/Tokyo", "2026-11-23T00:00:00+00:00"),
+        ("2026-10-26T08:30:00+00:00", "Europe/Berlin", "2026-10-26T08:00:00+00:00"),
+        ("2026-11-25T00:00:00+00:00", "No/Where", "2026-11-23T09:00:00+00:00"),
+    ],
+)
+def test_report_is_due_on_monday_at_nine_in_the_time_zone(now: str, zone: str, due: str) -> None:
+    assert latest_due(datetime.fromisoformat(now), zone) == datetime.fromisoformat(due)
