@@ -34,7 +34,6 @@ ADDED = {
 """The modules of those examples, each with its tests."""
 COMMAND = re.compile(r"(?:`|\.venv/bin/|\| )orion ([a-z][a-z-]*)(?: (list|retry|drop|[a-z]+(?:-[a-z]+)*)\b)?")
 FILE = re.compile(r"`((?:agent|bot|docs|tests|verification)/[\w./-]+\.\w+)`")
-ID = re.compile(r"def test_((?:[a-i]\d+_)+)")
 RUN = re.compile(r"python -m ([a-z][\w.]+)")
 LINK = re.compile(r"\]\((?!https?://)([^)#]+)")
 ARROW = re.compile(r"^  ([a-z.]+)(?:\[.*?\])? --> ([a-z.]+)", re.MULTILINE)
@@ -152,12 +151,26 @@ async def test_the_examples_for_people_who_extend_orion_pass_their_own_tests(
     assert of_tool
 
 
-def test_people_who_change_orion_find_the_files_and_ids_that_are_named() -> None:
+def test_people_who_change_orion_find_the_files_that_are_named() -> None:
     contributing, extending = (ROOT / name for name in ("CONTRIBUTING.md", "docs/extending.md"))
-    text = contributing.read_text(encoding="utf-8")
-    named = {*FILE.findall(text), *FILE.findall(extending.read_text(encoding="utf-8"))}
+    named = {
+        *FILE.findall(contributing.read_text(encoding="utf-8")),
+        *FILE.findall(extending.read_text(encoding="utf-8")),
+    }
     made = {*ADDED, *ADDED.values(), "agent/texts/it.toml"}
     assert {name for name in named - made if not (ROOT / name).exists()} == set()
-    tests = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
-    used = {name.upper() for names in ID.findall(tests) for name in names.split("_") if name}
-    assert used <= set(re.findall(r"\b[A-I]\d+\b", text.partition("## Ids")[2]))
+
+
+def test_every_test_that_security_and_criteria_name_exists() -> None:
+    for page in ("security.md", "criteria.md"):
+        for row in re.findall(r"^\|.*$", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.MULTILINE):
+            text = ""
+            for name in re.findall(r"`((?:[a-z]+/)*test_\w+)(?:\.py)?`", row):
+                file = module_of(name)
+                text = text if file is None else file.read_text(encoding="utf-8")
+                assert file is not None or f"def {name}(" in text, (page, name)
+
+
+def module_of(path: str) -> Path | None:
+    """Return the test module that a page names."""
+    return next((file for top in ("tests", "tests/unit") if (file := ROOT / top / f"{path}.py").exists()), None)
