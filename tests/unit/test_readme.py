@@ -162,13 +162,13 @@ def test_people_who_change_orion_find_the_files_that_are_named() -> None:
 
 
 def test_every_test_that_security_and_criteria_name_exists() -> None:
-    for page in ("security.md", "criteria.md"):
-        for row in re.findall(r"^\|.*$", (ROOT / "docs" / page).read_text(encoding="utf-8"), re.MULTILINE):
+    for document in ("security.md", "criteria.md"):
+        for row in re.findall(r"^\|.*$", (ROOT / "docs" / document).read_text(encoding="utf-8"), re.MULTILINE):
             text = ""
             for name in re.findall(r"`((?:[a-z]+/)*test_\w+)(?:\.py)?`", row):
                 file = module_of(name)
                 text = text if file is None else file.read_text(encoding="utf-8")
-                assert file is not None or f"def {name}(" in text, (page, name)
+                assert file is not None or f"def {name}(" in text, (document, name)
 
 
 def module_of(path: str) -> Path | None:
