@@ -178,7 +178,10 @@ class _LibraryFormatter(logging.Formatter):
         self._debug = debug
 
     def format(self, record: logging.LogRecord) -> str:
-        text = _text_of(record)
+        try:
+            text = record.getMessage()
+        except (TypeError, ValueError):  # a template that does not fit its arguments
+            text = str(record.msg)
         event: Any = {
             "event": "library_log",
             "logger": record.name,
@@ -197,14 +200,6 @@ class _LibraryFormatter(logging.Formatter):
         for process in self._processors:
             event = process(None, record.levelname.lower(), event)
         return str(event)
-
-
-def _text_of(record: logging.LogRecord) -> str:
-    """Return the text; a template that does not fit its arguments is returned unchanged."""
-    try:
-        return record.getMessage()
-    except (TypeError, ValueError):
-        return str(record.msg)
 
 
 def _preview(value: object, known: re.Pattern[str] | None) -> Any:

@@ -216,14 +216,8 @@ class Stats:
 
     async def record_embedding(self, model: str, tokens: int) -> None:
         """Add tokens of an embedding model to the day. Raises ``redis.exceptions.RedisError``."""
-        args: list[str | int] = [
-            int(DAY_TTL.total_seconds()),
-            f"tokens_in:{model}",
-            tokens,
-            "usage:prompt_tokens",
-            tokens,
-        ]
-        await self._add(keys=[self.key(datetime.now(UTC))], args=args)
+        counts = (f"tokens_in:{model}", tokens, "usage:prompt_tokens", tokens)
+        await self._add(keys=[self.key(datetime.now(UTC))], args=[int(DAY_TTL.total_seconds()), *counts])
 
     async def read(self, days: int, *, now: datetime | None = None) -> Summary:
         """Return the last ``days`` days, today included. Raises ``redis.exceptions.RedisError``."""
@@ -233,7 +227,12 @@ class Stats:
             for date in dates:
                 pipe.hgetall(self.key(date))
             found = await pipe.execute()
-        tallies = {_day(date): Tally(counts=_counts(raw)) for date, raw in zip(dates, found, strict=True) if raw}
+        tallies = {
+            # Whether the client decodes replies or not.
+            _day(date): Tally(counts={k.decode() if isinstance(k, bytes) else str(k): int(n) for k, n in raw.items()})
+            for date, raw in zip(dates, found, strict=True)
+            if raw
+        }
         total: Counter[str] = Counter()
         for tally in tallies.values():
             total.update(tally.counts)
@@ -271,11 +270,6 @@ def increments(turn: TurnFigures) -> dict[str, int]:
 
 def _day(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%d")
-
-
-def _counts(raw: Mapping[Any, Any]) -> dict[str, int]:
-    """Return names and numbers, whether the client decodes replies or not."""
-    return {k.decode() if isinstance(k, bytes) else str(k): int(n) for k, n in raw.items()}
 
 
 def _verifier(stored: str | bytes | None) -> VerifierFigures | None:

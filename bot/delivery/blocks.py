@@ -51,9 +51,10 @@ class Post:
 
 def render(answer: Answer, key: AnswerKey, today: date) -> tuple[Post, ...]:
     """Render the answer as one message, or as several if Slack's limits require it. The last one gets the footer."""
-    groups = [list(group) for group in group_messages(answer.chunks)] or [[answer.text]]
-    tail = _tail(answer, key, today)
-    posts = [_render_post(group, answer) for group in groups]
+    tail, posts = _tail(answer, key, today), list[Post]()
+    for chunks in group_messages(answer.chunks) or [[answer.text]]:
+        plain, blocks = tuple(map(section, chunks)), tuple(_render_blocks(chunks, answer))
+        posts.append(Post(text="\n".join(chunks), blocks=blocks if _fits(blocks) else plain, plain=plain))
     if answer.label:
         first, head = posts[0], context([answer.label])
         text = f"{answer.label}\n{first.text}"
@@ -65,12 +66,6 @@ def render(answer: Answer, key: AnswerKey, today: date) -> tuple[Post, ...]:
         text = _footer_line(answer, key, today) or say("ask_helpful", key.language)
         posts.append(Post(text=text, blocks=tuple(tail), plain=_text_blocks(tail)))
     return tuple(posts)
-
-
-def _render_post(chunks: Sequence[str], answer: Answer) -> Post:
-    plain = tuple(section(chunk) for chunk in chunks)
-    blocks = tuple(_render_blocks(chunks, answer))
-    return Post(text="\n".join(chunks), blocks=blocks if _fits(blocks) else plain, plain=plain)
 
 
 def _render_blocks(chunks: Sequence[str], answer: Answer) -> Iterator[Block]:

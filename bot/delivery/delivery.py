@@ -53,13 +53,13 @@ ENDS_SESSION: Final = "session"
 Note = Callable[[ThreadKey, str], Awaitable[object]]
 
 
+async def schedule_nothing(_place: ThreadKey, _question_ts: str) -> None:
+    """Schedule no second look."""
+
+
 def today_utc() -> date:
     """Return today's date, from which ages are counted."""
     return datetime.now(UTC).date()
-
-
-async def _ignore(_place: ThreadKey, _question_ts: str) -> None:
-    """Schedule no second look."""
 
 
 class Delivery:
@@ -75,7 +75,7 @@ class Delivery:
         today: Callable[[], date] = today_utc,
         *,
         prompts: Sequence[Mapping[str, str]] = SUGGESTED_PROMPTS,
-        maybe_posted: Note = _ignore,
+        maybe_posted: Note = schedule_nothing,
     ) -> None:
         self._calls = workspace.calls
         self.reader = ThreadReader(workspace)
@@ -119,7 +119,10 @@ class Delivery:
             if not (failure.again_s and answer_key.posted_is_complete):
                 raise
             found = ()
-        return _add_recorded(found, answer_key.posted)
+        known = {posted.ts for posted in found}
+        # Those of this answer that Slack does not return.
+        more = [Posted(ts=ts, part=part) for part, ts in enumerate(answer_key.posted, 1) if ts not in known]
+        return tuple(sorted((*found, *more), key=lambda posted: posted.part))
 
     async def is_waiting_to_post(self, place: ThreadKey, answer: Answer, answer_key: AnswerKey) -> bool:
         """Return whether the rate limiter still holds the answer's first post, so no part of it can be in Slack."""
@@ -256,7 +259,8 @@ class Delivery:
     ) -> str:
         """Leave, update or post one message of the answer. Return its ts."""
         if known:
-            await self._end_if_stream(place.channel, known, answer_key)
+            if known.stream:  # an open stream cannot be updated
+                await self._end_stream(place.channel, known, answer_key)
             # A message of this turn was complete when it was posted; only a button press has no turn.
             if answer_key.turn_id and known.turn_id == answer_key.turn_id:
                 return known.ts
@@ -271,7 +275,9 @@ class Delivery:
 
     async def _update(self, body: Mapping[str, Any], post: Post, ts: str, answer_key: AnswerKey) -> bool:
         async def update(blocks: list[Block]) -> Reply:
-            text = _fit_update(post.text) if blocks else post.text
+            text = post.text
+            if blocks and len(text) > _MAX_UPDATE_LENGTH:  # the blocks hold the whole
+                text = _BROKEN_TOKEN.sub("", text[:_MAX_UPDATE_LENGTH]) + "…"
             whole = {**body, "ts": ts, "text": text, "blocks": blocks}
             return await self._calls.write("chat.update", whole, lease_check=answer_key.lease_check)
 
@@ -311,11 +317,6 @@ class Delivery:
             _log.info("answer_delivered", messages=1, updated=0, verified=answer.verified, streamed=True)
         return whole
 
-    async def _end_if_stream(self, channel: str, posted: Posted, answer_key: AnswerKey) -> None:
-        """End the message if it is a stream: an open stream cannot be updated."""
-        if posted.stream:
-            await self._end_stream(channel, posted, answer_key)
-
     async def _end_stream(self, channel: str, posted: Posted, answer_key: AnswerKey, note: str = "") -> bool:
         """End a stream as a placeholder, or with a ``note`` as the answer. Return False if it was not open."""
         how: dict[str, Any] = {"metadata": _working_metadata(answer_key)}
@@ -333,7 +334,8 @@ class Delivery:
         return True
 
     async def _end_and_delete(self, place: ThreadKey, posted: Posted, answer_key: AnswerKey) -> None:
-        await self._end_if_stream(place.channel, posted, answer_key)
+        if posted.stream:
+            await self._end_stream(place.channel, posted, answer_key)
         await self._delete(place.channel, posted.ts, answer_key.lease_check)
 
     async def _delete(self, channel: str, ts: str, lease_check: LeaseCheck) -> None:
@@ -374,15 +376,3 @@ async def _with_blocks(post: Post, send: Callable[[list[Block]], Awaitable[Reply
                 raise
             _log.warning("blocks_refused", reason=failure.reason, blocks=len(blocks))
     return await send([])
-
-
-def _add_recorded(found: tuple[Posted, ...], noted: Sequence[str]) -> tuple[Posted, ...]:
-    """Add the recorded messages that Slack does not return as this answer's."""
-    known = {posted.ts for posted in found}
-    more = [Posted(ts=ts, part=part) for part, ts in enumerate(noted, 1) if ts not in known]
-    return tuple(sorted((*found, *more), key=lambda posted: posted.part))
-
-
-def _fit_update(text: str) -> str:
-    """Shorten a text for notifications to what chat.update accepts. The blocks hold the whole."""
-    return text if len(text) <= _MAX_UPDATE_LENGTH else _BROKEN_TOKEN.sub("", text[:_MAX_UPDATE_LENGTH]) + "…"

@@ -86,7 +86,9 @@ def _document_lines(figures: HomeFigures, today: date, language: str | None) -> 
     if not figures.total:
         return [f"• {say('home_nothing', language)}"]
     name = "home_document" if figures.total == 1 else "home_documents"
-    lines = [say(name, language, n=f"{figures.total:,}") + _size_text(figures.size)]
+    kilobytes = max(1, figures.size / 1024)
+    size = f", {kilobytes:,.0f} KB" if kilobytes < 1024 else f", {kilobytes / 1024:,.1f} MB"  # noqa: PLR2004 - KB in a MB
+    lines = [say(name, language, n=f"{figures.total:,}") + (size if figures.size else "")]
     if figures.synced:
         lines.append(say("home_synced", language, when=_date_token(figures.synced)))
     shown = figures.documents[:_MAX_DOCUMENTS]
@@ -118,14 +120,19 @@ def _admin_blocks(figures: HomeFigures, language: str | None) -> list[Block]:
     if figures.disliked is None or figures.failures is None:
         return []
     nothing = [say("home_none", language)]
-    disliked = [_record_line(record, _complaint_reasons(record, language)) for record in figures.disliked] or nothing
+    disliked = []
+    for record in figures.disliked:
+        # Each chosen complaint once. `orion stats --disliked` shows the comments.
+        chosen = {reason for said in objects(record, "complaints") for reason in said.get("reasons", [])}
+        named = ", ".join(say(f"wrong_{reason}", language) for reason in REASONS if reason in chosen)
+        disliked.append(_record_line(record, named))
     failures = [_record_line(record, string(record, "outcome")) for record in figures.failures] or nothing
     unread = [f"• {escape(line)}" for line in figures.unread[:_MAX_UNREAD]]
     if more := len(figures.unread) - len(unread):
         unread.append(say("and_more", language, n=f"{more:,}"))
     return [
         {"type": "divider"},
-        section(_with_heading("home_disliked", disliked, language)),
+        section(_with_heading("home_disliked", disliked or nothing, language)),
         section(_with_heading("home_failures", failures, language)),
         *([section(_with_heading("home_unread", unread, language))] if unread else []),
     ]
@@ -137,20 +144,7 @@ def _record_line(record: Mapping[str, Any], what: str) -> str:
     return "• " + " · ".join(filter(None, parts))
 
 
-def _complaint_reasons(record: Mapping[str, Any], language: str | None) -> str:
-    """Name each chosen complaint once. `orion stats --disliked` shows the comments."""
-    chosen = {reason for said in objects(record, "complaints") for reason in said.get("reasons", [])}
-    return ", ".join(say(f"wrong_{reason}", language) for reason in REASONS if reason in chosen)
-
-
 def _date_token(seconds: float) -> str:
     """Return a date token, which Slack shows in each reader's time zone and language."""
     plain = datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
     return f"<!date^{int(seconds)}^{{date_short_pretty}} {{time}}|{plain}>"
-
-
-def _size_text(size: int) -> str:
-    if not size:
-        return ""
-    kilobytes = max(1, size / 1024)
-    return f", {kilobytes:,.0f} KB" if kilobytes < 1024 else f", {kilobytes / 1024:,.1f} MB"  # noqa: PLR2004 - KB in a MB

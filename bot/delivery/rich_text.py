@@ -158,7 +158,9 @@ def _inline(pieces: Sequence[tuple[str, str]]) -> list[Block]:
     offset = 0
     for kind, text in pieces:
         if kind == "code":
-            found.append(_text(_unescape(_code_of(text)), {"code": True}))
+            ticks = len(text) - len(text.lstrip("`"))
+            inside = text[ticks:-ticks] if len(text) > 2 * ticks else text
+            found.append(_text(_unescape(inside), {"code": True}))
         elif kind == "token":
             found.append(_token(text[1:-1]))
         else:
@@ -229,12 +231,6 @@ def _token(inner: str) -> Block:
         return _text(_unescape(label or "@" + target[1:].partition("^")[0]))
     url = _unescape(target)
     return {"type": "link", "url": url, "text": _unescape(label) or url.removeprefix("mailto:")}
-
-
-def _code_of(span: str) -> str:
-    """Return the code between equal runs of back-ticks."""
-    ticks = len(span) - len(span.lstrip("`"))
-    return span[ticks:-ticks] if len(span) > 2 * ticks else span
 
 
 def _cite_once(parts: Sequence[list[Block]]) -> None:

@@ -191,13 +191,8 @@ class AnswerStream:
             rest = self._content(self._waiting, self._unsent)
             self._waiting, self._unsent = "", {}
             self._break("closed")  # nothing may be added any more, even if the call fails
-            body = {
-                "channel": self.place.channel,
-                "ts": self.streamed.ts,
-                **rest,
-                "blocks": list(blocks),
-                "metadata": metadata,
-            }
+            end = {"blocks": list(blocks), "metadata": metadata}
+            body = {"channel": self.place.channel, "ts": self.streamed.ts, **rest, **end}
             try:
                 await self.streams.calls.write("chat.stopStream", body, lease_check=self.lease_check)
             except DeliveryFailed as failure:

@@ -64,11 +64,8 @@ def _record_blocks(record: Mapping[str, Any], today: date, language: str | None)
     if more := len(objects(record, "claims")) - len(claims):
         blocks.append(context([say("and_more", language, n=str(more))]))
     if lines and not claims:
-        blocks.append(
-            section(
-                f"*{say('trust_sources', language)}*\n{join_lines([*lines.values()], _MAX_SECTION_LENGTH, language)}"
-            )
-        )
+        listed = join_lines([*lines.values()], _MAX_SECTION_LENGTH, language)
+        blocks.append(section(f"*{say('trust_sources', language)}*\n{listed}"))
     return [*blocks, *_removed_sentences(record, language), *_origin(record, language)]
 
 
@@ -151,7 +148,11 @@ def _removed_sentences(record: Mapping[str, Any], language: str | None) -> Itera
             found[truncate(words, _MAX_CLAIM_LENGTH)] = say(_REMOVAL_REASONS[string(sentence, "rule")], language)
     if found:
         yield section(f"*{say('trust_left_out', language)}*")
-        items = [_struck_item(words, why) for words, why in list(found.items())[:_MAX_REMOVED]]
+        pairs = [
+            [{"type": "text", "text": words, "style": {"strike": True}}, {"type": "text", "text": f" {why}"}]
+            for words, why in list(found.items())[:_MAX_REMOVED]
+        ]
+        items = [{"type": "rich_text_section", "elements": pair} for pair in pairs]
         yield {"type": "rich_text", "elements": [{"type": "rich_text_list", "style": "bullet", "elements": items}]}
 
 
@@ -160,16 +161,10 @@ def _plain_words(text: str) -> str:
     return " ".join(_CITATION.sub("", strip_mrkdwn(text)).split())
 
 
-def _struck_item(words: str, why: str) -> Block:
-    struck = {"type": "text", "text": words, "style": {"strike": True}}
-    return {"type": "rich_text_section", "elements": [struck, {"type": "text", "text": f" {why}"}]}
-
-
 def _origin(record: Mapping[str, Any], language: str | None) -> Iterable[Block]:
     tries = len(objects(record, "attempts"))
-    lines = (
-        [say("trust_tries", language, n=str(tries))] if tries > 1 and string(record, "outcome") == "answered" else []
-    )
+    retried = tries > 1 and string(record, "outcome") == "answered"
+    lines = [say("trust_tries", language, n=str(tries))] if retried else []
     if (model := string(record, "model")) not in _QUOTING:
         lines.append(f"{say('trust_model', language)}: {escape(model)}")
     if turn := string(record, "turn_id"):

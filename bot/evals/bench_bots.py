@@ -55,7 +55,8 @@ class InstantModel:
         self._pause_s = pause_s
         pieces = ["<thinking>", *["word "] * chunks, f"</thinking><answer>{text}</answer>"]
         chunks_sent = [_chunk({"content": piece}) for piece in pieces] + [_chunk({}, finish_reason="stop")]
-        self._events = [*map(_event, [*chunks_sent, {"choices": [], "usage": _USAGE}]), b"data: [DONE]\n\n"]
+        sent = [json.dumps(one) for one in (*chunks_sent, {"choices": [], "usage": _USAGE})]
+        self._events = [f"data: {one}\n\n".encode() for one in (*sent, "[DONE]")]
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[str]:
@@ -101,10 +102,6 @@ def _reply(body: Mapping[str, Any]) -> dict[str, Any]:
 
 def _chunk(delta: Mapping[str, Any], **more: Any) -> dict[str, Any]:
     return {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, **more}]}
-
-
-def _event(chunk: Mapping[str, Any]) -> bytes:
-    return b"data: " + json.dumps(chunk).encode() + b"\n\n"
 
 
 @dataclass(slots=True)

@@ -45,7 +45,8 @@ def compare(before: Report, after: Report) -> dict[str, Any]:
         figures += [change for change in _changes(kind, earlier.get(kind, {}), later) if change["change"] != "same"]
     was, now = _wrong(before), _wrong(after)
     better, worse = (
-        [_labelled(one, row) for row in one if row not in other] for one, other in ((was, now), (now, was))
+        [f"{row} ({one[row]})" if one[row] else row for row in one if row not in other]
+        for one, other in ((was, now), (now, was))
     )
     if any(name in after for name in _ROWS_THAT_WENT_WRONG):
         rows = {"better": better, "worse": worse, "still_wrong": len(was.keys() & now.keys())}
@@ -106,10 +107,6 @@ def _wrong(report: Report) -> dict[str, str]:
             named = row if isinstance(row, Mapping) else {"id": row, "as": name}
             found[str(named.get("id"))] = describe_result(named)
     return found
-
-
-def _labelled(wrong: Mapping[str, str], row: str) -> str:
-    return f"{row} ({wrong[row]})" if wrong[row] else row
 
 
 def describe_result(row: Mapping[str, Any]) -> str:

@@ -21,10 +21,6 @@ Text = Annotated[str, BeforeValidator(lambda value: "" if value is None else val
 """A text that may be left out; null counts as absent."""
 
 
-def _as_text(value: object) -> object:
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
 def _unique_ids(sources: list[SourceRow]) -> list[SourceRow]:
     numbers = [source.id for source in sources]
     # "[2]" in a text must mean one source.
@@ -65,7 +61,7 @@ Sources = Annotated[
 class Row(Given):
     """A labelled row. Its id may be written as a number."""
 
-    id: Annotated[str, BeforeValidator(_as_text)]
+    id: Annotated[str, BeforeValidator(lambda value: str(value) if type(value) is int else value)]
 
 
 def sources_of(rows: Iterable[SourceRow]) -> tuple[Source, ...]:

@@ -144,7 +144,9 @@ class CatchUp:
         said = [
             one for one in await reader.read_since(place, oldest) if sort_key(string(one, "ts")) >= sort_key(oldest)
         ]
-        answered = {question for one in said if (question := _answered_question(one, own))}
+        own_data = [mapping(one, "metadata") for one in said if is_own(one, own)]
+        answers = [one for one in own_data if string(one, "event_type") == ANSWER_EVENT]
+        answered = {string(one, "event_payload", "question_ts") for one in answers} - {""}
         count = 0
         for message in said:
             ts = string(message, "ts")
@@ -154,13 +156,6 @@ class CatchUp:
                 count += 1
                 await self.listeners.take(_envelope(place, message, own), own)
         return count
-
-
-def _answered_question(message: Mapping[str, Any], own: BotIdentity) -> str:
-    """Return the ts of the question that this message of Orion's answers; empty for any other message."""
-    metadata = mapping(message, "metadata")
-    answers = string(metadata, "event_type") == ANSWER_EVENT and is_own(message, own)
-    return string(metadata, "event_payload", "question_ts") if answers else ""
 
 
 def _envelope(place: ThreadKey, message: Mapping[str, Any], own: BotIdentity) -> dict[str, Any]:

@@ -18,18 +18,7 @@ from agent.payload import mapping, objects, string
 from agent.texts.catalogue import LANGUAGES, say
 from agent.thread.conversation import ThreadKey
 from bot.slack.history import is_own
-from bot.slack.message import (
-    Access,
-    Addressed,
-    BotIdentity,
-    Command,
-    Files,
-    Ignored,
-    Incoming,
-    Kind,
-    Refused,
-    ThreadMode,
-)
+from bot.slack.message import Access, Addressed, BotIdentity, Command, Ignored, Incoming, Kind, Refused, ThreadMode
 
 # A person writes in these four. Joins, topics, pins, bot_message and the rest say nothing to Orion.
 _SPOKEN: Final = frozenset({"", "file_share", "me_message", "thread_broadcast"})
@@ -114,15 +103,11 @@ def apply_thread_mode(incoming: Incoming, thread_mode: ThreadMode) -> Incoming |
     return incoming
 
 
-def _team_id(envelope: object) -> str:
-    # In a channel shared between workspaces the envelope may name the other team. The authorization is ours.
-    ours = next(iter(objects(envelope, "authorizations")), {})
-    return string(ours, "team_id") or string(envelope, "team_id")
-
-
 def _complete(envelope: object, incoming: Incoming, access: Access) -> Incoming | Ignored:
     """Fill in the team and the keys, and refuse what the lists forbid."""
-    team, thread = _team_id(envelope), incoming.thread
+    # In a channel shared between workspaces the envelope may name the other team. The authorization is ours.
+    ours = next(iter(objects(envelope, "authorizations")), {})
+    team, thread = string(ours, "team_id") or string(envelope, "team_id"), incoming.thread
     ids, stamps = (team, thread.channel, incoming.user), (incoming.ts, thread.thread_ts)
     if not (all(map(_ID.fullmatch, ids)) and all(map(_TS.fullmatch, stamps))):
         return Ignored(reason="malformed")
@@ -180,7 +165,8 @@ def _parse_edit(event: Mapping[str, Any], own: BotIdentity, access: Access) -> I
     if string(message, "subtype") == "tombstone":  # a deleted message that has replies
         return _parse_deletion(event, before, string(message, "ts"), own, access)
     reading, earlier = _read(event, message, own, access), _read(event, before, own, access)
-    same = before and reading.content == earlier.content and _file_ids(message) == _file_ids(before)
+    ids, earlier_ids = ([string(one, "id") for one in shared_files(each)] for each in (message, before))
+    same = before and reading.content == earlier.content and ids == earlier_ids
     if same or not string(message, "edited", "ts"):
         return Ignored(reason="not_an_edit")
     incoming = _build_incoming(reading)
@@ -191,10 +177,6 @@ def _parse_edit(event: Mapping[str, Any], own: BotIdentity, access: Access) -> I
             return Ignored(reason="to_somebody_else")
         return replace(incoming, kind="question" if incoming.text else "help")
     return incoming
-
-
-def _file_ids(message: Mapping[str, Any]) -> list[str]:
-    return [string(one, "id") for one in shared_files(message)]
 
 
 def _parse_deletion(
@@ -234,7 +216,8 @@ def _build_incoming(reading: _Reading) -> Incoming | Ignored:
         event_ts=string(event, "event_ts") or string(message, "ts"),
         channel_type=channel_type,
         mentioned=content.mentioned - {reading.own.user},
-        files=_file_status(event, message),
+        # Not every app_mention brings its files: without any, only the message itself can tell.
+        files="some" if shared_files(message) else "unknown" if string(event, "type") == "app_mention" else "none",
         # Only what is needed to read a file: previews and shares may be thirty times as long.
         attached=tuple({name: one[name] for name in _FILE_FIELDS if one.get(name)} for one in shared_files(message)),
         through_app=through_app,
@@ -242,13 +225,6 @@ def _build_incoming(reading: _Reading) -> Incoming | Ignored:
         user_team=string(message, "user_team") or string(message, "team"),
         action_token=token if len(token) <= _MAX_TOKEN_CHARS else "",
     )
-
-
-def _file_status(event: Mapping[str, Any], message: Mapping[str, Any]) -> Files:
-    # Not every app_mention brings its files: without any, only the message itself can tell.
-    if shared_files(message):
-        return "some"
-    return "unknown" if string(event, "type") == "app_mention" else "none"
 
 
 def _kind(reading: _Reading) -> Kind:

@@ -92,17 +92,14 @@ class Views:
         if view_hash and before is not None and view_hash != before["hash"]:
             raise ApiError(error="hash_conflict")
         view = self._new_view(given, "home")
-        if before is not None:
-            view["id"] = before["id"]
-        view["root_view_id"] = view["id"]
+        view["root_view_id"] = view["id"] = before["id"] if before else view["id"]
         self.homes[user] = view
         self.feed.publish("home", user=user)
         return view
 
     def _new_view(self, given: Json, kind: str) -> Json:
-        if faults := [f"{words} [json-pointer:{at}]" for words, at in _faults(given, kind)]:
-            raise invalid(faults)
-        if faults := block_faults(given["blocks"], limit=VIEW_BLOCKS):
+        own_faults = [f"{words} [json-pointer:{at}]" for words, at in _faults(given, kind)]
+        if faults := own_faults or block_faults(given["blocks"], limit=VIEW_BLOCKS):
             raise invalid(faults)
         optional: dict[str, Any] = {
             **dict.fromkeys(("callback_id", "private_metadata", "external_id"), ""),

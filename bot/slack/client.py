@@ -34,9 +34,8 @@ _MAX_CONNECTIONS: Final = 1_000  # of all workspaces; each has at most ``bot.sla
 
 _log = structlog.get_logger()
 
-Authorize = Callable[
-    [str | None], Awaitable[AuthorizeResult | None]
-]  # None: the team is not served, its events are ignored
+# None: the team is not served, its events are ignored.
+Authorize = Callable[[str | None], Awaitable[AuthorizeResult | None]]
 
 
 class NotAuthorized(Exception):  # noqa: N818 - a state of the workspace, not a bug

@@ -76,7 +76,10 @@ class Attachments:
         ``asked`` is the message itself, if it was read already. Raises ``DeliveryFailed`` while Slack is away.
         """
         # Only what the event does not say costs a call to Slack.
-        own = list(incoming.attached) if all(map(_has_location, incoming.attached)) else []
+        is_located = [
+            one.get("url_private") or one.get("file_access") == "check_file_info" for one in incoming.attached
+        ]
+        own = list(incoming.attached) if all(is_located) else []
         if incoming.files == "unknown" or (incoming.files == "some" and not own):
             above: Mapping[str, Any] = {}
             if not asked:
@@ -173,9 +176,13 @@ class Attachments:
                 data += piece
                 if len(data) > MAX_BYTES:
                     raise FileUnavailable(trouble="big")
-            if _is_sign_in(reply.content_type, len(data), known):
-                raise FileUnavailable(trouble="not_allowed")
-            return bytes(data)
+        # If Orion may not read files, Slack sends its sign-in page, with status 200.
+        size = known.get("size")
+        same_size = not isinstance(size, int) or size in {0, len(data)} or string(known, "mode") == "email"
+        is_page = string(known, "mimetype") == "text/html" and same_size
+        if reply.content_type == "text/html" and not is_page:
+            raise FileUnavailable(trouble="not_allowed")
+        return bytes(data)
 
     def is_allowed(self, url: str) -> bool:
         """Return whether the token may go there: to the configured server, or from Slack to Slack over TLS."""
@@ -185,20 +192,8 @@ class Attachments:
         return there.scheme == "https" and _is_slack(home.hostname) and _is_slack(there.hostname)
 
 
-def _is_sign_in(content_type: str, length: int, known: Mapping[str, Any]) -> bool:
-    """Detect the sign-in page that Slack sends, with status 200, if Orion may not read files."""
-    size = known.get("size")
-    same_size = not isinstance(size, int) or size in {0, length} or string(known, "mode") == "email"
-    as_told = string(known, "mimetype") == "text/html" and same_size
-    return content_type == "text/html" and not as_told
-
-
 def _is_slack(host: str | None) -> bool:
     return any(host == own or (host or "").endswith(f".{own}") for own in _SLACK_HOSTS)
-
-
-def _has_location(shared: Mapping[str, Any]) -> bool:
-    return bool(string(shared, "url_private") or string(shared, "file_access") == "check_file_info")
 
 
 def _name(shared: Mapping[str, Any]) -> str:

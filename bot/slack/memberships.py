@@ -45,7 +45,14 @@ class Memberships:
             return frozenset(json.loads(stored))
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT_S):
-                found = {await self._email(user), *await self._groups(user), *await self._channels(user)} - {""}
+                person = await self.calls.read("users.info", expects="user", user=user)
+                groups = await self.calls.read("usergroups.list", expects="usergroups", include_users="true")
+                found = {string(person, "user", "profile", "email").lower(), *await self._channels(user)} - {""}
+                found |= {
+                    string(one, "id")
+                    for one in objects(groups, "usergroups")
+                    if user in (mapping(one).get("users") or ())
+                }
         except (DeliveryFailed, TimeoutError) as failure:
             log.warning("memberships_unknown", reason=getattr(failure, "reason", "slow"))
             return frozenset()
@@ -61,14 +68,6 @@ class Memberships:
             self._needed = any(map(needs_memberships, {document.audience for document in documents}))
             self._asked_at = time.monotonic()
         return self._needed
-
-    async def _email(self, user: str) -> str:
-        reply = await self.calls.read("users.info", expects="user", user=user)
-        return string(reply, "user", "profile", "email").lower()
-
-    async def _groups(self, user: str) -> list[str]:
-        reply = await self.calls.read("usergroups.list", expects="usergroups", include_users="true")
-        return [string(one, "id") for one in objects(reply, "usergroups") if user in (mapping(one).get("users") or ())]
 
     async def _channels(self, user: str) -> list[str]:
         found, cursor = list[str](), ""

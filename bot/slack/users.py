@@ -202,20 +202,16 @@ def read_person(user: Mapping[str, Any], team: str, enterprise: str = "") -> Per
     sister = bool(enterprise) and string(user, "enterprise_user", "enterprise_id") == enterprise
     ours = home in {"", team} or sister or (isinstance(teams, list) and team in teams)
     names = (string(user, "profile", "display_name"), string(user, "profile", "real_name"), string(user, "real_name"))
+    name = re.sub(r"[<>|`@#\x00-\x1f]", " ", next(filter(None, names), string(user, "name")))  # it can hold no markup
     return Person(
         # Guests of several channels, and of a single one.
         guest=bool(user.get("is_restricted") or user.get("is_ultra_restricted")),
         external=bool(user.get("is_stranger")) or not ours,
         bot=bool(user.get("is_bot")),
         language=string(user, "locale").partition("-")[0].casefold(),
-        name=_one_line(next(filter(None, names), string(user, "name"))),
+        name=" ".join(name.split())[:80],
         tz=string(user, "tz"),
     )
-
-
-def _one_line(name: str) -> str:
-    """Return a name that can be put into a text: it holds no markup."""
-    return " ".join(re.sub(r"[<>|`@#\x00-\x1f]", " ", name).split())[:80]
 
 
 def is_shared_outside(channel: Mapping[str, Any]) -> bool:

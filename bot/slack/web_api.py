@@ -87,9 +87,8 @@ class SlackCalls:
     attempt_s: float = 15.0
     first_pause_s: float = 0.5
     watcher: CallWatcher | None = None
-    breaker: CircuitBreaker = field(
-        default_factory=partial(CircuitBreaker, "slack")
-    )  # guards calls that change something
+    # Guards calls that change something.
+    breaker: CircuitBreaker = field(default_factory=partial(CircuitBreaker, "slack"))
     limits: RateLimits | None = None
     # A call that must wait longer fails and says how long: its job goes back to the queue and keeps a place.
     turn_s: float = 2.0

@@ -129,7 +129,9 @@ class Answering:
         try:
             if entry := read_entry(job.facts.outbox):
                 await self._deliver(job, entry)
-            elif job.addressed and not await self._has_answer(job):
+            elif job.addressed and not any(
+                posted.turn_id for posted in await self.delivery.reader.find_posts(job.place, incoming.ts)
+            ):
                 text = say("internal", job.language, id=short_id(job.turn_id))
                 answer_key = replace(job.answer_key(), turn_id="", streamed=earlier_stream(job))
                 await self.delivery.answer(job.place, own_message(text), answer_key)
@@ -140,9 +142,6 @@ class Answering:
                 raise  # the message is kept, and a later delivery try tells the person
             if job.addressed:
                 await self._notify_directly(job)
-
-    async def _has_answer(self, job: Job) -> bool:
-        return any(posted.turn_id for posted in await self.delivery.reader.find_posts(job.place, job.incoming.ts))
 
     async def _notify_directly(self, job: Job) -> None:
         """Tell the person in their direct chat that Orion cannot post in the thread, without quoting the question."""

@@ -209,10 +209,7 @@ class TurnObserver:
             latency_ms=seconds * 1000,
             # Direct chats are counted together.
             channel="direct" if channel.startswith("D") else channel,
-            tokens={
-                model: (used.prompt_tokens, used.cached_tokens, used.completion_tokens)
-                for model, used in self._tokens.items()
-            },
+            tokens={name: (n.prompt_tokens, n.cached_tokens, n.completion_tokens) for name, n in self._tokens.items()},
             usage=self.recorder.usage,
         )
 

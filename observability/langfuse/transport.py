@@ -80,11 +80,7 @@ def _status(reply: httpx.Response) -> str:
 
 def http_options(host: str, timeout_s: float) -> dict[str, Any]:
     """Return the options of an ``httpx.Client`` for Langfuse's API at ``host``."""
-    return {
-        "timeout": timeout_s,
-        "verify": ssl.create_default_context(),
-        "trust_env": not is_loopback(host),
-    }
+    return {"timeout": timeout_s, "verify": ssl.create_default_context(), "trust_env": not is_loopback(host)}
 
 
 def score_client(host: str, timeout_s: float) -> ScoreClient:

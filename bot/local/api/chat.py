@@ -6,6 +6,7 @@ Also ``response_url``: the short-lived address that comes with a click, through 
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Final
 
 from aiohttp import web
@@ -51,15 +52,8 @@ def is_empty(content: Json) -> bool:
 
 def bot_message(workspace: Workspace, channel: Channel, thread_ts: str, content: Json) -> Message:
     """A message by the app, not kept yet."""
-    return Message(
-        channel=channel.id,
-        ts=workspace.log.next_ts(),
-        user=BOT_USER,
-        thread_ts=thread_ts,
-        bot_id=BOT_ID,
-        bot_name=BOT_NAME,
-        **content,
-    )
+    own: Json = {"user": BOT_USER, "bot_id": BOT_ID, "bot_name": BOT_NAME, **content}
+    return Message(channel=channel.id, ts=workspace.log.next_ts(), thread_ts=thread_ts, **own)
 
 
 def _new_message(call: Call, channel: Channel) -> Message:
@@ -144,16 +138,6 @@ def _reactions(call: Call) -> Json:
     return {"type": "message", "channel": message.channel, "message": shown}
 
 
-@methods("reactions.add", "reactions:write")
-def _add_reaction(call: Call) -> Json:
-    return _react(call, refusal="already_reacted", when=True)
-
-
-@methods("reactions.remove", "reactions:write")
-def _remove_reaction(call: Call) -> Json:
-    return _react(call, refusal="no_reaction", when=False)
-
-
 def _react(call: Call, *, refusal: str, when: bool) -> Json:
     """Add or take back the app's reaction. Raises ``ApiError``: ``refusal`` ``when`` it has reacted, or has not."""
     message, name = _reacted_to(call), call.required_text("name").strip(":")
@@ -163,6 +147,10 @@ def _react(call: Call, *, refusal: str, when: bool) -> Json:
         raise ApiError(refusal)
     call.workspace.react(message, BOT_USER, name)
     return {}
+
+
+methods("reactions.add", "reactions:write")(partial(_react, refusal="already_reacted", when=True))
+methods("reactions.remove", "reactions:write")(partial(_react, refusal="no_reaction", when=False))
 
 
 async def answer_response_url(workspace: Workspace, request: web.Request) -> web.Response:

@@ -195,20 +195,12 @@ def _user_list(call: Call) -> Json:
 @methods("usergroups.list", "usergroups:read")
 def _user_groups(call: Call) -> Json:
     shared = {"team_id": TEAM_ID, "is_usergroup": True}
-    groups = call.workspace.roster.groups
     users = call.workspace.roster.group_members if call.flag("include_users") else {}
-    return {
-        "usergroups": [
-            {
-                "id": key,
-                "name": name,
-                "handle": name,
-                **shared,
-                **({"users": sorted(users[key])} if key in users else {}),
-            }
-            for key, name in groups.items()
-        ]
-    }
+    groups = [
+        {"id": key, "name": name, "handle": name, **shared} | ({"users": sorted(users[key])} if key in users else {})
+        for key, name in call.workspace.roster.groups.items()
+    ]
+    return {"usergroups": groups}
 
 
 @methods("users.conversations", *LISTING)

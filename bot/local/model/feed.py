@@ -24,9 +24,8 @@ class Feed:
 
     run: str = field(default_factory=lambda: secrets.token_hex(6))
     seq: int = 0
-    _kept: deque[Json] = field(
-        default_factory=lambda: deque(maxlen=5_000)
-    )  # a watcher that was gone for longer starts over
+    # A watcher that was gone for longer starts over.
+    _kept: deque[Json] = field(default_factory=lambda: deque(maxlen=5_000))
     _watchers: set[asyncio.Queue[Json | None]] = field(default_factory=set)
     _wakers: set[asyncio.Event] = field(default_factory=set)
 

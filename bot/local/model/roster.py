@@ -46,13 +46,7 @@ class Member:
         spellings = ("real_name", "display_name", "real_name_normalized", "display_name_normalized")
         flags = ("is_admin", "is_restricted", "is_ultra_restricted", "is_bot")
         app = {"api_app_id": APP_ID, "bot_id": BOT_ID} if self.is_bot else {}
-        profile = {
-            "title": self.title,
-            "email": self.email,
-            "team": self.team,
-            **dict.fromkeys(spellings, self.name),
-            **app,
-        }
+        profile = {"title": self.title, "email": self.email, "team": self.team, **dict.fromkeys(spellings, self.name)}
         return {
             "id": self.id,
             "team_id": self.team,
@@ -61,7 +55,7 @@ class Member:
             "tz": "Etc/UTC",
             "tz_label": "Coordinated Universal Time",
             "tz_offset": 0,
-            "profile": profile,
+            "profile": profile | app,
             **{name: getattr(self, name) for name in flags},
             **dict.fromkeys(("deleted", "is_owner", "is_primary_owner", "is_app_user"), False),
             **({"is_stranger": True} if self.team != TEAM_ID else {}),

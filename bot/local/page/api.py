@@ -52,7 +52,7 @@ class Page:
         """Everything but messages: team, members, channels, statuses, prompts, and the number of the last update."""
         workspace, me = self.workspace, self._me(request.query.get("user"))
         workspace.roster.direct_chat(me)
-        channels = [self._channel(one, me) for one in workspace.roster.channels.values() if me in one.members]
+        members, channels = workspace.roster.members.values(), workspace.roster.channels.values()
         return web.json_response(
             {
                 "run": workspace.feed.run,
@@ -61,18 +61,17 @@ class Page:
                 "teams": workspace.teams(),
                 "install": workspace.install_url,
                 "me": me,
-                "people": [one.id for one in workspace.roster.members.values() if not one.is_bot],
+                "people": [one.id for one in members if not one.is_bot],
                 "faults": workspace.switches.payload(),
                 "bot": BOT_USER,
                 "members": [
-                    {"id": one.id, "name": one.name, "title": one.title, "is_bot": one.is_bot}
-                    for one in workspace.roster.members.values()
+                    {name: getattr(one, name) for name in ("id", "name", "title", "is_bot")} for one in members
                 ],
-                "channels": channels,
+                "channels": [self._channel(one, me) for one in channels if me in one.members],
                 "statuses": workspace.threads.status_payloads(),
                 "sessions": [
-                    {"channel": thread[0], "thread_ts": thread[1], "status": one.status}
-                    for thread, one in workspace.threads.sessions.items()
+                    {"channel": channel, "thread_ts": thread_ts, "status": one.status}
+                    for (channel, thread_ts), one in workspace.threads.sessions.items()
                 ],
                 "prompts": workspace.threads.prompts,
                 "examples": list(workspace.setup.examples),
@@ -103,10 +102,9 @@ class Page:
     async def turn(self, request: web.Request) -> web.Response:
         """The record of one answer, for the inspector."""
         reader = self.workspace.setup.turn_record
-        record = await reader(request.match_info["turn_id"]) if reader else None
-        if record is None:
-            return web.json_response({"error": "no record of this answer"}, status=404)
-        return web.json_response(record)
+        if reader and (record := await reader(request.match_info["turn_id"])) is not None:
+            return web.json_response(record)
+        return web.json_response({"error": "no record of this answer"}, status=404)
 
     async def act(self, request: web.Request) -> web.Response:
         """Do one of ``ACTIONS``."""

@@ -36,7 +36,11 @@ def block_view(block: Json, names: Names) -> Json:
     elif kind == "table":
         view["rows"] = [[_cell(cell, names) for cell in row] for row in block["rows"]]
     elif kind == "rich_text":
-        view["html"] = "".join(_rich_part(one, names) for one in block.get("elements", []))
+        # Slack shows each paragraph as a block of its own.
+        parts = [(one.get("type"), rich_html(one, names)) for one in block.get("elements", [])]
+        view["html"] = "".join(
+            f'<div class="line">{part}</div>' if kind == "rich_text_section" else part for kind, part in parts
+        )
     else:
         view |= _rarer(block, names)
     return view
@@ -101,12 +105,6 @@ def _cell(cell: Json, names: Names) -> str:
 
 def _rich(block: Json, names: Names) -> str:
     return "".join(rich_html(one, names) for one in block.get("elements", []))
-
-
-def _rich_part(part: Json, names: Names) -> str:
-    """A part of a message as HTML: a paragraph is a block of its own, as Slack shows it."""
-    inner = rich_html(part, names)
-    return f'<div class="line">{inner}</div>' if part.get("type") == "rich_text_section" else inner
 
 
 def rich_html(part: Json, names: Names) -> str:

@@ -133,12 +133,8 @@ class People:
         if message is None:
             raise ApiError(error="message_not_found")
         action = _action(message.blocks, action_id, block_id, value)
-        container = {
-            "type": "message",
-            "message_ts": ts,
-            "channel_id": message.channel,
-            "is_ephemeral": bool(message.ephemeral_for),
-        }
+        container: Json = {"type": "message", "message_ts": ts, "channel_id": message.channel}
+        container["is_ephemeral"] = bool(message.ephemeral_for)
         if message.is_reply:
             container["thread_ts"] = message.thread_ts
         facts = {"container": container, "message": self.workspace.log.payload_of(message, metadata=True)}
@@ -180,8 +176,7 @@ class People:
 
     def _view(self, view_id: str, user: str) -> Json:
         views = self.workspace.views
-        home = views.homes.get(user)
-        if home is not None and home["id"] == view_id:
+        if (home := views.homes.get(user)) and home["id"] == view_id:
             return home
         if view_id not in views.open:
             raise ApiError(error="not_found")
@@ -207,10 +202,8 @@ class People:
         """Place of an interaction with a message, and the address for responses to it."""
         key, place = events.identifier("R"), self.workspace.roster.channels[message.channel]
         self.workspace.response_urls[key] = ResponseUrl(message=message, user=user)
-        return {
-            "channel": {"id": place.id, "name": place.name or "directmessage"},
-            "response_url": f"{self.workspace.url}/actions/{TEAM_ID}/{key}",
-        }
+        channel = {"id": place.id, "name": place.name or "directmessage"}
+        return {"channel": channel, "response_url": f"{self.workspace.url}/actions/{TEAM_ID}/{key}"}
 
 
 def _action(blocks: Sequence[Json], action_id: str, block_id: str, value: str | None) -> Json:

@@ -20,17 +20,7 @@ from tests.support.openai_server import HANGS, RESPOND, ScriptedOpenAI, calls, f
 from tests.support.orion_command import LIMITS, QUESTION, Terminal
 from tests.support.orion_running import process, settings_in
 
-FIELDS = {
-    "answer",
-    "outcome",
-    "verified",
-    "attempts",
-    "repairs",
-    "violations",
-    "sources",
-    "usage",
-    "timings_ms",
-}
+FIELDS = {"answer", "outcome", "verified", "attempts", "repairs", "violations", "sources", "usage", "timings_ms"}
 GOOD = "<answer>Each API key may make **600** requests a minute [1].</answer>"
 BAD = "<answer>Each API key may make 900 requests a minute [1].</answer>"
 

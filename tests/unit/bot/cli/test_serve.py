@@ -210,10 +210,7 @@ async def test_web_takes_and_worker_answers_over_one_redis(
     assert "turn_outcome" in work_log.read_text()
 
 
-NOT_LOADED = (
-    *("langfuse", "requests", "google.protobuf", "opentelemetry.exporter"),
-    *("psycopg", "mcp"),
-)
+NOT_LOADED = (*("langfuse", "requests", "google.protobuf", "opentelemetry.exporter"), *("psycopg", "mcp"))
 """Packages that only keys or documents need. (redis-py loads OpenTelemetry's SDK by itself.)"""
 
 
@@ -410,10 +407,7 @@ async def test_local_opens_the_page_and_ends_when_asked(
         port = urlsplit(opened.urls[0]).port or 0
         assert await page(port, "/healthz") == (200, '{"alive": true}')
         status, ready = await page(port, "/readyz")
-        assert (status, json.loads(ready)["checks"]) == (
-            200,
-            {"redis": True, "slack_socket": True},
-        )
+        assert (status, json.loads(ready)["checks"]) == (200, {"redis": True, "slack_socket": True})
         assert samples((await page(port, "/metrics"))[1])["orion_turns_running", ""] == 0
         ask_to_end()
         await running

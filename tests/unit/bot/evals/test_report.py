@@ -30,13 +30,7 @@ STYLE = Path(eval_report.__file__).with_name("report.css").read_text()
 
 def replied(outcome: OutcomeName = "answered", text: str = "It is 600 [1].", **more: Any) -> EvalReply:
     label = {name: more.pop(name) for name in ("id", "question", "expect", "kind", "thread") if name in more}
-    usual: dict[str, Any] = {
-        "id": "a",
-        "question": "How many?",
-        "expect": ("600",),
-        "thread": "",
-        "kind": "",
-    }
+    usual: dict[str, Any] = {"id": "a", "question": "How many?", "expect": ("600",), "thread": "", "kind": ""}
     asked = LabelledQuestion(**(usual | label))
     facts: dict[str, Any] = {"ms": 12.0, "attempts": 1, **more}
     return EvalReply(asked=asked, outcome=outcome, text=text, **facts)

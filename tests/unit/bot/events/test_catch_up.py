@@ -228,11 +228,7 @@ PLACE = ThreadKey(team=TEAM_ID, channel=CHANNEL, thread_ts="1700000000.000100")
 
 @pytest.mark.parametrize(
     ("reason", "permanent", "kept", "caught_up"),
-    [
-        ("channel_not_found", True, False, True),
-        ("missing_scope", True, True, True),
-        ("http_503", False, True, False),
-    ],
+    [("channel_not_found", True, False, True), ("missing_scope", True, True, True), ("http_503", False, True, False)],
 )
 async def test_place_that_is_gone_is_forgotten_and_a_slack_that_is_away_puts_it_off(
     reason: str, *, permanent: bool, kept: bool, caught_up: bool, redis_client: Redis

@@ -8,13 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.thread.conversation import ThreadKey
-from bot.events.interactions import (
-    Feedback,
-    read_complaint,
-    read_feedback,
-    read_hand_off,
-    read_shortcut,
-)
+from bot.events.interactions import Feedback, read_complaint, read_feedback, read_hand_off, read_shortcut
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

@@ -120,6 +120,12 @@ class Running:
             lambda: self.ledger.messages if len(self.ledger.messages) >= count and self.settled() else [], 5
         )
 
+    async def answered(self, turn_id: str) -> str:
+        """Ask, and return the ts of an answer to it."""
+        place, ts = self.slack.ask()
+        (posted,) = await self.slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id=turn_id))
+        return posted
+
     def settled(self) -> bool:
         return all(record.acknowledged or record.given_up for record in self.slack.server.workspace.deliveries.log)
 
@@ -371,10 +377,7 @@ async def test_question_on_app_home_is_asked_in_the_direct_chat(opened: Opened) 
 
 async def test_thanks_that_fail_lose_no_feedback(opened: Opened) -> None:
     async with opened() as running:
-        place, ts = running.slack.ask()
-        (posted,) = await running.slack.delivery.answer(
-            place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1")
-        )
+        posted = await running.answered("turn-1")
         running.slack.server.faults.fail("chat.postEphemeral", "user_not_in_channel")
         await running.slack.server.click(CHANNEL, posted, "orion_feedback", value="good:turn-1")
         assert running.ledger.judged == [("turn-1", "U0YOU", True)]
@@ -393,10 +396,7 @@ async def test_why_trust_this_speaks_as_the_question_did_else_as_the_person(
 ) -> None:
     async with opened() as running:
         speaking(running, locale)
-        place, ts = running.slack.ask()
-        (posted,) = await running.slack.delivery.answer(
-            place, answer("So."), AnswerKey(question_ts=ts, turn_id=turn_id)
-        )
+        posted = await running.answered(turn_id)
         await running.slack.server.click(CHANNEL, posted, "orion_trust")
         (call,) = await running.slack.server.wait_for(lambda: opened_views(running))
         assert call.error == ""
@@ -438,9 +438,7 @@ async def test_where_slack_does_not_tell_home_is_english(opened: Opened) -> None
 async def test_click_is_answered_in_time_also_when_slack_is_slow_to_say_who_pressed(opened: Opened) -> None:
     async with opened() as running:
         server = running.slack.server
-        place, ts = running.slack.ask()
-        answer_key = AnswerKey(question_ts=ts, turn_id="turn-9")
-        (posted,) = await running.slack.delivery.answer(place, answer("So."), answer_key)
+        posted = await running.answered("turn-9")
         server.faults.hang("users.info")
         await server.click(CHANNEL, posted, "orion_trust")  # raises where nobody acknowledges
         assert [call.error for call in await server.wait_for(lambda: opened_views(running))] == [""]
@@ -454,9 +452,7 @@ def opened_views(running: Running) -> list[ApiCall]:
 async def test_click_is_acknowledged_before_anything_slow(opened: Opened) -> None:
     async with opened() as running:
         server = running.slack.server
-        place, ts = running.slack.ask()
-        answer_key = AnswerKey(question_ts=ts, turn_id="turn-1")
-        (posted,) = await running.slack.delivery.answer(place, answer("So."), answer_key)
+        posted = await running.answered("turn-1")
         server.faults.hang("chat.postEphemeral")
         await server.click(CHANNEL, posted, HELPFUL_ACTION)  # raises where nobody acknowledges
         assert running.ledger.judged == [("turn-1", "U0YOU", True)], "it is stored by then"

@@ -74,10 +74,7 @@ async def test_guests_and_strangers_are_told_once_and_never_answered(tmp_path: P
         await wait_until(lambda: len(whispers(setting)) >= 2, "both were told")
         german = setting.ask(f"{MENTION} Wie viele Anfragen pro Minute darf ein Schlüssel stellen?", user=GUEST)
         await wait_until(lambda: idle(setting), "all letters are seen to")
-        assert sorted(whispers(setting)) == [
-            (GUEST, say("guest", None)),
-            (STRANGER, say("external_person", None)),
-        ]
+        assert sorted(whispers(setting)) == [(GUEST, say("guest", None)), (STRANGER, say("external_person", None))]
         for ts in (*asked, aside, german):
             assert answers(setting.workspace, ts, asked[0] if ts == aside else ts) == []
 
@@ -236,9 +233,7 @@ async def test_slack_that_never_tells_refuses_and_says_what_to_do(
         assert [one["text"] for one in at.slack.server.ephemerals("C0GENERAL")] == [say(why, None)]
 
 
-async def test_letter_without_an_envelope_is_looked_up_and_an_open_door_looks_nobody_up(
-    redis_client: Redis,
-) -> None:
+async def test_letter_without_an_envelope_is_looked_up_and_an_open_door_looks_nobody_up(redis_client: Redis) -> None:
     async with gates(redis_client) as at:
         at.slack.server.channel("C0GENERAL").is_ext_shared = True
         assert await at.knock() == OK
@@ -293,9 +288,7 @@ async def test_muting_guest_mutes_nobody(redis_client: Redis) -> None:
         assert at.slack.server.ephemerals("C0GENERAL") == []
 
 
-async def test_guest_who_mutes_a_thread_that_orion_does_not_know_brings_it_in_nowhere(
-    redis_client: Redis,
-) -> None:
+async def test_guest_who_mutes_a_thread_that_orion_does_not_know_brings_it_in_nowhere(redis_client: Redis) -> None:
     async with gates(redis_client) as at:
         at.slack.server.workspace.roster.members[GUEST] = Member(id=GUEST, name="Guest", is_ultra_restricted=True)
         thread_modes = ThreadModes(redis_client)

@@ -228,9 +228,7 @@ async def test_their_own_among_others_is_not_theirs_to_stop_alone(stores: Stores
     assert cancelled == []
 
 
-async def test_word_to_one_person_that_fails_and_a_stop_that_dies_trouble_nobody(
-    redis_client: Redis,
-) -> None:
+async def test_word_to_one_person_that_fails_and_a_stop_that_dies_trouble_nobody(redis_client: Redis) -> None:
     async with gates(redis_client) as at:
         stop = replace(STOP, user=VISITOR)
         claimed, lease = await at.stored(f"{PLACE}:stop", stop.to_json())

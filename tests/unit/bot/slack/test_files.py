@@ -75,9 +75,7 @@ class FarEnd:
 async def far_end(*, fetch_timeout_s: float = 10.0) -> AsyncIterator[tuple[FarEnd, Attachments]]:
     there = FarEnd()
     app = web.Application()
-    app.add_routes(
-        [web.get("/api/conversations.replies", there.message), web.get("/files/{name}", there.file)],
-    )
+    app.add_routes([web.get("/api/conversations.replies", there.message), web.get("/files/{name}", there.file)])
     async with TestServer(app) as server:
         there.url = str(server.make_url("")).rstrip("/")
         async with open_client(TOKEN, api_url=f"{there.url}/api/") as client:

@@ -142,10 +142,7 @@ async def test_thread_without_end_is_read_up_to_a_bound_and_nothing_twice() -> N
 
     application = web.Application()
     application.router.add_get("/api/conversations.replies", again)
-    async with (
-        serve(application) as port,
-        open_client("xoxb-1", api_url=f"http://127.0.0.1:{port}/api/") as client,
-    ):
+    async with serve(application) as port, open_client("xoxb-1", api_url=f"http://127.0.0.1:{port}/api/") as client:
         place = ThreadKey(team="T1", channel="C1", thread_ts="1700000000.000100")
         workspace = Workspace(client, SlackCalls(client))
         workspace.use_installation("xoxb-1", BotIdentity(user="U0ORION", bot="B0ORION"))

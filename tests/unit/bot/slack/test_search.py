@@ -16,13 +16,7 @@ from agent.actions import ToolCall
 from agent.thread.conversation import ThreadKey
 from agent.thread.state import ThreadState
 from agent.thread.store import ThreadStore
-from agent.tools.builtin.slack_search import (
-    ORIGIN,
-    SLACK_SEARCH,
-    SlackSearchFailed,
-    SlackSearchTool,
-    permalinks_only,
-)
+from agent.tools.builtin.slack_search import ORIGIN, SLACK_SEARCH, SlackSearchFailed, SlackSearchTool, permalinks_only
 from agent.tools.tool import Tool, ToolResult, call_tool
 from bot.events.parse import parse_event
 from bot.local.model.limits import LENIENT

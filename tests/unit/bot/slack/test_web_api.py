@@ -159,10 +159,7 @@ async def answering(body: str, status: int, content_type: str) -> AsyncIterator[
 
     application = web.Application()
     application.router.add_route("*", "/api/{method}", answer)
-    async with (
-        serve(application) as port,
-        open_client("xoxb-1", api_url=f"http://127.0.0.1:{port}/api/") as client,
-    ):
+    async with serve(application) as port, open_client("xoxb-1", api_url=f"http://127.0.0.1:{port}/api/") as client:
         yield SlackCalls(client, patience_s=0.1, first_pause_s=0.01)
 
 
@@ -199,12 +196,7 @@ async def test_waiting_logs_the_method_and_never_the_text() -> None:
         with capture_logs() as lines:
             await slack.calls.write("chat.postMessage", post("confidential words"))
     assert [{k: v for k, v in line.items() if k != "wait_s"} for line in lines] == [
-        {
-            "event": "slack_call_waits",
-            "log_level": "warning",
-            "method": "chat.postMessage",
-            "reason": "internal_error",
-        }
+        {"event": "slack_call_waits", "log_level": "warning", "method": "chat.postMessage", "reason": "internal_error"}
     ]
 
 
@@ -349,10 +341,7 @@ async def test_auth_test_goes_by_post_and_a_missing_status_method_is_tried_once(
 
     application = web.Application()
     application.router.add_post("/api/{method}", answer)
-    async with (
-        serve(application) as port,
-        open_client("xoxb-1", api_url=f"http://127.0.0.1:{port}/api/") as client,
-    ):
+    async with serve(application) as port, open_client("xoxb-1", api_url=f"http://127.0.0.1:{port}/api/") as client:
         calls = SlackCalls(client, patience_s=0.1, first_pause_s=0.01)
         assert (await calls.read("auth.test", expects="user_id"))["team_id"] == "T1"
         for _ in range(3):

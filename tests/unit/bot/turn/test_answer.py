@@ -79,6 +79,12 @@ class TeamBot:
         await self.enqueuer.receive(incoming)
         return incoming
 
+    async def ask(self) -> tuple[ThreadKey, str]:
+        """Ask in Slack, and store the question."""
+        place, ts = self.slack.ask()
+        await self.store(ts, place)
+        return place, ts
+
     @property
     def flow(self) -> Flow:
         """A way without gates."""
@@ -187,22 +193,14 @@ async def team_bot(
         stores = Stores(redis, mailbox)
         lookups = lookups_in(slack, redis, index)
         answering = Answering(engine, delivery, stores=stores, observers=observers, lookups=lookups)
-        yield TeamBot(
-            slack=slack,
-            model=model,
-            stores=stores,
-            answering=answering,
-            cancelled=[],
-            redis=redis,
-        )
+        yield TeamBot(slack=slack, model=model, stores=stores, answering=answering, cancelled=[], redis=redis)
         await mailbox.aclose()
         index.close()
 
 
 async def test_given_back_after_slack_took_the_post_it_stands_once(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD], pause_s=10) as at:
-        place, ts = at.slack.ask()
-        await at.store(ts, place)
+        place, _ = await at.ask()
         at.slack.server.faults.lose_response("chat.postMessage")
         assert await at.interrupt(lambda: at.said(place)) is None
         assert await at.handle() == OK
@@ -214,8 +212,7 @@ async def test_crashed_before_the_post_the_decided_answer_is_delivered_not_made_
     tmp_path: Path, redis_client: Redis
 ) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD, "<answer>Another text [1].</answer>"]) as at:
-        place, ts = at.slack.ask()
-        await at.store(ts, place)
+        place, _ = await at.ask()
         at.slack.server.faults.hang("chat.postMessage")
         assert await at.interrupt(lambda: at.slack.made("chat.postMessage")) is None
         at.slack.server.faults.clear()
@@ -228,8 +225,7 @@ async def test_crashed_before_the_post_the_decided_answer_is_delivered_not_made_
 
 async def test_stop_after_the_post_leaves_the_answer_and_keeps_the_turn(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        place, ts = at.slack.ask()
-        await at.store(ts, place)
+        place, _ = await at.ask()
         at.slack.server.faults.delay("assistant.threads.setStatus", 2.0, times=99)
         with capture_logs() as logs:
             ending = await at.interrupt(
@@ -242,8 +238,7 @@ async def test_stop_after_the_post_leaves_the_answer_and_keeps_the_turn(tmp_path
 
 async def test_question_that_still_waits_is_stopped_too_and_once(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        place, ts = at.slack.ask()
-        await at.store(ts, place)
+        place, ts = await at.ask()
         incoming = await at.store(at.slack.server.post("U0YOU", CHANNEL, "stop", ts), place, kind="stop", text="stop")
         (question,) = await at.mailbox.list_messages(str(place))
         assert at.cancelled == [Cancellation(thread=str(place), reason="stopped", message_id=question.id)]
@@ -271,8 +266,7 @@ async def test_question_stored_but_not_acknowledged_is_served_when_slack_sends_i
 
 async def test_stop_that_redis_cut_short_counts_when_slack_sends_it_again(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        place, ts = at.slack.ask()
-        await at.store(ts, place)
+        place, ts = await at.ask()
         refused = ["once"]
 
         async def cancel(wish: Cancellation) -> None:
@@ -294,8 +288,7 @@ async def test_stop_that_redis_cut_short_counts_when_slack_sends_it_again(tmp_pa
 async def test_running_turn_that_is_stopped_says_so(tmp_path: Path, redis_client: Redis) -> None:
     never = ModelError("LLMError", "away")
     async with team_bot(tmp_path, redis_client, [never]) as at:
-        place, ts = at.slack.ask()
-        await at.store(ts, place)
+        place, _ = await at.ask()
         gate = asyncio.Event()
 
         class Waiting(ScriptedModel):
@@ -319,8 +312,7 @@ async def test_running_turn_that_is_stopped_says_so(tmp_path: Path, redis_client
 
 async def test_deleted_question_cancels_its_turn_and_gets_no_answer(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        place, ts = at.slack.ask()
-        await at.store(ts, place)
+        place, ts = await at.ask()
         await at.store(ts, place, kind="delete", text="")
         (wish,) = at.cancelled
         assert (wish.thread, wish.reason) == (str(place), "deleted")
@@ -334,8 +326,7 @@ async def test_deleted_question_cancels_its_turn_and_gets_no_answer(tmp_path: Pa
 async def test_slack_that_is_away_uses_up_no_tries(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         at.answering.delivery._calls.patience_s = 0.05  # its own patience, shortened
-        place, ts = at.slack.ask()
-        await at.store(ts, place)
+        place, _ = await at.ask()
         at.slack.server.faults.fail("chat.postMessage", "internal_error", times=99)
         for _ in range(8):
             ending = await at.handle()
@@ -371,8 +362,7 @@ async def test_what_an_edits_turn_posted_is_looked_for_however_long_slack_lets_n
 ) -> None:
     """Where the first answer stands is known; what this turn posted beside it is not."""
     async with team_bot(tmp_path, redis_client, [GOOD], pause_s=10) as at:
-        place, ts = at.slack.ask()
-        await at.store(ts, place)
+        place, ts = await at.ask()
         assert await at.handle() == OK
         edit = await at.store(ts, place, kind="edit", edited_ts=f"{float(ts) + 60:.6f}")
         long = Answer(text="long", chunks=tuple(f"Paragraph {number}." for number in range(100)), sources=())
@@ -391,8 +381,7 @@ async def test_what_an_edits_turn_posted_is_looked_for_however_long_slack_lets_n
 
 async def test_model_that_is_away_is_waited_for(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [ModelError("LLMError", "away"), GOOD]) as at:
-        place, ts = at.slack.ask()
-        await at.store(ts, place)
+        place, _ = await at.ask()
         assert (await at.handle()).verb == "giveback"
         assert at.said(place) == []
         assert await at.handle() == OK
@@ -420,8 +409,7 @@ async def test_given_up_while_slack_is_away_the_letter_is_kept_until_its_person_
     tmp_path: Path, redis_client: Redis
 ) -> None:
     async with team_bot(tmp_path, redis_client, [], patience_s=0.05) as at:
-        place, ts = at.slack.ask()
-        await at.store(ts, place)
+        place, _ = await at.ask()
         claimed, lease = await at.claim()
         at.slack.server.faults.fail("conversations.replies", "internal_error", times=100)
         with pytest.raises(DeliveryFailed):
@@ -433,8 +421,7 @@ async def test_given_up_while_slack_is_away_the_letter_is_kept_until_its_person_
 
 async def test_without_statuses_the_answer_is_the_last_word(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        place, ts = at.slack.ask()
-        await at.store(ts, place)
+        place, _ = await at.ask()
         at.slack.server.faults.fail("assistant.threads.setStatus", "unknown_method", times=99)
         at.slack.server.faults.delay("chat.update", 0.05)
         assert await at.handle() == OK
@@ -495,8 +482,7 @@ async def settled(at: TeamBot) -> None:
 
 async def test_worker_that_stood_still_after_its_claim_starts_no_turn(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        place, ts = at.slack.ask()
-        await at.store(ts, place)
+        await at.ask()
         claimed, lease = await at.claim()
         await lose(at, claimed, lease)
         with capture_logs() as logged, pytest.raises(LeaseLost):
@@ -526,8 +512,7 @@ async def test_the_second_post_of_a_worker_that_lost_its_thread_is_found_and_del
     tmp_path: Path, redis_client: Redis
 ) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        place, ts = at.slack.ask()
-        await at.store(ts, place)
+        place, ts = await at.ask()
         await taken_over_while_it_posts(at, place)
         assert len(at.said(place)) == 2, "Slack has no key that would refuse the second"
         first = at.slack.server.messages(place.channel, place.thread_ts)[1]["ts"]
@@ -540,8 +525,7 @@ async def test_the_second_post_of_a_worker_that_lost_its_thread_is_found_and_del
 
 async def test_second_look_waits_and_deletes_nothing_that_is_right(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        place, ts = at.slack.ask()
-        await at.store(ts, place)
+        place, _ = await at.ask()
         claimed, lease = await at.claim()
         await lose(at, claimed, lease)
         assert await at.handle() == OK
@@ -557,8 +541,7 @@ async def test_second_look_waits_and_deletes_nothing_that_is_right(tmp_path: Pat
 async def test_what_a_dead_worker_showed_goes_when_another_finishes(tmp_path: Path, redis_client: Redis) -> None:
     """The answer was decided, the worker died; the status, or the placeholder, must not stay beside it."""
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        place, ts = at.slack.ask()
-        await at.store(ts, place)
+        place, ts = await at.ask()
         at.slack.server.faults.hang("chat.postMessage")
         assert await at.interrupt(lambda: at.slack.made("chat.postMessage")) is None
         at.slack.server.faults.clear()
@@ -592,8 +575,7 @@ async def test_second_look_that_slack_refuses_is_repeated_if_that_may_help(
     error: str, verb: str, tmp_path: Path, redis_client: Redis, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        place, ts = at.slack.ask()
-        await at.store(ts, place)
+        await at.ask()
         claimed, lease = await at.claim()
         await lose(at, claimed, lease)
         assert await at.handle() == OK
@@ -609,8 +591,7 @@ async def test_a_message_for_other_people_gets_nothing_and_counts_for_nothing(
     tmp_path: Path, redis_client: Redis, decision: Any
 ) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        place, ts = at.slack.ask()
-        await at.store(ts, place)
+        place, ts = await at.ask()
         assert await at.handle() == OK
         answered, statuses = at.said(place), at.slack.made("assistant.threads.setStatus")
         at.model.decisions[:] = [decision]

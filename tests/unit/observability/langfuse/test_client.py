@@ -68,10 +68,7 @@ async def test_busy_host_is_asked_again() -> None:
 
 
 async def test_secrets_are_masked_wherever_they_are() -> None:
-    async with (
-        LangfuseReceiver() as receiver,
-        tracer_to(receiver.url, known=known_secrets([KNOWN])) as tracer,
-    ):
+    async with LangfuseReceiver() as receiver, tracer_to(receiver.url, known=known_secrets([KNOWN])) as tracer:
         trace = await tracer.turn("t", thread="T:C:1", user="U1", question=f"Is {SECRET} or {KNOWN} right?")
         trace.model_start(phase="decide")
         message = {"role": "user", "content": SECRET}
@@ -129,10 +126,7 @@ async def test_nothing_is_loaded_without_keys_or_if_turned_off(connection: Conne
 
 
 async def test_environment_and_tag_say_where_a_question_was_asked() -> None:
-    async with (
-        LangfuseReceiver() as receiver,
-        tracer_to(receiver.url, environment="staging", tag="terminal") as tracer,
-    ):
+    async with LangfuseReceiver() as receiver, tracer_to(receiver.url, environment="staging", tag="terminal") as tracer:
         await one_turn(tracer)
     (root,) = receiver.spans
     assert (root.attributes["langfuse.environment"], root.attributes["langfuse.trace.tags"]) == (
