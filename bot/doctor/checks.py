@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,6 +17,7 @@ from redis.asyncio.cluster import RedisCluster
 from redis.exceptions import RedisError
 
 from agent.knowledge.types import KnowledgeAwayError
+from bot.channel_settings import ChannelFile
 from bot.documents.figures import figures_of
 from bot.documents.open import corpus_of, open_index
 from bot.errors import WrongUse
@@ -150,26 +151,39 @@ def _token_fault(variable: str, tried: TokenTrial, settings: Settings, remedy: s
 
 async def check_handoff(settings: Settings, within_s: float) -> Finding:
     """Reach of the people behind "Ask a human"."""
-    return await _check_place(settings, "ORION_HANDOFF", settings.handoff, within_s)
+    return await _check_places(settings, "ORION_HANDOFF", [settings.handoff], within_s)
 
 
 async def check_report(settings: Settings, within_s: float) -> Finding:
     """Reach of the weekly report's channel."""
-    return await _check_place(settings, "ORION_REPORT", settings.report, within_s)
+    return await _check_places(settings, "ORION_REPORT", [settings.report], within_s)
 
 
-async def _check_place(settings: Settings, variable: str, name: str, within_s: float) -> Finding:
-    token = settings.slack_bot_token.get_secret_value()
-    if not (name and token):
+async def check_channels(settings: Settings, within_s: float) -> Finding:
+    """Settings of single channels: their form, and whether Orion is in each channel that they name."""
+    file = ChannelFile(settings.channels, settings.listen)
+    channels = file.channels
+    if file.faults:
+        return Problem("; ".join(file.faults), f"Correct {settings.channels}; the last good settings hold meanwhile.")
+    places = [name.rpartition("/")[2] for name in channels] + [one.handoff for one in channels.values()]
+    return await _check_places(settings, settings.channels.name, places, within_s)
+
+
+async def _check_places(settings: Settings, variable: str, names: Sequence[str], within_s: float) -> Finding:
+    token, named = settings.slack_bot_token.get_secret_value(), [*filter(None, names)]
+    if not (named and token):
         return ""
     try:
         async with open_client(token, api_url=settings.slack_api_url) as client, asyncio.timeout(within_s):
-            wrong = await find_fault(SlackCalls(client, patience_s=0), name, variable)  # a person waits: no retry
+            for name in named:
+                # A person waits: no retry.
+                if wrong := await find_fault(SlackCalls(client, patience_s=0), name, variable):
+                    return Problem(*wrong)
     except DeliveryFailed as failure:
         return Problem(f"Slack does not tell: {failure.reason}", _UPDATE if failure.permanent else SLACK_AWAY)
     except TimeoutError:
         return Problem("Slack did not answer in time", SLACK_AWAY)
-    return Problem(*wrong) if wrong else f"{variable} reaches {name}"
+    return f"{variable} reaches {', '.join(named)}"
 
 
 async def check_redis(settings: Settings, within_s: float) -> Finding:

@@ -55,6 +55,7 @@ async def examine(
         CheckLine("Langfuse", checks.check_langfuse, frozenset({"LANGFUSE_BASE_URL", "LANGFUSE_HOST"})),
         CheckLine("Hand-off", checks.check_handoff, _SLACK),
         CheckLine("Report", checks.check_report, _SLACK),
+        CheckLine("Channels", checks.check_channels, _SLACK),
     )
     async with asyncio.TaskGroup() as group:
         tasks = [

@@ -349,6 +349,24 @@ async def test_the_people_to_be_asked_can_be_reached(tmp_path: Path, handoff: st
         assert found["Hand-off"].ok == ("reaches" in says_so)
 
 
+@pytest.mark.parametrize(
+    ("written", "detail", "ok"),
+    [
+        ('[C0HELP]\nmode = "listen"\n', "channels.toml reaches C0HELP", True),
+        ('[C0NOWHERE]\nmode = "listen"\n', "no channel C0NOWHERE", False),
+        ('[C0HELP]\nhandoff = "S0NOBODY"\n', "no user group S0NOBODY", False),
+        ('[C0HELP]\nmode = "always"\n', "mode must be one of", False),
+    ],
+)
+async def test_settings_of_channels_are_checked(written: str, detail: str, *, ok: bool, tmp_path: Path) -> None:
+    file = tmp_path / "channels.toml"
+    file.write_text(written)
+    async with workspace() as slack:
+        found = await checks(settings_for(settings_in(tmp_path, "", channels=file), slack))
+        assert detail in found["Channels"].detail
+        assert found["Channels"].ok is ok
+
+
 async def test_slack_that_does_not_tell_is_told(tmp_path: Path) -> None:
     async with workspace() as slack:
         slack.faults.fail("conversations.info", "missing_scope")
