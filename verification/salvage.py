@@ -69,7 +69,9 @@ def _drop_failed(draft: Draft, verdict: Verdict, left_out: LeftOut | None) -> st
         )
         # Without a phrase, the remaining steps would be renumbered and hide the gap.
         fallen |= set() if left_out else _incomplete_blocks(units, fallen)
-    places = _gap_places(units, fallen)
+    left = {unit.block for at, unit in enumerate(units) if at not in fallen and unit.kind in {"item", "row"}}
+    whole = fallen - _nested_items(units, fallen)  # items below a dropped step leave no gap
+    places = {at for at in whole if _has_place(units[at]) and units[at].block in left}
     source_ids = {source.id for source in draft.sources}
     citing_claims = tuple(claim for claim in verdict.claims if source_ids.issuperset(claim.cited))
     gaps = {at: _gap_text(text, citing_claims, units[at], left_out) for at in places} if left_out else {}
@@ -80,13 +82,6 @@ def _incomplete_blocks(units: tuple[Unit, ...], fallen: set[int]) -> set[int]:
     """All units of the numbered lists and tables that lost a part."""
     blocks = {units[at].block for at in fallen if _has_place(units[at])}
     return {at for at, unit in enumerate(units) if unit.block in blocks}
-
-
-def _gap_places(units: tuple[Unit, ...], fallen: set[int]) -> set[int]:
-    """The dropped steps and rows that leave a gap. Items below a dropped step leave none."""
-    left = {unit.block for at, unit in enumerate(units) if at not in fallen and unit.kind in {"item", "row"}}
-    whole = fallen - _nested_items(units, fallen)
-    return {at for at in whole if _has_place(units[at]) and units[at].block in left}
 
 
 def _has_place(unit: Unit) -> bool:
@@ -181,8 +176,10 @@ def _join_units(text: str, units: tuple[Unit, ...], fallen: set[int], gaps: Mapp
         if at in fallen and at not in gaps:
             continue
         piece = gaps.get(at, text[unit.start : unit.end])
-        if at - 1 in fallen and units[at - 1].block == unit.block and unit.kind == "sentence":
-            piece = _without_connective(piece)
+        goes_on = at - 1 in fallen and units[at - 1].block == unit.block and unit.kind == "sentence"
+        if goes_on and (match := compile_pattern(_CONNECTIVE).match(piece)):
+            rest = piece[match.end() :]
+            piece = rest[:1].upper() + rest[1:]
         pieces += ("" if last < 0 else _separator(text, units[last : at + 1]), piece)
         last = at
     return "".join(pieces)
@@ -193,9 +190,3 @@ def _separator(text: str, units: tuple[Unit, ...]) -> str:
     gaps = [text[one.end : other.start] for one, other in pairwise(units)]
     lines = max(gap.count("\n") for gap in gaps)
     return gaps[-1] if len(gaps) == 1 or not lines else "\n" * min(lines, 2)
-
-
-def _without_connective(sentence: str) -> str:
-    match = compile_pattern(_CONNECTIVE).match(sentence)
-    rest = sentence[match.end() :] if match else sentence
-    return rest[:1].upper() + rest[1:] if match else rest

@@ -91,7 +91,8 @@ class StreamedReply:
         if failure is None and not (named or self.is_closed):
             failure = ModelError(kind="LLMError", detail="the stream ended before the reply was complete")
         if not "".join(self._content).strip() and (failure is None or self._called):
-            failure = _no_text(called=self._called, reasoned=self.reasoned)
+            what = "only function calls" if self._called else "only reasoning" if self.reasoned else "nothing"
+            failure = ModelError(kind="EmptyReplyError", detail=f"the reply held {what}")
         if failure:
             raise failure
         return pieces
@@ -153,7 +154,10 @@ class StreamedReply:
         if name == "error":
             raise server_refusal(0, payload.get("code"), str(payload))
         self.usage = _usage(payload) or self.usage
-        choice = self._our_choice(payload)
+        choices = _choices(payload)
+        if choices and self._index is None:  # a second choice, which was not asked for, would be another answer
+            self._index = choices[0].get("index")
+        choice = next((each for each in choices if each.get("index") in {None, self._index}), {})
         delta = _mapping(choice.get("delta"))
         _raise_refusal(choice, delta)
         self._finish = _string(choice.get("finish_reason")) or self._finish
@@ -163,13 +167,6 @@ class StreamedReply:
             yield "reasoning", reasoning
         if content := _string(delta.get("content")):
             yield "content", content
-
-    def _our_choice(self, payload: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the choice that came first; a second one, which nobody asked for, would be another answer."""
-        choices = _choices(payload)
-        if choices and self._index is None:
-            self._index = choices[0].get("index")
-        return next((each for each in choices if each.get("index") in {None, self._index}), {})
 
 
 def read_reply(body: bytes) -> Reply:
@@ -228,11 +225,6 @@ def join_surrogates(text: str) -> str:
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\ufffd", "?")
-
-
-def _no_text(*, called: bool, reasoned: bool) -> ModelError:
-    what = "only function calls" if called else "only reasoning" if reasoned else "nothing"
-    return ModelError(kind="EmptyReplyError", detail=f"the reply held {what}")
 
 
 def _call(wire: object, position: int) -> tuple[ToolCall, str]:

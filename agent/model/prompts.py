@@ -78,26 +78,26 @@ def private_texts() -> tuple[str, ...]:
 
 def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessage]:
     """Return the messages of one decision. ``as_json`` adds JSON forms and tools for a server without tool calling."""
-    today = today_of(context.question)
+    question = context.question
+    today = today_of(question)
     parts = [
         *_source_parts(context.sources, today),  # whole here too: the next call begins with the same (decision 33)
         *_result_parts(context.results, context.left_out, MAX_DECIDE_RESULT_CHARS),
         *_conversation_parts(
             context,
-            _conversation_lines(
-                context.history[-MAX_DECIDE_MESSAGES:], MAX_DECIDE_MESSAGE_CHARS, context.question.names
-            ),
+            _conversation_lines(context.history[-MAX_DECIDE_MESSAGES:], MAX_DECIDE_MESSAGE_CHARS, question.names),
         ),
         *_plan_parts(context.plan),
-        (_last_message_label(context.question), context.question.text),
+        # The author matters if the message may be for other people.
+        ("last message" + f", from {question.user}" * (not question.addressed), question.text),
     ]
     lines = [
-        fence_parts(parts, _seed(context.question)),
-        _date_line(today, _zone(context.question)),
-        *_channel_lines(context.question),
+        fence_parts(parts, _seed(question)),
+        _date_line(today, _zone(question)),
+        *_channel_lines(question),
         *_budget_warning(context),
     ]
-    if not context.question.addressed:
+    if not question.addressed:
         lines.append(prompt_text("unaddressed") + (' As JSON: {"action": "no_reply"}.' if as_json else ""))
     if context.complaint:
         lines.append(f"Your last decision was not carried out: {context.complaint} Decide again.")
@@ -261,11 +261,6 @@ def _conversation_parts(context: TurnContext, talk: str) -> list[Part]:
     mission = context.mission if context.mission != context.question.text else ""
     named = (("mission", mission), ("conversation so far", talk), ("the person's answers to questions", told))
     return [part for part in named if part[1]]
-
-
-def _last_message_label(question: Question) -> str:
-    """Name the author if the message may be for other people: then it matters who talks to whom."""
-    return "last message" if question.addressed else f"last message, from {question.user}"
 
 
 def _plan_parts(plan: Plan | None) -> Iterable[Part]:

@@ -47,7 +47,8 @@ def _render(opening: str, units: Sequence[QuotableUnit], bold: str) -> str:
         bold = "" if text != unit.text else bold
         same_block = previous is not None and previous.block == unit.block
         if unit.kind == "code":
-            lines += ["", _fence_code(unit.text), *([number] if previous is None else [])]
+            fence = "`" * (max(map(len, _FENCE.findall(unit.text)), default=2) + 1)  # longer than any inside
+            lines += ["", f"{fence}\n{unit.text}\n{fence}", *([number] if previous is None else [])]
         elif unit.kind == "sentence" and previous is not None and previous.kind == "sentence" and same_block:
             lines[-1] += f" {text} {number}"
         elif unit.kind in {"sentence", "field"}:
@@ -68,10 +69,3 @@ def _bold(text: str) -> str:
     # Slack shows no bold that begins or ends with code.
     plain = words and words == words.strip("`") and not _MARKED.search(words)
     return f"**{words}**{text[len(words) :]}" if plain else text
-
-
-def _fence_code(code: str) -> str:
-    """Return a code block with a fence longer than any inside."""
-    longest = max(map(len, _FENCE.findall(code)), default=2)
-    fence = "`" * (longest + 1)
-    return f"{fence}\n{code}\n{fence}"

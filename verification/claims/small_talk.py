@@ -55,16 +55,10 @@ def states_nothing(sentence: str) -> bool:
     head, *rest = (part.strip(_EDGE) for part in compile_pattern(_TURN).split(plain))
     if _is_empty_talk(head):  # a fact after a courtesy is checked by itself
         return all(compile_pattern(_ADVICE).match(part) or states_nothing(part) for part in rest)
-    greeted = _greeting_end(plain)
+    greeted = 0
+    while match := compile_pattern(_GREETING).match(plain, greeted):
+        greeted = match.end()
     return greeted > 0 and _is_only_polite(plain, plain[greeted:])
-
-
-def _greeting_end(plain: str) -> int:
-    """The end of the greetings at the start of a sentence."""
-    end = 0
-    while match := compile_pattern(_GREETING).match(plain, end):
-        end = match.end()
-    return end
 
 
 def is_bare_answer(sentence: str) -> bool:

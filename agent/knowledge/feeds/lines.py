@@ -47,7 +47,7 @@ class Printer:
         """Print what needs no text, and return whether the page's text is needed."""
         if self.dry_run:
             seen_by = page.audience if isinstance(page.audience, str) else ", ".join(page.audience)
-            self._print_text(f"{page.title}\t{seen_by or 'no one: ' + page.reason}\t{page.url}")
+            self.out.write(f"{page.title}\t{seen_by or 'no one: ' + page.reason}\t{page.url}\n".encode())
         elif not page.audience:
             sys.stderr.write(f"{page.title}: no one may see it: {page.reason}\n")
         elif self.known.get(page.key) == page.revision:
@@ -64,9 +64,6 @@ class Printer:
     def _print(self, fields: Mapping[str, Any]) -> None:
         self.out.write(orjson.dumps(fields) + b"\n")
         self.out.flush()
-
-    def _print_text(self, line: str) -> None:
-        self.out.write(line.encode() + b"\n")
 
 
 def read_config(path: Path) -> dict[str, Any]:

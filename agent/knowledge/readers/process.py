@@ -178,7 +178,8 @@ def main() -> None:
     """Answer until standard input ends. A file that needs too much time or memory ends the process."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a parser prints must not mix with the answers
-    _limit_memory()
+    if limit := _memory()[0]:  # else only the time is limited
+        resource.setrlimit(resource.RLIMIT_AS, (limit + MAX_MEMORY,) * 2)
     os.nice(_NICE)
     orders = sys.stdin.buffer
     is_last = False
@@ -211,11 +212,6 @@ def _memory() -> tuple[int, int]:
         pages = Path("/proc/self/statm").read_text(encoding="ascii").split()
         return int(pages[0]) * os.sysconf("SC_PAGE_SIZE"), int(pages[1]) * os.sysconf("SC_PAGE_SIZE")
     return 0, 0
-
-
-def _limit_memory() -> None:
-    if limit := _memory()[0]:  # else only the time is limited
-        resource.setrlimit(resource.RLIMIT_AS, (limit + MAX_MEMORY,) * 2)
 
 
 def _has_grown() -> bool:
