@@ -35,20 +35,10 @@ def live_links(verdict: Verdict, address: str) -> list[str]:
 @pytest.mark.parametrize(
     "scheme",
     [
-        "ssh",
-        "SSH",
-        "sftp",
-        "ftp",
-        "ftps",
-        "file",
-        "vscode",
-        "slack",
-        "git+ssh",
-        "x-apple.systempreferences",
-        "hxxps",
-        "redis",
+        "ssh", "SSH", "sftp", "ftp", "ftps", "file", "vscode", "slack", "git+ssh", "x-apple.systempreferences",
+        "hxxps", "redis",
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize(
     "form", ["[x]({})", "<{}|x>", "<{}>", "{}", "![x]({})", '<a href="{}">x</a>', "[x][y]\n\n[y]: {}", "[x](<{}>)"]
 )

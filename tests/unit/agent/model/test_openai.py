@@ -6,6 +6,7 @@ import json
 import re
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
@@ -55,6 +56,12 @@ async def collected(stream: WriteStream) -> list[tuple[str, str]]:
     return runs
 
 
+@asynccontextmanager
+async def asking(timeouts: Timeouts = ONCE, **scripts: Any) -> AsyncIterator[tuple[ScriptedOpenAI, OpenAIModel]]:
+    async with ScriptedOpenAI(**scripts) as server, aclosing(model_of(server, timeouts)) as model:
+        yield server, model
+
+
 @pytest.fixture
 async def opened() -> AsyncIterator[list[OpenAIModel]]:
     models: list[OpenAIModel] = []
@@ -86,12 +93,9 @@ async def opened() -> AsyncIterator[list[OpenAIModel]]:
         ),
     ],
 )
-async def test_each_action_comes_from_a_function_call(
-    scripted: Scripted, action: object, opened: list[OpenAIModel]
-) -> None:
-    async with ScriptedOpenAI(decisions=[scripted]) as server:
-        opened.append(model_of(server))
-        decision = await opened[0].decide(DECIDE)
+async def test_each_action_comes_from_a_function_call(scripted: Scripted, action: object) -> None:
+    async with asking(decisions=[scripted]) as (server, model):
+        decision = await model.decide(DECIDE)
     assert decision.action == action
     assert decision.usage == Usage(model_calls=1, prompt_tokens=100, completion_tokens=20)
     request = server.requests[0]
@@ -116,27 +120,23 @@ async def test_each_action_comes_from_a_function_call(
         calls(("finish_step", {"step": "one", "result": "r"})),
     ],
 )
-async def test_malformed_call_is_reported_with_its_reason(scripted: Scripted, opened: list[OpenAIModel]) -> None:
-    async with ScriptedOpenAI(decisions=[scripted]) as server:
-        opened.append(model_of(server))
+async def test_malformed_call_is_reported_with_its_reason(scripted: Scripted) -> None:
+    async with asking(decisions=[scripted]) as (server, model):
         with pytest.raises(ModelError) as failure:
-            await opened[0].decide(DECIDE)
+            await model.decide(DECIDE)
     assert failure.value.kind == "MalformedControlError"
     assert failure.value.usage.tokens == 120
     assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize("mode", ["no_tools", "silent"])
-async def test_server_without_tools_is_asked_for_json_and_that_is_remembered(
-    mode: str, opened: list[OpenAIModel]
-) -> None:
+async def test_server_without_tools_is_asked_for_json_and_that_is_remembered(mode: str) -> None:
     answer = says('Sure:\n```json\n{"action": "tool_call", "tool": "search", "input": {"q": "x"}}\n```')
     prose = [says("I would search first.")] if mode == "silent" else []
     script = [*prose, answer, says('{"action": "respond"}')]
-    async with ScriptedOpenAI(decisions=script, mode="no_tools" if mode == "no_tools" else "tools") as server:
-        opened.append(model_of(server))
-        first = await opened[0].decide(DECIDE)
-        second = await opened[0].decide(DECIDE)
+    async with asking(decisions=script, mode="no_tools" if mode == "no_tools" else "tools") as (server, model):
+        first = await model.decide(DECIDE)
+        second = await model.decide(DECIDE)
     if mode == "no_tools":
         assert server.requests.pop(0)["tool_choice"] == "required"
         assert server.requests[0]["tool_choice"] == "auto", "tried before tools are given up"
@@ -149,51 +149,46 @@ async def test_server_without_tools_is_asked_for_json_and_that_is_remembered(
     assert '"name": "search"' in server.requests[1]["messages"][1]["content"]
 
 
-async def test_server_that_ignores_tools_may_write_the_json_by_itself(opened: list[OpenAIModel]) -> None:
-    async with ScriptedOpenAI(decisions=[says('{"action": "respond"}')] * 2) as server:
-        opened.append(model_of(server))
-        assert (await opened[0].decide(DECIDE)).action == Respond()
-        await opened[0].decide(DECIDE)
+async def test_server_that_ignores_tools_may_write_the_json_by_itself() -> None:
+    async with asking(decisions=[says('{"action": "respond"}')] * 2) as (server, model):
+        assert (await model.decide(DECIDE)).action == Respond()
+        await model.decide(DECIDE)
     assert ["tools" in request for request in server.requests] == [True, False]
 
 
-async def test_prose_from_a_server_that_does_call_tools_is_malformed(opened: list[OpenAIModel]) -> None:
-    async with ScriptedOpenAI(decisions=[RESPOND, says("Well …"), RESPOND]) as server:
-        opened.append(model_of(server))
-        await opened[0].decide(DECIDE)
+async def test_prose_from_a_server_that_does_call_tools_is_malformed() -> None:
+    async with asking(decisions=[RESPOND, says("Well …"), RESPOND]) as (server, model):
+        await model.decide(DECIDE)
         with pytest.raises(ModelError, match="MalformedControlError"):
-            await opened[0].decide(DECIDE)
-        await opened[0].decide(replace(DECIDE, complaint="No function was called."))
+            await model.decide(DECIDE)
+        await model.decide(replace(DECIDE, complaint="No function was called."))
     assert all("tools" in request for request in server.requests)
     assert "No function was called." in server.requests[2]["messages"][1]["content"]
 
 
-async def test_json_is_asked_for_without_a_refused_response_format(opened: list[OpenAIModel]) -> None:
+async def test_json_is_asked_for_without_a_refused_response_format() -> None:
     def reply(request: Any) -> Scripted:
         refused = "tools" in request or "response_format" in request
         return fails(400, "unknown field") if refused else says('{"action": "complete", "summary": "Hi."}')
 
-    async with ScriptedOpenAI(decisions=reply) as server:
-        opened.append(model_of(server))
-        assert (await opened[0].decide(DECIDE)).action == Complete(summary="Hi.")
+    async with asking(decisions=reply) as (server, model):
+        assert (await model.decide(DECIDE)).action == Complete(summary="Hi.")
         first = len(server.requests)
-        await opened[0].decide(DECIDE)
+        await model.decide(DECIDE)
     assert len(server.requests) == first + 1, "what it refuses is known"
 
 
-async def test_malformed_json_is_reported_with_its_reason(opened: list[OpenAIModel]) -> None:
-    async with ScriptedOpenAI(decisions=[says('{"action": "search"}')], mode="no_tools") as server:
-        opened.append(model_of(server))
+async def test_malformed_json_is_reported_with_its_reason() -> None:
+    async with asking(decisions=[says('{"action": "search"}')], mode="no_tools") as (_, model):
         with pytest.raises(ModelError, match="must be one of respond, ask_user") as failure:
-            await opened[0].decide(DECIDE)
+            await model.decide(DECIDE)
     assert failure.value.kind == "MalformedControlError"
 
 
-async def test_phase_two_streams_text_without_tools_or_response_format(opened: list[OpenAIModel]) -> None:
+async def test_phase_two_streams_text_without_tools_or_response_format() -> None:
     draft = Scripted(reasoning=("hm",), pieces=("<answer>12", "0 [1]\u2028漢", "</answer>"), usage=(7, 3))
-    async with ScriptedOpenAI(drafts=[draft]) as server:
-        opened.append(model_of(server))
-        stream = opened[0].write(WRITE)
+    async with asking(drafts=[draft]) as (server, model):
+        stream = model.write(WRITE)
         pieces = await collected(stream)
     assert pieces == [("reasoning", "hm"), ("content", "<answer>120 [1]\u2028漢</answer>")]
     assert stream.usage == Usage(model_calls=1, prompt_tokens=7, completion_tokens=3)
@@ -205,17 +200,16 @@ async def test_phase_two_streams_text_without_tools_or_response_format(opened: l
     }  # fmt: skip
 
 
-async def test_options_a_server_refuses_are_left_out_and_the_usage_is_estimated(opened: list[OpenAIModel]) -> None:
+async def test_options_a_server_refuses_are_left_out_and_the_usage_is_estimated() -> None:
     def reply(request: Any) -> Scripted:
         if "stream_options" in request:
             return fails(422, "Extra inputs are not permitted")
         return fails(400, "temperature is fixed") if "temperature" in request else says("x" * 40)
 
-    async with ScriptedOpenAI(drafts=reply) as server:
-        opened.append(model_of(server))
-        await collected(opened[0].write(WRITE))
+    async with asking(drafts=reply) as (server, model):
+        await collected(model.write(WRITE))
         first = len(server.requests)
-        stream = opened[0].write(WRITE)
+        stream = model.write(WRITE)
         await collected(stream)
     assert len(server.requests) == first + 1, "what it refuses is known"
     assert stream.usage.estimated
@@ -223,11 +217,10 @@ async def test_options_a_server_refuses_are_left_out_and_the_usage_is_estimated(
     assert stream.usage.prompt_tokens > 100
 
 
-async def test_server_that_does_not_stream_is_read_all_the_same(opened: list[OpenAIModel]) -> None:
+async def test_server_that_does_not_stream_is_read_all_the_same() -> None:
     whole = b'{"choices": [{"message": {"content": "<answer>Hi</answer>"}}], "usage": null}'
-    async with ScriptedOpenAI(drafts=[Scripted(raw=whole)]) as server:
-        opened.append(model_of(server))
-        assert await collected(opened[0].write(WRITE)) == [("content", "<answer>Hi</answer>")]
+    async with asking(drafts=[Scripted(raw=whole)]) as (_, model):
+        assert await collected(model.write(WRITE)) == [("content", "<answer>Hi</answer>")]
 
 
 @pytest.mark.parametrize(
@@ -260,49 +253,45 @@ async def test_server_that_does_not_stream_is_read_all_the_same(opened: list[Ope
         (says(""), "EmptyReplyError"),
     ],
 )
-async def test_every_failure_is_a_model_error_with_hints(
-    scripted: Scripted, kind: str, opened: list[OpenAIModel]
-) -> None:
-    async with ScriptedOpenAI(generations=[scripted] * 9, drafts=[scripted] * 9) as server:
-        opened.append(model_of(server, QUICK if scripted is HANGS else ONCE))
+async def test_every_failure_is_a_model_error_with_hints(scripted: Scripted, kind: str) -> None:
+    async with asking(
+        generations=[scripted] * 9, drafts=[scripted] * 9, timeouts=QUICK if scripted is HANGS else ONCE
+    ) as (_, model):
         with pytest.raises(ModelError) as failure:
-            await opened[0].generate("prompt", max_tokens=5, temperature=0.7)
+            await model.generate("prompt", max_tokens=5, temperature=0.7)
         assert failure.value.kind == kind
         assert failure.value.hints
         assert "prompt" not in failure.value.detail
         if scripted.pieces != ("",):
             with pytest.raises(ModelError) as failure:
-                await collected(opened[0].write(WRITE))
+                await collected(model.write(WRITE))
             assert failure.value.kind == kind
 
 
 @pytest.mark.parametrize("scripted", [says("half", done=False), says("half", broken=True)])
-async def test_stream_that_breaks_off_is_an_error_but_its_cost_is_counted(
-    scripted: Scripted, opened: list[OpenAIModel]
-) -> None:
-    async with ScriptedOpenAI(drafts=[scripted]) as server:
-        opened.append(model_of(server))
-        stream = opened[0].write(WRITE)
+async def test_stream_that_breaks_off_is_an_error_but_its_cost_is_counted(scripted: Scripted) -> None:
+    async with asking(drafts=[scripted]) as (_, model):
+        stream = model.write(WRITE)
         with pytest.raises(ModelError, match="LLMError"):
             await collected(stream)
     assert stream.usage.estimated
     assert stream.usage.completion_tokens == 1
 
 
-async def test_the_idle_limit_holds_only_within_a_stream(opened: list[OpenAIModel]) -> None:
+async def test_the_idle_limit_holds_only_within_a_stream() -> None:
     slow = says("<answer>Late.</answer>", wait_s=0.4)
-    async with ScriptedOpenAI(decisions=[calls(("respond", {}), wait_s=0.4)], drafts=[slow]) as server:
-        opened.append(model_of(server, Timeouts(idle=0.1, retries=0)))
-        assert isinstance((await opened[0].decide(DECIDE)).action, Respond)
-        assert await collected(opened[0].write(WRITE)) == [("content", "<answer>Late.</answer>")]
+    async with asking(
+        decisions=[calls(("respond", {}), wait_s=0.4)], drafts=[slow], timeouts=Timeouts(idle=0.1, retries=0)
+    ) as (_, model):
+        assert isinstance((await model.decide(DECIDE)).action, Respond)
+        assert await collected(model.write(WRITE)) == [("content", "<answer>Late.</answer>")]
 
 
-async def test_stream_that_stops_moving_times_out(opened: list[OpenAIModel]) -> None:
+async def test_stream_that_stops_moving_times_out() -> None:
     never = asyncio.Event()
-    async with ScriptedOpenAI(drafts=[says("half", before_end=never)]) as server:
-        opened.append(model_of(server, Timeouts(idle=0.3, retries=0)))
+    async with asking(drafts=[says("half", before_end=never)], timeouts=Timeouts(idle=0.3, retries=0)) as (_, model):
         with pytest.raises(ModelError, match="TimeoutError"):
-            await collected(opened[0].write(WRITE))
+            await collected(model.write(WRITE))
         never.set()
 
 
@@ -314,49 +303,44 @@ async def test_closed_port_is_a_model_error(opened: list[OpenAIModel]) -> None:
             await opened[0].decide(DECIDE)
 
 
-async def test_truncated_call_is_a_token_limit(opened: list[OpenAIModel]) -> None:
-    async with ScriptedOpenAI(decisions=[calls(("search", '{"q": "tr'), finish="length")]) as server:
-        opened.append(model_of(server))
+async def test_truncated_call_is_a_token_limit() -> None:
+    async with asking(decisions=[calls(("search", '{"q": "tr'), finish="length")]) as (_, model):
         with pytest.raises(ModelError, match="TokenLimitError"):
-            await opened[0].decide(DECIDE)
+            await model.decide(DECIDE)
 
 
-async def test_an_error_that_is_not_about_tools_is_not_taken_for_it(opened: list[OpenAIModel]) -> None:
-    async with ScriptedOpenAI(decisions=[fails(401, "wrong key")]) as server:
-        opened.append(model_of(server))
+async def test_an_error_that_is_not_about_tools_is_not_taken_for_it() -> None:
+    async with asking(decisions=[fails(401, "wrong key")]) as (server, model):
         with pytest.raises(ModelError, match="AuthenticationError"):
-            await opened[0].decide(DECIDE)
+            await model.decide(DECIDE)
     assert len(server.requests) == 1
 
 
-async def test_max_tokens_goes_by_its_new_name_where_the_old_one_is_refused(opened: list[OpenAIModel]) -> None:
+async def test_max_tokens_goes_by_its_new_name_where_the_old_one_is_refused() -> None:
     def reply(request: Any) -> Scripted:
         refusal = "'max_tokens' is not supported, use 'max_completion_tokens'"
         return fails(400, refusal) if "max_tokens" in request else says("text", usage=None)
 
-    async with ScriptedOpenAI(generations=reply) as server:
-        opened.append(model_of(server))
-        generated = await opened[0].generate("a lone \ud800 surrogate", max_tokens=5, temperature=0.7)
+    async with asking(generations=reply) as (server, model):
+        generated = await model.generate("a lone \ud800 surrogate", max_tokens=5, temperature=0.7)
     assert generated.text == "text"
     assert generated.usage.estimated
     assert server.requests[1]["max_completion_tokens"] == 5
     assert server.requests[1]["messages"][0]["content"] == "a lone ? surrogate"
 
 
-async def test_half_a_surrogate_pair_from_a_server_does_not_end_the_stream(opened: list[OpenAIModel]) -> None:
-    async with ScriptedOpenAI(drafts=[says("\ud83d", "ok")]) as server:
-        opened.append(model_of(server))
-        assert await collected(opened[0].write(WRITE)) == [("content", "?ok")]
+async def test_half_a_surrogate_pair_from_a_server_does_not_end_the_stream() -> None:
+    async with asking(drafts=[says("\ud83d", "ok")]) as (_, model):
+        assert await collected(model.write(WRITE)) == [("content", "?ok")]
 
 
-async def test_loopback_never_goes_through_a_proxy(opened: list[OpenAIModel], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_loopback_never_goes_through_a_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:9")
-    async with ScriptedOpenAI(decisions=[RESPOND]) as server:
-        opened.append(model_of(server))
-        assert (await opened[0].decide(DECIDE)).action == Respond()
-    assert opened[0].name == "m+w"
-    assert not opened[0].quotes_only
+    async with asking(decisions=[RESPOND]) as (_, model):
+        assert (await model.decide(DECIDE)).action == Respond()
+    assert model.name == "m+w"
+    assert not model.quotes_only
 
 
 @pytest.mark.parametrize("name", ["HTTP_PROXY", "ALL_PROXY"])
@@ -427,19 +411,17 @@ async def test_address_or_key_that_cannot_be_sent_is_a_model_error(
         await opened[0].decide(DECIDE)
 
 
-async def test_schema_with_a_number_beyond_64_bits_is_sent(opened: list[OpenAIModel]) -> None:
+async def test_schema_with_a_number_beyond_64_bits_is_sent() -> None:
     large = replace(SEARCH, parameters={"type": "object", "properties": {"n": {"type": "integer", "maximum": 2**70}}})
-    async with ScriptedOpenAI(decisions=[RESPOND]) as server:
-        opened.append(model_of(server))
-        await opened[0].decide(replace(DECIDE, tools=(large,)))
+    async with asking(decisions=[RESPOND]) as (server, model):
+        await model.decide(replace(DECIDE, tools=(large,)))
     assert server.requests[0]["tools"][-1]["function"]["parameters"] == large.parameters
 
 
-async def test_stopped_stream_closes_its_connection_and_is_counted(opened: list[OpenAIModel]) -> None:
+async def test_stopped_stream_closes_its_connection_and_is_counted() -> None:
     never = asyncio.Event()
-    async with ScriptedOpenAI(drafts=[says("half", before_end=never), says("whole")]) as server:
-        opened.append(model_of(server, Timeouts()))
-        stream = opened[0].write(WRITE)
+    async with asking(drafts=[says("half", before_end=never), says("whole")], timeouts=Timeouts()) as (server, model):
+        stream = model.write(WRITE)
         seen: list[str] = []
 
         async def read() -> None:
@@ -453,19 +435,18 @@ async def test_stopped_stream_closes_its_connection_and_is_counted(opened: list[
         assert stream.usage.estimated
         await server.wait_for_disconnect()
         never.set()
-        assert await collected(opened[0].write(WRITE)) == [("content", "whole")]
+        assert await collected(model.write(WRITE)) == [("content", "whole")]
 
 
-async def test_fifty_streams_at_once_do_not_mix(opened: list[OpenAIModel]) -> None:
+async def test_fifty_streams_at_once_do_not_mix() -> None:
     def reply(request: Any) -> Scripted:
         return says(*re.findall(r"q\d{4}", request["messages"][1]["content"]) * 20)
 
-    async with ScriptedOpenAI(drafts=reply) as server:
-        opened.append(model_of(server, Timeouts()))
+    async with asking(drafts=reply, timeouts=Timeouts()) as (server, model):
 
         async def one(number: int) -> None:
             context = replace(WRITE, question=replace(QUESTION, text=f"q{number:04}"))
-            assert await collected(opened[0].write(context)) == [("content", f"q{number:04}" * 20)]
+            assert await collected(model.write(context)) == [("content", f"q{number:04}" * 20)]
 
         async with asyncio.TaskGroup() as group:
             for number in range(50):
@@ -477,11 +458,10 @@ BRIEF = Timeouts(retries=2, pause=0.01)
 
 
 @pytest.mark.parametrize("trouble", [fails(500), fails(429), fails(429, retry_after="0"), fails(409), CUT])
-async def test_temporary_failure_is_retried_within_the_call(trouble: Scripted, opened: list[OpenAIModel]) -> None:
-    async with ScriptedOpenAI(decisions=[trouble, trouble, RESPOND]) as server:
-        opened.append(model_of(server, BRIEF))
+async def test_temporary_failure_is_retried_within_the_call(trouble: Scripted) -> None:
+    async with asking(decisions=[trouble, trouble, RESPOND], timeouts=BRIEF) as (_, model):
         with capture_logs() as lines:
-            assert (await opened[0].decide(DECIDE)).action == Respond()
+            assert (await model.decide(DECIDE)).action == Respond()
     assert [line["event"] for line in lines] == ["stamina.retry_scheduled"] * 2
 
 
@@ -495,11 +475,10 @@ async def test_temporary_failure_is_retried_within_the_call(trouble: Scripted, o
         fails(500, x_should_retry="false"),
     ],
 )
-async def test_lasting_failure_is_not_retried(final: Scripted, opened: list[OpenAIModel]) -> None:
-    async with ScriptedOpenAI(decisions=[final, RESPOND]) as server:
-        opened.append(model_of(server, BRIEF))
+async def test_lasting_failure_is_not_retried(final: Scripted) -> None:
+    async with asking(decisions=[final, RESPOND], timeouts=BRIEF) as (server, model):
         with pytest.raises(ModelError) as failed:
-            await opened[0].decide(DECIDE)
+            await model.decide(DECIDE)
     assert len(server.requests) == 1
     asked = "retry-after" in final.headers
     assert (failed.value.retry_after_s or 0) == pytest.approx(3600 if asked else 0, abs=1800)
@@ -575,17 +554,16 @@ def only_auto(request: Mapping[str, Any]) -> str:
     return 'tool_choice "required" is not supported' if request.get("tool_choice") == "required" else ""
 
 
-async def test_two_models_that_refuse_each_others_options_are_told_apart(opened: list[OpenAIModel]) -> None:
+async def test_two_models_that_refuse_each_others_options_are_told_apart() -> None:
     picky = Picky(m=effort_by_name, w=no_effort)
-    async with ScriptedOpenAI(decisions=picky, drafts=picky) as server:
-        opened.append(model_of(server))
+    async with asking(decisions=picky, drafts=picky) as (server, model):
         for _ in range(2):
-            await opened[0].decide(DECIDE)
-            await collected(opened[0].write(WRITE))
+            await model.decide(DECIDE)
+            await collected(model.write(WRITE))
         decide, write = server.requests[-2:]
         refused = len(server.requests) - 4
-        await opened[0].decide(DECIDE)
-        await collected(opened[0].write(WRITE))
+        await model.decide(DECIDE)
+        await collected(model.write(WRITE))
     assert (decide["model"], decide["reasoning_effort"]) == ("m", "low"), "the lowest that it takes"
     assert (write["model"], write["temperature"], "reasoning_effort" in write) == ("w", 0.3, False)
     assert len(server.requests) == 4 + refused + 2, "each refusal was learned once"
@@ -613,33 +591,30 @@ async def test_model_that_takes_tools_only_without_reasoning_gets_them_so(opened
     assert "tools" in server.requests[1]
 
 
-async def test_tool_choice_auto_is_tried_before_tools_are_given_up(opened: list[OpenAIModel]) -> None:
-    async with ScriptedOpenAI(decisions=Picky(m=only_auto)) as server:
-        opened.append(model_of(server))
+async def test_tool_choice_auto_is_tried_before_tools_are_given_up() -> None:
+    async with asking(decisions=Picky(m=only_auto)) as (server, model):
         for _ in range(2):
-            assert (await opened[0].decide(DECIDE)).action == Respond()
+            assert (await model.decide(DECIDE)).action == Respond()
     assert [request["tool_choice"] for request in server.requests] == ["required", "auto", "auto"]
 
 
 @pytest.mark.parametrize(("read", "told"), [(2_048, True), (14_000, False)])
-async def test_truncated_prompt_is_reported_once(read: int, *, told: bool, opened: list[OpenAIModel]) -> None:
+async def test_truncated_prompt_is_reported_once(read: int, *, told: bool) -> None:
     long = replace(WRITE, sources=(replace(SOURCE, text="Each key may send 120 requests. " * 2_000),))
-    async with ScriptedOpenAI(drafts=lambda _: says("<answer>120 [1]</answer>", usage=(read, 5))) as server:
-        opened.append(model_of(server))
+    async with asking(drafts=lambda _: says("<answer>120 [1]</answer>", usage=(read, 5))) as (_, model):
         with capture_logs() as logs:
             for _ in range(2):
-                await collected(opened[0].write(long))
+                await collected(model.write(long))
     cut = [line for line in logs if line["event"] == "prompt_cut_by_server"]
     assert [(line["model"], line["read"]) for line in cut] == ([("w", read)] if told else [])
 
 
-async def test_cached_and_reasoning_tokens_are_counted(opened: list[OpenAIModel]) -> None:
+async def test_cached_and_reasoning_tokens_are_counted() -> None:
     usage = {
         "prompt_tokens": 900, "completion_tokens": 80,
         "prompt_tokens_details": {"cached_tokens": 640}, "completion_tokens_details": {"reasoning_tokens": 64},
     }  # fmt: skip
     reply = {"choices": [{"message": {"content": "text"}, "finish_reason": "stop"}], "usage": usage}
-    async with ScriptedOpenAI(generations=[Scripted(raw=json.dumps(reply).encode())]) as server:
-        opened.append(model_of(server))
-        spent = (await opened[0].generate("Write.", max_tokens=90, temperature=0.0)).usage
+    async with asking(generations=[Scripted(raw=json.dumps(reply).encode())]) as (_, model):
+        spent = (await model.generate("Write.", max_tokens=90, temperature=0.0)).usage
     assert (spent.cached_tokens, spent.reasoning_tokens, spent.tokens) == (640, 64, 980)

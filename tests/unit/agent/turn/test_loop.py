@@ -16,9 +16,9 @@ from agent.thread.conversation import AttachedFile, Message, Question
 from agent.thread.plan import Plan
 from agent.thread.state import StateNotSaved, ThreadState, state_before_last_question
 from agent.tools.tool import Tool
-from agent.turn.events import StateUpdated, Verification
+from agent.turn.events import Emit, StateUpdated, Verification
 from agent.turn.loop import run_turn, state_after_stop
-from agent.turn.progress import Policy
+from agent.turn.progress import Policy, Save, skip_saving
 from tests.support.fakes import LIMITS, REFUNDS, BrokenTool, Listener, PassageTool, ScriptedModel, question
 
 GOOD = "<thinking>The limits page says it.</thinking><answer>Each key may send 120 requests a minute [1].</answer>"
@@ -33,6 +33,8 @@ class Story:
         self.tools: Mapping[str, Tool] = {tool.spec.name: tool for tool in tools or (PassageTool(LIMITS),)}
         self.state = state or ThreadState()
         self.listener = Listener()
+        self.emit: Emit = self.listener
+        self.save: Save = skip_saving
         self.budget = Budget()
         self.policy = Policy()
 
@@ -44,8 +46,9 @@ class Story:
             model=self.model,
             tools=self.tools,
             budget=self.budget,
-            emit=self.listener,
+            emit=self.emit,
             policy=self.policy,
+            save=self.save,
         )
         return outcome
 
@@ -70,19 +73,9 @@ async def test_events_of_a_turn_in_order() -> None:
     story = Story(ScriptedModel([GOOD]))
     await story.ask()
     assert story.listener.kinds() == [
-        "ToolStart",
-        "ToolEnd",
-        "ModelStart",
-        "ModelEnd",
-        "StateUpdated",
-        "ModelStart",
-        "Thinking",
-        "Token",
-        "ModelEnd",
-        "Verification",
-        "StateUpdated",
-        "Done",
-    ]
+        "ToolStart", "ToolEnd", "ModelStart", "ModelEnd", "StateUpdated", "ModelStart", "Thinking", "Token",
+        "ModelEnd", "Verification", "StateUpdated", "Done",
+    ]  # fmt: skip
 
 
 async def test_bold_and_table_are_repaired_without_a_second_call() -> None:
@@ -144,17 +137,12 @@ async def test_broken_phase_two_ends_in_an_apology() -> None:
     assert "ask again" in outcome.answer.text
 
 
-async def test_not_in_sources_refuses_and_names_the_nearest_documents() -> None:
-    outcome = await Story(ScriptedModel(["<answer>NOT_IN_SOURCES</answer>"])).ask("What is on the menu today?")
-    assert isinstance(outcome, Refused)
-    assert "API › Limits" in outcome.answer.text
-
-
-async def test_messages_are_in_the_language_of_the_question() -> None:
+async def test_not_in_sources_refuses_in_the_language_of_the_question_and_names_the_nearest_documents() -> None:
     asked = "Wie viele Anfragen darf ein Schlüssel in der Minute schicken, und was passiert danach?"
     outcome = await Story(ScriptedModel(["<answer>NOT_IN_SOURCES</answer>"])).ask(asked)
     assert isinstance(outcome, Refused)
     assert "keine Antwort gefunden" in outcome.answer.text
+    assert "API › Limits" in outcome.answer.text
 
 
 async def test_no_source_at_all_goes_out_under_a_label() -> None:
@@ -343,37 +331,13 @@ async def test_no_reset_without_a_finished_todo_list(state: ThreadState) -> None
     assert not [e for e in story.listener.events if isinstance(e, StateUpdated) and "mission_reset" in e.changes]
 
 
-async def test_failing_save_during_reset_is_logged_and_the_turn_goes_on() -> None:
-    async def broken(_: ThreadState) -> ThreadState:
-        raise StateNotSaved
-
-    done = ThreadState(mission="old", todolist_id="t", plan=Plan(id="t", steps=(Step(description="x", status="done"),)))
-    outcome, state = await run_turn(
-        question(),
-        done,
-        model=ScriptedModel([GOOD]),
-        tools={"search": PassageTool(LIMITS)},
-        budget=Budget(),
-        emit=Listener(),
-        save=broken,
-    )
-    assert isinstance(outcome, Answered)
-    assert state.mission != "old"
-
-
 async def test_listener_that_fails_never_stops_the_turn() -> None:
     def failing(_: object) -> None:
         raise RuntimeError("listener")
 
-    outcome, _ = await run_turn(
-        question(),
-        ThreadState(),
-        model=ScriptedModel([GOOD]),
-        tools={"search": PassageTool(LIMITS)},
-        budget=Budget(),
-        emit=failing,
-    )
-    assert isinstance(outcome, Answered)
+    story = Story(ScriptedModel([GOOD]))
+    story.emit = failing
+    assert isinstance(await story.ask(), Answered)
 
 
 @pytest.mark.parametrize("general", ["label", "refuse"])
@@ -431,9 +395,8 @@ async def test_stop_closes_steps_and_clears_the_pending_question() -> None:
 
 
 async def test_draft_that_finds_no_end_is_not_read_to_its_end() -> None:
-    model = ScriptedModel(
-        ["<answer>" + "Each key may send 120 requests a minute [1]. " * 20_000 + "</answer>"], pieces=400
-    )
+    endless = "<answer>" + "Each key may send 120 requests a minute [1]. " * 20_000 + "</answer>"
+    model = ScriptedModel([endless], pieces=400)
     outcome = await Story(model).ask()
     assert isinstance(outcome, Failed)
     assert outcome.reason == "TokenLimitError"
@@ -503,25 +466,19 @@ async def test_feedback_is_about_the_last_draft_even_if_an_earlier_one_was_bette
     assert "900" in model.written[2].previous_draft
 
 
-async def test_any_failure_to_save_is_logged_and_the_turn_goes_on() -> None:
+@pytest.mark.parametrize("failure", [OSError, StateNotSaved])
+async def test_any_failure_to_save_is_logged_and_the_turn_goes_on(failure: type[Exception]) -> None:
     async def save(state: ThreadState) -> ThreadState:
-        raise OSError(state.mission)
+        raise failure(state.mission)
 
-    progress_state = ThreadState(mission="old", plan=Plan(id="t", steps=(Step(description="x", status="done"),)))
+    plan = Plan(id="t", steps=(Step(description="x", status="done"),))  # lost its id: it is reset like any other
+    story = Story(ScriptedModel([GOOD]), state=ThreadState(mission="old", plan=plan))
+    story.save = save
     with capture_logs() as logs:
-        outcome, state = await run_turn(
-            question("How many requests may a key send a minute?"),
-            progress_state,  # its todo list has lost its id: it is reset like any other
-            model=ScriptedModel([GOOD]),
-            tools={"search": PassageTool(LIMITS)},
-            budget=Budget(),
-            emit=Listener(),
-            save=save,
-        )
-    assert isinstance(outcome, Answered)
-    assert state.mission == "How many requests may a key send a minute?"
+        assert isinstance(await story.ask(), Answered)
+    assert story.state.mission == "How many requests may a key send a minute?"
     events = {line["event"]: line for line in logs}
-    assert events["state_save_failed"]["reason"] == "OSError"
+    assert events["state_save_failed"]["reason"] == failure.__name__
     assert {"todolist_not_found", "mission_reset_complete"} <= set(events)
     assert events["attempt_verified"] == {
         "event": "attempt_verified", "log_level": "info", "thread": "T1:C1:1.0", "attempt": 1, "passed": True,

@@ -12,22 +12,10 @@ PIECES = (
     *("*", "**", "_", "__", "~", "~~", "`", "``", "```", "[1]", "[12]", "[1234]", "[", "]", "(", ")", "(u)", "[^1]"),
     *("<https://a.example|[1]>", "<https://a.example/b_c>", "<http://a.example|*b*>", "<b>", "</b>", "<", ">", "&"),
     *(
-        "&amp;",
-        "&lt;",
-        "&nbsp;",
-        ":",
-        "://",
-        "https://a.example/x_y*z",
-        "\\",
-        "\n",
-        " ",
-        "word",
-        "Wort",
-        "5",
-        "「",
+        "&amp;", "&lt;", "&nbsp;", ":", "://", "https://a.example/x_y*z", "\\", "\n", " ", "word", "Wort", "5", "「",
         "é",
     ),
-)
+)  # fmt: skip
 
 
 def findings(text: str, *, close: bool, bold: bool) -> tuple[list[object], list[object]]:

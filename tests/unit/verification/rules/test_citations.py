@@ -200,14 +200,10 @@ def test_links_that_touch_are_blanked_out_both() -> None:
 @pytest.mark.parametrize(
     ("bracket", "ids"),
     [
-        ("[1-31]", tuple(range(1, 32))),
-        ("[1-32]", (NO_SOURCE,)),
-        ("[5-5]", (5,)),
-        ("[5-4]", (NO_SOURCE,)),
-        ("[123456789012]", (123_456_789_012,)),
-        ("[1234567890123]", (NO_SOURCE,)),
+        ("[1-31]", tuple(range(1, 32))), ("[1-32]", (NO_SOURCE,)), ("[5-5]", (5,)), ("[5-4]", (NO_SOURCE,)),
+        ("[123456789012]", (123_456_789_012,)), ("[1234567890123]", (NO_SOURCE,)),
     ],
-)
+)  # fmt: skip
 def test_the_longest_range_and_the_longest_number(bracket: str, ids: tuple[int, ...]) -> None:
     assert [citation.ids for citation in citations(f"It is so {bracket}.")] == [ids]
 

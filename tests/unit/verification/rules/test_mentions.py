@@ -17,24 +17,13 @@ def violations_of(text: str, dialect: Dialect = "mrkdwn", mentions: frozenset[st
 @pytest.mark.parametrize(
     "text",
     [
-        "<!here> the deploy is done.",
-        "<!channel> look.",
-        "<!everyone|everyone> look.",
-        "<!subteam^S012AB> is on call.",
-        "<!subteam^S012AB|@sre> is on call.",
-        "<@U0999999> is on call.",
-        "<@W0999999|ann> is on call.",
-        "Hey @here, the deploy is done.",
-        "Hey @channel: look.",
-        "ask @everyone.",
-        "ASK @HERE!",
-        "(@channel)",
-        "*@here* look",
-        "皆さん@channelを見てください",
-        "`<!here>` in code is still a token",
-        "<!Channel> look",
+        "<!here> the deploy is done.", "<!channel> look.", "<!everyone|everyone> look.",
+        "<!subteam^S012AB> is on call.", "<!subteam^S012AB|@sre> is on call.", "<@U0999999> is on call.",
+        "<@W0999999|ann> is on call.", "Hey @here, the deploy is done.", "Hey @channel: look.", "ask @everyone.",
+        "ASK @HERE!", "(@channel)", "*@here* look", "皆さん@channelを見てください",
+        "`<!here>` in code is still a token", "<!Channel> look",
     ],
-)
+)  # fmt: skip
 def test_broadcast_is_an_error_and_never_repaired(text: str, dialect: Dialect) -> None:
     assert violations_of(text, dialect)
 
