@@ -63,7 +63,7 @@ from bot.slack.rate_limits import RateLimits
 from bot.slack.search import SlackSearch
 from bot.slack.users import People
 from bot.slack.web_api import SlackCalls
-from bot.stores.budgets import Limits
+from bot.stores.budgets import limits_of
 from bot.stores.pause import Pausing
 from bot.stores.stores import Stores
 from bot.timeouts import TurnTimeouts
@@ -215,7 +215,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         await stack.enter_async_context(keep_vectors_current(engine.meaning, observers.stats))
         mailbox = mailbox_over(redis, prefix=prefix, per_team=_turns_per_workspace(settings, concurrency))
         stack.push_async_callback(mailbox.aclose)
-        stores = Stores(redis, mailbox, _limits(settings), prefix=prefix)
+        stores = Stores(redis, mailbox, limits_of(settings), prefix=prefix)
         observers.tokens_used = stores.budgets.record_usage
         team_bots = _TeamBots(
             engine=engine, stores=stores, prompts=prompts, timeouts=timeouts, circuits=[engine.breaker],
@@ -298,7 +298,7 @@ class _TeamBots:
         lookups = WorkspaceLookups(
             people=people, names=Names(people), handoff=handoff, visibility=visibility,
             search=SlackSearch(client, calls), channels=self.channels,
-            memberships=Memberships(calls, people, self.engine.index),
+            memberships=Memberships(calls, people, self.engine.index, self.engine.audiences),
             attachments=Attachments(client, calls, delivery.reader, documents=self.documents),
         )  # fmt: skip
         answering = Answering(
@@ -367,12 +367,3 @@ class _TeamBots:
 def _turns_per_workspace(settings: Settings, concurrency: int) -> int:
     """Turns that one workspace may have. With many workspaces: half of a process, unless the settings say otherwise."""
     return settings.turns_per_workspace or (max(1, concurrency // 2) if settings.many_workspaces else 0)
-
-
-def _limits(settings: Settings) -> Limits:
-    return Limits(
-        user=settings.daily_tokens_user,
-        channel=settings.daily_tokens_channel,
-        workspace=settings.daily_tokens_workspace,
-        admins=settings.admins,
-    )

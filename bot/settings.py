@@ -103,6 +103,7 @@ class Settings(BaseSettings):
     files: Folders = _env("ORION_FILES", ())
     searxng_url: SearxngUrl = _env("ORION_SEARXNG_URL", "")
     mcp_config: File = _env("ORION_MCP_CONFIG", None)
+    mcp_tokens: SecretStr = _env("ORION_MCP_TOKENS", SecretStr(""))
     git_docs: Names = _env("ORION_GIT_DOCS", frozenset())
     git_docs_url: str = _env("ORION_GIT_DOCS_URL", "")
     slack_exports: Folders = _env("ORION_SLACK_EXPORTS", ())

@@ -48,7 +48,7 @@ async def ask(
     # A question without a thread is a session of its own.
     session = str(place) if thread else f"{place}:{turn_id}"
     with structlog.contextvars.bound_contextvars(thread=str(place), turn_id=turn_id):
-        async with _listen(settings, asked, turn_id, session, recorder) as (emit, end):
+        async with listen(settings, asked, turn_id, session, recorder) as (emit, end):
             async with AsyncExitStack() as stack:
                 engine = await stack.enter_async_context(open_engine(settings, corpus_of(settings, docs)))
                 if docs is not None:  # an index of its own: no running Orion makes its vectors
@@ -65,7 +65,7 @@ async def ask(
                     log.warning("conversation_not_kept", error_type=type(error).__name__)
                 documents = await available_documents(engine.index)
             recorder.timings["total"] = (time.monotonic() - started) * 1000
-            result = _result(outcome, recorder, documents)
+            result = result_json(outcome, recorder, documents)
             if show:
                 show(result)
             if isinstance(outcome, Refused) and not documents:
@@ -84,7 +84,7 @@ async def _store(settings: Settings, stack: AsyncExitStack) -> ThreadStore:
 
 
 @asynccontextmanager
-async def _listen(
+async def listen(
     settings: Settings, asked: Question, turn_id: str, session: str, recorder: Recorder
 ) -> AsyncIterator[tuple[Emit, Callable[[TurnOutcome], None]]]:
     """Yield a listener for the turn's events and one for its end: the recorder and, with keys, a trace."""
@@ -118,7 +118,8 @@ def _path(source: Mapping[str, Any], documents: Sequence[Document]) -> str:
     return ids[0] if len(ids) == 1 else ""
 
 
-def _result(outcome: TurnOutcome, recorder: Recorder, documents: Sequence[Document]) -> dict[str, Any]:
+def result_json(outcome: TurnOutcome, recorder: Recorder, documents: Sequence[Document]) -> dict[str, Any]:
+    """Return an answer in the fields of the outside contract."""
     answer, name = outcome.answer, outcome.name
     failed = any(violation.severity == "error" for violation in answer.violations)
     return {

@@ -237,6 +237,21 @@ def doctor() -> None:
 
 
 @app.command()
+def mcp(
+    http: Annotated[bool, typer.Option("--http", help="Serve over HTTP, with ORION_MCP_TOKENS.")] = False,
+    host: HostOption = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=MAX_PORT, help="Port for --http.")] = 3001,
+    user: Annotated[str, typer.Option(help="Slack id of the person who asks (without --http).")] = "public",
+) -> None:
+    """Offer ask, search and verify to editors and other agents as an MCP server, over standard input and output."""
+    from bot.cli.mcp import serve_mcp
+
+    if http and user != "public":
+        raise WrongUse(why="With --http the token says who asks: name people in ORION_MCP_TOKENS, without --user.")
+    output.run(serve_mcp(output.configure(), http=http, host=host, port=port, user=user))
+
+
+@app.command()
 def manifest(
     url: Annotated[str, typer.Option(help="Public address for HTTP mode; empty means Socket Mode.")] = "",
     slack_search: Annotated[bool, typer.Option("--slack-search", help="Also ask to search public channels.")] = False,

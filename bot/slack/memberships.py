@@ -27,11 +27,15 @@ _PAGE: Final = 200
 
 @dataclass(slots=True, eq=False)
 class Memberships:
-    """Looks up one workspace's people. ``index`` tells whether any audience asks for more than ids of people."""
+    """Looks up one workspace's people.
+
+    Documents of the ``index``, or the ``audiences`` of MCP servers, tell whether any asks for more than ids of people.
+    """
 
     calls: SlackCalls
     people: People
     index: KnowledgeIndex
+    audiences: tuple[str, ...] = ()
     _needed: bool = False
     _asked_at: float = field(default=float("-inf"))
 
@@ -65,7 +69,9 @@ class Memberships:
                 documents = await asyncio.to_thread(self.index.documents)
             except KnowledgeAwayError:
                 return False
-            self._needed = any(map(needs_memberships, {document.audience for document in documents}))
+            self._needed = any(
+                map(needs_memberships, {*self.audiences, *(document.audience for document in documents)})
+            )
             self._asked_at = time.monotonic()
         return self._needed
 

@@ -18,6 +18,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from agent.tasks import background_tasks
+from bot.settings import Settings
 from bot.slack.message import Incoming
 
 Holder = Literal["user", "channel", "workspace"]
@@ -71,6 +72,16 @@ class Limits:
         personal = 0 if incoming.user in self.admins else self.user
         found: dict[Holder, int] = {"user": personal, "channel": self.channel, "workspace": self.workspace}
         return {holder: limit for holder, limit in found.items() if limit}
+
+
+def limits_of(settings: Settings) -> Limits:
+    """Return the limits that the settings name."""
+    return Limits(
+        user=settings.daily_tokens_user,
+        channel=settings.daily_tokens_channel,
+        workspace=settings.daily_tokens_workspace,
+        admins=settings.admins,
+    )
 
 
 class Budgets:

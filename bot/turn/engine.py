@@ -41,7 +41,7 @@ from bot.turn.tools import ServedTools, no_tools, open_toolbox
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """What answers: ``run`` is one turn. ``served`` gives the tools that come and go with their servers.
+    """What answers: ``run`` is one turn. ``served`` gives the tools of MCP servers, ``audiences`` are theirs.
 
     ``shared``: the index is a database that several machines use. ``meaning``: what lets it rank by more than words.
     """
@@ -53,6 +53,7 @@ class Engine:
     budget: Budget
     report: IndexReport
     served: ServedTools = no_tools
+    audiences: tuple[str, ...] = ()
     judge: Judge | None = None
     shared: bool = False
     meaning: Meaning | None = None
@@ -117,6 +118,7 @@ async def open_engine(
             model=model,
             tools={tool.spec.name: tool for tool in tools},
             served=toolbox.served,
+            audiences=toolbox.audiences,
             index=index,
             policy=Policy(general=settings.general, link_hosts=settings.link_hosts),
             budget=Budget(attempts=settings.max_attempts, deadline_s=settings.turn_timeout_s),

@@ -43,6 +43,7 @@ class Toolbox:
 
     tools: tuple[Tool, ...] = ()
     served: ServedTools = no_tools
+    audiences: tuple[str, ...] = ()  # of the servers
 
 
 @asynccontextmanager
@@ -61,7 +62,7 @@ async def open_toolbox(settings: Settings) -> AsyncIterator[Toolbox]:
             from agent.tools.mcp.tools import open_mcp  # noqa: PLC0415 - a third of a second, for those alone who use it
 
             served = await stack.enter_async_context(open_mcp(servers, RESERVED))
-        yield Toolbox(tools=tuple(tools), served=served)
+        yield Toolbox(tools=tuple(tools), served=served, audiences=tuple(server.audience for server in servers))
 
 
 def mcp_servers(settings: Settings) -> tuple[McpServer, ...]:

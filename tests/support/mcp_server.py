@@ -6,7 +6,8 @@ import asyncio
 import os
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any
 
 import uvicorn
 from mcp.server.mcpserver import Context, MCPServer
@@ -62,10 +63,15 @@ def _add_growth(server: MCPServer) -> None:
         return "grown"
 
 
-@asynccontextmanager
-async def over_http(port: int = 0) -> AsyncIterator[str]:
+def over_http(port: int = 0) -> AbstractAsyncContextManager[str]:
     """The server's address while it runs."""
-    config = uvicorn.Config(shop().streamable_http_app(), port=port, log_level="critical", timeout_graceful_shutdown=1)
+    return serve_app(shop().streamable_http_app(), port)
+
+
+@asynccontextmanager
+async def serve_app(app: Any, port: int = 0) -> AsyncIterator[str]:
+    """The address of any such server while it runs."""
+    config = uvicorn.Config(app, port=port, log_level="critical", timeout_graceful_shutdown=1)
     server = uvicorn.Server(config)
     async with asyncio.TaskGroup() as group:
         running = group.create_task(server.serve())

@@ -1,0 +1,269 @@
+"""`orion mcp`: the agent, the search and the verifier as an MCP server, for editors and other agents.
+
+A caller is a person of the workspace, under the same gates, budgets and audiences as in a direct chat, or the public,
+which sees what everyone may see.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Final
+from uuid import uuid4
+
+from mcp.server.auth.middleware.auth_context import get_access_token
+from mcp.server.auth.provider import AccessToken
+from mcp.server.auth.settings import AuthSettings
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import ToolAnnotations
+from pydantic import AnyHttpUrl
+from redis.exceptions import RedisError
+
+from agent.actions import ToolCall
+from agent.model.judge import Judge, JudgeContext, Opinion
+from agent.texts.catalogue import say
+from agent.thread.audience import viewers_of
+from agent.thread.conversation import Question, ThreadKey
+from agent.thread.state import ThreadState
+from agent.tools.builtin.knowledge import SEARCH, for_viewers
+from agent.tools.tool import call_tool
+from agent.turn.events import ModelEnd, TurnEvent
+from bot.cli.ask import listen, result_json
+from bot.documents.open import available_documents, corpus_of
+from bot.errors import WrongUse
+from bot.evals.files import verdict_json
+from bot.evals.rows import SourceRow, sources_of
+from bot.evals.verify import verdict_on
+from bot.gates.access import Visit, find_refusal
+from bot.install.identity import find_prefix
+from bot.redis.connect import open_redis
+from bot.settings import Settings
+from bot.slack.client import Workspace, open_client
+from bot.slack.memberships import Memberships
+from bot.slack.message import Access, Incoming
+from bot.slack.users import People
+from bot.slack.web_api import DeliveryFailed, SlackCalls
+from bot.stores.budgets import Budgets, limits_of
+from bot.stores.pause import Pausing
+from bot.stores.turn_records import Recorder, claims_json
+from bot.turn.engine import Engine, open_engine
+from verification.types import Draft
+
+PUBLIC: Final = "public"
+MIN_TOKEN_CHARS: Final = 16
+SEARCH_TIMEOUT_S: Final = 30.0
+MAX_SEARCH_CHARS: Final = 16_000
+_READS: Final = ToolAnnotations(read_only_hint=True)
+_TOKENS: Final = (
+    "ORION_MCP_TOKENS must hold pairs such as U0123ABCD=a-long-secret or public=another-secret, with commas between; "
+    f"each secret once, and of at least {MIN_TOKEN_CHARS} characters."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlackPeople:
+    """The people of the workspace of the bot token."""
+
+    workspace: Workspace
+    people: People
+    memberships: Memberships
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpDesk:
+    """Serves callers by their user id, or ``public``. ``slack`` is None without a bot token."""
+
+    settings: Settings
+    engine: Engine
+    budgets: Budgets
+    pausing: Pausing
+    slack: SlackPeople | None
+
+    async def ask(self, user: str, text: str) -> dict[str, Any]:
+        """Answer one question, in the fields of `orion ask --json` and with the claims. Raises ``ToolError``."""
+        recorder = Recorder()
+        async with self._admit(user, text) as (question, turn_id, count):
+            session = f"mcp:{turn_id}"
+            async with listen(self.settings, question, turn_id, session, recorder) as (emit, end):
+
+                def count_and_emit(event: TurnEvent) -> None:
+                    if isinstance(event, ModelEnd):
+                        count(event.usage.tokens)
+                    emit(event)
+
+                outcome, _ = await self.engine.run(question, ThreadState(), emit=count_and_emit)
+                end(outcome)
+        documents = await available_documents(self.engine.index)
+        return result_json(outcome, recorder, documents) | {"claims": claims_json(outcome.answer)}
+
+    async def search(self, user: str, query: str, limit: int) -> dict[str, Any]:
+        """Return the passages that the caller may see. Raises ``ToolError``."""
+        async with self._admit(user, query) as (question, turn_id, _):
+            tools = for_viewers(self.engine.tools, viewers_of(question))
+            call = ToolCall(call_id=turn_id, tool=SEARCH, input={"query": query, "limit": limit})
+            found = await call_tool(tools, call, timeout_s=SEARCH_TIMEOUT_S, max_chars=MAX_SEARCH_CHARS)
+        if not found.ok:
+            raise ToolError(found.error)
+        fields = ("title", "url", "text", "updated_at")
+        return {"passages": [{name: getattr(source, name) for name in fields} for source in found.sources]}
+
+    async def verify(self, user: str, draft: Draft) -> dict[str, Any]:
+        """Return the verdict on a text, with the judge's opinion where one is configured. Raises ``ToolError``."""
+        async with self._admit(user, draft.question) as (_, _, count):
+            judge = self.engine.judge
+            return verdict_json(await verdict_on(draft, judge and CountedJudge(judge, count)))
+
+    @asynccontextmanager
+    async def _admit(self, user: str, text: str) -> AsyncIterator[tuple[Question, str, Callable[[int], None]]]:
+        """Check pause, access and budget, and yield the question, its turn and a counter of tokens."""
+        turn_id, incoming = uuid4().hex, await self._incoming(user, text)
+        try:
+            if await self.pausing.current():
+                raise ToolError(say("paused", None))
+            if user != PUBLIC and (refusal := await self._refusal(incoming)):
+                raise ToolError(say(refusal, None))
+            if not await self.budgets.reserve(turn_id, incoming):
+                message = "The token budget of today is used up. Ask again tomorrow."
+                raise ToolError(message)
+            question = incoming.question()
+            if self.slack and user != PUBLIC:
+                question = replace(question, memberships=await self.slack.memberships.of(question))
+        except (RedisError, DeliveryFailed):
+            message = "Orion cannot check now who may ask. Try again in a minute."
+            raise ToolError(message) from None
+        async with self.budgets.count_turn(turn_id, incoming):
+            yield question, turn_id, lambda tokens: self.budgets.record_usage(turn_id, tokens)
+
+    async def _incoming(self, user: str, text: str) -> Incoming:
+        """Return the call as a message: a person's in their direct chat, the public's in a channel without members."""
+        is_public = user == PUBLIC
+        team = ""
+        if self.slack and not is_public:
+            try:
+                team = (await self.slack.workspace.identity()).team
+            except DeliveryFailed:
+                message = "Slack cannot be reached to check who may ask. Try again in a minute."
+                raise ToolError(message) from None
+        channel = "mcp" if is_public else f"D-mcp-{user}"
+        place = ThreadKey(team=team or "mcp", channel=channel, thread_ts=uuid4().hex)
+        ts = f"{time.time():.6f}"
+        return Incoming(kind="question", thread=place, user=user, ts=ts, addressed="direct", text=text)
+
+    async def _refusal(self, incoming: Incoming) -> str:
+        access = Access(**{name: getattr(self.settings, name) for name in Access.__slots__})
+        if self.slack is None:
+            return access.refusal(incoming.user, "")
+        return await find_refusal(Visit(team=incoming.thread.team, user=incoming.user), access, self.slack.people)
+
+
+@dataclass(frozen=True, slots=True)
+class CountedJudge:
+    """A judge whose tokens are counted."""
+
+    judge_: Judge
+    count: Callable[[int], None]
+
+    @property
+    def name(self) -> str:
+        """Name for logs."""
+        return self.judge_.name
+
+    async def judge(self, context: JudgeContext) -> Opinion:
+        """Judge, and count what it cost."""
+        opinion = await self.judge_.judge(context)
+        self.count(opinion.usage.tokens)
+        return opinion
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """The callers by the digests of their tokens."""
+
+    users: Mapping[str, str]
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Return whose token this is, for the SDK."""
+        user = self.users.get(_digest(token))
+        return AccessToken(token=token, client_id=user, scopes=[]) if user else None
+
+
+def read_tokens(text: str) -> Tokens:
+    """Read ``ORION_MCP_TOKENS``. Raises ``WrongUse`` without quoting it."""
+    pairs = [pair.strip().partition("=") for pair in text.split(",") if pair.strip()]
+    users = {_digest(token.strip()): user.strip() for user, _, token in pairs}
+    if not users or len(users) < len(pairs) or any(len(t.strip()) < MIN_TOKEN_CHARS or not u for u, _, t in pairs):
+        raise WrongUse(_TOKENS)
+    return Tokens(users)
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+@asynccontextmanager
+async def open_desk(settings: Settings) -> AsyncIterator[McpDesk]:
+    """Open everything that a caller needs. Raises ``WrongUse``."""
+    async with AsyncExitStack() as stack:
+        redis = await stack.enter_async_context(open_redis(settings))
+        prefix = await find_prefix(redis, settings)
+        engine = await stack.enter_async_context(open_engine(settings, corpus_of(settings, None)))
+        slack = None
+        if token := settings.slack_bot_token.get_secret_value():
+            client = await stack.enter_async_context(open_client(token, api_url=settings.slack_api_url))
+            calls = SlackCalls(client)
+            workspace = Workspace(client, calls)
+            people = People(workspace, redis, prefix=prefix)
+            memberships = Memberships(calls, people, engine.index, engine.audiences)
+            slack = SlackPeople(workspace=workspace, people=people, memberships=memberships)
+        budgets = Budgets(redis, limits_of(settings), prefix=prefix)
+        pausing = Pausing(redis, prefix=prefix)
+        yield McpDesk(settings=settings, engine=engine, budgets=budgets, pausing=pausing, slack=slack)
+
+
+def build_server(desk: McpDesk, *, user: str = "", tokens: Tokens | None = None) -> MCPServer:
+    """Build the server for one caller, or for those who bring one of the tokens."""
+    # The SDK wants an issuer; the tokens are Orion's own, so that none is ever asked.
+    auth = AuthSettings(issuer_url=AnyHttpUrl("http://localhost"), resource_server_url=None) if tokens else None
+    server = MCPServer("orion", token_verifier=tokens, auth=auth, log_level="WARNING")
+
+    def caller() -> str:
+        if tokens is None:
+            return user
+        found = get_access_token()
+        if found is None:
+            message = "A token is missing."
+            raise ToolError(message)
+        return found.client_id
+
+    @server.tool(annotations=_READS)
+    async def ask(question: str) -> dict[str, Any]:
+        """Ask a question about the team's documents. Each claim of the answer is checked against its sources."""
+        return await desk.ask(caller(), question)
+
+    @server.tool(annotations=_READS)
+    async def search(query: str, limit: int = 8) -> dict[str, Any]:
+        """Find the passages of the team's documents that match a query best, with title, link and date."""
+        return await desk.search(caller(), query, limit)
+
+    @server.tool(annotations=_READS)
+    async def verify(text: str, sources: list[SourceRow], question: str = "") -> dict[str, Any]:
+        """Check each claim of a text in Markdown against the sources that it cites as [n]."""
+        draft = Draft(text=text, question=question, sources=sources_of(sources), dialect="markdown")
+        return await desk.verify(caller(), draft)
+
+    return server
+
+
+async def serve_mcp(settings: Settings, *, http: bool, host: str, port: int, user: str) -> None:
+    """Serve until the standard input or the process ends. Raises ``WrongUse``."""
+    tokens = read_tokens(settings.mcp_tokens.get_secret_value()) if http else None
+    async with open_desk(settings) as desk:
+        server = build_server(desk, user=user, tokens=tokens)
+        if http:
+            await server.run_streamable_http_async(host=host, port=port, stateless_http=True, json_response=True)
+        else:
+            await server.run_stdio_async()

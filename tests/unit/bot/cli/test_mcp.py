@@ -1,0 +1,123 @@
+"""`orion mcp` with the SDK's own client, over both transports: the same answers, gates, budgets and audiences."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+from bot.cli.mcp import McpDesk, build_server, open_desk, read_tokens
+from bot.errors import WrongUse
+from bot.settings import Settings
+from tests.support.mcp_server import serve_app
+from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
+from tests.support.orion_command import LIMITS, QUESTION
+from tests.support.orion_running import settings_in
+
+PAY = "What does a team lead earn?"
+TOKENS = {"U0ANN1": "ann-secret-ann-secret", "public": "all-secret-all-secret"}
+ROOT = Path(__file__).parents[4]
+
+
+def folder_of_documents(tmp_path: Path) -> Path:
+    """Two documents, of which one is for one person."""
+    docs = tmp_path / "docs"
+    (docs / "hr").mkdir(parents=True)
+    (docs / "limits.md").write_text(LIMITS)
+    (docs / "hr" / "pay.md").write_text("# Pay\n\nA team lead earns 90,000 euros a year.\n")
+    (docs / "hr" / "orion-audience.toml").write_text('audience = ["U0ANN1"]\n')
+    return docs
+
+
+async def call(client: Client, tool: str, **arguments: Any) -> Any:
+    """The result of a tool, or the message of its failure."""
+    result = await client.call_tool(tool, arguments)
+    (part,) = result.content
+    text = getattr(part, "text", "")
+    return text if result.is_error else json.loads(text)
+
+
+@asynccontextmanager
+async def desk_of(tmp_path: Path, redis_url: str, **more: Any) -> AsyncIterator[McpDesk]:
+    settings: Settings = settings_in(tmp_path / "home", redis_url, docs=(folder_of_documents(tmp_path),), **more)
+    async with open_desk(settings) as desk:
+        yield desk
+
+
+@asynccontextmanager
+async def over_http(desk: McpDesk, tokens: Mapping[str, str] = TOKENS) -> AsyncIterator[str]:
+    pairs = ",".join(f"{user}={token}" for user, token in tokens.items())
+    server = build_server(desk, tokens=read_tokens(pairs))
+    async with serve_app(server.streamable_http_app(stateless_http=True, json_response=True)) as url:
+        yield url
+
+
+@asynccontextmanager
+async def client_of(url: str, token: str) -> AsyncIterator[Client]:
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, trust_env=False) as http,
+        Client(streamable_http_client(url, http_client=http)) as client,
+    ):
+        yield client
+
+
+async def test_person_asks_over_standard_streams(tmp_path: Path) -> None:
+    env = {
+        "ORION_DOCS": str(folder_of_documents(tmp_path)),
+        "ORION_HOME": str(tmp_path / "home"),
+        "PYTHONPATH": str(ROOT),
+    }
+    words = ["-m", "bot", "mcp", "--user", "U0ANN1"]
+    async with Client(StdioServerParameters(command=sys.executable, args=words, env=env, cwd=tmp_path)) as client:
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["ask", "search", "verify"]
+        answer = await call(client, "ask", question=QUESTION)
+        assert (answer["outcome"], answer["verified"], answer["sources"][0]["title"]) == ("answered", True, "Limits")
+        assert "90,000" in str(await call(client, "search", query=PAY))
+        sources = [{"id": 1, "title": "Limits", "text": LIMITS}]
+        verdicts = [await call(client, "verify", text=f"It may make {n} [1].", sources=sources) for n in (600, 900)]
+        assert [verdict["passed"] for verdict in verdicts] == [True, False]
+        assert verdicts[1]["claims"]
+
+
+async def test_token_decides_what_a_caller_sees(tmp_path: Path, redis_url: str) -> None:
+    async with desk_of(tmp_path, redis_url) as desk, over_http(desk) as url:
+        seen = {}
+        for user, token in TOKENS.items():
+            async with client_of(url, token) as client:
+                seen[user] = str([await call(client, "search", query=PAY), await call(client, "ask", question=PAY)])
+        async with httpx2.AsyncClient(trust_env=False) as http:
+            refused = await http.post(url, json={}, headers={"Authorization": "Bearer unknown"})
+    assert ["90,000" in text for text in seen.values()] == [True, False]
+    assert refused.status_code == 401
+
+
+async def test_gates_and_budgets_hold(tmp_path: Path, redis_url: str) -> None:
+    drafts = [says("<answer>Each API key may make 600 requests a minute [1].</answer>")]
+    async with ScriptedOpenAI(decisions=[RESPOND], drafts=drafts) as server:
+        more = {"openai_base_url": server.url, "model": "m", "judge": False, "daily_tokens_user": 1}
+        async with desk_of(tmp_path, redis_url, deny_users=frozenset({"U0BOB1"}), **more) as desk:
+            async with Client(build_server(desk, user="U0BOB1")) as client:
+                assert "hasn't given your account access" in await call(client, "ask", question=QUESTION)
+            async with Client(build_server(desk, user="U0ANN1")) as client:
+                await call(client, "ask", question=QUESTION)
+                assert "budget of today is used up" in await call(client, "ask", question=QUESTION)
+            await desk.pausing.pause()
+            async with Client(build_server(desk, user="public")) as client:
+                assert "paused" in await call(client, "search", query=QUESTION)
+
+
+@pytest.mark.parametrize(
+    "pairs", ["", "U0ANN1", "U0ANN1=short", "=ann-secret-ann-secret", "a=xxxxxxxxxxxxxxxx,b=xxxxxxxxxxxxxxxx"]
+)
+def test_tokens_that_cannot_be_meant_are_refused_without_being_quoted(pairs: str) -> None:
+    with pytest.raises(WrongUse, match="ORION_MCP_TOKENS must hold pairs") as raised:
+        read_tokens(pairs)
+    assert "ann-secret" not in str(raised.value)
