@@ -22,15 +22,19 @@ from slack_sdk.web.async_client import AsyncWebClient
 from agent.circuit_breaker import CircuitBreaker
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.readers.process import DocumentReader
+from agent.knowledge.sources.answers import AnswerFolder
 from agent.knowledge.types import KnowledgeAwayError
 from agent.model.protocol import Model
 from agent.tasks import background_tasks
 from agent.texts.catalogue import SUGGESTED_PROMPTS
 from agent.thread.audience import Viewers
+from bot.answers.answer_book import AnswerBook
+from bot.answers.desk import AnswerDesk
+from bot.answers.proposals import Proposals
 from bot.channel_settings import ChannelFile
 from bot.delivery.delivery import Delivery
 from bot.delivery.stream import Streams
-from bot.documents.corpus import Corpus
+from bot.documents.corpus import Corpus, sync_now
 from bot.documents.figures import available_figures
 from bot.documents.meaning import keep_vectors_current
 from bot.documents.sync import Syncing
@@ -220,7 +224,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         team_bots = _TeamBots(
             engine=engine, stores=stores, prompts=prompts, timeouts=timeouts, circuits=[engine.breaker],
             observers=observers, settings=settings, channels=ChannelFile(settings.channels, settings.listen),
-            documents=stack.enter_context(DocumentReader(for_attachments=True)),
+            documents=stack.enter_context(DocumentReader(for_attachments=True)), corpus=corpus,
         )  # fmt: skip
         slack = await stack.enter_async_context(open_slack(settings, redis, team_bots.open, prefix=prefix))
         workspaces = slack.workspaces
@@ -274,6 +278,7 @@ class _TeamBots:
     circuits: list[CircuitBreaker]
     documents: DocumentReader
     channels: ChannelFile
+    corpus: Corpus
 
     @property
     def access(self) -> Access:
@@ -308,6 +313,7 @@ class _TeamBots:
         services = GateServices(
             access=self.access, stores=stores, people=people, delivery=delivery, records=self.observers.records,
             handoff=handoff, visibility=visibility, calls=calls, channels=self.channels,
+            saves_answers=self.settings.answers is not None,
         )  # fmt: skip
         unasked = UnaskedAnswers(self.engine, delivery, stores=stores, observers=self.observers, lookups=lookups)
         flow = Flow(services, answering, unasked)
@@ -346,11 +352,18 @@ class _TeamBots:
         stores, observers = self.stores, self.observers
         enqueuer = Enqueuer(stores, cancel, self.access)
         admin_chat = AdminChat(enqueuer, admins=self.settings.admins, delivery_of=workspaces.delivery_of)
+        folder = self.settings.answers
+        desk = None if folder is None else AnswerDesk(
+            book=AnswerBook(folder=folder), proposals=Proposals(stores.redis, prefix=stores.prefix),
+            admins=self.settings.admins, editors=self.settings.answer_editors,
+            sync=partial(sync_now, self.corpus, AnswerFolder(folder=folder).key),
+        )  # fmt: skip
         home = HomePage(
             engine=self.engine, observers=observers, pausing=stores.pausing, admins=self.settings.admins,
-            prompts=self.prompts,
+            prompts=self.prompts, desk=desk,
         )  # fmt: skip
         return Services(
+            desk=desk,
             access=self.access,
             thread_modes=stores.thread_modes,
             channels=self.channels,

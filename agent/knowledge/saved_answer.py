@@ -37,9 +37,10 @@ class SavedAnswer:
 
     @property
     def key(self) -> str:
-        """Name of the file, without its suffix: words of the question and a digest of it."""
+        """Name of its file, without the suffix: words of the question, and a digest of it and of the audience."""
         words = "-".join(re.findall(r"\w+", self.question.casefold())[:8])[:60] or "answer"
-        return f"{words}-{sha256(self.question.encode()).hexdigest()[:8]}"
+        digest = sha256(f"{self.audience} {self.question}".encode()).hexdigest()
+        return f"{words}-{digest[:8]}"
 
     def is_overdue(self, today: date) -> bool:
         """Return whether its review is due."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -47,63 +46,75 @@ class AnswerBook:
 
     folder: Path
 
-    def save(self, answer: SavedAnswer, *, replaces: str = "") -> bool:
-        """Write an answer in place of the one with the key ``replaces``. Return whether Git has it, if there is Git."""
+    def write(self, answer: SavedAnswer, *, replaces: str = "") -> list[Path]:
+        """Write an answer in place of the one with the key ``replaces``. Return the changed files.
+
+        Raises ``FileExistsError`` if another answer to this question has the same audience. One that was written before
+        is written again.
+        """
         self.folder.mkdir(parents=True, exist_ok=True)
         file = self._file(answer.key)
         descriptor, name = tempfile.mkstemp(dir=self.folder, prefix=".", suffix=".part")
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(answer.to_markdown())
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(name).chmod(0o644)
-        Path(name).replace(file)
-        changed = [file]
-        if replaces and replaces != answer.key and (old := self._file(replaces)).exists():
-            old.unlink()
-            changed.append(old)
-        return self._commit(f"Save answer: {answer.question}", changed)
+        part = Path(name)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+                stream.write(answer.to_markdown())
+                stream.flush()
+                os.fsync(stream.fileno())
+            part.chmod(0o644)
+            if replaces == answer.key or self.find(answer.key) == answer:
+                part.replace(file)
+                return [file]
+            file.hardlink_to(part)  # of two workers one writes
+        finally:
+            part.unlink(missing_ok=True)
+        old = self._file(replaces) if replaces else file
+        if old == file or not old.exists():
+            return [file]
+        old.unlink()
+        return [file, old]
 
-    def withdraw(self, key: str) -> bool:
-        """Delete an answer. Return whether there was one."""
+    def delete(self, key: str) -> list[Path]:
+        """Delete an answer. Return its file, or nothing if there was none."""
         file = self._file(key)
-        if not file.exists():
-            return False
-        file.unlink()
-        self._commit(f"Withdraw answer: {key}", [file])
-        return True
+        existed = file.exists()
+        file.unlink(missing_ok=True)
+        return [file] if existed else []
 
-    def answers(self) -> Iterator[SavedAnswer]:
-        """Yield the saved answers, by file name."""
-        for _, answer in AnswerFolder(folder=self.folder).answers():
-            if isinstance(answer, SavedAnswer):
-                yield answer
+    def answers(self) -> dict[str, SavedAnswer]:
+        """Return the saved answers by the names of their files."""
+        found = AnswerFolder(folder=self.folder).answers()
+        return {file.stem: answer for file, answer in found if isinstance(answer, SavedAnswer)}
 
     def find(self, key: str) -> SavedAnswer | None:
         """Return one answer."""
-        return next((answer for answer in self.answers() if answer.key == key), None)
+        return self.answers().get(key)
 
     def overdue(self, today: date) -> list[SavedAnswer]:
         """Return the answers whose review is due, the longest overdue first."""
-        due = [answer for answer in self.answers() if answer.is_overdue(today)]
+        due = [answer for answer in self.answers().values() if answer.is_overdue(today)]
         return sorted(due, key=lambda answer: answer.review or today)
 
     def _file(self, key: str) -> Path:
         return self.folder / f"{Path(key).name}.md"
 
-    def _commit(self, subject: str, files: list[Path]) -> bool:
-        """Commit these files only; what else is changed in the working tree stays as it is."""
-        git, folder = which("git"), str(self.folder.resolve())
-        if git is None or not self._git(git, "rev-parse", "--is-inside-work-tree"):
-            return False
-        paths = [str(file.resolve()) for file in files]
-        title = " ".join(subject.split())[:72]
+    def commit(self, subject: str, files: list[Path]) -> bool:
+        """Commit these files only; what else is changed in the working tree stays as it is.
+
+        Return False if the folder is in a working tree that does not take the commit.
+        """
+        git = which("git")
+        if git is None or not files or not self._git(git, "rev-parse", "--is-inside-work-tree"):
+            return True
+        paths = ["--", *(str(file.resolve()) for file in files)]
         author = ("-c", "user.name=Orion", "-c", "user.email=orion@localhost")
-        done = self._git(git, "add", "--all", "--", *paths) and self._git(
-            git, *author, "commit", "--quiet", "--no-verify", "--only", "-m", title, "--", *paths
+        message = ("--quiet", "--no-verify", "--only", "-m", " ".join(subject.split())[:72])
+        done = self._git(git, "add", "--all", *paths) and (
+            self._git(git, "diff", "--cached", "--quiet", *paths) or self._git(git, *author, "commit", *message, *paths)
         )
         if not done:
-            log.warning("answer_not_committed", folder=folder, remedy="The file is written; commit it by hand.")
+            remedy = "The file is written; commit it by hand."
+            log.warning("answer_not_committed", folder=str(self.folder.resolve()), remedy=remedy)
         return done
 
     def _git(self, git: str, *command: str) -> bool:

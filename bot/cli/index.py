@@ -154,13 +154,21 @@ def _progress() -> Iterator[Callable[[str], None]]:
 @app.command()
 def docs(local: output.LocalOption = None, as_json: output.JsonOption = False) -> None:
     """List the documents, their sources, when they were last read, and what could not be read."""
-    documents, figures = output.run(_docs(output.configure(), local))
+    from bot.answers.answer_book import AnswerBook
+
+    settings, today = output.configure(), datetime.now(UTC).date()
+    documents, figures = output.run(_docs(settings, local))
+    overdue = AnswerBook(folder=settings.answers).overdue(today) if settings.answers else []
     if as_json:
-        output.print_json(
-            {"documents": list(map(_document_json, documents)), "sources": list(map(_source_json, figures.sources))}
-        )
-    else:
-        _print_docs(documents, figures)
+        listed = {
+            "documents": list(map(_document_json, documents)),
+            "sources": list(map(_source_json, figures.sources)),
+        }
+        output.print_json({**listed, "overdue_answers": [answer.question for answer in overdue]})
+        return
+    _print_docs(documents, figures)
+    for answer in overdue:
+        output.note(f"Review overdue since {answer.review}: {answer.question} (owner: {answer.owner})", "yellow")
 
 
 async def _docs(settings: Settings, local: int | None) -> tuple[tuple[Document, ...], KnowledgeFigures]:

@@ -30,6 +30,7 @@ class AnswerKey:
     marks: tuple[Mark, ...] = ()
     language: str | None = None
     ask_human: str = ""  # where people are asked; empty: no button
+    share_to: str = ""  # channel and thread_ts where the answer may be shared; empty: no button
     stream: AnswerStream | None = None
     streamed: StreamedMessage = NOT_STREAMED
     posted: tuple[str, ...] = ()

@@ -23,6 +23,7 @@ NOT_HELPFUL_ACTION = "orion_not_helpful"
 UNASKED_DISLIKE_ACTION = "orion_unasked_not_helpful"  # under an answer that nobody asked for
 HAND_OFF_ACTION = "orion_hand_off"
 TRUST_ACTION = "orion_trust"
+SHARE_ACTION = "orion_share"
 MAX_BLOCKS = 50
 MAX_MESSAGE_LENGTH = 12_000  # of all blocks of one message together; more is refused as msg_blocks_too_long
 MAX_TEXT_LENGTH = 2_900  # Slack allows 3,000 in a text object
@@ -156,6 +157,8 @@ def _buttons(answer: Answer, key: AnswerKey) -> list[Block]:
     ]
     if answer.verified and answer.sources:
         controls.append(button(say("why_trust", key.language), TRUST_ACTION, turn))
+        if key.share_to:
+            controls.append(button(say("share", key.language), SHARE_ACTION, f"{turn} {key.share_to}"))
     if key.ask_human:
         # Confirm first: people elsewhere may read the thread afterwards.
         words = {"title": "ask_human", "text": "hand_off_confirm", "confirm": "yes", "deny": "no"}

@@ -224,9 +224,10 @@ class Delivery:
             if posted.stream and (not wordless or posted.blank or posted.planned):
                 await self._end_and_delete(place, posted, answer_key)
 
-    async def post_ephemeral(self, place: ThreadKey, user: str, text: str) -> None:
+    async def post_ephemeral(self, place: ThreadKey, user: str, text: str, *, blocks: Sequence[Block] = ()) -> None:
         """Post a message that only this person sees."""
-        await self._calls.call_once("chat.postEphemeral", {**_address(place), "user": user, "text": text})
+        said = {"user": user, "text": text, **({"blocks": list(blocks)} if blocks else {})}
+        await self._calls.call_once("chat.postEphemeral", {**_address(place), **said})
 
     async def send_direct_message(self, user: str, text: str) -> tuple[str, str]:
         """Post one of Orion's own messages in a person's direct chat. Return the chat's id and the message's ts.

@@ -14,6 +14,7 @@ from agent.texts.truncate import truncate
 from bot.delivery.blocks import MAX_TEXT_LENGTH, Block, button, join_lines, section, short_id
 from bot.delivery.feedback import REASONS
 from bot.delivery.links import escape, link, with_age
+from bot.delivery.save_answer import AnswerList
 from observability.stats import Summary
 
 TRY_ACTION: Final = "orion_try"
@@ -47,6 +48,7 @@ class HomeFigures:
     disliked: Sequence[Mapping[str, Any]] | None = None
     failures: Sequence[Mapping[str, Any]] | None = None
     unread: Sequence[str] = ()
+    answers: AnswerList = field(default_factory=AnswerList)
     refusal: str = ""
 
 
@@ -63,6 +65,7 @@ def home_view(figures: HomeFigures, today: date, language: str | None = None) ->
         {"type": "divider"},
         section(_with_heading("home_knows", _document_lines(figures, today, language), language)),
         section(_with_heading("home_does", _success_lines(figures, language), language)),
+        *figures.answers.blocks(today, language),
         *_admin_blocks(figures, language),
     ]
     return {"type": "home", "blocks": blocks}

@@ -31,7 +31,7 @@ _REMOVAL_REASONS: Final = {
 }
 _HEADING: Final = re.compile(r"^#{1,6}(?= )", re.MULTILINE)
 _ROW: Final = re.compile(r"^\|(.*)\|$", re.MULTILINE)
-_QUOTING: Final = frozenset({"", ExtractiveModel.name})
+QUOTING: Final = frozenset({"", ExtractiveModel.name})
 """Models that only quote. A language model is named even if it quotes."""
 _CITATION: Final = re.compile(r"\s?\[\d+\]")
 _CHECKERS: Final = frozenset({"quotation", "rule", "judge"})
@@ -77,7 +77,7 @@ def _headline(record: Mapping[str, Any], claims: Sequence[Mapping[str, Any]], la
     checkers = {string(claim, "settled_by") for claim in claims}
     if "nobody" in checkers:
         return say("trust_is_ruled", language)
-    quoted = checkers == {"quotation"} and string(record, "model") in _QUOTING
+    quoted = checkers == {"quotation"} and string(record, "model") in QUOTING
     return say("trust_is_quoted" if quoted else "trust_is_verified", language)
 
 
@@ -165,7 +165,7 @@ def _origin(record: Mapping[str, Any], language: str | None) -> Iterable[Block]:
     tries = len(objects(record, "attempts"))
     retried = tries > 1 and string(record, "outcome") == "answered"
     lines = [say("trust_tries", language, n=str(tries))] if retried else []
-    if (model := string(record, "model")) not in _QUOTING:
+    if (model := string(record, "model")) not in QUOTING:
         lines.append(f"{say('trust_model', language)}: {escape(model)}")
     if turn := string(record, "turn_id"):
         lines.append(f"{say('trust_id', language)}: {escape(short_id(turn))}")

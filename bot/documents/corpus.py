@@ -5,16 +5,21 @@ The background sync loads little more than this module: import no model, Slack o
 
 from __future__ import annotations
 
+import sqlite3
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import structlog
+
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.sources.feed import Feed
-from agent.knowledge.types import DeferredSource, IndexReport, Source, due_at
+from agent.knowledge.types import DeferredSource, IndexReport, KnowledgeAwayError, Source, due_at
 from bot.errors import WrongUse
+
+log = structlog.get_logger()
 
 ONE_SOURCE_WAIT_S: Final = 30.0
 SYNC_WAIT_S: Final = 10.0  # for a sync, one's own or another process's: enough for folders, not for web sites
@@ -77,6 +82,18 @@ def sync_source(index: KnowledgeIndex, corpus: Corpus, key: str) -> bool:
         if alone:
             index.index([*folders, *others], docs_url=corpus.docs_url)
         return alone
+
+
+def sync_now(corpus: Corpus, key: str) -> None:
+    """Sync one source of the corpus in its own connection. A failure is logged: the next sync reads it. Blocks."""
+    try:
+        with index_for(corpus) as index:
+            synced = sync_source(index, corpus, key)
+    except (KnowledgeAwayError, OSError, sqlite3.Error) as error:
+        log.warning("source_not_synced", source=key, reason=type(error).__name__)
+    else:
+        if not synced:
+            log.warning("source_not_synced", source=key, reason="another process syncs")
 
 
 def index_for(corpus: Corpus) -> KnowledgeIndex:

@@ -63,7 +63,8 @@ def corpus_of(settings: Settings, docs: Sequence[Path] | None = None, docs_url: 
 def local_corpus(settings: Settings, port: int, folders: Sequence[Path] = ()) -> Corpus:
     """Return the corpus of the local workspace on this port. Without ``folders`` its index is used as it is."""
     corpus = corpus_of(settings, folders, docs_url=f"http://127.0.0.1:{port}/docs/")
-    return replace(corpus, index_path=settings.home / f"knowledge-local-{port}.sqlite3")
+    saved = (AnswerFolder(folder=settings.answers),) if settings.answers else ()
+    return replace(corpus, index_path=settings.home / f"knowledge-local-{port}.sqlite3", sources=saved)
 
 
 def _sources(settings: Settings) -> tuple[Source, ...]:

@@ -19,7 +19,7 @@ from redis.exceptions import LockError, RedisError
 from agent.knowledge.slack_message import read_message
 from agent.payload import mapping, string
 from agent.thread.conversation import ThreadKey
-from bot.events.listeners import Teams
+from bot.events.gestures import Teams
 from bot.queue.lease import raise_if_cancelled
 from bot.slack.history import ANSWER_EVENT, is_direct, is_own, sort_key
 from bot.slack.message import BotIdentity

@@ -12,7 +12,9 @@ from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.types import Document, KnowledgeAwayError
 from agent.texts.catalogue import SUGGESTED_PROMPTS, say
 from agent.thread.audience import Viewers, may_see
+from bot.answers.desk import AnswerDesk
 from bot.delivery.home import HomeFigures
+from bot.delivery.save_answer import AnswerList
 from bot.documents.figures import available_figures
 from bot.stores.pause import Pausing
 from bot.turn.engine import Engine
@@ -36,6 +38,7 @@ class HomePage:
     pausing: Pausing
     admins: frozenset[str]
     prompts: Sequence[Mapping[str, str]]
+    desk: AnswerDesk | None = None
 
     async def figures(self, team: str, user: str, language: str | None) -> HomeFigures:
         """Return all that this person may see. Counts are those of their own workspace."""
@@ -57,8 +60,15 @@ class HomePage:
             quotes=self.engine.model.quotes_only,
             disliked=await records.list_disliked(_MAX_FOR_ADMINS) if admin else None,
             unread=[line for source in known.sources for line in source.unread_lines] if known and admin else (),
+            answers=await self._answers(team, user),
             failures=await records.list_latest("failed", _MAX_FOR_ADMINS) if admin else None,
         )
+
+    async def _answers(self, team: str, user: str) -> AnswerList:
+        if self.desk is None:
+            return AnswerList()
+        waiting = [(one.proposer, one.answer) for one in await self.desk.waiting_for(team, user)]
+        return AnswerList(answers=await asyncio.to_thread(self.desk.editable, team, user), proposals=waiting)
 
 
 def _visible_documents(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -22,6 +22,7 @@ from agent.quoting.small_talk import is_question
 from agent.texts.catalogue import help_text, say
 from agent.thread.audience import Viewers
 from agent.thread.conversation import ThreadKey
+from bot.answers.desk import AnswerDesk
 from bot.channel_settings import ChannelFile
 from bot.delivery.blocks import (
     HAND_OFF_ACTION,
@@ -36,14 +37,15 @@ from bot.delivery.home import TRY_ACTION, HomeFigures
 from bot.delivery.links import escape
 from bot.delivery.trust import trust_modal
 from bot.events import interactions as clicks
+from bot.events.gestures import Gesture, Gestures, Homes, Intake, Teams
 from bot.events.parse import apply_thread_mode, parse_event
-from bot.gates.access import Visit, find_refusal
+from bot.events.private import PrivateAsking
+from bot.events.saving import Saving
 from bot.install.oauth import InstallPages
 from bot.install.workspaces import register_uninstall_listeners
 from bot.redis.url import plain_cause
 from bot.slack.manifest import ASK_SHORTCUT
 from bot.slack.message import Access, BotIdentity, Ignored, Incoming, Refused
-from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.listening import Listening
 from bot.stores.thread_mode import ThreadModes
@@ -53,19 +55,8 @@ from bot.turn.visibility import Visibility
 from verification.text.language import detect_language
 
 _ANY = re.compile(".*")
-_LOOKUP_TIMEOUT_S = 1.0  # Slack waits three seconds for an ack, and a modal's trigger expires then too
-# A fault in what one click shows must not end the process that takes everyone's questions.
-_FAULTS = (RedisError, LookupError, TypeError, ValueError, AttributeError, OSError)
 _log = structlog.get_logger()
 Body = dict[str, Any]
-Gesture = Callable[[Delivery], Awaitable[object]]
-
-
-class Intake(Protocol):
-    """Takes messages in (``bot.events.enqueue``)."""
-
-    async def receive(self, incoming: Incoming) -> bool:
-        """Store a message. Return whether it was new, or raise if it could not be stored."""
 
 
 class Judgements(Protocol):
@@ -79,23 +70,6 @@ class Judgements(Protocol):
 
     def slack_event(self, fate: str) -> None:
         """Count an event by the kind of message it was stored as, or by why it was ignored."""
-
-
-class Teams(Protocol):
-    """Finds what serves a workspace (``bot.install.workspaces``). Every method raises ``DeliveryFailed``."""
-
-    async def delivery_of(self, team: str) -> Delivery:
-        """Return where to post for a team."""
-
-    async def people_of(self, team: str) -> People:
-        """Return what knows the people of a team."""
-
-
-class Homes(Protocol):
-    """Gathers what App Home shows one person (``bot.events.home``)."""
-
-    async def figures(self, team: str, user: str, language: str | None) -> HomeFigures:
-        """Return all that this person may see."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +86,7 @@ class Services:
     visibility: Visibility
     homes: Homes
     teams: Teams
+    desk: AnswerDesk | None = None
 
 
 def register(
@@ -126,7 +101,12 @@ def register(
         raise ValueError(message)
     if installing is not None:  # first: Bolt calls only the first listener that matches an event
         register_uninstall_listeners(app, installing.installations)
-    listeners = Listeners(services, tasks)
+    gestures = Gestures(services.access, services.teams, tasks)
+    saving = Saving(
+        desk=services.desk, records=services.records, thread_modes=services.thread_modes, homes=services.homes,
+        gestures=gestures,
+    )  # fmt: skip
+    listeners = Listeners(services, gestures, saving)
     app.event("app_home_opened")(listeners.on_home_opened)
     app.event("member_joined_channel")(listeners.on_member_joined)
     app.event(_ANY)(listeners.on_event)
@@ -137,7 +117,11 @@ def register(
     app.action(HAND_OFF_ACTION)(listeners.on_hand_off)
     app.action(re.compile(TRY_ACTION))(listeners.on_try)
     app.view(COMPLAINT)(listeners.on_complaint)
-    app.shortcut(ASK_SHORTCUT["callback_id"])(listeners.on_shortcut)
+    app.shortcut(ASK_SHORTCUT)(listeners.on_shortcut)
+    saving.register(app)
+    PrivateAsking(
+        intake=services.intake, records=services.records, visibility=services.visibility, gestures=gestures
+    ).register(app)
     for family in (app.action, app.view, app.shortcut, app.command, app.options):
         family(_ANY)(listeners.on_unknown)
     app.error(listeners.on_error)
@@ -149,11 +133,13 @@ class Listeners:
     """One method for each thing that arrives."""
 
     services: Services
-    tasks: asyncio.TaskGroup
+    gestures: Gestures
+    saving: Saving
 
     async def on_event(self, body: Body, context: AsyncBoltContext) -> None:
         """Take any event. Other kinds than messages and stops are ignored by name."""
         await self.take(body, BotIdentity(user=context.bot_user_id or "", bot=context.bot_id or ""))
+        self.saving.offer(body, context)
 
     async def take(self, body: Body, own: BotIdentity) -> None:
         """Store the message of an event, also of one that was looked up. Return when it is durable, or raise."""
@@ -199,9 +185,9 @@ class Listeners:
             await self.services.listening.count_dislike(clicked.place.team, clicked.place.channel)
             record = await self.services.records.load(clicked.turn_id)
             if string(record, "user") == clicked.user:
-                self._after_ack(context, self._delete_unasked(clicked))
+                self.gestures.after_ack(context, self._delete_unasked(clicked))
             else:
-                self._after_ack(context, self._thank(clicked))
+                self.gestures.after_ack(context, self._thank(clicked))
         await ack()
 
     def _delete_unasked(self, clicked: clicks.Feedback) -> Gesture:
@@ -216,9 +202,9 @@ class Listeners:
         if clicked and await self._may_judge(context, clicked):
             if clicked.good or not clicked.trigger_id:
                 await self.services.judgements.feedback(clicked.turn_id, clicked.user, good=clicked.good)
-                self._after_ack(context, self._thank(clicked))
+                self.gestures.after_ack(context, self._thank(clicked))
             else:
-                self._after_ack(context, self._ask_what_was_wrong(clicked))
+                self.gestures.after_ack(context, self._ask_what_was_wrong(clicked))
         await ack()
 
     async def on_complaint(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
@@ -229,13 +215,17 @@ class Listeners:
             await judgements.feedback(*about, good=False)
             if complaint.reasons or complaint.said:
                 await judgements.complaint(*about, reasons=complaint.reasons, said=complaint.said)
-            self._after_ack(context, self._thank(complaint))
+            self.gestures.after_ack(context, self._thank(complaint))
         await ack()
 
     async def _may_judge(self, context: AsyncBoltContext, clicked: clicks.Feedback | clicks.Complaint) -> bool:
         """Return whether this person has access, and the answer belongs to this channel."""
         record = await self.services.records.load_for(clicked.turn_id, clicked.place)
-        reason = "turn_unknown" if record is None else await self._refusal(context, clicked.user, clicked.place.channel)
+        reason = (
+            "turn_unknown"
+            if record is None
+            else await self.gestures.refusal(context, clicked.user, clicked.place.channel)
+        )
         if reason:
             _log.info("judgement_ignored", reason=reason)
         return not reason
@@ -270,16 +260,16 @@ class Listeners:
         user, place, _ = clicks.click_location(body)
 
         async def show(delivery: Delivery) -> None:
-            services, record, missing = self.services, None, await self._refusal(context, user, place.channel)
+            services, record, missing = self.services, None, await self.gestures.refusal(context, user, place.channel)
             if not missing and (found := await services.records.load_for(turn_id, place)):
                 viewer = Viewers(team=place.team, channel=place.channel, user=user)
                 record = await services.visibility.visible_record(found, viewer)
-            language = detect_language(string(record, "question")) or await self._language_for(context, user)
+            language = detect_language(string(record, "question")) or await self.gestures.language_for(context, user)
             view = trust_modal(record, delivery.today(), language, missing=missing or "trust_unknown")
             await delivery.open_modal(trigger_id, view)
 
         if turn_id and trigger_id and user:
-            self._after_ack(context, show)
+            self.gestures.after_ack(context, show)
         await ack()
 
     async def on_hand_off(self, body: Body, ack: AsyncAck) -> None:
@@ -302,9 +292,9 @@ class Listeners:
         user, question = string(body, "user", "id"), clicks.button_value(body)
 
         async def ask(delivery: Delivery) -> None:
-            refusal = await self._refusal(context, user)
+            refusal = await self.gestures.refusal(context, user)
             if refusal or question in {"", "home"}:
-                language = await self._language_for(context, user)
+                language = await self.gestures.language_for(context, user)
                 await delivery.send_direct_message(user, say(refusal, language) if refusal else help_text(language))
                 return
             channel, ts = await delivery.send_direct_message(user, f"_{escape(question)}_")
@@ -316,7 +306,7 @@ class Listeners:
             await self.services.intake.receive(incoming)
             self.services.judgements.slack_event("question")
 
-        self._after_ack(context, ask)
+        self.gestures.after_ack(context, ask)
         await ack()
 
     async def on_member_joined(self, body: Body, context: AsyncBoltContext) -> None:
@@ -326,12 +316,12 @@ class Listeners:
 
         async def welcome(delivery: Delivery) -> None:
             place = ThreadKey(team=string(body, "team_id"), channel=channel, thread_ts=channel)
-            text = say("welcome", await self._language_for(context, inviter))
+            text = say("welcome", await self.gestures.language_for(context, inviter))
             await delivery.post_notice(place, text, f"{ts}:welcome")
 
         ours = own and string(event, "user") == own and channel and ts
         if ours and not self.services.access.refusal(inviter, channel):
-            self._after_ack(context, welcome)
+            self.gestures.after_ack(context, welcome)
 
     async def on_home_opened(self, body: Body, context: AsyncBoltContext) -> None:
         """Show App Home, or the suggested prompts of the direct chat, to people with access."""
@@ -339,7 +329,10 @@ class Listeners:
         user, tab = string(event, "user"), string(event, "tab")
 
         async def show(delivery: Delivery) -> None:
-            language, refusal = await self._language_for(context, user), await self._refusal(context, user)
+            language, refusal = (
+                await self.gestures.language_for(context, user),
+                await self.gestures.refusal(context, user),
+            )
             if tab == "messages" and refusal:
                 return
             figures = HomeFigures(refusal=refusal)
@@ -351,28 +344,7 @@ class Listeners:
                 await delivery.suggest_prompts(string(event, "channel"), figures.questions)
 
         if user and tab in {"home", "messages"}:
-            self._after_ack(context, show)
-
-    async def _refusal(self, context: AsyncBoltContext, user: str, channel: str = "") -> str:
-        """Return why this person is shown nothing here, or an empty text. What Slack does not tell soon is refused."""
-        team = context.team_id or ""
-        try:
-            async with asyncio.timeout(_LOOKUP_TIMEOUT_S):
-                people = await self.services.teams.people_of(team)
-                return await find_refusal(Visit(team=team, user=user, channel=channel), self.services.access, people)
-        except (DeliveryFailed, TimeoutError) as failure:
-            _log.warning("access_unknown", reason=failure.reason if isinstance(failure, DeliveryFailed) else "slow")
-            return "unknown_person"
-
-    async def _language_for(self, context: AsyncBoltContext, user: str) -> str | None:
-        """Return the language this person uses Slack in; None if Slack does not tell it soon: a click needs its ack."""
-        team = context.team_id or ""
-        try:
-            async with asyncio.timeout(_LOOKUP_TIMEOUT_S):
-                return await (await self.services.teams.people_of(team)).language_of(team, user)
-        except (DeliveryFailed, TimeoutError) as failure:
-            _log.warning("language_unknown", reason=failure.reason if isinstance(failure, DeliveryFailed) else "slow")
-            return None
+            self.gestures.after_ack(context, show)
 
     async def on_unknown(self, ack: AsyncAck) -> None:
         """Acknowledge a button that is not, or no longer, Orion's."""
@@ -384,17 +356,3 @@ class Listeners:
         cause = {"cause": plain_cause(error)} if isinstance(error, RedisError) else {}
         _log.error("listener_failed", error_type=type(error).__name__, **cause)
         return BoltResponse(status=500, body="")
-
-    def _after_ack(self, context: AsyncBoltContext, gesture: Gesture) -> None:
-        """Run what Slack need not wait for, and what a modal's trigger cannot wait for."""
-
-        async def run() -> None:
-            """May fail: what matters of the click is stored and acknowledged."""
-            try:
-                await gesture(await self.services.teams.delivery_of(context.team_id or ""))
-            except DeliveryFailed as failure:
-                _log.warning("gesture_failed", reason=failure.reason)
-            except _FAULTS as error:
-                _log.error("gesture_failed", reason=type(error).__name__)
-
-        self.tasks.create_task(run(), name="after_ack")

@@ -103,6 +103,11 @@ def apply_thread_mode(incoming: Incoming, thread_mode: ThreadMode) -> Incoming |
     return incoming
 
 
+def attached_files(message: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """Return what is needed to read the files of a message: previews and shares may be thirty times as long."""
+    return tuple({name: one[name] for name in _FILE_FIELDS if one.get(name)} for one in shared_files(message))
+
+
 def _complete(envelope: object, incoming: Incoming, access: Access) -> Incoming | Ignored:
     """Fill in the team and the keys, and refuse what the lists forbid."""
     # In a channel shared between workspaces the envelope may name the other team. The authorization is ours.
@@ -218,8 +223,7 @@ def _build_incoming(reading: _Reading) -> Incoming | Ignored:
         mentioned=content.mentioned - {reading.own.user},
         # Not every app_mention brings its files: without any, only the message itself can tell.
         files="some" if shared_files(message) else "unknown" if string(event, "type") == "app_mention" else "none",
-        # Only what is needed to read a file: previews and shares may be thirty times as long.
-        attached=tuple({name: one[name] for name in _FILE_FIELDS if one.get(name)} for one in shared_files(message)),
+        attached=attached_files(message),
         through_app=through_app,
         by_app=by_app,
         user_team=string(message, "user_team") or string(message, "team"),

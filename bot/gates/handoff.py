@@ -20,6 +20,7 @@ from agent.thread.audience import Viewers
 from agent.thread.conversation import ThreadKey
 from bot.delivery.blocks import HAND_OFF_ACTION, Block, button, context, join_lines, section
 from bot.delivery.links import escape, link, source_line
+from bot.delivery.save_answer import SAVE_ACTION
 from bot.gates.services import GateServices
 from bot.queue.queue import OK, Ending, retry_uncounted
 from bot.slack.hand_off_place import HandOffPlace
@@ -97,6 +98,8 @@ async def _ask_people(request: HumanRequest) -> None:
         await at.delivery.post_notice(place, text, f"{incoming.ts}:{name}", job.lease.require, blocks=blocks)
         await at.stores.mailbox.mark(job.claimed, name, "asked", ttl_s=MARK_TTL_S)
         log.info("handed_off", answered_turn=incoming.text)
+        people = {incoming.user, string(request.record, "user")}
+        await at.stores.thread_modes.expect_reply(incoming.thread, incoming.text, people)
         await at.stores.thread_modes.mute(incoming.thread)  # what is said there from now on is said to people
     with suppress(DeliveryFailed):  # people were asked, so a button that stays as it is does not matter
         await _mark_button(request)
@@ -124,8 +127,11 @@ async def _build_post(request: HumanRequest, place: ThreadKey) -> tuple[list[Blo
     if near := [source_line(source, today, language) for source in sources]:
         blocks.append(context([say("nearest", language), *near], language))
     if place != incoming.thread:  # the channel may be the same one: its reader still looks for the thread
-        found = await at.calls.read("chat.getPermalink", channel=incoming.thread.channel, message_ts=incoming.ts)
-        blocks.append(section(link(string(found, "permalink"), say("hand_off_where", language))))
+        found = await at.delivery.reader.permalink(incoming.thread.channel, incoming.ts)
+        blocks.append(section(link(found, say("hand_off_where", language))))
+    if at.saves_answers:
+        save = button(say("save_title", language), SAVE_ACTION, incoming.text)
+        blocks.append({"type": "actions", "elements": [save]})
     return blocks, join_lines([head, question], _MAX_QUESTION_CHARS + 200, language).rstrip()
 
 

@@ -28,6 +28,7 @@ class GateServices:
     """The same for every message of a workspace.
 
     ``handoff`` is where people are asked, ``visibility`` decides what may be shown of an earlier turn.
+    ``saves_answers``: a folder for answers is configured.
     """
 
     access: Access
@@ -39,6 +40,7 @@ class GateServices:
     visibility: Visibility
     calls: SlackCalls
     channels: ChannelFile
+    saves_answers: bool = False
 
     async def notify_person(self, incoming: Incoming, text: str) -> DeliveryFailed | None:
         """Post a text that only the author sees. Return the failure if Slack did not take it."""

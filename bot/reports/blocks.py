@@ -11,10 +11,10 @@ from agent.texts.catalogue import say
 from agent.texts.truncate import truncate
 from bot.delivery.blocks import Block, button, context, join_lines, section
 from bot.delivery.links import escape, link, with_age
+from bot.delivery.save_answer import SAVE_ACTION
 from bot.reports.report import Asked, Figures, Hidden, Report, Topic
 from observability.stats import percent
 
-SAVE_ACTION: Final = "orion_save_answer"
 # Together they fit into one message: 12,000 characters in 50 blocks.
 MAX_TOPICS: Final = 8
 MAX_QUESTIONS: Final = 3  # of a topic

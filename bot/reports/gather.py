@@ -106,8 +106,8 @@ class Gathering:
             if (end - WEEK).timestamp() <= record["at"] < end.timestamp() and _is_of(record, viewers.team)
         ]
         records.sort(key=lambda record: -float(record["at"]))
-        saved = await asyncio.to_thread(lambda: list(AnswerBook(folder=self.answers).answers()) if self.answers else [])
-        answered = {answer.turn_id for answer in saved}
+        saved = await asyncio.to_thread(AnswerBook(folder=self.answers).answers) if self.answers else {}
+        answered = {answer.turn_id for answer in saved.values()}
         open_questions = [r for r in records if r["outcome"] in UNANSWERED and r["turn_id"] not in answered]
         disliked = [r for r in records if "bad" in await self.records.judgements(r)]
         unanswered, unanswered_elsewhere = await self._visible(open_questions, viewers)
@@ -122,7 +122,7 @@ class Gathering:
             unanswered_elsewhere=unanswered_elsewhere,
             disliked=[await self._with_complaints(asked) for asked in shown],
             disliked_elsewhere=disliked_elsewhere,
-            overdue=_overdue(saved, viewers, last),
+            overdue=_overdue(saved.values(), viewers, last),
             stale=await self._stale(records, viewers, last),
         )
 

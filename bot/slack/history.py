@@ -131,6 +131,11 @@ class ThreadReader:
         found = {string(message, "ts"): message for message in read}
         return found.get(ts, {}), found.get(place.thread_ts, {})
 
+    async def permalink(self, channel: str, ts: str) -> str:
+        """Return the link to a message."""
+        reply = await self.workspace.calls.read("chat.getPermalink", channel=channel, message_ts=ts)
+        return string(reply, "permalink")
+
     async def read_since(
         self, place: ThreadKey, oldest: str, urgency: Urgency = "asked", *, enough: int = _PAGE * 2
     ) -> list[Mapping[str, Any]]:

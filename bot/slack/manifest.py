@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +16,9 @@ _MANIFEST: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(e
 BOT_SCOPES: Final[tuple[str, ...]] = tuple(_MANIFEST["oauth_config"]["scopes"]["bot"])
 OPTIONAL_SCOPES: Final = frozenset(_MANIFEST["oauth_config"]["scopes"]["bot_optional"])
 REQUIRED_SCOPES: Final = frozenset(BOT_SCOPES) - OPTIONAL_SCOPES
-ASK_SHORTCUT: Final[Mapping[str, str]] = _MANIFEST["features"]["shortcuts"][0]
+ASK_SHORTCUT: Final = "orion_ask"  # the shortcuts' ids are in the TOML file
+PRIVATE_SHORTCUT: Final = "orion_ask_privately"
+SAVE_SHORTCUT: Final = "orion_save"
 INSTALL_EVENTS: Final = ("app_uninstalled", "tokens_revoked")  # a workspace takes its tokens back
 
 

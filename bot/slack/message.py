@@ -81,6 +81,7 @@ class Incoming:
     through_app: bool = False  # posted by an app that is not listed, in the name of ``user``, a person or a bot
     by_app: bool = False  # posted by any app
     action_token: str = ""
+    origin: str = ""  # channel and thread_ts of the message that a private question is about
     user_team: str = ""  # the asker's own workspace, where the event names it
 
     def question(self) -> Question:

@@ -7,7 +7,7 @@ may have been lost ("lost"): then only Slack knows the mode.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from redis.asyncio import Redis
 from redis.asyncio.client import Pipeline
@@ -82,6 +82,19 @@ class ThreadModes:
     async def mute(self, thread: ThreadKey) -> None:
         """Record that Orion was told to keep quiet here."""
         await self._redis.set(self.key(thread), "muted", ex=TTL_S)
+
+    async def expect_reply(self, thread: ThreadKey, turn_id: str, askers: Iterable[str]) -> None:
+        """Record that people were asked to answer a turn's question here, and who asked."""
+        await self._redis.set(self._handed_key(thread), " ".join((turn_id, *askers)), ex=TTL_S)
+
+    async def claim_first_reply(self, thread: ThreadKey, user: str) -> str:
+        """Return the id of the turn that this person is the first to answer here; empty for any other reply."""
+        turn_id, *askers = str(await self._redis.get(self._handed_key(thread)) or "").split(" ")
+        first = turn_id and user not in askers and await self._redis.delete(self._handed_key(thread))
+        return turn_id if first else ""
+
+    def _handed_key(self, thread: ThreadKey) -> str:
+        return f"{self._prefix}:handed:{thread}"
 
     async def disengage(self, thread: ThreadKey) -> None:
         """Forget the mode: only a person without access addressed Orion here."""

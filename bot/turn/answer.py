@@ -258,8 +258,9 @@ class Answering:
         status = WorkingStatus(self.delivery, job.place, answer_key, self._pace(job), first, _title(job))
         async with status.updating():
             quotes = self.engine.model.quotes_only
-            # Without a model, context would only repeat the passages of the previous thread.
-            context = () if quotes else await load_chat_context(job.incoming, self.stores)
+            # Without a model, context would only repeat the passages of the previous thread. A shared answer may not
+            # rest on what was said in the direct chat before.
+            context = () if quotes or job.incoming.origin else await load_chat_context(job.incoming, self.stores)
             job = replace(job, context=context)
             earlier = await load_earlier(job, state, self.delivery.reader)
             job = replace(job, read=earlier.read)

@@ -94,6 +94,7 @@ class Job:
             lease_check=self.lease.require,
             marks=marks,
             language=self.language,
+            share_to=self.incoming.origin,
             posted=posted,
             # The records name the previous answer's messages, not those of this turn's earlier delivery try.
             posted_is_complete=not self.may_have_posted and (bool(posted) or not self._answered_before),

@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 from pydantic import SecretStr
 
+from agent.knowledge.sources.answers import AnswerFolder
 from bot.app import Orion, open_orion
 from bot.cli.local import HANDBOOK, LocalOrion, settings_for
 from bot.cli.main import main
@@ -115,6 +116,8 @@ async def running(
         inside = settings_for(settings, workspace)
         docs_url = f"{workspace.url}/docs/"
         corpus = corpus_of(inside, (docs,), docs_url=docs_url)
+        if inside.answers:
+            corpus = replace(corpus, sources=(AnswerFolder(folder=inside.answers),))
         if database := inside.knowledge_url.get_secret_value():
             corpus = replace(corpus, database=database)
         orion = await stack.enter_async_context(

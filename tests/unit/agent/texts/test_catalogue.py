@@ -8,18 +8,22 @@ from typing import get_args
 
 from agent.texts.catalogue import LANGUAGES, LOADING, say, texts, translate_status
 from agent.thread.conversation import FileTrouble
+from bot.answers.answer_book import Fault
 from bot.delivery.feedback import REASONS
 from tests.support.paths import ROOT
 from verification.markup.mrkdwn import repair
 
 # Characters that Slack allows there.
 ROOM = {
-    **dict.fromkeys(("why_trust", "helpful", "not_helpful", "ask_human", "human_asked", "home_try"), 75),
+    **dict.fromkeys(("why_trust", "helpful", "not_helpful", "ask_human", "human_asked", "home_try", "share"), 75),
     **dict.fromkeys(("yes", "no"), 30),
     "hand_off_confirm": 300,
-    **dict.fromkeys(("trust_title", "trust_close"), 24),
+    **dict.fromkeys(("trust_title", "trust_close", "save_title", "save_submit"), 24),
 }
-BUILT = re.compile(r"budget_(user|channel|workspace)|command_\w+|file_\w+|trust_by_\w+|was_\w+|wrong_\w+")
+BUILT = re.compile(
+    r"budget_(user|channel|workspace)|command_\w+|file_\w+|trust_by_\w+|was_\w+|wrong_\w+"
+    r"|save_(fault_\w+|question|answer|audience|owner|review|approve|reject|edit|withdraw)"
+)
 """Keys whose second half is a value of the program."""
 
 
@@ -58,6 +62,7 @@ def test_every_text_is_used_and_every_text_that_is_used_is_there() -> None:
 def test_every_reason_every_checker_and_every_trouble_with_a_file_has_its_text() -> None:
     assert {f"trust_by_{checker}" for checker in ("quotation", "rule", "judge", "nobody")} <= set(texts("en"))
     assert {f"wrong_{reason}" for reason in REASONS} <= set(texts("en"))
+    assert {f"save_fault_{fault}" for fault in get_args(Fault)} <= set(texts("en"))
     assert {f"file_{trouble}" for trouble in get_args(FileTrouble) if trouble} <= set(texts("en"))
 
 

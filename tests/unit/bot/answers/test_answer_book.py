@@ -34,6 +34,11 @@ ANSWER = SavedAnswer(
 )
 
 
+def save(folder: Path, answer: SavedAnswer, *, replaces: str = "") -> bool:
+    book = AnswerBook(folder=folder)
+    return book.commit(f"Save answer: {answer.question}", book.write(answer, replaces=replaces))
+
+
 @given(
     question=st.text(min_size=1).map(lambda text: " ".join(text.split())).filter(bool),
     answer=st.text().map(lambda text: text.replace("\r", "").strip()).filter(bool),
@@ -50,16 +55,16 @@ def test_a_saved_answer_is_found_at_once_with_its_source_line(index: KnowledgeIn
     (docs / "lunch.md").write_text("# Lunch\n\nThe canteen opens at noon.")
     source = AnswerFolder(folder=folder)
     corpus = Corpus(roots=(docs,), index_path=tmp_path / "index", sources=(source,))
-    AnswerBook(folder=folder).save(ANSWER)
+    save(folder, ANSWER)
     index.index(corpus.sources_to_read(fetch=True))
     (docs / "new.md").write_text("# New\n\nNot looked at now.")
-    AnswerBook(folder=folder).save(replace(ANSWER, answer="It is 30 weeks."))
+    save(folder, replace(ANSWER, answer="It is 30 weeks."), replaces=ANSWER.key)
     assert sync_source(index, corpus, source.key)
     found = index.search("How long is parental leave?")[0]
     assert found.title == "How long is parental leave? (confirmed by Ann, 26 Nov 2026)"
     assert (found.text, found.audience, found.url) == ("It is 30 weeks.", "C0HR", ANSWER.link)
     assert {document.title for document in index.documents()} == {found.title, "Lunch"}
-    assert AnswerBook(folder=folder).withdraw(ANSWER.key)
+    assert AnswerBook(folder=folder).delete(ANSWER.key)
     sync_source(index, corpus, source.key)
     assert {document.title for document in index.documents()} == {"Lunch"}
 
@@ -67,8 +72,8 @@ def test_a_saved_answer_is_found_at_once_with_its_source_line(index: KnowledgeIn
 def test_an_overdue_review_is_said_at_the_source(index: KnowledgeIndex, tmp_path: Path) -> None:
     yesterday = datetime.now(UTC).date() - timedelta(days=1)
     book = AnswerBook(folder=tmp_path)
-    book.save(replace(ANSWER, review=yesterday))
-    book.save(replace(ANSWER, question="Another?", review=None))
+    book.write(replace(ANSWER, review=yesterday))
+    book.write(replace(ANSWER, question="Another?", review=None))
     index.index([AnswerFolder(folder=tmp_path)])
     assert "review overdue" in index.search("parental leave")[0].title
     assert [answer.question for answer in book.overdue(datetime.now(UTC).date())] == [ANSWER.question]
@@ -119,9 +124,9 @@ def test_git_gets_the_answer_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "half-done.txt").write_text("not for this commit")
     git(tmp_path, "add", "half-done.txt")
     folder = tmp_path / "answers"
-    assert AnswerBook(folder=folder).save(ANSWER)
+    assert save(folder, ANSWER)
     renamed = replace(ANSWER, question="How long is parental leave in Spain?")
-    assert AnswerBook(folder=folder).save(renamed, replaces=ANSWER.key)
+    assert save(folder, renamed, replaces=ANSWER.key)
     subject, _, *files = git(tmp_path, "show", "--no-renames", "--name-only", "--format=%s").splitlines()
     assert subject == f"Save answer: {renamed.question}"
     assert set(files) == {f"answers/{ANSWER.key}.md", f"answers/{renamed.key}.md"}
@@ -140,7 +145,7 @@ def test_a_working_tree_in_conflict_keeps_the_file_and_says_so(tmp_path: Path) -
     (tmp_path / "x.txt").write_text("c")
     git(tmp_path, "commit", "-am", "c")
     subprocess.run(["git", "merge", "other"], cwd=tmp_path, check=False, capture_output=True)
-    assert not AnswerBook(folder=tmp_path / "answers").save(ANSWER)
+    assert not save(tmp_path / "answers", ANSWER)
     assert AnswerBook(folder=tmp_path / "answers").find(ANSWER.key) == ANSWER
 
 
@@ -156,3 +161,14 @@ async def test_a_proposal_is_taken_once_and_too_many_are_refused(redis_client: R
     for number in range(MAX_PROPOSALS):
         await proposals.add("T1", replace(proposal, answer=replace(ANSWER, question=f"Question {number}?")))
     assert not await proposals.add("T1", proposal)
+
+
+def test_of_two_answers_to_one_question_for_the_same_people_the_first_stays(tmp_path: Path) -> None:
+    book, other = AnswerBook(folder=tmp_path), replace(ANSWER, answer="It is 30 weeks.")
+    book.write(ANSWER)
+    with pytest.raises(FileExistsError):
+        book.write(other)
+    book.write(ANSWER)  # a second click
+    book.write(replace(other, audience="C0LEGAL"))
+    assert {answer.answer for answer in book.answers().values()} == {ANSWER.answer, other.answer}
+    assert save(tmp_path, ANSWER), "without Git there is nothing to commit"

@@ -464,7 +464,7 @@ async def test_message_shortcut_asks_about_that_message(opened: Opened) -> None:
     async with opened() as running:
         server = running.slack.server
         ts = server.post("U0RELEASE", CHANNEL, "how do we release?")
-        await server.use_shortcut(CHANNEL, ts, ASK_SHORTCUT["callback_id"])
+        await server.use_shortcut(CHANNEL, ts, ASK_SHORTCUT)
         (asked,) = await running.heard()
         assert (asked.text, asked.user, asked.thread.thread_ts, asked.kind) == (
             "how do we release?",

@@ -21,9 +21,9 @@ from agent.knowledge.saved_answer import SavedAnswer
 from agent.thread.audience import Viewers
 from bot.answers.answer_book import AnswerBook
 from bot.channel_settings import ChannelFile
+from bot.delivery.save_answer import SAVE_ACTION
 from bot.install.workspaces import TeamBot
 from bot.local.model.roster import TEAM_ID, Channel
-from bot.reports.blocks import SAVE_ACTION
 from bot.reports.gather import Gathering, Places
 from bot.reports.table import report_tables
 from bot.reports.weekly import WeeklyReports, latest_due
@@ -145,8 +145,8 @@ async def fill(setting: Setting) -> None:
         question="Who?", answer="Ann.", audience="public", owner="U1", name="Ann", confirmed=date(2026, 1, 1),
         review=date(2026, 2, 1), turn_id="t7",
     )  # fmt: skip
-    book.save(saved)
-    book.save(replace(saved, question="A secret?", audience="C0HELP"))
+    book.write(saved)
+    book.write(replace(saved, question="A secret?", audience="C0HELP"))
     figures = TurnFigures(
         outcome="answered", errors=(0,), tokens={"m": (1_000_000, 0, 0)}, usage={"prompt_tokens": 1_000_000}
     )

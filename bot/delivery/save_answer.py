@@ -1,0 +1,185 @@
+"""The dialog that saves an answer, and the lists of answers in App Home. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import date, timedelta
+from typing import Final
+
+from agent.knowledge.saved_answer import MAX_ANSWER_CHARS, MAX_QUESTION_CHARS, SavedAnswer
+from agent.payload import mapping, string
+from agent.texts.catalogue import say
+from agent.texts.truncate import truncate
+from agent.thread.conversation import Message, ThreadKey
+from bot.delivery.blocks import Block, button, plain_text, section
+from bot.delivery.links import escape
+from bot.slack.history import sort_key
+
+SAVE_ACTION: Final = "orion_save_answer"
+SAVE_DIALOG: Final = "orion_answer"
+EDIT_ACTION: Final = "orion_answer_edit"
+WITHDRAW_ACTION: Final = "orion_answer_withdraw"
+APPROVE_ACTION: Final = "orion_answer_approve"
+REJECT_ACTION: Final = "orion_answer_reject"
+REVIEW_AFTER: Final = timedelta(days=180)
+MAX_LISTED: Final = 8
+MAX_SHOWN_CHARS: Final = 500
+QUESTION, ANSWER, AUDIENCE, OWNER, REVIEW = "question", "answer", "audience", "owner", "review"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaveRequest:
+    """The subject of a dialog, stored in its ``private_metadata``. ``replaces`` is the key of an answer to change."""
+
+    place: ThreadKey
+    link: str = ""
+    turn_id: str = ""
+    replaces: str = ""
+
+    def to_json(self) -> str:
+        """Return the JSON that the dialog carries."""
+        return json.dumps(asdict(self))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """A submitted dialog. ``review`` is None if no day was picked."""
+
+    request: SaveRequest
+    user: str
+    question: str
+    answer: str
+    audience: str
+    owner: str
+    review: date | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """First values of the dialog. ``audiences`` gives each possible audience its name, the default first."""
+
+    question: str
+    answer: str
+    audiences: Mapping[str, str]
+    owner: str
+    review: date
+
+
+def audiences_at(place: ThreadKey, user: str, channel: str, language: str | None) -> dict[str, str]:
+    """Return the audiences that are no wider than the readers of a place, with their names, the default first."""
+    own = {f"{place.team}/{user}": say("save_only_you", language)}
+    if place.channel.startswith("D"):
+        return own
+    return {f"{place.team}/{place.channel}": say("save_channel", language, channel=channel or place.channel), **own}
+
+
+def draft_of(messages: Sequence[Message], ts: str, question: str = "") -> tuple[str, str]:
+    """Return the question and the answer that a thread suggests for the message ``ts``.
+
+    Words of Orion's never become an answer: for one of its messages that is what people replied.
+    """
+    people = [message for message in messages if message.role == "user"]
+    before = [message for message in people if sort_key(message.ts) < sort_key(ts)] or people[:1]
+    asked = next((message for message in reversed(before) if message.addressed), next(iter(before), None))
+    if asked is None:
+        return question, ""
+    picked = next((message for message in people if message.ts == ts and message is not asked), None)
+    replies = [one.text for one in people if sort_key(one.ts) > sort_key(asked.ts) and one.user != asked.user]
+    return question or asked.text, picked.text if picked else "\n\n".join(replies)
+
+
+def save_dialog(request: SaveRequest, draft: Draft, language: str | None = None) -> Block:
+    """Return the dialog as a view."""
+    options = [{"text": plain_text(truncate(name, 74)), "value": who} for who, name in draft.audiences.items()]
+    text = {"type": "plain_text_input"}
+    question = _initial(" ".join(draft.question.split())[:MAX_QUESTION_CHARS])
+    answer = {"multiline": True, "max_length": MAX_ANSWER_CHARS, **_initial(draft.answer[:MAX_ANSWER_CHARS])}
+    inputs: dict[str, Block] = {
+        QUESTION: {**text, "max_length": MAX_QUESTION_CHARS, **question},
+        ANSWER: {**text, **answer},
+        AUDIENCE: {"type": "static_select", "options": options, "initial_option": options[0]},
+        OWNER: {"type": "users_select", "initial_user": draft.owner},
+        REVIEW: {"type": "datepicker", "initial_date": draft.review.isoformat()},
+    }
+    return _modal(language) | {
+        "callback_id": SAVE_DIALOG,
+        "private_metadata": request.to_json(),
+        "submit": plain_text(say("save_submit", language)),
+        "blocks": [
+            {
+                "type": "input",
+                "block_id": name,
+                "label": plain_text(say(f"save_{name}", language)),
+                "element": {**element, "action_id": name},
+            }
+            for name, element in inputs.items()
+        ],
+    }
+
+
+def notice_dialog(text: str, language: str | None = None) -> Block:
+    """Return a view that says why no dialog opens."""
+    return _modal(language) | {"blocks": [section(text)]}
+
+
+def _modal(language: str | None) -> Block:
+    return {
+        "type": "modal",
+        "title": plain_text(say("save_title", language)),
+        "close": plain_text(say("no", language)),
+    }
+
+
+def _initial(text: str) -> Block:
+    return {"initial_value": text} if text else {}
+
+
+def read_submission(body: object) -> Submission | None:
+    """Read a submitted dialog; None if it is malformed."""
+    values = mapping(body, "view", "state", "values")
+    picked = string(values, REVIEW, REVIEW, "selected_date")
+    user = string(body, "user", "id")
+    try:
+        fields = json.loads(string(body, "view", "private_metadata"))
+        return Submission(
+            request=SaveRequest(**fields | {"place": ThreadKey(**fields["place"])}),
+            user=user,
+            question=" ".join(string(values, QUESTION, QUESTION, "value").split()),
+            answer=string(values, ANSWER, ANSWER, "value").replace("\r\n", "\n").strip(),
+            audience=string(values, AUDIENCE, AUDIENCE, "selected_option", "value"),
+            owner=string(values, OWNER, OWNER, "selected_user") or user,
+            review=date.fromisoformat(picked) if picked else None,
+        )
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerList:
+    """Saved answers that a person may edit, by key, and proposals (proposer and answer) that they may approve."""
+
+    answers: Mapping[str, SavedAnswer] = field(default_factory=dict)
+    proposals: Sequence[tuple[str, SavedAnswer]] = ()
+
+    def blocks(self, today: date, language: str | None) -> list[Block]:
+        """Return the sections of App Home: what waits for approval, then the answers with the earliest review."""
+        found: list[Block] = []
+        for proposer, answer in self.proposals[:MAX_LISTED]:
+            words = say("save_proposed", language, who=f"<@{proposer}>", question=escape(answer.question))
+            shown = escape(truncate(answer.answer, MAX_SHOWN_CHARS))
+            found += _entry(f"{words}\n{shown}", answer.key, language, ("approve", "reject"))
+        latest = sorted(self.answers.items(), key=lambda item: item[1].review or date.max)
+        for key, answer in latest[:MAX_LISTED]:
+            text = f"{escape(answer.question)}\n_{escape(answer.confirmation(today))}_"
+            found += _entry(text, key, language, ("edit", "withdraw"))
+        return [{"type": "divider"}, section(f"*{say('save_heading', language)}*"), *found] if found else []
+
+
+def _entry(text: str, key: str, language: str | None, actions: tuple[str, str]) -> list[Block]:
+    controls = [button(say(f"save_{name}", language), f"orion_answer_{name}", key) for name in actions]
+    if actions[1] == "withdraw":
+        words = {"title": "save_withdraw", "text": "save_withdraw_confirm", "confirm": "save_withdraw", "deny": "no"}
+        controls[1] |= {"confirm": {part: plain_text(say(name, language)) for part, name in words.items()}}
+    return [section(text), {"type": "actions", "elements": controls}]

@@ -1,0 +1,241 @@
+"""Saved answers in a running Orion: what a person answered once, Orion answers from then on, where it may."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from agent.knowledge.saved_answer import SavedAnswer
+from bot.answers.answer_book import AnswerBook
+from bot.delivery.save_answer import REVIEW_AFTER
+from bot.local.model.roster import VISITOR
+from tests.support.openai_server import RESPOND, Scripted, ScriptedOpenAI, says
+from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, posts, running, settings_in, shown
+from tests.support.waiting import wait_until
+
+ANN, BOB, GROUP = "U0PEOPLE", "U0ONCALL", "S0TEAM"
+QUESTION = "Where is the key of the bicycle shed?"
+ANSWER = "The key of the bicycle shed hangs behind the reception desk, on the green hook."
+AGAIN = "Who knows where we keep the key for the bicycle shed?"
+
+
+def draft(request: Any) -> Scripted:
+    """Cite the saved answer if it is among the sources."""
+    text = json.dumps(request)
+    found = ANSWER in text
+    return says(f"<answer>{ANSWER} [1]</answer>" if found else "<answer>NOT_IN_SOURCES</answer>")
+
+
+@asynccontextmanager
+async def saving(tmp_path: Path, redis_url: str, **more: Any) -> AsyncIterator[Setting]:
+    """An Orion with a folder for answers, and a model that finds only what was saved."""
+    given = {"answers": tmp_path / "answers", "admins": frozenset({ANN}), "handoff": GROUP, "judge": False, **more}
+    async with ScriptedOpenAI(decisions=lambda _: RESPOND, drafts=draft) as server:
+        model = {"openai_base_url": server.url, "openai_api_key": SecretStr("k"), "model": "scripted"}
+        async with running(settings_in(tmp_path / "home", redis_url, **model, **given)) as setting:
+            yield setting
+
+
+async def twice(click: Callable[[], Coroutine[Any, Any, object]]) -> None:
+    async with asyncio.TaskGroup() as group:
+        for _ in range(2):
+            group.create_task(click())
+
+
+async def handed_over(setting: Setting) -> str:
+    """Ask, and hand the question to people. Returns the thread."""
+    ts = setting.ask(f"{MENTION} {QUESTION}")
+    refusal = await setting.answer_to(ts)
+    await setting.workspace.click(CHANNEL, refusal["ts"], "orion_hand_off", user=VISITOR)
+    await setting.workspace.wait_for(lambda: save_buttons(setting), 10)
+    return ts
+
+
+def save_buttons(setting: Setting) -> list[dict[str, Any]]:
+    everything = [*posts(setting.workspace, CHANNEL), *setting.workspace.ephemerals(CHANNEL)]
+    return [one for one in everything if "orion_save_answer" in json.dumps(one.get("blocks", []))]
+
+
+async def dialog(setting: Setting) -> dict[str, Any]:
+    views = await setting.workspace.wait_for(lambda: list(setting.workspace.workspace.views.open.values()), 10)
+    return dict(views[-1].view)
+
+
+def filled(view: dict[str, Any], **more: dict[str, Any]) -> dict[str, Any]:
+    """What Slack sends for a dialog whose values were left as they are, but for ``more``."""
+    names = {
+        "initial_value": "value", "initial_option": "selected_option", "initial_user": "selected_user",
+        "initial_date": "selected_date",
+    }  # fmt: skip
+    values = {
+        block["block_id"]: {key: block["element"][name] for name, key in names.items() if name in block["element"]}
+        for block in view["blocks"]
+    }
+    return {name: {name: {**value, **more.get(name, {})}} for name, value in values.items()}
+
+
+def ephemerals(setting: Setting, user: str) -> list[str]:
+    return [one["text"] for one in setting.workspace.ephemerals(CHANNEL) if one["ephemeral_for"] == user]
+
+
+async def saved(setting: Setting, tmp_path: Path) -> list[SavedAnswer]:
+    book = AnswerBook(folder=tmp_path / "answers")
+    await wait_until(lambda: bool(book.answers()), "the answer is saved")
+    return list(book.answers().values())
+
+
+async def test_an_answer_of_a_person_is_saved_by_one_click_and_given_from_then_on(
+    tmp_path: Path, redis_url: str
+) -> None:
+    async with saving(tmp_path, redis_url) as setting:
+        workspace, thread = setting.workspace, await handed_over(setting)
+        workspace.post(VISITOR, CHANNEL, "Anyone?", thread)
+        workspace.post(ANN, CHANNEL, ANSWER, thread)
+        offer = (await workspace.wait_for(lambda: save_buttons(setting)[1:], 10))[0]
+        assert offer["ephemeral_for"] == ANN, "the asker gets no offer"
+        await workspace.click(CHANNEL, offer["ts"], "orion_save_answer", user=ANN)
+        view = await dialog(setting)
+        values = filled(view)
+        assert values["answer"]["answer"]["value"] == ANSWER
+        assert QUESTION in values["question"]["question"]["value"]
+        await twice(lambda: workspace.submit(view["id"], values, ANN))
+        await workspace.wait_for(lambda: "Saved." in "".join(ephemerals(setting, ANN)), 10)
+        (answer,) = await saved(setting, tmp_path)
+        assert (answer.audience, answer.owner, answer.name) == (f"T0LOCAL/{CHANNEL}", ANN, "People partner")
+        assert thread.replace(".", "") in answer.link
+
+        found = shown(await setting.answer_to(setting.ask(f"{MENTION} {AGAIN}", user=BOB)))
+        assert ANSWER in found.replace(" [1]", "")
+        assert "confirmed by People partner" in found
+        ts = setting.ask(f"{MENTION} {AGAIN}", channel="C0GENERAL")
+        elsewhere = shown(await setting.answer_to(ts, channel="C0GENERAL"))
+        assert "green hook" not in elsewhere
+        assert "confirmed by" not in elsewhere
+
+
+@pytest.mark.parametrize(
+    ("change", "block", "words"),
+    [
+        ({"answer": {"value": "The password is hunter2hunter2."}}, "answer", "password"),
+        ({"answer": {"value": "Ask <!channel> for it."}}, "answer", "mention of everyone"),
+        ({"audience": {"selected_option": {"value": "public"}}}, "audience", "more people"),
+        ({"review": {"selected_date": "2020-01-01"}}, "review", "future"),
+        ({"owner": {"selected_user": BOB}}, "owner", "approve"),
+    ],
+)
+async def test_the_dialog_says_what_is_wrong_and_saves_nothing(
+    change: dict[str, Any], block: str, words: str, tmp_path: Path, redis_url: str
+) -> None:
+    async with saving(tmp_path, redis_url) as setting:
+        thread = setting.ask(QUESTION)
+        reply = setting.workspace.post(BOB, CHANNEL, ANSWER, thread)
+        await setting.workspace.use_shortcut(CHANNEL, reply, "orion_save", BOB)
+        view = await dialog(setting)
+        errors = await setting.workspace.submit(view["id"], filled(view, **change), BOB)
+        assert words in errors[block]
+        assert not (tmp_path / "answers").exists()
+        assert await setting.orion.redis.exists("orion:proposals:T0LOCAL") == 0
+
+
+async def test_a_proposal_is_approved_edited_and_withdrawn_in_app_home(tmp_path: Path, redis_url: str) -> None:
+    async with saving(tmp_path, redis_url) as setting:
+        workspace, thread = setting.workspace, setting.ask(QUESTION)
+        reply = workspace.post(BOB, CHANNEL, ANSWER, thread)
+        await workspace.use_shortcut(CHANNEL, reply, "orion_save", BOB)
+        view = await dialog(setting)
+        assert await workspace.submit(view["id"], filled(view), BOB) == {}
+        workspace.open_home(ANN)
+        home = await workspace.wait_for(lambda: workspace.workspace.views.homes.get(ANN), 10)
+        assert ANSWER in json.dumps(home)
+        home_id = home["id"]
+        await twice(lambda: workspace.click_view(home_id, "orion_answer_approve", user=ANN))
+        (answer,) = await saved(setting, tmp_path)
+        assert answer.name == "People partner"
+        chat = workspace.workspace.roster.direct_chat(BOB).id
+        await workspace.wait_for(lambda: "approved" in shown({"text": str(workspace.messages(chat))}), 10)
+        home = await workspace.wait_for(lambda: home_with(setting, ANN, "orion_answer_edit"), 10)
+        await workspace.click_view(home["id"], "orion_answer_edit", user=ANN)
+        view = await dialog(setting)
+        later = {"answer": {"value": "It hangs on the red hook."}}
+        assert await workspace.submit(view["id"], filled(view, **later), ANN) == {}
+        (answer,) = await saved(setting, tmp_path)
+        assert answer.answer == "It hangs on the red hook."
+        assert answer.review == answer.confirmed + REVIEW_AFTER
+        await workspace.click_view(home["id"], "orion_answer_withdraw", user=ANN)
+        await workspace.wait_for(lambda: not AnswerBook(folder=tmp_path / "answers").answers(), 10)
+
+
+def home_with(setting: Setting, user: str, words: str) -> dict[str, Any] | None:
+    home = setting.workspace.workspace.views.homes.get(user)
+    return home if home and words in json.dumps(home) else None
+
+
+@pytest.mark.parametrize(
+    ("case", "words"),
+    [
+        ("deleted", "was deleted"),
+        ("shared", "another organisation"),
+        ("off", "ORION_ANSWERS"),
+        ("closed", "No one may"),
+    ],
+)
+async def test_the_shortcut_says_why_nothing_can_be_saved(
+    case: str, words: str, tmp_path: Path, redis_url: str
+) -> None:
+    changes: dict[str, dict[str, Any]] = {"off": {"answers": None}, "closed": {"admins": frozenset()}}
+    async with saving(tmp_path, redis_url, **changes.get(case, {})) as setting:
+        workspace, thread = setting.workspace, setting.ask(QUESTION)
+        reply = workspace.post(BOB, CHANNEL, ANSWER, thread)
+        if case == "shared":
+            workspace.workspace.roster.channels[CHANNEL].is_ext_shared = True
+        async with asyncio.TaskGroup() as group:
+            group.create_task(workspace.use_shortcut(CHANNEL, reply, "orion_save", ANN))
+            await asyncio.sleep(0)  # Slack has sent the message along
+            if case == "deleted":
+                workspace.delete(CHANNEL, reply)
+        assert words in json.dumps(await dialog(setting))
+
+
+async def test_words_of_orions_are_no_persons_answer(tmp_path: Path, redis_url: str) -> None:
+    async with saving(tmp_path, redis_url) as setting:
+        refusal = await setting.answer_to(setting.ask(f"{MENTION} {QUESTION}"))
+        await setting.workspace.use_shortcut(CHANNEL, refusal["ts"], "orion_save", ANN)
+        values = filled(await dialog(setting))
+        assert "value" not in values["answer"]["answer"]
+        assert QUESTION in values["question"]["question"]["value"]
+
+
+@pytest.mark.parametrize("audience", [f"{CHANNEL},{VISITOR}", VISITOR])
+async def test_a_private_answer_is_shared_if_everyone_there_may_see_its_sources(
+    audience: str, tmp_path: Path, redis_url: str
+) -> None:
+    known = SavedAnswer(
+        question=QUESTION, answer=ANSWER, audience=audience, owner=ANN, name="Ann", confirmed=date(2026, 11, 26)
+    )
+    AnswerBook(folder=tmp_path / "answers").write(known)
+    async with saving(tmp_path, redis_url) as setting:
+        workspace = setting.workspace
+        ts = setting.ask(QUESTION, user=BOB)
+        await workspace.use_shortcut(CHANNEL, ts, "orion_ask_privately", VISITOR)
+        asked = (await workspace.wait_for(lambda: workspace.messages(DIRECT), 10))[-1]
+        private = await setting.answer_to(asked["ts"], channel=DIRECT)
+        assert ANSWER in shown(private).replace(" [1]", "")
+        assert posts(workspace, CHANNEL) == []
+        await twice(lambda: workspace.click(DIRECT, private["ts"], "orion_share", user=VISITOR))
+        said = await workspace.wait_for(lambda: workspace.ephemerals(DIRECT)[1:], 10)
+        shared = [shown(post) for post in posts(workspace, CHANNEL)]
+        if CHANNEL in audience:
+            assert len(shared) == 1
+            assert ANSWER in shared[0].replace(" [1]", "")
+            assert "privately" in shared[0]
+        else:
+            assert shared == []
+            assert "confirmed by Ann" in said[0]["text"]
