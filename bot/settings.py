@@ -91,6 +91,7 @@ class Settings(BaseSettings):
     langfuse_host: str = _env("LANGFUSE_HOST", "https://cloud.langfuse.com")
     langfuse_environment: Annotated[str, AfterValidator(check_environment)] = _env("LANGFUSE_TRACING_ENVIRONMENT", "")
     langfuse_sample_rate: float = _env("LANGFUSE_SAMPLE_RATE", 1.0, ge=0, le=1)
+    langfuse_annotation_queue: str = _env("LANGFUSE_ANNOTATION_QUEUE", "")
     langfuse_enabled: Switch = _env("LANGFUSE_TRACING_ENABLED", default=True)
     docs: Folders = _env("ORION_DOCS", ())
     docs_url: str = _env("ORION_DOCS_URL", "")

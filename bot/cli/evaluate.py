@@ -95,12 +95,15 @@ def retrieval(
 
 @app.command()
 def answers(
-    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False, metavar="FILE.jsonl")],
+    file: Annotated[Path, typer.Argument(metavar="FILE.jsonl|langfuse:DATASET")],
     docs: Annotated[Path, typer.Option(help="Folder of the documents that the questions are about.")],
     report: Annotated[Path | None, typer.Option(metavar="OUT.html", help="Write a page with every answer.")] = None,
     as_json: output.JsonOption = False,
 ) -> None:
-    """Questions through the whole agent: {id, question, expect: texts or null, thread?, kind?} a line.
+    """Questions through the whole agent: {id, question, expect: texts or null, reference?, thread?, kind?} a line.
+
+    A reference is a right answer: the model judges whether the reply says the same. langfuse:orion-corrections asks
+    what people disliked and then answered themselves.
 
     With keys of Langfuse the run is an experiment there too; ORION_TRACE_CONTENT=off leaves out the texts.
     """

@@ -13,40 +13,56 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter
 
+from agent.model.judge import Judge
 from agent.outcome import OutcomeName
+from agent.payload import string
 from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import ThreadState
 from agent.turn.events import TurnEvent
 from bot.documents.meaning import make_vectors
 from bot.documents.open import corpus_of
-from bot.evals.rows import Row, Text, by_kind, percentile, read_rows, share
+from bot.errors import WrongUse
+from bot.evals.rows import Row, Text, by_kind, percentile, read_rows, share, validate
+from bot.evals.verify import verdict_on
 from bot.settings import Settings
 from bot.stores.turn_records import Recorder
 from bot.turn.engine import Engine, open_engine
 from bot.turn.observer import end_trace, open_tracer, reason_of, trace_event
 from observability.langfuse.connection import trace_id_of
-from observability.langfuse.experiments import Experiment, Item, push
+from observability.langfuse.experiments import TO_BE_REFUSED, Experiment, Item, push, read_dataset
+from observability.langfuse.tracer import Tracer
 from observability.langfuse.tracing import TurnTrace
-from verification.types import Source
+from verification.types import Draft, Source
 
 # A label cannot foresee where the model cites, and what it makes bold.
 _CITATION = re.compile(r"\s?\[\d+(?:\s*[,;–-]\s*\d+)*\]")
 _MARKS = re.compile(r"[*_`~\u200b]")
 # An environment of its own in Langfuse keeps these traces and scores apart from those of people's questions.
 _USER = "eval"
+FROM_LANGFUSE: Final = "langfuse:"  # before the name of a dataset
 
 
 class LabelledQuestion(Row):
-    """One labelled question. ``expect`` None: Orion should refuse. Rows of one ``thread`` are a conversation."""
+    """One labelled question. Rows of one ``thread`` are a conversation.
+
+    ``reference`` is a right answer in whole sentences: the reply must say the same. Without it and without ``expect``
+    Orion should refuse.
+    """
 
     question: str
     expect: Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(min_length=1)] | None
     thread: Text = ""
     kind: Text = ""
+    reference: Text = ""
+
+    @property
+    def should_refuse(self) -> bool:
+        """Whether the documents hold no answer."""
+        return self.expect is None and not self.reference
 
 
 Result = Literal["answered", "refused", "wrong", "error"]
@@ -65,14 +81,16 @@ class EvalReply:
     sources: tuple[Source, ...] = ()
     attempts: int = 0
     failed_rules: tuple[str, ...] = ()
+    says_reference: bool = True
 
     @property
     def as_expected(self) -> bool:
-        """True if it was refused as it should be, or answered from the sources with every expected text."""
-        if self.asked.expect is None:
+        """True if it was refused as it should be, or answered from the sources with all that is expected."""
+        if self.asked.should_refuse:
             return self.outcome == "refused"
-        shown = plain(self.text)
-        return self.outcome in {"answered", "partial"} and all(plain(text) in shown for text in self.asked.expect)
+        shown, texts = plain(self.text), self.asked.expect or ()
+        is_answered = self.outcome in {"answered", "partial"}
+        return is_answered and self.says_reference and all(plain(text) in shown for text in texts)
 
     @property
     def is_judged(self) -> bool:
@@ -83,7 +101,7 @@ class EvalReply:
     def result(self) -> Result:
         """The result in one word."""
         if self.as_expected:
-            return "refused" if self.asked.expect is None else "answered"
+            return "refused" if self.asked.should_refuse else "answered"
         broken = self.outcome in {"failed", "out_of_budget"} and not self.is_judged
         return "error" if broken else "wrong"
 
@@ -104,14 +122,17 @@ class Run:
 
 
 async def ask_all(settings: Settings, path: Path, docs: Path) -> Run:
-    """Ask every question of a file about the documents in ``docs``. Raises ``WrongUse`` for a bad row."""
-    questions, corpus, began = list(read_rows(path, LabelledQuestion)), corpus_of(settings, [docs]), datetime.now(UTC)
+    """Ask every question of a file, or of the dataset ``langfuse:NAME``, about the documents in ``docs``.
+
+    Raises ``WrongUse`` for a bad row, or a dataset that cannot be read.
+    """
+    corpus, began, tracer = corpus_of(settings, [docs]), datetime.now(UTC), open_tracer(settings, _USER)
     name = f"{path.stem} {began.isoformat(timespec='milliseconds')}"
-    turn_ids = [f"{name} {number}" for number in range(len(questions))]
-    tracer = open_tracer(settings, _USER)
     replies: list[EvalReply] = []
     states: dict[str, ThreadState] = {}
     try:
+        questions = await _read_questions(path, tracer)
+        turn_ids = [f"{name} {number}" for number in range(len(questions))]
         async with open_engine(settings, corpus) as engine:
             await make_vectors(engine.meaning)  # or the first questions would be asked without search by meaning
             for asked, turn_id in zip(questions, turn_ids, strict=True):
@@ -131,6 +152,34 @@ async def ask_all(settings: Settings, path: Path, docs: Path) -> Run:
     finally:
         await tracer.aclose(timeout_s=1.0)  # a Langfuse that hangs must not hold the report back
     return Run(file=path.name, model=engine.model.name, began=began, replies=tuple(replies), pushed=pushed)
+
+
+async def _read_questions(path: Path, tracer: Tracer) -> list[LabelledQuestion]:
+    dataset = str(path).removeprefix(FROM_LANGFUSE)
+    if dataset == str(path):
+        return list(read_rows(path, LabelledQuestion))
+    try:
+        items = await read_dataset(tracer, dataset)
+    except LookupError as error:
+        raise WrongUse(why=f"The dataset {dataset} cannot be read: {error}.") from None
+    rows = []
+    for item in items:
+        expected, kind = item.expected_output, string(item.metadata, "kind")
+        label = {"reference": expected} if isinstance(expected, str) and expected != TO_BE_REFUSED else {}
+        expect = expected if isinstance(expected, list) else None
+        row = {"id": item.id, "question": item.input, "expect": expect, "kind": kind, **label}
+        rows.append(validate(TypeAdapter(LabelledQuestion), row, f"{path}, item {item.id}"))
+    return rows
+
+
+async def _says(reply: str, asked: LabelledQuestion, judge: Judge | None) -> bool:
+    """Return whether the reply says all that the reference says. Without a judge: in the same words."""
+    if judge is None or plain(asked.reference) in plain(reply):
+        return plain(asked.reference) in plain(reply)
+    source = Source(id=1, title="The reply", text=_CITATION.sub("", reply))
+    cited = "\n\n".join(f"{line} [1]" for line in asked.reference.splitlines() if line.strip())
+    verdict = await verdict_on(Draft(text=cited, sources=(source,), question=asked.question), judge)
+    return bool(verdict.claims) and all(claim.supported == "yes" for claim in verdict.claims)
 
 
 async def _ask(
@@ -156,6 +205,7 @@ async def _ask(
         sources=outcome.answer.sources,
         attempts=len(errors),
         failed_rules=tuple(rule for rules in errors for rule in dict.fromkeys(rules)),
+        says_reference=not asked.reference or await _says(outcome.answer.text, asked, engine.judge),
     ), state
 
 
@@ -163,16 +213,17 @@ def _item(reply: EvalReply, turn_id: str) -> Item:
     """Return the question as Langfuse shows it, with the id of its turn's trace."""
     asked, names = reply.asked, ("outcome", "attempts", "failed_rules")
     facts = {name: getattr(reply, name) for name in names} | {"ms": round(reply.ms), "trace": trace_id_of(turn_id)}
+    expect = asked.expect or ((asked.reference,) if asked.reference else None)
     return Item(
-        id=asked.id, question=asked.question, expect=asked.expect, answer=reply.text,
+        id=asked.id, question=asked.question, expect=expect, answer=reply.text,
         as_expected=reply.as_expected, kind=asked.kind, facts=facts,
     )  # fmt: skip
 
 
 def count_results(replies: Sequence[EvalReply]) -> dict[str, Any]:
     """Count what was answered and refused as expected, by kind, and list the other replies."""
-    answerable = [reply for reply in replies if reply.asked.expect is not None]
-    absent = [reply for reply in replies if reply.asked.expect is None]
+    answerable = [reply for reply in replies if not reply.asked.should_refuse]
+    absent = [reply for reply in replies if reply.asked.should_refuse]
     times = [reply.ms for reply in replies]
     return {
         "rows": len(replies),

@@ -180,11 +180,10 @@ class TurnRecords:
         if kind := _LISTS.get(record.get("outcome", "")):
             await self._add_to_list(kind, record["turn_id"])
 
-    async def save_feedback(self, turn_id: str, user: str, *, good: bool) -> None:
-        """Save one person's judgement of an answer; the last one counts."""
+    async def save_feedback(self, turn_id: str, user: str, *, good: bool) -> bool:
+        """Save one person's judgement of an answer; the last one counts. Return whether it is its first dislike."""
         await self._save_value("feedback", turn_id, user, "good" if good else "bad")
-        if not good:
-            await self._add_to_list("disliked", turn_id)
+        return not good and await self._add_to_list("disliked", turn_id)
 
     async def scan(self) -> AsyncIterator[dict[str, Any]]:
         """Yield every record with a question, in any order, with ``at``: its time in seconds since 1970."""
@@ -231,13 +230,14 @@ class TurnRecords:
 
     async def _add_to_list(
         self, kind: str, turn_id: str
-    ) -> None:  # ids and times only: what was said stays in the record
+    ) -> bool:  # ids and times only: what was said stays in the record
+        """Add a turn to a list. Return whether it was not there yet."""
         key = f"{self._prefix}:latest:{kind}"
         async with self._redis.pipeline(transaction=True) as pipe:
             pipe.zadd(key, {turn_id: time.time()})
             pipe.zremrangebyrank(key, 0, -MAX_LISTED - 1)
             pipe.expire(key, RECORD_TTL_S)
-            await pipe.execute()
+            return bool((await pipe.execute())[0])
 
     async def list_latest(self, kind: Literal["disliked", "failed", "refused"], most: int) -> list[dict[str, Any]]:
         """Return the records on a list, newest first, with ``at`` in seconds since 1970; expired ones are skipped."""

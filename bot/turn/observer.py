@@ -15,6 +15,7 @@ from redis.exceptions import RedisError
 from agent.budget import ModelCall, Usage
 from agent.model.prompts import prompts_version
 from agent.outcome import Failed, Refused, Silent, TurnOutcome
+from agent.payload import string
 from agent.tasks import background_tasks
 from agent.thread.conversation import Question
 from agent.turn.events import (
@@ -36,6 +37,7 @@ from bot.stores.turn_records import Recorder, TurnRecords
 from bot.turn.engine import Engine
 from bot.turn.status import WorkingStatus, step_status, stream_tasks
 from observability.langfuse.connection import Connection
+from observability.langfuse.corrections import Correction, send_correction
 from observability.langfuse.tracer import Tracer
 from observability.langfuse.tracing import Attempt, Generation, Issue, TurnTrace
 from observability.metrics import Metrics
@@ -108,8 +110,16 @@ class Observers:
 
     async def feedback(self, turn_id: str, user: str, *, good: bool) -> None:
         """Store a person's judgement of an answer, and send it as a score of the same trace."""
-        await self.records.save_feedback(turn_id, user, good=good)
+        first_dislike = await self.records.save_feedback(turn_id, user, good=good)
         await self.tracer.feedback(turn_id, user=user, good=good)
+        if first_dislike:
+            await self.correct(turn_id)
+
+    async def correct(self, turn_id: str, answer: str = "") -> None:
+        """Send a turn's right answer to Langfuse as a person saved it; without one, that its answer is disliked."""
+        if record := await self.records.load(turn_id):
+            correction = Correction(turn_id=turn_id, question=string(record, "question"), answer=answer)
+            await send_correction(self.tracer, correction)
 
     async def complaint(self, turn_id: str, user: str, *, reasons: Sequence[str], said: str) -> None:
         """Store what a person found wrong with an answer, and send it as the comment of their score."""
@@ -329,6 +339,7 @@ def open_tracer(settings: Settings, place: str = "") -> Tracer:
         environment=place or settings.langfuse_environment,
         sample_rate=settings.langfuse_sample_rate,
         enabled=settings.langfuse_enabled,
+        annotation_queue=settings.langfuse_annotation_queue,
     )
     return Tracer(
         connection,

@@ -15,7 +15,8 @@ _TRACE_ID: Final = re.compile("[0-9a-f]{32}")
 class Connection:
     """A Langfuse server and one project's keys. ``sample_rate`` is the share of turns that are traced.
 
-    ``environment`` keeps evaluations and terminals apart from people's questions in Slack.
+    ``environment`` keeps evaluations and terminals apart from people's questions in Slack. ``annotation_queue`` is the
+    name or id of the queue for disliked answers; empty: none.
     """
 
     public_key: str = ""
@@ -24,6 +25,7 @@ class Connection:
     environment: str = ""
     sample_rate: float = 1.0
     enabled: bool = True
+    annotation_queue: str = ""
 
     @property
     def is_configured(self) -> bool:

@@ -70,6 +70,20 @@ async def push(tracer: Tracer, experiment: Experiment, *, timeout_s: float = PUS
     return f"{tracer.connection.host} {fault}: this run was not pushed to Langfuse as an experiment, or only in part."
 
 
+async def read_dataset(tracer: Tracer, name: str) -> list[Any]:
+    """Return the active items of a dataset that have an expected output. Raises ``LookupError`` with the reason."""
+    await tracer.connect()
+    if tracer.client is None:
+        message = "set LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY"
+        raise LookupError(message)
+    try:
+        dataset = await asyncio.to_thread(tracer.client.get_dataset, name)
+    except API_ERRORS as error:
+        message = f"{tracer.connection.host} {_reason(error)}"
+        raise LookupError(message) from None
+    return [item for item in dataset.items if item.status == "ACTIVE" and item.expected_output and item.input]
+
+
 def _start_push(tracer: Tracer, experiment: Experiment) -> Future[str]:
     """Push in a daemon thread: the process would wait at its end for a thread of the loop's own pool."""
     done = Future[str]()

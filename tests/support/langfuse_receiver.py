@@ -23,15 +23,19 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from observability.langfuse.connection import Connection
 from observability.langfuse.tracer import Tracer
 
+_TIMES = dict.fromkeys(("createdAt", "updatedAt"), "2026-11-22T09:00:00.000Z")
+_ONE_PAGE = {"page": 1, "limit": 100, "totalItems": 1, "totalPages": 1}
+
 
 @asynccontextmanager
 async def tracer_to(
-    host: str, *, environment: str = "", sample_rate: float = 1.0, **options: Any
+    host: str, *, environment: str = "", sample_rate: float = 1.0, queue: str = "", **options: Any
 ) -> AsyncIterator[Tracer]:
     """Yield a tracer; leaving sends what is left."""
     connection = Connection(
-        public_key="pk", secret_key="sk", host=host, environment=environment, sample_rate=sample_rate
-    )
+        public_key="pk", secret_key="sk", host=host, environment=environment, sample_rate=sample_rate,
+        annotation_queue=queue,
+    )  # fmt: skip
     tracer = Tracer(connection, **options)
     try:
         yield tracer
@@ -66,6 +70,7 @@ class LangfuseReceiver:
         self.scores: list[dict[str, Any]] = []
         self.datasets: list[dict[str, Any]] = []
         self.items: list[dict[str, Any]] = []
+        self.queued: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.raw = b""
         self.url = ""
@@ -88,6 +93,10 @@ class LangfuseReceiver:
         app.router.add_post("/api/public/scores", self._take_scores)
         app.router.add_post("/api/public/v2/datasets", self._dataset)
         app.router.add_post("/api/public/dataset-items", self._item)
+        app.router.add_get("/api/public/v2/datasets/{name}", self._dataset_of)
+        app.router.add_get("/api/public/dataset-items", self._items_of)
+        app.router.add_get("/api/public/annotation-queues", self._queues)
+        app.router.add_post("/api/public/annotation-queues/{queue}/items", self._queued)
         app.router.add_get("/api/public/projects", self._projects)
         app.router.add_get("/api/public/health", self._health)
         self._runner = web.AppRunner(app, shutdown_timeout=0.1)
@@ -136,14 +145,34 @@ class LangfuseReceiver:
         about = {"datasetId": "dataset-1", "status": "ACTIVE", "mediaReferences": []}
         return await self._kept(request, self.items, about)
 
+    async def _dataset_of(self, request: web.Request) -> web.Response:
+        name = request.match_info["name"]
+        if name not in {dataset["name"] for dataset in self.datasets}:
+            return web.json_response({"message": "Dataset not found"}, status=404)
+        about = {"id": "dataset-1", "name": name, "metadata": None, "projectId": "p1"}
+        return web.json_response({**about, **_TIMES})
+
+    async def _items_of(self, request: web.Request) -> web.Response:
+        name = request.query["datasetName"]
+        latest = {item["id"]: item for item in self.items if item["datasetName"] == name}
+        about = {"datasetId": "dataset-1", "status": "ACTIVE", "mediaReferences": [], "projectId": "p1", **_TIMES}
+        return web.json_response({"data": [{**item, **about} for item in latest.values()], "meta": _ONE_PAGE})
+
+    async def _queues(self, _: web.Request) -> web.Response:
+        queue = {"id": "queue-1", "name": "To review", "scoreConfigIds": [], **_TIMES}
+        return web.json_response({"data": [queue], "meta": _ONE_PAGE})
+
+    async def _queued(self, request: web.Request) -> web.Response:
+        about = {"id": "item-1", "queueId": request.match_info["queue"], "status": "PENDING"}
+        return await self._kept(request, self.queued, about)
+
     async def _kept(self, request: web.Request, where: list[dict[str, Any]], about: dict[str, Any]) -> web.Response:
         """What was created, as Langfuse tells of it."""
         body = json.loads(await self._body(request))
         if self.refuse:
             return web.json_response({"message": "no"}, status=self.refuse)
         where.append(body)
-        times = dict.fromkeys(("createdAt", "updatedAt"), "2026-11-22T09:00:00.000Z")
-        return web.json_response({**body, "projectId": "p1", **times, **about})
+        return web.json_response({**body, "projectId": "p1", **_TIMES, **about})
 
     async def _projects(self, request: web.Request) -> web.Response:
         await self._body(request)
