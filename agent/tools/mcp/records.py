@@ -94,7 +94,7 @@ def _record(value: Any) -> Record:
         text="\n".join(_lines(value)),
         title=" ".join(_field(value, _TITLES).split())[:MAX_TITLE_CHARS],
         url=_field(value, _LINKS),
-        updated_at=date[0] if date else "",
+        updated_at=date[0].replace(" ", "T") if date else "",
         keys=frozenset(filter(None, (*(_field(value, (key,)) for key in _KEYS), _field(value, _LINKS)))),
     )
 

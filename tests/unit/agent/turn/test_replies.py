@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
 from agent.budget import Budget
 from agent.model.prompts import NOT_FOUND
 from agent.outcome import Failed, Refused
 from agent.quoting.model import ExtractiveModel
 from agent.thread.state import ThreadState
+from agent.tools.tool import ToolFailed, ToolResult
 from agent.turn.loop import run_turn
+from agent.turn.progress import Policy
 from tests.support.fakes import Listener, PassageTool, ScriptedModel, question
 from verification.types import Answer, Source
 
@@ -44,6 +51,30 @@ async def test_refusal_names_three_documents_once_each_as_the_search_ranked_them
     assert [source.title for source in answer.sources] == ["Office", "Parking", "Orders"]
     assert answer.text.startswith("I didn't find an answer")
     assert not answer.verified
+
+
+class AwayWiki(PassageTool):
+    """A tool whose service cannot be reached."""
+
+    async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
+        failure = ToolFailed(why=f"The server wiki did not hear of {arguments}.")
+        failure.away = "wiki"
+        raise failure
+
+
+@pytest.mark.parametrize("draft", [NOT_FOUND, "The emergency number inside the building is 9999."])
+async def test_service_that_could_not_be_looked_into_is_named(draft: str) -> None:
+    outcome, _ = await run_turn(
+        question(ASKED),
+        ThreadState(),
+        model=ScriptedModel([f"<answer>{draft}</answer>"]),
+        tools={"search": AwayWiki()},
+        budget=Budget(),
+        emit=Listener(),
+        policy=Policy(general="refuse"),
+    )
+    assert isinstance(outcome, Refused)
+    assert "I couldn't look into wiki: it can't be reached or doesn't let me in." in outcome.answer.text
 
 
 async def test_failed_answer_names_them_too() -> None:

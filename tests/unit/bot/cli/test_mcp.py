@@ -13,10 +13,15 @@ import httpx2
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from pydantic import SecretStr
 
+from agent.texts.catalogue import say
 from bot.cli.mcp import McpDesk, build_server, open_desk, read_tokens
 from bot.errors import WrongUse
+from bot.local.model.roster import Member
+from bot.local.server import LocalWorkspace
 from bot.settings import Settings
+from tests.support.local_slack import running
 from tests.support.mcp_server import serve_app
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_command import LIMITS, QUESTION
@@ -112,6 +117,17 @@ async def test_gates_and_budgets_hold(tmp_path: Path, redis_url: str) -> None:
             await desk.pausing.pause()
             async with Client(build_server(desk, user="public")) as client:
                 assert "paused" in await call(client, "search", query=QUESTION)
+
+
+@pytest.mark.parametrize(("allowed", "said"), [(False, say("guest", None)), (True, "600")])
+async def test_guest_of_the_workspace_needs_to_be_let_in(
+    tmp_path: Path, redis_url: str, said: str, *, allowed: bool
+) -> None:
+    async with running(LocalWorkspace()) as slack:
+        slack.workspace.roster.members["U0GUEST"] = Member(id="U0GUEST", name="Guest", is_restricted=True)
+        more = {"slack_bot_token": SecretStr(slack.bot_token), "slack_api_url": slack.api_url, "allow_guests": allowed}
+        async with desk_of(tmp_path, redis_url, **more) as desk, Client(build_server(desk, user="U0GUEST")) as client:
+            assert said in str(await call(client, "search", query=QUESTION))
 
 
 @pytest.mark.parametrize(
