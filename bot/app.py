@@ -1,7 +1,5 @@
 """Composition root: settings become clients, clients become Orion. Everything closes in reverse order."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import sys

@@ -3,8 +3,6 @@
 A line that cannot be used is named, and its channel keeps its last good settings. ``docs/people.md`` has an example.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import tempfile

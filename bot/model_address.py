@@ -1,7 +1,5 @@
 """Addresses of the model server, from the settings and the openai SDK's own variables."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Forms of settings: how the text of a variable becomes a value, and what it must look like."""
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

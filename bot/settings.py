@@ -3,8 +3,6 @@
 An invalid value is refused with the variable's name and the expected form. Secrets are never shown.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

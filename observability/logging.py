@@ -4,8 +4,6 @@ A field with a text becomes its length, an exception its type and place; debug a
 are logged from WARNING on, each line of theirs once a minute, and their texts count as content.
 """
 
-from __future__ import annotations
-
 import logging
 import re
 import sys

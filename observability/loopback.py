@@ -1,7 +1,5 @@
 """Proxies and certificates by address. An address on this machine, recognised by its text, never has a proxy."""
 
-from __future__ import annotations
-
 import ssl
 from ipaddress import ip_address
 from urllib.parse import urlsplit

@@ -1,7 +1,5 @@
 """Every Prometheus metric, declared once. Labels take small fixed vocabularies, never an id or a text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

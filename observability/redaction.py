@@ -1,7 +1,5 @@
 """Replaces secrets in what leaves the process: by the shape of a token, by the name before a value, in addresses."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache

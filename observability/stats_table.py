@@ -1,7 +1,5 @@
 """The figures of `orion stats` as tables by day, channel, rule and model, with cost if prices are known."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The folder ORION_ANSWERS: one Markdown file for each saved answer, committed if the folder is a Git working tree."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import tempfile

@@ -1,7 +1,5 @@
 """Who may save, edit and approve answers, and what follows: the commit and the index."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Answers that wait for their owner's approval, in Redis."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, dataclass
 from datetime import date

@@ -1,7 +1,5 @@
 """`orion feed`: prints the pages of Confluence or Notion for ORION_FEEDS, or lists what would be read."""
 
-from __future__ import annotations
-
 import sys
 from enum import StrEnum
 from pathlib import Path

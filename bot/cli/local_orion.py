@@ -1,7 +1,5 @@
 """The Orion in the local workspace, with faults that a visitor may switch on: a slow model, a lost turn."""
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import hashlib

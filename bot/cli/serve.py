@@ -1,7 +1,5 @@
 """`orion serve` and `worker`: they start even if Slack, Redis or the model cannot be reached, and drain at a signal."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import gc

@@ -1,7 +1,5 @@
 """SIGTERM and SIGINT: the first one ends the start or drains, the second ends at once."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 from collections.abc import Callable, Iterator

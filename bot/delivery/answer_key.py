@@ -1,7 +1,5 @@
 """The identity of an answer: its question, its turn, and earlier answers to the same question."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Render an answer as Slack messages: the verified chunks, one line with mark and sources, one row of buttons."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date

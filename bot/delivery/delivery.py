@@ -4,8 +4,6 @@ A question's answer appears in its thread once, also after a crash or a second w
 before each call. Only an ``Answer``'s own text is posted.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The dialog that asks what was wrong with an answer. Pure."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from agent.texts.catalogue import say

@@ -1,7 +1,5 @@
 """App Home as a view: documents, sample questions and figures; for admins also recent failures. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime

@@ -1,7 +1,5 @@
 """Render a source as one line of mrkdwn: number, linked title, age. No title can end the link or start a mention."""
 
-from __future__ import annotations
-
 import html
 from datetime import date
 

@@ -3,8 +3,6 @@
 The words, links and code are those of the chunk. A citation that a whole list or paragraph repeats is shown once.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field

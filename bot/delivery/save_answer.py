@@ -1,7 +1,5 @@
 """The dialog that saves an answer, and the lists of answers in App Home. Pure."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field

@@ -1,7 +1,5 @@
 """Assign an answer's parts to existing messages, and find duplicates. Pure."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

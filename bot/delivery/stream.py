@@ -4,8 +4,6 @@ A stream's ts is stored before its first word. A piece that may have arrived is 
 the message with the whole answer.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 import time

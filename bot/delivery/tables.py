@@ -3,8 +3,6 @@
 Monospaced lines break in a narrow thread pane. Every cell keeps its text; a citation in a cell becomes a link.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The dialog "Why trust this?": each claim with the passage that supports it, and who checked it. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date

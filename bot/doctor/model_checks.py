@@ -1,7 +1,5 @@
 """The checks of `orion doctor` on models: each is asked what a turn asks it, with a system message and tools."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing

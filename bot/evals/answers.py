@@ -3,8 +3,6 @@
 Rows of one thread are one conversation, in their order. An expected text must be in the answer as a reader sees it.
 """
 
-from __future__ import annotations
-
 import html
 import re
 import time

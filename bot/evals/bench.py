@@ -1,7 +1,5 @@
 """`orion bench`: what Orion costs beside something known, in turns, as ratios: absolute figures are the machine's."""
 
-from __future__ import annotations
-
 import asyncio
 import importlib
 import random

@@ -4,8 +4,6 @@ A question is timed from the event that Slack sends to the answer in its thread.
 bot's own process.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """Compares two reports of `orion eval … --json` by figure, kind and row."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final

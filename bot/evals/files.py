@@ -1,7 +1,5 @@
 """Files that `orion verify` and the evaluations read and write. Few imports: `orion verify` must start fast."""
 
-from __future__ import annotations
-
 import json
 import sys
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """Writes what people asked in the last 30 days, without any person's or channel's name, to a file to label."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Measures the grounding rules on labelled rows; the threshold for each file is fitted on the other files."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

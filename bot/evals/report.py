@@ -1,7 +1,5 @@
 """The HTML report on a run of labelled questions: one file without a script; the same run, the same bytes."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import html

@@ -1,7 +1,5 @@
 """Measures how well the real index ranks a labelled collection: nDCG@10, MRR@10 and recall@5 over whole documents."""
 
-from __future__ import annotations
-
 import math
 import tempfile
 import time

@@ -3,8 +3,6 @@
 In a stream one bad row never stops the others. On labelled texts the verifier's own mistakes are counted.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence

@@ -4,8 +4,6 @@ Each message is stored under the same keys as its event, so a late event, or a s
 heartbeat is written only after the missed messages are stored.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Mapping

@@ -3,8 +3,6 @@
 Nothing here waits for a model. Only the confirmation of an order waits for Slack.
 """
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Final
 

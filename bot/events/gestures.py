@@ -1,7 +1,5 @@
 """What every listener of clicks needs: the gate, the person's language, and work after the ack."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What App Home shows one person, gathered from the index, the counters and the turn records."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Clicks, dialogs and shortcuts as values; None for a malformed payload. Pure."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from agent.knowledge.slack_message import read_message, shared_files

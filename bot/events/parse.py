@@ -6,8 +6,6 @@ A mention in a channel may come as ``app_mention``, as ``message`` or as both. B
 queue keeps one of them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Ask Orion privately about a message, and share the answer in its thread if everyone there may see its sources."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final

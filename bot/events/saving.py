@@ -1,7 +1,5 @@
 """Listeners that save an answer: the shortcut, the buttons, the dialog, and the lists in App Home."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress

@@ -4,8 +4,6 @@ A question, App Home, a button and a dialog all ask ``find_refusal``. Whether Or
 ``bot.gates.allowance``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -3,8 +3,6 @@
 An answer that was decided already is delivered even if the budget is used up.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 import structlog

@@ -1,7 +1,5 @@
 """Lead a claimed message of one workspace through the gates, in their order, to its answer."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace

@@ -3,8 +3,6 @@
 For a thread that is older than Redis' memory, Slack is asked whether Orion spoke there.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from typing import Final

@@ -4,8 +4,6 @@ People are asked once, however often the button is pressed, also after a crash b
 mention of the user group is made here, from the configured id, and is the only one that Orion ever posts.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from contextlib import suppress

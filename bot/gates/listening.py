@@ -1,7 +1,5 @@
 """The gates of a message that nobody addressed to Orion, in a channel where it listens. None of them says a word."""
 
-from __future__ import annotations
-
 import structlog
 
 from agent.texts.catalogue import say

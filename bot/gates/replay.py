@@ -1,7 +1,5 @@
 """Questions that Slack delivers hours late, when the queue may no longer know that they were answered."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import structlog

@@ -1,7 +1,5 @@
 """The collaborators that the gates of one workspace share."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 

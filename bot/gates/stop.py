@@ -4,8 +4,6 @@ A person who may not ask cannot stop another person's turn. If Slack must first 
 like a question and works after the access gate.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import replace
 from typing import Final

@@ -1,7 +1,5 @@
 """Slack's side of installing the app in one more workspace: the page that asks, the code, and the token for it."""
 
-from __future__ import annotations
-
 import html
 import secrets
 from dataclasses import dataclass, field

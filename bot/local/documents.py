@@ -1,7 +1,5 @@
 """Shows the documents that answers cite as pages under ``/docs/<path>``: files inside the given folders, cleaned."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections import Counter

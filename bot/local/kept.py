@@ -1,7 +1,5 @@
 """The conversations of a workspace in a file, so that they are there again after a restart."""
 
-from __future__ import annotations
-
 import base64
 import json
 from dataclasses import asdict, fields

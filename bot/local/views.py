@@ -1,7 +1,5 @@
 """Modals and App Home, with Slack's rules for triggers (three seconds, once) and hashes."""
 
-from __future__ import annotations
-
 import secrets
 import time
 from dataclasses import dataclass, field

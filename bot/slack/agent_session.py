@@ -4,8 +4,6 @@ Setting a status also begins a session. An answer does not end it: Slack would s
 call that ends it is retried like a post.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress

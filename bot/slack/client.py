@@ -4,8 +4,6 @@ Bolt's own check answers 200 when Slack is away, which would lose the event. Her
 not acknowledged. The log lines of the libraries quote whole payloads, so only their place and kind are logged.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import math

@@ -3,8 +3,6 @@
 The token goes only to Slack's own hosts, or to the configured server.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """The app manifest of ``manifest.toml``, for Socket Mode or for HTTP."""
 
-from __future__ import annotations
-
 import tomllib
 from copy import deepcopy
 from pathlib import Path

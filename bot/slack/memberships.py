@@ -1,7 +1,5 @@
 """The groups, channels and e-mail address of a person, for audiences that name one of them. Looked up only then."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

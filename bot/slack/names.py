@@ -1,7 +1,5 @@
 """Names for the ids in a conversation: the model reads ``@Ben`` and ``#ops``, not ``<@U…>`` and ``<#C…>``."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final

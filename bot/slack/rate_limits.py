@@ -4,8 +4,6 @@ Slack counts an app's calls per workspace, and posts per channel. Its documentat
 calls a minute. Other limits show only as refusals (HTTP 429).
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

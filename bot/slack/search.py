@@ -1,7 +1,5 @@
 """Slack's real-time search for one question, with that question's own action token. Public channels only."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence

@@ -3,8 +3,6 @@
 Slack is asked once an hour for each. While it cannot be asked ``DeliveryFailed`` comes out, and the question waits.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

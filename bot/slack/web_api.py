@@ -4,8 +4,6 @@ Before a call that Slack may have carried out is retried, its effect is looked f
 try.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 import random

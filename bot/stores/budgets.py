@@ -4,8 +4,6 @@ Spending is counted call by call, so a killed worker's share counts too. A turn 
 begins and releases it at its end, so that a burst of questions cannot overrun a budget.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager

@@ -3,8 +3,6 @@
 They also apply to a question that still waits in its mailbox and has no running turn to cancel.
 """
 
-from __future__ import annotations
-
 from redis.asyncio import Redis
 
 from agent.thread.conversation import ThreadKey

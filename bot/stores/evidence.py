@@ -3,8 +3,6 @@
 A claim that only rules compared has none: no one read its meaning.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 

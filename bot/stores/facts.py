@@ -3,8 +3,6 @@
 They are as old as the turn. A later stop or deletion reaches the running turn as a cancellation.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 

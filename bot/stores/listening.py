@@ -1,7 +1,5 @@
 """State of listening, by channel: whether it is muted, how often Orion spoke unasked today, and who is at work."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime

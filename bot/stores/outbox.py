@@ -3,8 +3,6 @@
 The entry is deleted once the answer is delivered and its thread saved. An unreadable entry counts as missing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any

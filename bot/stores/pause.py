@@ -1,7 +1,5 @@
 """Pause and resume, for all processes over the same Redis."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable

@@ -4,8 +4,6 @@ A message that opens a thread in a direct chat may continue the previous thread:
 target of the word "stop". After an outage the served places are searched for missed messages.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace

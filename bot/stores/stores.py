@@ -1,7 +1,5 @@
 """All stores over one Redis for the messages of all workspaces, under one prefix."""
 
-from __future__ import annotations
-
 import structlog
 from redis.asyncio import Redis
 

@@ -4,8 +4,6 @@ It is kept as long as the thread's state. A mention engages again. A thread that
 may have been lost ("lost"): then only Slack knows the mode.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Mapping
 

@@ -3,8 +3,6 @@
 The outbox holds an answer before it is posted. Every call to the outside checks the lease first.
 """
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, replace

@@ -6,8 +6,6 @@ that would refuse the second post. So a worker that takes over a question, loses
 check in a mailbox of its own. Any worker then looks into the thread several times within a minute.
 """
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import Collection

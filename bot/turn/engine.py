@@ -1,7 +1,5 @@
 """The engine of a turn, opened from the settings. It needs neither Slack nor Redis: `orion ask` runs on it alone."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace

@@ -3,8 +3,6 @@
 Messages that Slack does not let Orion read are left out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """A claimed message with its lease and facts, as every gate and every step of its turn gets it."""
 
-from __future__ import annotations
-
 import hashlib
 import time
 from dataclasses import dataclass, field, replace

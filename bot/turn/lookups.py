@@ -1,7 +1,5 @@
 """The collaborators of a turn that belong to its workspace."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from agent.thread.audience import viewers_of

@@ -1,7 +1,5 @@
 """Show people the queue position of a question that waits for a free worker."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
 

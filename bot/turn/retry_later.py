@@ -3,8 +3,6 @@
 The waiting time begins when the service first failed this question, not when the question was asked.
 """
 
-from __future__ import annotations
-
 import time
 
 import structlog

@@ -3,8 +3,6 @@
 A mark is written before a stream begins, its ts right after.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass, replace
 

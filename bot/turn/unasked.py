@@ -4,8 +4,6 @@ It works unseen. Only an answer whose every claim the judge or a quotation suppo
 is still there, unchanged and without a reply.
 """
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Final
 

@@ -4,8 +4,6 @@ A source is kept with the audience that it had when it was found. The document m
 since.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

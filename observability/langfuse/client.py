@@ -1,7 +1,5 @@
 """Langfuse's SDK, set up for one process. Its import takes a third of a second and 25 MB, so it is loaded late."""
 
-from __future__ import annotations
-
 import atexit
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The Langfuse server that takes the traces, and its keys."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Creates the dashboard of Orion's figures in Langfuse over its public API. Existing charts stay unchanged."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 The run is over by then: a Langfuse that fails or hangs costs some seconds at the end and changes no figure.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future

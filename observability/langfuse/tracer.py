@@ -1,7 +1,5 @@
 """A process's tracing: a trace for each turn, people's feedback, and a shutdown that keeps its deadline."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """HTTP to Langfuse with the host's certificates and proxies, and one log line when it stops taking data."""
 
-from __future__ import annotations
-
 import ssl
 from base64 import b64encode
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """``assistant.threads.*``, ``agents.sessions.*`` and ``views.*``: what an agent app shows besides messages."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from bot.local.api.call import Call, Methods

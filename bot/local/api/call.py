@@ -1,7 +1,5 @@
 """One Web API call: its arguments from query string, form or JSON body, and what they name in the workspace."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import json

@@ -3,8 +3,6 @@
 Also ``response_url``: the short-lived address that comes with a click, through which an app answers without a token.
 """
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from typing import Final

@@ -1,7 +1,5 @@
 """Everything that an app reads: who is who, what was said in which channel, what was shared, what a search finds."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Final

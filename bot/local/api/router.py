@@ -1,7 +1,5 @@
 """The Web API, ``/api/<method>``: tokens, scopes, rates and faults in front of every method, answers as Slack's."""
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 A stream takes text or chunks, never both; its first content decides.
 """
 
-from __future__ import annotations
-
 from typing import Final
 
 from bot.local.api.call import Call, Methods

@@ -1,7 +1,5 @@
 """Delivers events to the app over Socket Mode or HTTP, with Slack's three retries; clicks are delivered once."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Delivers events over HTTP, signed as Slack signs them. No proxy and no redirect: the app is on this machine."""
 
-from __future__ import annotations
-
 import json
 import time
 from dataclasses import dataclass

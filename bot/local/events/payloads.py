@@ -1,7 +1,5 @@
 """Builds the payloads Slack sends to an app: message events, their envelope, and what the composer makes of a text."""
 
-from __future__ import annotations
-
 import re
 import secrets
 import time

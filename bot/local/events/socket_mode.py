@@ -1,7 +1,5 @@
 """The server's half of Socket Mode. Each envelope goes to one connection; who delivers decides about sending again."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import json

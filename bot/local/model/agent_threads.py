@@ -4,8 +4,6 @@ A status is gone after two minutes, with the app's next message in its thread, w
 session is not processing any more. As in Slack, a status that is set makes the session processing, an empty one active.
 """
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass, field
 from typing import Final

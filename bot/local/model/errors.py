@@ -1,7 +1,5 @@
 """What the Web API says when it says no: an error name, as Slack spells it, and what comes with it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

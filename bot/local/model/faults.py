@@ -1,7 +1,5 @@
 """Faults on demand: what a test makes go wrong with the next calls and events, and a visitor from the page."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 A watcher who comes back with the last number it saw misses nothing, or is told to start over.
 """
 
-from __future__ import annotations
-
 import asyncio
 import secrets
 from collections import deque

@@ -1,7 +1,5 @@
 """Sizes, blocks and call rates, with Slack's error names. A figure that Slack does not document says so."""
 
-from __future__ import annotations
-
 import json
 import math
 import time

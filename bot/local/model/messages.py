@@ -1,7 +1,5 @@
 """The messages of the workspace: threads, edits, deletions, and Slack's rules for ``ts`` and ``thread_ts``."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """The team, its members and its channels, as Slack describes them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal

@@ -3,8 +3,6 @@
 ``user`` says as whom. The server lets no other site's page use it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import base64
 import binascii

@@ -1,7 +1,5 @@
 """Messages and views as the page shows them: ``html`` has been escaped by ``mrkdwn``, the rest is plain text."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

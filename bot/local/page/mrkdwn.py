@@ -3,8 +3,6 @@
 And the way back: what a person types as what Slack stores.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """What people do in the workspace, for the page and for tests: write, edit, click, submit, stop, open App Home."""
 
-from __future__ import annotations
-
 import mimetypes
 import time
 import uuid

@@ -1,7 +1,5 @@
 """What is no web address is refused before anybody tries to reach it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

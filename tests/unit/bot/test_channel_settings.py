@@ -1,7 +1,5 @@
 """Settings of single channels: read again when they change, wrong ones named, the last good ones kept."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What one easy mention costs: trips and commands of Redis, bytes kept there, calls of Slack, log lines."""
 
-from __future__ import annotations
-
 from itertools import repeat
 from pathlib import Path
 

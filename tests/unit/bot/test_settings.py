@@ -1,7 +1,5 @@
 """Settings are read once at the door and refuse what makes no sense."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """One answer to "is it this machine?" for Slack, the model and the traces."""
 
-from __future__ import annotations
-
 import ssl
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Saved answers: files that people can read and edit, indexed at once, for their audience only."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta

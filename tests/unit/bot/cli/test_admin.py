@@ -1,7 +1,5 @@
 """`orion pause`, `resume` and `forget` as an admin types them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

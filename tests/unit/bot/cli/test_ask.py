@@ -1,7 +1,5 @@
 """`orion ask`: the real agent in the terminal, its JSON and exit codes as the outside contract has them."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal

@@ -1,7 +1,5 @@
 """`orion dead-letters`: an operator sees what was given up, never what was asked, and decides once."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

@@ -1,7 +1,5 @@
 """`orion eval …` as a person types it: figures as a table or JSON, a sentence and exit code 2 for a bad file."""
 
-from __future__ import annotations
-
 import json
 import socket
 

@@ -1,7 +1,5 @@
 """`orion forget`: a person's or a thread's traces in Redis go, counted by kind, and nothing comes back."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

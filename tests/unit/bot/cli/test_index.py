@@ -1,7 +1,5 @@
 """`orion index` and `orion docs` as an admin meets them: web sites, failures, progress, an end in the middle."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path

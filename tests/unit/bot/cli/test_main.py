@@ -1,7 +1,5 @@
 """Every command as a person uses and misuses it: a sentence, an exit code, never a stack trace."""
 
-from __future__ import annotations
-
 import io
 import subprocess
 import sys

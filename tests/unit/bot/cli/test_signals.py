@@ -1,7 +1,5 @@
 """Signals end a start, then a run in good order, then at once; our own cancellation stays what it is."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """`orion stats` says whose figures it shows, and finds those of a local workspace beside it."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 

@@ -1,7 +1,5 @@
 """An answer as Slack messages: A7 (whole, in order, inside the limits), A8, A9, I2."""
 
-from __future__ import annotations
-
 import re
 from datetime import date, timedelta
 from typing import Any

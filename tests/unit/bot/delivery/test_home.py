@@ -1,7 +1,5 @@
 """App Home, A10, and the dialog that asks what was wrong, A8."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import date
 from typing import Any

@@ -1,7 +1,5 @@
 """Verified mrkdwn as rich text: the same words, links and code, in Slack's own lists and code blocks."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """Which message a part belongs in, and which messages are one too many: A3, A7, E5."""
 
-from __future__ import annotations
-
 import time
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """A whole Orion whose answers can be seen while they grow: Slack, Redis and the model's server are real far ends."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Mapping

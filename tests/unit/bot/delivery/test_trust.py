@@ -1,7 +1,5 @@
 """The dialog behind "Why trust this?", A9."""
 
-from __future__ import annotations
-
 from datetime import date
 from typing import Any
 

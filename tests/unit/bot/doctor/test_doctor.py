@@ -1,7 +1,5 @@
 """`orion doctor`: every part looked at, each fault with its remedy, and an end although nobody answers."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """`orion doctor` names each configured tool and whether it answers."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Labelled questions through the whole agent: what counts as expected, and that a thread is one conversation."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

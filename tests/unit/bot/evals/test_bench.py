@@ -1,7 +1,5 @@
 """What `orion bench` verifies: answers that pass, other ones in every round."""
 
-from __future__ import annotations
-
 from rich.console import Console
 
 from bot.evals.bench import Row, bench_json, bench_table, turn

@@ -1,7 +1,5 @@
 """Two reports side by side: what got worse is said, by row, and nothing is compared that was not the same."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What people asked becomes rows for a person to label; no label is guessed and nobody is named."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

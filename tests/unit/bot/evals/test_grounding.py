@@ -1,7 +1,5 @@
 """Measuring the deterministic tier: thresholds from the other files, groups counted once, predictions as promised."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

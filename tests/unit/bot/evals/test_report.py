@@ -1,7 +1,5 @@
 """The page on a run: the same for the same run, no markup of anybody's text, readable and whole by itself."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

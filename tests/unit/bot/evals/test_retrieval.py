@@ -1,7 +1,5 @@
 """Ranking figures: the formulas on rankings worked out by hand, and the real index on a small collection."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

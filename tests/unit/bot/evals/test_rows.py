@@ -1,7 +1,5 @@
 """Labelled rows: read as they stand, refused with file and line where they are none."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Wrong passes and wrong fails of the verifier, counted; and the committed labelled set held to its figures."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

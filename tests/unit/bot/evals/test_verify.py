@@ -1,7 +1,5 @@
 """The verifier as a command: any text, any row, any input gets an answer."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys

@@ -1,7 +1,5 @@
 """An admin pauses Orion from a direct chat: at once, once, and nobody else does."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

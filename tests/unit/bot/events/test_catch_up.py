@@ -3,8 +3,6 @@
 The absence is a heartbeat that lies back in Redis and messages whose time lies back in Slack; nobody sleeps.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable

@@ -1,7 +1,5 @@
 """What people press: A8, A9, A10."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Bolt listeners over a real WebSocket and over real HTTP: stored before the ack, sent again when not."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager

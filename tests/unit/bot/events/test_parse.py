@@ -1,7 +1,5 @@
 """Which Slack events count: A1, A3, A4, A6, A12, I1. Payload shapes as Slack documents them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Who is let in, who waits and who is told why not: guests, strangers, budgets, pauses, in a whole workspace."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """Paused, or nothing left to spend: who is told what, and how often. Whole ways are in ``test_admission``."""
 
-from __future__ import annotations
-
 from redis.asyncio import Redis
 
 from agent.texts.catalogue import say

@@ -1,7 +1,5 @@
 """While Orion waits for one person's answer: others are left in peace, noted, and answered if they ask."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A deploy with two versions side by side: the newer one's messages and states wait for it, uncounted."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Ask a human: the button, what people get to see, once, and what is said where it fails."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A thread that Redis lost is looked up in Slack, by the worker and once."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace

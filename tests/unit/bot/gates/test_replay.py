@@ -1,7 +1,5 @@
 """A question that Slack delivers hours late is answered once."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

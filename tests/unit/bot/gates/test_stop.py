@@ -1,7 +1,5 @@
 """Who may stop what, and what a stop that finds nothing says."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

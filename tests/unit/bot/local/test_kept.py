@@ -1,7 +1,5 @@
 """The workspace over a restart, and what a visitor can make go wrong: H1."""
 
-from __future__ import annotations
-
 import base64
 import json
 from pathlib import Path

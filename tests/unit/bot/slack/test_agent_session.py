@@ -1,7 +1,5 @@
 """The end of an agent session, and with it of Slack's Stop button: A5, A6."""
 
-from __future__ import annotations
-
 import pytest
 
 from bot.delivery.answer_key import AnswerKey

@@ -1,7 +1,5 @@
 """The Bolt app and its connections: H2 (proxy, one workspace), H3 (sockets that break), G1 (silent libraries)."""
 
-from __future__ import annotations
-
 import logging
 
 import pytest

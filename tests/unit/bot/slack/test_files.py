@@ -3,8 +3,6 @@
 The far end is the local workspace, or a small server that misbehaves as Slack and networks do.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """Reading a conversation back: A2 (earlier messages, with paging), A3 (what was already posted)."""
 
-from __future__ import annotations
-
 import pytest
 from aiohttp import web
 from hypothesis import given

@@ -1,7 +1,5 @@
 """The app manifest: the fewest scopes, and which of them an admin may refuse."""
 
-from __future__ import annotations
-
 import pytest
 
 from bot.slack.manifest import BOT_SCOPES, SEARCH_SCOPE, manifest

@@ -1,7 +1,5 @@
 """Names in place of ids, for a question and its thread."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from redis.asyncio import Redis

@@ -1,7 +1,5 @@
 """Slack's limits are kept to by all workers together, and whoever must wait long comes back for a place of its own."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Slack's real-time search, through a whole Orion in a workspace that grants it or does not."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

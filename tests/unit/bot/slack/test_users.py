@@ -1,7 +1,5 @@
 """Who somebody is to this workspace: what Slack says is read strictly, kept for an hour, and never guessed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

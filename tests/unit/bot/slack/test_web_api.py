@@ -1,7 +1,5 @@
 """CallOptions Slack with patience: H3 (an outage is waited out), A3 (nothing is posted twice)."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable

@@ -1,7 +1,5 @@
 """All words of a message and its thread are in the model's prompt, with names for ids."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from bot.local.model.messages import Message

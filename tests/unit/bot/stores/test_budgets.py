@@ -1,7 +1,5 @@
 """Tokens a day: counted while they are used, in one step, never lost with a turn that ends badly."""
 
-from __future__ import annotations
-
 import asyncio
 from contextlib import AsyncExitStack, suppress
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """The passages of a claim: only lines that its verdict names, a table row with the table's head."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What was decided is written down before it is said, and read back as it was."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Pause and resume: one switch for every process over the same Redis, and it stays as it was left."""
 
-from __future__ import annotations
-
 import pytest
 from redis.asyncio import Redis
 

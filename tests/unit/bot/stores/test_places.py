@@ -1,7 +1,5 @@
 """The threads of a direct chat, and the one before."""
 
-from __future__ import annotations
-
 from redis.asyncio import Redis
 
 from agent.thread.conversation import ThreadKey

@@ -1,7 +1,5 @@
 """The token of a question is kept for minutes, and nowhere beside where it is looked for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from redis.asyncio import Redis

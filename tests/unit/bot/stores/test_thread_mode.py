@@ -1,7 +1,5 @@
 """Where Orion stands in a thread: addressed, muted, neither, or forgotten with an earlier Redis."""
 
-from __future__ import annotations
-
 from redis.asyncio import Redis
 
 from agent.thread.conversation import ThreadKey

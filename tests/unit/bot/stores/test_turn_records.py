@@ -1,7 +1,5 @@
 """The record of a turn: where its time went, what each attempt was like."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from itertools import count
 

@@ -4,8 +4,6 @@ The mailbox is a real one in Valkey, Slack is the local workspace, the model is 
 there.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress

@@ -1,7 +1,5 @@
 """What Slack carried out after it was given up stands once all the same, and the messages for it."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable

@@ -1,7 +1,5 @@
 """What was said in a thread before a question: A2."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

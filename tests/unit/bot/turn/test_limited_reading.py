@@ -1,7 +1,5 @@
 """Where Slack lets an app read one thread a minute, a mention in a thread is answered all the same."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

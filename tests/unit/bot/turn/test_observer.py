@@ -1,7 +1,5 @@
 """Who watches a turn sees what the agent tells."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from pydantic import SecretStr

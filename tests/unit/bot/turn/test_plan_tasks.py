@@ -1,7 +1,5 @@
 """A plan of several steps as people see it: tasks above the answer, or a status that names the step in hand."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Who waits for a free place sees how soon it is their turn, once, and not a moment longer than they wait."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """A far end is away: the person sees it within seconds; a question's patience begins with the failure."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """What people see while Orion works: A5."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

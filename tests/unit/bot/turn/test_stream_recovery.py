@@ -1,7 +1,5 @@
 """A stream that nobody ended, and whoever comes next: one message in the end, whatever was known."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import AsyncIterator

@@ -1,7 +1,5 @@
 """Delivery to Langfuse through its SDK: what is retried, what is logged once, what is masked and sampled."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

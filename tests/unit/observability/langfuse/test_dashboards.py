@@ -1,7 +1,5 @@
 """The dashboard in Langfuse: made once, of the very names that traces carry; what goes wrong is a sentence."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """A run as an experiment in Langfuse: pushed by the SDK when it is over; an absence costs seconds."""
 
-from __future__ import annotations
-
 import json
 import socket
 import time

@@ -1,7 +1,5 @@
 """H2 on the way to Langfuse: the certificates that the host trusts are trusted by all that is sent, and no other."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
