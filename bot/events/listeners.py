@@ -68,6 +68,9 @@ class Judgements(Protocol):
     async def complaint(self, turn_id: str, user: str, *, reasons: Sequence[str], said: str) -> None:
         """Keep what was wrong with an answer; return when it is durable, or raise."""
 
+    async def correct(self, turn_id: str, answer: str = "") -> None:
+        """Pass on the right answer of a turn."""
+
     def slack_event(self, fate: str) -> None:
         """Count an event by the kind of message it was stored as, or by why it was ignored."""
 
@@ -104,7 +107,7 @@ def register(
     gestures = Gestures(services.access, services.teams, tasks)
     saving = Saving(
         desk=services.desk, records=services.records, thread_modes=services.thread_modes, homes=services.homes,
-        gestures=gestures,
+        gestures=gestures, correct=services.judgements.correct,
     )  # fmt: skip
     listeners = Listeners(services, gestures, saving)
     app.event("app_home_opened")(listeners.on_home_opened)

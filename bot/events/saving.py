@@ -69,6 +69,7 @@ class Saving:
     thread_modes: ThreadModes
     homes: Homes
     gestures: Gestures
+    correct: Callable[[str, str], Awaitable[None]]  # takes a turn's id and its right answer
 
     def register(self, app: AsyncApp) -> None:
         """Register the listeners."""
@@ -204,6 +205,7 @@ class Saving:
 
         async def publish(delivery: Delivery) -> None:
             committed = await asyncio.to_thread(desk.publish, f"Save answer: {answer.question}", files)
+            await self.correct(answer.turn_id, answer.answer)
             await then(delivery, committed)
 
         self.gestures.after_ack(context, publish)

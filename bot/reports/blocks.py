@@ -77,7 +77,7 @@ def _topic_block(topic: Topic, language: str | None, *, can_save: bool) -> Block
         lines.append(say("and_more", language, n=str(rest)))
     block = section("\n".join([f"{title} ({len(topic.asked)})", *lines]))
     newest = topic.asked[0].turn_id
-    return block | ({"accessory": button(say("report_save", language), SAVE_ACTION, newest)} if can_save else {})
+    return block | ({"accessory": button(say("save_title", language), SAVE_ACTION, newest)} if can_save else {})
 
 
 def _section(name: str, lines: Sequence[str], language: str | None, elsewhere: Hidden | None = None) -> Iterable[Block]:

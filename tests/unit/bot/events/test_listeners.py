@@ -101,6 +101,9 @@ class Ledger:
     async def feedback(self, turn_id: str, user: str, *, good: bool) -> None:
         self.judged.append((turn_id, user, good))
 
+    async def correct(self, turn_id: str, answer: str = "") -> None:
+        """Nothing is saved here."""
+
     async def complaint(self, turn_id: str, user: str, *, reasons: Sequence[str], said: str) -> None:
         self.complaints.append((turn_id, user, tuple(reasons), said))
 
