@@ -17,10 +17,7 @@ from bot.slack.history import sort_key
 
 SAVE_ACTION: Final = "orion_save_answer"
 SAVE_DIALOG: Final = "orion_answer"
-EDIT_ACTION: Final = "orion_answer_edit"
-WITHDRAW_ACTION: Final = "orion_answer_withdraw"
-APPROVE_ACTION: Final = "orion_answer_approve"
-REJECT_ACTION: Final = "orion_answer_reject"
+DECISIONS: Final = "orion_answer_"  # beginning of the action ids in App Home
 REVIEW_AFTER: Final = timedelta(days=180)
 MAX_LISTED: Final = 8
 MAX_SHOWN_CHARS: Final = 500
@@ -39,30 +36,6 @@ class SaveRequest:
     def to_json(self) -> str:
         """Return the JSON that the dialog carries."""
         return json.dumps(asdict(self))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Submission:
-    """A submitted dialog. ``review`` is None if no day was picked."""
-
-    request: SaveRequest
-    user: str
-    question: str
-    answer: str
-    audience: str
-    owner: str
-    review: date | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
-    """First values of the dialog. ``audiences`` gives each possible audience its name, the default first."""
-
-    question: str
-    answer: str
-    audiences: Mapping[str, str]
-    owner: str
-    review: date
 
 
 def audiences_at(place: ThreadKey, user: str, channel: str, language: str | None) -> dict[str, str]:
@@ -88,18 +61,20 @@ def draft_of(messages: Sequence[Message], ts: str, question: str = "") -> tuple[
     return question or asked.text, picked.text if picked else "\n\n".join(replies)
 
 
-def save_dialog(request: SaveRequest, draft: Draft, language: str | None = None) -> Block:
-    """Return the dialog as a view."""
-    options = [{"text": plain_text(truncate(name, 74)), "value": who} for who, name in draft.audiences.items()]
+def save_dialog(
+    request: SaveRequest, answer: SavedAnswer, audiences: Mapping[str, str], language: str | None = None
+) -> Block:
+    """Return the dialog as a view, with the answer as its first values and the names of possible audiences."""
+    options = [{"text": plain_text(truncate(name, 74)), "value": who} for who, name in audiences.items()]
     text = {"type": "plain_text_input"}
-    question = _initial(" ".join(draft.question.split())[:MAX_QUESTION_CHARS])
-    answer = {"multiline": True, "max_length": MAX_ANSWER_CHARS, **_initial(draft.answer[:MAX_ANSWER_CHARS])}
+    question = _initial(" ".join(answer.question.split())[:MAX_QUESTION_CHARS])
+    words = {"multiline": True, "max_length": MAX_ANSWER_CHARS, **_initial(answer.answer[:MAX_ANSWER_CHARS])}
     inputs: dict[str, Block] = {
         QUESTION: {**text, "max_length": MAX_QUESTION_CHARS, **question},
-        ANSWER: {**text, **answer},
+        ANSWER: {**text, **words},
         AUDIENCE: {"type": "static_select", "options": options, "initial_option": options[0]},
-        OWNER: {"type": "users_select", "initial_user": draft.owner},
-        REVIEW: {"type": "datepicker", "initial_date": draft.review.isoformat()},
+        OWNER: {"type": "users_select", "initial_user": answer.owner},
+        REVIEW: {"type": "datepicker", "initial_date": (answer.confirmed + REVIEW_AFTER).isoformat()},
     }
     return _modal(language) | {
         "callback_id": SAVE_DIALOG,
@@ -134,21 +109,23 @@ def _initial(text: str) -> Block:
     return {"initial_value": text} if text else {}
 
 
-def read_submission(body: object) -> Submission | None:
-    """Read a submitted dialog; None if it is malformed."""
+def read_submission(body: object, today: date) -> tuple[SaveRequest, SavedAnswer] | None:
+    """Read a submitted dialog, without the name of the person who confirms it; None if it is malformed."""
     values = mapping(body, "view", "state", "values")
     picked = string(values, REVIEW, REVIEW, "selected_date")
-    user = string(body, "user", "id")
     try:
         fields = json.loads(string(body, "view", "private_metadata"))
-        return Submission(
-            request=SaveRequest(**fields | {"place": ThreadKey(**fields["place"])}),
-            user=user,
+        request = SaveRequest(**fields | {"place": ThreadKey(**fields["place"])})
+        return request, SavedAnswer(
             question=" ".join(string(values, QUESTION, QUESTION, "value").split()),
             answer=string(values, ANSWER, ANSWER, "value").replace("\r\n", "\n").strip(),
             audience=string(values, AUDIENCE, AUDIENCE, "selected_option", "value"),
-            owner=string(values, OWNER, OWNER, "selected_user") or user,
+            owner=string(values, OWNER, OWNER, "selected_user"),
+            name="",
+            confirmed=today,
             review=date.fromisoformat(picked) if picked else None,
+            link=request.link,
+            turn_id=request.turn_id,
         )
     except (ValueError, TypeError, KeyError):
         return None
@@ -176,7 +153,7 @@ class AnswerList:
 
 
 def _entry(text: str, key: str, language: str | None, actions: tuple[str, str]) -> list[Block]:
-    controls = [button(say(f"save_{name}", language), f"orion_answer_{name}", key) for name in actions]
+    controls = [button(say(f"save_{name}", language), f"{DECISIONS}{name}", key) for name in actions]
     if actions[1] == "withdraw":
         words = {"title": "save_withdraw", "text": "save_withdraw_confirm", "confirm": "save_withdraw", "deny": "no"}
         controls[1] |= {"confirm": {part: plain_text(say(name, language)) for part, name in words.items()}}

@@ -98,7 +98,7 @@ class PrivateAsking:
         """Return the words that name the sources which not everyone in the place may see; empty if all may."""
         sources = sources_of(record)
         visible = await self.visibility.visible_sources(sources, Viewers(team=place.team, channel=place.channel))
-        # What was said in the direct chat stays there, whatever audience it was stored with.
+        # The words of the direct chat stay there: such a source is stored as public.
         open_ids = {source.id for source in visible if source.origin != "thread"}
         hidden = [f"• {escape(source.title)}" for source in sources if source.id not in open_ids]
         return "\n".join([say("share_hidden", language), *hidden]) if hidden else ""

@@ -22,20 +22,14 @@ from bot.delivery.delivery import Delivery, today_utc
 from bot.delivery.links import escape
 from bot.delivery.save_answer import (
     ANSWER,
-    APPROVE_ACTION,
     AUDIENCE,
-    EDIT_ACTION,
+    DECISIONS,
     OWNER,
     QUESTION,
-    REJECT_ACTION,
     REVIEW,
-    REVIEW_AFTER,
     SAVE_ACTION,
     SAVE_DIALOG,
-    WITHDRAW_ACTION,
-    Draft,
     SaveRequest,
-    Submission,
     audiences_at,
     draft_of,
     notice_dialog,
@@ -76,10 +70,10 @@ class Saving:
         app.shortcut(SAVE_SHORTCUT)(self.on_save)
         app.action(SAVE_ACTION)(self.on_save)
         app.view(SAVE_DIALOG)(self.on_submit)
-        app.action(EDIT_ACTION)(self.on_edit)
-        app.action(WITHDRAW_ACTION)(self.on_withdraw)
-        app.action(APPROVE_ACTION)(self.on_decide)
-        app.action(REJECT_ACTION)(self.on_decide)
+        app.action(f"{DECISIONS}edit")(self.on_edit)
+        app.action(f"{DECISIONS}withdraw")(self.on_withdraw)
+        app.action(f"{DECISIONS}approve")(self.on_decide)
+        app.action(f"{DECISIONS}reject")(self.on_decide)
 
     async def on_save(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
         """Open the dialog for the shortcut, or for a button whose value is the turn's id and the thread's ts."""
@@ -137,39 +131,31 @@ class Saving:
             if reason == "thread_not_found":
                 raise MessageDeletedError from None
             _log.info("thread_not_read", reason=reason)
-        draft = Draft(
-            question=question,
-            answer=answer,
-            audiences=audiences_at(place, user, channel, language),
-            owner=self.desk.default_owner(user) if self.desk else user,
-            review=today_utc() + REVIEW_AFTER,
-        )
-        return save_dialog(request, draft, language)
+        owner = self.desk.default_owner(user) if self.desk else user
+        draft = SavedAnswer(
+            question=question, answer=answer, audience="", owner=owner, name="", confirmed=today_utc()
+        )  # fmt: skip
+        return save_dialog(request, draft, audiences_at(place, user, channel, language), language)
 
     async def on_submit(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
         """Write the answer, or propose it to its owner, before the ack. Show in the dialog what is wrong with it."""
-        submission, errors = read_submission(body), {}
+        submission, errors, user = read_submission(body, today_utc()), {}, string(body, "user", "id")
         if submission and self.desk:
-            language = await self.gestures.language_for(context, submission.user)
-            wrong = await self._carry_out(self.desk, submission, context, language)
+            language = await self.gestures.language_for(context, user)
+            wrong = await self._carry_out(self.desk, *submission, user, context)
             errors = {block: say(text, language) for block, text in wrong.items()}
         await (ack(response_action="errors", errors=errors) if errors else ack())
 
     async def _carry_out(
-        self, desk: AnswerDesk, submission: Submission, context: AsyncBoltContext, language: str | None
+        self, desk: AnswerDesk, request: SaveRequest, answer: SavedAnswer, user: str, context: AsyncBoltContext
     ) -> dict[str, str]:
-        """Save or propose. Return the name of a text for a block that is wrong; nothing is saved then."""
-        request, user, team = submission.request, submission.user, submission.request.place.team
+        """Save or propose. Return the name of a text for each block that is wrong; nothing is saved then."""
+        team = request.place.team
         old = (await asyncio.to_thread(desk.editable, team, user)).get(request.replaces)
         if refusal := await self.gestures.refusal(context, user, request.place.channel):
             return {QUESTION: refusal}
         if team != context.team_id or (request.replaces and old is None):
             return {QUESTION: "save_gone"}
-        answer = SavedAnswer(
-            question=submission.question, answer=submission.answer, audience=submission.audience,
-            owner=submission.owner, name=await self._name(team, user), confirmed=today_utc(), review=submission.review,
-            link=request.link, turn_id=request.turn_id,
-        )  # fmt: skip
         direct = old is not None or desk.may_save(user)
         allowed = [old.audience] if old else audiences_at(request.place, user, "", None)
         fault = find_fault(answer)
@@ -181,10 +167,11 @@ class Saving:
         )
         if wrong := {block: text for passes, block, text in checks if not passes}:
             return wrong
+        language = await self.gestures.language_for(context, user)
+        answer = replace(answer, name=await self._name(team, user))
         if direct:
-            return await self._write(
-                desk, answer, request.replaces, context, self._thank(request.place, user, language)
-            )
+            thank = self._thank(request.place, user, language)
+            return await self._write(desk, answer, request.replaces, context, thank)
         if not await desk.proposals.add(team, Proposal(answer=answer, proposer=user)):
             return {QUESTION: "save_full"}
         text = say("save_sent", language, who=f"<@{answer.owner}>")
@@ -227,9 +214,7 @@ class Saving:
         return user
 
     async def _show_home(self, delivery: Delivery, team: str, user: str, language: str | None) -> None:
-        figures = await self.homes.figures(team, user, language)
-        if figures.answers.answers or figures.answers.proposals:
-            await delivery.publish_home(user, figures, language)
+        await delivery.publish_home(user, await self.homes.figures(team, user, language), language)
 
     async def on_edit(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
         """Open the dialog with a saved answer."""
@@ -242,11 +227,8 @@ class Saving:
             if answer:
                 place = ThreadKey(team=team, channel="", thread_ts="")
                 request = SaveRequest(place=place, link=answer.link, turn_id=answer.turn_id, replaces=key)
-                draft = Draft(
-                    question=answer.question, answer=answer.answer, audiences={answer.audience: answer.audience},
-                    owner=answer.owner or user, review=today_utc() + REVIEW_AFTER,
-                )  # fmt: skip
-                view = save_dialog(request, draft, language)
+                draft = replace(answer, confirmed=today_utc(), owner=answer.owner or user)
+                view = save_dialog(request, draft, {answer.audience: answer.audience}, language)
             await delivery.open_modal(string(body, "trigger_id"), view)
 
         self.gestures.after_ack(context, edit)
@@ -267,9 +249,7 @@ class Saving:
             async def publish(delivery: Delivery) -> None:
                 await asyncio.to_thread(desk.publish, f"Withdraw answer: {answer.question}", files)
                 language = await self.gestures.language_for(context, user)
-                await delivery.publish_home(
-                    user, await self.homes.figures(context.team_id or "", user, language), language
-                )
+                await self._show_home(delivery, context.team_id or "", user, language)
 
             self.gestures.after_ack(context, publish)
         await ack()
@@ -281,7 +261,7 @@ class Saving:
         proposal = next((one for one in waiting if one.answer.key == key), None)
         action = string(next(iter(objects(body, "actions")), {}), "action_id")
         if desk and proposal:
-            await self._decide(desk, proposal, context, approved=action == APPROVE_ACTION)
+            await self._decide(desk, proposal, context, approved=action.endswith("approve"))
         await ack()
 
     async def _decide(self, desk: AnswerDesk, proposal: Proposal, context: AsyncBoltContext, *, approved: bool) -> None:
@@ -294,7 +274,7 @@ class Saving:
                 their = await self.gestures.language_for(context, proposal.proposer)
                 text = say(name, their, question=escape(proposal.answer.question), who=f"<@{owner}>")
                 await delivery.send_direct_message(proposal.proposer, text)
-            await delivery.publish_home(owner, await self.homes.figures(team, owner, language), language)
+            await self._show_home(delivery, team, owner, language)
 
         if not approved:
             self.gestures.after_ack(context, report)
