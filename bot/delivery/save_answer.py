@@ -51,14 +51,13 @@ def draft_of(messages: Sequence[Message], ts: str, question: str = "") -> tuple[
 
     Words of Orion's never become an answer: for one of its messages that is what people replied.
     """
-    people = [message for message in messages if message.role == "user"]
-    before = [message for message in people if sort_key(message.ts) < sort_key(ts)] or people[:1]
-    asked = next((message for message in reversed(before) if message.addressed), next(iter(before), None))
-    if asked is None:
-        return question, ""
-    picked = next((message for message in people if message.ts == ts and message is not asked), None)
-    replies = [one.text for one in people if sort_key(one.ts) > sort_key(asked.ts) and one.user != asked.user]
-    return question or asked.text, picked.text if picked else "\n\n".join(replies)
+    first = [message for message in messages[:1] if message.role == "user"]  # a hand-off post has no question before it
+    before = [one for one in messages if one.role == "user" and sort_key(one.ts) < sort_key(ts)]
+    asked = next((one for one in [*reversed(before), *first] if one.addressed), next(iter(first), None))
+    since, asker = (sort_key(asked.ts), asked.user) if asked else ((0, 0), "")
+    replies = [one for one in messages if one.role == "user" and sort_key(one.ts) > since]
+    picked = [one.text for one in replies if one.ts == ts] or [one.text for one in replies if one.user != asker]
+    return question or (asked.text if asked else ""), "\n\n".join(picked)
 
 
 def save_dialog(

@@ -239,3 +239,20 @@ async def test_a_private_answer_is_shared_if_everyone_there_may_see_its_sources(
         else:
             assert shared == []
             assert "confirmed by Ann" in said[0]["text"]
+
+
+async def test_an_answer_in_the_hand_off_channel_is_saved_for_that_channel(tmp_path: Path, redis_url: str) -> None:
+    async with saving(tmp_path, redis_url, handoff="C0ENGINEERING") as setting:
+        workspace = setting.workspace
+        refusal = await setting.answer_to(setting.ask(f"{MENTION} {QUESTION}"))
+        await workspace.click(CHANNEL, refusal["ts"], "orion_hand_off", user=VISITOR)
+        (post,) = await workspace.wait_for(lambda: posts(workspace, "C0ENGINEERING"), 10)
+        workspace.post(BOB, "C0ENGINEERING", ANSWER, post["ts"])
+        await workspace.click("C0ENGINEERING", post["ts"], "orion_save_answer", user=ANN)
+        view = await dialog(setting)
+        values = filled(view)
+        assert values["answer"]["answer"]["value"] == ANSWER
+        assert QUESTION in values["question"]["question"]["value"]
+        assert await workspace.submit(view["id"], values, ANN) == {}
+        (answer,) = await saved(setting, tmp_path)
+        assert answer.audience == "T0LOCAL/C0ENGINEERING"
