@@ -75,7 +75,7 @@ class SlackPeople:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class McpDesk:
-    """Serves callers by their user id, or ``public``. ``slack`` is None without a bot token."""
+    """Serves callers by their user id, or ``public``. There is no ``slack`` without a bot token."""
 
     settings: Settings
     engine: Engine
@@ -130,7 +130,9 @@ class McpDesk:
                 message = "The token budget of today is used up. Ask again tomorrow."
                 raise ToolError(message)
             question = incoming.question()
-            if self.slack and user != PUBLIC:
+            if user == PUBLIC:  # not of the workspace: what its members may see is not public
+                question = replace(question, thread=replace(question.thread, team=PUBLIC))
+            elif self.slack:
                 question = replace(question, memberships=await self.slack.memberships.of(question))
         except (RedisError, DeliveryFailed):
             message = "Orion cannot check now who may ask. Try again in a minute."
@@ -140,16 +142,15 @@ class McpDesk:
 
     async def _incoming(self, user: str, text: str) -> Incoming:
         """Return the call as a message: a person's in their direct chat, the public's in a channel without members."""
-        is_public = user == PUBLIC
-        team = ""
-        if self.slack and not is_public:
+        team = "mcp"
+        if self.slack:
             try:
                 team = (await self.slack.workspace.identity()).team
             except DeliveryFailed:
                 message = "Slack cannot be reached to check who may ask. Try again in a minute."
                 raise ToolError(message) from None
-        channel = "mcp" if is_public else f"D-mcp-{user}"
-        place = ThreadKey(team=team or "mcp", channel=channel, thread_ts=uuid4().hex)
+        channel = "mcp" if user == PUBLIC else f"D-mcp-{user}"
+        place = ThreadKey(team=team, channel=channel, thread_ts=uuid4().hex)
         ts = f"{time.time():.6f}"
         return Incoming(kind="question", thread=place, user=user, ts=ts, addressed="direct", text=text)
 

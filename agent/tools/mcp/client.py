@@ -10,12 +10,12 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import httpx2
 import structlog
 from mcp import Client, MCPError, types
-from mcp.client.subscriptions import ListenNotSupportedError, SubscriptionLost
 
 from agent.tasks import background_tasks
 from agent.tools.mcp.config import McpServer
@@ -166,7 +166,8 @@ class McpConnection:
             self._pause = self._waits.pause
             log.info("mcp_server_connected", server=self.server.name, tools=len(self.tools))
             tasks = await stack.enter_async_context(background_tasks())
-            following = [tasks.create_task(self._follow(client)), tasks.create_task(self._listen(client))]
+            listening = tasks.create_task(error_of(partial(self._listen, client)))
+            following = [tasks.create_task(self._follow(client)), listening]
             try:
                 self._client = client
                 self._ready.set()
@@ -183,18 +184,20 @@ class McpConnection:
             self._changed.set()
 
     async def _listen(self, client: Client) -> None:
-        """Hear of changed tools from a server of the newer protocol, where the client must ask for it."""
-        with suppress(ListenNotSupportedError, SubscriptionLost, MCPError, httpx2.HTTPError, OSError, *STREAM_CLOSED):
-            async with client.listen(tools_list_changed=True) as changes:
-                async for _ in changes:
-                    self._changed.set()
+        """Hear of changed tools from a server of the newer protocol, where the client must ask for it.
+
+        Raises if the server does not offer it.
+        """
+        async with client.listen(tools_list_changed=True) as changes:
+            async for _ in changes:
+                self._changed.set()
 
     async def _follow(self, client: Client) -> None:
         """List the tools again whenever the server says that they changed."""
         while True:
             await self._changed.wait()
             self._changed.clear()
-            if error := await error_of(lambda: self._list_tools(client)):
+            if error := await error_of(partial(self._list_tools, client)):
                 log.warning("mcp_tools_not_listed", server=self.server.name, error_type=type(error).__name__)
 
     async def _list_tools(self, client: Client) -> None:

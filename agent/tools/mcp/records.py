@@ -27,7 +27,11 @@ _FAILURE: Final = re.compile(  # forms in which servers report a failure as if i
     re.IGNORECASE,
 )
 MAX_FAILURE_CHARS: Final = 1_000
-REFUSALS: Final = re.compile(r"\b(?:401|403|unauthorized|forbidden)\b", re.IGNORECASE)
+REFUSALS: Final = re.compile(
+    r"(?:status(?: code)?\W{1,3}|http(?: error)?\W{1,2}|\()40[13]\b|\b40[13] client error"
+    r"|\b(?:unauthorized|forbidden)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +66,7 @@ def failure_in(text: str) -> str:
         or value.get("success") is False
         or value.get("ok") is False
         or (isinstance(status, int) and status >= 400)  # noqa: PLR2004 - HTTP's errors begin there
+        or bool(value.get("errors") and not value.get("data"))
         or bool(value.get("error") and len(value) <= 3)  # noqa: PLR2004 - else it is a field of a record
     )
     return "; ".join(_lines(value)) if has_failed else ""
@@ -80,7 +85,7 @@ def _decode(text: Any) -> Any:
 
 def _items_of(value: Any) -> Sequence[Any]:
     """Return the entries of the list that a result is or holds, if they are records; else the whole."""
-    lists = [value] if isinstance(value, list) else [each for each in value.values() if isinstance(each, list)]
+    lists = [value] if isinstance(value, list) else [each for each in value.values() if each and isinstance(each, list)]
     items: list[Any] = max(lists, key=len, default=[])
     if isinstance(value, dict) and (_field(value, _TITLES) or len(lists) > 1):
         return [value]
