@@ -10,17 +10,18 @@ import sqlite3
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
-from redis.exceptions import RedisError
 
 from agent.knowledge.index.index import KnowledgeIndex, Meaning
 from agent.knowledge.types import KnowledgeAwayError
 from agent.tasks import background_tasks
 from bot.model_address import embedding_address
 from bot.settings import Settings
-from observability.stats import Stats
+
+if TYPE_CHECKING:  # `orion ask` needs no Redis: its client takes a tenth of a second to import
+    from observability.stats import Stats
 
 log = structlog.get_logger()
 
@@ -92,6 +93,8 @@ async def _make(meaning: Meaning, progress: Callable[[int, int], None] | None) -
 async def _count_tokens(meaning: Meaning, stats: Stats, counted: Counter[str]) -> None:
     """Add the tokens since the last count to the day's figures."""
     new = Counter(meaning.tokens) - counted
+    from redis.exceptions import RedisError  # noqa: PLC0415 - only Orion that serves counts
+
     try:
         for model, tokens in new.items():
             await stats.record_embedding(model, tokens)
