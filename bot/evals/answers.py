@@ -59,7 +59,7 @@ class LabelledQuestion(Row):
 
     @property
     def should_refuse(self) -> bool:
-        """Whether the documents hold no answer."""
+        """True if the documents hold no answer."""
         return self.expect is None and not self.reference
 
 

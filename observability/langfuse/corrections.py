@@ -48,7 +48,7 @@ def _send(tracer: Tracer, client: Any, correction: Correction) -> None:
 
 
 def _add_to_queue(client: Any, named: str, trace_id: str) -> None:
-    """Add a trace to the annotation queue with this name or id. Raises ``LookupError`` if there is none."""
+    """Add a trace to the annotation queue with this name or id. Raises ``LookupError`` if it is missing."""
     queues, page, pages = client.api.annotation_queues, 1, 1
     while page <= pages:
         found = queues.list_queues(page=page, limit=_PAGE)

@@ -6,7 +6,8 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from datetime import date
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from agent.knowledge.saved_answer import SavedAnswer
 from bot.answers.answer_book import AnswerBook
 from bot.delivery.save_answer import REVIEW_AFTER
 from bot.local.model.roster import VISITOR
+from bot.reports.weekly import latest_due
+from tests.support.langfuse_receiver import LangfuseReceiver
 from tests.support.openai_server import RESPOND, Scripted, ScriptedOpenAI, says
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, posts, running, settings_in, shown
 from tests.support.waiting import wait_until
@@ -256,3 +259,27 @@ async def test_an_answer_in_the_hand_off_channel_is_saved_for_that_channel(tmp_p
         assert await workspace.submit(view["id"], values, ANN) == {}
         (answer,) = await saved(setting, tmp_path)
         assert answer.audience == "T0LOCAL/C0ENGINEERING"
+
+
+async def test_a_question_of_the_report_is_saved_there_and_corrects_its_trace(tmp_path: Path, redis_url: str) -> None:
+    async with LangfuseReceiver() as receiver:
+        keys = {
+            "langfuse_public_key": "pk", "langfuse_secret_key": SecretStr("sk"), "langfuse_base_url": receiver.url,
+        }  # fmt: skip
+        async with saving(tmp_path, redis_url, report=CHANNEL, **keys) as setting:
+            await setting.answer_to(setting.ask(f"{MENTION} {QUESTION}"))
+            assert setting.orion.reporting is not None
+            monday = latest_due(datetime.now(UTC), "UTC") + timedelta(days=7, hours=1)
+            reports = replace(setting.orion.reporting, now=lambda: monday)
+            assert await reports.post_if_due(await reports.team_bot(""))
+            (report,) = save_buttons(setting)
+            assert QUESTION in json.dumps(report["blocks"])
+            await setting.workspace.click(CHANNEL, report["ts"], "orion_save_answer", user=ANN)
+            view = await dialog(setting)
+            values = filled(view, answer={"value": ANSWER})
+            assert values["question"]["question"]["value"] == QUESTION
+            await setting.workspace.submit(view["id"], values, ANN)
+            await saved(setting, tmp_path)
+            await wait_until(lambda: ANSWER in receiver.score("output"), "the trace is corrected")
+            await wait_until(lambda: receiver.items, "the question is in the dataset")
+    assert [item["expectedOutput"] for item in receiver.items] == [ANSWER]

@@ -116,3 +116,21 @@ def test_figures_that_cannot_be_kept_are_shown_all_the_same(terminal: Terminal) 
     terminal.write("rows.jsonl", json.dumps({"id": "a", "text": "Hello there.", "passes": True}) + "\n")
     done = terminal.orion("eval", "verifier", "rows.jsonl", "--keep", "--json")
     assert (done.code, len(done.json), "Redis cannot be" in done.err) == (1, 1, True)
+
+
+def test_report_of_a_local_workspace_shows_questions_and_without_slack_others_are_counted(
+    terminal: Terminal, redis_url: str
+) -> None:
+    async def keep(prefix: str) -> None:
+        async with Redis.from_url(redis_url, decode_responses=True) as redis:
+            record = {"turn_id": "t1", "outcome": "refused", "thread": "T1:C1:1.0", "question": "What of " + "it " * 40}
+            await TurnRecords(redis, prefix=prefix).save(record)
+
+    for prefix in ("orion", local_prefix(8765)):
+        asyncio.run(keep(prefix))
+    shown = terminal.orion("report", "--local", "8765").out
+    assert "What of it" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    counted = terminal.orion("report", "--json")
+    assert (counted.json["unanswered"], counted.json["unanswered_not_shown"]) == ([], {"direct": 0, "private": 1})
+    assert "SLACK_BOT_TOKEN" in counted.err
