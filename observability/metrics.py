@@ -31,9 +31,8 @@ class Metrics:
         self.violations = self._count("violations", "Broken rules, by rule and severity.", "rule", "severity")
         self.repairs = self._count("repairs", "Faults of form that were repaired without a model.", "kind")
 
-        self.model_calls = self._count(
-            "model_calls", "Model calls, by phase and error kind (empty: none).", "phase", "error"
-        )
+        says = "Model calls, by phase and error kind (empty: none)."
+        self.model_calls = self._count("model_calls", says, "phase", "error")
         self.model_seconds = self._spread("model_seconds", "Time of a model call.", "phase")
         self.model_tokens = self._count("model_tokens", "Tokens, by phase and direction.", "phase", "direction")
         self.tool_calls = self._count("tool_calls", "Tool calls, by tool and result.", "tool", "ok")

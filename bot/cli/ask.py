@@ -69,9 +69,8 @@ async def ask(
             if show:
                 show(result)
             if isinstance(outcome, Refused) and not documents:
-                note(
-                    FOUND_NONE if docs else NO_DOCUMENTS, "yellow"
-                )  # otherwise it looks like a question without an answer
+                # Otherwise it looks like a question without an answer.
+                note(FOUND_NONE if docs else NO_DOCUMENTS, "yellow")
     return result
 
 

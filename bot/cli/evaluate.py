@@ -197,9 +197,8 @@ def _show(report: Sequence[Report] | Report, *, as_json: bool) -> None:
             if name not in {"file", "kinds"}:
                 table.add_row(name.replace("_", " "), _cell(value))
         for kind, figures in each.get("kinds", {}).items():
-            table.add_row(
-                f"· {kind}", ", ".join(f"{value} {name.replace('_', ' ')}" for name, value in figures.items())
-            )
+            counts = (f"{value} {name.replace('_', ' ')}" for name, value in figures.items())
+            table.add_row(f"· {kind}", ", ".join(counts))
         output.print_table(table)
 
 

@@ -174,9 +174,8 @@ def with_judge(work: Callable[[Judge | None], Coroutine[Any, Any, Result]], *, w
         raise WrongUse(why="--judge needs a model. Set OPENAI_API_KEY or OPENAI_BASE_URL, or leave --judge out.")
 
     async def ask() -> Result:
-        async with open_judge(
-            settings.model_copy(update={"judge": True}), timeouts=TurnTimeouts.of(settings).judge
-        ) as judge:
+        on = settings.model_copy(update={"judge": True})
+        async with open_judge(on, timeouts=TurnTimeouts.of(settings).judge) as judge:
             return await work(judge)
 
     return run(ask())

@@ -207,9 +207,8 @@ class Delivery:
 
     async def end_streams(self, place: ThreadKey, answer_key: AnswerKey, note: str = "") -> bool:
         """End the open streams, with a ``note`` or for the next answer to reuse. Return if the note shows."""
-        streams = [
-            p for p in await self.reader.find_posts(place, answer_key.question_ts, answer_key.streamed) if p.stream
-        ]
+        posts = await self.reader.find_posts(place, answer_key.question_ts, answer_key.streamed)
+        streams = [posted for posted in posts if posted.stream]
         for posted in streams:
             if not await self._end_stream(place.channel, posted, answer_key, note) and note:
                 ended = StreamedMessage.begun(posted.ts)

@@ -146,9 +146,8 @@ class AnswerStream:
         if not await self._ensure_started():
             return False
         if not self._length:
-            self._queue_tasks(
-                {**task, "status": "complete"} for task in self._tasks.values() if task["status"] in _OPEN
-            )
+            unfinished = [task for task in self._tasks.values() if task["status"] in _OPEN]
+            self._queue_tasks({**task, "status": "complete"} for task in unfinished)
         markdown = join_bold(markdown)
         piece = f"\n\n{markdown}" if self._length else markdown
         self._text = text

@@ -239,9 +239,8 @@ class Listeners:
             try:
                 await delivery.open_modal(clicked.trigger_id, view)
             except DeliveryFailed:
-                await self.services.judgements.feedback(
-                    clicked.turn_id, clicked.user, good=clicked.good
-                )  # without the dialog the click has to do
+                # Without the dialog the click has to do.
+                await self.services.judgements.feedback(clicked.turn_id, clicked.user, good=clicked.good)
                 raise
 
         return ask

@@ -144,17 +144,16 @@ class LocalWorkspace(People):
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         """Refuse requests to another host name, and actions that another page sends."""
-        if not request.path.startswith(_FOR_APPS) and not self._by_own_name(request):
+        bound, headers, own = self.url.removeprefix("http://"), request.headers, f"http://{request.host}"
+        port = bound.rpartition(":")[2]
+        names = {bound, f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}"}
+        # A site that points its name at this machine must not read documents through a visitor's browser.
+        if not request.path.startswith(_FOR_APPS) and request.host not in names:
             raise web.HTTPForbidden(text="not by this name")
-        if request.path.startswith("/ui") and not _from_own_page(request):
+        elsewhere = headers.get("Sec-Fetch-Site") == "cross-site" or headers.get("Origin", own) != own
+        if request.path.startswith("/ui") and elsewhere:
             raise web.HTTPForbidden(text="not from this page")
         return await handler(request)
-
-    def _by_own_name(self, request: web.Request) -> bool:
-        """A site that points its name at this machine must not read documents through a visitor's browser."""
-        bound = self.url.removeprefix("http://")
-        port = bound.rpartition(":")[2]
-        return request.host in {bound, f"127.0.0.1:{port}", f"localhost:{port}", f"[::1]:{port}"}
 
     async def _download(self, request: web.Request) -> web.Response:
         """A private file: with the bot's token its bytes, without it the sign-in page, as Slack does."""
@@ -163,11 +162,6 @@ class LocalWorkspace(People):
         if stored := self.workspace.files.get(request.match_info["file"].rpartition("-")[2]):
             return web.Response(body=stored.content, content_type=stored.payload["mimetype"])
         raise web.HTTPNotFound(text="no such file")
-
-
-def _from_own_page(request: web.Request) -> bool:
-    own = f"http://{request.host}"
-    return request.headers.get("Sec-Fetch-Site") != "cross-site" and request.headers.get("Origin", own) == own
 
 
 async def _index(request: web.Request) -> web.FileResponse:  # noqa: ARG001 - a route's signature

@@ -157,19 +157,14 @@ class Workspace:
             self.threads.end_status((message.channel, message.thread_ts or message.ts))
         if message.ephemeral_for:
             return
-        shown = self.log.payload_of(message, metadata=True) | self._action_token(message)
+        shown = self.log.payload_of(message, metadata=True)
+        if SEARCH_SCOPE in self.setup.scopes and not message.bot_id:  # for an app that may search
+            shown["action_token"] = secrets.token_urlsafe(24)
+            self.action_tokens.add(shown["action_token"])
         mentions = f"<@{BOT_USER}>" in message.text or f"<@{BOT_USER}|" in message.text
         if mentions and channel.kind != "im" and message.user != BOT_USER and message.subtype in _MENTIONING:
             self._send(events.mention_event(shown, channel), channel, "app_mention")
         self._send(events.message_event(shown, channel), channel, events.subscription_of(channel))
-
-    def _action_token(self, message: Message) -> Json:
-        """Search token in an event about a person's message, for an app that may search."""
-        if SEARCH_SCOPE not in self.setup.scopes or message.bot_id:
-            return {}
-        token = secrets.token_urlsafe(24)
-        self.action_tokens.add(token)
-        return {"action_token": token}
 
     def rewrite(self, message: Message, **parts: object) -> None:
         """Give a message other content, and tell everybody that its author edited it."""

@@ -192,9 +192,8 @@ class ThreadReader:
         for _ in range(_MAX_PAGES):
             more = {"cursor": cursor} if cursor else {}
             size = _PAGE if direct or not cursor else _LONG_PAGE
-            reply = await self.workspace.calls.read(
-                method, urgency=urgency, expects="messages", **where, **more, limit=size
-            )
+            asked = {**where, **more, "limit": size}
+            reply = await self.workspace.calls.read(method, urgency=urgency, expects="messages", **asked)
             for message in objects(reply, "messages"):
                 found.setdefault(string(message, "ts"), message)
             cursor = string(reply, "response_metadata", "next_cursor")

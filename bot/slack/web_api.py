@@ -105,9 +105,8 @@ class SlackCalls:
 
         async def attempt() -> Reply:
             verb = "POST" if method in _BY_POST else "GET"
-            reply = await self._attempt(
-                method, self.client.api_call(method, http_verb=verb, params=params), self.attempt_s
-            )
+            call = self.client.api_call(method, http_verb=verb, params=params)
+            reply = await self._attempt(method, call, self.attempt_s)
             if expects and not isinstance(reply.get(expects), list) and not reply.get(expects):
                 self._report_trouble(method, MALFORMED)
                 raise DeliveryFailed(MALFORMED, permanent=False)

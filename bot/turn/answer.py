@@ -145,9 +145,8 @@ class Answering:
         """Tell the person in their direct chat that Orion cannot post in the thread, without quoting the question."""
         try:
             job.lease.require()
-            await self.delivery.send_direct_message(
-                job.incoming.user, say("not_posted", job.language, id=short_id(job.turn_id))
-            )
+            text = say("not_posted", job.language, id=short_id(job.turn_id))
+            await self.delivery.send_direct_message(job.incoming.user, text)
         except DeliveryFailed as failure:
             log.warning("person_not_told", reason=failure.reason)
 
@@ -178,11 +177,9 @@ class Answering:
     async def _thread_language(self, job: Job) -> str | None:
         """Return the language of the thread's latest question, else the person's, for a message without words."""
         asked = [message.text for message in job.facts.state.history if message.role == "user" and message.addressed]
-        return (
-            detect_language(asked[-1])
-            if asked
-            else await self.lookups.people.cached_language(job.place.team, job.incoming.user)
-        )
+        if asked:
+            return detect_language(asked[-1])
+        return await self.lookups.people.cached_language(job.place.team, job.incoming.user)
 
     async def _question(self, job: Job) -> Ending:
         try:
@@ -357,11 +354,9 @@ class Answering:
         # No model has checked whether a quoted passage answers the question.
         unanswered = entry.outcome in NOT_ANSWERED or "quotes" in marks
         ask_human = await self.lookups.handoff.in_channel(job.place).label(job.place) if unanswered else ""
-        streamed = live_view.streamed if live_view else earlier_stream(job)
+        streamed, stream = (live_view.streamed, live_view.stream) if live_view else (earlier_stream(job), None)
         key = job.answer_key(*marks, may_exist=may_exist or streamed.is_begun)
-        answer_key = replace(
-            key, ask_human=ask_human, stream=live_view.stream if live_view else None, streamed=streamed
-        )
+        answer_key = replace(key, ask_human=ask_human, stream=stream, streamed=streamed)
         messages = await self.delivery.answer(job.place, entry.answer, answer_key)
         return replace(entry, state=with_posted(entry.state, job.incoming.ts, messages))
 

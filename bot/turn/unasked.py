@@ -93,9 +93,8 @@ class UnaskedAnswers:
     async def _is_answerable(self, job: Job) -> bool:
         """Return whether the model takes the message for a question that documents could answer."""
         try:
-            generated = await self.engine.model.generate(
-                _ASK + job.incoming.text[:MAX_QUESTION_CHARS], max_tokens=_MAX_REPLY_TOKENS, temperature=0.0
-            )
+            prompt = _ASK + job.incoming.text[:MAX_QUESTION_CHARS]
+            generated = await self.engine.model.generate(prompt, max_tokens=_MAX_REPLY_TOKENS, temperature=0.0)
         except ModelError as error:
             log.info("unasked_question_not_judged", error_type=error.kind)
             return False

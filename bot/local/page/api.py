@@ -128,23 +128,24 @@ class Page:
         me = self._me(request.query.get("user"))
         # Watched before the past is read: an update in between would be lost otherwise.
         with self.workspace.feed.watching() as updates:
+
+            async def send() -> None:
+                while (update := await updates.get()) is not None:
+                    await socket.send_json(self._update(update, me))
+                await socket.close()
+
             missed = self.workspace.feed.since(request.query.get("run", ""), request.query.get("since", ""))
             for update in missed:
                 await socket.send_json(self._update(update, me))
             try:
                 async with asyncio.TaskGroup() as group:
-                    sending = group.create_task(self._send(socket, updates, me))
+                    sending = group.create_task(send())
                     async for _ in socket:  # the page says nothing; this ends when it is closed
                         pass
                     sending.cancel()
             except* ConnectionError:
                 pass
         return socket
-
-    async def _send(self, socket: web.WebSocketResponse, updates: asyncio.Queue[Json | None], me: str) -> None:
-        while (update := await updates.get()) is not None:
-            await socket.send_json(self._update(update, me))
-        await socket.close()
 
     def _update(self, update: Json, me: str) -> Json:
         """An update as the page gets it: with the message as it is now, not as it was then."""
