@@ -56,17 +56,12 @@ class Timeouts:
     pause: float = 0.5
 
 
-class ChatServer:
-    """One server under one key. ``learned`` holds what each of its models takes, and may be shared between clients."""
+class ModelServer:
+    """One server under one key. The SDK's client is imported and opened by the first call."""
 
-    def __init__(
-        self, *, address: ServerAddress, timeouts: Timeouts, breaker: CircuitBreaker, learned: dict[str, Learned]
-    ) -> None:
+    def __init__(self, address: ServerAddress, connect_timeout_s: float) -> None:
         self._address = address
-        self._timeouts = timeouts
-        self._breaker = breaker
-        self._learned = learned
-        self._cut_prompts: set[str] = set()
+        self._connect_timeout_s = connect_timeout_s
         self._client: SdkClient | None = None
         self._opening = asyncio.Lock()
 
@@ -76,11 +71,31 @@ class ChatServer:
             await self._client.aclose()
 
     async def client(self) -> SdkClient:
-        """Return the SDK's client, imported and opened by the first call."""
+        """Return the SDK's client. Raises ``ModelError``."""
         async with self._opening:
             if self._client is None:
-                self._client = await asyncio.to_thread(open_client, self._address, self._timeouts.connect)
+                self._client = await asyncio.to_thread(self._open)
         return self._client
+
+    def _open(self) -> SdkClient:
+        # Half a second, which no start and no `orion verify` pays.
+        from agent.model.client import SdkClient, model_errors  # noqa: PLC0415
+
+        with model_errors():
+            return SdkClient(self._address, connect_timeout_s=self._connect_timeout_s)
+
+
+class ChatServer(ModelServer):
+    """A server of chat models. ``learned`` holds what each of them takes, and may be shared between clients."""
+
+    def __init__(
+        self, *, address: ServerAddress, timeouts: Timeouts, breaker: CircuitBreaker, learned: dict[str, Learned]
+    ) -> None:
+        super().__init__(address, timeouts.connect)
+        self._timeouts = timeouts
+        self._breaker = breaker
+        self._learned = learned
+        self._cut_prompts: set[str] = set()
 
     def learned(self, model: str) -> Learned:
         """Return what is known of a model."""
@@ -238,15 +253,6 @@ class ChatServer:
                 self._breaker.record_success()
             raise failure from raised
         self._breaker.record_success()
-
-
-def open_client(address: ServerAddress, connect_timeout_s: float) -> SdkClient:
-    """Return the SDK's client for a server. Blocks while the SDK is imported. Raises ``ModelError``."""
-    # Half a second, which no start and no `orion verify` pays.
-    from agent.model.client import SdkClient, model_errors  # noqa: PLC0415
-
-    with model_errors():
-        return SdkClient(address, connect_timeout_s=connect_timeout_s)
 
 
 def was_cut(figures: Usage, sent: int) -> bool:

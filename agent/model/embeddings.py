@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -14,12 +14,9 @@ from agent.knowledge.semantic.embedder import EmbedderError
 from agent.knowledge.semantic.vectors import Vectors
 from agent.model.address import ServerAddress
 from agent.model.chat_reply import CHARACTERS_PER_TOKEN, join_surrogates
-from agent.model.chat_server import open_client
+from agent.model.chat_server import ModelServer
 from agent.model.failures import ServerRefusalError
 from agent.model.protocol import ModelError
-
-if TYPE_CHECKING:
-    from agent.model.client import SdkClient
 
 CONNECT_TIMEOUT_S: Final = 5.0
 REPLY_TIMEOUT_S: Final = 120.0  # of a batch with its retries
@@ -30,27 +27,20 @@ _MIN_CHARS: Final = 200  # a text that is still too long at this length is refus
 _TOO_MUCH: Final = frozenset({400, 413, 422})  # statuses for a batch or a text that is too large
 
 
-class ServerEmbedder:
+class ServerEmbedder(ModelServer):
     """``model`` is a name, or empty for the first embedding model in the server's list."""
 
     def __init__(self, address: ServerAddress, model: str) -> None:
+        super().__init__(address, CONNECT_TIMEOUT_S)
         self.name = model
         self.tokens: Counter[str] = Counter()
-        self._address = address
-        self._client: SdkClient | None = None
-        self._opening = asyncio.Lock()
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        if self._client is not None:
-            await self._client.aclose()
 
     async def find_model(self) -> str:
         """Return the model's name. Raises ``EmbedderError`` if the server's list has none."""
         if not self.name:
             try:
                 async with asyncio.timeout(REPLY_TIMEOUT_S):
-                    listed = [str(each.get("id", "")) for each in await (await self._open()).models()]
+                    listed = [str(each.get("id", "")) for each in await (await self.client()).models()]
             except ServerRefusalError:  # it has no list
                 listed = []
             except (ModelError, TimeoutError) as error:
@@ -80,7 +70,7 @@ class ServerEmbedder:
     async def _embed(self, texts: list[str]) -> list[list[float]]:
         options = {"dimensions": DIMENSIONS} if _SHORTENED.search(self.name) else {}
         try:
-            rows, tokens = await (await self._open()).embed(self.name, texts, **options)
+            rows, tokens = await (await self.client()).embed(self.name, texts, **options)
         except ServerRefusalError as refusal:
             if refusal.status not in _TOO_MUCH:
                 raise
@@ -94,12 +84,6 @@ class ServerEmbedder:
             raise ModelError(kind="LLMError", detail=f"{len(rows)} vectors for {len(texts)} texts")
         self.tokens[self.name] += tokens or sum(map(len, texts)) // CHARACTERS_PER_TOKEN
         return rows
-
-    async def _open(self) -> SdkClient:
-        async with self._opening:
-            if self._client is None:
-                self._client = await asyncio.to_thread(open_client, self._address, CONNECT_TIMEOUT_S)
-        return self._client
 
 
 def _as_embedder_error(error: ModelError | TimeoutError) -> EmbedderError:

@@ -163,18 +163,12 @@ async def test_rewrite_that_begins_again_or_breaks_off_is_shown_once() -> None:
         assert outcome.answer.text.count("120") == 1
 
 
-async def test_never_right_is_partial_with_what_was_shown() -> None:
+@pytest.mark.parametrize(("second", "attempts"), [(WRONG, 3), (NOT_FOUND, 1)])
+async def test_never_right_or_nothing_more_is_partial_with_what_was_shown(second: str, attempts: int) -> None:
     stage = Shown()
-    outcome = await turn(ScriptedModel([draft(ONE, WRONG), draft(WRONG), draft(WRONG)]), stage)
+    outcome = await turn(ScriptedModel([draft(ONE, WRONG), draft(second), draft(second)]), stage)
     assert isinstance(outcome, Partial)
-    assert (outcome.answer.text.strip(), outcome.answer.attempts) == (ONE, 3)
-    assert stage.blocks == [ONE]
-
-
-async def test_what_was_shown_is_the_answer_where_the_sources_hold_no_more() -> None:
-    stage = Shown()
-    outcome = await turn(ScriptedModel([draft(ONE, WRONG), draft(NOT_FOUND)]), stage)
-    assert isinstance(outcome, Partial)
+    assert (outcome.answer.text.strip(), outcome.answer.attempts) == (ONE, attempts)
     assert stage.blocks == [ONE]
 
 
