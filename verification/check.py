@@ -202,9 +202,8 @@ def _check_against_sources(draft: Draft, text: str, wall: _Wall) -> tuple[Readin
     moved, repairs = wall.around("claim_supported", lambda: fix_citations(corpus, text, doubtful)) or (text, ())
     if repairs:
         other, other_findings = _with_findings(corpus, _read_draft(draft, moved, wall), wall)
-        if _count_doubts(other, other_findings) < _count_doubts(
-            reading, findings
-        ):  # without this, citations moved to pages with the same numbers
+        # Otherwise citations moved to pages with the same numbers.
+        if _count_doubts(other, other_findings) < _count_doubts(reading, findings):
             return other, other_findings, repairs
     return reading, findings, ()
 

@@ -10,8 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from agent.knowledge.semantic.embedder import EmbedderError
-from agent.knowledge.semantic.vectors import Vectors
+from agent.knowledge.semantic.vectors import EmbedderError, Vectors
 from agent.model.address import ServerAddress
 from agent.model.chat_reply import CHARACTERS_PER_TOKEN, join_surrogates
 from agent.model.chat_server import ModelServer

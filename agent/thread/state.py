@@ -110,10 +110,8 @@ def without_message(state: ThreadState, ts: str) -> ThreadState:
     The answer to an older question is removed too, and all that was made of its text. Later messages stay.
     """
     gone = _message_at(state, ts)
-    if gone is None:
-        return (
-            _without_quoted_messages(state) if state.opened_with_files else state
-        )  # that one may have brought only a file
+    if gone is None:  # that one may have brought only a file
+        return _without_quoted_messages(state) if state.opened_with_files else state
     if (before := state_before_last_question(state, ts)) is not None:
         return replace(before, sources=())  # these may be files of that very message
     messages: list[Message] = []

@@ -101,9 +101,8 @@ async def call_tool(tools: Mapping[str, Tool], call: ToolCall, *, timeout_s: flo
     elif wrong := "; ".join(islice(faults(arguments, tool.spec.parameters), MAX_FAULTS)):
         result = _failure(f"Bad parameters: {wrong}.", "Call it again with the parameters corrected.")
     else:
-        result = _truncate_result(
-            await _run(tool, replace(call, input=arguments), max(timeout_s, tool.spec.takes_s)), max_chars
-        )
+        result = await _run(tool, replace(call, input=arguments), max(timeout_s, tool.spec.takes_s))
+        result = _truncate_result(result, max_chars)
     line = log.debug if result.ok else log.info
     line(
         "tool_called",

@@ -198,13 +198,9 @@ async def _give_up(progress: Progress, best: Attempt, attempts: int) -> TurnOutc
         return knowledge_failure(progress)
     salvaged = await salvage_verified(progress, best.draft, best.verdict, attempts)
     partial = partial_answer(progress, attempts)
-    shown = progress.live.shown if progress.live else None
+    beginning = partial.answer.text.rstrip() if partial else ""
     # What people see already must be the beginning of what is sent.
-    if (
-        shown
-        and not (salvaged and salvaged.passed and salvaged.text.startswith(shown.verdict.text.rstrip()))
-        and partial
-    ):
+    if partial and not (salvaged and salvaged.passed and salvaged.text.startswith(beginning)):
         return partial
     if salvaged and salvaged.passed:
         return _outcome_of(progress, best, salvaged, attempts, whole=False)

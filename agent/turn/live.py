@@ -64,9 +64,8 @@ class Stage(Protocol):
         """
 
 
-_PassedBlock = tuple[
-    tuple[str, ...], ShownBlocks
-]  # a block that passed, as it was drafted, and the answer up to its end
+# A block that passed, as it was drafted, and the answer up to its end.
+_PassedBlock = tuple[tuple[str, ...], ShownBlocks]
 
 
 class ParagraphWatch:

@@ -295,9 +295,8 @@ def _settle(progress: Progress, outcome: TurnOutcome, before: ThreadState) -> No
     reply = Message(role="assistant", text=outcome.answer.text)
     cited = permalinks_only(outcome.answer.sources[:MAX_CITED_SOURCES]) or progress.state.sources
     findings = collect_findings(progress) if isinstance(outcome, Asked) else None
-    progress.state = with_undo(
-        with_messages(replace(progress.state, sources=cited, found=findings), asked, reply), before
-    )
+    answered = with_messages(replace(progress.state, sources=cited, found=findings), asked, reply)
+    progress.state = with_undo(answered, before)
     if not isinstance(outcome, Asked):
         good = outcome.name in ("answered", "partial", "unsourced")
         close_plan(progress, "done" if good else "failed")

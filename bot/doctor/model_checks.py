@@ -113,7 +113,7 @@ async def check_embedding(settings: Settings, within_s: float) -> Finding:
     found = embedding_address(settings)
     if found is None:
         return ""
-    from agent.knowledge.semantic.embedder import EmbedderError  # noqa: PLC0415 - loads numpy, only with a server
+    from agent.knowledge.semantic.vectors import EmbedderError  # noqa: PLC0415 - loads numpy, only with a server
     from agent.model.embeddings import ServerEmbedder  # noqa: PLC0415 - likewise
 
     try:

@@ -80,7 +80,7 @@ async def _keep_making(meaning: Meaning, stats: Stats | None, again_s: float) ->
 
 
 async def _make(meaning: Meaning, progress: Callable[[int, int], None] | None) -> None:
-    from agent.knowledge.semantic.embedder import EmbedderError  # noqa: PLC0415 - loads numpy, only with a server
+    from agent.knowledge.semantic.vectors import EmbedderError  # noqa: PLC0415 - loads numpy, only with a server
 
     try:
         await meaning.make(progress=progress)

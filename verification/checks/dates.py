@@ -45,9 +45,7 @@ def _is_known(moment: Moment, evidence: Evidence) -> bool:
     if moment.is_year and any(moment.year in q.readings for passage in passages for q in passage.quantities):
         return True
     # A date without a year matches only if the year appears somewhere.
-    year_is_named = moment.year is None or any(
-        moment.year == other.year for passage in passages for other in passage.moments
-    )
+    year_is_named = moment.year in {None, *(other.year for passage in passages for other in passage.moments)}
     return any(
         agrees(moment, other) and (year_is_named or other.year is not None)
         for passage in passages

@@ -122,9 +122,7 @@ def _days_in_words(evidence: Evidence, lengths: Iterable[tuple[str, float]]) -> 
 def _lengths(passages: Sequence[Passage]) -> set[tuple[str, float]]:
     """The spans of time in the passages. "A year later" has no number and counts as twelve months."""
     spans = [quantity for passage in passages for quantity in passage.quantities if quantity.unit][:_MAX_TIMES]
-    lengths = {
-        (quantity.unit.dimension, amount) for quantity in spans if quantity.unit for amount in quantity.amounts()
-    }
+    lengths = {(span.unit.dimension, amount) for span in spans if span.unit for amount in span.amounts()}
     a_year = any(compile_pattern(_YEARS_AWAY).search(passage.text) for passage in passages)
     return lengths | {("months", 12.0)} if a_year else lengths
 
@@ -150,10 +148,7 @@ def _results(quantity: Quantity, evidence: Evidence, near: list[Passage]) -> Ite
     claim_values = [_value(q) for q in evidence.claim.quantities if q is not quantity and (quantity.unit or q.unit)]
     near_values = [_value(other) for passage in near for other in passage.quantities if not other.weak]
     values = list(dict.fromkeys((*claim_values, *near_values)))[:_MAX_NUMBERS]
-    given_values = {
-        *claim_values,
-        *(_value(other) for passage in evidence.conversation for other in passage.quantities),
-    }
+    given_values = {*claim_values, *(_value(each) for talk in evidence.conversation for each in talk.quantities)}
     # Two numbers that the claim neither has nor calculates with give any small number by chance.
     reckoned = _mentions_calculation(evidence.claim)
     for passage in near if reckoned else ():
@@ -161,9 +156,8 @@ def _results(quantity: Quantity, evidence: Evidence, near: list[Passage]) -> Ite
     factors = [_Value(factor, _COUNT) for factor in _factors(quantity, evidence)]
     for value in values:
         yield from _of_one(value)
-        if (
-            quantity.period and value.unit and is_span(value.unit) and value.number
-        ):  # every six hours is four times a day
+        # Every six hours is four times a day.
+        if quantity.period and value.unit and is_span(value.unit) and value.number:
             yield _Value(seconds(quantity.period) / (value.number * seconds(value.unit)), _COUNT)
         yield from (result for factor in factors for result in _products(value, factor))
     for one, other in combinations(values, 2):
@@ -235,9 +229,8 @@ def _shares(one: _Value, other: _Value) -> Iterator[_Value]:
     a, b = one.number, _convert(one, other)
     if b and a and (one.unit is None) == (other.unit is None) and _PERCENT not in {one.unit, other.unit}:
         low, high = sorted((a, b))
-        yield from (
-            _Value(100 * each, _PERCENT) for each in (low / high, high / low, (high - low) / low, 1 - low / high)
-        )
+        ratios = (low / high, high / low, (high - low) / low, 1 - low / high)
+        yield from (_Value(100 * ratio, _PERCENT) for ratio in ratios)
     if _PERCENT in {one.unit, other.unit} and one.unit != other.unit:
         share, whole = (one, other) if one.unit == _PERCENT else (other, one)
         parts = (share.number, 100 - share.number, 100 + share.number)

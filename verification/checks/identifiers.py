@@ -114,16 +114,12 @@ def _finding(identifier: Identifier, missing: tuple[str, ...], evidence: Evidenc
         detail, remedy = f"{wrong} is not in {where}", f"Drop {wrong}, or cite the source that states it."
     kind: Kind = "url" if identifier.kind == "url" else "identifier"
     certainty = _certainty(identifier, missing, near=bool(there))
-    if identifier.kind == "version" and _is_same_release(wrong, there):
-        certainty = "doubtful"
     # Certainly wrong only if no source of the turn has it: the citation may be the wrong one.
-    if certainty != "doubtful" and any(
-        not missing_words(identifier, other.normalised_text) for other in evidence.others
-    ):
+    elsewhere = any(not missing_words(identifier, other.normalised_text) for other in evidence.others)
+    if elsewhere or (identifier.kind == "version" and _is_same_release(wrong, there)):
         certainty = "doubtful"
-    return Finding(
-        kind=kind, span=(identifier.start, identifier.end), detail=detail, remedy=remedy, certainty=certainty
-    )
+    span = (identifier.start, identifier.end)
+    return Finding(kind=kind, span=span, detail=detail, remedy=remedy, certainty=certainty)
 
 
 def _is_same_release(one: str, other: str) -> bool:
@@ -142,9 +138,7 @@ def code_findings(evidence: Evidence, texts: Iterable[str], urls: frozenset[str]
     seen: set[str] = set()
     for match in _ADDRESS.finditer(text):
         address = match[0].rstrip(".,;:")
-        if not (
-            _FREE.fullmatch(address) or _is_known_address(address, folded, urls) or address in filled or address in seen
-        ):
+        if not (_FREE.fullmatch(address) or address in filled | seen or _is_known_address(address, folded, urls)):
             seen.add(address)
             if len(seen) <= _MAX_COMMANDS:
                 detail, remedy = f"{address} is not in {where}", f"Drop {address}, or the code."
@@ -172,14 +166,10 @@ def _altered_commands(text: str, known: list[str], filled: set[str]) -> Iterator
     for line in NON_EMPTY_LINE.finditer(text):
         words = line[0].strip("$ \t").split()
         for command, command_words in commands.items():
-            differing = (
-                [i for i, word in enumerate(words) if word != command_words[i]]
-                if len(command_words) == len(words)
-                else []
-            )
-            if len(differing) != 1:
+            differing = [pair for pair in zip(words, command_words, strict=False) if pair[0] != pair[1]]
+            if len(command_words) != len(words) or len(differing) != 1:
                 continue
-            wrong, right = words[differing[0]], command_words[differing[0]]
+            wrong, right = differing[0]
             free = _FILLABLE.search(right) or _FREE.fullmatch(wrong) or wrong in filled
             if not free and not re.search(rf"(?<![\w-]){re.escape(wrong)}(?![\w-])", whole):
                 yield line.span(), wrong, command

@@ -43,10 +43,8 @@ def quotations(text: str) -> Iterator[tuple[int, int, str]]:
     for match in _QUOTED.finditer(text):
         index = match.lastindex or 0
         words = match[index]
-        long_enough = (
-            len(words.split()) >= _MIN_WORDS if words.isascii() or " " in words else len(words) >= _MIN_LETTERS_CJK
-        )
-        if long_enough:
+        has_spaces = words.isascii() or " " in words
+        if len(words.split()) >= _MIN_WORDS if has_spaces else len(words) >= _MIN_LETTERS_CJK:
             yield match.start(index), match.end(index), words
 
 

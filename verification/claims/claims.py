@@ -326,9 +326,8 @@ def _cite_items(block: Sequence[Sentence], before: Sequence[Sentence], after: Se
     head: tuple[int, ...] = ()
     for index, sentence in enumerate(block):
         above = [each for each in above if each.indent < sentence.indent]
-        whole = _with_citations(
-            sentence, _all_cited(above[-1:]) or head or (() if sentence.kind == "head" else round_it)
-        )
+        around = () if sentence.kind == "head" else round_it
+        whole = _with_citations(sentence, _all_cited(above[-1:]) or head or around)
         head = whole.cited if whole.kind == "head" else head
         above.append(whole)
         yield (

@@ -33,8 +33,7 @@ DEFINITION = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 FOOTNOTE = re.compile(r"\[(\^)(\w[\w.-]{0,40})\](:?)")
-_UNSAFE = {" ": "%20", "|": "%7C", "<": "%3C", ">": "%3E", "`": "%60", "\\": "%5C", "\t": "%20"}
-_UNSAFE_CHARS = re.compile(r"[ |<>`\\\t]")
+_UNSAFE = str.maketrans({" ": "%20", "|": "%7C", "<": "%3C", ">": "%3E", "`": "%60", "\\": "%5C", "\t": "%20"})
 _REFERENCE = re.compile(r"\[([^\]\[\n]{0,200})\]")
 _CITED = re.compile(r"\d{1,3}(?:\s*,\s*\d{1,3})*")
 _IMAGE = re.compile(r"(?<!(?<!\\)\\)!\Z")  # unless a backslash escapes it
@@ -73,7 +72,7 @@ def is_absolute(url: str) -> bool:
 
 def quote_url(url: str) -> str:
     """Percent-encode the characters that would end a URL inside a ``<…>`` token."""
-    return _UNSAFE_CHARS.sub(lambda match: _UNSAFE[match[0]], url)
+    return url.translate(_UNSAFE)
 
 
 def reference_key(label: str) -> str:

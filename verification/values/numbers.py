@@ -193,11 +193,8 @@ def _read_any_language(text: str, token: re.Match[str]) -> Quantity | None:
 
 def _read_digits(text: str, start: int) -> Quantity | None:
     before = text[start - 1] if start else " "
-    if (
-        before == "_"
-        or (before.isascii() and before.isalpha())
-        or (before in ".,/" and text[start - 2 : start - 1].isdigit())
-    ):
+    in_word = before == "_" or (before.isascii() and before.isalpha())
+    if in_word or (before in ".,/" and text[start - 2 : start - 1].isdigit()):
         return None
     match = _NUMERAL.match(text, start)
     if match is None or len(match.group()) > _MAX_DIGITS:

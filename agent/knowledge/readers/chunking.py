@@ -230,9 +230,8 @@ def _sentences(line: str) -> Iterator[str]:
     held: list[str] = []
     for token in _TOKEN.finditer(line):
         held.append(token[0])
-        if (not token["whole"] and token[0] != token[0].rstrip() and _SENTENCE_END.search(token[0])) or token[0][
-            0
-        ] in "。！？":
+        ends = not token["whole"] and token[0] != token[0].rstrip() and _SENTENCE_END.search(token[0])
+        if ends or token[0][0] in "。！？":
             yield "".join(held)
             held = []
     yield "".join(held)

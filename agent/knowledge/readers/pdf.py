@@ -12,9 +12,8 @@ from pypdfium2 import raw
 from agent.knowledge.readers.document import MAX_PAGES, Content, Limits, clean, join_parts, one_line, refusing_damage
 from agent.knowledge.types import ReadError
 
-_BROKEN_WORD: Final = re.compile(
-    r"[\x02\ufffe]\r?\n?|(?<=[^\W\d_])\u00ad\r?\n?"
-)  # PDFium's marks of a hyphen at a line's end
+# PDFium's marks of a hyphen at a line's end.
+_BROKEN_WORD: Final = re.compile(r"[\x02\ufffe]\r?\n?|(?<=[^\W\d_])\u00ad\r?\n?")
 _UNMAPPED: Final = re.compile("[\ufffd\ue000-\uf8ff]")
 _SAMPLE: Final = 300  # letters of a page
 _UNMAPPED_SHARE: Final = 0.3  # of the sampled letters: the page's font does not say which letters they are

@@ -19,8 +19,7 @@ import structlog
 
 from agent.knowledge.index.index import KnowledgeIndex, Ranked
 from agent.knowledge.index.tables import parts
-from agent.knowledge.semantic.embedder import Embedder, EmbedderError
-from agent.knowledge.semantic.vectors import Vectors, VectorStore
+from agent.knowledge.semantic.vectors import Embedder, EmbedderError, Vectors, VectorStore
 
 log = structlog.get_logger()
 

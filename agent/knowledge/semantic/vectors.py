@@ -1,7 +1,7 @@
-"""Vectors of passages: stored under a digest of model and text, compared in memory. Everything here blocks.
+"""Vectors of passages: made by an embedding server, stored under a digest of model and text, compared in memory.
 
-In the database they are 16-bit floats; in memory 8-bit numbers with a scale, which moves a cosine by less than .003:
-100,000 passages of 512 numbers take 51 MB, and a search 10 ms of processor.
+The store blocks. In the database they are 16-bit floats; in memory 8-bit numbers with a scale, which moves a cosine by
+less than .003: 100,000 passages of 512 numbers take 51 MB, and a search 10 ms of processor.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import hashlib
 import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 from uuid import uuid4
 
 import numpy as np
@@ -45,6 +45,34 @@ DELETE FROM passage_vectors WHERE number IN (SELECT number FROM passage_vectors 
 _TIDY_VECTORS: Final = """
 DELETE FROM vectors WHERE digest IN (SELECT digest FROM vectors EXCEPT SELECT digest FROM passage_vectors)
 """
+
+
+class EmbedderError(Exception):
+    """The embedding server is away or refuses. The text says why, for the admin.
+
+    ``is_unset``: nobody named a model, and the server lists none.
+    """
+
+    def __init__(self, reason: str, *, is_unset: bool = False) -> None:
+        super().__init__(reason)
+        self.is_unset = is_unset
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of length one. Vectors of two models must not be compared."""
+
+    name: str
+    """The model, empty until it was found."""
+
+    @property
+    def tokens(self) -> Mapping[str, int]:
+        """Tokens that were embedded, by model."""
+
+    async def find_model(self) -> str:
+        """Return the model that was named, or one from the server's list. Raises ``EmbedderError``."""
+
+    async def embed(self, texts: Sequence[str]) -> Vectors:
+        """Return a vector for each text, one a row. Raises ``EmbedderError``."""
 
 
 class _Loaded(NamedTuple):

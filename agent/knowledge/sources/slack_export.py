@@ -61,9 +61,8 @@ class SlackExport:
         for channel, audience in listed:
             name, identity = str(channel.get("name")), str(channel.get("id"))
             folder = self.folder / name
-            if (
-                _CHANNEL.fullmatch(identity) and folder.parent == self.folder and folder.is_dir()
-            ):  # a name must not lead out of the export
+            # A name must not lead out of the export.
+            if _CHANNEL.fullmatch(identity) and folder.parent == self.folder and folder.is_dir():
                 for key, messages in _group_by_thread(_read_messages(folder, run)).items():
                     first = str(messages[0]["ts"]).replace(".", "")
                     yield Readable(

@@ -18,9 +18,8 @@ from agent.knowledge.index.filtered import SeenBy
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.index.postgres import PostgresIndex
 from agent.knowledge.index.sqlite import SqliteIndex
-from agent.knowledge.semantic.embedder import EmbedderError
 from agent.knowledge.semantic.ranking import SemanticRanker
-from agent.knowledge.semantic.vectors import text_to_embed
+from agent.knowledge.semantic.vectors import EmbedderError, text_to_embed
 from agent.knowledge.types import KnowledgeAwayError
 from agent.model.address import ServerAddress
 from agent.model.embeddings import DIMENSIONS, ServerEmbedder
