@@ -78,27 +78,16 @@ def test_every_rule_name_is_in_the_table_or_belongs_to_a_family() -> None:
     assert set(get_args(RuleName)) - set(RULES) == {"claim_supported", "no_markdown_bold", "no_blockquotes"}
 
 
-def test_repaired_form_is_not_a_violation() -> None:
+def test_form_is_repaired_or_a_violation_without_repair_and_bold_is_right_in_markdown() -> None:
     draft = Draft(text="**Refunds** take 14 days [1].", question=QUESTION, sources=SOURCES)
-    verdict = check(draft)
-    assert verdict.passed
-    assert verdict.text == "*Refunds* take 14 days [1]."
-    assert [repair.kind for repair in verdict.repairs] == ["bold"]
-
-
-def test_without_repair_a_form_fault_is_a_violation() -> None:
-    draft = Draft(text="**Refunds** take 14 days [1].", question=QUESTION, sources=SOURCES, repair=False)
-    verdict = check(draft)
-    assert verdict.text == draft.text
-    assert verdict.repairs == ()
-    assert "no_markdown_bold" in rules_of(verdict)
-
-
-def test_bold_is_right_in_markdown() -> None:
-    draft = Draft(text="**Refunds** take 14 days [1].", question=QUESTION, sources=SOURCES, dialect="markdown")
-    verdict = check(draft)
-    assert verdict.passed
-    assert verdict.text == draft.text
+    repaired = check(draft)
+    assert (repaired.passed, repaired.text) == (True, "*Refunds* take 14 days [1].")
+    assert [repair.kind for repair in repaired.repairs] == ["bold"]
+    left = check(replace(draft, repair=False))
+    assert (left.text, left.repairs) == (draft.text, ())
+    assert "no_markdown_bold" in rules_of(left)
+    markdown = check(replace(draft, dialect="markdown"))
+    assert (markdown.passed, markdown.text) == (True, draft.text)
 
 
 def test_citations_and_links_are_recorded_repairs() -> None:
@@ -130,12 +119,8 @@ GENERAL = Draft(text="", question="Write something on 77 violets", unsourced=Tru
 
 
 @pytest.mark.parametrize("exempt", [OWN, GENERAL])
-def test_exempt_texts_need_no_ground(exempt: Draft) -> None:
+def test_exempt_texts_need_no_ground_and_pass_all_the_rest(exempt: Draft) -> None:
     assert check(replace(exempt, text="Roses are red and 77 violets are blue.", sources=SOURCES)).passed
-
-
-@pytest.mark.parametrize("exempt", [OWN, GENERAL])
-def test_exempt_texts_are_held_to_all_the_rest(exempt: Draft) -> None:
     verdict = check(replace(exempt, text="Look @here: https://evil.test/x"))
     assert set(rules_of(verdict)) == {"no_broadcast", "citation_resolves"}
 
@@ -156,12 +141,7 @@ def test_rule_that_crashes_is_a_failed_check() -> None:
     assert not verdict.passed
     assert [(found.rule, found.severity) for found in verdict.violations] == [("no_secrets", "error")]
     assert verdict.violations[0].detail == "The check itself failed on this text."
-
-
-def test_failed_check_cannot_be_salvaged() -> None:
-    private = cast("tuple[str, ...]", (None,))
-    draft = Draft(text="Refunds take 14 days [1].", question=QUESTION, sources=SOURCES, private_texts=private)
-    assert salvage(draft, check(draft)) is None
+    assert salvage(draft, verdict) is None
 
 
 HOSTILE = [
@@ -184,16 +164,13 @@ def test_bad_input_gives_a_verdict(text: str, repair: bool) -> None:  # noqa: FB
         verdict.text.encode()
 
 
-def test_control_characters_are_taken_out_and_recorded() -> None:
-    verdict = check(Draft(text="Refunds\x00 take \ud80014 days [1].", question=QUESTION, sources=SOURCES))
+def test_control_characters_are_taken_out_and_recorded_or_a_violation_without_repair() -> None:
+    draft = Draft(text="Refunds\x00 take \ud80014 days [1].", question=QUESTION, sources=SOURCES)
+    verdict, left = check(draft), check(replace(draft, repair=False))
     assert verdict.text == "Refunds take \ufffd14 days [1]."
     assert [(repair.kind, repair.count) for repair in verdict.repairs] == [("control", 2)]
-
-
-def test_control_characters_are_a_violation_without_repair() -> None:
-    verdict = check(Draft(text="Refunds\x00 take 14 days [1].", question=QUESTION, sources=SOURCES, repair=False))
-    assert "mrkdwn" in rules_of(verdict)
-    assert verdict.repairs == ()
+    assert "mrkdwn" in rules_of(left)
+    assert left.repairs == ()
 
 
 def test_line_ends_and_tabs_stay() -> None:

@@ -84,6 +84,7 @@ def test_citations_are_read_in_every_spelling(text: str, ids: list[tuple[int, ..
         ("<https://docs.acme.test/leave|Leave> says so [1]", "<https://docs.acme.test/leave|Leave> says so [1]"),
         ("[1] is <https://docs.acme.test/leave|Leave>", "[1] is <https://docs.acme.test/leave|Leave>"),
         ("a <https://docs.acme.test/other|Other>", "a <https://docs.acme.test/other|Other>"),
+        (f"a {LEAVE.url} and {REFUNDS.url}", f"a {LEAVE.url} [2] and {REFUNDS.url} [1]"),
     ],
 )
 def test_citations_are_set_into_one_form(text: str, normal: str) -> None:
@@ -96,13 +97,6 @@ def test_citations_are_set_into_one_form(text: str, normal: str) -> None:
 def test_page_of_two_sources_is_cited_by_number_only() -> None:
     twins = (REFUNDS, Source(id=4, title="Refunds, part 2", url=REFUNDS.url))
     assert normalise_citations("a <https://docs.acme.test/refunds|Refunds>", twins)[1] == ()
-
-
-def test_line_with_two_links_is_cited_twice() -> None:
-    text = "a https://docs.acme.test/leave and https://docs.acme.test/refunds"
-    once, _ = normalise_citations(text, SOURCES)
-    assert once == "a https://docs.acme.test/leave [2] and https://docs.acme.test/refunds [1]"
-    assert normalise_citations(once, SOURCES) == (once, ())
 
 
 @given(st.text(alphabet="[]0123, -–ab`<>|【】.\n()", max_size=60))
@@ -155,11 +149,6 @@ def test_bad_number_is_reported_once() -> None:
 def test_numbers_in_ones_own_words_are_no_citations() -> None:
     verdict = check(Draft(text="Siehe [4] im Anhang.", question="Translate: see [4] in the annex.", own_words=True))
     assert rules_of(verdict, "citation_resolves") == []
-
-
-def test_citation_written_as_a_link_to_its_source_is_one() -> None:
-    verdict = check(Draft(text="Refunds take 14 days <https://docs.acme.test/refunds|[1]>.", sources=SOURCES))
-    assert verdict.text == "Refunds take 14 days [1]."
 
 
 def test_sources_with_equal_ids_give_a_verdict() -> None:
