@@ -28,13 +28,13 @@ from bot.local.model.limits import LENIENT, Strictness
 from bot.timeouts import TurnTimeouts
 from bot.turn.status import DOCUMENTS_AWAY
 from tests.process.chaos.scene import PLANNED
+from tests.support.local_slack import crowded
 from tests.support.openai_server import CUT, GARBAGE, HANGS, RESPOND, Scripted, ScriptedOpenAI, calls, fails, says
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, shown
 from tests.support.paths import ROOT
 from tests.support.postgres_server import Database, database_in
 from tests.support.redis_fleet import Node, node
 from tests.support.waiting import wait_until
-from tests.unit.bot.servers.test_socket_mode import crowded
 
 TABLE = ROOT / "docs" / "failures.md"
 GOOD = says("<answer>Each API key may make 600 requests a minute [1].</answer>")

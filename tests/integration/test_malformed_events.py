@@ -22,10 +22,9 @@ from bot.local.model.roster import BOT_USER, TEAM_ID
 from bot.servers.http import MAX_BODY_BYTES
 from bot.slack.client import build_app
 from bot.slack.message import Access
+from tests.support.event_app import PROMPT, Ledger, headers, over_http, services
 from tests.support.intake_fuzz import payloads
 from tests.support.local_slack import local_slack
-from tests.unit.bot.events.test_listeners import PROMPT, Ledger, over_http, services
-from tests.unit.bot.servers.test_http import headers
 
 SAID = "confidential"
 MENTION: dict[str, Any] = {

@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any
 
-from tests.unit.bot.delivery.test_stream import FIRST, draft, stage
+from tests.support.stream_stage import FIRST, draft, stage
 
 ROOT = f"{Path(__file__).parents[2]}/"
 PACKAGES = ("agent", "bot", "observability", "verification")

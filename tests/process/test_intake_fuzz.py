@@ -12,7 +12,7 @@ from bot.events.parse import parse_event
 from bot.slack.message import Access, BotIdentity, Ignored, Incoming, ThreadMode
 from tests.support.intake_fuzz import OPEN, OWN, STANDINGS, answer_due, payloads, run
 from tests.support.paths import ROOT
-from tests.unit.bot.events.test_parse import envelope, mention, message
+from tests.support.slack_events import envelope, mention, message
 
 
 @pytest.mark.parametrize("seed", [1, 2])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from agent.knowledge.readers.document import ReadDocument
 from agent.knowledge.readers.reading import parse_document, read_bytes
@@ -11,3 +12,14 @@ from agent.knowledge.readers.reading import parse_document, read_bytes
 def read_document(path: Path) -> ReadDocument:
     data, changed = read_bytes(path)
     return parse_document(path.name, data, changed=changed)
+
+
+SMALL: dict[str, Any] = {
+    "docs": {
+        "a/1": {"title": "Kiln", "text": "The kiln cools down slowly after firing."},
+        "b": {"title": "Boats", "text": "Boats need a pilot in the harbour."},
+        "c": {"title": "", "text": "Pears are picked in autumn."},
+    },
+    "queries": {"q1": "how does a kiln cool", "q2": "pilot for boats", "q3": "quarks", "q4": "pears"},
+    "qrels": {"q1": {"a/1": 1}, "q2": {"b": 2, "c": 1}, "q3": {"a/1": 0}},
+}

@@ -5,6 +5,7 @@ They stand behind the same seams as the real ones and are shown the same context
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
@@ -123,3 +124,12 @@ class Listener:
         """The events' names, runs of the same one folded."""
         names = [type(event).__name__ for event in self.events]
         return [name for index, name in enumerate(names) if index == 0 or names[index - 1] != name]
+
+
+class Slow(ScriptedModel):
+    """Hangs at the end of every draft."""
+
+    async def _pieces(self, entry: str | ModelError) -> AsyncGenerator[Piece]:
+        async for piece in super()._pieces(entry):
+            yield piece
+        await asyncio.Event().wait()

@@ -27,6 +27,7 @@ from bot.stores.turn_records import TurnRecords
 from bot.turn.job import Job
 from bot.turn.visibility import Visibility
 from tests.support.local_slack import Slack, local_slack
+from tests.support.openai_server import calls
 
 
 @dataclass(slots=True)
@@ -105,3 +106,6 @@ async def gates(redis: Redis, access: Access | None = None, limits: Limits = NO_
                 slack=slack, mailbox=mailbox, services=services, flow=flow, people=people, answerer=answerer
             )
             await mailbox.aclose()
+
+
+ASKS = calls(("ask_user", {"question": "For which plan?", "key": "plan"}))

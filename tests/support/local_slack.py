@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+import aiohttp
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.circuit_breaker import CircuitBreaker
 from agent.thread.conversation import ThreadKey
 from bot.delivery.delivery import Delivery
+from bot.local.events.socket_mode import MAX_CONNECTIONS
 from bot.local.model.limits import LENIENT, Strictness
 from bot.local.model.roster import TEAM_ID
 from bot.local.server import LocalWorkspace
@@ -91,3 +93,20 @@ def block_text(block: dict[str, Any]) -> str:
 def answer_texts(messages: Iterable[dict[str, Any]]) -> list[str]:
     """The text of each rich text block of these messages."""
     return [block_text(block) for m in messages for block in m["blocks"] if block["type"] == "rich_text"]
+
+
+@asynccontextmanager
+async def crowded(workspace: LocalWorkspace) -> AsyncIterator[None]:
+    """All the sockets that Slack allows one app are taken by others, so that the app's own find no place."""
+    sockets = workspace.workspace.sockets
+    ours = list(sockets.connections)
+    url = f"{workspace.url.replace('http', 'ws')}/link/?ticket="
+    async with aiohttp.ClientSession() as session:
+        others = [await session.ws_connect(url + sockets.new_ticket()) for _ in range(MAX_CONNECTIONS - len(ours))]
+        for own in ours:
+            workspace.faults.delay("apps.connections.open", 0.3)  # it comes back, when its place is taken
+            await own.close()
+            others.append(await session.ws_connect(url + sockets.new_ticket()))
+        yield
+        for other in others:
+            await other.close()

@@ -221,3 +221,17 @@ def serve_environment(workspace: LocalWorkspace, home: Path, **more: str) -> dic
         "ORION_PORT": "0",
         **more,
     }
+
+
+def whispers(setting: Setting, channel: str = CHANNEL) -> list[tuple[str, str]]:
+    return [(one["ephemeral_for"], one["text"]) for one in setting.workspace.ephemerals(channel)]
+
+
+async def idle(setting: Setting) -> bool:
+    """Every event was taken in, and no message waits."""
+    deliveries = setting.workspace.workspace.deliveries.log
+    settled = all(record.acknowledged or record.given_up for record in deliveries)
+    return settled and (await setting.orion.mailbox.depth()).messages == 0
+
+
+GUEST, STRANGER = "U0GUEST", "U0STRANGER"

@@ -23,8 +23,8 @@ from agent.thread.state import ThreadState
 from agent.tools.tool import Tool
 from agent.turn.live import MAX_EARLY_CHARS, LiveAnswer
 from agent.turn.loop import run_turn
-from tests.support.fakes import LIMITS, Listener, PassageTool, ScriptedModel, question
-from tests.unit.verification.test_incremental import BASE, BLOCKS
+from tests.support.drafts_in_blocks import BASE, BLOCKS
+from tests.support.fakes import LIMITS, Listener, PassageTool, ScriptedModel, Slow, question
 from verification.check import check
 from verification.judgement import Judgement
 from verification.types import Verdict
@@ -62,15 +62,6 @@ class Raw(Shown):
         self.blocks.append(markdown)
         self.texts.append(text)
         return True
-
-
-class Slow(ScriptedModel):
-    """Hangs at the end of every draft."""
-
-    async def _pieces(self, entry: str | ModelError) -> AsyncGenerator[Piece]:
-        async for piece in super()._pieces(entry):
-            yield piece
-        await asyncio.Event().wait()
 
 
 class Breaks(ScriptedModel):

@@ -1,7 +1,5 @@
 """What Orion does in Slack, against the local workspace: A1, A3, A5, A7, A8, A9, A10, E5, H3, I2."""
 
-from collections.abc import Iterable
-from typing import Any
 
 import pytest
 
@@ -15,26 +13,8 @@ from bot.local.server import LocalWorkspace
 from bot.queue.lease import LeaseLost
 from bot.slack.web_api import DeliveryFailed
 from bot.turn.duplicates import delete_duplicates
-from tests.support.local_slack import CHANNEL, CHAT, Slack, answer_texts, local_slack
-from verification.types import Answer, Source
-
-SOURCE = Source(id=1, title="Release process", url="https://docs.example/release.md", updated_at="2026-11-01")
-
-
-def answer(*chunks: str, **fields: Any) -> Answer:
-    return Answer(text="\n".join(chunks), chunks=chunks, sources=(SOURCE,), verified=True, attempts=1, **fields)
-
-
-def answers(slack: Slack, place: ThreadKey) -> list[dict[str, Any]]:
-    thread = None if place.thread_ts == place.channel else place.thread_ts
-    return [message for message in slack.server.messages(place.channel, thread) if message.get("bot_id") == "B0ORION"]
-
-
-def texts(messages: Iterable[dict[str, Any]]) -> list[str]:
-    return [message["text"] for message in messages]
-
-
-LONG = tuple(f"part {number} " + "x" * 2_800 for number in range(9))
+from tests.support.local_slack import CHANNEL, CHAT, answer_texts, local_slack
+from tests.support.posted_answers import LONG, answer, answers, texts
 
 
 async def test_the_answer_stands_in_the_thread_under_its_metadata() -> None:

@@ -20,11 +20,11 @@ from bot.evals.retrieval import evaluate_retrieval
 from bot.model_address import DEFAULT_EMBED_MODEL, embedding_address
 from bot.settings import find_unknown_names
 from observability.stats import Stats
+from tests.support.documents import SMALL
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, fails, says, word_vector
 from tests.support.orion_command import Terminal
 from tests.support.orion_running import settings_in
 from tests.support.waiting import wait_until
-from tests.unit.bot.evals.test_retrieval import SMALL
 
 HOTEL = "# Hotel\n\nThe limit for a hotel is 120 euros a night.\n"
 OFF = {"embed_model": "off"}

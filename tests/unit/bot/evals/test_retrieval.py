@@ -3,7 +3,6 @@
 import json
 import math
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,17 +11,8 @@ from pydantic import SecretStr
 
 from bot.errors import WrongUse
 from bot.evals.retrieval import evaluate_retrieval, ndcg, recall, reciprocal_rank
+from tests.support.documents import SMALL
 from tests.support.orion_running import settings_in
-
-SMALL: dict[str, Any] = {
-    "docs": {
-        "a/1": {"title": "Kiln", "text": "The kiln cools down slowly after firing."},
-        "b": {"title": "Boats", "text": "Boats need a pilot in the harbour."},
-        "c": {"title": "", "text": "Pears are picked in autumn."},
-    },
-    "queries": {"q1": "how does a kiln cool", "q2": "pilot for boats", "q3": "quarks", "q4": "pears"},
-    "qrels": {"q1": {"a/1": 1}, "q2": {"b": 2, "c": 1}, "q3": {"a/1": 0}},
-}
 
 
 def test_ndcg_discounts_by_rank_and_compares_with_the_best_order() -> None:

@@ -1,10 +1,9 @@
 """Bolt listeners over a real WebSocket and over real HTTP: stored before the ack, sent again when not."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import pytest
@@ -14,32 +13,23 @@ from slack_bolt.async_app import AsyncApp
 from structlog.testing import capture_logs
 
 from agent.knowledge.index.index import KnowledgeIndex
-from agent.knowledge.index.sqlite import SqliteIndex
-from agent.knowledge.types import Document
 from agent.tasks import background_tasks
 from agent.texts.catalogue import help_text, say
-from bot.channel_settings import ChannelFile
 from bot.delivery.answer_key import AnswerKey
 from bot.delivery.blocks import HELPFUL_ACTION
-from bot.delivery.delivery import Delivery
-from bot.delivery.home import HomeFigures
-from bot.events.listeners import Services, register
+from bot.events.listeners import register
 from bot.local.model.faults import ApiCall
-from bot.local.model.limits import Strictness
 from bot.local.model.roster import TEAM_ID
-from bot.servers.http import Pages, SlackEndpoint, build, serve
 from bot.servers.socket_mode import SocketFront
 from bot.slack.client import build_app
-from bot.slack.manifest import ASK_SHORTCUT, EVENTS_PATH
+from bot.slack.manifest import ASK_SHORTCUT
 from bot.slack.message import Access, Incoming
-from bot.slack.users import People
-from bot.stores.listening import Listening
 from bot.stores.thread_mode import ThreadModes
 from bot.stores.turn_records import TurnRecords
-from bot.turn.visibility import Visibility
+from tests.support.event_app import PROMPT, Ledger, over_http, services
 from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
+from tests.support.posted_answers import answer as uncited
 from tests.support.waiting import wait_until
-from tests.unit.bot.delivery.test_delivery import answer as uncited
 from verification.types import Answer, Source
 
 Mode = Literal["socket", "http"]
@@ -49,7 +39,6 @@ def answer(text: str) -> Answer:
     return replace(uncited(text), verified=True, sources=(Source(id=1, title="Limits"),))
 
 
-PROMPT = Strictness(rates=False, ack_seconds=1.5, retry_delays=(0.02, 0.02, 0.02))
 RECORD = {
     "turn_id": "turn-1",
     "thread": f"{TEAM_ID}:{CHANNEL}:1.1",
@@ -66,49 +55,6 @@ TRY = {
     "trigger_id": "1.2.x",
     "actions": [{"type": "button", "action_id": "orion_try", "block_id": "b", "value": "home"}],
 }
-
-
-@dataclass(slots=True)
-class Ledger:
-    """Where the listeners' things end up; ``closed`` refuses so many messages first, ``gate`` holds them back."""
-
-    closed: int = 0
-    tries: int = 0
-    messages: list[Incoming] = field(default_factory=list)
-    judged: list[tuple[str, str, bool]] = field(default_factory=list)
-    complaints: list[tuple[str, str, tuple[str, ...], str]] = field(default_factory=list)
-    fates: list[str] = field(default_factory=list)
-    gate: asyncio.Event = field(default_factory=asyncio.Event)
-    raises: Exception = field(default_factory=ConnectionError)
-    known: set[str] = field(default_factory=set)
-    redis: Redis | None = None
-
-    async def receive(self, incoming: Incoming) -> bool:
-        self.tries += 1
-        await self.gate.wait()
-        if self.closed:
-            self.closed -= 1
-            raise self.raises
-        if new := self.known.isdisjoint(incoming.event_ids):
-            self.messages.append(incoming)
-        self.known.update(incoming.event_ids)
-        if self.redis is not None:
-            async with self.redis.pipeline() as pipe:
-                ThreadModes(self.redis).record_message(pipe, incoming, new=new)
-                await pipe.execute()
-        return new
-
-    async def feedback(self, turn_id: str, user: str, *, good: bool) -> None:
-        self.judged.append((turn_id, user, good))
-
-    async def correct(self, turn_id: str, answer: str = "") -> None:
-        """Nothing is saved here."""
-
-    async def complaint(self, turn_id: str, user: str, *, reasons: Sequence[str], said: str) -> None:
-        self.complaints.append((turn_id, user, tuple(reasons), said))
-
-    def slack_event(self, fate: str) -> None:
-        self.fates.append(fate)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,57 +75,6 @@ class Running:
 
     def settled(self) -> bool:
         return all(record.acknowledged or record.given_up for record in self.slack.server.workspace.deliveries.log)
-
-
-class Homes:
-    async def figures(self, team: str, user: str, language: str | None) -> HomeFigures:
-        assert team == TEAM_ID, (user, language)
-        return HomeFigures(documents=(Document(id="handbook", title="handbook"),), total=15, questions=("How many?",))
-
-
-@dataclass(frozen=True)
-class Team:
-    slack: Slack
-    people: People
-
-    async def delivery_of(self, team: str) -> Delivery:
-        assert team == TEAM_ID
-        return self.slack.delivery
-
-    async def people_of(self, team: str) -> People:
-        assert team == TEAM_ID
-        return self.people
-
-
-def services(
-    slack: Slack, ledger: Ledger, redis: Redis, access: Access, index: KnowledgeIndex | None = None
-) -> Services:
-    return Services(
-        access=access,
-        thread_modes=ThreadModes(redis),
-        channels=ChannelFile(Path("absent")),
-        listening=Listening(redis),
-        intake=ledger,
-        judgements=ledger,
-        records=TurnRecords(redis),
-        visibility=Visibility(index or SqliteIndex(Path("absent"))),
-        homes=Homes(),
-        teams=Team(slack, People(slack.workspace, redis)),
-    )
-
-
-@asynccontextmanager
-async def over_http(slack: Slack, app: AsyncApp) -> AsyncIterator[None]:
-    async def checks() -> Mapping[str, bool]:
-        return {}
-
-    async def metrics() -> bytes:
-        return b""
-
-    pages = Pages(checks=checks, metrics=metrics)
-    async with serve(build(pages, SlackEndpoint(app=app, signing_secret=slack.server.signing_secret))) as port:
-        slack.server.http.url = f"http://127.0.0.1:{port}{EVENTS_PATH}"
-        yield
 
 
 @asynccontextmanager

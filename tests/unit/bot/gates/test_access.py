@@ -33,11 +33,24 @@ from bot.stores.thread_mode import ThreadModes
 from bot.turn.job import turn_id_of
 from tests.support.gates import gates
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
-from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, posts, running, settings_in, shown
+from tests.support.orion_running import (
+    CHANNEL,
+    DIRECT,
+    GUEST,
+    MENTION,
+    STRANGER,
+    Setting,
+    answers,
+    idle,
+    posts,
+    running,
+    settings_in,
+    shown,
+    whispers,
+)
 from tests.support.waiting import wait_until
 
 LIMIT = "How many requests per minute may an API key make?"
-GUEST, STRANGER = "U0GUEST", "U0STRANGER"
 DRAFT = says("<answer>An API key may make 600 requests a minute [1].</answer>")
 
 
@@ -50,17 +63,6 @@ async def orion(tmp_path: Path, redis_url: str, **more: Any) -> AsyncIterator[Se
         for channel in (CHANNEL, "C0GENERAL"):
             roster.channels[channel].members |= {GUEST, STRANGER}
         yield started
-
-
-def whispers(setting: Setting, channel: str = CHANNEL) -> list[tuple[str, str]]:
-    return [(one["ephemeral_for"], one["text"]) for one in setting.workspace.ephemerals(channel)]
-
-
-async def idle(setting: Setting) -> bool:
-    """Every event was taken in, and no message waits."""
-    deliveries = setting.workspace.workspace.deliveries.log
-    settled = all(record.acknowledged or record.given_up for record in deliveries)
-    return settled and (await setting.orion.mailbox.depth()).messages == 0
 
 
 async def test_guests_and_strangers_are_told_once_and_never_answered(tmp_path: Path, redis_url: str) -> None:

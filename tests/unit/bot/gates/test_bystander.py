@@ -16,13 +16,11 @@ from agent.thread.store import ThreadStore
 from bot.local.model.roster import TEAM_ID, VISITOR
 from bot.queue.lease import LeaseLost
 from bot.queue.queue import OK
-from tests.support.gates import gates
-from tests.support.openai_server import RESPOND, ScriptedOpenAI, calls, says
-from tests.support.orion_running import CHANNEL, MENTION, Setting, answers, running, settings_in, shown
+from tests.support.gates import ASKS, gates
+from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
+from tests.support.orion_running import CHANNEL, MENTION, Setting, answers, idle, running, settings_in, shown, whispers
 from tests.support.waiting import wait_until
-from tests.unit.bot.gates.test_access import idle, whispers
 
-ASKS = calls(("ask_user", {"question": "For which plan?", "key": "plan"}))
 DRAFT = says("<answer>What do you need it for?</answer>")
 OTHER = "U0ONCALL"
 

@@ -18,9 +18,19 @@ from bot.slack.users import People
 from bot.timeouts import TurnTimeouts
 from tests.support.fakes import THREAD
 from tests.support.local_slack import local_slack
-from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, shown
+from tests.support.orion_running import (
+    CHANNEL,
+    DIRECT,
+    MENTION,
+    Setting,
+    answers,
+    idle,
+    running,
+    settings_in,
+    shown,
+    whispers,
+)
 from tests.support.waiting import wait_until
-from tests.unit.bot.gates.test_access import idle, whispers
 
 UNKNOWN = "Which brand of coffee machine stands <!channel> on the third floor of the Lisbon office & why?"
 HELPERS = "C0ENGINEERING"

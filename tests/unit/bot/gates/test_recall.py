@@ -17,7 +17,7 @@ from bot.queue.queue import OK, Claimed, Ending, retry_uncounted
 from bot.slack.message import ThreadMode
 from bot.stores.thread_mode import ThreadModes
 from tests.support.gates import GateScene, gates
-from tests.unit.bot.delivery.test_delivery import answer
+from tests.support.posted_answers import answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

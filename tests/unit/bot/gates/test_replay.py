@@ -10,7 +10,7 @@ from bot.gates.replay import LATE_S
 from bot.queue.queue import OK
 from bot.slack.message import Access
 from tests.support.gates import gates
-from tests.unit.bot.delivery.test_delivery import answer
+from tests.support.posted_answers import answer
 
 EVERYBODY = Access(allow_external=True, allow_guests=True)
 

@@ -22,12 +22,10 @@ from bot.slack.users import Person
 from bot.stores.facts import read_facts
 from bot.stores.stores import Stores
 from tests.integration.test_end_to_end import DRAFTS, LIMIT, with_server, writing
-from tests.support.gates import gates
+from tests.support.gates import ASKS, gates
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
-from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, running, shown
+from tests.support.orion_running import CHANNEL, DIRECT, GUEST, MENTION, Setting, running, shown, whispers
 from tests.support.waiting import wait_until
-from tests.unit.bot.gates.test_access import GUEST, whispers
-from tests.unit.bot.gates.test_bystander import ASKS
 
 PLACE = ThreadKey(team="T1", channel="C1", thread_ts="1700000000.000100")
 STOP = Incoming(kind="stop", thread=PLACE, user="U1", ts="1700000009.000000", addressed="follow_up", vouched=True)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import hmac
 import io
 import json
 import logging
@@ -23,8 +21,7 @@ from slack_bolt.authorization import AuthorizeResult
 from structlog.testing import capture_logs
 
 from bot.servers.http import MAX_BODY_BYTES, Pages, SlackEndpoint, build, has_valid_signature, serve
-
-SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
+from tests.support.event_app import SECRET, headers
 
 
 async def authorize(**_: Any) -> AuthorizeResult:
@@ -68,16 +65,6 @@ async def front(
         aiohttp.ClientSession(base_url=f"http://127.0.0.1:{port}") as session,
     ):
         yield session
-
-
-def headers(body: bytes, *, stamp: str | None = None, secret: str = SECRET) -> dict[str, str]:
-    when = stamp if stamp is not None else str(int(time.time()))
-    digest = hmac.new(secret.encode(), b"v0:" + when.encode() + b":" + body, hashlib.sha256).hexdigest()
-    return {
-        "X-Slack-Request-Timestamp": when,
-        "X-Slack-Signature": f"v0={digest}",
-        "Content-Type": "application/json",
-    }
 
 
 def event(text: str = "hello") -> bytes:

@@ -8,23 +8,20 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import aiohttp
 import pytest
 from aiohttp import web
 from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
 from bot.events.listeners import register
-from bot.local.events.socket_mode import MAX_CONNECTIONS
-from bot.local.server import LocalWorkspace
 from bot.servers.http import serve
 from bot.servers.socket_mode import SocketFront
 from bot.slack.client import Workspace, build_app, open_client
 from bot.slack.message import Access
 from bot.slack.web_api import SlackCalls
-from tests.support.local_slack import CHAT, Slack, local_slack
+from tests.support.event_app import PROMPT, Ledger, services
+from tests.support.local_slack import CHAT, Slack, crowded, local_slack
 from tests.support.waiting import wait_until
-from tests.unit.bot.events.test_listeners import PROMPT, Ledger, services
 
 
 @asynccontextmanager
@@ -105,23 +102,6 @@ async def test_socket_that_never_says_goodbye_does_not_hold_up_the_end() -> None
             began = time.monotonic()
             running.cancel()
         assert time.monotonic() - began < 4
-
-
-@asynccontextmanager
-async def crowded(workspace: LocalWorkspace) -> AsyncIterator[None]:
-    """All the sockets that Slack allows one app are taken by others, so that the app's own find no place."""
-    sockets = workspace.workspace.sockets
-    ours = list(sockets.connections)
-    url = f"{workspace.url.replace('http', 'ws')}/link/?ticket="
-    async with aiohttp.ClientSession() as session:
-        others = [await session.ws_connect(url + sockets.new_ticket()) for _ in range(MAX_CONNECTIONS - len(ours))]
-        for own in ours:
-            workspace.faults.delay("apps.connections.open", 0.3)  # it comes back, when its place is taken
-            await own.close()
-            others.append(await session.ws_connect(url + sockets.new_ticket()))
-        yield
-        for other in others:
-            await other.close()
 
 
 def opened(slack: Slack) -> int:

@@ -27,10 +27,10 @@ from bot.turn import duplicates
 from bot.turn.duplicates import PendingCheck, delete_duplicates, run_check, schedule_check
 from bot.turn.job import turn_id_of
 from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
+from tests.support.posted_answers import LONG, answer
 from tests.support.redis_fleet import node
+from tests.support.team_bot import GOOD, TeamBot, lose, settled, team_bot
 from tests.support.waiting import wait_until
-from tests.unit.bot.delivery.test_delivery import LONG, answer
-from tests.unit.bot.turn.test_answer import GOOD, TeamBot, lose, settled, team_bot
 
 words = st.text(max_size=20)
 POST = "chat.postMessage"

@@ -20,15 +20,14 @@ from bot.local.model.limits import LENIENT
 from bot.queue.lease import LeaseLost
 from bot.queue.queue import OK
 from bot.turn.status import step_status, stream_tasks
-from tests.support.fakes import ScriptedModel
+from tests.support.fakes import ScriptedModel, Slow
 from tests.support.local_slack import local_slack
 from tests.support.openai_server import HANGS, RESPOND, Scripted, calls, fails
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, shown
+from tests.support.stream_recovery import GOOD, answering, own, stream_in
+from tests.support.stream_stage import APPEND, FIRST, START, STOP, THIRD, WRONG, Stage, body, draft, stage
+from tests.support.team_bot import team_bot
 from tests.support.waiting import wait_until
-from tests.unit.agent.turn.test_live import Slow
-from tests.unit.bot.delivery.test_stream import APPEND, FIRST, START, STOP, THIRD, WRONG, Stage, body, draft, stage
-from tests.unit.bot.turn.test_answer import team_bot
-from tests.unit.bot.turn.test_stream_recovery import GOOD, answering, own, stream_in
 
 STEPS = [{"description": "Find the limit of a key"}, {"description": "Compare it with the partner plan"}]
 PLANNED = calls(("finish_step", {"step": 1, "result": "600", "plan": STEPS}))

@@ -18,7 +18,7 @@ from bot.slack.web_api import DeliveryFailed
 from bot.turn.queue_position import BEHIND, QueueNotices, QueuePace
 from bot.turn.status import WorkingStatus
 from tests.support.local_slack import CHAT, Slack, local_slack
-from tests.unit.bot.turn.test_status import cleared, shown
+from tests.support.shown_statuses import cleared, shown
 
 AT_ONCE = QueuePace(for_s=0, again_s=60)
 

@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,25 +13,23 @@ from redis.asyncio import Redis
 
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
-from bot.delivery.stream import AnswerStream, Streams, streaming
+from bot.delivery.stream import Streams, streaming
 from bot.local.model.messages import MessageLog
 from bot.local.model.roster import TEAM_ID
 from bot.queue.queue import OK
 from bot.slack.history import STREAM_UNKNOWN, StreamedMessage
-from bot.slack.web_api import DeliveryFailed, no_lease
-from bot.turn.answer import Answering
+from bot.slack.web_api import DeliveryFailed
 from bot.turn.duplicates import delete_duplicates
-from tests.support.fakes import ScriptedModel
+from tests.support.clock import Clock
+from tests.support.fakes import Slow
 from tests.support.local_slack import CHANNEL, Slack, local_slack
+from tests.support.stream_recovery import GOOD, answering, own, stream_in
+from tests.support.team_bot import TeamBot, settled, team_bot
 from tests.support.waiting import wait_until
-from tests.unit.agent.turn.test_live import Slow
-from tests.unit.bot.local.api.test_streams import Clock
-from tests.unit.bot.turn.test_answer import TeamBot, settled, team_bot
 from verification.types import Answer
 
 ANSWER = Answer(text="Each key may send 120 requests.", chunks=("Each key may send 120 requests.",), verified=True)
 START = "chat.startStream"
-GOOD = "<answer>Each key may send 120 requests a minute [1].\n\nAbove that the API answers with error 429 [1].</answer>"
 
 
 async def begun(slack: Slack, place: ThreadKey, text: str = "") -> str:
@@ -42,10 +40,6 @@ async def begun(slack: Slack, place: ThreadKey, text: str = "") -> str:
     if text:
         await slack.calls.write("chat.appendStream", {"channel": place.channel, "ts": ts, "markdown_text": text})
     return ts
-
-
-def own(slack: Slack, place: ThreadKey) -> list[dict[str, Any]]:
-    return [m for m in slack.server.messages(CHANNEL, place.thread_ts) if m.get("bot_id")]
 
 
 @pytest.mark.parametrize("text", ["", "Each **key**"])
@@ -148,27 +142,6 @@ async def test_stream_waits_for_the_next_answer_or_goes() -> None:
         assert [message["ts"] for message in own(slack, place)] == [ts]
 
 
-@dataclass
-class Noted:
-    """A record that keeps what it was told, and may fail before the start."""
-
-    told: list[str] = field(default_factory=list)
-    error: type[Exception] | None = None
-
-    async def expect_start(self) -> None:
-        self.told.append("")
-        if self.error:
-            raise self.error
-
-    async def record_start(self, ts: str) -> None:
-        self.told.append(ts)
-
-
-def stream_in(place: ThreadKey, streams: Streams, error: type[Exception] | None = None) -> tuple[AnswerStream, Noted]:
-    noted = Noted(error=error)
-    return AnswerStream(streams=streams, place=place, user="U0YOU", lease_check=no_lease, record=noted), noted
-
-
 async def test_start_is_noted_before_and_its_ts_right_after() -> None:
     async with local_slack() as slack:
         place, _ = slack.ask()
@@ -225,19 +198,6 @@ async def test_slack_away_at_the_end_is_told_to_whoever_delivers() -> None:
         slack.server.faults.fail("chat.stopStream", times=50)
         with pytest.raises(DeliveryFailed):
             await stream.close("One.", [], {"event_type": "orion_answer", "event_payload": {}})
-
-
-def answering(at: TeamBot, model: ScriptedModel | None = None, call_s: float = 5.0) -> Answering:
-    """The same parts, with streams."""
-    before = at.answering
-    return Answering(
-        replace(before.engine, model=model or at.model),
-        before.delivery,
-        stores=at.stores,
-        observers=before.observers,
-        lookups=before.lookups,
-        streams=Streams(at.slack.calls, call_s=call_s),
-    )
 
 
 @asynccontextmanager

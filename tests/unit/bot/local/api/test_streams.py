@@ -7,17 +7,8 @@ from bot.local.model.limits import LENIENT
 from bot.local.model.messages import MessageLog
 from bot.local.page.people import People
 from bot.local.workspace import Workspace
+from tests.support.clock import Clock
 from tests.support.local_echo import CHAT, HELP, YOU, call, idle, refused
-
-
-class Clock:
-    """A clock that a test moves."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def started(workspace: Workspace, **arguments: Any) -> str:

@@ -1,0 +1,13 @@
+"""A clock that tests set."""
+
+from __future__ import annotations
+
+
+class Clock:
+    """A clock that a test moves."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now

@@ -1,0 +1,143 @@
+"""The app behind Slack's events, with a ledger of what it stored."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from redis.asyncio import Redis
+from slack_bolt.async_app import AsyncApp
+
+from agent.knowledge.index.index import KnowledgeIndex
+from agent.knowledge.index.sqlite import SqliteIndex
+from agent.knowledge.types import Document
+from bot.channel_settings import ChannelFile
+from bot.delivery.delivery import Delivery
+from bot.delivery.home import HomeFigures
+from bot.events.listeners import Services
+from bot.local.model.limits import Strictness
+from bot.local.model.roster import TEAM_ID
+from bot.servers.http import Pages, SlackEndpoint, build, serve
+from bot.slack.manifest import EVENTS_PATH
+from bot.slack.message import Access, Incoming
+from bot.slack.users import People
+from bot.stores.listening import Listening
+from bot.stores.thread_mode import ThreadModes
+from bot.stores.turn_records import TurnRecords
+from bot.turn.visibility import Visibility
+from tests.support.local_slack import Slack
+
+PROMPT = Strictness(rates=False, ack_seconds=1.5, retry_delays=(0.02, 0.02, 0.02))
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Where the listeners' things end up; ``closed`` refuses so many messages first, ``gate`` holds them back."""
+
+    closed: int = 0
+    tries: int = 0
+    messages: list[Incoming] = field(default_factory=list)
+    judged: list[tuple[str, str, bool]] = field(default_factory=list)
+    complaints: list[tuple[str, str, tuple[str, ...], str]] = field(default_factory=list)
+    fates: list[str] = field(default_factory=list)
+    gate: asyncio.Event = field(default_factory=asyncio.Event)
+    raises: Exception = field(default_factory=ConnectionError)
+    known: set[str] = field(default_factory=set)
+    redis: Redis | None = None
+
+    async def receive(self, incoming: Incoming) -> bool:
+        self.tries += 1
+        await self.gate.wait()
+        if self.closed:
+            self.closed -= 1
+            raise self.raises
+        if new := self.known.isdisjoint(incoming.event_ids):
+            self.messages.append(incoming)
+        self.known.update(incoming.event_ids)
+        if self.redis is not None:
+            async with self.redis.pipeline() as pipe:
+                ThreadModes(self.redis).record_message(pipe, incoming, new=new)
+                await pipe.execute()
+        return new
+
+    async def feedback(self, turn_id: str, user: str, *, good: bool) -> None:
+        self.judged.append((turn_id, user, good))
+
+    async def correct(self, turn_id: str, answer: str = "") -> None:
+        """Nothing is saved here."""
+
+    async def complaint(self, turn_id: str, user: str, *, reasons: Sequence[str], said: str) -> None:
+        self.complaints.append((turn_id, user, tuple(reasons), said))
+
+    def slack_event(self, fate: str) -> None:
+        self.fates.append(fate)
+
+
+class Homes:
+    async def figures(self, team: str, user: str, language: str | None) -> HomeFigures:
+        assert team == TEAM_ID, (user, language)
+        return HomeFigures(documents=(Document(id="handbook", title="handbook"),), total=15, questions=("How many?",))
+
+
+@dataclass(frozen=True)
+class Team:
+    slack: Slack
+    people: People
+
+    async def delivery_of(self, team: str) -> Delivery:
+        assert team == TEAM_ID
+        return self.slack.delivery
+
+    async def people_of(self, team: str) -> People:
+        assert team == TEAM_ID
+        return self.people
+
+
+def services(
+    slack: Slack, ledger: Ledger, redis: Redis, access: Access, index: KnowledgeIndex | None = None
+) -> Services:
+    return Services(
+        access=access,
+        thread_modes=ThreadModes(redis),
+        channels=ChannelFile(Path("absent")),
+        listening=Listening(redis),
+        intake=ledger,
+        judgements=ledger,
+        records=TurnRecords(redis),
+        visibility=Visibility(index or SqliteIndex(Path("absent"))),
+        homes=Homes(),
+        teams=Team(slack, People(slack.workspace, redis)),
+    )
+
+
+@asynccontextmanager
+async def over_http(slack: Slack, app: AsyncApp) -> AsyncIterator[None]:
+    async def checks() -> Mapping[str, bool]:
+        return {}
+
+    async def metrics() -> bytes:
+        return b""
+
+    pages = Pages(checks=checks, metrics=metrics)
+    async with serve(build(pages, SlackEndpoint(app=app, signing_secret=slack.server.signing_secret))) as port:
+        slack.server.http.url = f"http://127.0.0.1:{port}{EVENTS_PATH}"
+        yield
+
+
+SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
+
+
+def headers(body: bytes, *, stamp: str | None = None, secret: str = SECRET) -> dict[str, str]:
+    when = stamp if stamp is not None else str(int(time.time()))
+    digest = hmac.new(secret.encode(), b"v0:" + when.encode() + b":" + body, hashlib.sha256).hexdigest()
+    return {
+        "X-Slack-Request-Timestamp": when,
+        "X-Slack-Signature": f"v0={digest}",
+        "Content-Type": "application/json",
+    }

@@ -1,0 +1,54 @@
+"""Streams of answers that are cut off and taken over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from agent.thread.conversation import ThreadKey
+from bot.delivery.stream import AnswerStream, Streams
+from bot.slack.web_api import no_lease
+from bot.turn.answer import Answering
+from tests.support.fakes import ScriptedModel
+from tests.support.local_slack import CHANNEL, Slack
+from tests.support.team_bot import TeamBot
+
+GOOD = "<answer>Each key may send 120 requests a minute [1].\n\nAbove that the API answers with error 429 [1].</answer>"
+
+
+def own(slack: Slack, place: ThreadKey) -> list[dict[str, Any]]:
+    return [m for m in slack.server.messages(CHANNEL, place.thread_ts) if m.get("bot_id")]
+
+
+@dataclass
+class Noted:
+    """A record that keeps what it was told, and may fail before the start."""
+
+    told: list[str] = field(default_factory=list)
+    error: type[Exception] | None = None
+
+    async def expect_start(self) -> None:
+        self.told.append("")
+        if self.error:
+            raise self.error
+
+    async def record_start(self, ts: str) -> None:
+        self.told.append(ts)
+
+
+def stream_in(place: ThreadKey, streams: Streams, error: type[Exception] | None = None) -> tuple[AnswerStream, Noted]:
+    noted = Noted(error=error)
+    return AnswerStream(streams=streams, place=place, user="U0YOU", lease_check=no_lease, record=noted), noted
+
+
+def answering(at: TeamBot, model: ScriptedModel | None = None, call_s: float = 5.0) -> Answering:
+    """The same parts, with streams."""
+    before = at.answering
+    return Answering(
+        replace(before.engine, model=model or at.model),
+        before.delivery,
+        stores=at.stores,
+        observers=before.observers,
+        lookups=before.lookups,
+        streams=Streams(at.slack.calls, call_s=call_s),
+    )

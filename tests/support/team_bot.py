@@ -1,0 +1,205 @@
+"""One answering bot over a real mailbox, the local workspace and a scripted model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+
+from agent.budget import Budget
+from agent.knowledge.index.sqlite import SqliteIndex
+from agent.knowledge.types import IndexReport
+from agent.thread.conversation import ThreadKey
+from agent.thread.store import ThreadStore
+from agent.turn.progress import Policy
+from bot.events.enqueue import Enqueuer
+from bot.gates.flow import Flow, read_body
+from bot.gates.services import GateServices
+from bot.queue.lease import Lease
+from bot.queue.queue import OK, Cancel, Cancellation, Claimed, Ending, Mailbox
+from bot.slack.client import Workspace
+from bot.slack.message import Access, Incoming
+from bot.slack.users import People
+from bot.slack.web_api import SlackCalls
+from bot.stores.cancellations import Cancellations
+from bot.stores.stores import Stores
+from bot.stores.turn_records import TurnRecords
+from bot.turn import duplicates
+from bot.turn.answer import Answering
+from bot.turn.duplicates import PendingCheck, schedule_check
+from bot.turn.engine import Engine
+from bot.turn.observer import open_observers
+from tests.support.fakes import LIMITS, PassageTool, ScriptedModel
+from tests.support.local_slack import Slack, local_slack
+from tests.support.lookups import lookups_in
+from tests.support.orion_running import settings_in
+from tests.support.waiting import wait_until
+
+GOOD = "<answer>Each key may send 120 requests a minute [1].</answer>"
+
+
+ASKED = "How many requests may a key send a minute?"
+
+
+@dataclass(kw_only=True)
+class TeamBot:
+    """Everything round one Answering, and the hands to hold a message."""
+
+    slack: Slack
+    model: ScriptedModel
+    stores: Stores
+    answering: Answering
+    cancelled: list[Cancellation]
+    redis: Redis
+    resting: list[str] = field(default_factory=list)
+
+    async def store(self, ts: str, place: ThreadKey, **more: Any) -> Incoming:
+        keys = (f"msg:{place.team}:{place.channel}:{ts}",) if not more else ()
+        usual = {"kind": "question", "addressed": "mention", "text": ASKED, "event_ts": ts, "user": "U0YOU"}
+        fields: dict[str, Any] = {**usual, **more}
+        incoming = Incoming(thread=place, ts=ts, event_ids=keys, **fields)
+        await self.enqueuer.receive(incoming)
+        return incoming
+
+    async def ask(self) -> tuple[ThreadKey, str]:
+        """Ask in Slack, and store the question."""
+        place, ts = self.slack.ask()
+        await self.store(ts, place)
+        return place, ts
+
+    @property
+    def flow(self) -> Flow:
+        """A way without gates."""
+        services = GateServices(
+            access=Access(), stores=self.stores, people=People(self.slack.workspace, self.redis),
+            delivery=self.slack.delivery, records=TurnRecords(self.redis), calls=self.slack.calls,
+            handoff=self.answering.lookups.handoff, visibility=self.answering.lookups.visibility,
+            channels=self.answering.lookups.channels,
+        )  # fmt: skip
+        return Flow(services, self.answering, gates=())
+
+    @property
+    def mailbox(self) -> Mailbox:
+        return self.stores.mailbox
+
+    @property
+    def threads(self) -> ThreadStore:
+        return self.stores.threads
+
+    @property
+    def cancellations(self) -> Cancellations:
+        return self.stores.cancellations
+
+    @property
+    def enqueuer(self) -> Enqueuer:
+        async def cancel(wish: Cancellation) -> None:
+            self.cancelled.append(wish)
+
+        return self.reception_with(cancel)
+
+    def reception_with(self, cancel: Cancel) -> Enqueuer:
+        return Enqueuer(self.stores, cancel, Access())
+
+    async def claim(self) -> tuple[Claimed, Lease]:
+        """A person's message; those that ask for a second look rest until ``settled``."""
+        (claimed,) = await self.mailbox.claim("w", 1)
+        while isinstance(read_body(claimed.body)[1], PendingCheck):
+            self.resting.append(claimed.thread)
+            await self.mailbox.finish(claimed, "giveback", after_s=600)
+            (claimed,) = await self.mailbox.claim("w", 1)
+        return claimed, Lease(claimed.leased_until)
+
+    async def handle(self) -> Ending:
+        claimed, lease = await self.claim()
+        ending = await self.flow.handle(claimed, lease)
+        assert await self.mailbox.finish(claimed, ending.verb, after_s=0, reason=ending.reason)
+        return ending
+
+    async def interrupt(self, when: Callable[[], object], *, stop: str = "") -> Ending | None:
+        """Handle a message and cancel it at a moment; ``stop`` is a person's reason. None: given back."""
+        claimed, lease = await self.claim()
+        async with asyncio.TaskGroup() as group:
+            task = group.create_task(self.flow.handle(claimed, lease))
+            await wait_until(when, "the moment to interrupt")
+            if stop:
+                incoming = Incoming.from_json(claimed.body)
+                await self.cancellations.record_stop(replace(incoming, event_ts="9999999999.000000"))
+                lease.stopped = stop
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+        ending = None if task.cancelled() else task.result()
+        await self.mailbox.finish(claimed, ending.verb if ending else "giveback")
+        return ending
+
+    def said(self, place: ThreadKey) -> list[str]:
+        thread = None if place.thread_ts == place.channel else place.thread_ts
+        return [m["text"] for m in self.slack.server.messages(place.channel, thread) if m.get("bot_id")]
+
+
+@asynccontextmanager
+async def team_bot(
+    tmp_path: Path,
+    redis: Redis,
+    drafts: list[Any],
+    *,
+    pause_s: float = 0.01,
+    patience_s: float = 20,
+    attempt_s: float = 15.0,
+) -> AsyncIterator[TeamBot]:
+    model = ScriptedModel(drafts)
+    mailbox = Mailbox(redis)
+    async with local_slack() as slack, open_observers(settings_in(tmp_path, ""), redis) as observers:
+        delivery = type(slack.delivery)(
+            Workspace(
+                slack.client,
+                SlackCalls(
+                    slack.client,
+                    patience_s=patience_s,
+                    attempt_s=attempt_s,
+                    first_pause_s=pause_s,
+                    breaker=slack.breaker,
+                ),
+            ),
+            maybe_posted=partial(schedule_check, mailbox),
+        )
+        index = SqliteIndex.open(tmp_path / "index")
+        engine = Engine(
+            model=model,
+            tools={"search": PassageTool(LIMITS)},
+            index=index,
+            policy=Policy(),
+            budget=Budget(),
+            report=IndexReport(),
+        )
+        stores = Stores(redis, mailbox)
+        lookups = lookups_in(slack, redis, index)
+        answering = Answering(engine, delivery, stores=stores, observers=observers, lookups=lookups)
+        yield TeamBot(slack=slack, model=model, stores=stores, answering=answering, cancelled=[], redis=redis)
+        await mailbox.aclose()
+        index.close()
+
+
+async def lose(at: TeamBot, claimed: Claimed, lease: Lease) -> None:
+    """The lease runs out, here and in Redis: the next claim takes the thread over."""
+    lease.lose()
+    await at.redis.zadd(f"{at.mailbox.shard_of(claimed.thread)}:lease", {claimed.thread: 1}, xx=True)
+
+
+async def settled(at: TeamBot) -> None:
+    """Every message that asks for a second look is done, without its wait."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(duplicates, "CHECK_AT_S", (0.0,))
+        for thread in at.resting:
+            await at.mailbox.make_due_now(thread)
+        while messages := await at.mailbox.claim("w", 9):
+            for claimed in messages:
+                assert await at.flow.handle(claimed, Lease(claimed.leased_until)) == OK
+                assert await at.mailbox.finish(claimed, "ok")
