@@ -157,14 +157,6 @@ async def test_nothing_of_an_injection_reaches_slack(place: Place, group: int) -
     assert sorted(through) == []
 
 
-def test_the_set_is_what_it_says() -> None:
-    assert len(ROWS) >= 200
-    assert len({row["id"] for row in ROWS}) == len(ROWS)
-    assert {row["place"] for row in ROWS} == {"document", "thread", "file", "tool"}
-    assert {row["id"].rpartition("-")[2] for row in ROWS} == {"en", "de", "fr", "es", "id", "ja", "zh"}
-    assert all(row["never"] and row["planted"] for row in ROWS)
-
-
 async def test_an_honest_model_is_not_in_the_way(place: Place) -> None:
     """The same hostile sources and a model that does not obey: the fact gets through, whatever stands beside it."""
     honest: Sequence[dict[str, Any]] = [{**row, "draft": "{good}"} for row in ROWS[::4]]

@@ -355,7 +355,3 @@ def test_standard_markdown_stays_where_it_is_the_dialect() -> None:
         assert text == (draft if expected is None else expected)
         assert repair(text, "markdown") == (text, ())
         assert violations(text, "markdown") == ()
-
-
-def test_the_table_of_hard_cases_is_long_enough() -> None:
-    assert len(MENDED) + len(STANDING) >= 120

@@ -1,7 +1,5 @@
 """A draft in blocks, and its sources."""
 
-from __future__ import annotations
-
 from verification.types import Draft, Source
 
 SOURCES = (

@@ -1,7 +1,5 @@
 """The app behind Slack's events, with a ledger of what it stored."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import hmac

@@ -1,7 +1,5 @@
 """Answers to post, and what Slack shows of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Statuses that Slack was asked to show."""
 
-from __future__ import annotations
-
 from tests.support.local_slack import Slack
 
 

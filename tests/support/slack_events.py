@@ -1,7 +1,5 @@
 """Events as Slack sends them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

@@ -1,7 +1,5 @@
 """Streams of answers that are cut off and taken over."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from typing import Any
 

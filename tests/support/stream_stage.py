@@ -1,7 +1,5 @@
 """A bot that streams its answers to the local workspace, and the drafts it streams."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """One answering bot over a real mailbox, the local workspace and a scripted model."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress

@@ -1,5 +1,4 @@
-"""What Orion does in Slack, against the local workspace: A1, A3, A5, A7, A8, A9, A10, E5, H3, I2."""
-
+"""What Orion does in Slack, against the local workspace."""
 
 import pytest
 
