@@ -28,6 +28,7 @@ from bot.reports.gather import Gathering, Places
 from bot.reports.table import report_tables
 from bot.reports.weekly import WeeklyReports, latest_due
 from bot.slack.users import People
+from bot.slack.web_api import DeliveryFailed
 from bot.stores.turn_records import RECORD_TTL_S, TurnRecords
 from observability.stats import Stats, TurnFigures
 from observability.stats_table import Price
@@ -256,3 +257,20 @@ async def test_archived_channel_is_logged_once_with_what_to_do(setting: Setting)
 )
 def test_report_is_due_on_monday_at_nine_in_the_time_zone(now: str, zone: str, due: str) -> None:
     assert latest_due(datetime.fromisoformat(now), zone) == datetime.fromisoformat(due)
+
+
+async def test_one_workspace_out_of_reach_does_not_delay_the_others(setting: Setting) -> None:
+    reports = setting.reports()
+
+    async def teams() -> Sequence[str]:
+        return ["T0GONE", TEAM_ID]
+
+    async def team_bot(team: str) -> TeamBot:
+        if team == "T0GONE":
+            raise DeliveryFailed("token_revoked", permanent=True)
+        return await reports.team_bot(team)
+
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(replace(reports, teams=teams, team_bot=team_bot).run())
+        await wait_until(setting.posted, "the other workspace has its report")
+        running.cancel()
