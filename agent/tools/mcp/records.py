@@ -72,6 +72,11 @@ def failure_in(text: str) -> str:
     return "; ".join(_lines(value)) if has_failed else ""
 
 
+def without_surrogates(text: str) -> str:
+    """Return the text as it can be encoded: half a character in a result must not end a turn."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def _decode(text: Any) -> Any:
     """Decode JSON, also inside of JSON; anything else stays as it is."""
     if not isinstance(text, str) or text.lstrip()[:1] not in {"{", "["}:
@@ -96,7 +101,7 @@ def _items_of(value: Any) -> Sequence[Any]:
 def _record(value: Any) -> Record:
     date = _DATE.match(_field(value, _DATES))
     return Record(
-        text="\n".join(_lines(value)),
+        text=without_surrogates("\n".join(_lines(value))),
         title=" ".join(_field(value, _TITLES).split())[:MAX_TITLE_CHARS],
         url=_field(value, _LINKS),
         updated_at=date[0].replace(" ", "T") if date else "",
@@ -123,9 +128,9 @@ def _field(value: Any, names: Sequence[str]) -> str:
 def _plain(value: Any) -> str:
     """Return a text, a number or a text that is split into parts; nothing for anything else."""
     if isinstance(value, str | int) and not isinstance(value, bool):
-        return str(value).strip()
+        return without_surrogates(str(value)).strip()
     if isinstance(value, list) and value and all(isinstance(each, Mapping) and "plain_text" in each for each in value):
-        return "".join(str(each["plain_text"]) for each in value)
+        return without_surrogates("".join(str(each["plain_text"]) for each in value))
     return ""
 
 

@@ -67,7 +67,7 @@ class Pages:
             more = f'{{"from": "{name}", "offset": {end}}}, or with words to "find" in it'
             hints.append(f"{self.server.name}_read reads on: {more}.")
         return ToolResult(
-            content="\n".join(part.text for part in parts) + note or "Done.",
+            content="\n".join(part.text for part in parts) + note,
             sources=tuple(self._source(part, title, origin) for part in parts if part.text.strip()),
             hints=tuple(hints),
         )

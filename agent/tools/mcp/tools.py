@@ -13,7 +13,7 @@ from mcp import types
 from agent.thread.audience import Viewers, may_see
 from agent.tools.mcp.client import ListedTool, McpConnection, McpFailed, Waits, connections_kept
 from agent.tools.mcp.config import MAX_ALL_TOOLS, McpServer
-from agent.tools.mcp.records import REFUSALS, Record, failure_in, read_records
+from agent.tools.mcp.records import REFUSALS, Record, failure_in, read_records, without_surrogates
 from agent.tools.mcp.results import values_in
 from agent.tools.mcp.sanitize import to_one_line
 from agent.tools.tool import Tool, ToolFailed, ToolResult, ToolSpec
@@ -48,7 +48,7 @@ class McpTool:
         """Call the tool. The reply is the result's text and its sources."""
         connection, title = self.connection, self.listed.title
         result = await connection.call(self.listed.name, arguments)
-        texts = [_clean(text) for text in _texts_of(result, connection)]
+        texts = [without_surrogates(text) for text in _texts_of(result, connection)]
         whole = "\n".join(texts)
         if failure := whole if result.is_error else failure_in(whole):
             raise _failure(connection, failure)
@@ -56,7 +56,8 @@ class McpTool:
             raise _failure(connection, "no message")
         records = [record for text in texts for record in read_records(text)]
         asked = values_in(arguments)
-        return connection.pages.add(_join_untitled(records), asked, title=title, origin=f"tool:{self.spec.name}")
+        shown = connection.pages.add(_join_untitled(records), asked, title=title, origin=f"tool:{self.spec.name}")
+        return shown if shown.sources else replace(shown, content=whole.strip() or "Done.")  # an empty list, say
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,9 @@ class ReadOnTool:
             offset, find = int(arguments.get("offset", 0)), str(arguments.get("find", ""))
             return pages.read_on(name, origin=origin, offset=offset, find=find)
         read = await self.connection.read_resource(name)
-        texts = [_clean(each.text) for each in read.contents if isinstance(each, types.TextResourceContents)]
+        texts = [
+            without_surrogates(each.text) for each in read.contents if isinstance(each, types.TextResourceContents)
+        ]
         if not texts:
             raise ToolFailed(*_NO_TEXT)
         return pages.add(_join_untitled([r for t in texts for r in read_records(t)]), [name], title=name, origin=origin)
@@ -155,10 +158,6 @@ def _failure(connection: McpConnection, message: str) -> ToolFailed:
     if REFUSALS.search(said):
         return McpFailed(connection.server, f"does not let Orion in: {said}")
     return ToolFailed(f"The tool failed: {said}", _OTHER_INPUT)
-
-
-def _clean(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
 
 
 def _join_untitled(records: Sequence[Record]) -> list[Record]:
