@@ -43,10 +43,12 @@ _KINDS: Final[Mapping[str, str]] = {
     "state": "conversations",
     "mark": "marks and answers waiting to be posted",
     "turn": "turn records",
-    **dict.fromkeys(("standing", "stranger", "standing_at", "action_token", "stop", "gone"), "notes about threads"),
+    **dict.fromkeys(
+        ("standing", "stranger", "standing_at", "action_token", "stop", "gone", "handed"), "notes about threads"
+    ),
     **dict.fromkeys(("person", "told"), "notes about the person"),
 }
-_TEXTS: Final = ("state", "mark", "turn")
+_TEXTS: Final = ("state", "mark", "turn", "handed")
 _FEEDBACK: Final = ("complaint", "feedback")
 _BAD_THREAD: Final = (
     "--thread must be a message's link (https://….slack.com/archives/C…/p…) or team:channel:ts, such as "
@@ -101,12 +103,23 @@ class Forgetting:
                 await self._forget(key)
             elif key.kind in {"person", "told"} and user in key.about.split(":"):
                 await self._forget(key)
-            elif key.kind in _FEEDBACK:
-                self.counts["feedback"] += int(await self.redis.hdel(key.name, user))
-            elif key.kind == "tokens":
-                self.counts["days of spending"] += int(await self.redis.hdel(key.name, f"user:{user}"))
+            else:
+                await self._forget_fields(key, user, mention)
         for chat in chats:
             await self._thread(chat, whole_chat=True)
+
+    async def _forget_fields(self, key: Key, user: str, mention: re.Pattern[str]) -> None:
+        """Delete a person's part of what is stored for several people."""
+        names, what = [user], "feedback"
+        if key.kind == "tokens":
+            names, what = [f"user:{user}"], "days of spending"
+        elif key.kind == "proposals":
+            stored: Any = await self.redis.hgetall(key.name)
+            names, what = [name for name, text in stored.items() if mention.search(text)], "proposed answers"
+        elif key.kind not in _FEEDBACK:
+            return
+        for name in names:
+            self.counts[what] += int(await self.redis.hdel(key.name, name))
 
     async def thread(self, reference: str) -> None:
         """Delete a thread, given as ``team:channel:ts`` or as a message's link. Raises ``WrongUse``."""

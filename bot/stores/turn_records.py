@@ -247,11 +247,11 @@ class TurnRecords:
 
     async def claim_share(self, turn_id: str) -> bool:
         """Return whether this answer was not shared before, and record that it is."""
-        return bool(await self._redis.set(f"{self._prefix}:shared:{turn_id}", "1", nx=True, ex=RECORD_TTL_S))
+        return bool(await self._redis.set(f"{self._prefix}:share:{turn_id}", "1", nx=True, ex=RECORD_TTL_S))
 
     async def release_share(self, turn_id: str) -> None:
         """Forget a share that could not be posted, so that the next click counts."""
-        await self._redis.delete(f"{self._prefix}:shared:{turn_id}")
+        await self._redis.delete(f"{self._prefix}:share:{turn_id}")
 
     async def load_for(self, turn_id: str, place: ThreadKey) -> dict[str, Any] | None:
         """Return the record of a turn of this channel; None if it is gone or belongs to another channel or team."""

@@ -197,9 +197,12 @@ async def test_worker_that_hangs_is_named_and_one_that_died_is_not_waited_for_lo
 async def test_what_is_known_of_an_account_goes_too(redis_client: Redis) -> None:
     for key in ("orion:person:T1:U1", "orion:told:T1:U1:guest", "orion:told:T1:U11:guest"):
         await redis_client.set(key, "{}")
+    await redis_client.set("orion:handed:T1:C1:1.2", "turn U1 U2")
+    await redis_client.hset("orion:proposals:T1", mapping={"a": '{"proposer": "U1"}', "b": '{"proposer": "U11"}'})
     mailbox = Mailbox(redis_client)
-    assert (await forgotten(redis_client, mailbox, user="U1")).counts["notes about the person"] == 2
-    assert await redis_client.dbsize() == 1
+    counts = (await forgotten(redis_client, mailbox, user="U1")).counts
+    assert counts == {"notes about the person": 2, "notes about threads": 1, "proposed answers": 1}
+    assert await redis_client.dbsize() == 2
     await mailbox.aclose()
 
 
