@@ -1,4 +1,4 @@
-"""What a person sees of answers: A7 to A10, A13, F4, and that everybody can use it (axe, keyboard, narrow, enlarged).
+"""Answers as a person sees and uses them at the page (axe, keyboard, narrow, enlarged).
 
 One browser, one workspace and one Orion for all tests of this module; each opens a page of its own.
 """

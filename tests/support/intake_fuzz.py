@@ -165,7 +165,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 def answer_due(envelope: object, thread_mode: ThreadMode, access: Access) -> bool:
-    """Whether a person asked Orion something that it must answer, by A1, A3 and A4."""
+    """Return whether a person asked Orion something that it must answer."""
     event = _object(envelope, "event")
     message, edit = event, False
     if _text(event, "type") == "message" and _text(event, "subtype") == "message_changed":
@@ -179,7 +179,7 @@ def answer_due(envelope: object, thread_mode: ThreadMode, access: Access) -> boo
         "stop",
         "mute",
         "unmute",
-    ):  # A12: nobody is answered in a channel shared with strangers
+    ):  # no one is answered in a channel shared with strangers
         return False
     by_app = _text(message, "bot_id") and not _text(message, "client_msg_id") and not _listed(message, access)
     if by_app and not _addressed(event, message):
@@ -192,7 +192,7 @@ def _listed(message: Json, access: Access) -> bool:
 
 
 def _by_somebody(event: Json, message: Json, access: Access, *, edit: bool) -> bool:
-    """A4: a person, or a bot that the admin lists; no join, no topic, no deletion, never Orion itself."""
+    """A person, or a bot that the admin lists; no join, no topic, no deletion, never Orion itself."""
     author, bot, listed = _text(message, "user"), _text(message, "bot_id"), _listed(message, access)
     if author == OWN.user or bot == OWN.bot or ((author == "USLACKBOT" or (bot and not author)) and not listed):
         return False
@@ -205,14 +205,14 @@ def _by_somebody(event: Json, message: Json, access: Access, *, edit: bool) -> b
 
 
 def _by_hand(event: Json, message: Json) -> bool:
-    """A3, A4: an edit that a person made, and that changed the words. Slack also reports its own."""
+    """An edit that a person made, and that changed the words. Slack also reports its own."""
     before = _object(event, "previous_message")
     changed = not before or _text(before, "text") != _text(message, "text")
     return bool(_text(_object(message, "edited"), "ts")) and changed
 
 
 def _to_orion(event: Json, message: Json, thread_mode: ThreadMode, *, edit: bool) -> bool:
-    """A1: mentioned, written to directly, or a follow-up to nobody else where Orion was addressed and not muted."""
+    """Mentioned, written to directly, or a follow-up to nobody else where Orion was addressed and not muted."""
     text, thread, kind = _text(message, "text"), _text(message, "thread_ts"), _kind(event)
     mentions = _mentions(message)
     quoted = OWN.user in "".join(_QUOTED.findall(text)) and OWN.user not in mentions
@@ -304,7 +304,8 @@ def run(count: int, seed: int, decide: Callable[..., Incoming | Ignored] = parse
         fate = settled.kind if isinstance(settled, Incoming) else settled.reason
         findings.kinds[fate] += 1
         due = answer_due(envelope, thread_mode, access)
-        if (fate in ANSWERED and isinstance(settled, Incoming)) != due:
+        answered = isinstance(settled, Incoming) and fate in ANSWERED and settled.addressed != "overheard"
+        if answered != due:
             what = (
                 f"{'no answer, but one is due' if due else 'an answer that nobody asked for'} ({fate}, {thread_mode})"
             )

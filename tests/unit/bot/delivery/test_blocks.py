@@ -1,4 +1,4 @@
-"""An answer as Slack messages: A7 (whole, in order, inside the limits), A8, A9, I2."""
+"""An answer as Slack messages: whole, in order and inside the limits."""
 
 import re
 from datetime import date, timedelta

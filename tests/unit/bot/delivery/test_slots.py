@@ -1,4 +1,4 @@
-"""Which message a part belongs in, and which messages are one too many: A3, A7, E5."""
+"""The message that each part belongs in, and the messages that are one too many."""
 
 import time
 

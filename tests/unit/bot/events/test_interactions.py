@@ -1,4 +1,4 @@
-"""What people press: A8, A9, A10."""
+"""Buttons and dialogs that people use."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Which Slack events count: A1, A3, A4, A6, A12, I1. Payload shapes as Slack documents them."""
+"""Slack events that count, in the shapes that Slack documents."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The end of an agent session, and with it of Slack's Stop button: A5, A6."""
+"""The end of an agent session, and with it of Slack's Stop button."""
 
 import pytest
 
