@@ -4,8 +4,6 @@ Wire names and fields are a fixed contract: ``respond``, ``ask_user``, ``finish_
 other function is a real tool. This channel carries no answer prose.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field

@@ -3,8 +3,6 @@
 A breaker belongs to one process and one event loop and never sleeps itself. ``Retry-After`` headers are read here too.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Mapping

@@ -4,8 +4,6 @@ A short file is one source. A long one gives the parts closest to the question. 
 off the event loop.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Ways a turn can end. Outcomes are values; cancellation from outside and bugs are exceptions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal
 

@@ -1,7 +1,5 @@
 """JSON as it is stored and sent: without blanks, and compressed for Redis if it is long."""
 
-from __future__ import annotations
-
 import base64
 import json
 import zlib

@@ -1,7 +1,5 @@
 """Reads untyped Slack JSON without raising: each reader gives the asked-for type or its empty value."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

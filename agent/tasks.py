@@ -1,7 +1,5 @@
 """Runs tasks next to a block and ends them with it. Unlike a ``TaskGroup`` it keeps the block's own exception."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager

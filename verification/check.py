@@ -4,8 +4,6 @@ Repair comes first, then links and citations get one form, and the rules judge t
 ``check`` never raises on bad input: a crash of a rule, or of a step before the rules, is an error of that draft.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -3,8 +3,6 @@
 Warnings are listed only together with errors, and are not counted. A secret of the draft is never repeated.
 """
 
-from __future__ import annotations
-
 from typing import Final, get_args
 
 from verification.text.words import content_stems

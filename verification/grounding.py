@@ -4,8 +4,6 @@ A claim is checked against all its sources together. A finding names the source 
 between different languages is never used.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 

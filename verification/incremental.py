@@ -5,8 +5,6 @@ every rule, and the block alone is well formed in the dialect of streams. A titl
 block that follows it. A list, a table and code are one block each. After a block that failed nothing more is shown.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Callable, Iterator

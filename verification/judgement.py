@@ -4,8 +4,6 @@ This fails closed. A claim is supported only by an opinion that names existing l
 claim cites. Any other opinion, or a missing one, is an error of that claim.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final

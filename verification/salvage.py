@@ -5,8 +5,6 @@ loses a part silently: a phrase marks the gap, or all of it is dropped. A list i
 sentence with the one it depends on.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace

@@ -3,8 +3,6 @@
 Offsets are character positions in ``Verdict.text`` (after repair), half open.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 

@@ -1,7 +1,5 @@
 """Answers that people saved: one Markdown file each, whose front matter says who confirmed it and who may see it."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from datetime import date

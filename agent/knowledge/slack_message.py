@@ -4,8 +4,6 @@ Every part is first written as Slack's wire text (``<url|label>``, ``<@U…>``, 
 payload gives a text, no longer than a Slack message may be.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass

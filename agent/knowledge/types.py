@@ -1,7 +1,5 @@
 """Values of the knowledge base: documents, passages, sources and their state."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Address and credentials of a server that speaks OpenAI's API."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

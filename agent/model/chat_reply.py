@@ -5,8 +5,6 @@ Servers differ in what they leave out, so every field is optional and none is tr
 whole stream from a broken one.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping

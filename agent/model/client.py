@@ -3,8 +3,6 @@
 Only this module imports the SDK, which takes half a second: import this module off the event loop.
 """
 
-from __future__ import annotations
-
 import base64
 import ssl
 import time

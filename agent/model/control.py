@@ -4,8 +4,6 @@ Prose, code fences and thinking around a JSON object do not matter. A missing or
 ``ControlError`` whose text tells the model what to correct.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """An embedding server that speaks OpenAI's API."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections import Counter

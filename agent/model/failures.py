@@ -4,8 +4,6 @@ Servers share no codes and no wording, so a message is read by its shape: a size
 a policy refuses.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """The judge: one call to a model that decides the claims that the rules leave open."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The model of a server that speaks OpenAI's chat completions: each phase's request and what its reply means."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace

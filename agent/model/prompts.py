@@ -5,8 +5,6 @@ the sources, each under its number; tool results; the conversation; then the tas
 grows. Outside text is put between marker lines with a fence word of the turn that occurs in none of it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence

@@ -5,8 +5,6 @@ only its own closing tag counts, so that a model that reasons about ``<answer>``
 thinking to a listener; if a stream has no ``<answer>``, ``DraftReader`` makes the draft from it.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Literal

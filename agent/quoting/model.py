@@ -3,8 +3,6 @@
 Every word of an answer comes from a source, except the line above each passage and the replies to small talk.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping

@@ -1,7 +1,5 @@
 """Passages to show for a question: the best part of each of the first sources that the search brought."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

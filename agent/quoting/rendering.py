@@ -1,7 +1,5 @@
 """Passages as Markdown: each under its title, its best sentence in bold, every sentence, item and row cited."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Final

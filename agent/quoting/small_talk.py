@@ -4,8 +4,6 @@ The words, and the few lines that the engine says itself, are data in ``phrases.
 lines claim nothing: they end in a colon, greet or ask.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A source's text as units that can be quoted: sentences, list items, steps, table rows, code blocks, in order."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field

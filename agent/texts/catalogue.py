@@ -3,8 +3,6 @@
 No text may hold an exception's words, a prompt or a key. It says what happened, what was kept and what to do.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from datetime import date, datetime

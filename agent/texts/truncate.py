@@ -1,7 +1,5 @@
 """Cut a text that has to fit a limit."""
 
-from __future__ import annotations
-
 
 def truncate(text: str, limit: int) -> str:
     """Return the text in at most ``limit`` characters, with an ellipsis if it was cut."""

@@ -7,8 +7,6 @@ source: the place's own channel or workspace is listed, or, in a direct chat, th
 channels, or their address. What is not listed is not allowed.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """Values that enter and leave the agent: threads, questions, messages. Free of the shape of Slack's payloads."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal

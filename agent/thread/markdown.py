@@ -1,7 +1,5 @@
 """Turns an earlier answer into what a model reads: plain Markdown without entities and citations."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

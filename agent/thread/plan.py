@@ -1,7 +1,5 @@
 """Todo lists: pure values and their transitions, no I/O, no clock, no randomness."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from agent.actions import Step, StepStatus

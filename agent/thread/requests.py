@@ -1,7 +1,5 @@
 """Recognises special requests by their words in seven languages. The words are data, in ``requests.toml``."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from pathlib import Path

@@ -3,8 +3,6 @@
 ``from_json`` reads the JSON of any older or newer version: unknown fields are dropped, missing ones get defaults.
 """
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, get_type_hints

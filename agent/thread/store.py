@@ -4,8 +4,6 @@
 missing or unreadable state loads as a fresh one.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

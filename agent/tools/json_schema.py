@@ -3,8 +3,6 @@
 The sentences name parameters, types and limits; they never quote the input.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Tools, and the wall around each call: any error inside becomes a ``ToolResult`` that the model reads."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping

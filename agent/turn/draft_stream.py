@@ -3,8 +3,6 @@
 The first draft may begin next to the first decision; nothing of it is read before the decision is known.
 """
 
-from __future__ import annotations
-
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 

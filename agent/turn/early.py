@@ -3,8 +3,6 @@
 Nothing of it is read before the decision says ``respond``. On any other decision it is stopped and its cost counted.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing

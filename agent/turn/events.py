@@ -1,7 +1,5 @@
 """Events for the listener of a turn. Plain values; a listener that fails never stops the turn."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """An attempt before the judge. If anything goes wrong there, its claims stay unconfirmed and never pass."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
 

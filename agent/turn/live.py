@@ -4,8 +4,6 @@ A block is shown once it passed the rules and the judge, in the order of the ans
 ones are read. Nothing is shown after a block that failed, and no block of a text that cites nothing yet.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import re

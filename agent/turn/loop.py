@@ -3,8 +3,6 @@
 Every ending of the turn itself is an outcome; only cancellation from outside and bugs are raised.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Mapping

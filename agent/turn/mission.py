@@ -5,8 +5,6 @@ back are kept until the person answers. Documents are used again only while fres
 kept.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Final
 from uuid import uuid4

@@ -3,8 +3,6 @@
 A step that the rules object to, or that has a link, is shown without its words.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Working record of one turn: what was found, what was spent, who listens. A source keeps its number within a turn."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace

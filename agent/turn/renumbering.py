@@ -3,8 +3,6 @@
 The model cites by the number that ``Progress.add_source`` gave a source. A growing answer keeps its numbers.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from typing import Final

@@ -1,7 +1,5 @@
 """Turns outcomes into words: a verified answer ready to be shown, or one of Orion's own messages."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import replace
 from html import escape

@@ -1,7 +1,5 @@
 """Applies the rules in a turn: a rule that crashes fails the draft and is logged."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Check that the dates and times of a claim appear in its sources, in any spelling."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 

@@ -4,8 +4,6 @@ Such a value is doubtful, not invented: a judge or a person decides if the step 
 nearest to the claim count, so that a chance result does not excuse an invented number.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress

@@ -4,8 +4,6 @@ An identifier must appear there, or in the question, as it is written except for
 filled in. Variables and comments of a code block belong to the writer. Linear in the text.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache

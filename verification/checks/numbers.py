@@ -4,8 +4,6 @@ A number is known only in its unit: the digits alone are not enough. Calculation
 numbers: "300 km × 0.32 €/km = 96 €", "(9 + 19) * 12 makes 336".
 """
 
-from __future__ import annotations
-
 import math
 import operator
 import re

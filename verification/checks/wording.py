@@ -4,8 +4,6 @@ Name and negation are checked only if the rest of the sentence is the source's o
 left out for names, since all its nouns have capitals, as are Chinese and Japanese, which have no spaces.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher

@@ -5,8 +5,6 @@ of code blocks count as sentences. Greetings, questions, offers, headings and in
 state something. Spans refer to the given text. Citations inside code do not count. Linear in the text.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections import Counter

@@ -5,8 +5,6 @@ claim taken for small talk would escape the check. Headings, introductions, ques
 only with a number of their own or a whole sentence.
 """
 
-from __future__ import annotations
-
 import re
 
 from verification.text.lexicon import compile_pattern

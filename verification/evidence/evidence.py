@@ -4,8 +4,6 @@ Text of the question and the thread is known, but never evidence. ``score`` esti
 It ranks and measures; no claim fails because of it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

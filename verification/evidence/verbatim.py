@@ -3,8 +3,6 @@
 In doubt a claim is not a quotation and is checked closely. ``mark_shared_words`` marks a passage for people to read.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator
 from html import unescape

@@ -5,8 +5,6 @@ reopened, and a table repeats its header. Citations of sources with an address b
 word is added, dropped or changed.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Iterator

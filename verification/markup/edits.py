@@ -3,8 +3,6 @@
 An edit that overlaps an earlier one is skipped. The next pass finds its fault again.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import cached_property

@@ -4,8 +4,6 @@ More lenient than CommonMark if models need it (``**Note:**text``, ``これは**
 change a meaning (``2**10 and 3**4``, ``__init__``, ``src/**/*.py``).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The inline pass over a paragraph, an item, a heading or a cell. It skips code, mentions and URLs."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from html.entities import html5

@@ -3,8 +3,6 @@
 ``outline`` groups them into units, in order and without overlap. In a fence, code is distinguished from plain words.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple

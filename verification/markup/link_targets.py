@@ -5,8 +5,6 @@ question holds it and its host is a source's or an allowed one. A link that only
 scheme, is shown as code. The citation rule fails a link from nowhere.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A destination that Slack cannot open is shown as code after its label. ``[n]`` c
 brackets are not links. The number of open brackets is bounded, so any nesting stays linear.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from collections import deque

@@ -9,8 +9,6 @@ byte. ``split_chunks`` escapes it for Slack, which shows ``&lt;`` and ``<`` in c
 too: Slack accepts it, and the address must stay comparable with a source's.
 """
 
-from __future__ import annotations
-
 import html
 import re
 from collections import Counter

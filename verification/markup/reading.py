@@ -3,8 +3,6 @@
 Quotations are compared in this form. A writer quotes what a page shows, not the Markdown behind it.
 """
 
-from __future__ import annotations
-
 import re
 from functools import lru_cache
 from html import unescape

@@ -5,8 +5,6 @@ what Markdown or Slack would show as one: opened by a line of three or more back
 quote marks or a list marker), or by three backticks in the middle of a line that a later line closes.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Iterator

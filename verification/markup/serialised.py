@@ -3,8 +3,6 @@ r"""Answers that a model serialised: JSON, a Python or JavaScript literal, an XM
 Serialisation says nothing to a reader. If the value has one text, that text is the answer.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import re

@@ -4,8 +4,6 @@ Columns align by their width in a terminal. Very long cells do not widen a colum
 table, so that chunks can repeat its header and claims in its cells can be checked.
 """
 
-from __future__ import annotations
-
 import html
 import re
 

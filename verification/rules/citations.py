@@ -3,8 +3,6 @@
 Nothing inside code or a link is a citation. ``normalise_citations`` changes only their spelling.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections import Counter

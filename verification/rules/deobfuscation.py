@@ -3,8 +3,6 @@
 The readings are used only to look for orders. They are never shown and are never evidence.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import html

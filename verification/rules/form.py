@@ -4,8 +4,6 @@ They report the place of everything that ``mrkdwn.repair`` would repair, and als
 and JSON that leaked from the machinery, and a text longer than Slack accepts.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence

@@ -4,8 +4,6 @@ A passage counts only if both a source and the answer have it, or close variants
 instructions, with them in quotes or in code, is not an instruction. Neither is a rule for people.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

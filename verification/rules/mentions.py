@@ -3,8 +3,6 @@
 Text and chunks are searched, and code in which Slack would still see a token. Mentions are never repaired.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

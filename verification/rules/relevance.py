@@ -4,8 +4,6 @@ Shared content words address a question. Inflections count, and so do synonyms f
 sources.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

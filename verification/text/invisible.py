@@ -4,8 +4,6 @@ A zero-width space next to a mark stays: repair puts it there. So does a joiner 
 it, and the tags of a flag such as Scotland's.
 """
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

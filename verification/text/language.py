@@ -3,8 +3,6 @@
 ``None`` means unsure, or a language other than the seven. No text is rejected for that.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache, lru_cache
 from itertools import chain

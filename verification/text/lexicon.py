@@ -4,8 +4,6 @@ A list of words is separated by blanks or bars. A pattern is a regular expressio
 another one, and ``’`` matches either apostrophe.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """The words of a text with their places: stems of content words, bigrams for Chinese and Japanese."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator

@@ -4,8 +4,6 @@ A number without a known unit matches any number of its value, unless it counts 
 amounts may differ accordingly.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 

@@ -5,8 +5,6 @@ Relative dates ("next Friday") are never resolved. ``WEAK`` words have other mea
 year.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 They are read as written. A comparison ignores only case, dashes and space.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

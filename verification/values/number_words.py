@@ -3,8 +3,6 @@
 Articles that also mean one ("a", "ein", "un") are not numbers here. A fraction counts only right before its unit.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache, lru_cache
 from unicodedata import numeric

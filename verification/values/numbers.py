@@ -4,8 +4,6 @@
 and identifiers are not quantities: the caller passes their spans as ``reserved``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache

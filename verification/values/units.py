@@ -4,8 +4,6 @@ The words are data, in ``units.toml`` and in the languages' files. ``UNITS`` map
 dimension and its factor to that dimension's basic unit, ``SCALES`` a scale word to its factor.
 """
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from typing import Literal, NamedTuple

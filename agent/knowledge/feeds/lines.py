@@ -1,7 +1,5 @@
 """Settings and lines that the shipped feeds share: a TOML file in, one JSON object a line out."""
 
-from __future__ import annotations
-
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence

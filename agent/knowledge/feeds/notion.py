@@ -4,8 +4,6 @@ Notion's API tells nothing of who may see a page, so the settings name audiences
 them too, and of all others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID

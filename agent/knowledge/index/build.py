@@ -4,8 +4,6 @@ Files are read outside of transactions and written in batches, so that a killed 
 belongs to a source that is away stays.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace

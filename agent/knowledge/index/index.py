@@ -1,7 +1,5 @@
 """The index of documents, without the connections and locks in which SQLite and PostgreSQL differ."""
 
-from __future__ import annotations
-
 import threading
 import time
 from abc import ABC, abstractmethod

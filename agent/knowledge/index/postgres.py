@@ -1,7 +1,5 @@
 """The shared index, in PostgreSQL. Only this module loads the driver."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from typing import Any, Final

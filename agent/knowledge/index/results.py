@@ -1,7 +1,5 @@
 """Rows of an index as passages and documents with their links, the same for every storage."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, Final

@@ -3,8 +3,6 @@
 Stored words are removed by the rules that made them, so ``VERSION`` must grow whenever those rules change.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager

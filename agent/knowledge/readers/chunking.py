@@ -4,8 +4,6 @@ A chunk's text is lines of the document. Only a table that continues repeats its
 a chunk becomes its cells with their headers. No URL, link or code span is cut. Lines count from 1.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Date of a document: the one that its front matter, its repository or the head of its text states."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime

@@ -1,7 +1,5 @@
 """Values and helpers that all readers share: a document's text and parts, limits on reading, clean text."""
 
-from __future__ import annotations
-
 import re
 import struct
 import time

@@ -1,7 +1,5 @@
 """Reader of Word documents: their text as Markdown, as a person sees it on paper. The only importer of docx."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field

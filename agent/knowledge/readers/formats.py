@@ -1,7 +1,5 @@
 """The table of document formats. A new format is one row here and one reader module."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module

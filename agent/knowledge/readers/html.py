@@ -1,7 +1,5 @@
 """Reader of HTML: the main text as Markdown, without navigation, scripts and what a browser hides."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 from typing import Final

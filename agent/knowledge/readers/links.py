@@ -1,7 +1,5 @@
 """Links of Markdown with addresses that a person can follow. Images are replaced by their descriptions."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from typing import Final

@@ -1,7 +1,5 @@
 """Office packages (.docx, .pptx, .xlsx): measured before they are unpacked, and cleaned for their parsers."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 import zipfile

@@ -1,7 +1,5 @@
 """Reader of PDF: the text layer of each page. The only importer of pypdfium2."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Final

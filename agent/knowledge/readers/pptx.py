@@ -1,7 +1,5 @@
 """Reader of PowerPoint presentations: slides with their titles, tables and notes. The only importer of pptx."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, Final

@@ -4,8 +4,6 @@ The child gets one file at a time over its standard input and answers with JSON.
 that takes over its parser finds no secrets there.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import selectors

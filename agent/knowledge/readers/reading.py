@@ -1,7 +1,5 @@
 """Turns a file into text with title, date and positions. ``ReadError`` says in plain words why a file has no text."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

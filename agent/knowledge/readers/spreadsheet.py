@@ -1,7 +1,5 @@
 """Readers of tables: Excel workbooks and CSV, as Markdown tables under their headers. The only importer of openpyxl."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """Readers of text: encodings, Markdown with front matter, reStructuredText, programs."""
 
-from __future__ import annotations
-
 import codecs
 import json
 import re

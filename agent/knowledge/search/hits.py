@@ -3,8 +3,6 @@
 Texts stay as the document has them; a heading that stands above a stretch and in none of its passages is put back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile

@@ -4,8 +4,6 @@ Stored words are stems, pairs of an identifier's parts and pairs of characters, 
 passage alone. A change of what is stored needs a new version of the indexes.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import unicodedata

@@ -4,8 +4,6 @@ Vectors come from an embedding server. Passages without one yet, and all passage
 by their words. Nearness only brings a passage to be looked at.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import OrderedDict

@@ -4,8 +4,6 @@ The store blocks. In the database they are 16-bit floats; in memory 8-bit number
 less than .003: 100,000 passages of 512 numbers take 51 MB, and a search 10 ms of processor.
 """
 
-from __future__ import annotations
-
 import hashlib
 import threading
 import time

@@ -1,7 +1,5 @@
 """The folder of saved answers as documents, each for its own audience."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime

@@ -3,8 +3,6 @@
 The nearest file up to the configured folder counts. An invalid file hides its documents from everyone.
 """
 
-from __future__ import annotations
-
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path

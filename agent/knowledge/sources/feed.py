@@ -5,8 +5,6 @@ input what Orion remembers (``{"key": …, "revision": …}`` a line), so that i
 that does not end well removes no document.
 """
 
-from __future__ import annotations
-
 import os
 import selectors
 import shlex

@@ -3,8 +3,6 @@
 Each redirect is checked like the first address. ``ReadError.temporary`` says whether a later try may help.
 """
 
-from __future__ import annotations
-
 import re
 import ssl
 import time

@@ -3,8 +3,6 @@
 No program from the repository's own settings is run, and nothing is fetched.
 """
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Names of files and folders: which are read, and which are skipped without being counted."""
 
-from __future__ import annotations
-
 from pathlib import PurePath
 from typing import Final
 

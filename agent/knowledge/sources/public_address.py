@@ -4,8 +4,6 @@ A name is resolved once and the connection goes to an address that was checked, 
 proxy would resolve the name again, so none is used.
 """
 
-from __future__ import annotations
-
 import socket
 import ssl
 import time

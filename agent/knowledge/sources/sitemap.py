@@ -1,7 +1,5 @@
 """Parser of sitemaps and sitemap indexes. It refuses XML entities, which can expand without end."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import dataclass, field
 from datetime import UTC, datetime

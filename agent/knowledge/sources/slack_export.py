@@ -3,8 +3,6 @@
 Documents of a private channel are for that channel only. Direct messages and bots are left out.
 """
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

@@ -3,8 +3,6 @@
 A page that is gone is removed from the index. One that cannot be fetched for now keeps its last version.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Iterator

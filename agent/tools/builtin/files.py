@@ -3,8 +3,6 @@
 Every step of a path is opened without following links, so that swapping a folder for a link in between leads nowhere.
 """
 
-from __future__ import annotations
-
 import asyncio
 import os
 import stat

@@ -3,8 +3,6 @@
 Nothing that a repository's own configuration names is run (hooks, pagers, filters), and e-mail addresses are left out.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Iterator, Mapping, Sequence

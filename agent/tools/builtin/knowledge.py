@@ -4,8 +4,6 @@ They return sources: the document's own text, a title with all headings above it
 so every call runs in a thread. Queries and texts are never logged.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 A failure is a result with its type and hints. The generated text is never a source.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import time

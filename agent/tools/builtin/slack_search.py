@@ -1,7 +1,5 @@
 """``slack_search``: public channels, through Slack's real-time search. Only the links of its results are kept."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Descriptions of Orion's own tools for the model. The data is in ``specs.toml``, one table per tool."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path

@@ -3,8 +3,6 @@
 Orion starts although a server is down, and connects again later. A call is never repeated: it may have done something.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping

@@ -3,8 +3,6 @@
 ``${NAME}`` in a value is replaced from the environment. Messages about faults never quote a value: it may be a token.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

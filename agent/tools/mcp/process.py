@@ -1,7 +1,5 @@
 """Starts an MCP server as a process and exchanges lines with it, within limits of size and time."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """Reads results that are JSON: one readable record each, with its title, link and date."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import deque

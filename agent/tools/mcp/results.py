@@ -1,7 +1,5 @@
 """Sources from the results of one server: what it returned lately, and what its records were called."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Makes a server's description of its tools safe for a prompt: short, on one line, labelled, without orders."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping

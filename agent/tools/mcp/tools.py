@@ -1,7 +1,5 @@
 """The tools of MCP servers, as a question sees them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager

@@ -1,7 +1,5 @@
 """The two transports of the SDK, within limits: lines of a process, and HTTP."""
 
-from __future__ import annotations
-
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from http import HTTPStatus
