@@ -286,7 +286,8 @@ def test_bench_tells_the_whole_way_of_a_mention_beside_a_bot_that_does_the_least
     others = {"", "1 kB", bench.CONVERTER, bench.AIOHTTP, bench.UNTRACED}
     assert {row["yardstick"] for row in told} == {bench.BOLT, *others}
     shown = io.StringIO()
-    rows = [bench.Row(*(row[field] for field in bench.Row._fields)) for row in told]
+    whole = [row | {"value": row["value"] or 0.0} for row in told]  # noise on a busy machine is null
+    rows = [bench.Row(*(row[field] for field in bench.Row._fields)) for row in whole]
     Console(file=shown, width=200).print(bench.bench_table(rows))
     assert all(name in shown.getvalue() for name in names)
 
