@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -104,7 +105,7 @@ class DocumentReader:
     def _ask(self, file: FileToRead, when_slow: Callable[[], None]) -> dict[str, Any]:
         if self._closed.is_set():
             raise ReadError(reason="was not read: Orion is stopping", temporary=True)
-        child = self._child = self._child or _start()
+        child = self._child = self._child or self._start()
         head = {
             **file._asdict(),
             "data": len(file.data),
@@ -125,12 +126,22 @@ class DocumentReader:
                 raise ReadError(reason="was not read: Orion is stopping", temporary=True) from None
         raise ReadError(reason="cannot be read: its reader broke down (too much memory, or damaged)")
 
+    def _start(self) -> subprocess.Popen[bytes]:
+        child = _start()
+        weakref.finalize(self, _end, child)  # of a reader that is dropped without being closed
+        return child
+
     def _stop(self) -> None:
         child, self._child = self._child, None
         if child is not None:
-            child.kill()
-            with suppress(OSError):
-                child.communicate()
+            _end(child)
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    if child.returncode is None:
+        child.kill()
+        with suppress(OSError):
+            child.communicate()
 
 
 def _start() -> subprocess.Popen[bytes]:

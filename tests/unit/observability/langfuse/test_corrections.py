@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +27,16 @@ QUESTION = "How long is parental leave?"
 TRACE = trace_id_of("turn-1")
 
 
-async def judge_turn(redis: Redis, receiver: LangfuseReceiver, *, items: int, answer: str = "", **options: Any) -> None:
-    """Two people dislike one answer; then somebody saves the right one."""
+async def judge_turn(
+    redis: Redis,
+    receiver: LangfuseReceiver,
+    *,
+    items: int = 0,
+    answer: str = "",
+    sent: Callable[[], object] = lambda: True,
+    **options: Any,
+) -> None:
+    """Two people dislike one answer; then somebody saves the right one. Return once all is ``sent``."""
     records = TurnRecords(redis)
     await records.save({"turn_id": "turn-1", "question": QUESTION, "outcome": "answered"})
     async with tracer_to(receiver.url, **options) as tracer:
@@ -38,6 +47,7 @@ async def judge_turn(redis: Redis, receiver: LangfuseReceiver, *, items: int, an
         if answer:
             await observers.correct("turn-1", answer)
             await wait_until(lambda: len(receiver.items) >= items, "the right answer is in the dataset")
+        await wait_until(sent, "Langfuse has the rest")  # closing the tracer ends what is under way
 
 
 async def test_first_dislike_is_queued_and_a_saved_answer_is_the_corrected_output(redis_client: Redis) -> None:
@@ -55,8 +65,7 @@ async def test_first_dislike_is_queued_and_a_saved_answer_is_the_corrected_outpu
 
 async def test_without_texts_only_the_trace_is_queued(redis_client: Redis) -> None:
     async with LangfuseReceiver() as receiver:
-        await judge_turn(redis_client, receiver, items=0, queue="queue-1", send_content=False)
-        await wait_until(lambda: receiver.queued, "the trace is queued")
+        await judge_turn(redis_client, receiver, sent=lambda: receiver.queued, queue="queue-1", send_content=False)
     assert QUESTION.encode() not in receiver.raw
     assert receiver.items == receiver.datasets == []
 
@@ -64,8 +73,8 @@ async def test_without_texts_only_the_trace_is_queued(redis_client: Redis) -> No
 async def test_missing_queue_is_named_in_the_log(redis_client: Redis) -> None:
     with capture_logs() as logs:
         async with LangfuseReceiver() as receiver:
-            await judge_turn(redis_client, receiver, items=0, queue="Gone")
-            await wait_until(lambda: any(line["event"] == "correction_not_sent" for line in logs), "it is logged")
+            logged = lambda: any(line["event"] == "correction_not_sent" for line in logs)  # noqa: E731
+            await judge_turn(redis_client, receiver, sent=logged, queue="Gone")
     (line,) = [line for line in logs if line["event"] == "correction_not_sent"]
     assert line["reason"] == "LANGFUSE_ANNOTATION_QUEUE: there is no queue Gone"
 
