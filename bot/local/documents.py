@@ -54,10 +54,11 @@ _NOT_NESTING: Final = frozenset({
 
 def find_document(roots: Sequence[Path], path: str) -> Path | None:
     """The file at this path inside the first of the folders that has it (or a root itself); nothing outside them."""
-    hidden = any(part.startswith(".") for part in Path(path).parts)
+    if "\0" in path or any(part.startswith(".") for part in Path(path).parts):
+        return None
     for candidate, root in _candidates([root.expanduser().resolve() for root in roots], path):
         real = candidate.resolve()  # first: a link inside a folder must not lead out of it
-        if real.is_relative_to(root) and real.is_file() and not hidden:
+        if real.is_relative_to(root) and real.is_file():
             return real
     return None
 

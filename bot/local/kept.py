@@ -21,12 +21,13 @@ def save(workspace: Workspace, file: Path) -> None:
         key: {"payload": one.payload, "content": base64.b64encode(one.content).decode()}
         for key, one in workspace.files.items()
     }
-    file.parent.mkdir(parents=True, exist_ok=True)
+    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     # Renamed when it is whole: a crash in the middle leaves the file of before.
     part = file.with_suffix(".part")
     kept: Json = {"messages": messages, "files": files}
     if workspace.installed:  # the app knows this token and will use it again
         kept["bot_token"] = workspace.bot_token
+    part.touch(mode=0o600)
     part.write_text(json.dumps(kept), encoding="utf-8")
     part.replace(file)
 

@@ -44,7 +44,8 @@ class SqliteIndex(KnowledgeIndex):
     @classmethod
     def open(cls, path: Path) -> SqliteIndex:
         """Open or create the index. Raises ``OSError`` or ``sqlite3.Error`` when the place cannot be written."""
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.touch(mode=0o600)  # it holds documents that not everyone on this machine may read
         index = cls(path)
         try:
             index._prepare()

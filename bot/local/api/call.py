@@ -60,7 +60,7 @@ class Call:
             return value
         try:
             return json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             raise ApiError(error) from None
 
     def objects(self, name: str, *, error: str) -> list[Json]:
@@ -145,7 +145,7 @@ async def read_values(request: web.Request) -> dict[str, Any]:
         return values | {key: value for key, value in form.items() if isinstance(value, str)}
     try:
         body = json.loads(await request.text() or "{}")
-    except ValueError:
+    except (ValueError, RecursionError):
         raise ApiError(error="invalid_json") from None
     if not isinstance(body, dict):
         raise ApiError(error="json_not_object")

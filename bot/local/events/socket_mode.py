@@ -123,6 +123,6 @@ def json_object(text: str) -> Json | None:
     """The JSON object that ``text`` is, if it is one."""
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

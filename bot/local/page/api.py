@@ -7,7 +7,6 @@ import asyncio
 import base64
 import binascii
 import inspect
-import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
@@ -117,7 +116,7 @@ class Page:
             return web.json_response({"ok": False, "error": refusal.error}, status=400)
         except NotAcknowledged as failure:
             return web.json_response({"ok": False, "error": failure.reason}, status=504)
-        except (KeyError, json.JSONDecodeError):
+        except (KeyError, TypeError, ValueError, RecursionError):  # a missing field, or a value of another form
             return web.json_response({"ok": False, "error": "bad_request"}, status=400)
         return web.json_response({"ok": True, **(answer or {})})
 
