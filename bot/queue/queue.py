@@ -39,8 +39,7 @@ EXTRA_NOTIFY_TRIES = 3
 # A message under which workers died gets its last tries without another such message on the same worker.
 SOLO_TRIES = 2
 SEEN_TTL_S = 24 * 3600
-# An effect can be repeated while its message can return: until `finish`, and while its event ids are known.
-MARK_TTL_S = SEEN_TTL_S
+MARK_TTL_S = SEEN_TTL_S  # an effect can be repeated while its message can return: as long as its event ids are known
 DEAD_TTL_S = 30 * 24 * 3600
 MAX_DEAD_LETTERS = 10_000
 
