@@ -5,7 +5,8 @@ so every call runs in a thread. Queries and texts are never logged.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final, ParamSpec, TypeVar
 
@@ -67,7 +68,8 @@ class SearchTool(_KnowledgeTool):
         """Search. Returns one source for each stretch of a document, and names those that do not fit."""
         limit, page = int(arguments.get("limit", _LIMIT)), int(arguments.get("page", 1))
         query = str(arguments["query"])
-        vector = await self.index.embed_question(query)
+        with _away_as_failure():
+            vector = await self.index.embed_question(query)
         hits, is_more = await _query_index(self._hits, query, vector, limit, page)
         stretches, left_out = await _query_index(self._expand_hits, hits)
         lines = [f"{each.title} ({_place_of(each.hit)})" for each in stretches]
@@ -134,9 +136,16 @@ class GetDocumentTool(_KnowledgeTool):
 
 
 async def _query_index(ask: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Ask the index off the event loop. If it is not reachable, that is a result: the turn decides what follows."""
-    try:
+    """Ask the index off the event loop."""
+    with _away_as_failure():
         return await asyncio.to_thread(ask, *args, **kwargs)
+
+
+@contextmanager
+def _away_as_failure() -> Iterator[None]:
+    """Make a failed tool of an index that cannot be reached: the turn decides what follows."""
+    try:
+        yield
     except KnowledgeAwayError as error:
         log.warning("knowledge_away", cause=str(error))
         raise ToolFailed(AWAY, _SAY_SO) from error
