@@ -74,7 +74,7 @@ def serve(
     mode: Annotated[Literal["socket", "http"], typer.Option(help="How events arrive: 'socket' or 'http'.")] = "socket",
     host: HostOption = "127.0.0.1",
     port: PortOption = None,
-    concurrency: ConcurrencyOption = 100,
+    concurrency: ConcurrencyOption = 50,
 ) -> None:
     """Take events from Slack and answer them, in one process (--concurrency 0: only take them)."""
     _serve(port, mode=mode, host=host, concurrency=concurrency)
@@ -84,7 +84,7 @@ def serve(
 def worker(
     port: PortOption = None,
     host: HostOption = "127.0.0.1",
-    concurrency: Annotated[int, typer.Option("--concurrency", min=1, help="Turns at once.")] = 100,
+    concurrency: Annotated[int, typer.Option("--concurrency", min=1, help="Turns at once.")] = 50,
 ) -> None:
     """Work on stored questions only. Run any number of workers, on any machine with the same Redis."""
     _serve(port, host=host, concurrency=concurrency)

@@ -134,7 +134,7 @@ class Turns:
         handle: Handle,
         *,
         on_given_up: OnGivenUp,
-        concurrency: int = 100,
+        concurrency: int = 50,
         drain_s: float = DRAIN_S,
         sweep: Callable[[], Awaitable[None]] | None = None,
         sweep_s: float = SWEEP_S,
