@@ -16,6 +16,7 @@ from itertools import chain, count
 from typing import Final, TypedDict
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from agent.actions import Step
 from agent.model.judge import JudgeContext
 from agent.model.protocol import DecideContext, TurnContext, WriteContext
 from agent.texts.catalogue import age
@@ -263,8 +264,12 @@ def _conversation_parts(context: TurnContext, talk: str) -> list[Part]:
 
 def _plan_parts(plan: Plan | None) -> Iterable[Part]:
     if plan and len(plan.steps) > 1:  # a single step says no more than the mission
-        steps = "\n".join(f"{n}. [{step.status}] {step.description}" for n, step in enumerate(plan.steps, 1))
-        yield "the plan", steps
+        lines = (f"{n}. [{step.status}] {step.description}{_goal_of(step)}" for n, step in enumerate(plan.steps, 1))
+        yield "the plan", "\n".join(lines)
+
+
+def _goal_of(step: Step) -> str:
+    return f" (done when: {step.acceptance})" if step.acceptance and step.status == "open" else ""
 
 
 def _budget_warning(context: DecideContext) -> Iterable[str]:

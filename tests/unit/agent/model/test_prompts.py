@@ -60,7 +60,7 @@ EXAMPLE = (
 )
 DECIDE = DecideContext(
     mission="Find the limit", question=QUESTION, history=HISTORY, answers={}, results=RESULTS, sources=SOURCES,
-    plan=Plan(id="p", steps=(Step(description="look", status="done"), Step(description="tell"))),
+    plan=Plan(id="p", steps=(Step(description="look", status="done"), Step(description="tell", acceptance="a number"))),
     tools=(ToolSpec(name="search", description="Find."),), budget=Budget(model_calls=12),
     used=Usage(model_calls=10), complaint="Bad.",
 )  # fmt: skip
@@ -138,7 +138,7 @@ def test_numbers_of_earlier_answers_are_taken_out_of_the_conversation() -> None:
 
 def test_decision_sees_plan_complaint_and_what_is_left() -> None:
     system, user = (message["content"] for message in control_messages(DECIDE, as_json=False))
-    assert "1. [done] look\n2. [open] tell" in user
+    assert "1. [done] look\n2. [open] tell (done when: a number)" in user
     assert "was not carried out: Bad." in user
     assert "Little is left: 2 model calls" in user
     assert "tool_call" not in system + user

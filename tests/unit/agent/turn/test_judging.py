@@ -154,6 +154,25 @@ async def test_not_supported_goes_back_to_the_model_with_the_reason() -> None:
     assert DOUBTFUL in feedback
 
 
+@pytest.mark.parametrize("word", ["partly", "Partially"])
+async def test_claim_that_is_partly_supported_is_not_supported_and_written_again(word: str) -> None:
+    half = {"claim": 1, "lines": [LINE], "supported": word, "instead": "It says nothing of impatience."}
+    told = await turn(
+        [answers(SURE, DOUBTFUL), answers(SURE)], [says(json.dumps({"verdicts": [half], "reply": "answered"}))]
+    )
+    assert isinstance(told.outcome, Answered)
+    assert (told.outcome.answer.text, told.verdicts) == (SURE, [False, True])
+    assert "It says nothing of impatience" in told.server.requests[-1]["messages"][-1]["content"]
+
+
+async def test_claim_that_stays_partly_supported_is_left_out() -> None:
+    half = {"claim": 1, "lines": [LINE], "supported": "partly", "instead": "It says nothing of that."}
+    drafts = [answers(SURE, DOUBTFUL), answers(SURE, MORE), answers(SURE, DOUBTFUL)]
+    told = await turn(drafts, repeat(says(json.dumps({"verdicts": [half]})), 2))
+    assert isinstance(told.outcome, Partial)
+    assert told.outcome.answer.text == SURE
+
+
 FAILURES = {
     "nonsense": says("All of that is supported, believe me."),
     "an empty list": says('{"verdicts": []}'),
