@@ -14,7 +14,6 @@ from agent.model.prompts import prompt_text
 from agent.model.protocol import ModelError, WriteContext
 from agent.outcome import Answered, Failed, Partial, Refused, TurnOutcome, Unsourced
 from agent.thread.requests import is_from_own_words
-from agent.tools.builtin.knowledge import AWAY
 from agent.turn.draft_stream import read_draft
 from agent.turn.events import Verification
 from agent.turn.judging import accept_small_talk, salvage_verified, with_judgement
@@ -84,7 +83,7 @@ async def write_answer(progress: Progress, *, first: str = "") -> TurnOutcome:
             best = attempt
         if attempt.verdict.passed:
             return _outcome_of(progress, attempt, attempt.verdict, number, whole=True)
-        if only_unconfirmed(attempt.verdict) or _is_knowledge_away(progress):
+        if only_unconfirmed(attempt.verdict) or progress.is_knowledge_away():
             return await _give_up(progress, attempt, number)
     declined = declined or bool(best and best.verdict.no_answer)
     outcome = await _give_up(progress, best, judged) if best else None
@@ -131,12 +130,7 @@ def _live_answer(progress: Progress) -> LiveAnswer | None:
 
 
 def _refuse(progress: Progress, reason: str) -> TurnOutcome:
-    return knowledge_failure(progress) if _is_knowledge_away(progress) else refusal(progress, reason)
-
-
-def _is_knowledge_away(progress: Progress) -> bool:
-    """Return True if the documents could not be reached in the whole turn."""
-    return not progress.sources and any(result.error == AWAY for result in progress.results)
+    return knowledge_failure(progress) if progress.is_knowledge_away() else refusal(progress, reason)
 
 
 async def _write_draft(progress: Progress, number: int, context: WriteContext) -> str:
@@ -194,7 +188,7 @@ async def _verify(progress: Progress, number: int, text: str, *, summary: bool =
 
 async def _give_up(progress: Progress, best: Attempt, attempts: int) -> TurnOutcome:
     """Keep the verified part; without one, say what could not be verified."""
-    if _is_knowledge_away(progress):  # there was nothing to cite: the draft is not at fault
+    if progress.is_knowledge_away():  # there was nothing to cite: the draft is not at fault
         return knowledge_failure(progress)
     salvaged = await salvage_verified(progress, best.draft, best.verdict, attempts)
     partial = partial_answer(progress, attempts)
@@ -210,16 +204,17 @@ async def _give_up(progress: Progress, best: Attempt, attempts: int) -> TurnOutc
 def _outcome_of(progress: Progress, best: Attempt, verdict: Verdict, attempts: int, *, whole: bool) -> TurnOutcome:
     """Return the outcome of an answer that passed. Without a source or an answer it is not marked as verified."""
     draft, claims = best.draft, bool(best.verdict.claims)
+    away = away_note(progress)
     if verdict.no_answer:
-        text = to_answer(progress, verdict, attempts=attempts, note=away_note(progress))
+        text = to_answer(progress, verdict, attempts=attempts, note=away)
         return Refused(answer=replace(text, verified=False), reason="not_in_sources")
     if draft.unsourced and claims and not progress.model.quotes_only:  # the deployment decides (ORION_GENERAL)
-        if progress.policy.general == "refuse" or _is_knowledge_away(progress):
+        if progress.policy.general == "refuse" or progress.is_knowledge_away():
             return _refuse(progress, "no_source")
-        text = to_answer(progress, verdict, attempts=attempts, label="general")
+        text = to_answer(progress, verdict, attempts=attempts, label="general", note=away)
         return Unsourced(answer=replace(text, verified=False))
     own: Label | None = "own_words" if draft.own_words and (claims or not whole) else None
     if whole:
-        return Answered(answer=to_answer(progress, verdict, attempts=attempts, label=own))
-    note = "" if own else missing_note(progress, best.verdict)
+        return Answered(answer=to_answer(progress, verdict, attempts=attempts, label=own, note=away))
+    note = away if own else missing_note(progress, best.verdict)
     return Partial(answer=to_answer(progress, verdict, attempts=attempts, label=own or "partial", note=note))

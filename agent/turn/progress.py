@@ -14,6 +14,7 @@ from agent.thread.audience import may_see, viewers_of
 from agent.thread.conversation import Question
 from agent.thread.requests import is_from_own_words
 from agent.thread.state import StateNotSaved, ThreadState
+from agent.tools.builtin.knowledge import DOCUMENTS
 from agent.tools.tool import Tool, ToolResult, error_of
 from agent.turn.early import EarlyDraft
 from agent.turn.events import Emit, ModelEnd, StateUpdated, StepSeen
@@ -137,9 +138,14 @@ class Progress:
             self.add_source(Source(id=0, title=title, text="\n".join(lines), origin="thread"))
 
     def away_services(self) -> tuple[str, ...]:
-        """Return the outside services that could not be looked into in this turn."""
+        """Return the places that could not be looked into in this turn: Orion's own, and outside services."""
         away = dict.fromkeys(result.away for result in self.results if result.away)
-        return tuple(name for name in away if not any(one.origin.startswith(f"tool:{name}_") for one in self.sources))
+        origins = {name: "document" if name == DOCUMENTS else f"tool:{name}_" for name in away}
+        return tuple(name for name in away if not any(one.origin.startswith(origins[name]) for one in self.sources))
+
+    def is_knowledge_away(self) -> bool:
+        """Return True if the documents could not be reached in the whole turn, and nothing else was found."""
+        return not self.sources and DOCUMENTS in self.away_services()
 
     def write_context(self) -> WriteContext:
         """Return what the first draft of an answer is written from."""

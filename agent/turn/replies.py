@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from html import escape
-from typing import Literal, TypeVar
+from typing import Final, Literal, TypeVar
 
 from agent.model.protocol import ModelError, ModelErrorKind
 from agent.outcome import Failed, OutOfBudget, Refused, TurnOutcome
 from agent.texts.catalogue import say
-from agent.tools.builtin.knowledge import LIST_TITLE
+from agent.tools.builtin.knowledge import DOCUMENTS, LIST_TITLE
 from agent.turn.progress import Progress
 from agent.turn.renumbering import Order, citation_order, renumber
 from verification.judgement import is_unconfirmed
@@ -30,6 +30,7 @@ _REASONS: dict[RuleName, str] = {
     "no_injection": "reason_safety",
 }
 
+_OWN_PLACES: Final = {DOCUMENTS: "away_documents", "web": "away_web", "slack": "away_slack"}
 _MODEL_PHRASES: dict[ModelErrorKind, str] = {
     "ConfigurationError": "model_setup",
     "AuthenticationError": "model_setup",
@@ -87,9 +88,10 @@ def missing_note(progress: Progress, verdict: Verdict | None = None) -> str:
 
 
 def away_note(progress: Progress) -> str:
-    """Return a sentence that names the outside services that could not be looked into, or an empty text."""
-    names = ", ".join(progress.away_services())
-    return say("service_away", _language(progress), names=names) if names else ""
+    """Return a sentence that names the places that could not be looked into, or an empty text."""
+    language = _language(progress)
+    names = [say(_OWN_PLACES[name], language) if name in _OWN_PLACES else name for name in progress.away_services()]
+    return say("service_away", language, names=", ".join(names)) if names else ""
 
 
 def _has_error(claim: Claim, verdict: Verdict) -> bool:

@@ -28,16 +28,22 @@ SEARCH: Final = "search"
 LIST_DOCUMENTS: Final = "list_documents"
 GET_DOCUMENT: Final = "get_document"
 LIST_TITLE: Final = "List of documents"
-AWAY: Final = "The index of the documents cannot be reached at the moment."
-_SAY_SO: Final = "Say that the documents cannot be searched just now."
 _UNKNOWN: Final = (
     "There is no document of that name.", "list_documents shows the names.", "search finds passages by their words."
 )  # fmt: skip
+DOCUMENTS: Final = "documents"  # the name under which they are reported as away
 MAX_TEXT_CHARS: Final = 15_000  # at once: the wall would cut off more without a note
 MAX_LISTED: Final = 400
 MAX_PAGES: Final = parameter(SEARCH, "page")["maximum"]
 _LIMIT: Final = parameter(SEARCH, "limit")["default"]
 SOURCE_TOKENS: Final = 6_000  # of one search, estimated from bytes; 0: the passages as they were found
+
+
+class DocumentsAway(ToolFailed):
+    """The index cannot be reached."""
+
+    hints = ("Say that the documents cannot be searched just now.",)
+    away = DOCUMENTS
 
 
 def knowledge_tools(index: KnowledgeReader, *, source_tokens: int = SOURCE_TOKENS) -> tuple[Tool, ...]:
@@ -148,7 +154,7 @@ def _away_as_failure() -> Iterator[None]:
         yield
     except KnowledgeAwayError as error:
         log.warning("knowledge_away", cause=str(error))
-        raise ToolFailed(AWAY, _SAY_SO) from error
+        raise DocumentsAway(why="The index of the documents cannot be reached at the moment.") from error
 
 
 def _source(title: str, text: str, found: Passage | Document) -> Source:

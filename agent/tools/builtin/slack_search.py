@@ -18,6 +18,7 @@ class SlackSearchFailed(ToolFailed):
     """Slack's search failed."""
 
     hints = ("Go on without it.",)
+    away = "slack"
 
 
 Find = Callable[[str, int], Awaitable[Sequence[Source]]]

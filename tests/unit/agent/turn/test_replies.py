@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from agent.actions import Action, Respond, ToolCall, ToolCalls
 from agent.budget import Budget
 from agent.model.prompts import NOT_FOUND
-from agent.outcome import Failed, Refused
+from agent.model.protocol import ModelError
+from agent.outcome import Answered, Failed, Refused
 from agent.quoting.model import ExtractiveModel
 from agent.thread.state import ThreadState
-from agent.tools.tool import ToolFailed, ToolResult
+from agent.tools.tool import ToolFailed, ToolResult, ToolSpec
 from agent.turn.loop import run_turn
 from agent.turn.progress import Policy
 from tests.support.fakes import Listener, PassageTool, ScriptedModel, question
@@ -53,12 +56,16 @@ async def test_refusal_names_three_documents_once_each_as_the_search_ranked_them
     assert not answer.verified
 
 
-class AwayWiki(PassageTool):
-    """A tool whose service cannot be reached."""
+@dataclass(frozen=True)
+class Away:
+    """A tool of a place that cannot be reached."""
+
+    place: str
+    spec = ToolSpec(name="elsewhere", description="Looks elsewhere.")
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
-        failure = ToolFailed(why=f"The server wiki did not hear of {arguments}.")
-        failure.away = "wiki"
+        failure = ToolFailed(why=f"Nothing heard of {arguments}.")
+        failure.away = self.place
         raise failure
 
 
@@ -68,13 +75,33 @@ async def test_service_that_could_not_be_looked_into_is_named(draft: str) -> Non
         question(ASKED),
         ThreadState(),
         model=ScriptedModel([f"<answer>{draft}</answer>"]),
-        tools={"search": AwayWiki()},
+        tools={"search": Away("wiki")},
         budget=Budget(),
         emit=Listener(),
         policy=Policy(general="refuse"),
     )
     assert isinstance(outcome, Refused)
-    assert "I couldn't look into wiki: it can't be reached or doesn't let me in." in outcome.answer.text
+    assert "I couldn't look into wiki: I have no connection, or no access, there." in outcome.answer.text
+
+
+@pytest.mark.parametrize(
+    ("place", "name"),
+    [("wiki", "wiki"), ("web", "the web"), ("slack", "Slack's messages"), ("documents", "the documents")],
+)
+async def test_answer_that_passes_says_which_place_could_not_be_looked_into(place: str, name: str) -> None:
+    found = page("Office", origin="tool:other_read" if place == "documents" else "document")
+    look: list[Action | ModelError] = [ToolCalls(calls=(ToolCall(call_id="a", tool="elsewhere"),)), Respond()]
+    outcome, _ = await run_turn(
+        question(ASKED),
+        ThreadState(),
+        model=ScriptedModel([f"<answer>{NUMBER[:-1]} [1].</answer>"], decisions=look),
+        tools={"search": PassageTool(found), "elsewhere": Away(place)},
+        budget=Budget(),
+        emit=Listener(),
+    )
+    assert isinstance(outcome, Answered)
+    assert outcome.answer.verified
+    assert outcome.answer.label == f"I couldn't look into {name}: I have no connection, or no access, there."
 
 
 async def test_failed_answer_names_them_too() -> None:
