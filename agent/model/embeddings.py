@@ -20,6 +20,17 @@ REPLY_TIMEOUT_S: Final = 120.0  # of a batch with its retries
 DIMENSIONS: Final = 512  # of models whose vectors may be shortened: a third of the memory, nearly the same ranking
 _SHORTENED: Final = re.compile(r"text-embedding-3")
 _EMBEDS: Final = re.compile(r"embed|\be5\b|e5-|bge|gte|minilm", re.IGNORECASE)
+_REPRESENT: Final = "Represent this sentence for searching relevant passages: "
+_INSTRUCT: Final = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: "
+# What the makers say, on the pages of their models, to put before a question and before a passage. First match counts.
+_PREFIXES: Final = (
+    (re.compile(r"e5-.*instruct|qwen3-embed|gte-qwen2", re.IGNORECASE), _INSTRUCT, ""),
+    (re.compile(r"\be5-", re.IGNORECASE), "query: ", "passage: "),
+    (re.compile(r"nomic-embed", re.IGNORECASE), "search_query: ", "search_document: "),
+    (re.compile(r"embeddinggemma", re.IGNORECASE), "task: search result | query: ", "title: none | text: "),
+    (re.compile(r"arctic-embed(?:2|.*-v2)", re.IGNORECASE), "query: ", ""),
+    (re.compile(r"arctic-embed|mxbai-embed|bge-(?:small|base|large)(?!-zh)", re.IGNORECASE), _REPRESENT, ""),
+)
 _MIN_CHARS: Final = 200  # a text that is still too long at this length is refused for another reason
 _TOO_MUCH: Final = frozenset({400, 413, 422})  # statuses for a batch or a text that is too large
 
@@ -48,8 +59,16 @@ class ServerEmbedder(ModelServer):
             raise EmbedderError(message, is_unset=True)
         return self.name
 
-    async def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return a vector of length one for each text; what is too long for the model is truncated."""
+    async def embed_question(self, question: str) -> Vectors:
+        """Return the vector of a question."""
+        row: Vectors = (await self._unit_vectors([prefixes(self.name)[0] + question]))[0]
+        return row
+
+    async def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        """Return a vector for each text; what is too long for the model is truncated."""
+        return await self._unit_vectors([prefixes(self.name)[1] + text for text in texts])
+
+    async def _unit_vectors(self, texts: Sequence[str]) -> Vectors:
         try:
             async with asyncio.timeout(REPLY_TIMEOUT_S):
                 rows = await self._embed([join_surrogates(text) for text in texts])
@@ -81,6 +100,11 @@ class ServerEmbedder(ModelServer):
             raise ModelError(kind="LLMError", detail=f"{len(rows)} vectors for {len(texts)} texts")
         self.tokens[self.name] += tokens or sum(map(len, texts)) // CHARACTERS_PER_TOKEN
         return rows
+
+
+def prefixes(model: str) -> tuple[str, str]:
+    """Return what this model wants before a question and before a passage, by its name."""
+    return next(((question, passage) for name, question, passage in _PREFIXES if name.search(model)), ("", ""))
 
 
 def _as_embedder_error(error: ModelError | TimeoutError) -> EmbedderError:

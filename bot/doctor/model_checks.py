@@ -119,7 +119,7 @@ async def check_embedding(settings: Settings, within_s: float) -> Finding:
     try:
         async with asyncio.timeout(within_s), aclosing(ServerEmbedder(*found)) as embedder:
             model = await embedder.find_model()
-            await embedder.embed(["test"])
+            await embedder.embed_question("test")
         return f"{model} embeds; {await _vector_counts(settings)}"
     except EmbedderError as error:
         remedy = (

@@ -57,7 +57,7 @@ class SemanticRanker:
             return None
         try:
             async with asyncio.timeout(QUESTION_TIMEOUT_S):
-                vector: Vectors = (await self._embedder.embed([query]))[0]
+                vector = await self._embedder.embed_question(query)
         except (EmbedderError, TimeoutError) as error:
             self._report_failure(error if isinstance(error, EmbedderError) else EmbedderError("no reply in time"))
             return None
@@ -106,7 +106,7 @@ class SemanticRanker:
     async def _make_batch(self, model: str, numbers: Sequence[int]) -> int:
         texts = await asyncio.to_thread(self._store.texts, numbers)
         new = await asyncio.to_thread(self._store.without_vector, model, texts)
-        vectors = await self._embedder.embed(list(new.values())) if new else np.empty((0, 0), np.float32)
+        vectors = await self._embedder.embed_passages(list(new.values())) if new else np.empty((0, 0), np.float32)
         await asyncio.to_thread(self._store.put, model, texts, dict(zip(new, vectors, strict=True)))
         return len(texts)
 

@@ -69,7 +69,10 @@ class Embedder(Protocol):
     async def find_model(self) -> str:
         """Return the model that was named, or one from the server's list. Raises ``EmbedderError``."""
 
-    async def embed(self, texts: Sequence[str]) -> Vectors:
+    async def embed_question(self, question: str) -> Vectors:
+        """Return the vector of a question. Raises ``EmbedderError``."""
+
+    async def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """Return a vector for each text, one a row. Raises ``EmbedderError``."""
 
 

@@ -206,11 +206,38 @@ async def test_model_is_found_in_the_servers_list(listed: Sequence[str] | None, 
 async def test_vectors_have_length_one_and_are_shortened_where_the_model_allows() -> None:
     async with embedding_server() as server:
         embedder = ServerEmbedder(ServerAddress(base_url=server.url, api_key="k"), "text-embedding-3-small")
-        vectors = await embedder.embed(["a hotel", "lone \ud800 half"])
+        vectors = await embedder.embed_passages(["a hotel", "lone \ud800 half"])
         await embedder.aclose()
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1.0)
     assert server.embed_requests[0]["dimensions"] == DIMENSIONS
     assert server.embed_requests[0]["headers"]["Authorization"] == "Bearer k"
+
+
+@pytest.mark.parametrize(
+    ("model", "question", "passage"),
+    [
+        ("text-embedding-3-small", "", ""),
+        ("bge-m3", "", ""),
+        ("multilingual-e5-small-q4", "query: ", "passage: "),
+        ("intfloat/multilingual-e5-large-instruct", "Instruct: ", ""),
+        ("nomic-embed-text:latest", "search_query: ", "search_document: "),
+        ("embeddinggemma:300m", "task: search result | query: ", "title: none | text: "),
+        ("snowflake-arctic-embed2", "query: ", ""),
+        ("snowflake-arctic-embed:22m", "Represent this sentence", ""),
+        ("BAAI/bge-large-en-v1.5", "Represent this sentence", ""),
+    ],
+)
+async def test_question_and_passages_begin_as_the_models_maker_says(model: str, question: str, passage: str) -> None:
+    async with embedding_server() as server:
+        embedder = ServerEmbedder(ServerAddress(base_url=server.url), model)
+        await embedder.embed_question("hotel?")
+        await embedder.embed_passages(["a hotel"])
+        await embedder.aclose()
+    asked, stored = server.embedded
+    assert asked.startswith(question)
+    assert asked.endswith("hotel?")
+    assert bool(question) == (asked != "hotel?")
+    assert stored == f"{passage}a hotel"
 
 
 @pytest.mark.parametrize("row", [[], [float("inf")]])
@@ -218,7 +245,7 @@ async def test_nonsense_in_place_of_vectors_is_said_so(row: list[float]) -> None
     async with ScriptedOpenAI(embed=lambda _: row) as server:
         embedder = ServerEmbedder(ServerAddress(base_url=server.url), "m")
         with pytest.raises(EmbedderError):
-            await embedder.embed(["a"])
+            await embedder.embed_question("a")
         await embedder.aclose()
 
 
