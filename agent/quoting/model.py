@@ -22,13 +22,12 @@ from agent.model.protocol import (
     WriteContext,
     WriteStream,
 )
-from agent.quoting.passages import RankedPassage, best_passages, closest_sentence, values_differ, windows, word_weights
+from agent.quoting.passages import RankedPassage, best_passages, closest_sentence, windows, word_weights
 from agent.quoting.rendering import render_passages, render_units
 from agent.quoting.small_talk import (
     asks_for_documents,
     earlier_subjects,
     is_question,
-    phrase,
     search_query,
     small_talk_reply,
 )
@@ -106,8 +105,7 @@ def _answer(context: WriteContext) -> str:
     passages = _passages(context, weights)
     if not passages:
         return NOT_FOUND
-    head = f"{phrase('differ', language)}\n\n" if values_differ(passages, weights) else ""
-    return head + render_passages(passages, closest_sentence(passages, weights), language)
+    return render_passages(passages, closest_sentence(passages, weights), language)
 
 
 def _passages(context: WriteContext, weights: Mapping[str, float]) -> tuple[RankedPassage, ...]:

@@ -15,14 +15,15 @@ from agent.knowledge.search.index_terms import subject_tokens
 from agent.thread.conversation import Message
 from verification.text.lexicon import words_by_language as listed_words
 
-Line = Literal["quoted", "also", "part", "also_part", "differ", "hello", "welcome", "unclear"]
+Line = Literal["quoted", "also", "part", "also_part", "hello", "welcome", "unclear"]
 
 _EMOJI: Final = re.compile(r":[\w+'-]{1,60}:(?::skin-tone-\d:)?")  # as Slack writes every emoji
 _PICTURE: Final = re.compile(r"[\u2190-\u2bff\U0001f000-\U0001faff]")
 _WORD: Final = re.compile(r"[^\W_]+")
 _MARKUP: Final = re.compile(r"[\[\]<>*_`|#]+")
 _NOT_PROSE: Final = re.compile(r"```.*?```|`[^`\n]*`|<[^<>\n]*>|https?://\S+|^>.*$", re.DOTALL | re.MULTILINE)
-_QUESTION_MARK: Final = re.compile(r"[?？]|[かの]。?\s*$|[吗呢]。?\s*$")
+# Of any script. A written Japanese question ends in "か。".
+_QUESTION_MARK: Final = re.compile(r"[?？¿؟;՞፧⁇⁈⁉‽]|か。?\s*$")
 _REPLIES: Final[tuple[tuple[str, Line], ...]] = (("thanks", "welcome"), ("greeting", "hello"), ("reaction", "unclear"))
 _MAX_WORDS: Final = 12  # words of a message that may be small talk
 MAX_FEW_WORDS: Final = 2  # a message with more words of a subject needs no earlier question
@@ -74,10 +75,8 @@ def asks_for_documents(message: str) -> bool:
 
 
 def is_question(message: str) -> bool:
-    """Return True if a message asks something: by a question mark outside code and links, or a word that asks."""
-    words = _NOT_PROSE.sub(" ", message)
-    first = " ".join(_words(words)[:1])
-    return bool(_QUESTION_MARK.search(words)) or any(first in _word_set(language, "asks") for language in _tables())
+    """Return True if a message has a question mark outside code, links and quotations."""
+    return _QUESTION_MARK.search(_NOT_PROSE.sub(" ", message)) is not None
 
 
 def search_query(question: str, history: tuple[Message, ...]) -> str:
