@@ -7,7 +7,6 @@ import socket
 import tracemalloc
 from io import BytesIO
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import pytest
@@ -160,14 +159,15 @@ async def test_bad_input_encodings(root: Path, data: bytes, text: str) -> None:
     assert await text_of(root, "a.txt") == text
 
 
-@pytest.mark.parametrize(
-    "data", [b"\x7fELF\0\0\0text", b"\x81\x8d\x8f\x90\x9d" * 9, bytes(range(1, 32)) * 20 + b"\xff"]
-)
+@pytest.mark.parametrize("data", [b"\x7fELF\0\0\0text", b"\x81\x8d\x8f\x90\x9d" * 9])
 async def test_bad_input_binary_files_with_text_names_are_named(root: Path, data: bytes) -> None:
     (root / "notes.txt").write_bytes(data)
     found = await read(root, "notes.txt")
     assert not found.ok
-    assert "binary" in found.error or "not text" in found.error
+    assert found.error in {
+        "It is binary, although its name says text.",
+        "It is not readable as cp1252; save it as UTF-8.",
+    }
 
 
 async def test_bad_input_lines_of_wide_text(root: Path) -> None:
@@ -216,7 +216,7 @@ LINE = st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"
 def test_any_range_of_any_file_is_those_lines(lines: list[str], first: int, last: int) -> None:
     data = "\n".join(lines).encode()
     try:
-        found = _read_excerpt(BytesIO(data), len(data), {"start_line": first, "end_line": last}, Event())
+        found = _read_excerpt(BytesIO(data), len(data), {"start_line": first, "end_line": last})
     except FileRefused:
         assert last < first or first > len(lines) or not "\n".join(lines[first - 1 :])
     else:
