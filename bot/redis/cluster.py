@@ -14,7 +14,7 @@ from redis.asyncio.cluster import ClusterNode, ClusterPipeline, ClusterPubSub, P
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisClusterException
 
-from bot.redis.connection import OWN
+from bot.redis.connection import with_direct_writes
 
 # Errors that redis-py raises while the cluster changes under it.
 OUT_OF_STEP = (RedisClusterException, AttributeError, KeyError, OSError)
@@ -47,7 +47,8 @@ class Cluster(RedisCluster):
     def __init__(self, *, nodes: list[tuple[str, int]], **settings: Any) -> None:
         self.made_of = {"nodes": nodes, **settings}
         super().__init__(startup_nodes=[ClusterNode(host, port) for host, port in nodes], **settings)
-        own = OWN[self.connection_kwargs["connection_class"]]  # redis-py takes no class here; later nodes read this
+        # redis-py takes no class here; later nodes read this one
+        own = with_direct_writes(self.connection_kwargs["connection_class"])
         self.connection_kwargs["connection_class"] = own
         for node in self.startup_nodes:
             node.connection_class = own

@@ -22,13 +22,14 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 import structlog
-from redis.asyncio import ConnectionPool, Redis
+from redis.asyncio import BlockingConnectionPool, ConnectionPool, Redis
+from redis.asyncio.connection import UnixDomainSocketConnection
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
-from bot.redis.connection import Pool, SocketConnection
+from bot.redis.connection import DirectWrites
 from bot.redis.url import PATIENT, WAITING
 
 LOG = structlog.get_logger()
@@ -80,7 +81,7 @@ async def connect(home: Path) -> AsyncIterator[Redis]:
     server = EmbeddedServer(home / "redis")
     async with server.join() as socket:
         settings: dict[str, Any] = {"server": server, "path": str(socket), **PATIENT, **WAITING}
-        pool = Pool(connection_class=RevivingConnection, **settings)
+        pool = BlockingConnectionPool(connection_class=RevivingConnection, **settings)
         async with Redis.from_pool(pool) as client:
             yield client
 
@@ -194,7 +195,7 @@ class EmbeddedServer:
         return " | ".join(tail)
 
 
-class RevivingConnection(SocketConnection):
+class RevivingConnection(DirectWrites, UnixDomainSocketConnection):
     """A connection to the embedded server that restarts a server that died."""
 
     def __init__(self, *, server: EmbeddedServer, path: str, **settings: Any) -> None:

@@ -10,17 +10,22 @@ from contextlib import asynccontextmanager
 from typing import Any, cast
 from urllib.parse import SplitResult, parse_qsl, urlencode, urlsplit, urlunsplit
 
-from redis.asyncio import ConnectionPool, Redis
+from redis.asyncio import BlockingConnectionPool, ConnectionPool, Redis
 from redis.asyncio.connection import SSLConnection, parse_url
 from redis.asyncio.retry import Retry
-from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
+from redis.asyncio.sentinel import (
+    Sentinel,
+    SentinelConnectionPool,
+    SentinelManagedConnection,
+    SentinelManagedSSLConnection,
+)
 from redis.backoff import ExponentialBackoff, NoBackoff
 from redis.exceptions import ClusterDownError, ReadOnlyError, RedisError
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from bot.redis.cluster import Cluster
-from bot.redis.connection import OWN, Pool, SentinelConnection, SentinelTlsConnection
+from bot.redis.connection import with_direct_writes
 
 CLUSTER, SENTINEL = "+cluster", "+sentinel"
 REDIS_PORT, SENTINEL_PORT = 6379, 26379
@@ -76,8 +81,8 @@ async def client_of(url: str) -> AsyncIterator[Redis]:
         async with _open_behind_sentinels(parts) as client:
             yield client
     else:
-        pool = Pool.from_url(url, **PATIENT, **WAITING)
-        pool.connection_class = OWN[pool.connection_class]
+        pool = BlockingConnectionPool.from_url(url, **PATIENT, **WAITING)
+        pool.connection_class = with_direct_writes(pool.connection_class)
         async with Redis.from_pool(pool) as client:
             yield client
 
@@ -90,13 +95,14 @@ async def _open_behind_sentinels(parts: SplitResult) -> AsyncIterator[Redis]:
         raise ValueError(message)
     settings = _settings(parts._replace(path=f"/{database}"), SENTINEL)
     over_tls = settings.pop("connection_class", None) is SSLConnection
-    settings["connection_class"] = SentinelTlsConnection if over_tls else SentinelConnection
+    managed = SentinelManagedSSLConnection if over_tls else SentinelManagedConnection
+    settings["connection_class"] = with_direct_writes(managed)
     quick = {"socket_timeout": SENTINEL_TIMEOUT_S, "socket_connect_timeout": SENTINEL_TIMEOUT_S}
     password = settings.pop("sentinel_password", None)
     guards = {**quick, "password": password, "retry": Retry(NoBackoff(), 0)}
     sentinels = Sentinel(_hosts(parts, SENTINEL_PORT), sentinel_kwargs=guards)  # type: ignore[no-untyped-call]  # redis-py's own
     for guard in sentinels.sentinels:
-        guard.connection_pool.connection_class = OWN[guard.connection_pool.connection_class]
+        guard.connection_pool.connection_class = with_direct_writes(guard.connection_pool.connection_class)
     async with sentinels, sentinels.master_for(service, **settings) as client:
         yield client
 
