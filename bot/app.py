@@ -358,7 +358,7 @@ class _TeamBots:
         )  # fmt: skip
         home = HomePage(
             engine=self.engine, observers=observers, pausing=stores.pausing, admins=self.settings.admins,
-            prompts=self.prompts, desk=desk,
+            prompts=self.prompts, channels=self.channels, desk=desk,
         )  # fmt: skip
         return Services(
             desk=desk,
@@ -372,6 +372,7 @@ class _TeamBots:
             visibility=Visibility(self.engine.index),
             homes=home,
             teams=workspaces,
+            admins=self.settings.admins,
         )
 
 

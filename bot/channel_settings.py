@@ -3,18 +3,21 @@
 A line that cannot be used is named, and its channel keeps its last good settings. ``docs/people.md`` has an example.
 """
 
-import os
+import json
 import re
+import shutil
 import tempfile
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Annotated, Any, Final, Literal, get_args
 
 import structlog
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from agent.texts.catalogue import LANGUAGES
+from bot.setting_values import ChannelPlace
 
 log = structlog.get_logger()
 
@@ -22,23 +25,39 @@ MAX_INSTRUCTION_CHARS: Final = 500
 MAX_PREFIXES: Final = 50
 MAX_FILE_BYTES: Final = 1_000_000
 _CHANNEL: Final = re.compile(r"(?:[TE][A-Z0-9]{1,20}/)?[CG][A-Z0-9]{1,20}")
-_HANDOFF: Final = re.compile(r"[SCG][A-Z0-9]{2,}|#[^\s#<>]{1,80}")
 Mode = Literal["mention", "listen"]
+_WISHES: Final = {
+    "documents": f"must be a list of at most {MAX_PREFIXES} beginnings of document paths",
+    "instruction": f"must be a text of at most {MAX_INSTRUCTION_CHARS} characters",
+    "mode": f"must be one of {', '.join(get_args(Mode))}",
+    "handoff": "must be a user group (S…), a channel (C… or G…) or a channel's #name",
+    "language": f"must be one of {', '.join(LANGUAGES)}",
+}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChannelSettings:
+def check_language(value: str) -> str:
+    """Accept the code of a language that Orion speaks."""
+    if value not in {"", *LANGUAGES}:
+        raise ValueError
+    return value
+
+
+class ChannelSettings(BaseModel):
     """What holds in one channel.
 
     ``documents`` are prefixes of document paths or sources; empty means all. ``instruction`` is an admin's wish about
     the form of answers, never a source. ``handoff`` replaces ORION_HANDOFF. ``language`` is the one Orion speaks there.
     """
 
-    documents: tuple[str, ...] = ()
-    instruction: str = ""
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    documents: Annotated[
+        tuple[Annotated[str, StringConstraints(pattern=r"\S")], ...], Field(max_length=MAX_PREFIXES, strict=False)
+    ] = ()
+    instruction: Annotated[str, Field(max_length=MAX_INSTRUCTION_CHARS)] = ""
     mode: Mode = "mention"
-    handoff: str = ""
-    language: str = ""
+    handoff: ChannelPlace = ""
+    language: Annotated[str, AfterValidator(check_language)] = ""
 
     @property
     def model_instruction(self) -> str:
@@ -46,15 +65,13 @@ class ChannelSettings:
         speaks = f"Write every answer in the language with the code {self.language}." if self.language else ""
         return " ".join(filter(None, (self.instruction, speaks)))
 
-    def to_toml(self, channel: str) -> str:
-        """Return the table of a channel; values equal to the default are left out."""
-        default = ChannelSettings()
-        lines = [f'["{channel}"]']
-        for name in (each.name for each in fields(self)):
-            value = getattr(self, name)
-            if value != getattr(default, name):
-                lines.append(f"{name} = {_toml_value(value)}")
-        return "\n".join(lines) + "\n"
+
+class ChannelSettingsError(ValueError):
+    """A table that cannot be used. The text is a sentence; ``field`` names the wrong line, if it is one."""
+
+    def __init__(self, why: str, field: str = "") -> None:
+        super().__init__(why)
+        self.field = field
 
 
 class ChannelFile:
@@ -82,20 +99,34 @@ class ChannelFile:
         self._refresh()
         return dict.fromkeys(self._listen, ChannelSettings(mode="listen")) | self._channels
 
-    def save(self, channel: str, settings: ChannelSettings) -> None:
-        """Write a channel's settings in place of its earlier ones. Raises ``OSError``, and ``ValueError`` for a fault.
+    def channels_of(self, team: str) -> dict[str, ChannelSettings]:
+        """Return the same for one workspace, by the channel's id without the workspace's."""
+        ids = [key.rpartition("/")[2] for key in self.channels if key.partition("/")[0] in {team, key}]
+        return {channel: self.of(team, channel) for channel in sorted(ids)}
 
-        Comments of the file are lost.
+    def save(self, team: str, channel: str, settings: ChannelSettings) -> None:
+        """Write a channel's settings in place of its earlier ones; the rest of the file stays as it is.
+
+        Raises ``OSError``, and ``ChannelSettingsError`` if the file is not one that can be changed.
         """
-        if fault := find_fault(channel, {each.name: getattr(settings, each.name) for each in fields(settings)}):
-            raise ValueError(fault)
         self._refresh()
-        tables = {**self._channels, channel: settings}
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, name = tempfile.mkstemp(dir=self.path.parent, prefix=".", suffix=".part")
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write("\n".join(found.to_toml(key) for key, found in sorted(tables.items())))
-        Path(name).replace(self.path)
+        key = channel if channel in self._channels else f"{team}/{channel}"
+        text = _replace_table(self._read() if self._stamp else "", key, settings.model_dump(exclude_defaults=True))
+        target = self.path.resolve()  # a link stays a link
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=target.parent, encoding="utf-8", delete=False) as part:
+            try:
+                part.write(text)
+                part.close()
+                with suppress(FileNotFoundError):
+                    shutil.copymode(target, part.name)
+                Path(part.name).replace(target)
+            finally:
+                Path(part.name).unlink(missing_ok=True)
+
+    def _read(self) -> str:
+        with self.path.open("rb") as stream:
+            return stream.read(MAX_FILE_BYTES).decode("utf-8")
 
     def _refresh(self) -> None:
         try:
@@ -108,8 +139,7 @@ class ChannelFile:
             return
         self._stamp = stamp
         try:
-            with self.path.open("rb") as stream:
-                tables = tomllib.loads(stream.read(MAX_FILE_BYTES).decode("utf-8"))
+            tables = tomllib.loads(self._read())
         except (OSError, ValueError) as error:  # half written, or not TOML: the last good state stays
             self.faults = (f"{self.path.name}: {error}",)
             log.warning("channel_settings_unreadable", reason=str(error))
@@ -122,56 +152,57 @@ class ChannelFile:
         parsed: dict[str, ChannelSettings] = {}
         faults: list[str] = []
         for channel, values in tables.items():
-            if fault := find_fault(channel, values):
-                faults.append(fault)
+            try:
+                parsed[channel] = parse_settings(channel, values)
+            except ChannelSettingsError as fault:
+                faults.append(str(fault))
                 if channel in self._channels:
                     parsed[channel] = self._channels[channel]
-            else:
-                documents = tuple(values.get("documents", ()))
-                parsed[channel] = ChannelSettings(**{**values, "documents": documents})
         return parsed, tuple(faults)
 
 
-def find_fault(channel: str, values: Any) -> str:
-    """Return why a channel's table cannot be used; empty if it can."""
+def parse_settings(channel: str, values: Any) -> ChannelSettings:
+    """Return the settings in a channel's table. Raises ``ChannelSettingsError``."""
     if not _CHANNEL.fullmatch(channel):
-        return f"[{channel}] is not the id of a channel, such as C0123ABCD or T0ACME/C0123ABCD."
+        raise ChannelSettingsError(
+            why=f"[{channel}] is not the id of a channel, such as C0123ABCD or T0ACME/C0123ABCD."
+        )
     if not isinstance(values, dict):
-        return f"{channel} is not a table; write [{channel}] on a line of its own."
-    known = [each.name for each in fields(ChannelSettings)]
-    faults = [f"{name} is unknown; there are {', '.join(known)}." for name in values if name not in known]
-    faults += [
-        f"{name} {wish}" for name, wish in _WISHES.items() if name in values and not _is_valid(name, values[name])
-    ]
-    return f"[{channel}] {faults[0]}" if faults else ""
+        raise ChannelSettingsError(why=f"{channel} is not a table; write [{channel}] on a line of its own.")
+    try:
+        return ChannelSettings(**values)
+    except ValidationError as error:
+        name = str(error.errors()[0]["loc"][0])
+        wish = _WISHES.get(name, f"is unknown; there are {', '.join(ChannelSettings.model_fields)}")
+        raise ChannelSettingsError(why=f"[{channel}] {name} {wish}.", field=name) from None
 
 
-_WISHES: Final = {
-    "documents": f"must be a list of at most {MAX_PREFIXES} beginnings of document paths.",
-    "instruction": f"must be a text of at most {MAX_INSTRUCTION_CHARS} characters.",
-    "mode": f"must be one of {', '.join(get_args(Mode))}.",
-    "handoff": "must be a user group (S…), a channel (C… or G…) or a channel's #name.",
-    "language": f"must be one of {', '.join(LANGUAGES)}.",
-}
-
-
-def _is_valid(name: str, value: Any) -> bool:
-    if name == "documents":
-        entries = value if isinstance(value, list | tuple) else [None]
-        return len(entries) <= MAX_PREFIXES and all(isinstance(entry, str) and entry.strip() for entry in entries)
-    if not isinstance(value, str):
-        return False
-    return {
-        "instruction": len(value) <= MAX_INSTRUCTION_CHARS,
-        "mode": value in get_args(Mode),
-        "handoff": not value or _HANDOFF.fullmatch(value) is not None,
-        "language": value in {"", *LANGUAGES},
-    }[name]
+def _replace_table(text: str, key: str, values: Mapping[str, Any]) -> str:
+    """Return the text with these values as the table of ``key``. Raises ``ChannelSettingsError``."""
+    try:
+        tables = tomllib.loads(text)
+    except ValueError as error:
+        raise ChannelSettingsError(why=str(error)) from None
+    lines = [f'["{key}"]', *(f"{name} = {_toml_value(value)}" for name, value in values.items())]
+    table = "\n".join(lines) + "\n"
+    if key not in tables:
+        return f"{text.rstrip()}\n\n{table}" if text.strip() else table
+    wanted = {**tables, key: {name: list(value) if name == "documents" else value for name, value in values.items()}}
+    old = text.splitlines(keepends=True)
+    heads = [number for number, line in enumerate(old) if line.lstrip().startswith("[")]
+    for start in (number for number in heads if key in old[number]):
+        for end in (*(number for number in heads if number > start), len(old)):
+            last = end
+            while last > start + 1 and (not old[last - 1].strip() or old[last - 1].lstrip().startswith("#")):
+                last -= 1  # these lines are about what follows
+            new = "".join([*old[:start], table, *old[last:]])
+            # A line of a text or a list may look like the head of a table: the result must hold what is wanted.
+            with suppress(ValueError):
+                if tomllib.loads(new) == wanted:
+                    return new
+    raise ChannelSettingsError(why=f"[{key}] is not a table that begins on a line of its own.")
 
 
 def _toml_value(value: str | tuple[str, ...]) -> str:
-    if isinstance(value, tuple):
-        return f"[{', '.join(map(_toml_value, value))}]"
-    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
-    # TOML allows no control character in a string (TOML 1.0, "String").
-    return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\u{ord(found[0]):04x}", escaped) + '"'
+    # JSON's strings and lists are also TOML's, but for one control character (TOML 1.0, "String").
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

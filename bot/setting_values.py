@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator
 from pydantic_settings import NoDecode
 
 # A user group, a channel by its id, a channel by its name.
-_HANDOFF = re.compile(r"[SCG][A-Z0-9]{2,}|#[^\s#<>]{1,80}")
+_PLACE = re.compile(r"[SCG][A-Z0-9]{2,}|#[^\s#<>]{1,80}")
 _HOST = re.compile(r"(?:[^\W_][^\s/@:*<>|]*|\[[0-9A-Fa-f:]+\])(?::\d{1,5})?")
 
 
@@ -73,7 +73,7 @@ def check_environment(value: str) -> str:
 
 def check_place(value: str) -> str:
     """Accept a user group, or a channel by its id or name."""
-    if value and not _HANDOFF.fullmatch(value):
+    if value and not _PLACE.fullmatch(value):
         message = "must be a user group (S…), a channel (C… or G…) or a channel's #name"
         raise ValueError(message)
     return value

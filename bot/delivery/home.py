@@ -9,7 +9,9 @@ from agent.knowledge.types import Document
 from agent.payload import objects, string
 from agent.texts.catalogue import say
 from agent.texts.truncate import truncate
+from bot.channel_settings import ChannelSettings
 from bot.delivery.blocks import MAX_TEXT_LENGTH, Block, button, join_lines, section, short_id
+from bot.delivery.channel_dialog import channel_blocks
 from bot.delivery.feedback import REASONS
 from bot.delivery.links import escape, link, with_age
 from bot.delivery.save_answer import AnswerList
@@ -29,9 +31,9 @@ class HomeFigures:
 
     ``documents`` are the newest of ``total`` that its reader may see; ``size`` is in bytes, 0 if it is not known;
     ``synced`` in seconds since 1970. ``questions`` are some that the documents answer. ``quotes``: there is no model.
-    ``disliked`` and ``failures`` are turn records with ``at``, for admins only: None for other readers. So is
-    ``unread``, which names what was not read and why. ``refusal`` names the text for a person without access, who sees
-    nothing else.
+    ``disliked`` and ``failures`` are turn records with ``at``, for admins only: None for other readers. So are
+    ``channels`` with their settings, and ``unread``, which names what was not read and why. ``refusal`` names the text
+    for a person without access, who sees nothing else.
     """
 
     documents: Sequence[Document] = ()
@@ -45,6 +47,7 @@ class HomeFigures:
     quotes: bool = False
     disliked: Sequence[Mapping[str, Any]] | None = None
     failures: Sequence[Mapping[str, Any]] | None = None
+    channels: Mapping[str, ChannelSettings] = field(default_factory=dict)
     unread: Sequence[str] = ()
     answers: AnswerList = field(default_factory=AnswerList)
     refusal: str = ""
@@ -136,6 +139,7 @@ def _admin_blocks(figures: HomeFigures, language: str | None) -> list[Block]:
         section(_with_heading("home_disliked", disliked or nothing, language)),
         section(_with_heading("home_failures", failures, language)),
         *([section(_with_heading("home_unread", unread, language))] if unread else []),
+        *channel_blocks(figures.channels, language),
     ]
 
 

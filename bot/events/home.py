@@ -11,6 +11,7 @@ from agent.knowledge.types import Document, KnowledgeAwayError
 from agent.texts.catalogue import SUGGESTED_PROMPTS, say
 from agent.thread.audience import Viewers, may_see
 from bot.answers.desk import AnswerDesk
+from bot.channel_settings import ChannelFile
 from bot.delivery.home import HomeFigures
 from bot.delivery.save_answer import AnswerList
 from bot.documents.figures import available_figures
@@ -36,6 +37,7 @@ class HomePage:
     pausing: Pausing
     admins: frozenset[str]
     prompts: Sequence[Mapping[str, str]]
+    channels: ChannelFile
     desk: AnswerDesk | None = None
 
     async def figures(self, team: str, user: str, language: str | None) -> HomeFigures:
@@ -57,6 +59,7 @@ class HomePage:
             paused=await self.pausing.current() is not None,
             quotes=self.engine.model.quotes_only,
             disliked=await records.list_disliked(_MAX_FOR_ADMINS) if admin else None,
+            channels=self.channels.channels_of(team) if admin else {},
             unread=[line for source in known.sources for line in source.unread_lines] if known and admin else (),
             answers=await self._answers(team, user),
             failures=await records.list_latest("failed", _MAX_FOR_ADMINS) if admin else None,

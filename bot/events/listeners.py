@@ -37,6 +37,7 @@ from bot.delivery.home import TRY_ACTION, HomeFigures
 from bot.delivery.links import escape
 from bot.delivery.trust import trust_modal
 from bot.events import interactions as clicks
+from bot.events.channels import ChannelDialogs
 from bot.events.gestures import Gesture, Gestures, Homes, Intake, Teams
 from bot.events.parse import apply_thread_mode, parse_event
 from bot.events.private import PrivateAsking
@@ -89,6 +90,7 @@ class Services:
     visibility: Visibility
     homes: Homes
     teams: Teams
+    admins: frozenset[str] = frozenset()
     desk: AnswerDesk | None = None
 
 
@@ -122,6 +124,9 @@ def register(
     app.view(COMPLAINT)(listeners.on_complaint)
     app.shortcut(ASK_SHORTCUT)(listeners.on_shortcut)
     saving.register(app)
+    ChannelDialogs(
+        channels=services.channels, admins=services.admins, homes=services.homes, gestures=gestures
+    ).register(app)
     PrivateAsking(
         intake=services.intake, records=services.records, visibility=services.visibility, gestures=gestures
     ).register(app)

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import tomllib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import SecretStr
 
 from bot.local.model.roster import VISITOR
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
-from tests.support.orion_running import CHANNEL, DIRECT, MENTION, running, settings_in, shown
+from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, running, settings_in, shown
 
 QUESTION = "How long is the canteen open?"
 OTHER = "C0GENERAL"
+ADMIN = "U0PEOPLE"
 
 
 def write_docs(folder: Path, audience: str = "") -> Path:
@@ -83,3 +88,85 @@ async def test_a_person_belongs_to_their_groups_channels_and_address_in_a_direct
         assert ("5 hours" in json.dumps(answer)) is (seen and not away)
         ts = setting.ask(f"{MENTION} {QUESTION}")
         assert "5 hours" not in json.dumps(await setting.answer_to(ts)), "in a channel others read along"
+
+
+async def open_channel_dialog(setting: Setting) -> dict[str, Any]:
+    workspace = setting.workspace
+    workspace.open_home(ADMIN)
+    home = await workspace.wait_for(lambda: workspace.workspace.views.homes.get(ADMIN), 10)
+    await workspace.click_view(home["id"], "orion_channel", user=ADMIN)
+    views = await workspace.wait_for(lambda: list(workspace.workspace.views.open.values()), 10)
+    return dict(views[-1].view)
+
+
+def typed(**values: str) -> dict[str, Any]:
+    """What Slack sends for a filled dialog."""
+    kinds = {"which": "selected_conversation", "mode": "selected_option", "language": "selected_option"}
+    said = {"mode": "mention", "language": "asker", **values}
+    return {
+        name: {name: {kinds.get(name, "value"): {"value": text} if "option" in kinds.get(name, "") else text}}
+        for name, text in said.items()
+    }
+
+
+@asynccontextmanager
+async def with_admin(tmp_path: Path, redis_url: str) -> AsyncIterator[tuple[Setting, Path]]:
+    file = tmp_path / "set" / "channels.toml"
+    settings = settings_in(tmp_path / "home", redis_url, channels=file, admins=frozenset({ADMIN}))
+    async with running(settings, docs=write_docs(tmp_path / "docs")) as setting:
+        yield setting, file
+
+
+async def test_an_admin_changes_a_channel_in_app_home_and_it_counts_at_once(tmp_path: Path, redis_url: str) -> None:
+    async with with_admin(tmp_path, redis_url) as (setting, file):
+        workspace, view = setting.workspace, await open_channel_dialog(setting)
+        values = typed(which=CHANNEL, documents=" south/ \n\n", handoff="#help", language="de")
+        assert not await workspace.submit(view["id"], values, ADMIN)
+        assert tomllib.loads(file.read_text()) == {
+            f"T0LOCAL/{CHANNEL}": {"documents": ["south/"], "handoff": "#help", "language": "de"}
+        }
+        answer = shown(await setting.answer_to(setting.ask(f"{MENTION} {QUESTION}")))
+        assert "5 hours" in answer
+        assert "3 hours" not in answer
+        await workspace.wait_for(lambda: "south/" in json.dumps(workspace.workspace.views.homes[ADMIN]), 10)
+        view = await open_channel_dialog(setting)
+        assert view["private_metadata"] == CHANNEL
+        assert view["blocks"][1]["element"]["initial_value"] == "south/"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "block", "words"),
+    [
+        ({"handoff": "@ann"}, "handoff", "#name"),
+        ({"instruction": "x" * 501}, "instruction", "500"),
+        ({"documents": "a/\n" * 51}, "documents", "50"),
+        ({"which": DIRECT}, "documents", "channels.toml"),
+    ],
+)
+async def test_the_dialog_of_a_channel_says_what_is_wrong(
+    wrong: dict[str, str], block: str, words: str, tmp_path: Path, redis_url: str
+) -> None:
+    async with with_admin(tmp_path, redis_url) as (setting, file):
+        view = await open_channel_dialog(setting)
+        errors = await setting.workspace.submit(view["id"], typed(which=CHANNEL) | typed(**wrong), ADMIN)
+        assert words in errors[block]
+        assert not file.exists()
+
+
+async def test_a_channel_file_that_cannot_be_written_is_said_so(tmp_path: Path, redis_url: str) -> None:
+    async with with_admin(tmp_path, redis_url) as (setting, file):
+        file.parent.write_text("a file where the folder should be")
+        view = await open_channel_dialog(setting)
+        errors = await setting.workspace.submit(view["id"], typed(which=CHANNEL), ADMIN)
+        assert "I can't write `channels.toml`" in errors["documents"]
+
+
+async def test_only_admins_see_and_change_the_settings_of_channels(tmp_path: Path, redis_url: str) -> None:
+    async with with_admin(tmp_path, redis_url) as (setting, file):
+        workspace, view = setting.workspace, await open_channel_dialog(setting)
+        workspace.open_home(VISITOR)
+        home = await workspace.wait_for(lambda: workspace.workspace.views.homes.get(VISITOR), 10)
+        assert "orion_channel" not in json.dumps(home)
+        workspace.workspace.views.open[view["id"]] = replace(workspace.workspace.views.open[view["id"]], user=VISITOR)
+        assert not await workspace.submit(view["id"], typed(which=CHANNEL, language="de"), VISITOR)
+        assert not file.exists()

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.channel_settings import MAX_INSTRUCTION_CHARS, ChannelFile, ChannelSettings, find_fault
+from bot.channel_settings import MAX_INSTRUCTION_CHARS, ChannelFile, ChannelSettings, ChannelSettingsError
 
 GOOD = '[C0OPS]\nmode = "listen"\ninstruction = "Short answers."\ndocuments = ["runbooks/"]\n'
 OPS = ChannelSettings(mode="listen", instruction="Short answers.", documents=("runbooks/",))
@@ -75,14 +75,52 @@ def test_what_is_saved_is_read_back(
 ) -> None:
     settings = ChannelFile(tmp_path_factory.mktemp("home") / "channels.toml")
     wanted = ChannelSettings(instruction=instruction, documents=tuple(docs), mode="listen", language="de")
-    settings.save("C0OPS", wanted)
-    settings.save("C0HR", ChannelSettings())
-    assert settings.channels == {"C0OPS": wanted, "C0HR": ChannelSettings()}
+    settings.save("T1", "C0OPS", wanted)
+    settings.save("T1", "C0HR", ChannelSettings(language="fr"))
+    settings.save("T1", "C0HR", ChannelSettings())
+    assert settings.channels_of("T1") == {"C0OPS": wanted, "C0HR": ChannelSettings()}
+    assert settings.channels_of("T2") == {}
 
 
-def test_a_fault_is_not_saved(tmp_path: Path) -> None:
+AROUND = """# The channels of Acme.
+
+[C0OPS]  # on call
+documents = [
+  "runbooks/",
+  "[C0HR]",
+]
+instruction = '''
+["T1/C0HR"]
+# Short answers.
+'''
+
+# People:
+["T1/C0HR"]
+language = "fr"
+# Not read yet:
+[C0NEWS]
+mode = "sometimes"
+"""
+
+
+def test_saving_changes_one_table_and_no_other_line(tmp_path: Path) -> None:
     settings = ChannelFile(tmp_path / "channels.toml")
-    with pytest.raises(ValueError, match="instruction must be"):
-        settings.save("C0OPS", ChannelSettings(instruction="x" * 501))
-    assert not settings.path.exists()
-    assert find_fault("C0OPS", {}) == ""
+    write(settings.path, AROUND)
+    settings.path.chmod(0o640)
+    ops = settings.of("T1", "C0OPS")
+    settings.save("T1", "C0HR", ChannelSettings(handoff="#people"))
+    assert settings.path.read_text() == AROUND.replace('language = "fr"', 'handoff = "#people"')
+    settings.save("T1", "C0OPS", ChannelSettings(mode="listen"))
+    assert settings.path.read_text().startswith('# The channels of Acme.\n\n["C0OPS"]\nmode = "listen"\n\n# People:\n')
+    assert settings.path.stat().st_mode & 0o777 == 0o640
+    assert ops.documents == ("runbooks/", "[C0HR]")
+
+
+@pytest.mark.parametrize("text", ["[C0OPS\n", '"T1/C0OPS".mode = "listen"\n', '"T1/C0OPS" = {mode = "listen"}\n'])
+def test_a_file_that_cannot_be_changed_stays_as_it_is(text: str, tmp_path: Path) -> None:
+    settings = ChannelFile(tmp_path / "channels.toml")
+    write(settings.path, text)
+    with pytest.raises(ChannelSettingsError):
+        settings.save("T1", "C0OPS", OPS)
+    assert settings.path.read_text() == text
+    assert [file.name for file in tmp_path.iterdir()] == ["channels.toml"]

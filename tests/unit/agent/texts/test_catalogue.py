@@ -18,11 +18,12 @@ ROOM = {
     **dict.fromkeys(("why_trust", "helpful", "not_helpful", "ask_human", "human_asked", "home_try", "share"), 75),
     **dict.fromkeys(("yes", "no"), 30),
     "hand_off_confirm": 300,
-    **dict.fromkeys(("trust_title", "trust_close", "save_title", "save_submit"), 24),
+    **dict.fromkeys(("trust_title", "trust_close", "save_title", "save_submit", "channel_title"), 24),
 }
 BUILT = re.compile(
     r"budget_(user|channel|workspace)|command_\w+|file_\w+|trust_by_\w+|was_\w+|wrong_\w+"
     r"|save_(fault_\w+|question|answer|audience|owner|review|approve|reject|edit|withdraw)"
+    r"|channel_(fault_\w+|which|documents|instruction|mode|handoff|language|mention|listen)"
 )
 """Keys whose second half is a value of the program."""
 
