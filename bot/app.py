@@ -31,6 +31,7 @@ from bot.answers.desk import AnswerDesk
 from bot.answers.proposals import Proposals
 from bot.channel_settings import ChannelFile
 from bot.delivery.delivery import Delivery
+from bot.delivery.pending_checks import PendingChecks
 from bot.delivery.stream import Streams
 from bot.documents.corpus import Corpus, sync_now
 from bot.documents.figures import available_figures
@@ -42,7 +43,6 @@ from bot.events.enqueue import AdminChat, Enqueuer
 from bot.events.home import HomePage
 from bot.events.listeners import Services, register
 from bot.gates.flow import Flow
-from bot.gates.services import GateServices
 from bot.install.identity import DEFAULT_PREFIX, Identity, join_redis
 from bot.install.oauth import InstallPages
 from bot.install.takeover import take_over
@@ -60,7 +60,6 @@ from bot.slack.files import Attachments
 from bot.slack.hand_off_place import HandOffPlace
 from bot.slack.memberships import Memberships
 from bot.slack.message import Access
-from bot.slack.names import Names
 from bot.slack.rate_limits import RateLimits
 from bot.slack.search import SlackSearch
 from bot.slack.users import People
@@ -70,11 +69,10 @@ from bot.stores.pause import Pausing
 from bot.stores.stores import Stores
 from bot.timeouts import TurnTimeouts
 from bot.turn.answer import Answering
-from bot.turn.duplicates import schedule_check
 from bot.turn.engine import Engine, open_engine
-from bot.turn.lookups import WorkspaceLookups
 from bot.turn.observer import Observers, open_observers
 from bot.turn.queue_position import QueueNotices
+from bot.turn.services import TeamServices
 from bot.turn.unasked import UnaskedAnswers
 from bot.turn.visibility import Visibility
 
@@ -228,7 +226,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         workspaces = slack.workspaces
         turns = Turns(
             mailbox, workspaces.handle, on_given_up=workspaces.notify_given_up,
-            concurrency=max(1, concurrency), drain_s=drain_s, sweep=QueueNotices(mailbox, workspaces.delivery_of).sweep,
+            concurrency=max(1, concurrency), drain_s=drain_s, sweep=QueueNotices(mailbox, workspaces).sweep,
         )  # fmt: skip
         app = build_app(slack.client, workspaces.authorize)
         tasks = await stack.enter_async_context(background_tasks())
@@ -236,7 +234,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         app_token = settings.slack_app_token.get_secret_value()
         front = SocketFront(app, app_token, first_pause_s=timeouts.socket_pause_s) if socket else None
         catching_up = CatchUp(
-            stores, connection=front, listeners=listeners, teams=workspaces, max_age_s=settings.catch_up_s,
+            stores, connection=front, listeners=listeners, workspaces=workspaces, max_age_s=settings.catch_up_s,
         )  # fmt: skip
         yield Orion(
             redis=redis, engine=engine, mailbox=mailbox, turns=turns, observers=observers,
@@ -294,27 +292,18 @@ class _TeamBots:
             first_pause_s=self.timeouts.first_pause_s, watcher=self.observers, breaker=circuit, limits=limits,
         )  # fmt: skip
         workspace = Workspace(client, calls)
-        delivery = Delivery(workspace, prompts=self.prompts, maybe_posted=partial(schedule_check, stores.mailbox))
+        delivery = Delivery(workspace, checks=PendingChecks(stores.mailbox))
         people = People(workspace, redis, prefix=prefix)
-        handoff = HandOffPlace(self.settings.handoff, calls, people, self.channels)
-        visibility = Visibility(self.engine.index)
-        lookups = WorkspaceLookups(
-            people=people, names=Names(people), handoff=handoff, visibility=visibility,
-            search=SlackSearch(client, calls), channels=self.channels,
+        streams = Streams(calls, call_s=min(5.0, self.timeouts.attempt_s)) if self.settings.streams else None
+        services = TeamServices(
+            engine=self.engine, stores=stores, observers=self.observers, delivery=delivery, people=people,
             memberships=Memberships(calls, people, self.engine.index, self.engine.audiences),
             attachments=Attachments(client, calls, delivery.reader, documents=self.documents),
-        )  # fmt: skip
-        answering = Answering(
-            self.engine, delivery, stores=stores, observers=self.observers, lookups=lookups, timeouts=self.timeouts,
-            streams=Streams(calls, call_s=min(5.0, self.timeouts.attempt_s)) if self.settings.streams else None,
-        )  # fmt: skip
-        services = GateServices(
-            access=self.access, stores=stores, people=people, delivery=delivery, records=self.observers.records,
-            handoff=handoff, visibility=visibility, calls=calls, channels=self.channels,
+            search=SlackSearch(client, calls), channels=self.channels, access=self.access, timeouts=self.timeouts,
+            handoff=HandOffPlace(self.settings.handoff, calls, people, self.channels), streams=streams,
             saves_answers=self.settings.answers is not None,
         )  # fmt: skip
-        unasked = UnaskedAnswers(self.engine, delivery, stores=stores, observers=self.observers, lookups=lookups)
-        flow = Flow(services, answering, unasked)
+        flow = Flow(Answering(services), UnaskedAnswers(services))
         return TeamBot(
             workspace=workspace,
             delivery=delivery,
@@ -349,7 +338,7 @@ class _TeamBots:
         """Collaborators of the listeners of all workspaces."""
         stores, observers = self.stores, self.observers
         enqueuer = Enqueuer(stores, cancel, self.access)
-        admin_chat = AdminChat(enqueuer, admins=self.settings.admins, delivery_of=workspaces.delivery_of)
+        admin_chat = AdminChat(enqueuer, admins=self.settings.admins, workspaces=workspaces)
         folder = self.settings.answers
         desk = None if folder is None else AnswerDesk(
             book=AnswerBook(folder=folder), proposals=Proposals(stores.redis, prefix=stores.prefix),
@@ -371,7 +360,7 @@ class _TeamBots:
             records=observers.records,
             visibility=Visibility(self.engine.index),
             homes=home,
-            teams=workspaces,
+            workspaces=workspaces,
             admins=self.settings.admins,
         )
 

@@ -6,7 +6,7 @@ before each call. Only an ``Answer``'s own text is posted.
 
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from functools import partial
 from typing import Any, Final
@@ -14,11 +14,12 @@ from typing import Any, Final
 import stamina
 import structlog
 
-from agent.texts.catalogue import SUGGESTED_PROMPTS, own_message
+from agent.texts.catalogue import own_message
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
 from bot.delivery.blocks import Block, Post, blocks_under_stream, context, render, section
 from bot.delivery.home import HomeFigures, home_view
+from bot.delivery.pending_checks import ENDS_SESSION, PendingChecks
 from bot.delivery.slots import assign_messages, message_to_reuse
 from bot.delivery.stream import AnswerStream
 from bot.slack.agent_session import STATUS_METHOD, AgentSessions
@@ -32,7 +33,7 @@ from bot.slack.history import (
     ThreadReader,
     is_direct,
 )
-from bot.slack.web_api import DeliveryFailed, LeaseCheck, Look, Reply, no_lease
+from bot.slack.web_api import DeliveryFailed, LeaseCheck, Look, Reply, SlackCalls, no_lease
 from verification.types import Answer
 
 _BLOCKS_REFUSED: Final = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long"})
@@ -45,43 +46,51 @@ _DIRECT_MESSAGE_TRIES: Final = 4
 _NO_PREVIEWS: Final = {"unfurl_links": False, "unfurl_media": False}
 _log = structlog.get_logger()
 
-ENDS_SESSION: Final = "session"
-"""Used instead of a question's ts: end the place's agent session again."""
-
-Note = Callable[[ThreadKey, str], Awaitable[object]]
-
-
-async def schedule_nothing(_place: ThreadKey, _question_ts: str) -> None:
-    """Schedule no second look."""
-
 
 def today_utc() -> date:
     """Return today's date, from which ages are counted."""
     return datetime.now(UTC).date()
 
 
+@dataclass(slots=True, eq=False)
 class Delivery:
     """Delivers to one workspace. ``today`` is the date that ages count from.
 
-    ``maybe_posted`` is called with a question to check again: Slack may carry out a post later that got no reply.
-    Every method raises ``DeliveryFailed`` if the place is gone, or if Slack stays unreachable until the time-out.
+    ``checks`` takes a question to check again: Slack may carry out a post later that got no reply. Every method raises
+    ``DeliveryFailed`` if the place is gone, or if Slack stays unreachable until the time-out.
     """
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        today: Callable[[], date] = today_utc,
-        *,
-        prompts: Sequence[Mapping[str, str]] = SUGGESTED_PROMPTS,
-        maybe_posted: Note = schedule_nothing,
-    ) -> None:
-        self._calls = workspace.calls
-        self.reader = ThreadReader(workspace)
-        self.sessions = AgentSessions(workspace.calls, lambda place: maybe_posted(place, ENDS_SESSION))
-        self.today = today
-        self._prompts = prompts
-        self._maybe_posted = maybe_posted
-        self._placeholders: dict[tuple[ThreadKey, str], Posted] = {}
+    workspace: Workspace
+    today: Callable[[], date] = today_utc
+    checks: PendingChecks | None = None
+    sessions: AgentSessions = field(init=False)
+    _placeholders: dict[tuple[ThreadKey, str], Posted] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self.sessions = AgentSessions(self.calls)
+
+    @property
+    def calls(self) -> SlackCalls:
+        """The calls of Slack's Web API in this workspace."""
+        return self.workspace.calls
+
+    @property
+    def reader(self) -> ThreadReader:
+        """Reads what Slack has."""
+        return ThreadReader(self.workspace)
+
+    async def check_later(self, place: ThreadKey, question_ts: str) -> None:
+        """Look again later whether this question has one answer, or end the session (``ENDS_SESSION``)."""
+        if self.checks:
+            await self.checks.add(place, question_ts)
+
+    async def end_session(self, place: ThreadKey, lease_check: LeaseCheck = no_lease, *, title: str = "") -> None:
+        """End the agent session and with it the status; later if Slack is away. Raises what ``lease_check`` raises."""
+        try:
+            await self.sessions.end(place, lease_check, title=title)
+        except DeliveryFailed as failure:
+            if not failure.permanent:
+                await self.check_later(place, ENDS_SESSION)
 
     async def answer(self, place: ThreadKey, answer: Answer, answer_key: AnswerKey) -> tuple[str, ...]:
         """Post the answer, or update the messages of an earlier one. Return the ts of its messages."""
@@ -125,7 +134,7 @@ class Delivery:
     async def is_waiting_to_post(self, place: ThreadKey, answer: Answer, answer_key: AnswerKey) -> bool:
         """Return whether the rate limiter still holds the answer's first post, so no part of it can be in Slack."""
         body = {**_address(place), "metadata": _metadata(answer_key, verified=answer.verified)}
-        return await self._calls.is_unsent("chat.postMessage", body)
+        return await self.calls.is_unsent("chat.postMessage", body)
 
     async def post_own_text(
         self, place: ThreadKey, text: str, question_ts: str, lease_check: LeaseCheck = no_lease
@@ -182,7 +191,7 @@ class Delivery:
         body = {"channel_id": place.channel, "thread_ts": place.thread_ts, "status": text}
         extra = {"loading_messages": list(loading[:10])} if loading and text else {}
         lease_check()
-        await self._calls.call_once(STATUS_METHOD, {**body, **extra})
+        await self.calls.call_once(STATUS_METHOD, {**body, **extra})
 
     async def show_placeholder(self, place: ThreadKey, text: str, answer_key: AnswerKey) -> None:
         """Show the present activity as a message, if Slack has no status. The answer replaces it."""
@@ -190,7 +199,7 @@ class Delivery:
         said = {"text": text, "blocks": [section(text)]}  # it may name a plan's step, whose hosts must not become links
         if (known := self._placeholders.get(key)) is not None:
             body = {"channel": place.channel, "ts": known.ts, **said}
-            await self._calls.write("chat.update", body, lease_check=answer_key.lease_check)
+            await self.calls.write("chat.update", body, lease_check=answer_key.lease_check)
             return
         look = self._look(place, answer_key, lambda posted: posted.placeholder)
         reply = await self._post(place, {**said, "metadata": _working_metadata(answer_key)}, answer_key, look)
@@ -224,7 +233,7 @@ class Delivery:
     async def post_ephemeral(self, place: ThreadKey, user: str, text: str, *, blocks: Sequence[Block] = ()) -> None:
         """Post a message that only this person sees."""
         said = {"user": user, "text": text, **({"blocks": list(blocks)} if blocks else {})}
-        await self._calls.call_once("chat.postEphemeral", {**_address(place), **said})
+        await self.calls.call_once("chat.postEphemeral", {**_address(place), **said})
 
     async def send_direct_message(self, user: str, text: str) -> tuple[str, str]:
         """Post one of Orion's own messages in a person's direct chat. Return the chat's id and the message's ts.
@@ -234,23 +243,22 @@ class Delivery:
         said = {"channel": user, "text": text, **_NO_PREVIEWS}
         async for attempt in stamina.retry_context(_limit_pause_s, attempts=_DIRECT_MESSAGE_TRIES, timeout=None):
             with attempt:
-                reply = await self._calls.call_once("chat.postMessage", said)
+                reply = await self.calls.call_once("chat.postMessage", said)
         return str(reply.get("channel", "")), str(reply.get("ts", ""))
 
     async def open_modal(self, trigger_id: str, view: Block) -> None:
         """Open a dialog. A trigger lives for three seconds."""
-        await self._calls.call_once("views.open", {"trigger_id": trigger_id, "view": view})
+        await self.calls.call_once("views.open", {"trigger_id": trigger_id, "view": view})
 
     async def publish_home(self, user: str, figures: HomeFigures, language: str | None = None) -> None:
         """Publish App Home for one person."""
         view = home_view(figures, self.today(), language)
-        await self._calls.call_once("views.publish", {"user_id": user, "view": view})
+        await self.calls.call_once("views.publish", {"user_id": user, "view": view})
 
-    async def suggest_prompts(self, channel: str, questions: Sequence[str] = ()) -> None:
+    async def suggest_prompts(self, channel: str, prompts: Sequence[Mapping[str, str]]) -> None:
         """Suggest first questions in a direct chat. Sent without thread_ts, which would make the call fail silently."""
-        asked = [{"title": question, "message": question} for question in questions]
-        body = {"channel_id": channel, "prompts": asked or [dict(prompt) for prompt in self._prompts]}
-        await self._calls.call_once("assistant.threads.setSuggestedPrompts", body)
+        body = {"channel_id": channel, "prompts": [dict(prompt) for prompt in prompts]}
+        await self.calls.call_once("assistant.threads.setSuggestedPrompts", body)
 
     async def _put_message(
         self, place: ThreadKey, metadata: Mapping[str, Any], post: Post, answer_key: AnswerKey, known: Posted | None
@@ -277,7 +285,7 @@ class Delivery:
             if blocks and len(text) > _MAX_UPDATE_LENGTH:  # the blocks hold the whole
                 text = _BROKEN_TOKEN.sub("", text[:_MAX_UPDATE_LENGTH]) + "…"
             whole = {**body, "ts": ts, "text": text, "blocks": blocks}
-            return await self._calls.write("chat.update", whole, lease_check=answer_key.lease_check)
+            return await self.calls.write("chat.update", whole, lease_check=answer_key.lease_check)
 
         try:
             await _with_blocks(post, update)
@@ -297,12 +305,12 @@ class Delivery:
         return look
 
     async def _post(self, place: ThreadKey, said: Mapping[str, Any], answer_key: AnswerKey, look: Look) -> Reply:
-        return await self._calls.write(
+        return await self.calls.write(
             "chat.postMessage",
             {**_address(place), **said, **_NO_PREVIEWS},
             lease_check=answer_key.lease_check,
             look=look,
-            maybe_posted=partial(self._maybe_posted, place, answer_key.question_ts),
+            maybe_posted=partial(self.check_later, place, answer_key.question_ts),
             fresh=not answer_key.may_exist,
         )
 
@@ -323,7 +331,7 @@ class Delivery:
             how = {"blocks": [context([note])], "metadata": metadata}
         try:
             body = {"channel": channel, "ts": posted.ts, **how}
-            await self._calls.write("chat.stopStream", body, lease_check=answer_key.lease_check)
+            await self.calls.write("chat.stopStream", body, lease_check=answer_key.lease_check)
         except DeliveryFailed as failure:
             if not failure.permanent:
                 raise
@@ -338,7 +346,7 @@ class Delivery:
 
     async def _delete(self, channel: str, ts: str, lease_check: LeaseCheck) -> None:
         try:
-            await self._calls.write("chat.delete", {"channel": channel, "ts": ts}, lease_check=lease_check)
+            await self.calls.write("chat.delete", {"channel": channel, "ts": ts}, lease_check=lease_check)
         except DeliveryFailed as failure:
             if failure.reason not in _DELETED:
                 raise

@@ -17,7 +17,7 @@ from redis.exceptions import LockError, RedisError
 from agent.knowledge.slack_message import read_message
 from agent.payload import mapping, string
 from agent.thread.conversation import ThreadKey
-from bot.events.gestures import Teams
+from bot.install.workspaces import Workspaces
 from bot.queue.lease import raise_if_cancelled
 from bot.slack.history import ANSWER_EVENT, is_direct, is_own, sort_key
 from bot.slack.message import BotIdentity
@@ -61,7 +61,7 @@ class CatchUp:
     stores: Stores
     _: KW_ONLY
     listeners: EventTaker
-    teams: Teams
+    workspaces: Workspaces
     connection: Connection | None = None
     max_age_s: float = MAX_AGE_S
 
@@ -137,7 +137,7 @@ class CatchUp:
 
         In a direct chat each message that has replies is a thread of its own.
         """
-        reader = (await self.teams.delivery_of(place.team)).reader
+        reader = (await self.workspaces.delivery_of(place.team)).reader
         own = await reader.workspace.identity()
         said = [
             one for one in await reader.read_since(place, oldest) if sort_key(string(one, "ts")) >= sort_key(oldest)

@@ -10,7 +10,7 @@ import structlog
 
 from agent.texts.catalogue import say
 from bot.gates.stop import receive_stop, turn_at_head
-from bot.install.workspaces import DeliveryOf
+from bot.install.workspaces import Workspaces
 from bot.queue.queue import Cancel, Cancellation
 from bot.slack.message import Access, Incoming
 from bot.slack.web_api import DeliveryFailed
@@ -120,7 +120,7 @@ class AdminChat:
     enqueuer: Enqueuer
     _: KW_ONLY
     admins: frozenset[str]
-    delivery_of: DeliveryOf
+    workspaces: Workspaces
 
     async def receive(self, incoming: Incoming) -> bool:
         """Obey or store a message. Return whether it was new. Raises ``RedisError`` if neither could be done."""
@@ -138,7 +138,7 @@ class AdminChat:
 
     async def _confirm(self, incoming: Incoming, order: str) -> None:
         try:
-            delivery = await self.delivery_of(incoming.thread.team)
+            delivery = await self.workspaces.delivery_of(incoming.thread.team)
             text = say("paused_now" if order == "pause" else "resumed_now", None)
             await delivery.post_own_text(incoming.thread, text, incoming.ts)
         except DeliveryFailed as failure:

@@ -12,8 +12,8 @@ from slack_bolt.async_app import AsyncBoltContext
 from bot.delivery.delivery import Delivery
 from bot.delivery.home import HomeFigures
 from bot.gates.access import Visit, find_refusal
+from bot.install.workspaces import Workspaces
 from bot.slack.message import Access, Incoming
-from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed
 
 LOOKUP_TIMEOUT_S: Final = 1.0  # Slack waits three seconds for an ack, and a modal's trigger expires then too
@@ -21,16 +21,6 @@ LOOKUP_TIMEOUT_S: Final = 1.0  # Slack waits three seconds for an ack, and a mod
 _FAULTS: Final = (RedisError, LookupError, TypeError, ValueError, AttributeError, OSError)
 _log = structlog.get_logger()
 Gesture = Callable[[Delivery], Awaitable[object]]
-
-
-class Teams(Protocol):
-    """Finds what serves a workspace (``bot.install.workspaces``). Every method raises ``DeliveryFailed``."""
-
-    async def delivery_of(self, team: str) -> Delivery:
-        """Return where to post for a team."""
-
-    async def people_of(self, team: str) -> People:
-        """Return what knows the people of a team."""
 
 
 class Homes(Protocol):
@@ -52,7 +42,7 @@ class Gestures:
     """Shared by the listeners. What they do after an ack runs in ``tasks``."""
 
     access: Access
-    teams: Teams
+    workspaces: Workspaces
     tasks: asyncio.TaskGroup
 
     async def refusal(self, context: AsyncBoltContext, user: str, channel: str = "") -> str:
@@ -60,7 +50,7 @@ class Gestures:
         team = context.team_id or ""
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT_S):
-                people = await self.teams.people_of(team)
+                people = await self.workspaces.people_of(team)
                 return await find_refusal(Visit(team=team, user=user, channel=channel), self.access, people)
         except (DeliveryFailed, TimeoutError) as failure:
             _log.warning("access_unknown", reason=failure.reason if isinstance(failure, DeliveryFailed) else "slow")
@@ -71,7 +61,7 @@ class Gestures:
         team = context.team_id or ""
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT_S):
-                return await (await self.teams.people_of(team)).language_of(team, user)
+                return await (await self.workspaces.people_of(team)).language_of(team, user)
         except (DeliveryFailed, TimeoutError) as failure:
             _log.warning("language_unknown", reason=failure.reason if isinstance(failure, DeliveryFailed) else "slow")
             return None
@@ -82,7 +72,7 @@ class Gestures:
         async def run() -> None:
             """May fail: what matters of the click is stored and acknowledged."""
             try:
-                await gesture(await self.teams.delivery_of(context.team_id or ""))
+                await gesture(await self.workspaces.delivery_of(context.team_id or ""))
             except DeliveryFailed as failure:
                 _log.warning("gesture_failed", reason=failure.reason)
             except _FAULTS as error:

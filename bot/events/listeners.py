@@ -19,7 +19,7 @@ from slack_bolt.response import BoltResponse
 
 from agent.payload import mapping, string
 from agent.quoting.small_talk import is_question
-from agent.texts.catalogue import help_text, say
+from agent.texts.catalogue import SUGGESTED_PROMPTS, help_text, say
 from agent.thread.audience import Viewers
 from agent.thread.conversation import ThreadKey
 from bot.answers.desk import AnswerDesk
@@ -38,12 +38,12 @@ from bot.delivery.links import escape
 from bot.delivery.trust import trust_modal
 from bot.events import interactions as clicks
 from bot.events.channels import ChannelDialogs
-from bot.events.gestures import Gesture, Gestures, Homes, Intake, Teams
+from bot.events.gestures import Gesture, Gestures, Homes, Intake
 from bot.events.parse import apply_thread_mode, parse_event
 from bot.events.private import PrivateAsking
 from bot.events.saving import Saving
 from bot.install.oauth import InstallPages
-from bot.install.workspaces import register_uninstall_listeners
+from bot.install.workspaces import Workspaces, register_uninstall_listeners
 from bot.redis.url import plain_cause
 from bot.slack.manifest import ASK_SHORTCUT
 from bot.slack.message import Access, BotIdentity, Ignored, Incoming, Refused
@@ -89,7 +89,7 @@ class Services:
     records: TurnRecords
     visibility: Visibility
     homes: Homes
-    teams: Teams
+    workspaces: Workspaces
     admins: frozenset[str] = frozenset()
     desk: AnswerDesk | None = None
 
@@ -106,7 +106,7 @@ def register(
         raise ValueError(message)
     if installing is not None:  # first: Bolt calls only the first listener that matches an event
         register_uninstall_listeners(app, installing.installations)
-    gestures = Gestures(services.access, services.teams, tasks)
+    gestures = Gestures(services.access, services.workspaces, tasks)
     saving = Saving(
         desk=services.desk, records=services.records, thread_modes=services.thread_modes, homes=services.homes,
         gestures=gestures, correct=services.judgements.correct,
@@ -348,7 +348,8 @@ class Listeners:
             if tab == "home":
                 await delivery.publish_home(user, figures, language)
             else:
-                await delivery.suggest_prompts(string(event, "channel"), figures.questions)
+                prompts = [{"title": question, "message": question} for question in figures.questions]
+                await delivery.suggest_prompts(string(event, "channel"), prompts or SUGGESTED_PROMPTS)
 
         if user and tab in {"home", "messages"}:
             self.gestures.after_ack(context, show)

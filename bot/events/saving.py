@@ -123,7 +123,7 @@ class Saving:
                     request,
                     link=await delivery.reader.permalink(place.channel, ts if is_direct(place) else place.thread_ts),
                 )
-                channel = await (await self.gestures.teams.people_of(place.team)).channel_name(
+                channel = await (await self.gestures.workspaces.people_of(place.team)).channel_name(
                     place.team, place.channel
                 )
         except (DeliveryFailed, TimeoutError) as failure:
@@ -210,7 +210,7 @@ class Saving:
         """Return what people call this person; their id if Slack does not tell it soon."""
         with suppress(DeliveryFailed, TimeoutError):
             async with asyncio.timeout(LOOKUP_TIMEOUT_S):
-                return (await (await self.gestures.teams.people_of(team)).find_person(team, user)).name or user
+                return (await (await self.gestures.workspaces.people_of(team)).find_person(team, user)).name or user
         return user
 
     async def _show_home(self, delivery: Delivery, team: str, user: str, language: str | None) -> None:

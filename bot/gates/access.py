@@ -9,12 +9,12 @@ from typing import Final
 
 import structlog
 
-from bot.gates.services import GateServices
 from bot.queue.queue import OK, Ending, give_up, retry_uncounted
 from bot.slack.message import Access, Incoming
 from bot.slack.users import People, Person
 from bot.slack.web_api import DeliveryFailed
 from bot.turn.job import Job, costs_tokens, gate_wait_s
+from bot.turn.services import TeamServices
 
 log = structlog.get_logger()
 
@@ -109,14 +109,12 @@ def _needs_person(visit: Visit, access: Access) -> bool:
     return not (allows_everyone or visit.user.startswith("B") or visit.user in access.allow_users)
 
 
-async def check_access(job: Job, at: GateServices) -> Ending | None:
+async def check_access(job: Job, at: TeamServices) -> Ending | None:
     """End a message of a person who may not ask here, and say why, in a message that only this person sees.
 
     The notice comes once a day, in a direct chat once a thread. The message waits while Slack cannot be asked.
     """
     incoming = job.incoming
-    if incoming.kind == "delete":
-        return None
     visit = visit_of(incoming, job.facts.person, shared=job.facts.shared)
     try:
         refusal = incoming.refused or await find_refusal(visit, at.access, at.people)
@@ -130,7 +128,7 @@ async def check_access(job: Job, at: GateServices) -> Ending | None:
     return None
 
 
-async def _wait_for_lookup(job: Job, at: GateServices, failure: DeliveryFailed) -> Ending:
+async def _wait_for_lookup(job: Job, at: TeamServices, failure: DeliveryFailed) -> Ending:
     log.warning("person_not_known_yet", reason=failure.reason)
     waited_s = job.claimed.waited_s
     if waited_s > MAX_LOOKUP_WAIT_S:
@@ -140,7 +138,7 @@ async def _wait_for_lookup(job: Job, at: GateServices, failure: DeliveryFailed) 
     return retry_uncounted(failure.again_s or gate_wait_s(job.claimed))
 
 
-async def _reject(job: Job, at: GateServices, refusal: str) -> None:
+async def _reject(job: Job, at: TeamServices, refusal: str) -> None:
     incoming, thread_modes = job.incoming, at.stores.thread_modes
     log.info("person_turned_away", reason=refusal, kind=incoming.kind)
     direct = incoming.thread.channel.startswith("D")

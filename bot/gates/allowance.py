@@ -9,19 +9,19 @@ import structlog
 
 from agent.texts.catalogue import say
 from bot.delivery.links import escape
-from bot.gates.services import GateServices
 from bot.queue.queue import OK, Ending, give_up, retry_uncounted
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.budgets import Holder, duration_text
 from bot.stores.pause import Pause
 from bot.turn.job import Job, costs_tokens, gate_wait_s
+from bot.turn.services import TeamServices
 
 log = structlog.get_logger()
 
 PAUSE_NOTICE_TTL_S: Final = 30 * 86_400
 
 
-async def check_allowance(job: Job, at: GateServices) -> Ending | None:
+async def check_allowance(job: Job, at: TeamServices) -> Ending | None:
     """Let the message pass, let it wait for the end of a pause, or say that a budget is used up.
 
     A message that was not addressed to Orion gets no notice.
@@ -48,7 +48,7 @@ async def check_allowance(job: Job, at: GateServices) -> Ending | None:
     return OK
 
 
-async def _post_budget_notice(job: Job, at: GateServices, holder: Holder) -> None:
+async def _post_budget_notice(job: Job, at: TeamServices, holder: Holder) -> None:
     incoming = job.incoming
     language, left = await at.people.message_language(incoming), duration_text(at.stores.budgets.seconds_until_reset)
     text = f"{say(f'budget_{holder}', language)} {say('budget_renewed', language, left=left)}"
@@ -58,7 +58,7 @@ async def _post_budget_notice(job: Job, at: GateServices, holder: Holder) -> Non
         await at.delivery.post_own_text(incoming.thread, text, incoming.ts, job.lease.require)
 
 
-async def _post_pause_notice(job: Job, at: GateServices, pause: Pause) -> None:
+async def _post_pause_notice(job: Job, at: TeamServices, pause: Pause) -> None:
     """Post once a thread and pause, for an edit to its author alone. The answer is still to come."""
     incoming, mailbox, name = job.incoming, at.stores.mailbox, f"paused:{pause.since}"
     if await mailbox.get_mark(job.claimed.thread, name) is not None:

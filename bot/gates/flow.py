@@ -1,39 +1,48 @@
 """Lead a claimed message of one workspace through the gates, in their order, to its answer."""
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Final, Protocol
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
 
 import structlog
 
 from agent.packing import parse_json
 from agent.thread.state import SCHEMA
+from bot.delivery.pending_checks import PendingCheck, read_pending_check
 from bot.gates.access import cached_refusal, check_access, visit_of
 from bot.gates.allowance import check_allowance
 from bot.gates.follow_up import check_pending, check_thread_member
 from bot.gates.handoff import handle_hand_off, notify_failure
 from bot.gates.listening import handle_overheard
 from bot.gates.replay import check_replay
-from bot.gates.services import Gate, GateServices
 from bot.gates.stop import handle_stop
 from bot.queue.lease import Lease
 from bot.queue.queue import GIVEBACK, Claimed, Ending, give_up, retry_uncounted
-from bot.slack.message import MESSAGE_SCHEMA, Incoming
+from bot.slack.message import MESSAGE_SCHEMA, Incoming, Kind
 from bot.stores.facts import read_facts
-from bot.turn.duplicates import PendingCheck, read_pending_check, run_check
+from bot.turn.answer import Answering
+from bot.turn.duplicates import run_check
 from bot.turn.job import Job, costs_tokens, turn_id_of
+from bot.turn.services import TeamServices
+from bot.turn.unasked import UnaskedAnswers
 
-# A stop works only after the gate that checks its author (decision 11).
-GATES: Final[Sequence[Gate]] = (
-    check_thread_member,
-    check_access,
-    handle_stop,
-    check_pending,
-    check_replay,
-    check_allowance,
-    handle_hand_off,
-)
+Gate = Callable[[Job, TeamServices], Awaitable[Ending | None]]
+"""Returns how the message ends; None lets it pass to the next gate. Raises ``RedisError`` and ``LeaseLost``."""
+
+_MAY_ANSWER: Final = (check_access, check_allowance)
+GATES: Final[Mapping[Kind | Literal["overheard"], Sequence[Gate]]] = {
+    "question": (check_thread_member, check_access, check_pending, check_replay, check_allowance),
+    "edit": _MAY_ANSWER,
+    "help": _MAY_ANSWER,  # a bare mention may bring a file
+    "stop": (check_access, handle_stop),
+    "hand_off": (check_access, handle_hand_off),
+    "mute": (check_access,),
+    "unmute": (check_access,),
+    "delete": (),
+    "overheard": (handle_overheard,),
+}
+"""The gates of each kind of message, in their order. A message that nobody addressed to Orion has its own."""
 
 NEWER_RETRY_S: Final = 5.0
 # After a rollback no newer worker will come: the message is then read as far as this version can.
@@ -41,31 +50,18 @@ MAX_NEWER_WAIT_S: Final = 15 * 60.0
 log = structlog.get_logger()
 
 
-class Answers(Protocol):
-    """What comes after the gates."""
-
-    async def answer(self, job: Job) -> Ending:
-        """Do what the message asks."""
-
-    async def notify_given_up(self, job: Job, reason: str) -> None:
-        """Tell the person that the message was given up. Raises ``DeliveryFailed``."""
-
-
+@dataclass(frozen=True, slots=True)
 class Flow:
     """Handles the messages of one workspace for the worker."""
 
-    def __init__(
-        self,
-        services: GateServices,
-        answering: Answers,
-        unasked: Answers | None = None,
-        *,
-        gates: Sequence[Gate] = GATES,
-    ) -> None:
-        self._services = services
-        self._answering = answering
-        self._unasked = unasked or answering
-        self._gates = gates
+    answering: Answering
+    unasked: UnaskedAnswers
+    gates: Mapping[Kind | Literal["overheard"], Sequence[Gate]] = field(default_factory=lambda: GATES)
+
+    @property
+    def at(self) -> TeamServices:
+        """The parts that serve this workspace."""
+        return self.answering.at
 
     async def handle(self, claimed: Claimed, lease: Lease) -> Ending:
         """Do what the message asks. Returns how it ends in its mailbox. Raises ``LeaseLost`` and ``RedisError``."""
@@ -74,7 +70,7 @@ class Flow:
         if message is None:
             return defer_to_newer_version(claimed, schema) or give_up("unreadable message")
         if isinstance(message, PendingCheck):
-            return await run_check(message, claimed, lease, self._services.stores, self._services.delivery)
+            return await run_check(message, claimed, lease, self.at.stores, self.at.delivery)
         try:
             job = await self._job(claimed, lease, message)
             with structlog.contextvars.bound_contextvars(thread=claimed.thread, turn_id=job.turn_id):
@@ -88,10 +84,10 @@ class Flow:
 
     async def _pass_gates(self, job: Job) -> Ending:
         overheard = job.incoming.addressed == "overheard"
-        for gate in (handle_overheard,) if overheard else self._gates:
-            if (ending := await gate(job, self._services)) is not None:
+        for gate in self.gates["overheard" if overheard else job.incoming.kind]:
+            if (ending := await gate(job, self.at)) is not None:
                 return ending
-        return await (self._unasked if overheard else self._answering).answer(job)
+        return await (self.unasked if overheard else self.answering).answer(job)
 
     async def notify_given_up(self, claimed: Claimed, lease: Lease, reason: str) -> None:
         """Tell the person that the message was given up, if Orion may talk to them and they talked to Orion.
@@ -101,22 +97,22 @@ class Flow:
         _, message = read_body(claimed.body)
         if not isinstance(message, Incoming) or message.kind == "stop":  # its turn ended long ago
             return
-        job, access = await self._job(claimed, lease, message), self._services.access
+        job, access = await self._job(claimed, lease, message), self.at.access
         visit = visit_of(message, job.facts.person, shared=job.facts.shared)
         if message.refused or cached_refusal(visit, access) or not job.addressed:
             return
         if message.kind == "hand_off":
-            await notify_failure(job, self._services)
+            await notify_failure(job, self.at)
         else:
-            await self._answering.notify_given_up(job, reason)
+            await self.answering.notify_given_up(job, reason)
 
     async def _job(self, claimed: Claimed, lease: Lease, incoming: Incoming) -> Job:
         turn_id = turn_id_of(incoming)
-        facts = await read_facts(self._services.stores, incoming, turn_id)
+        facts = await read_facts(self.at.stores, incoming, turn_id)
         if costs_tokens(incoming):  # the time of an admin's pause does not count as an outage
             claimed = replace(claimed, enqueued_at=max(claimed.enqueued_at, facts.resumed))
         incoming = replace(incoming, action_token=facts.token)
-        spoken = self._services.channels.of(incoming.thread.team, incoming.thread.channel).language
+        spoken = self.at.channels.of(incoming.thread.team, incoming.thread.channel).language
         return Job(claimed=claimed, lease=lease, incoming=incoming, turn_id=turn_id, facts=facts, spoken=spoken)
 
 

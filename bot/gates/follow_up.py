@@ -12,11 +12,11 @@ import structlog
 from agent.texts.catalogue import LANGUAGES, say
 from agent.thread.conversation import Message
 from agent.thread.state import is_waiting_for_another, with_messages
-from bot.gates.services import GateServices
 from bot.queue.queue import OK, Ending, retry_uncounted
 from bot.slack.message import Incoming, ThreadMode
 from bot.slack.web_api import DeliveryFailed
 from bot.turn.job import Job
+from bot.turn.services import TeamServices
 
 log = structlog.get_logger()
 
@@ -27,7 +27,7 @@ _EMOJI_PARTS: Final = frozenset({"So", "Sk", "Mn", "Me", "Cf"})  # signs, skin t
 _MUTED: Final = frozenset(say("muted", language) for language in LANGUAGES)
 
 
-async def check_thread_member(job: Job, at: GateServices) -> Ending | None:
+async def check_thread_member(job: Job, at: TeamServices) -> Ending | None:
     """Let a follow-up pass only if Orion was addressed in its thread and not muted since.
 
     If Redis does not know the thread, Slack is asked until it answers. A thread where Orion never spoke is left alone
@@ -35,7 +35,7 @@ async def check_thread_member(job: Job, at: GateServices) -> Ending | None:
     """
     incoming = job.incoming
     if not incoming.unproven:
-        follows_up = incoming.addressed == "follow_up" and incoming.kind == "question"
+        follows_up = incoming.addressed == "follow_up"
         # Only people without access addressed Orion here, or it was muted after the message was stored.
         strange = job.facts.thread_mode is None and not job.facts.state.version
         return OK if follows_up and (strange or job.facts.thread_mode == "muted") else None
@@ -47,7 +47,7 @@ async def check_thread_member(job: Job, at: GateServices) -> Ending | None:
     return None if thread_mode == "engaged" else OK
 
 
-async def _recall_thread_mode(incoming: Incoming, at: GateServices) -> ThreadMode:
+async def _recall_thread_mode(incoming: Incoming, at: TeamServices) -> ThreadMode:
     """Return the thread's mode as it was when the message was written. A later mention proves nothing for it."""
     thread_modes, thread = at.stores.thread_modes, incoming.thread
     mode = await thread_modes.get(thread)
@@ -66,13 +66,13 @@ async def _recall_thread_mode(incoming: Incoming, at: GateServices) -> ThreadMod
     return recalled
 
 
-async def check_pending(job: Job, at: GateServices) -> Ending | None:
+async def check_pending(job: Job, at: TeamServices) -> Ending | None:
     """Note a bystander's message while Orion waits for an answer, and tell them once how to ask.
 
     A message of emoji alone is a reaction, unless it answers a question. A mention always passes.
     """
     incoming, state = job.incoming, job.facts.state
-    if incoming.kind != "question" or incoming.addressed == "mention":
+    if incoming.addressed == "mention":
         return None
     waits = is_waiting_for_another(state, incoming.user)
     if incoming.files == "none" and is_emoji(incoming.text) and (waits or state.pending_question is None):

@@ -19,13 +19,13 @@ from agent.thread.conversation import ThreadKey
 from bot.delivery.blocks import HAND_OFF_ACTION, Block, button, context, join_lines, section
 from bot.delivery.links import escape, link, source_line
 from bot.delivery.save_answer import SAVE_ACTION
-from bot.gates.services import GateServices
 from bot.queue.queue import OK, Ending, retry_uncounted
 from bot.slack.hand_off_place import HandOffPlace
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.turn_records import sources_of
 from bot.turn.job import Job
+from bot.turn.services import TeamServices
 from verification.text.language import detect_language
 
 log = structlog.get_logger()
@@ -42,7 +42,7 @@ class HumanRequest:
     """One click. ``record`` is the record of the turn, empty if it is gone or belongs to another conversation."""
 
     job: Job
-    at: GateServices
+    at: TeamServices
     record: Mapping[str, Any]
 
     @property
@@ -61,11 +61,9 @@ class HumanRequest:
         return detect_language(string(self.record, "question"))
 
 
-async def handle_hand_off(job: Job, at: GateServices) -> Ending | None:
-    """Ask people, if the message is a click on the button."""
-    if job.incoming.kind != "hand_off":
-        return None
-    record = await at.records.load_for(job.incoming.text, job.incoming.thread)
+async def handle_hand_off(job: Job, at: TeamServices) -> Ending:
+    """Ask people: the message is a click on the button."""
+    record = await at.observers.records.load_for(job.incoming.text, job.incoming.thread)
     request = HumanRequest(job=job, at=at, record=record or {})
     try:
         await _ask_people(request)
@@ -77,7 +75,7 @@ async def handle_hand_off(job: Job, at: GateServices) -> Ending | None:
     return OK
 
 
-async def notify_failure(job: Job, at: GateServices, language: str | None = None) -> None:
+async def notify_failure(job: Job, at: TeamServices, language: str | None = None) -> None:
     """Say in the thread that people could not be asked. The next click counts again."""
     incoming = job.incoming
     for event_id in incoming.event_ids:
@@ -135,7 +133,7 @@ async def _build_post(request: HumanRequest, place: ThreadKey) -> tuple[list[Blo
 
 async def _mark_button(request: HumanRequest) -> None:
     """Show the answer again, with a button that says that people were asked."""
-    incoming, calls = request.incoming, request.at.calls
+    incoming, calls = request.incoming, request.at.delivery.calls
     answer, _ = await request.at.delivery.reader.find_message(incoming.thread, incoming.ts)
     blocks = [_with_button_text(block, say("human_asked", request.language)) for block in objects(answer, "blocks")]
     if blocks and blocks != list(objects(answer, "blocks")):

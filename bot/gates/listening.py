@@ -4,15 +4,15 @@ import structlog
 
 from agent.texts.catalogue import say
 from bot.gates.access import find_refusal, visit_of
-from bot.gates.services import GateServices
 from bot.queue.queue import OK, Ending
 from bot.slack.web_api import DeliveryFailed
 from bot.turn.job import Job
+from bot.turn.services import TeamServices
 
 log = structlog.get_logger()
 
 
-async def handle_overheard(job: Job, at: GateServices) -> Ending | None:
+async def handle_overheard(job: Job, at: TeamServices) -> Ending | None:
     """Mute or unmute the channel, or let a question pass to its answer. Everything else ends here."""
     incoming = job.incoming
     try:

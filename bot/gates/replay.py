@@ -4,22 +4,22 @@ from typing import Final
 
 import structlog
 
-from bot.gates.services import GateServices
 from bot.queue.queue import OK, Ending, retry_uncounted
 from bot.slack.history import sort_key
 from bot.slack.web_api import DeliveryFailed
 from bot.turn.job import Job, gate_wait_s
+from bot.turn.services import TeamServices
 
 log = structlog.get_logger()
 
 LATE_S: Final = 6 * 3600.0  # well within the time for which the queue knows event ids
 
 
-async def check_replay(job: Job, at: GateServices) -> Ending | None:
+async def check_replay(job: Job, at: TeamServices) -> Ending | None:
     """End a late question that the thread or Slack shows as answered. A shortcut may use any old message."""
     incoming, state = job.incoming, job.facts.state
     late_s = job.claimed.enqueued_at - sort_key(incoming.ts)[0]
-    if incoming.kind != "question" or not incoming.event_ts or late_s < LATE_S or job.claimed.tries > 1:
+    if not incoming.event_ts or late_s < LATE_S or job.claimed.tries > 1:
         return None
     asked = any(message.ts == incoming.ts and message.addressed for message in state.history)
     try:

@@ -13,13 +13,13 @@ import structlog
 from agent.texts.catalogue import say
 from agent.thread.state import StateNotSaved, cancel_pending_question
 from bot.gates.access import cached_refusal, visit_of
-from bot.gates.services import GateServices
 from bot.queue.queue import OK, Cancel, Cancellation, Ending, StoredMessage
 from bot.slack.message import Access, Incoming
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.cancellations import stop_after
 from bot.stores.stores import Stores
 from bot.turn.job import Job
+from bot.turn.services import TeamServices
 from verification.text.language import detect_language
 
 log = structlog.get_logger()
@@ -75,15 +75,13 @@ async def _may_stop(incoming: Incoming, stores: Stores, access: Access) -> bool:
     return cached_refusal(visit_of(incoming, person), access) == ""
 
 
-async def handle_stop(job: Job, at: GateServices) -> Ending | None:
+async def handle_stop(job: Job, at: TeamServices) -> Ending:
     """Carry out a stored stop, or tell its author alone that nothing runs."""
     incoming = job.incoming
-    if incoming.kind != "stop":
-        return None
     if await cancel_thread(incoming, at.stores, at.stores.mailbox.cancel):
         return OK
     if not incoming.text:  # the button was pressed after its turn ended
-        await at.delivery.sessions.end(incoming.thread, job.lease.require)
+        await at.delivery.end_session(incoming.thread, job.lease.require)
     # In a muted thread the word is meant for others, unless it mentions Orion.
     for_us = incoming.addressed == "mention" or await at.stores.thread_modes.get(incoming.thread) != "muted"
     if for_us and not await _drop_pending_question(job, at):
@@ -91,7 +89,7 @@ async def handle_stop(job: Job, at: GateServices) -> Ending | None:
     return OK
 
 
-async def _drop_pending_question(job: Job, at: GateServices) -> bool:
+async def _drop_pending_question(job: Job, at: TeamServices) -> bool:
     stores, incoming = at.stores, job.incoming
     state = job.facts.state
     if state.pending_question is None or await stores.mailbox.list_messages(str(incoming.thread)):

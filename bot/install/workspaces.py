@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -53,8 +53,6 @@ _TEAMS: Final = (
     "Name the workspaces that may (T0123ABC,T0456DEF), or set it to * to let every workspace install it."
 )
 _log = structlog.get_logger()
-
-DeliveryOf = Callable[[str], Awaitable[Delivery]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,6 @@ call that ends it is retried like a post.
 """
 
 import time
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -30,7 +29,6 @@ class AgentSessions:
     """The sessions of one workspace."""
 
     calls: SlackCalls
-    end_later: Callable[[ThreadKey], Awaitable[object]]  # ends it once no message waits or is worked on there
     _not_before: float = 0.0  # a workspace without sessions is asked again after an hour
 
     async def begin(self, place: ThreadKey, lease_check: LeaseCheck = no_lease) -> None:
@@ -43,20 +41,15 @@ class AgentSessions:
                 self._note_failure(failure)
 
     async def end(self, place: ThreadKey, lease_check: LeaseCheck = no_lease, *, title: str = "") -> None:
-        """End the session, under this title if there is one. Raises what ``lease_check`` raises."""
+        """End the session, under this title if there is one. Raises ``DeliveryFailed`` if Slack does not allow it now.
+
+        Raises what ``lease_check`` raises, too.
+        """
         if title and self._is_supported():
             # A title sent with a status names only a session that begins, and this one has begun.
             with suppress(DeliveryFailed):
                 named = {"channel_id": place.channel, "thread_ts": place.thread_ts, "title": title[:MAX_TITLE_CHARS]}
                 await self.calls.call_once(RENAME_METHOD, named)
-        try:
-            await self.end_now(place, lease_check)
-        except DeliveryFailed as failure:
-            if not failure.permanent:
-                await self.end_later(place)
-
-    async def end_now(self, place: ThreadKey, lease_check: LeaseCheck = no_lease) -> None:
-        """End the session. Raises ``DeliveryFailed`` if Slack does not allow it now."""
         lease_check()
         active, nothing = _body(place, "active"), _body(place, "")
         try:

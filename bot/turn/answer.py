@@ -5,7 +5,7 @@ The outbox holds an answer before it is posted. Every call to the outside checks
 
 import asyncio
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -25,8 +25,7 @@ from agent.thread.state import (
 from agent.turn.loop import state_after_stop
 from bot.delivery.answer_key import Mark
 from bot.delivery.blocks import short_id
-from bot.delivery.delivery import Delivery
-from bot.delivery.stream import AnswerStream, Streams, streaming
+from bot.delivery.stream import AnswerStream, streaming
 from bot.queue.lease import LeaseLost
 from bot.queue.queue import OK, Ending, give_up, retry_uncounted
 from bot.slack.files import has_opening_files
@@ -34,17 +33,12 @@ from bot.slack.history import StreamedMessage, sort_key
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.facts import read_facts
 from bot.stores.outbox import Entry, read_entry
-from bot.stores.stores import Stores
-from bot.timeouts import TurnTimeouts
-from bot.turn.duplicates import check_again_later
-from bot.turn.engine import Engine
 from bot.turn.history import load_chat_context, load_earlier
 from bot.turn.job import Job, gate_wait_s
-from bot.turn.lookups import WorkspaceLookups
-from bot.turn.observer import Observers
 from bot.turn.retry_later import give_back, retry_delay_s, waiting_since
+from bot.turn.services import TeamServices
 from bot.turn.status import MODEL_AWAY, THINKING, Pace, WorkingStatus
-from bot.turn.stream_recovery import StreamedTurns, earlier_stream
+from bot.turn.stream_recovery import delete_plan, earlier_stream, end_streams, open_stream
 from verification.text.language import detect_language
 
 log = structlog.get_logger()
@@ -83,18 +77,7 @@ class LiveView:
 class Answering:
     """Answers messages for the worker."""
 
-    engine: Engine
-    delivery: Delivery
-    _: KW_ONLY
-    stores: Stores
-    observers: Observers
-    lookups: WorkspaceLookups
-    timeouts: TurnTimeouts = field(default_factory=TurnTimeouts)
-    streams: Streams | None = None
-
-    @property
-    def _streamed(self) -> StreamedTurns:
-        return StreamedTurns(self.stores.mailbox, self.delivery, self.streams)
+    at: TeamServices
 
     async def answer(self, job: Job) -> Ending:
         """Carry out a message and return how it ends in its mailbox. Raises ``LeaseLost``."""
@@ -104,16 +87,16 @@ class Answering:
             return await self._dispatch(job)
         except DeliveryFailed as failure:
             log.warning("delivery_failed", reason=failure.reason, permanent=failure.permanent)
-            if failure.permanent or job.claimed.waited_s > self.timeouts.slack_s:
+            if failure.permanent or job.claimed.waited_s > self.at.timeouts.slack_s:
                 return give_up(failure.reason)
-            return retry_uncounted(failure.again_s or self.timeouts.pause_s(job.claimed.waited_s))
+            return retry_uncounted(failure.again_s or self.at.timeouts.pause_s(job.claimed.waited_s))
         except (asyncio.CancelledError, LeaseLost):
             if not job.lease.is_held():
-                await check_again_later(self.stores.mailbox, job)
+                await self.at.check_again(job)
             raise
         finally:
             if claimed.tries > 1 and job.may_have_posted:  # a crashed worker may already have posted this
-                await check_again_later(self.stores.mailbox, job)
+                await self.at.check_again(job)
 
     async def notify_given_up(self, job: Job, reason: str) -> None:
         """Tell the person that their message was given up, with an id from the log, unless it has an answer.
@@ -128,12 +111,12 @@ class Answering:
             if entry := read_entry(job.facts.outbox):
                 await self._deliver(job, entry)
             elif job.addressed and not any(
-                posted.turn_id for posted in await self.delivery.reader.find_posts(job.place, incoming.ts)
+                posted.turn_id for posted in await self.at.delivery.reader.find_posts(job.place, incoming.ts)
             ):
                 text = say("internal", job.language, id=short_id(job.turn_id))
                 answer_key = replace(job.answer_key(), turn_id="", streamed=earlier_stream(job))
-                await self.delivery.answer(job.place, own_message(text), answer_key)
-            await self.delivery.sessions.end(job.place, lease.require)
+                await self.at.delivery.answer(job.place, own_message(text), answer_key)
+            await self.at.delivery.end_session(job.place, lease.require)
         except DeliveryFailed as failure:
             log.warning("delivery_failed", reason=failure.reason, permanent=failure.permanent)
             if not failure.permanent:
@@ -146,7 +129,7 @@ class Answering:
         try:
             job.lease.require()
             text = say("not_posted", job.language, id=short_id(job.turn_id))
-            await self.delivery.send_direct_message(job.incoming.user, text)
+            await self.at.delivery.send_direct_message(job.incoming.user, text)
         except DeliveryFailed as failure:
             log.warning("person_not_told", reason=failure.reason)
 
@@ -161,7 +144,7 @@ class Answering:
         return OK  # ``bot.gates`` has carried out "stop" and "hand_off": neither has an answer of its own
 
     async def _post_text(self, job: Job, text: str) -> None:
-        await self.delivery.post_own_text(job.place, text, job.incoming.ts, job.lease.require)
+        await self.at.delivery.post_own_text(job.place, text, job.incoming.ts, job.lease.require)
 
     async def _delete_answer(self, job: Job) -> None:
         """Delete the answer to a deleted question, and both from the thread's state."""
@@ -169,7 +152,7 @@ class Answering:
         if (after := without_message(state, ts)) != state:
             await self._save_state(job, after)
         try:
-            await self.delivery.delete_answer(job.place, ts, job.lease.require, posted=state.posted.get(ts, ()))
+            await self.at.delivery.delete_answer(job.place, ts, job.lease.require, posted=state.posted.get(ts, ()))
         except DeliveryFailed as failure:
             if failure.reason != "thread_not_found":  # an answer would have opened the thread, so there is none
                 raise
@@ -179,14 +162,14 @@ class Answering:
         asked = [message.text for message in job.facts.state.history if message.role == "user" and message.addressed]
         if asked:
             return detect_language(asked[-1])
-        return await self.lookups.people.cached_language(job.place.team, job.incoming.user)
+        return await self.at.people.cached_language(job.place.team, job.incoming.user)
 
     async def _question(self, job: Job) -> Ending:
         try:
             entry = read_entry(job.facts.outbox)
             if not (entry or job.facts.is_wanted):
                 return await self._drop_cancelled(job)
-            if not (entry or await self.stores.budgets.reserve(job.turn_id, job.incoming)):
+            if not (entry or await self.at.stores.budgets.reserve(job.turn_id, job.incoming)):
                 log.info("question_waits", because="budget_reserved", message_id=job.claimed.id)
                 return retry_uncounted(gate_wait_s(job.claimed))  # turns under way may leave enough of the budget
             found = await (self._deliver_decided(job, entry) if entry else self._begin_turn(job))
@@ -203,30 +186,30 @@ class Answering:
 
     async def _deliver_decided(self, job: Job, entry: Entry) -> Entry:
         """Deliver what an earlier try decided, and clear the status or placeholder that it may have left."""
-        only_waited = await self.delivery.is_waiting_to_post(job.place, entry.answer, job.answer_key())
+        only_waited = await self.at.delivery.is_waiting_to_post(job.place, entry.answer, job.answer_key())
         entry = await self._deliver(job, entry, may_exist=not only_waited)
-        await self.delivery.sessions.end(job.place, job.lease.require)
+        await self.at.delivery.end_session(job.place, job.lease.require)
         if not only_waited:
-            await check_again_later(self.stores.mailbox, job)
+            await self.at.check_again(job)
         return entry
 
     async def _end_stopped(self, job: Job) -> Ending:
         """End a stopped turn: deliver an answer that was already decided, else post only "stopped"."""
-        job = replace(job, facts=await read_facts(self.stores, job.incoming, job.turn_id))
+        job = replace(job, facts=await read_facts(self.at.stores, job.incoming, job.turn_id))
         if entry := read_entry(job.facts.outbox):
             return await self._save_delivered(job, await self._deliver(job, entry))
         await self._save_state(job, state_after_stop(job.question(), job.facts.state))
-        await self._streamed.end_streams(job)
+        await end_streams(self.at, job)
         await self._post_stopped(job)
         return OK
 
     async def _drop_cancelled(self, job: Job) -> Ending:
         """End a question that was stopped while it waited: confirm the stop and delete what was shown."""
-        await self._streamed.end_streams(job)
+        await end_streams(self.at, job)
         await self._post_stopped(job)
         with suppress(DeliveryFailed):
-            await self.delivery.delete_placeholders(job.place, job.answer_key())
-        await self.delivery.sessions.end(job.place, job.lease.require)
+            await self.at.delivery.delete_placeholders(job.place, job.answer_key())
+        await self.at.delivery.end_session(job.place, job.lease.require)
         return OK
 
     async def _post_stopped(self, job: Job) -> None:
@@ -234,7 +217,7 @@ class Answering:
         ts, stop = job.incoming.ts, job.facts.stop_ts
         if not stop or job.facts.is_deleted:
             return
-        if await self.stores.mailbox.mark(job.claimed, f"stopped:{stop}", ts) == ts:
+        if await self.at.stores.mailbox.mark(job.claimed, f"stopped:{stop}", ts) == ts:
             with suppress(DeliveryFailed):
                 await self._post_text(job, say("stopped", job.language))
 
@@ -250,16 +233,16 @@ class Answering:
         # A message that may be meant for other people gets a status only once Orion works on an answer.
         first = "" if not job.addressed else MODEL_AWAY if waited else THINKING
         answer_key = job.answer_key(may_exist=waited or job.may_be_answered)
-        status = WorkingStatus(self.delivery, job.place, answer_key, self._pace(job), first, _title(job))
+        status = WorkingStatus(self.at.delivery, job.place, answer_key, self._pace(job), first, _title(job))
         async with status.updating():
-            quotes = self.engine.model.quotes_only
+            quotes = self.at.engine.model.quotes_only
             # Without a model, context would only repeat the passages of the previous thread. A shared answer may not
             # rest on what was said in the direct chat before.
-            context = () if quotes or job.incoming.origin else await load_chat_context(job.incoming, self.stores)
+            context = () if quotes or job.incoming.origin else await load_chat_context(job.incoming, self.at.stores)
             job = replace(job, context=context)
-            earlier = await load_earlier(job, state, self.delivery.reader)
+            earlier = await load_earlier(job, state, self.at.delivery.reader)
             job = replace(job, read=earlier.read)
-            files = await self.lookups.files(job.incoming, earlier)
+            files = await self.at.read_files(job.incoming, earlier)
             brought = any(not (file.opening or file.trouble == "unseen") for file in files)
             text = job.incoming.text or (say("file_summarise", await self._thread_language(job)) if brought else "")
             about = asks_about_orion(text) if quotes and not files and job.incoming.kind != "edit" else ""
@@ -270,7 +253,7 @@ class Answering:
             question = replace(job.question(), text=text, files=files)
             history = (*job.context, *earlier.state.history)
             known = replace(earlier.state, history=history, opened_with_files=has_opening_files(files, job.incoming))
-            question, known = await self.lookups.prepare(question, known)
+            question, known = await self.at.prepare(question, known)
             job = replace(job, context=known.history[: len(context)])  # as it is in the history now
             return await self._run_streamed(job, question, known, status)
 
@@ -278,23 +261,23 @@ class Answering:
         self, job: Job, question: Question, state: ThreadState, status: WorkingStatus
     ) -> Entry | Ending:
         before = earlier_stream(job)
-        await self._streamed.delete_plan(job, before)
-        async with streaming(self._streamed.open_stream(job, before, status)) as stream:
+        await delete_plan(self.at, job, before)
+        async with streaming(open_stream(self.at, job, before, status)) as stream:
             return await self._run_turn(job, question, state, LiveView(status=status, stream=stream, before=before))
 
     def _pace(self, job: Job) -> Pace:
         """Return the pace: at once in a direct chat, whose session needs a status, and after a wait in the queue."""
         at_once = job.place.channel.startswith("D") or job.claimed.tries > 1 or job.claimed.waited_s > QUEUE_NOTICE_S
-        return Pace(first_s=0.0 if at_once else FIRST_STATUS_S, late_s=self.timeouts.late_s)
+        return Pace(first_s=0.0 if at_once else FIRST_STATUS_S, late_s=self.at.timeouts.late_s)
 
     async def _run_turn(self, job: Job, question: Question, state: ThreadState, live_view: LiveView) -> Entry | Ending:
-        status, budgets = live_view.status, self.stores.budgets
-        async with self.observers.turn(question, job.turn_id, self.engine) as observer:
+        status, budgets = live_view.status, self.at.stores.budgets
+        async with self.at.observers.turn(question, job.turn_id, self.at.engine) as observer:
             observer.record_wait(job.claimed.waited_s)
             observer.status, observer.stream = status, live_view.stream
-            more = await self.lookups.search.tools(job.incoming)
+            more = await self.at.search.tools(job.incoming)
             async with budgets.count_turn(job.turn_id, job.incoming):
-                outcome, after = await self.engine.run(
+                outcome, after = await self.at.engine.run(
                     question,
                     state,
                     emit=observer,
@@ -302,10 +285,10 @@ class Answering:
                     more=more,
                     stage=live_view.stream,
                 )
-            if (wait_s := retry_delay_s(job, outcome, self.timeouts)) is not None:
+            if (wait_s := retry_delay_s(job, outcome, self.at.timeouts)) is not None:
                 await live_view.stop_updates()
-                await self._streamed.delete_plan(job, live_view.streamed)
-                return await give_back(self.stores.mailbox, job, status, outcome, wait_s)
+                await delete_plan(self.at, job, live_view.streamed)
+                return await give_back(self.at.stores.mailbox, job, status, outcome, wait_s)
             if isinstance(outcome, Silent):
                 await live_view.stop_updates()
                 await self._stay_silent(job, job.without_context(after), live_view.streamed)
@@ -325,21 +308,21 @@ class Answering:
                         await observer.record_end(outcome)
                     raise
                 if live_view.streamed.state == "unknown":  # Slack may still begin the stream
-                    await check_again_later(self.stores.mailbox, job)
+                    await self.at.check_again(job)
             await observer.record_end(outcome)
         return entry
 
     async def _stay_silent(self, job: Job, state: ThreadState, streamed: StreamedMessage) -> None:
         """Save what was said between people, and delete what an earlier version of the message was answered."""
-        await self._streamed.delete_plan(job, streamed)
+        await delete_plan(self.at, job, streamed)
         if posted := job.facts.state.posted.get(job.incoming.ts):
-            await self.delivery.delete_answer(job.place, job.incoming.ts, job.lease.require, posted=posted)
+            await self.at.delivery.delete_answer(job.place, job.incoming.ts, job.lease.require, posted=posted)
         await self._save_state(job, state)
 
     async def _record_entry(self, job: Job, entry: Entry) -> Entry:
         """Put the entry into the outbox and return the one it holds: another worker may have written first."""
         written = entry.to_json()
-        stored = await self.stores.mailbox.mark(job.claimed, job.mark("outbox"), written)
+        stored = await self.at.stores.mailbox.mark(job.claimed, job.mark("outbox"), written)
         return entry if stored == written else read_entry(stored) or entry
 
     async def _deliver(
@@ -347,17 +330,17 @@ class Answering:
     ) -> Entry:
         """Post what was decided. Return the entry with the ts of its messages."""
         marks: list[Mark] = ["partial"] if entry.outcome == "partial" else []
-        if self.engine.model.quotes_only and entry.answer.sources and entry.answer.verified:
+        if self.at.engine.model.quotes_only and entry.answer.sources and entry.answer.verified:
             marks.append("quotes")
         if entry.outcome in FAILURES:
             marks.append("failed")
         # No model has checked whether a quoted passage answers the question.
         unanswered = entry.outcome in NOT_ANSWERED or "quotes" in marks
-        ask_human = await self.lookups.handoff.in_channel(job.place).label(job.place) if unanswered else ""
+        ask_human = await self.at.handoff.in_channel(job.place).label(job.place) if unanswered else ""
         streamed, stream = (live_view.streamed, live_view.stream) if live_view else (earlier_stream(job), None)
         key = job.answer_key(*marks, may_exist=may_exist or streamed.is_begun)
         answer_key = replace(key, ask_human=ask_human, stream=stream, streamed=streamed)
-        messages = await self.delivery.answer(job.place, entry.answer, answer_key)
+        messages = await self.at.delivery.answer(job.place, entry.answer, answer_key)
         return replace(entry, state=with_posted(entry.state, job.incoming.ts, messages))
 
     async def _state_before(self, job: Job, state: ThreadState) -> ThreadState | None:
@@ -371,14 +354,14 @@ class Answering:
         asked = (m.ts for m in state.history if m.role == "user" and m.addressed)
         if incoming.addressed == "follow_up" or any(sort_key(ts) >= sort_key(incoming.ts) for ts in asked):
             return None
-        muted = incoming.addressed != "mention" and await self.stores.thread_modes.get(job.place) == "muted"
+        muted = incoming.addressed != "mention" and await self.at.stores.thread_modes.get(job.place) == "muted"
         return None if muted else state
 
     async def _save_progress(self, job: Job, state: ThreadState) -> ThreadState:
-        return await self.stores.threads.save(job.place, job.without_context(state), fence=job.claimed.fence)
+        return await self.at.stores.threads.save(job.place, job.without_context(state), fence=job.claimed.fence)
 
     async def _save_state(self, job: Job, state: ThreadState) -> None:
-        await self.stores.save(job.claimed, job.place, state)
+        await self.at.stores.save(job.claimed, job.place, state)
 
 
 def _title(job: Job) -> str:

@@ -6,91 +6,30 @@ that would refuse the second post. So a worker that takes over a question, loses
 check in a mailbox of its own. Any worker then looks into the thread several times within a minute.
 """
 
-import json
-import uuid
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Final
 
-import stamina
 import structlog
-from redis.exceptions import RedisError
 
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
-from bot.delivery.delivery import ENDS_SESSION, Delivery
+from bot.delivery.delivery import Delivery
+from bot.delivery.pending_checks import ENDS_SESSION, PendingCheck
 from bot.delivery.slots import duplicate_posts, is_empty_stream
-from bot.queue.lease import Lease, raise_if_cancelled
-from bot.queue.queue import LEASE_S, OK, Claimed, Ending, Mailbox, retry_uncounted
+from bot.queue.lease import Lease
+from bot.queue.queue import OK, Claimed, Ending, retry_uncounted
 from bot.slack.history import age_s
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed, LeaseCheck, no_lease
 from bot.stores.stores import Stores
-from bot.turn.job import Job, turn_id_for
+from bot.turn.job import turn_id_for
 
 CHECK_AT_S: Final = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 """Check times in seconds since the message. A late post is visible for no longer than it was late."""
-_MAX_RETRY_S: Final = 0.25
 _SLACK_AWAY_S: Final = 60.0
 _SESSION_RETRY_S: Final = 3.0
-_KIND: Final = "settle"
 _log = structlog.get_logger()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PendingCheck:
-    """A question to check for duplicates."""
-
-    place: ThreadKey
-    question_ts: str
-
-    def to_json(self) -> str:
-        """Return one line that ``read_pending_check`` parses and that cannot be mistaken for a person's message."""
-        return json.dumps({"settle": asdict(self)}, separators=(",", ":"))
-
-    @property
-    def mailbox(self) -> str:
-        """Mailbox of this question's checks, so that they do not wait for another question's."""
-        return f"{self.place}:{self.question_ts}:{_KIND}"
-
-
-def read_pending_check(fields: Any) -> PendingCheck | None:
-    """Return the check in these fields, or None if they are another message's."""
-    try:
-        found = fields[_KIND]
-        return PendingCheck(place=ThreadKey(**found["place"]), question_ts=str(found["question_ts"]))
-    except (KeyError, TypeError):
-        return None
-
-
-async def schedule_check(mailbox: Mailbox, place: ThreadKey, question_ts: str, *, patience_s: float = LEASE_S) -> None:
-    """Check this question from now on: Slack may yet carry out a post that got no reply.
-
-    The next delivery try waits until the check is stored. Redis may be away for ``patience_s``: when the lease has
-    expired, the next worker checks anyway.
-    """
-    check, event = PendingCheck(place=place, question_ts=question_ts), uuid.uuid4().hex
-    retries = stamina.retry_context(RedisError, attempts=None, timeout=patience_s, wait_max=_MAX_RETRY_S)
-    try:
-        async for attempt in retries:
-            with attempt:
-                await mailbox.enqueue(check.mailbox, check.to_json(), event_ids=[event])  # a repeat is not stored twice
-                await mailbox.make_due_now(check.mailbox)  # a postponed older check would delay this one
-    except RedisError as error:
-        _log.warning("doubt_not_noted", error_type=type(error).__name__)
-    raise_if_cancelled()
-
-
-async def check_again_later(mailbox: Mailbox, job: Job) -> None:
-    """Check this question later: two workers had it, and the slower one may still post.
-
-    The check is left once for each claim. If Redis is away, the next worker leaves it.
-    """
-    check = PendingCheck(place=job.place, question_ts=job.incoming.ts)
-    key = f"{_KIND}:{job.claimed.id}:{job.claimed.fence.token}"
-    with suppress(RedisError):
-        await mailbox.enqueue(check.mailbox, check.to_json(), event_ids=[key])
 
 
 async def run_check(check: PendingCheck, claimed: Claimed, lease: Lease, stores: Stores, delivery: Delivery) -> Ending:
@@ -107,7 +46,7 @@ async def _check(check: PendingCheck, claimed: Claimed, lease: Lease, stores: St
     if question_ts == ENDS_SESSION:
         if await mailbox.list_messages(str(place)):
             return retry_uncounted(_SESSION_RETRY_S)  # a turn is at work there, or about to be
-        await delivery.sessions.end_now(place, lease.require)
+        await delivery.sessions.end(place, lease.require)
         return OK
     if len(await mailbox.list_messages(claimed.thread)) > 1:
         return OK  # the check after this one runs for longer

@@ -1,6 +1,5 @@
 """Show people the queue position of a question that waits for a free worker."""
 
-from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass
 
 import structlog
@@ -8,6 +7,8 @@ import structlog
 from agent.texts.catalogue import translate_status
 from bot.delivery.answer_key import AnswerKey
 from bot.delivery.delivery import Delivery
+from bot.delivery.pending_checks import ENDS_SESSION
+from bot.install.workspaces import Workspaces
 from bot.queue.queue import Mailbox, Waiting
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed
@@ -31,10 +32,10 @@ class QueuePace:
 
 @dataclass(frozen=True, slots=True)
 class QueueNotices:
-    """Shows waiting people their position. ``delivery_of`` returns a workspace's Slack or raises ``DeliveryFailed``."""
+    """Shows waiting people their position."""
 
     mailbox: Mailbox
-    delivery_of: Callable[[str], Awaitable[Delivery]]
+    workspaces: Workspaces
     pace: QueuePace = QueuePace()
 
     async def sweep(self) -> None:
@@ -48,7 +49,7 @@ class QueueNotices:
     async def notify(self, waiting: Waiting, incoming: Incoming) -> None:
         """Notify one person, unless their Slack is away. Raises ``RedisError``."""
         try:
-            delivery = await self.delivery_of(incoming.thread.team)
+            delivery = await self.workspaces.delivery_of(incoming.thread.team)
             if not await self.mailbox.is_waiting(waiting.thread) and waiting.place:
                 return  # its turn began while others were notified
             stood_in = await self._show_position(delivery, incoming, waiting.place)
@@ -56,9 +57,11 @@ class QueueNotices:
                 if stood_in:  # the answer came first, so nothing else will clear this notice
                     await delivery.delete_placeholders(incoming.thread, AnswerKey(question_ts=incoming.ts))
                 else:
-                    await delivery.sessions.end(incoming.thread)
+                    await delivery.end_session(incoming.thread)
             elif not await self.mailbox.is_waiting(waiting.thread):
-                await delivery.sessions.end_later(incoming.thread)  # its turn may have cleared the status before us
+                await delivery.check_later(
+                    incoming.thread, ENDS_SESSION
+                )  # its turn may have cleared the status before us
         except DeliveryFailed as failure:
             log.info("queue_not_shown", thread=waiting.thread, reason=failure.reason)
         else:

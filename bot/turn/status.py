@@ -165,7 +165,7 @@ class WorkingStatus:
                 with suppress(DeliveryFailed):
                     await delivery.delete_placeholders(self.place, key)
             if self._was_sent or key.may_exist:  # an earlier delivery try may have crashed and left a status
-                await delivery.sessions.end(self.place, key.lease_check, title=self.title)
+                await delivery.end_session(self.place, key.lease_check, title=self.title)
 
     async def _send(self, text: str) -> None:
         language, answer_key = self.answer_key.language, self.answer_key

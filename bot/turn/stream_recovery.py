@@ -7,13 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from agent.texts.catalogue import say
-from bot.delivery.delivery import Delivery
-from bot.delivery.stream import AnswerStream, Streams
+from bot.delivery.stream import AnswerStream
 from bot.queue.queue import Mailbox
 from bot.slack.history import NOT_STREAMED, STREAM_UNKNOWN, StreamedMessage
 from bot.slack.web_api import DeliveryFailed
-from bot.turn.duplicates import check_again_later
 from bot.turn.job import Job
+from bot.turn.services import TeamServices
 from bot.turn.status import WorkingStatus
 
 
@@ -42,54 +41,48 @@ class StreamMarks:
         self.status.resend()
 
 
-@dataclass(frozen=True, slots=True)
-class StreamedTurns:
-    """The streams of one workspace's turns. Without ``streams`` none is begun, but old ones are still ended."""
+def open_stream(at: TeamServices, job: Job, before: StreamedMessage, status: WorkingStatus) -> AnswerStream | None:
+    """Return a stream for this answer, or None if it must be posted. A stream begun ``before`` is finished instead.
 
-    mailbox: Mailbox
-    delivery: Delivery
-    streams: Streams | None
+    A bot without a user account gets a post: Slack shows streams to users, and would refuse the channel.
+    """
+    streams, first = at.streams, not before.is_begun and not job.may_be_answered
+    without_account = job.incoming.user.startswith("B")
+    if streams is None or without_account or not first or not streams.may_be_tried(job.place):
+        return None
+    return AnswerStream(
+        streams=streams,
+        place=job.place,
+        user=job.incoming.user,
+        user_team=job.incoming.user_team,
+        lease_check=job.lease.require,
+        record=StreamMarks(at.stores.mailbox, job, status),
+    )
 
-    def open_stream(self, job: Job, before: StreamedMessage, status: WorkingStatus) -> AnswerStream | None:
-        """Return a stream for this answer, or None if it must be posted. A stream begun ``before`` is finished instead.
 
-        A bot without a user account gets a post: Slack shows streams to users, and would refuse the channel.
-        """
-        streams, first = self.streams, not before.is_begun and not job.may_be_answered
-        nobody = job.incoming.user.startswith("B")
-        if streams is None or nobody or not first or not streams.may_be_tried(job.place):
-            return None
-        return AnswerStream(
-            streams=streams,
-            place=job.place,
-            user=job.incoming.user,
-            user_team=job.incoming.user_team,
-            lease_check=job.lease.require,
-            record=StreamMarks(self.mailbox, job, status),
-        )
+async def delete_plan(at: TeamServices, job: Job, streamed: StreamedMessage) -> None:
+    """Delete a streamed plan without a word of an answer: its turn has ended, or continues elsewhere.
 
-    async def delete_plan(self, job: Job, streamed: StreamedMessage) -> None:
-        """Delete a streamed plan without a word of an answer: its turn has ended, or continues elsewhere.
-
-        An empty stream goes too: a step may still be on its way to it.
-        """
-        if streamed.ts:
-            key = replace(job.answer_key(), streamed=streamed)
-            with suppress(DeliveryFailed):
-                await self.delivery.delete_streams(job.place, key, wordless=True)
-
-    async def end_streams(self, job: Job) -> None:
-        """End the streams of a stopped question: with the note "stopped", deleted, or left for its edit."""
-        streamed, stop = earlier_stream(job), job.facts.stop_ts
-        if not streamed.is_begun:
-            return
-        await self.delete_plan(job, streamed)
-        answer_key = replace(job.answer_key(), streamed=streamed)
+    An empty stream goes too: a step may still be on its way to it.
+    """
+    if streamed.ts:
+        key = replace(job.answer_key(), streamed=streamed)
         with suppress(DeliveryFailed):
-            if job.facts.is_deleted:
-                await self.delivery.delete_streams(job.place, answer_key)
-            elif await self.delivery.end_streams(job.place, answer_key, say("stopped", job.language) if stop else ""):
-                # The stream shows the note already: post no other.
-                await self.mailbox.mark(job.claimed, f"stopped:{stop}", f"stream:{job.incoming.ts}")
-        if streamed.state == "unknown":  # Slack may still begin one
-            await check_again_later(self.mailbox, job)
+            await at.delivery.delete_streams(job.place, key, wordless=True)
+
+
+async def end_streams(at: TeamServices, job: Job) -> None:
+    """End the streams of a stopped question: with the note "stopped", deleted, or left for its edit."""
+    streamed, stop = earlier_stream(job), job.facts.stop_ts
+    if not streamed.is_begun:
+        return
+    await delete_plan(at, job, streamed)
+    answer_key = replace(job.answer_key(), streamed=streamed)
+    with suppress(DeliveryFailed):
+        if job.facts.is_deleted:
+            await at.delivery.delete_streams(job.place, answer_key)
+        elif await at.delivery.end_streams(job.place, answer_key, say("stopped", job.language) if stop else ""):
+            # The stream shows the note already: post no other.
+            await at.stores.mailbox.mark(job.claimed, f"stopped:{stop}", f"stream:{job.incoming.ts}")
+    if streamed.state == "unknown":  # Slack may still begin one
+        await at.check_again(job)

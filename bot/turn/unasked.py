@@ -4,7 +4,7 @@ It works unseen. Only an answer whose every claim the judge or a quotation suppo
 is still there, unchanged and without a reply.
 """
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import structlog
@@ -13,15 +13,11 @@ from agent.knowledge.slack_message import read_message
 from agent.model.protocol import ModelError
 from agent.outcome import SILENT, TurnOutcome
 from agent.thread.state import with_posted
-from bot.delivery.delivery import Delivery
 from bot.queue.queue import OK, Ending, retry_uncounted
 from bot.slack.history import age_s
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.stores import Stores
-from bot.turn.engine import Engine
 from bot.turn.job import Job
-from bot.turn.lookups import WorkspaceLookups
-from bot.turn.observer import Observers
+from bot.turn.services import TeamServices
 
 log = structlog.get_logger()
 
@@ -41,18 +37,13 @@ Message:
 class UnaskedAnswers:
     """Works on overheard questions of one workspace."""
 
-    engine: Engine
-    delivery: Delivery
-    _: KW_ONLY
-    stores: Stores
-    observers: Observers
-    lookups: WorkspaceLookups
+    at: TeamServices
 
     async def answer(self, job: Job) -> Ending:
         """Answer the question if that is certain, else leave no trace. Raises ``LeaseLost`` and ``RedisError``."""
         team, channel = job.place.team, job.place.channel
-        listening = self.stores.listening
-        if self._is_too_late(job) or self.engine.judge is None or not await listening.may_speak(team, channel):
+        listening = self.at.stores.listening
+        if self._is_too_late(job) or self.at.engine.judge is None or not await listening.may_speak(team, channel):
             return OK
         if not await listening.begin(team, channel, job.turn_id):
             return retry_uncounted(BUSY_RETRY_S)
@@ -69,21 +60,21 @@ class UnaskedAnswers:
         log.info("unasked_answer_dropped", turn_id=job.turn_id, reason=reason)
 
     async def _answer(self, job: Job) -> Ending:
-        async with self.stores.budgets.count_turn(job.turn_id, job.incoming):
+        async with self.at.stores.budgets.count_turn(job.turn_id, job.incoming):
             if not await self._is_answerable(job):
                 return OK
-            question, state = await self.lookups.prepare(replace(job.question(), addressed=True), job.facts.state)
-            async with self.observers.turn(question, job.turn_id, self.engine) as observer:
-                outcome, state = await self.engine.run(question, state, emit=observer)
+            question, state = await self.at.prepare(replace(job.question(), addressed=True), job.facts.state)
+            async with self.at.observers.turn(question, job.turn_id, self.at.engine) as observer:
+                outcome, state = await self.at.engine.run(question, state, emit=observer)
                 if not is_certain(outcome) or self._is_too_late(job) or not await self._is_still_open(job):
                     await observer.record_end(SILENT)
                     return OK
                 async with observer.during_delivery(outcome):
-                    messages = await self.delivery.answer(job.place, outcome.answer, job.answer_key("unasked"))
+                    messages = await self.at.delivery.answer(job.place, outcome.answer, job.answer_key("unasked"))
                 await observer.record_end(outcome)
-        await self.stores.listening.count_post(job.place.team, job.place.channel)
-        await self.stores.thread_modes.engage(job.place)
-        await self.stores.save(job.claimed, job.place, with_posted(state, job.incoming.ts, messages))
+        await self.at.stores.listening.count_post(job.place.team, job.place.channel)
+        await self.at.stores.thread_modes.engage(job.place)
+        await self.at.stores.save(job.claimed, job.place, with_posted(state, job.incoming.ts, messages))
         log.info("unasked_answer_posted", channel=job.place.channel)
         return OK
 
@@ -94,16 +85,16 @@ class UnaskedAnswers:
         """Return whether the model takes the message for a question that documents could answer."""
         try:
             prompt = _ASK + job.incoming.text[:MAX_QUESTION_CHARS]
-            generated = await self.engine.model.generate(prompt, max_tokens=_MAX_REPLY_TOKENS, temperature=0.0)
+            generated = await self.at.engine.model.generate(prompt, max_tokens=_MAX_REPLY_TOKENS, temperature=0.0)
         except ModelError as error:
             log.info("unasked_question_not_judged", error_type=error.kind)
             return False
-        self.stores.budgets.record_usage(job.turn_id, generated.usage.tokens)
+        self.at.stores.budgets.record_usage(job.turn_id, generated.usage.tokens)
         return generated.text.strip().strip(".\"'").casefold().endswith("yes")
 
     async def _is_still_open(self, job: Job) -> bool:
         """Return whether the message still says the same, and has no reply."""
-        reader = self.delivery.reader
+        reader = self.at.delivery.reader
         found, _ = await reader.find_message(job.place, job.incoming.ts)
         own = await reader.workspace.identity()
         return bool(found) and not found.get("reply_count") and read_message(found, own.user).text == job.incoming.text

@@ -16,7 +16,6 @@ from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.types import Document
 from bot.channel_settings import ChannelFile
-from bot.delivery.delivery import Delivery
 from bot.delivery.home import HomeFigures
 from bot.events.listeners import Services
 from bot.local.model.limits import Strictness
@@ -24,12 +23,12 @@ from bot.local.model.roster import TEAM_ID
 from bot.servers.http import Pages, SlackEndpoint, build, serve
 from bot.slack.manifest import EVENTS_PATH
 from bot.slack.message import Access, Incoming
-from bot.slack.users import People
 from bot.stores.listening import Listening
 from bot.stores.thread_mode import ThreadModes
 from bot.stores.turn_records import TurnRecords
 from bot.turn.visibility import Visibility
 from tests.support.local_slack import Slack
+from tests.support.services import workspaces_of
 
 PROMPT = Strictness(rates=False, ack_seconds=1.5, retry_delays=(0.02, 0.02, 0.02))
 
@@ -83,20 +82,6 @@ class Homes:
         return HomeFigures(documents=(Document(id="handbook", title="handbook"),), total=15, questions=("How many?",))
 
 
-@dataclass(frozen=True)
-class Team:
-    slack: Slack
-    people: People
-
-    async def delivery_of(self, team: str) -> Delivery:
-        assert team == TEAM_ID
-        return self.slack.delivery
-
-    async def people_of(self, team: str) -> People:
-        assert team == TEAM_ID
-        return self.people
-
-
 def services(
     slack: Slack, ledger: Ledger, redis: Redis, access: Access, index: KnowledgeIndex | None = None
 ) -> Services:
@@ -110,7 +95,7 @@ def services(
         records=TurnRecords(redis),
         visibility=Visibility(index or SqliteIndex(Path("absent"))),
         homes=Homes(),
-        teams=Team(slack, People(slack.workspace, redis)),
+        workspaces=workspaces_of(slack, redis),
     )
 
 

@@ -12,27 +12,26 @@ from typing import Any
 from redis.asyncio import Redis
 
 from agent.knowledge.index.sqlite import SqliteIndex
-from bot.channel_settings import ChannelFile
 from bot.gates.flow import Flow
-from bot.gates.services import GateServices
 from bot.local.model.roster import VISITOR
 from bot.queue.lease import Lease
 from bot.queue.queue import OK, Claimed, Ending, Mailbox
-from bot.slack.hand_off_place import HandOffPlace
 from bot.slack.message import Access, Incoming
 from bot.slack.users import People
 from bot.stores.budgets import Budgets, Limits
 from bot.stores.stores import NO_LIMITS, Stores
-from bot.stores.turn_records import TurnRecords
+from bot.turn.answer import Answering
 from bot.turn.job import Job
-from bot.turn.visibility import Visibility
+from bot.turn.services import TeamServices
+from bot.turn.unasked import UnaskedAnswers
 from tests.support.local_slack import Slack, local_slack
 from tests.support.openai_server import calls
+from tests.support.services import services_in
 
 
-@dataclass(slots=True)
-class Answerer:
-    """Whoever would answer; remembers what it got."""
+@dataclass(slots=True, eq=False)
+class Answerer(Answering):
+    """Remembers what it should answer."""
 
     through: list[Job] = field(default_factory=list)
     dead: list[str] = field(default_factory=list)
@@ -51,7 +50,7 @@ class GateScene:
 
     slack: Slack
     mailbox: Mailbox
-    services: GateServices
+    services: TeamServices
     flow: Flow
     people: People
     answerer: Answerer
@@ -88,22 +87,13 @@ class GateScene:
 async def gates(redis: Redis, access: Access | None = None, limits: Limits = NO_LIMITS) -> AsyncIterator[GateScene]:
     with TemporaryDirectory() as folder:
         async with local_slack(patience_s=0.05) as slack:
-            mailbox, people = Mailbox(redis), People(slack.workspace, redis)
-            services = GateServices(
-                access=access or Access(),
-                stores=Stores(redis, mailbox, limits),
-                people=people,
-                delivery=slack.delivery,
-                records=TurnRecords(redis),
-                handoff=HandOffPlace("", slack.calls, people),
-                channels=ChannelFile(Path("absent")),
-                visibility=Visibility(SqliteIndex(Path(folder) / "index")),  # no turn is shown here
-                calls=slack.calls,
-            )
-            answerer = Answerer()
-            flow = Flow(services, answerer)
+            mailbox, index = Mailbox(redis), SqliteIndex(Path(folder) / "index")
+            stores = Stores(redis, mailbox, limits)
+            services = services_in(slack, redis, stores, index, access=access or Access())
+            answerer = Answerer(services)
+            flow = Flow(answerer, UnaskedAnswers(services))
             yield GateScene(
-                slack=slack, mailbox=mailbox, services=services, flow=flow, people=people, answerer=answerer
+                slack=slack, mailbox=mailbox, services=services, flow=flow, people=services.people, answerer=answerer
             )
             await mailbox.aclose()
 

@@ -6,7 +6,7 @@ from typing import Any
 from agent.thread.conversation import ThreadKey
 from bot.delivery.stream import AnswerStream, Streams
 from bot.slack.web_api import no_lease
-from bot.turn.answer import Answering
+from bot.turn.services import TeamServices
 from tests.support.fakes import ScriptedModel
 from tests.support.local_slack import CHANNEL, Slack
 from tests.support.team_bot import TeamBot
@@ -39,14 +39,7 @@ def stream_in(place: ThreadKey, streams: Streams, error: type[Exception] | None 
     return AnswerStream(streams=streams, place=place, user="U0YOU", lease_check=no_lease, record=noted), noted
 
 
-def answering(at: TeamBot, model: ScriptedModel | None = None, call_s: float = 5.0) -> Answering:
+def streaming_in(at: TeamBot, model: ScriptedModel | None = None, call_s: float = 5.0) -> TeamServices:
     """The same parts, with streams."""
-    before = at.answering
-    return Answering(
-        replace(before.engine, model=model or at.model),
-        before.delivery,
-        stores=at.stores,
-        observers=before.observers,
-        lookups=before.lookups,
-        streams=Streams(at.slack.calls, call_s=call_s),
-    )
+    engine = replace(at.services.engine, model=model or at.model)
+    return replace(at.services, engine=engine, streams=Streams(at.slack.calls, call_s=call_s))

@@ -4,40 +4,32 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from redis.asyncio import Redis
 
-from agent.budget import Budget
 from agent.knowledge.index.sqlite import SqliteIndex
-from agent.knowledge.types import IndexReport
 from agent.thread.conversation import ThreadKey
 from agent.thread.store import ThreadStore
-from agent.turn.progress import Policy
+from bot.delivery.pending_checks import PendingCheck, PendingChecks
 from bot.events.enqueue import Enqueuer
-from bot.gates.flow import Flow, read_body
-from bot.gates.services import GateServices
+from bot.gates.flow import GATES, Flow, read_body
 from bot.queue.lease import Lease
 from bot.queue.queue import OK, Cancel, Cancellation, Claimed, Ending, Mailbox
 from bot.slack.client import Workspace
 from bot.slack.message import Access, Incoming
-from bot.slack.users import People
 from bot.slack.web_api import SlackCalls
 from bot.stores.cancellations import Cancellations
 from bot.stores.stores import Stores
-from bot.stores.turn_records import TurnRecords
 from bot.turn import duplicates
 from bot.turn.answer import Answering
-from bot.turn.duplicates import PendingCheck, schedule_check
-from bot.turn.engine import Engine
-from bot.turn.observer import open_observers
-from tests.support.fakes import LIMITS, PassageTool, ScriptedModel
+from bot.turn.services import TeamServices
+from bot.turn.unasked import UnaskedAnswers
+from tests.support.fakes import ScriptedModel
 from tests.support.local_slack import Slack, local_slack
-from tests.support.lookups import lookups_in
-from tests.support.orion_running import settings_in
+from tests.support.services import services_in
 from tests.support.waiting import wait_until
 
 GOOD = "<answer>Each key may send 120 requests a minute [1].</answer>"
@@ -48,12 +40,11 @@ ASKED = "How many requests may a key send a minute?"
 
 @dataclass(kw_only=True)
 class TeamBot:
-    """Everything round one Answering, and the hands to hold a message."""
+    """The parts of one workspace, and the hands to hold a message."""
 
     slack: Slack
     model: ScriptedModel
-    stores: Stores
-    answering: Answering
+    services: TeamServices
     cancelled: list[Cancellation]
     redis: Redis
     resting: list[str] = field(default_factory=list)
@@ -75,13 +66,11 @@ class TeamBot:
     @property
     def flow(self) -> Flow:
         """A way without gates."""
-        services = GateServices(
-            access=Access(), stores=self.stores, people=People(self.slack.workspace, self.redis),
-            delivery=self.slack.delivery, records=TurnRecords(self.redis), calls=self.slack.calls,
-            handoff=self.answering.lookups.handoff, visibility=self.answering.lookups.visibility,
-            channels=self.answering.lookups.channels,
-        )  # fmt: skip
-        return Flow(services, self.answering, gates=())
+        return Flow(Answering(self.services), UnaskedAnswers(self.services), gates=dict.fromkeys(GATES, ()))
+
+    @property
+    def stores(self) -> Stores:
+        return self.services.stores
 
     @property
     def mailbox(self) -> Mailbox:
@@ -154,7 +143,7 @@ async def team_bot(
 ) -> AsyncIterator[TeamBot]:
     model = ScriptedModel(drafts)
     mailbox = Mailbox(redis)
-    async with local_slack() as slack, open_observers(settings_in(tmp_path, ""), redis) as observers:
+    async with local_slack() as slack:
         delivery = type(slack.delivery)(
             Workspace(
                 slack.client,
@@ -166,21 +155,11 @@ async def team_bot(
                     breaker=slack.breaker,
                 ),
             ),
-            maybe_posted=partial(schedule_check, mailbox),
+            checks=PendingChecks(mailbox),
         )
         index = SqliteIndex.open(tmp_path / "index")
-        engine = Engine(
-            model=model,
-            tools={"search": PassageTool(LIMITS)},
-            index=index,
-            policy=Policy(),
-            budget=Budget(),
-            report=IndexReport(),
-        )
-        stores = Stores(redis, mailbox)
-        lookups = lookups_in(slack, redis, index)
-        answering = Answering(engine, delivery, stores=stores, observers=observers, lookups=lookups)
-        yield TeamBot(slack=slack, model=model, stores=stores, answering=answering, cancelled=[], redis=redis)
+        services = services_in(slack, redis, Stores(redis, mailbox), index, model, delivery=delivery)
+        yield TeamBot(slack=slack, model=model, services=services, cancelled=[], redis=redis)
         await mailbox.aclose()
         index.close()
 

@@ -3,7 +3,7 @@
 import pytest
 
 from agent.knowledge.types import Document
-from agent.texts.catalogue import help_text, say
+from agent.texts.catalogue import SUGGESTED_PROMPTS, help_text, say
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
 from bot.delivery.home import HomeFigures
@@ -264,7 +264,7 @@ async def test_home_and_prompts_reach_slack() -> None:
         figures = HomeFigures(documents=(Document(id="handbook", title="handbook"),), total=15, size=40_000)
         await slack.delivery.publish_home("U0YOU", figures)
         assert slack.server.workspace.views.homes["U0YOU"]["type"] == "home"
-        await slack.delivery.suggest_prompts(CHAT)
+        await slack.delivery.suggest_prompts(CHAT, SUGGESTED_PROMPTS)
         (call,) = [call for call in slack.server.calls if call.method.endswith("setSuggestedPrompts")]
         assert (call.error, "thread_ts" in call.arguments) == ("", False)
         await slack.delivery.send_direct_message("U0YOU", help_text(None))

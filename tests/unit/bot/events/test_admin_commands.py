@@ -10,7 +10,6 @@ from redis.exceptions import RedisError
 
 from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
-from bot.delivery.delivery import Delivery
 from bot.events.enqueue import AdminChat, Enqueuer, admin_order
 from bot.local.model.roster import VISITOR
 from bot.queue.queue import Mailbox
@@ -20,6 +19,7 @@ from bot.stores.pause import Pause, Pausing
 from bot.stores.stores import Stores
 from tests.support.local_slack import local_slack
 from tests.support.orion_running import DIRECT, Setting, posts, running, settings_in, shown
+from tests.support.services import workspaces_of
 from tests.support.waiting import wait_until
 
 ADMINS = frozenset({"U1", VISITOR})
@@ -100,11 +100,8 @@ async def test_an_order_that_redis_cut_short_is_obeyed_when_slack_sends_it_again
     async with local_slack() as slack, Redis.from_url(f"unix://{tmp_path}/nobody.sock") as nobody:
         mailbox = Mailbox(redis_client)
         stores, pausing = Stores(redis_client, mailbox), Pausing(redis_client)
-
-        async def delivery_of(_team: str) -> Delivery:
-            return slack.delivery
-
-        chat = AdminChat(Enqueuer(stores, mailbox.cancel, Access()), admins=ADMINS, delivery_of=delivery_of)
+        enqueuer = Enqueuer(stores, mailbox.cancel, Access())
+        chat = AdminChat(enqueuer, admins=ADMINS, workspaces=workspaces_of(slack, redis_client))
         order = replace(said("pause"), user=VISITOR, event_ids=("evt:T1:Ev1",))
         stores.pausing = Pausing(nobody)
         with pytest.raises(RedisError):

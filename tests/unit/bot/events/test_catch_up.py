@@ -5,7 +5,7 @@ The absence is a heartbeat that lies back in Redis and messages whose time lies 
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,14 +16,13 @@ from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
 from agent.thread.conversation import ThreadKey
-from bot.delivery.delivery import Delivery
 from bot.events.catch_up import CatchUp
+from bot.install.workspaces import TeamBot, Workspaces
 from bot.local.model.limits import LENIENT
 from bot.local.model.roster import TEAM_ID
 from bot.local.server import LocalWorkspace
 from bot.queue.queue import Mailbox
 from bot.slack.message import BotIdentity
-from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.places import MAX_SERVED, Served
 from bot.stores.stores import Stores
@@ -179,26 +178,13 @@ async def test_short_absence_or_a_zero_needs_no_looking(away_s: float, recent_s:
     assert answered(scene, missed, root) == 0
 
 
-@dataclass
-class Teams:
-    """Finds where to post by ``find``."""
-
-    find: Callable[[str], Awaitable[Delivery]]
-
-    async def delivery_of(self, team: str) -> Delivery:
-        return await self.find(team)
-
-    async def people_of(self, team: str) -> People:
-        raise NotImplementedError(team)
-
-
-def nowhere(failure: DeliveryFailed) -> Teams:
+def nowhere(failure: DeliveryFailed) -> Workspaces:
     """A team whose conversations cannot be read."""
 
-    async def fail(_team: str) -> Delivery:
+    async def fail(_team: str) -> TeamBot:
         raise failure
 
-    return Teams(fail)
+    return Workspaces(fail)
 
 
 def stores_over(redis: Redis) -> Stores:
@@ -232,8 +218,8 @@ async def test_place_that_is_gone_is_forgotten_and_a_slack_that_is_away_puts_it_
     reason: str, *, permanent: bool, kept: bool, caught_up: bool, redis_client: Redis
 ) -> None:
     await served_at(redis_client, PLACE)
-    teams = nowhere(DeliveryFailed(reason, permanent=permanent))
-    catching_up = CatchUp(stores_over(redis_client), listeners=Nothing(), teams=teams)
+    workspaces = nowhere(DeliveryFailed(reason, permanent=permanent))
+    catching_up = CatchUp(stores_over(redis_client), listeners=Nothing(), workspaces=workspaces)
     away = time.time() - MIN_ABSENCE_S
     await redis_client.set(catching_up.heartbeat_key, away)
     if caught_up:
@@ -247,11 +233,11 @@ async def test_place_that_is_gone_is_forgotten_and_a_slack_that_is_away_puts_it_
 
 
 async def test_who_does_not_listen_says_nothing_and_who_looks_is_alone(redis_client: Redis) -> None:
-    teams = nowhere(DeliveryFailed("", permanent=True))
-    deaf = CatchUp(stores_over(redis_client), listeners=Nothing(), teams=teams, connection=Deaf())
+    workspaces = nowhere(DeliveryFailed("", permanent=True))
+    deaf = CatchUp(stores_over(redis_client), listeners=Nothing(), workspaces=workspaces, connection=Deaf())
     await deaf.beat()
     assert not await redis_client.exists(deaf.heartbeat_key)
-    second = CatchUp(stores_over(redis_client), listeners=Nothing(), teams=teams)
+    second = CatchUp(stores_over(redis_client), listeners=Nothing(), workspaces=workspaces)
     await redis_client.set(second.heartbeat_key, "not a number")
     await second.beat()
     assert float(await redis_client.get(second.heartbeat_key) or 0) > time.time() - 60
@@ -265,22 +251,22 @@ async def test_lock_that_ran_out_hides_neither_a_slack_that_is_away_nor_the_end(
     await served_at(redis_client, PLACE)
     asked = asyncio.Event()
 
-    async def slow(_team: str) -> Delivery:
+    async def slow(_team: str) -> TeamBot:
         await redis_client.delete("orion:catching_up")
         asked.set()
         await asyncio.sleep(60)
         raise AssertionError
 
-    async def away(_team: str) -> Delivery:
+    async def away(_team: str) -> TeamBot:
         await redis_client.delete("orion:catching_up")
         reason = "http_503"
         raise DeliveryFailed(reason, permanent=False)
 
-    catching_up = CatchUp(stores_over(redis_client), listeners=Nothing(), teams=Teams(away))
+    catching_up = CatchUp(stores_over(redis_client), listeners=Nothing(), workspaces=Workspaces(away))
     await redis_client.set(catching_up.heartbeat_key, time.time() - MIN_ABSENCE_S)
     with pytest.raises(DeliveryFailed):
         await catching_up.beat()
-    catching_up.teams = Teams(slow)
+    catching_up.workspaces = Workspaces(slow)
     async with asyncio.TaskGroup() as group:
         beat = group.create_task(catching_up.beat())
         await asked.wait()

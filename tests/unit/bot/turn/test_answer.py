@@ -5,6 +5,7 @@ there.
 """
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,8 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from structlog.testing import capture_logs
 
 from agent.actions import NoReply
-from agent.budget import Budget
-from agent.knowledge.types import IndexReport
 from agent.model.protocol import ModelError
 from agent.thread.conversation import ThreadKey
-from agent.turn.progress import Policy
 from bot.delivery.answer_key import AnswerKey
 from bot.queue.lease import Lease, LeaseLost
 from bot.queue.queue import OK, Cancellation
@@ -27,7 +25,6 @@ from bot.slack.web_api import DeliveryFailed
 from bot.stores.outbox import Entry
 from bot.turn import duplicates
 from bot.turn.duplicates import CHECK_AT_S
-from bot.turn.engine import Engine
 from bot.turn.job import turn_id_of
 from observability.stats import Stats
 from tests.support.fakes import ScriptedModel
@@ -136,14 +133,7 @@ async def test_running_turn_that_is_stopped_says_so(tmp_path: Path, redis_client
                 await gate.wait()
 
         waiting = Waiting()
-        at.answering.engine = Engine(
-            model=waiting,
-            tools={},
-            index=at.answering.engine.index,
-            policy=Policy(),
-            budget=Budget(),
-            report=IndexReport(),
-        )
+        at.services = replace(at.services, engine=replace(at.services.engine, model=waiting, tools={}))
         assert await at.interrupt(lambda: waiting.decided, stop="stopped") == OK
         assert len(at.said(place)) == 1
         assert at.said(place)[0].startswith("Stopped")
@@ -164,7 +154,7 @@ async def test_deleted_question_cancels_its_turn_and_gets_no_answer(tmp_path: Pa
 
 async def test_slack_that_is_away_uses_up_no_tries(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        at.answering.delivery._calls.patience_s = 0.05  # its own patience, shortened
+        at.services.delivery.calls.patience_s = 0.05  # its own patience, shortened
         place, _ = await at.ask()
         at.slack.server.faults.fail("chat.postMessage", "internal_error", times=99)
         for _ in range(8):
@@ -401,7 +391,7 @@ async def test_second_look_that_slack_refuses_is_repeated_if_that_may_help(
         await lose(at, claimed, lease)
         assert await at.handle() == OK
         monkeypatch.setattr(duplicates, "CHECK_AT_S", (0.0,))
-        at.answering.delivery._calls.patience_s = 0.05  # its own patience, shortened
+        at.services.delivery.calls.patience_s = 0.05  # its own patience, shortened
         at.slack.server.faults.fail("conversations.replies", error, times=99)
         (incoming,) = await at.mailbox.claim("w", 9)
         assert (await at.flow.handle(incoming, Lease(incoming.leased_until))).verb == verb
@@ -420,6 +410,6 @@ async def test_a_message_for_other_people_gets_nothing_and_counts_for_nothing(
         await at.store(aside, place, addressed="follow_up", text="nice, see you at lunch Jonas")
         assert await at.handle() == OK
         assert (at.said(place), at.slack.made("assistant.threads.setStatus")) == (answered, statuses)
-        assert (await at.answering.observers.stats.read(1)).answered == 1
+        assert (await at.services.observers.stats.read(1)).answered == 1
         latest = (await at.threads.load(place)).history[-1]
         assert (latest.text, latest.addressed) == ("nice, see you at lunch Jonas", False)

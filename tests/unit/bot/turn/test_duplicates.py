@@ -19,12 +19,13 @@ from agent.model.protocol import ModelError
 from agent.texts.catalogue import own_message
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
+from bot.delivery.pending_checks import PendingCheck, PendingChecks
 from bot.gates.flow import read_body
 from bot.queue.lease import Lease
 from bot.queue.queue import OK, Mailbox
 from bot.slack.message import MESSAGE_SCHEMA, Incoming
 from bot.turn import duplicates
-from bot.turn.duplicates import PendingCheck, delete_duplicates, run_check, schedule_check
+from bot.turn.duplicates import delete_duplicates, run_check
 from bot.turn.job import turn_id_of
 from tests.support.local_slack import CHANNEL, CHAT, Slack, local_slack
 from tests.support.posted_answers import LONG, answer
@@ -85,7 +86,7 @@ async def long(at: TeamBot, place: ThreadKey, ts: str) -> None:
     at.slack.server.faults.delay(POST, 0.0, times=2)
     at.slack.server.faults.hold(POST)
     answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
-    await at.answering.delivery.answer(place, answer(*LONG), answer_key)
+    await at.services.delivery.answer(place, answer(*LONG), answer_key)
 
 
 async def stopped(at: TeamBot, place: ThreadKey, ts: str) -> None:
@@ -96,7 +97,7 @@ async def stopped(at: TeamBot, place: ThreadKey, ts: str) -> None:
 
 
 async def noticed(at: TeamBot, place: ThreadKey, ts: str) -> None:
-    await at.answering.delivery.post_notice(place, "I'm paused right now.", f"{ts}:paused:1")
+    await at.services.delivery.post_notice(place, "I'm paused right now.", f"{ts}:paused:1")
 
 
 async def given_up(at: TeamBot, place: ThreadKey, ts: str) -> None:
@@ -141,7 +142,7 @@ async def test_second_notice_goes_while_the_answer_is_still_to_come(tmp_path: Pa
         at.slack.server.faults.hold(POST)
         await noticed(at, place, ts)
         (first,) = stamps(at.slack, place)
-        await at.answering.delivery.show_placeholder(place, "_busy_", AnswerKey(question_ts=ts))
+        await at.services.delivery.show_placeholder(place, "_busy_", AnswerKey(question_ts=ts))
         await landed(at.slack)
         with capture_logs() as logged:
             await settled(at)
@@ -155,8 +156,8 @@ async def test_placeholder_that_comes_after_the_answer_goes(tmp_path: Path, redi
         place, ts = at.slack.ask()
         answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
         at.slack.server.faults.hold(POST)
-        await at.answering.delivery.show_placeholder(place, "_busy_", answer_key)
-        await at.answering.delivery.answer(place, answer("So."), answer_key)
+        await at.services.delivery.show_placeholder(place, "_busy_", answer_key)
+        await at.services.delivery.answer(place, answer("So."), answer_key)
         first = stamps(at.slack, place)
         await landed(at.slack)
         assert len(own(at.slack, place)) == 2
@@ -234,7 +235,7 @@ async def test_newer_doubt_takes_the_place_of_an_older_one(tmp_path: Path, redis
         place, ts = at.slack.ask()
         await answered(at, place, ts)
         for _ in range(3):
-            await schedule_check(at.mailbox, place, ts)
+            await PendingChecks(at.mailbox).add(place, ts)
         (incoming,) = await at.mailbox.claim("w", 9)
         assert await at.flow.handle(incoming, Lease(incoming.leased_until)) == OK
         assert await at.mailbox.finish(incoming, "giveback")
@@ -246,11 +247,11 @@ async def test_newer_doubt_takes_the_place_of_an_older_one(tmp_path: Path, redis
 async def test_newer_doubt_need_not_wait_for_an_older_one_that_rests(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
-        await schedule_check(at.mailbox, place, ts)
+        await PendingChecks(at.mailbox).add(place, ts)
         (incoming,) = await at.mailbox.claim("w", 9)
         assert await at.mailbox.finish(incoming, "giveback", after_s=60)
         assert await at.mailbox.claim("w", 9) == []
-        await schedule_check(at.mailbox, place, ts)
+        await PendingChecks(at.mailbox).add(place, ts)
         assert len(await at.mailbox.claim("w", 9)) == 1
 
 
@@ -259,7 +260,7 @@ async def test_it_is_looked_again_and_again_until_nothing_can_come_any_more(
 ) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
-        await schedule_check(at.mailbox, place, ts)
+        await PendingChecks(at.mailbox).add(place, ts)
         (incoming,) = await at.mailbox.claim("w", 9)
         pending_check = PendingCheck(place=place, question_ts=ts)
         monkeypatch.setattr(duplicates, "CHECK_AT_S", (2.0, 4.0, 8.0))
@@ -282,9 +283,9 @@ async def test_what_shows_that_an_edited_question_is_at_work_is_left_alone(
         (first,) = stamps(at.slack, place)
         await at.store(ts, place, kind="edit", edited_ts="9999999999.000000")
         claimed, lease = await at.claim()
-        await at.answering.delivery.show_placeholder(place, "_busy_", AnswerKey(question_ts=ts))
+        await at.services.delivery.show_placeholder(place, "_busy_", AnswerKey(question_ts=ts))
         await at.slack.delivery.set_status(place, "is thinking…")
-        await schedule_check(at.mailbox, place, ts)
+        await PendingChecks(at.mailbox).add(place, ts)
         await settled(at)
         assert len(own(at.slack, place)) == 2
         assert len(at.slack.server.workspace.threads.statuses) == 1
@@ -301,7 +302,7 @@ async def test_no_look_deletes_a_part_that_an_edit_is_about_to_take_over(tmp_pat
         thread_mode = stamps(at.slack, place)
         await at.store(ts, place, kind="edit", edited_ts="9999999999.000000")
         claimed, lease = await at.claim()
-        await schedule_check(at.mailbox, place, ts)
+        await PendingChecks(at.mailbox).add(place, ts)
         await settled(at)
         assert stamps(at.slack, place) == thread_mode, "the turn of the edit puts them in order itself"
         assert await at.flow.handle(claimed, lease) == OK
@@ -316,7 +317,7 @@ async def test_status_of_another_question_at_work_is_left_alone(tmp_path: Path, 
         await at.slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-2"))
         claimed, lease = await at.claim()
         await at.slack.delivery.set_status(place, "is thinking…")
-        await schedule_check(at.mailbox, place, ts)
+        await PendingChecks(at.mailbox).add(place, ts)
         await settled(at)
         assert len(at.slack.server.workspace.threads.statuses) == 1
         await at.flow.handle(claimed, lease)
@@ -328,7 +329,7 @@ async def test_workspace_without_statuses_is_looked_at_as_often(
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         await answered(at, place, ts)
-        await schedule_check(at.mailbox, place, ts)
+        await PendingChecks(at.mailbox).add(place, ts)
         (incoming,) = await at.mailbox.claim("w", 9)
         at.slack.server.faults.missing.add("assistant.threads.setStatus")
         monkeypatch.setattr(duplicates, "CHECK_AT_S", (0.0, 60.0))
@@ -344,7 +345,7 @@ async def test_redis_that_fails_over_is_waited_for(tmp_path: Path) -> None:
         server.kill()
         asyncio.get_running_loop().call_later(0.6, server.start_again)
         with capture_logs() as logged:
-            await schedule_check(mailbox, PLACE, "1.0")
+            await PendingChecks(mailbox).add(PLACE, "1.0")
         assert {line["event"] for line in logged} == {"stamina.retry_scheduled"}
         (incoming,) = await mailbox.claim("w", 9)
         assert read_body(incoming.body)[1] == PendingCheck(place=PLACE, question_ts="1.0")
@@ -354,6 +355,6 @@ async def test_redis_that_fails_over_is_waited_for(tmp_path: Path) -> None:
 async def test_without_redis_the_post_goes_on(redis_client: Redis) -> None:
     mailbox = Mailbox(Redis(port=9, retry=Retry(NoBackoff(), 0)))
     with capture_logs() as logged:
-        await schedule_check(mailbox, PLACE, "1.0", patience_s=0.3)
+        await PendingChecks(mailbox, patience_s=0.3).add(PLACE, "1.0")
     assert logged[-1]["event"] == "doubt_not_noted"
     await mailbox.aclose()

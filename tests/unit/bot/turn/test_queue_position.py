@@ -10,14 +10,12 @@ from redis.asyncio import Redis
 
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
-from bot.delivery.delivery import Delivery
-from bot.local.model.roster import TEAM_ID
 from bot.queue.queue import Mailbox
 from bot.slack.message import Incoming
-from bot.slack.web_api import DeliveryFailed
 from bot.turn.queue_position import BEHIND, QueueNotices, QueuePace
 from bot.turn.status import WorkingStatus
 from tests.support.local_slack import CHAT, Slack, local_slack
+from tests.support.services import workspaces_of
 from tests.support.shown_statuses import cleared, shown
 
 AT_ONCE = QueuePace(for_s=0, again_s=60)
@@ -42,15 +40,10 @@ class Scene:
 @asynccontextmanager
 async def scene(redis: Redis) -> AsyncIterator[Scene]:
     async with local_slack() as slack:
-
-        async def delivery_of(team: str) -> Delivery:
-            if team != TEAM_ID:
-                reason = "not_installed"
-                raise DeliveryFailed(reason, permanent=True)
-            return slack.delivery
-
         mailbox = Mailbox(redis)
-        yield Scene(slack=slack, mailbox=mailbox, queueing=QueueNotices(mailbox, delivery_of, pace=AT_ONCE))
+        yield Scene(
+            slack=slack, mailbox=mailbox, queueing=QueueNotices(mailbox, workspaces_of(slack, redis), pace=AT_ONCE)
+        )
         await mailbox.aclose()
 
 

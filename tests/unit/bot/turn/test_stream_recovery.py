@@ -23,7 +23,7 @@ from bot.turn.duplicates import delete_duplicates
 from tests.support.clock import Clock
 from tests.support.fakes import Slow
 from tests.support.local_slack import CHANNEL, Slack, local_slack
-from tests.support.stream_recovery import GOOD, answering, own, stream_in
+from tests.support.stream_recovery import GOOD, own, stream_in, streaming_in
 from tests.support.team_bot import TeamBot, settled, team_bot
 from tests.support.waiting import wait_until
 from verification.types import Answer
@@ -204,7 +204,7 @@ async def test_slack_away_at_the_end_is_told_to_whoever_delivers() -> None:
 async def with_streams(tmp_path: Path, redis: Redis, drafts: list[Any]) -> AsyncIterator[TeamBot]:
     """Answering over streams, message by message."""
     async with team_bot(tmp_path, redis, drafts) as at:
-        at.answering = answering(at)
+        at.services = streaming_in(at)
         yield at
 
 
@@ -216,11 +216,11 @@ async def test_turn_cut_off_in_mid_stream_is_finished_in_its_message(
         place, ts = at.slack.ask()
         await at.store(ts, place)
         at.slack.server.faults.delay(method, 1.0)
-        usual = at.answering
+        usual = at.services
         if method != "chat.stopStream":  # the model is waited for meanwhile
-            at.answering = answering(at, model=Slow([GOOD[:-20]]))
+            at.services = streaming_in(at, model=Slow([GOOD[:-20]]))
         assert await at.interrupt(lambda: at.slack.made(method)) is None
-        at.answering = usual
+        at.services = usual
         await wait_until(lambda: all(call.done for call in at.slack.server.calls), "Slack carried it out")
         assert await at.handle() == OK
         (message,) = own(at.slack, place)
@@ -231,7 +231,7 @@ async def test_turn_cut_off_in_mid_stream_is_finished_in_its_message(
 
 async def test_stream_cut_off_and_then_stopped_keeps_its_text(tmp_path: Path, redis_client: Redis) -> None:
     async with with_streams(tmp_path, redis_client, [GOOD]) as at:
-        at.answering = answering(at, model=Slow([GOOD[:-20]]))
+        at.services = streaming_in(at, model=Slow([GOOD[:-20]]))
         place, ts = at.slack.ask()
         incoming = await at.store(ts, place)
         assert await at.interrupt(lambda: "120 requests" in str(own(at.slack, place))) is None
@@ -261,7 +261,7 @@ async def test_stream_that_begins_when_nobody_waits_for_it_any_more_goes(
         clock = Clock()
         at.slack.server.workspace.log = MessageLog(clock)
         clock.now = time.time() - 60
-        at.answering = answering(at, call_s=30.0 if stops else 0.1)
+        at.services = streaming_in(at, call_s=30.0 if stops else 0.1)
         place, ts = at.slack.ask()
         await at.store(ts, place)
         at.slack.server.faults.delay(START, 1.0)
@@ -280,7 +280,7 @@ async def test_letter_given_up_tells_so_in_its_stream(tmp_path: Path, redis_clie
     async with with_streams(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
         await at.store(ts, place)
-        at.answering = answering(at, model=Slow([GOOD[:-20]]))
+        at.services = streaming_in(at, model=Slow([GOOD[:-20]]))
         at.slack.server.faults.hang("chat.appendStream")
         assert await at.interrupt(lambda: at.slack.made("chat.appendStream")) is None
         claimed, lease = await at.claim()

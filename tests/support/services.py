@@ -1,0 +1,89 @@
+"""The parts that serve one workspace, over a local one: people cannot be asked, and nothing is searched in Slack."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from redis.asyncio import Redis
+
+from agent.budget import Budget
+from agent.knowledge.index.sqlite import SqliteIndex
+from agent.knowledge.types import IndexReport
+from agent.model.protocol import Model
+from agent.quoting.model import ExtractiveModel
+from agent.turn.progress import Policy
+from bot.channel_settings import ChannelFile
+from bot.install.workspaces import TeamBot, Workspaces
+from bot.local.model.roster import TEAM_ID
+from bot.slack.files import Attachments
+from bot.slack.hand_off_place import HandOffPlace
+from bot.slack.memberships import Memberships
+from bot.slack.search import SlackSearch
+from bot.slack.users import People
+from bot.slack.web_api import DeliveryFailed
+from bot.stores.stores import Stores
+from bot.stores.turn_records import TurnRecords
+from bot.turn.engine import Engine
+from bot.turn.observer import Observers
+from bot.turn.services import TeamServices
+from observability.langfuse.connection import Connection
+from observability.langfuse.tracer import Tracer
+from observability.metrics import Metrics
+from observability.stats import Stats
+from tests.support.fakes import LIMITS, PassageTool
+from tests.support.local_slack import Slack
+
+
+def observers_over(redis: Redis) -> Observers:
+    """Watchers that send no traces."""
+    tracer = Tracer(Connection())
+    return Observers(metrics=Metrics(), stats=Stats(redis), records=TurnRecords(redis), tracer=tracer)
+
+
+def workspaces_of(slack: Slack, redis: Redis) -> Workspaces:
+    """The one local workspace."""
+
+    async def no_work(*_: object) -> Any:
+        raise NotImplementedError
+
+    async def of(team: str) -> TeamBot:
+        if team != TEAM_ID:
+            reason = "not_installed"
+            raise DeliveryFailed(reason, permanent=True)
+        people = People(slack.workspace, redis)
+        return TeamBot(
+            workspace=slack.workspace, delivery=slack.delivery, people=people, handle=no_work, notify_given_up=no_work
+        )
+
+    return Workspaces(of)
+
+
+def services_in(
+    slack: Slack, redis: Redis, stores: Stores, index: SqliteIndex, model: Model | None = None, **more: Any
+) -> TeamServices:
+    people = People(slack.workspace, redis)
+    engine = Engine(
+        model=model or ExtractiveModel(),
+        tools={"search": PassageTool(LIMITS)},
+        index=index,
+        policy=Policy(),
+        budget=Budget(),
+        report=IndexReport(),
+    )
+    parts: dict[str, Any] = {
+        "delivery": slack.delivery,
+        "observers": observers_over(redis),
+        "handoff": HandOffPlace("", slack.calls, people),
+        "channels": ChannelFile(Path("absent")),
+        **more,
+    }
+    return TeamServices(
+        engine=engine,
+        stores=stores,
+        people=people,
+        memberships=Memberships(slack.calls, people, index),
+        attachments=Attachments(slack.client, slack.calls, slack.reader),
+        search=SlackSearch(slack.client, slack.calls),
+        **parts,
+    )
