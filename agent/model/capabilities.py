@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from agent.model.chat_reply import join_surrogates
@@ -35,7 +35,7 @@ _ABOUT_ROLES: Final = re.compile(
 _REFUSING_STATUSES: Final = frozenset({0, 400, 422, 424, 500})  # llama.cpp reports what a template refuses as 500
 _ANY: Final = ""
 _WITH_TOOLS: Final = "reasoning_effort with tools"
-SYSTEM_ROLE: Final = "system role"
+_SYSTEM_ROLE: Final = ("system role", _ANY)
 
 Body = dict[str, Any]
 
@@ -60,56 +60,47 @@ class Learned:
 
     def request(self, body: Body) -> Body:
         """Return the request as this model takes it, every text in it encodable."""
-        request = {key: value for key, value in body.items() if key not in _OPTIONS}
+        request = body | {option: self._value(option, body) for option in _OPTIONS if option in body}
         messages = [{**message, "content": join_surrogates(message["content"])} for message in body["messages"]]
-        request["messages"] = _without_system(messages) if (SYSTEM_ROLE, _ANY) in self.refused else messages
-        for option in _OPTIONS:
-            if option in body and (value := self._value(option, body)) is not None:
-                request[option] = value
-        if "max_tokens" in body and "max_tokens" not in request:
+        request["messages"] = _without_system(messages) if _SYSTEM_ROLE in self.refused else messages
+        if "max_tokens" in body and request["max_tokens"] is None:
             request["max_completion_tokens"] = body["max_tokens"]  # its newer name, for OpenAI's reasoning models
-        return request
+        return {name: value for name, value in request.items() if value is not None}
 
-    def after(self, refusal: ServerRefusalError, body: Body) -> Learned | None:
-        """Return what is known after this refusal of ``body``, or None if another request would not help."""
-        if refusal.kind not in {"ConfigurationError", "LLMError"} or refusal.status not in _REFUSING_STATUSES:
-            return None
+    def lesson(self, refusal: ServerRefusalError, body: Body) -> tuple[Learned | None, bool]:
+        """Return what this refusal of ``body`` teaches (None: another request would not help), and if it names it.
+
+        A refusal that names nothing may be a server's bad moment.
+        """
         words = refusal.words
-        if _ABOUT_ROLES.search(words) and (SYSTEM_ROLE, _ANY) not in self.refused:
-            return replace(self, refused=self.refused | {(SYSTEM_ROLE, _ANY)})
-        option = self._blamed(words, body) if refusal.kind == "ConfigurationError" else ""
-        if not option:
-            return None
-        value = self._value(option, body)
-        combined = option == "reasoning_effort" and "tools" in body and ABOUT_TOOLS.search(words)
-        named = option in words and _ABOUT_VALUE.search(words)
-        this_value = isinstance(value, str) and (combined or named or option == "tool_choice")
-        lesson = (_WITH_TOOLS if combined else option, value if this_value else _ANY)
-        return replace(self, refused=self.refused | {lesson})
-
-    def is_named(self, words: str, body: Body) -> bool:
-        """Return True if a refusal names its reason: one that does not may be a server's bad moment."""
-        about = _ABOUT_EFFORT.search(words) or ABOUT_TOOLS.search(words) or _ABOUT_ROLES.search(words)
-        return bool(about) or any(option in words for option in _OPTIONS if option in body)
-
-    def _blamed(self, words: str, body: Body) -> str:
+        if refusal.kind not in {"ConfigurationError", "LLMError"} or refusal.status not in _REFUSING_STATUSES:
+            return None, False
+        if _ABOUT_ROLES.search(words) and _SYSTEM_ROLE not in self.refused:
+            return Learned(refused=frozenset({_SYSTEM_ROLE})), True
+        about_tools = "tools" in body and bool(ABOUT_TOOLS.search(words))
         sent = [option for option in _OPTIONS if option in body and self._value(option, body) is not None]
         named = [option for option in sent if option in words]
-        if not named and "reasoning_effort" in sent and _ABOUT_EFFORT.search(words):
-            return "reasoning_effort"
-        about_tools = "tools" in body and bool(ABOUT_TOOLS.search(words))
-        unnamed = [] if about_tools else [option for option in _UNNAMED if option in sent]
-        choice = ["tool_choice"] if "tool_choice" in sent and self._value("tool_choice", body) != "auto" else []
-        return next(iter(named or unnamed or choice), "")
+        if not named and _ABOUT_EFFORT.search(words):
+            named = [option for option in sent if option == "reasoning_effort"]
+        unnamed = [option for option in sent if option in _UNNAMED and not about_tools]
+        choice = [option for option in sent if option == "tool_choice" and self._value(option, body) != "auto"]
+        if refusal.kind != "ConfigurationError" or not (named or unnamed or choice):
+            return None, False
+        option = (named or unnamed or choice)[0]
+        value = self._value(option, body)
+        combined = option == "reasoning_effort" and about_tools
+        is_value = option == "tool_choice" or combined or (option in words and _ABOUT_VALUE.search(words))
+        lesson = (_WITH_TOOLS if combined else option, value if is_value and isinstance(value, str) else _ANY)
+        return Learned(refused=frozenset({lesson})), bool(named) or about_tools
 
     def _value(self, option: str, body: Body) -> Any:
         """Return the value to send for an option that the request has; None to leave it out."""
         wanted = body[option]
         if (option, _ANY) in self.refused:
             return None
-        names = (option, _WITH_TOOLS) if option == "reasoning_effort" and "tools" in body else (option,)
         if not isinstance(wanted, str):
             return wanted
+        names = (option, _WITH_TOOLS) if option == "reasoning_effort" and "tools" in body else (option,)
         values = (wanted, *_ALTERNATIVES.get(option, ()))
         return next((value for value in values if not any((name, value) in self.refused for name in names)), None)
 

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import aclosing, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import stamina
 import structlog
 
-from agent.budget import Usage
+from agent.budget import ModelCall, Usage
 from agent.circuit_breaker import CircuitBreaker
 from agent.model.address import ServerAddress
 from agent.model.capabilities import Body, Learned
-from agent.model.chat_reply import Reply, StreamedReply, estimate_usage, read_reply
+from agent.model.chat_reply import Reply, estimate_usage
 from agent.model.failures import ServerRefusalError
-from agent.model.protocol import RETRYABLE, ModelError, Piece
+from agent.model.protocol import RETRYABLE, ModelError, Piece, WriteStream
 
 if TYPE_CHECKING:
     from agent.model.client import SdkClient
@@ -30,7 +30,6 @@ log = structlog.get_logger()
 
 MAX_RETRY_WAIT_S: Final = 10.0
 """Pause that the server asks for; a longer one is up to the caller."""
-_DRAIN_S: Final = 0.1  # after [DONE]: a body that ends lets the connection be used again, one that stays open is closed
 _CUT: Final = 0.75
 """A server that counts less than this share of the estimated tokens of a prompt did not read all of it."""
 _CONTEXT_NAMES: Final = (
@@ -96,6 +95,10 @@ class ChatServer(ModelServer):
         self._breaker = breaker
         self._learned = learned
         self._cut_prompts: set[str] = set()
+        pause = timeouts.pause
+        self._retry = stamina.AsyncRetryingCaller(
+            attempts=timeouts.retries + 1, timeout=None, wait_initial=pause, wait_max=pause * 8, wait_jitter=pause / 4
+        ).on(_pause)
 
     def learned(self, model: str) -> Learned:
         """Return what is known of a model."""
@@ -105,138 +108,132 @@ class ChatServer(ModelServer):
         """Remember something about a model."""
         self._learned[model] = self.learned(model) | lesson
 
+    def call(self, body: Body) -> ModelCall:
+        """Return a request as it is sent, for traces."""
+        sent = self.learned(body["model"]).request(body)
+        messages, tools = tuple(sent.pop("messages")), tuple(sent.pop("tools", ()))
+        return ModelCall(model=sent.pop("model"), messages=messages, tools=tools, parameters=sent)
+
     async def reply(self, body: Body) -> tuple[Reply, Usage]:
-        """Return a whole reply to ``body`` and what it cost."""
+        """Return a whole reply to ``body`` and what it cost. Raises ``ModelError``."""
         client = await self.client()  # importing the SDK is not the server's time
 
         async def send(request: Body) -> Reply:
-            return read_reply(await client.complete(request))
+            reply = Reply()
+            reply.read(await client.complete(request))
+            reply.check_message()
+            return reply
 
-        with self._guard():
-            async with asyncio.timeout(self._timeouts.reply):
+        with self._guard(body):
+            async with time_limit(self._timeouts.reply):
                 reply = await self._request(body, send)
-        written = len(reply.content) + sum(len(arguments) for _, arguments in reply.calls)
-        return reply, self._usage(body, reply.usage, written)
+        return reply, self._usage(body, reply)
 
-    async def stream(self, body: Body, report: Callable[[Usage], None]) -> AsyncGenerator[Piece]:
-        """Yield the pieces of a streamed reply. ``report`` gets the cost at the end, also of a stream stopped early."""
-        body = {**body, "stream": True, "stream_options": {"include_usage": True}}
-        client, reader = await self.client(), StreamedReply()
+    def stream(self, body: Body) -> WriteStream:
+        """Start a streamed reply. Its cost is known at the end, also of a stream that was stopped early."""
 
-        async def begin(request: Body) -> tuple[AsyncGenerator[bytes], list[Piece]]:
-            nonlocal reader
-            reader = StreamedReply()
-            chunks = client.stream(request)
+        def report(usage: Usage) -> None:
+            stream.usage = usage
+
+        sent = {**body, "stream": True, "stream_options": {"include_usage": True}}
+        stream = WriteStream(pieces=self._pieces(sent, report), call=self.call(body))
+        return stream
+
+    async def _pieces(self, body: Body, report: Callable[[Usage], None]) -> AsyncGenerator[Piece]:
+        client, reply = await self.client(), Reply()
+
+        async def begin(request: Body) -> tuple[AsyncGenerator[object], list[Piece]]:
+            nonlocal reply
+            reply, chunks = Reply(), client.stream(request)
             try:
-                return chunks, reader.feed(await anext(chunks, b""))
+                return chunks, reply.read(await anext(chunks, {}))  # a refusal may come as the first chunk
             except ModelError:
                 await chunks.aclose()
                 raise
 
         is_open = is_refused = False
         try:
-            with self._guard():
-                async with asyncio.timeout(self._timeouts.reply):
-                    chunks, pieces = await self._request(body, begin)
+            with self._guard(body):
+                async with time_limit(self._timeouts.reply):
+                    chunks, first = await self._request(body, begin)
                 is_open = True
-                async with aclosing(chunks), aclosing(self._read(body, chunks, reader)) as rest:
-                    for piece in pieces:
-                        yield piece
-                    async for piece in rest:
-                        yield piece
+                async with aclosing(chunks):
+                    pieces: list[Piece] | None = first
+                    while pieces is not None:
+                        for piece in pieces:
+                            yield piece
+                        pieces = await self._next_pieces(chunks, reply)
+                self._check_answer(body, reply)
         except ModelError as error:
             is_refused = not is_open and error.kind != "TimeoutError"
+            # A reply that had begun: another one may be whole.
+            error.incomplete = is_open and error.kind in RETRYABLE | {"EmptyReplyError"}
             raise
         finally:
             # A stream that was stopped early has no figures of the server; a refused request used no tokens.
-            report(Usage(model_calls=1) if is_refused else self._usage(body, reader.usage, reader.characters))
-            if reader.reasoned:  # a model that sends its reasoning apart need not be told to reason
-                self.learn(body["model"], Learned(reasons=True))
+            report(Usage(model_calls=1) if is_refused else self._usage(body, reply))
 
-    async def _read(self, body: Body, chunks: AsyncGenerator[bytes], reader: StreamedReply) -> AsyncGenerator[Piece]:
-        """Yield the pieces after the first chunk. Raises ``ModelError`` if the reply is not whole."""
+    async def _next_pieces(self, chunks: AsyncGenerator[object], reply: Reply) -> list[Piece] | None:
+        """Return the text of the next chunk, or None if the reply ended. Raises ``ModelError``."""
         try:
-            while not reader.ended and (chunk := await self._next_chunk(chunks)):
-                for piece in reader.feed(chunk):
-                    yield piece
-        except (ModelError, TimeoutError) as failure:
-            # A reply that is all there is whole, however its connection ends.
-            if isinstance(failure, ServerRefusalError) or not reader.is_closed:
-                raise _incomplete(failure) from failure
-        for piece in self._close(body, reader):
-            yield piece
-        if reader.ended:
-            await _drain(chunks)
-
-    def _close(self, body: Body, reader: StreamedReply) -> list[Piece]:
-        try:
-            pieces = reader.close()
+            async with time_limit(self._timeouts.idle):
+                chunk = await anext(chunks, None)
+            return None if chunk is None else reply.read(chunk)
         except ModelError as failure:
-            raise _incomplete(failure) from failure
-        if reader.left_open and not self.learned(body["model"]).leaves_open:
+            # A reply that is all there is whole, however its connection ends.
+            if isinstance(failure, ServerRefusalError) or not reply.is_closed:
+                raise
+        return None
+
+    def _check_answer(self, body: Body, reply: Reply) -> None:
+        reply.check_answer()
+        if reply.left_open and not self.learned(body["model"]).leaves_open:
             # Half an answer that a server calls whole, or a model that forgets the tag: the next one is accepted.
             self.learn(body["model"], Learned(leaves_open=True))
-            raise _incomplete(ModelError(kind="LLMError", detail="the answer's tag was opened and not closed"))
-        return pieces
-
-    async def _next_chunk(self, chunks: AsyncGenerator[bytes]) -> bytes:
-        async with asyncio.timeout(self._timeouts.idle):
-            return await anext(chunks, b"")
+            raise ModelError(kind="LLMError", detail="the answer's tag was opened and not closed")
 
     async def context_length(self, model: str) -> int | None:
         """Return the tokens that ``model`` takes by the server's list of models, if it says."""
         try:
-            async with asyncio.timeout(self._timeouts.reply):
+            async with time_limit(self._timeouts.reply):
                 models = await (await self.client()).models()
-        except (ModelError, TimeoutError):
+        except ModelError:
             return None
         facts = next((each for each in models if each.get("id") == model), {})
-        length = next((facts[name] for name in _CONTEXT_NAMES if name in facts), None)
-        return length if isinstance(length, int) else None
+        return next((facts[name] for name in _CONTEXT_NAMES if isinstance(facts.get(name), int)), None)
 
     async def _request(self, body: Body, send: Callable[[Body], Awaitable[T]]) -> T:
         """Send as the model is known to take it; a refusal is learned once the request went through without."""
-        model, certain = body["model"], False
+        model, is_certain = body["model"], False
         learned = self.learned(model)
         while True:
             try:
-                result = await self._with_retries(learned.request(body), send)
+                result = await self._retry(send, learned.request(body))
             except ServerRefusalError as refusal:
-                wiser = learned.after(refusal, body)
-                if wiser is None:
+                lesson, is_named = learned.lesson(refusal, body)
+                if lesson is None:
                     raise
-                if certain or learned.is_named(refusal.words, body):
-                    learned = wiser
-                certain = True  # one that names nothing may be a bad moment: the same request is sent once more
+                if is_certain or is_named:
+                    learned |= lesson
+                is_certain = True  # one that names nothing may be a bad moment: the same request is sent once more
             else:
                 self.learn(model, learned)
                 return result
 
-    async def _with_retries(self, request: Body, send: Callable[[Body], Awaitable[T]]) -> T:
-        pause, attempts = self._timeouts.pause, self._timeouts.retries + 1
-        retries = stamina.retry_context(
-            _pause, attempts=attempts, timeout=None, wait_initial=pause, wait_max=pause * 8, wait_jitter=pause / 4
-        )
-        async for attempt in retries:
-            with attempt:
-                return await send(request)
-        raise AssertionError  # the last attempt returns or raises
-
-    def _usage(self, body: Body, figures: Usage | None, written: int) -> Usage:
-        """Return what a call cost by the server's figures, else estimated; log a prompt that was not read whole."""
-        guess = estimate_usage(sum(len(message["content"]) for message in body["messages"]), written)
-        model = str(body["model"])
-        if figures is None:
-            return guess
-        if figures.reasoning_tokens:
+    def _usage(self, body: Body, reply: Reply) -> Usage:
+        """Return the cost by the server's figures, else estimated. Learn and log what they show of the model."""
+        sent = sum(len(message["content"]) for message in body["messages"])
+        guess, figures, model = estimate_usage(sent, sum(map(len, reply.texts))), reply.usage, str(body["model"])
+        # Reasoning that came apart or was counted apart: it need not be told to reason.
+        if reply.reasoning or (figures and figures.reasoning_tokens):
             self.learn(model, Learned(reasons=True))
-        if was_cut(figures, guess.prompt_tokens) and model not in self._cut_prompts:
+        if figures and was_cut(figures, guess.prompt_tokens) and model not in self._cut_prompts:
             self._cut_prompts.add(model)
             log.warning("prompt_cut_by_server", model=model, read=figures.prompt_tokens, sent_about=guess.prompt_tokens)
-        return figures
+        return figures or guess
 
     @contextmanager
-    def _guard(self) -> Iterator[None]:
+    def _guard(self, body: Body) -> Iterator[None]:
         """Make one call, unless the circuit is open, and record how it went."""
         if wait_s := self._breaker.wait_s():
             raise ModelError(kind="LLMError", detail="the server keeps failing and is left alone", retry_after_s=wait_s)
@@ -245,14 +242,24 @@ class ChatServer(ModelServer):
         except (asyncio.CancelledError, GeneratorExit):
             self._breaker.release_probe()
             raise
-        except (ModelError, TimeoutError) as raised:
-            failure = _as_model_error(raised)
+        except ModelError as failure:
             if failure.kind in RETRYABLE:
                 self._breaker.record_failure(failure.retry_after_s)
             else:
                 self._breaker.record_success()
-            raise failure from raised
+            failure.call = self.call(body)
+            raise
         self._breaker.record_success()
+
+
+@asynccontextmanager
+async def time_limit(seconds: float) -> AsyncGenerator[None]:
+    """Raise ``ModelError`` if the block takes longer."""
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        raise ModelError(kind="TimeoutError", detail="no reply in time") from None
 
 
 def was_cut(figures: Usage, sent: int) -> bool:
@@ -265,28 +272,7 @@ def _pause(error: Exception) -> bool | float:
     # After a time-out the next attempt would only use up the time that is left.
     if not isinstance(error, ModelError) or error.kind not in RETRYABLE - {"TimeoutError"}:
         return False
-    if isinstance(error, ServerRefusalError) and error.final:
+    if isinstance(error, ServerRefusalError) and error.is_final:
         return False
     asked = error.retry_after_s
     return True if asked is None else asked <= MAX_RETRY_WAIT_S and asked
-
-
-def _as_model_error(raised: ModelError | TimeoutError) -> ModelError:
-    return raised if isinstance(raised, ModelError) else ModelError(kind="TimeoutError", detail="no reply in time")
-
-
-def _incomplete(failure: ModelError | TimeoutError) -> ModelError:
-    """Return the failure of a reply that had begun: another one may be whole."""
-    error = _as_model_error(failure)
-    error.incomplete = error.kind in RETRYABLE | {"EmptyReplyError"}
-    return error
-
-
-async def _drain(chunks: AsyncGenerator[bytes]) -> None:
-    """Read a body to its end, if that comes soon."""
-    try:
-        async with asyncio.timeout(_DRAIN_S):
-            async for _ in chunks:
-                pass
-    except (ModelError, TimeoutError):
-        return

@@ -3,13 +3,12 @@
 Only this module imports the SDK, which takes half a second: import this module off the event loop.
 """
 
-import base64
+import json
 import ssl
 import time
-from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, contextmanager
-from typing import Any, Final, cast
-from urllib.parse import quote, unquote, urlsplit, urlunsplit
+from typing import Any, Final
 
 import aiohttp
 import httpx  # noqa: F401 - openai fails on a half imported one, and Langfuse's SDK imports it in another thread
@@ -18,16 +17,19 @@ import openai
 
 from agent.circuit_breaker import retry_after_s
 from agent.model.address import ServerAddress
-from agent.model.failures import server_refusal
+from agent.model.failures import ServerRefusalError, named_error
 from agent.model.protocol import ModelError
-from agent.packing import compact_json
 from observability.loopback import proxy_for
 
 OPENAI_URL: Final = "https://api.openai.com/v1"
+MAX_STREAM: Final = 1 << 26
+"""Bytes: a stream without an end must not take all memory."""
 _KEEP_ALIVE_S: Final = 120.0  # the next question comes later than aiohttp's 15 s and need not shake hands again
 _EMBED_RETRIES: Final = 5  # the SDK's own: it waits as long as a rate limit asks
 _MAX_CONNECTIONS: Final = 1_000
 _ANY_KEY: Final = "none"  # a local server needs no key, but some want to see one
+_COMPLETIONS: Final = "/chat/completions"
+_BEFORE_TEXT: Final = b"\xef\xbb\xbf \t\r\n"  # a byte order mark and blanks
 
 
 class SdkClient:
@@ -35,52 +37,57 @@ class SdkClient:
 
     def __init__(self, address: ServerAddress, *, connect_timeout_s: float) -> None:
         # Given in any case: left out, the SDK would take the environment's.
-        url, login = _split_login(address.base_url.rstrip("/") or OPENAI_URL)
+        url = httpx2.URL(address.base_url.rstrip("/") or OPENAI_URL)
+        headers = {name: openai.Omit() if value is None else value for name, value in address.headers.items()}
+        if url.userinfo:  # aiohttp refuses a name and a password in a URL next to a key
+            headers["Authorization"] = aiohttp.encode_basic_auth(url.username, url.password)
+            url = url.copy_with(userinfo=b"")
         # The SDK's own reading of the environment would send loopback through a proxy.
-        proxy, proxy_login = _split_login(proxy_for(url) or "")
-        headers = {**address.headers, **({"Authorization": login} if login else {})}
-        if proxy_login and url.startswith("http:"):
-            headers["Proxy-Authorization"] = proxy_login
-        self._azure = bool(address.azure_api_version)
+        host_proxy = proxy_for(str(url))
+        proxy = httpx2.Proxy(host_proxy) if host_proxy else None
+        if proxy and proxy.auth:  # aiohttp would leave it out when it uses a connection again
+            login = {"Proxy-Authorization": aiohttp.encode_basic_auth(*proxy.auth)}
+            proxy = httpx2.Proxy(proxy.url, headers=login)
+            headers |= login if url.scheme == "http" else {}
         timeout = httpx2.Timeout(None, connect=connect_timeout_s)  # callers bound the rest
         common: dict[str, Any] = {
             "max_retries": 0,
             "timeout": timeout,
-            "default_headers": {name: openai.Omit() if value is None else value for name, value in headers.items()},
+            "default_headers": headers,
             "http_client": openai.DefaultAioHttpClient(
-                proxy=httpx2.Proxy(proxy, headers={"Proxy-Authorization": proxy_login}) if proxy else None,
+                proxy=proxy,
                 trust_env=False,
                 verify=ssl.create_default_context(),  # honours SSL_CERT_FILE, which trust_env=False would ignore
                 timeout=timeout,
                 limits=httpx2.Limits(max_connections=_MAX_CONNECTIONS, keepalive_expiry=_KEEP_ALIVE_S),
             ),
         }
+        key = address.api_key or _ANY_KEY
         self._sdk: openai.AsyncOpenAI
-        if self._azure:
-            key: dict[str, Any] = {"azure_ad_token": address.azure_token} if address.azure_token else {}
-            self._sdk = openai.AsyncAzureOpenAI(
-                base_url=url if "/openai" in url else f"{url}/openai",
-                api_version=address.azure_api_version,
-                **(key or {"api_key": address.api_key or _ANY_KEY}),
-                **common,
-            )
+        if address.azure_api_version:
+            common |= {"azure_ad_token": address.azure_token} if address.azure_token else {"api_key": key}
+            base = str(url) if "/openai" in url.path else f"{url}/openai"
+            self._sdk = openai.AsyncAzureOpenAI(base_url=base, api_version=address.azure_api_version, **common)
         else:
-            self._sdk = openai.AsyncOpenAI(base_url=url, api_key=address.api_key or _ANY_KEY, **common)
+            self._sdk = openai.AsyncOpenAI(base_url=str(url), api_key=key, **common)
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._sdk.close()
 
-    async def complete(self, body: Mapping[str, Any]) -> bytes:
-        """Return the body of a whole chat completion. Raises ``ModelError``."""
-        with model_errors():
-            return (await self._post(body, stream=False)).content
+    # ``post`` with a prepared body: the SDK's typed methods walk through every message and validate every chunk.
 
-    async def stream(self, body: Mapping[str, Any]) -> AsyncGenerator[bytes]:
-        """Yield the bytes of a streamed chat completion as they arrive. Raises ``ModelError``."""
+    async def complete(self, body: Mapping[str, Any]) -> object:
+        """Return a whole chat completion. Raises ``ModelError``."""
         with model_errors():
-            async with aclosing(await self._post(body, stream=True)) as response:
-                async for chunk in response.aiter_bytes():
+            return (await self._sdk.post(_COMPLETIONS, body=body, cast_to=httpx2.Response)).json()
+
+    async def stream(self, body: Mapping[str, Any]) -> AsyncGenerator[object]:
+        """Yield the chunks of a streamed chat completion as they arrive. Raises ``ModelError``."""
+        with model_errors():
+            stream = await self._sdk.post(_COMPLETIONS, body=body, cast_to=object, stream=True, stream_cls=_Chunks)
+            async with aclosing(stream):
+                async for chunk in stream:
                     yield chunk
 
     async def models(self) -> Sequence[Mapping[str, Any]]:
@@ -97,19 +104,34 @@ class SdkClient:
             vectors = [each.embedding for each in sorted(reply.data or (), key=lambda each: each.index)]
             return vectors, reply.usage.prompt_tokens if reply.usage else 0
 
-    async def _post(self, body: Mapping[str, Any], *, stream: bool) -> httpx2.Response:
-        # A prepared body: the SDK's typed methods walk through every message and validate every chunk.
-        path = "/chat/completions"
-        if self._azure and "/deployments" not in str(self._sdk.base_url):
-            path = f"/deployments/{quote(str(body['model']), safe='')}{path}"
-        response = await self._sdk.post(
-            path,
-            cast_to=httpx2.Response,
-            content=compact_json(body).encode(),
-            stream=stream,
-            stream_cls=openai.AsyncStream[object],
-        )
-        return cast("httpx2.Response", response)
+
+class _Chunks(openai.AsyncStream[object]):
+    """The SDK's stream of plain JSON, of servers too that keep less to the protocol than the SDK does."""
+
+    async def _iter_events(self) -> AsyncIterator[Any]:
+        async for event in self._decoder.aiter_bytes(_event_bytes(self.response)):
+            if not event.data.strip():  # it keeps the connection alive
+                continue
+            if event.event == "error" and (error := named_error(event.json(), event="error")):
+                raise error
+            yield event
+
+
+async def _event_bytes(response: httpx2.Response) -> AsyncIterator[bytes]:
+    """Yield a body without a byte order mark and with a last empty line; a JSON object in place of events is one."""
+    is_begun = is_object = False
+    size = 0
+    async for chunk in response.aiter_bytes():
+        size += len(chunk)
+        if size > MAX_STREAM:
+            raise ModelError(kind="LLMError", detail="the server sent a stream that is too long")
+        text = chunk
+        if not is_begun:
+            text = chunk.lstrip(_BEFORE_TEXT)
+            is_begun, is_object = bool(text), text.startswith(b"{")
+            text = b"data:" + text if is_object else text
+        yield text.translate(None, b"\r\n") if is_object else text
+    yield b"\n\n"
 
 
 @contextmanager
@@ -117,16 +139,23 @@ def model_errors() -> Iterator[None]:
     """Turn whatever a call can raise into ``ModelError``."""
     try:
         yield
+    except openai.APIConnectionError as error:
+        raise _connection_failure(error) from error
     except openai.APIStatusError as error:
-        raise server_refusal(
+        headers = error.response.headers
+        raise ServerRefusalError(
             error.status_code,
             error.code or error.type,
             str(error.body),
-            retry_after_s=retry_after_s(error.response.headers, now=time.time()),
-            final=error.response.headers.get("x-should-retry") == "false",
+            retry_after_s=retry_after_s(headers, now=time.time()),
+            is_final=headers.get("x-should-retry") == "false",
         ) from error
+    except openai.APIError as error:  # named in a stream
+        raise named_error(error.body, event="error") or ModelError(kind="LLMError", detail="failed") from error
     except (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError, aiohttp.ClientError, OSError) as error:
         raise _connection_failure(error) from error
+    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ModelError(kind="LLMError", detail="the server sent a reply that is not JSON") from error
     except (httpx2.InvalidURL, ValueError, TypeError) as error:  # an address, a header or a body that cannot be sent
         raise ModelError(kind="ConfigurationError", detail=f"cannot be called ({type(error).__name__})") from error
 
@@ -139,12 +168,3 @@ def _connection_failure(error: BaseException) -> ModelError:
     if any(isinstance(each, TimeoutError) for each in chain):
         return ModelError(kind="TimeoutError", detail="no reply in time")
     return ModelError(kind="LLMError", detail=f"connection failed ({type(chain[-1]).__name__})")
-
-
-def _split_login(url: str) -> tuple[str, str]:
-    """Return a URL without its name and password, and the header of HTTP's basic login that these make."""
-    parts = urlsplit(url)
-    login, at, host = parts.netloc.rpartition("@")
-    if not at:
-        return url, ""
-    return urlunsplit(parts._replace(netloc=host)), f"Basic {base64.b64encode(unquote(login).encode()).decode()}"

@@ -1,6 +1,5 @@
 """An embedding server that speaks OpenAI's API."""
 
-import asyncio
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -11,7 +10,7 @@ import numpy as np
 from agent.knowledge.semantic.vectors import EmbedderError, Vectors
 from agent.model.address import ServerAddress
 from agent.model.chat_reply import CHARACTERS_PER_TOKEN, join_surrogates
-from agent.model.chat_server import ModelServer
+from agent.model.chat_server import ModelServer, time_limit
 from agent.model.failures import ServerRefusalError
 from agent.model.protocol import ModelError
 
@@ -47,12 +46,12 @@ class ServerEmbedder(ModelServer):
         """Return the model's name. Raises ``EmbedderError`` if the server's list has none."""
         if not self.name:
             try:
-                async with asyncio.timeout(REPLY_TIMEOUT_S):
+                async with time_limit(REPLY_TIMEOUT_S):
                     listed = [str(each.get("id", "")) for each in await (await self.client()).models()]
             except ServerRefusalError:  # it has no list
                 listed = []
-            except (ModelError, TimeoutError) as error:
-                raise _as_embedder_error(error) from error
+            except ModelError as error:
+                raise EmbedderError(error.detail) from error
             self.name = next((name for name in listed if _EMBEDS.search(name)), "")
         if not self.name:
             message = "the model server lists no embedding model: name one in ORION_EMBED_MODEL, or set it to off"
@@ -70,10 +69,10 @@ class ServerEmbedder(ModelServer):
 
     async def _unit_vectors(self, texts: Sequence[str]) -> Vectors:
         try:
-            async with asyncio.timeout(REPLY_TIMEOUT_S):
+            async with time_limit(REPLY_TIMEOUT_S):
                 rows = await self._embed([join_surrogates(text) for text in texts])
-        except (ModelError, TimeoutError) as error:
-            raise _as_embedder_error(error) from error
+        except ModelError as error:
+            raise EmbedderError(error.detail) from error
         try:
             vectors = np.array(rows, np.float32)
         except ValueError:  # rows of different lengths
@@ -105,7 +104,3 @@ class ServerEmbedder(ModelServer):
 def prefixes(model: str) -> tuple[str, str]:
     """Return what this model wants before a question and before a passage, by its name."""
     return next(((question, passage) for name, question, passage in _PREFIXES if name.search(model)), ("", ""))
-
-
-def _as_embedder_error(error: ModelError | TimeoutError) -> EmbedderError:
-    return EmbedderError(error.detail if isinstance(error, ModelError) else "no reply in time")

@@ -6,7 +6,7 @@ a policy refuses.
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from agent.model.protocol import ModelError, ModelErrorKind
 
@@ -74,25 +74,17 @@ class ServerRefusalError(ModelError):
     """An error that the server itself named.
 
     ``status`` is 0 for one inside a reply of status 200. ``words`` are the server's own, for finding out what it
-    refuses: they may quote the prompt, so they go into no log. ``final``: the server asks not to retry.
+    refuses: they may quote the prompt, so they go into no log. ``is_final``: the server asks not to retry.
     """
 
-    status = 0
-    words = ""
-    final = False
-
-
-def server_refusal(
-    status: int, code: object, words: str, *, retry_after_s: float | None = None, final: bool = False
-) -> ServerRefusalError:
-    """Return the failure that a server named with this status (0: none), code and text."""
-    name, words = str(code or "no code")[:MAX_CODE], words[:_MAX_WORDS]
-    meant = int(name) if not status and name.isdecimal() else status
-    kind = failure_kind(meant, name, words)
-    where = f"status {status}" if status else "the server reported an error in its reply"
-    failure = ServerRefusalError(kind=kind, detail=f"{where} ({name})", retry_after_s=retry_after_s)
-    failure.status, failure.words, failure.final = status, f"{name} {words}", final
-    return failure
+    def __init__(
+        self, status: int, code: object, words: str, *, retry_after_s: float | None = None, is_final: bool = False
+    ) -> None:
+        name, words = str(code or "no code")[:MAX_CODE], words[:_MAX_WORDS]
+        kind = failure_kind(status or (int(name) if name.isdecimal() else 0), name, words)
+        where = f"status {status}" if status else "the server reported an error in its reply"
+        super().__init__(kind, f"{where} ({name})", retry_after_s=retry_after_s)
+        self.status, self.words, self.is_final = status, f"{name} {words}", is_final
 
 
 def failure_kind(status: int, code: str, words: str) -> ModelErrorKind:
@@ -132,13 +124,14 @@ def is_whole_finish(finish: str) -> bool:
     return _WHOLE_FINISH.fullmatch(finish) is not None
 
 
-def named_error(payload: Mapping[str, Any]) -> ServerRefusalError | None:
-    """Return the error that the body of a reply names, in any of the forms servers use, or None."""
-    fault = payload.get("error")
-    if not fault and payload.get("object") == "error":
+def named_error(payload: object, *, event: str = "") -> ServerRefusalError | None:
+    """Return the error that a reply names, in any of the forms servers use, or None. ``event`` is a chunk's name."""
+    reply = payload if isinstance(payload, Mapping) else {}
+    fault = reply.get("error")
+    if not fault and "error" in {event, reply.get("object")}:
         fault = payload
     if not fault:
         return None
-    details = fault if isinstance(fault, Mapping) else {}
+    details = fault if isinstance(fault, Mapping) else reply
     code = next((details[name] for name in ("code", "status", "type") if details.get(name)), None)
-    return server_refusal(0, code or payload.get("code"), str(fault))
+    return ServerRefusalError(0, code, str(fault))

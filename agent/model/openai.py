@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from agent.actions import Action
-from agent.budget import ModelCall, Usage
+from agent.budget import Usage
 from agent.circuit_breaker import CircuitBreaker
 from agent.model.address import ServerAddress
 from agent.model.capabilities import LOWEST_EFFORT, Body, Learned
@@ -79,32 +79,27 @@ class OpenAIModel:
         if not self._server.learned(self._model).json_only:
             body = self._decide_body(control_messages(context, as_json=False))
             body |= {"tools": functions(context.tools, addressed=context.question.addressed), "tool_choice": "required"}
-            with self._named_in_errors(body):
-                action, before = await self._decide_by_tools(body)
+            action, before = await self._decide_by_tools(body)
             if action:
-                return Decision(action=action, usage=before, call=self._call(body))
+                return Decision(action=action, usage=before, call=self._server.call(body))
         body = self._decide_body(control_messages(context, as_json=True))
         body["response_format"] = {"type": "json_object"}
-        with self._named_in_errors(body):
-            reply, usage = await self._server.reply(body)
+        reply, usage = await self._server.reply(body)
         self._server.learn(self._model, Learned(json_only=True))
-        with self._named_in_errors(body), _malformed(reply, before + usage):
-            return Decision(action=_read_action(reply), usage=before + usage, call=self._call(body))
+        with self._malformed(body, reply, before + usage):
+            return Decision(action=_read_action(reply), usage=before + usage, call=self._server.call(body))
 
     def write(self, context: WriteContext) -> WriteStream:
         """Start phase two as a stream: no tools, no response format."""
-        body: Body = {
-            "model": self._write_model,
-            "messages": write_messages(context, reasons=self._server.learned(self._write_model).reasons),
-            "temperature": WRITE_TEMPERATURE,
-            "reasoning_effort": self._write_effort,
-        }
-
-        def report(usage: Usage) -> None:
-            stream.usage = usage
-
-        stream = WriteStream(pieces=self._server.stream(body, report), call=self._call(body))
-        return stream
+        messages = write_messages(context, reasons=self._server.learned(self._write_model).reasons)
+        return self._server.stream(
+            {
+                "model": self._write_model,
+                "messages": messages,
+                "temperature": WRITE_TEMPERATURE,
+                "reasoning_effort": self._write_effort,
+            }
+        )
 
     async def judge(self, context: JudgeContext) -> Opinion:
         """Return one verdict a claim, as far as the reply can be read; one that cannot be is asked for once more.
@@ -118,14 +113,13 @@ class OpenAIModel:
             "temperature": JUDGE_TEMPERATURE,
             "reasoning_effort": JUDGE_EFFORT,
         }
-        with self._named_in_errors(body):
-            reply, usage = await self._server.reply(body)
+        reply, usage = await self._server.reply(body)
         opinion = read_opinion(*reply.texts)
         if not (opinion.judgements if context.claims else opinion.reply):
-            with suppress(ModelError):  # the first reply stands: what it left open stays open
+            with suppress(ModelError):  # the first reply counts: what it left open stays open
                 reply, more = await self._server.reply(body)
                 opinion, usage = read_opinion(*reply.texts), usage + more
-        return replace(opinion, usage=usage, call=self._call(body))
+        return replace(opinion, usage=usage, call=self._server.call(body))
 
     async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> Generated:
         """Return plain text for one prompt. Raises ``ModelError``, also if the text was cut off at ``max_tokens``."""
@@ -136,7 +130,7 @@ class OpenAIModel:
             raise ModelError(kind="TokenLimitError", detail="the text was cut off at max_tokens")
         if not reply.content.strip():
             raise ModelError(kind="EmptyReplyError", detail="the server sent an empty text")
-        return Generated(text=reply.content, usage=usage, call=self._call(body))
+        return Generated(text=reply.content, usage=usage, call=self._server.call(body))
 
     async def context_length(self, context: DecideContext, tokens: int) -> int:
         """Return how many tokens the model takes by the server's list, else how many it read of a long decision.
@@ -160,45 +154,37 @@ class OpenAIModel:
 
     async def _decide_by_tools(self, body: Body) -> tuple[Action | None, Usage]:
         """Return an action, or None if this server turns out not to call tools."""
-        proven = self._server.learned(self._model).calls_tools
+        is_proven = self._server.learned(self._model).calls_tools
         try:
             reply, usage = await self._server.reply(body)
         except ServerRefusalError as refusal:
-            if proven or not refuses_tools(refusal):
+            if is_proven or not refuses_tools(refusal):
                 raise
             return None, Usage(model_calls=1)  # a refused call counts as well
-        if reply.calls:
+        if reply.calls or is_proven:
             self._server.learn(self._model, Learned(calls_tools=True))
-            with _malformed(reply, usage):
-                calls = [replace(call, input=read_arguments(text)) for call, text in reply.calls]
-                return read_calls(calls), usage
-        return self._decide_by_prose(reply, usage, proven=proven), usage
-
-    def _decide_by_prose(self, reply: Reply, usage: Usage, *, proven: bool) -> Action | None:
-        """Return the action of a server that ignored ``tools`` but wrote the JSON object by itself."""
+            with self._malformed(body, reply, usage):
+                if not reply.calls:  # the JSON object, written by itself
+                    return _read_action(reply), usage
+                return read_calls([replace(call, input=read_arguments(text)) for call, text in reply.calls]), usage
         try:
             action = _read_action(reply)
-        except ControlError as fault:
-            if proven:
-                raise ModelError(kind="MalformedControlError", detail="No function was called.", usage=usage) from fault
-            return None
-        if not proven:
-            self._server.learn(self._model, Learned(json_only=True))
-        return action
+        except ControlError:
+            return None, usage
+        self._server.learn(self._model, Learned(json_only=True))
+        return action, usage
 
     @contextmanager
-    def _named_in_errors(self, body: Body) -> Iterator[None]:
-        """Add the request to a ``ModelError``, so that the trace of a failed call shows its prompt and its model."""
+    def _malformed(self, body: Body, reply: Reply, usage: Usage) -> Iterator[None]:
+        """Turn a decision that cannot be read into the model's fault, or the token limit's if it was cut off."""
         try:
             yield
-        except ModelError as error:
-            error.call = self._call(body)
-            raise
-
-    def _call(self, body: Body) -> ModelCall:
-        sent = self._server.learned(body["model"]).request(body)
-        messages, tools = tuple(sent.pop("messages")), tuple(sent.pop("tools", ()))
-        return ModelCall(model=sent.pop("model"), messages=messages, tools=tools, parameters=sent)
+        except ControlError as fault:
+            kind: ModelErrorKind = "TokenLimitError" if reply.cut_off else "MalformedControlError"
+            detail = str(fault) if reply.calls or "tools" not in body else "No function was called."
+            error = ModelError(kind=kind, detail=detail, usage=usage)
+            error.call = self._server.call(body)
+            raise error from fault
 
 
 def refuses_tools(refusal: ServerRefusalError) -> bool:
@@ -212,13 +198,3 @@ def refuses_tools(refusal: ServerRefusalError) -> bool:
 def _read_action(reply: Reply) -> Action:
     """Return the action in the content, or in the reasoning if there is no content."""
     return read_json(reply.content if reply.content.strip() else reply.reasoning)
-
-
-@contextmanager
-def _malformed(reply: Reply, usage: Usage) -> Iterator[None]:
-    """Turn a decision that cannot be read into the model's fault, or the token limit's if it was cut off."""
-    try:
-        yield
-    except ControlError as fault:
-        kind: ModelErrorKind = "TokenLimitError" if reply.cut_off else "MalformedControlError"
-        raise ModelError(kind=kind, detail=str(fault), usage=usage) from fault
