@@ -1,7 +1,8 @@
 """Answers to questions that nobody addressed to Orion, in channels where it listens.
 
-It works unseen. Only an answer whose every claim the judge or a quotation supports is posted, and only if the question
-is still there, unchanged and without a reply.
+It works unseen, on one question of a channel at a time. Only an answer whose every claim the judge or a quotation
+supports is posted, and only if right before the post the question is younger than two minutes, unchanged and still
+without an answer of people.
 """
 
 from dataclasses import dataclass, replace
@@ -12,9 +13,11 @@ import structlog
 from agent.knowledge.slack_message import read_message
 from agent.model.protocol import ModelError
 from agent.outcome import SILENT, TurnOutcome
+from agent.payload import string
+from agent.texts.truncate import truncate
 from agent.thread.state import with_posted
 from bot.queue.queue import OK, Ending, retry_uncounted
-from bot.slack.history import age_s
+from bot.slack.history import age_s, is_own
 from bot.slack.web_api import DeliveryFailed
 from bot.turn.job import Job
 from bot.turn.services import TeamServices
@@ -24,13 +27,24 @@ log = structlog.get_logger()
 MAX_AGE_S: Final = 120.0
 BUSY_RETRY_S: Final = 3.0
 MAX_QUESTION_CHARS: Final = 1_500
+_MAX_LATER_MESSAGES: Final = 20
+_MAX_LATER_CHARS: Final = 300  # of one message
 _MAX_REPLY_TOKENS: Final = 300  # a model that reasons needs more than the one word
-_ASK: Final = """A message in a team's channel follows. It was not addressed to you. Reply with one word.
+_ANSWERABLE: Final = """A message in a team's channel follows. It was not addressed to you. Reply with one word.
 Reply "yes" only if it asks for a fact, a rule or a procedure that the team's written documents could state.
 Reply "no" for small talk, jokes, requests to a particular person, opinions, plans, status reports and alerts.
 
 Message:
-"""
+{question}"""
+_STILL_OPEN: Final = """A question in a team's channel follows, and what people wrote there later. Reply with one word.
+Reply "yes" if the question still needs an answer.
+Reply "no" if a later message answers it, says where the answer is, or shows that it is settled.
+
+Question:
+{question}
+
+Later messages:
+{later}"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,51 +55,47 @@ class UnaskedAnswers:
 
     async def answer(self, job: Job) -> Ending:
         """Answer the question if that is certain, else leave no trace. Raises ``LeaseLost`` and ``RedisError``."""
-        team, channel = job.place.team, job.place.channel
-        listening = self.at.stores.listening
-        if self._is_too_late(job) or self.at.engine.judge is None or not await listening.may_speak(team, channel):
+        team, channel, listening = job.place.team, job.place.channel, self.at.stores.listening
+        if age_s(job.incoming.ts) > MAX_AGE_S or self.at.engine.judge is None:
             return OK
         if not await listening.begin(team, channel, job.turn_id):
             return retry_uncounted(BUSY_RETRY_S)
         try:
-            return await self._answer(job)
+            return await self._answer(job) if await listening.may_speak(team, channel) else OK
         except DeliveryFailed as failure:  # better silent than late
             log.info("unasked_answer_dropped", reason=failure.reason)
             return OK
         finally:
             await listening.end(team, channel)
 
-    async def notify_given_up(self, job: Job, reason: str) -> None:
-        """Post nothing: nobody asked."""
-        log.info("unasked_answer_dropped", turn_id=job.turn_id, reason=reason)
-
     async def _answer(self, job: Job) -> Ending:
-        async with self.at.stores.budgets.count_turn(job.turn_id, job.incoming):
-            if not await self._is_answerable(job):
+        engine, stores = self.at.engine, self.at.stores
+        async with stores.budgets.count_turn(job.turn_id, job.incoming):
+            if not await self._model_agrees(job, _ANSWERABLE):
                 return OK
+            left_s = max(0.0, MAX_AGE_S - age_s(job.incoming.ts))
+            engine = replace(engine, budget=replace(engine.budget, deadline_s=min(engine.budget.deadline_s, left_s)))
             question, state = await self.at.prepare(replace(job.question(), addressed=True), job.facts.state)
-            async with self.at.observers.turn(question, job.turn_id, self.at.engine) as observer:
-                outcome, state = await self.at.engine.run(question, state, emit=observer)
-                if not is_certain(outcome) or self._is_too_late(job) or not await self._is_still_open(job):
+            async with self.at.observers.turn(question, job.turn_id, engine) as observer:
+                outcome, state = await engine.run(question, state, emit=observer)
+                if not (is_certain(outcome) and await self._is_still_open(job)):
                     await observer.record_end(SILENT)
                     return OK
+                answer_key = replace(job.answer_key("unasked"), lease_check=lambda: _require_recent(job))
                 async with observer.during_delivery(outcome):
-                    messages = await self.at.delivery.answer(job.place, outcome.answer, job.answer_key("unasked"))
+                    messages = await self.at.delivery.answer(job.place, outcome.answer, answer_key)
                 await observer.record_end(outcome)
-        await self.at.stores.listening.count_post(job.place.team, job.place.channel)
-        await self.at.stores.thread_modes.engage(job.place)
-        await self.at.stores.save(job.claimed, job.place, with_posted(state, job.incoming.ts, messages))
+        await stores.listening.count_post(job.place.team, job.place.channel)
+        await stores.thread_modes.engage(job.place)
+        await stores.save(job.claimed, job.place, with_posted(state, job.incoming.ts, messages))
         log.info("unasked_answer_posted", channel=job.place.channel)
         return OK
 
-    def _is_too_late(self, job: Job) -> bool:
-        return age_s(job.incoming.ts) > MAX_AGE_S
-
-    async def _is_answerable(self, job: Job) -> bool:
-        """Return whether the model takes the message for a question that documents could answer."""
+    async def _model_agrees(self, job: Job, prompt: str, later: str = "") -> bool:
+        """Return whether the model replies "yes". Without a reply it does not."""
+        asked = prompt.format(question=job.incoming.text[:MAX_QUESTION_CHARS], later=later)
         try:
-            prompt = _ASK + job.incoming.text[:MAX_QUESTION_CHARS]
-            generated = await self.at.engine.model.generate(prompt, max_tokens=_MAX_REPLY_TOKENS, temperature=0.0)
+            generated = await self.at.engine.model.generate(asked, max_tokens=_MAX_REPLY_TOKENS, temperature=0.0)
         except ModelError as error:
             log.info("unasked_question_not_judged", error_type=error.kind)
             return False
@@ -93,11 +103,28 @@ class UnaskedAnswers:
         return generated.text.strip().strip(".\"'").casefold().endswith("yes")
 
     async def _is_still_open(self, job: Job) -> bool:
-        """Return whether the message still says the same, and has no reply."""
-        reader = self.at.delivery.reader
-        found, _ = await reader.find_message(job.place, job.incoming.ts)
+        """Return whether Orion may still speak here, and the message says the same and has no answer.
+
+        People answer in its thread, or in the channel below it: then the model decides if they did.
+        """
+        ts, reader = job.incoming.ts, self.at.delivery.reader
+        if not await self.at.stores.listening.may_speak(job.place.team, job.place.channel):
+            return False  # muted meanwhile
         own = await reader.workspace.identity()
-        return bool(found) and not found.get("reply_count") and read_message(found, own.user).text == job.incoming.text
+        messages = await reader.read_since(replace(job.place, thread_ts=job.place.channel), ts)
+        asked = next((message for message in messages if string(message, "ts") == ts), {})
+        if asked.get("reply_count") or read_message(asked, own.user).text != job.incoming.text:
+            return False
+        texts = [read_message(one, own.user).text for one in messages if one is not asked and not is_own(one, own)]
+        later = "\n".join(truncate(text, _MAX_LATER_CHARS) for text in filter(None, texts[-_MAX_LATER_MESSAGES:]))
+        return not later or await self._model_agrees(job, _STILL_OPEN, later)
+
+
+def _require_recent(job: Job) -> None:
+    """Raise ``LeaseLost``, or ``DeliveryFailed`` if the post had to wait until the question was too old."""
+    job.lease.require()
+    if age_s(job.incoming.ts) > MAX_AGE_S:
+        raise DeliveryFailed(reason="too_late", permanent=True)
 
 
 def is_certain(outcome: TurnOutcome) -> bool:

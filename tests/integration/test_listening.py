@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,8 +12,11 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from bot.local.model.messages import MessageLog
 from bot.local.model.roster import VISITOR
 from bot.stores.listening import MAX_POSTS_A_DAY
+from bot.turn.unasked import MAX_AGE_S
+from tests.support.clock import Clock
 from tests.support.openai_server import RESPOND, Scripted, ScriptedOpenAI, fails, says
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, posts, running, settings_in, shown
 from tests.support.waiting import wait_until
@@ -39,6 +43,7 @@ async def listening(
     redis_url: str,
     *,
     said: Scripted = YES,
+    still_open: Scripted = YES,
     draft: Scripted = GOOD,
     judgements: Judge | None = None,
     **more: Any,
@@ -48,7 +53,7 @@ async def listening(
         decisions=lambda _: RESPOND,
         drafts=lambda _: draft,
         judgements=judgements or judging(supported=True),
-        generations=lambda _: said,
+        generations=lambda request: still_open if "Later messages" in str(request) else said,
     ) as server:
         model = {"openai_base_url": server.url, "openai_api_key": SecretStr("k"), "model": "scripted"}
         settings = settings_in(tmp_path / "home", redis_url, **model, listen=frozenset({CHANNEL}), **more)
@@ -113,7 +118,7 @@ async def test_other_channels_and_other_peoples_threads_are_left_alone(tmp_path:
         assert posts(setting.workspace, CHANNEL) + posts(setting.workspace, "C0GENERAL") == []
 
 
-@pytest.mark.parametrize("meanwhile", ["answered", "edited", "deleted"])
+@pytest.mark.parametrize("meanwhile", ["answered", "answered below", "edited", "deleted", "muted"])
 async def test_what_happened_meanwhile_counts(meanwhile: str, tmp_path: Path, redis_url: str) -> None:
     asked: list[tuple[Setting, str]] = []
 
@@ -123,17 +128,44 @@ async def test_what_happened_meanwhile_counts(meanwhile: str, tmp_path: Path, re
         match meanwhile:
             case "answered":
                 setting.ask("600, I think", thread=ts, user="U0ONCALL")
+            case "answered below":
+                setting.ask("600, I think", user="U0ONCALL")
+            case "muted":
+                setting.ask("mute", user="U0ONCALL")
             case "edited":
                 setting.workspace.edit(CHANNEL, ts, "How is everyone?")
             case _:
                 setting.workspace.delete(CHANNEL, ts)
         return judging(supported=True)(request)
 
-    async with listening(tmp_path, redis_url, draft=DOUBTFUL, judgements=judge) as (setting, _):
+    async with listening(tmp_path, redis_url, draft=DOUBTFUL, judgements=judge, still_open=NO) as (setting, _):
         asked.append((setting, setting.ask(QUESTION)))
         await wait_until(lambda: not asked, "the answer is judged")
         await ended(setting)
-        assert posts(setting.workspace, CHANNEL) == []
+        assert "600 requests" not in str(posts(setting.workspace, CHANNEL))
+
+
+async def test_other_talk_below_the_question_does_not_stop_the_answer(tmp_path: Path, redis_url: str) -> None:
+    asked: list[Setting] = []
+
+    def judge(request: Any) -> Scripted:
+        asked.pop().ask("Lunch, anyone?", user="U0ONCALL")
+        return judging(supported=True)(request)
+
+    async with listening(tmp_path, redis_url, draft=DOUBTFUL, judgements=judge) as (setting, server):
+        asked.append(setting)
+        await setting.answer_to(setting.ask(QUESTION))
+        assert "Lunch, anyone?" in str(server.requests)
+
+
+async def test_a_question_that_waited_for_two_minutes_is_left_alone(tmp_path: Path, redis_url: str) -> None:
+    async with listening(tmp_path, redis_url) as (setting, server):
+        clock = Clock()
+        clock.now = time.time() - MAX_AGE_S - 1
+        setting.workspace.workspace.log = MessageLog(clock)
+        setting.ask(QUESTION)
+        await ended(setting)
+        assert (server.requests, posts(setting.workspace, CHANNEL)) == ([], [])
 
 
 async def test_dislikes_delete_the_answer_and_quiet_the_channel(tmp_path: Path, redis_url: str) -> None:
