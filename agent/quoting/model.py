@@ -22,12 +22,13 @@ from agent.model.protocol import (
     WriteContext,
     WriteStream,
 )
-from agent.quoting.passages import RankedPassage, best_passages, closest_sentence, windows, word_weights
+from agent.quoting.passages import RankedPassage, best_passages, closest_sentence, values_differ, windows, word_weights
 from agent.quoting.rendering import render_passages, render_units
 from agent.quoting.small_talk import (
     asks_for_documents,
     earlier_subjects,
     is_question,
+    phrase,
     search_query,
     small_talk_reply,
 )
@@ -48,9 +49,9 @@ class ExtractiveModel:
     quotes_only = True
 
     async def decide(self, context: DecideContext) -> Decision:
-        """Decide: no reply to a remark, the list if it is asked for, a search if there was none, else the answer."""
+        """Ignore other people's talk; fetch the list if it is asked for; search once, then answer."""
         question = context.question.text
-        if not context.question.addressed and not is_question(question):
+        if not context.question.addressed and not _is_follow_up(context):
             return Decision(action=NoReply(), usage=Usage())
         offered = {spec.name for spec in context.tools}
         called = {result.tool for result in context.results}
@@ -74,6 +75,12 @@ class ExtractiveModel:
         hint = "Set OPENAI_API_KEY, or OPENAI_BASE_URL to an OpenAI-compatible server."
         kind: ModelErrorKind = "ConfigurationError"
         raise ModelError(kind, detail, hints=(hint,))
+
+
+def _is_follow_up(context: DecideContext) -> bool:
+    """Return True if the person who asked Orion last asks more. Other people's questions may be for each other."""
+    askers = [message.user for message in context.history if message.role == "user" and message.addressed]
+    return askers[-1:] == [context.question.user] and is_question(context.question.text)
 
 
 async def _pieces(context: WriteContext) -> AsyncGenerator[Piece]:
@@ -105,7 +112,8 @@ def _answer(context: WriteContext) -> str:
     passages = _passages(context, weights)
     if not passages:
         return NOT_FOUND
-    return render_passages(passages, closest_sentence(passages, weights), language)
+    head = f"{phrase('differ', language)}\n\n" if values_differ(passages, weights) else ""
+    return head + render_passages(passages, closest_sentence(passages, weights), language)
 
 
 def _passages(context: WriteContext, weights: Mapping[str, float]) -> tuple[RankedPassage, ...]:

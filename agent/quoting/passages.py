@@ -1,9 +1,10 @@
 """Passages to show for a question: the best part of each of the first sources that the search brought."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby
+from itertools import combinations, groupby
 from typing import Final
 
 from agent.files import ORIGIN as FILE
@@ -17,6 +18,7 @@ MIN_SCORE: Final = 0.18
 MAX_PASSAGE_CHARS: Final = 300  # a longer sentence, item or row is shown whole
 MAX_PROCEDURE_CHARS: Final = 900
 MAX_PASSAGES: Final = 3
+_VALUE: Final = re.compile(r"(?<![\w.,])(?P<number>\d[\d.,]*)\s*(?P<unit>%|[^\W\d_]+)")
 _STOPS: Final = (".", "!", "?", "。", "！", "？")  # "Warning: never in winter." is a sentence, "Owner: Ann" is not
 _EARLIER_WEIGHT: Final = 0.5  # of a word from an earlier question; one of this question weighs 1
 _MAX_QUESTION_CHARS: Final = 2_000  # a longer question holds pasted text
@@ -111,6 +113,29 @@ def closest_sentence(passages: Sequence[RankedPassage], weights: Mapping[str, fl
     spans = [(unit.text, span) for each in passages for unit in each.units for span in sentence_spans(unit.text, None)]
     sentences = [text[start:end] for text, (start, end) in spans]
     return max(sentences, key=lambda text: sum(weights.get(word, 0.0) for word in _words(text)), default="")
+
+
+def values_differ(passages: Sequence[RankedPassage], weights: Mapping[str, float]) -> bool:
+    """Return True if two sources match the question in the same words, with other numbers for the same unit."""
+    values = [
+        (each.best.source.title, weights.keys() & _words(each.best.text), _values(each.best)) for each in passages
+    ]
+    return any(
+        title != other_title and words and words == other_words and _conflict(own, others)
+        for (title, words, own), (other_title, other_words, others) in combinations(values, 2)
+    )
+
+
+def _values(unit: QuotableUnit) -> Mapping[str, set[str]]:
+    """Return the numbers of a unit by the word after them."""
+    values: dict[str, set[str]] = {}
+    for match in _VALUE.finditer(unit.text):
+        values.setdefault(match["unit"].casefold(), set()).add(match["number"])
+    return values
+
+
+def _conflict(own: Mapping[str, set[str]], others: Mapping[str, set[str]]) -> bool:
+    return any(own[unit].isdisjoint(others[unit]) for unit in own.keys() & others.keys())
 
 
 def _share(weights: Mapping[str, float], units: Sequence[QuotableUnit]) -> float:

@@ -14,6 +14,7 @@ from agent.budget import Budget, Usage
 from agent.model.prompts import NOT_FOUND
 from agent.model.protocol import DecideContext, ModelError, WriteContext
 from agent.quoting.model import ExtractiveModel
+from agent.quoting.small_talk import phrase
 from agent.thread.conversation import AttachedFile, Message, Question, ThreadKey
 from agent.tools.tool import ToolResult, ToolSpec
 from verification.check import check
@@ -93,7 +94,7 @@ def decide_context(
         mission=text,
         question=ask(text),
         plan=None,
-        history=(Message(role="user", text="Is the office open on Saturdays?"),),
+        history=(Message(role="user", text="Is the office open on Saturdays?", user="U"),),
         answers={},
         results=tuple(ToolResult(call_id="1", tool=name, ok=True) for name in called),
         sources=ALL[:found],
@@ -122,10 +123,14 @@ async def test_one_search_and_none_for_small_talk() -> None:
         assert await decide(context) == Respond()
 
 
-async def test_a_remark_that_does_not_mention_orion_gets_no_reply() -> None:
-    for text, expected in (("nice, see you at lunch Jonas", NoReply), ("And on Sundays?", ToolCalls)):
+async def test_only_a_question_of_the_latest_asker_is_a_follow_up() -> None:
+    for user, text, expected in (
+        ("U", "And on Sundays?", ToolCalls),
+        ("U", "nice, see you at lunch Jonas", NoReply),
+        ("U2", "And on Sundays?", NoReply),
+    ):
         context = decide_context(text)
-        overheard = replace(context, question=replace(context.question, addressed=False))
+        overheard = replace(context, question=replace(context.question, addressed=False, user=user))
         assert isinstance(await decide(overheard), expected)
 
 
@@ -152,6 +157,7 @@ async def test_the_list_of_documents_is_fetched_once_and_quoted_whole() -> None:
             "What is the daily limit for meals?",
             (MEALS_OLD, MEALS_NEW),
             (
+                "These sources give different values:\n\n"
                 "Quoted from Expenses:\n\n**The daily limit for meals is 60 euros**. [4]\n\n"
                 "Also from Expenses 2024:\n\nThe daily limit for meals is 45 euros. [3]"
             ),
@@ -212,6 +218,15 @@ async def test_a_long_section_gives_a_short_excerpt_that_says_so_and_no_metadata
     assert len(text) < 500
     assert verdict(text, "What is the daily limit for hotels?", (page,)).passed
     assert "Ann Lee" in await answer("Who is the owner of the travel page?", (page,))
+
+
+async def test_sources_that_give_different_values_are_announced_and_others_are_not() -> None:
+    requests = source(1, "Limits", "A key may send 120 requests a minute.")
+    limits = requests, source(2, "Costs", "A key costs 40 euros a month.")
+    assert "different values" not in await answer("How many requests may a key send?", limits)
+    text = await answer("What is the daily limit for meals?", (MEALS_OLD, MEALS_NEW))
+    assert text.startswith(phrase("differ", "en"))
+    assert verdict(text, "What is the daily limit for meals?", ALL).passed
 
 
 async def test_an_attached_file_is_shown_from_its_beginning() -> None:
