@@ -5,21 +5,22 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any, Final
 
 from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.knowledge.slack_message import plain_text
 from agent.payload import objects, string
-from agent.tools.builtin.slack_search import SlackSearchFailed, SlackSearchTool, message_source
-from agent.tools.tool import Tool
+from agent.tools.builtin.slack_search import SLACK_SEARCH, SlackSearchFailed, message_source
+from agent.tools.builtin.specs import parameter, spec_of
+from agent.tools.tool import Tool, ToolResult
 from bot.slack.client import try_token
 from bot.slack.manifest import SEARCH_SCOPE
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from verification.types import Source
 
+DEFAULT_MESSAGES: Final = parameter(SLACK_SEARCH, "limit")["default"]
 METHOD: Final = "assistant.search.context"  # the SDK has no method for it (3.47)
 SEARCH_TIMEOUT_S: Final = 10.0
 GRANT_TIMEOUT_S: Final = 3.0
@@ -44,7 +45,7 @@ class SlackSearch:
         """The tool for this question, or none."""
         if not incoming.action_token or not await self._is_granted():
             return ()
-        return (SlackSearchTool(partial(self._find, incoming)),)
+        return (SlackSearchTool(self, incoming),)
 
     async def _is_granted(self) -> bool:
         """Return whether the workspace granted the scope, asked once in a while. During an outage it counts as not."""
@@ -55,7 +56,8 @@ class SlackSearch:
                 self._granted, self._known_until = SEARCH_SCOPE in tried.scopes, self.clock() + for_s
         return self._granted
 
-    async def _find(self, incoming: Incoming, query: str, limit: int) -> Sequence[Source]:
+    async def find(self, incoming: Incoming, query: str, limit: int) -> Sequence[Source]:
+        """Return at most so many messages for a query. Raises ``SlackSearchFailed``."""
         body = {
             "query": query,
             "action_token": incoming.action_token,  # a bot may search only with the token of an event
@@ -72,6 +74,25 @@ class SlackSearch:
             raise SlackSearchFailed(why="The workspace does not let Orion search.") from failure
         found = objects(reply, "results", "messages")
         return [_as_source(message) for message in found if _is_evidence(message, incoming)][:limit]
+
+
+@dataclass(frozen=True)
+class SlackSearchTool:
+    """The tool for one question: it searches with what that question allows."""
+
+    search: SlackSearch
+    incoming: Incoming
+    spec = spec_of(SLACK_SEARCH)
+
+    async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
+        """Search. Returns one source per message."""
+        limit = int(arguments.get("limit", DEFAULT_MESSAGES))
+        messages = await self.search.find(self.incoming, str(arguments["query"]), limit)
+        return ToolResult(
+            content="\n".join(source.title for source in messages) or "No message has these words.",
+            sources=tuple(messages),
+            hints=() if messages else ("Try other or fewer words.",),
+        )
 
 
 def _is_evidence(message: Mapping[str, Any], incoming: Incoming) -> bool:

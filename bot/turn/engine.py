@@ -1,9 +1,11 @@
 """The engine of a turn, opened from the settings. It needs neither Slack nor Redis: `orion ask` runs on it alone."""
 
+from __future__ import annotations
+
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from agent.budget import Budget
 from agent.circuit_breaker import CircuitBreaker
@@ -34,12 +36,15 @@ from bot.documents.open import open_index_or_wait
 from bot.model_address import model_address
 from bot.settings import Settings
 from bot.timeouts import TurnTimeouts
-from bot.turn.tools import ServedTools, no_tools, open_toolbox
+from bot.turn.tools import open_toolbox
+
+if TYPE_CHECKING:
+    from agent.tools.mcp.tools import McpTools
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Engine:
-    """What answers: ``run`` is one turn. ``served`` gives the tools of MCP servers, ``audiences`` are theirs.
+    """What answers: ``run`` is one turn. ``mcp`` has the tools of MCP servers, ``audiences`` are theirs.
 
     ``shared``: the index is a database that several machines use. ``meaning``: what lets it rank by more than words.
     """
@@ -50,7 +55,7 @@ class Engine:
     policy: Policy
     budget: Budget
     report: IndexReport
-    served: ServedTools = no_tools
+    mcp: McpTools | None = None
     audiences: tuple[str, ...] = ()
     judge: Judge | None = None
     shared: bool = False
@@ -60,7 +65,7 @@ class Engine:
     @property
     def tool_names(self) -> frozenset[str]:
         """Names of all present tools, and of the one that only a question from Slack has."""
-        return frozenset((*self.tools, *self.served(None), SLACK_SEARCH))
+        return frozenset((*self.tools, *(self.mcp.all() if self.mcp else ()), SLACK_SEARCH))
 
     async def run(  # noqa: PLR0913 - what one question brings along, each named at the call
         self,
@@ -74,6 +79,7 @@ class Engine:
     ) -> tuple[TurnOutcome, ThreadState]:
         """Run one turn. ``more`` are tools of this question; ``stage`` shows the answer while it grows."""
         viewers = viewers_of(question)
+        served = self.mcp.for_viewers(viewers) if self.mcp else {}
         own = for_viewers(self.tools, viewers, question.documents)
         # With the breaker open one call probes the server. An early draft would be stopped by the refused decision.
         early = self.policy.early_draft and not self.breaker.is_open
@@ -81,7 +87,7 @@ class Engine:
             question,
             state,
             model=self.model,
-            tools={**self.served(viewers), **own, **{tool.spec.name: tool for tool in more}},
+            tools={**served, **own, **{tool.spec.name: tool for tool in more}},
             budget=self.budget,
             emit=emit,
             policy=replace(self.policy, early_draft=early),
@@ -115,7 +121,7 @@ async def open_engine(
         yield Engine(
             model=model,
             tools={tool.spec.name: tool for tool in tools},
-            served=toolbox.served,
+            mcp=toolbox.mcp,
             audiences=toolbox.audiences,
             index=index,
             policy=Policy(general=settings.general, link_hosts=settings.link_hosts),

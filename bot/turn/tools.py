@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from agent.thread.audience import Viewers
 from agent.tools.builtin.files import FILE_READ, FileReadTool
 from agent.tools.builtin.git import GIT_LOG, GIT_SHOW, GitLogTool, GitShowTool, repositories
 from agent.tools.builtin.knowledge import GET_DOCUMENT, LIST_DOCUMENTS, SEARCH
@@ -20,6 +19,9 @@ from agent.tools.tool import Tool
 from bot.errors import WrongUse
 from bot.settings import Settings, environment_for_mcp
 
+if TYPE_CHECKING:
+    from agent.tools.mcp.tools import McpTools
+
 ACTIONS: Final = ("respond", "ask_user", "finish_step", "complete", "tool_call")
 # Names that no server's tool can take, even if Orion's own tool is not configured.
 _DOCUMENTS: Final = (SEARCH, LIST_DOCUMENTS, GET_DOCUMENT)
@@ -28,21 +30,12 @@ RESERVED: Final = frozenset(
 )
 
 
-ServedTools = Callable[[Viewers | None], Mapping[str, Tool]]
-"""Returns the tools of servers that all viewers may use; without viewers, all."""
-
-
-def no_tools(_viewers: Viewers | None = None) -> Mapping[str, Tool]:
-    """Return no tools: no server is named."""
-    return {}
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Toolbox:
     """Fixed tools, and those that come and go with their servers."""
 
     tools: tuple[Tool, ...] = ()
-    served: ServedTools = no_tools
+    mcp: McpTools | None = None
     audiences: tuple[str, ...] = ()  # of the servers
 
 
@@ -57,12 +50,12 @@ async def open_toolbox(settings: Settings) -> AsyncIterator[Toolbox]:
             tools.append(FileReadTool(roots))
         if settings.searxng_url:
             tools.append(await stack.enter_async_context(open_searxng(settings.searxng_url)))
-        served: ServedTools = no_tools
+        mcp: McpTools | None = None
         if servers := mcp_servers(settings):
             from agent.tools.mcp.tools import open_mcp  # noqa: PLC0415 - a third of a second, for those alone who use it
 
-            served = await stack.enter_async_context(open_mcp(servers, RESERVED))
-        yield Toolbox(tools=tuple(tools), served=served, audiences=tuple(server.audience for server in servers))
+            mcp = await stack.enter_async_context(open_mcp(servers, RESERVED))
+        yield Toolbox(tools=tuple(tools), mcp=mcp, audiences=tuple(server.audience for server in servers))
 
 
 def mcp_servers(settings: Settings) -> tuple[McpServer, ...]:

@@ -1,16 +1,14 @@
-"""``slack_search``: public channels, through Slack's real-time search. Only the links of its results are kept."""
+"""Messages that ``slack_search`` found in public channels, as sources. Only their links are kept."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
 
-from agent.tools.builtin.specs import parameter, spec_of
-from agent.tools.tool import ToolFailed, ToolResult
+from agent.tools.tool import ToolFailed
 from verification.types import Source
 
 SLACK_SEARCH: Final = "slack_search"
 ORIGIN: Final = f"tool:{SLACK_SEARCH}"
-DEFAULT_MESSAGES: Final = parameter(SLACK_SEARCH, "limit")["default"]
 MAX_MESSAGE_CHARS: Final = 4_000
 
 
@@ -19,27 +17,6 @@ class SlackSearchFailed(ToolFailed):
 
     hints = ("Go on without it.",)
     away = "slack"
-
-
-Find = Callable[[str, int], Awaitable[Sequence[Source]]]
-"""Search for words and return at most that many messages. Raises ``SlackSearchFailed``."""
-
-
-@dataclass(frozen=True)
-class SlackSearchTool:
-    """The tool for one question: ``find`` searches with what that question allows."""
-
-    find: Find
-    spec = spec_of(SLACK_SEARCH)
-
-    async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
-        """Search. Returns one source per message."""
-        messages = await self.find(str(arguments["query"]), int(arguments.get("limit", DEFAULT_MESSAGES)))
-        return ToolResult(
-            content="\n".join(source.title for source in messages) or "No message has these words.",
-            sources=tuple(messages),
-            hints=() if messages else ("Try other or fewer words.",),
-        )
 
 
 def message_source(text: str, permalink: str, *, author: str, channel: str, at: str) -> Source:

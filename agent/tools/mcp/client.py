@@ -17,6 +17,7 @@ from mcp import Client, MCPError, types
 
 from agent.tasks import background_tasks
 from agent.tools.mcp.config import McpServer
+from agent.tools.mcp.process import Link
 from agent.tools.mcp.results import Pages
 from agent.tools.mcp.sanitize import to_one_line, to_tool_spec
 from agent.tools.mcp.transport import STREAM_CLOSED, open_transport
@@ -25,7 +26,7 @@ from agent.tools.tool import ToolFailed, ToolSpec, error_of
 MAX_PAGES: Final = 20
 MAX_TOOLS: Final = 64
 _ALIVE_TIMEOUT_S: Final = 0.5  # within the second that a call's own wall waits longer
-MAX_TROUBLE_CHARS: Final = 200
+_REFUSALS: Final = frozenset({types.INVALID_PARAMS, types.METHOD_NOT_FOUND, types.INVALID_REQUEST})
 log = structlog.get_logger()
 Reply = TypeVar("Reply")
 
@@ -64,24 +65,22 @@ class ListedTool:
 
 
 class McpConnection:
-    """One server, connected as long as ``keep`` runs.
+    """One server, connected as long as ``keep`` runs. ``left_out`` are names of tools that cannot or may not be used.
 
-    ``left_out`` are the names of tools that cannot or may not be used. ``trouble`` is the last sign of what is wrong:
-    an HTTP status, or a line of the server's error output.
+    ``tried`` is set after the first try to connect.
     """
 
     def __init__(self, server: McpServer, waits: Waits) -> None:
         self.server = server
-        self._waits = waits
         self.tools: tuple[ListedTool, ...] = ()
         self.left_out: tuple[str, ...] = ()
-        self.trouble = ""
         self.pages = Pages(server)
         self.tried = asyncio.Event()
+        self._waits = waits
+        self._pause = waits.pause
+        self._link = Link(server)
         self._client: Client | None = None
-        self._pause = self._waits.pause
         self._ready = asyncio.Event()
-        self._over = asyncio.Event()
         self._wanted = asyncio.Event()
         self._changed = asyncio.Event()
 
@@ -90,14 +89,21 @@ class McpConnection:
         """True while the server is connected."""
         return self._client is not None
 
+    @property
+    def trouble(self) -> str:
+        """The last sign of what is wrong."""
+        return self._link.trouble
+
     async def keep(self) -> None:
         """Connect, again and again, until cancelled."""
         while True:
             self._wanted.clear()
+            self._link = Link(self.server)
             error = await error_of(self._connect)
             if error and not self.trouble:
                 late = isinstance(error, TimeoutError)
-                self._note(f"no answer within {self._waits.start:g} s" if late else str(error) or type(error).__name__)
+                reason = f"no answer within {self._waits.start:g} s" if late else str(error) or type(error).__name__
+                self._link.note(reason)
             log.warning("mcp_server_away", server=self.server.name, reason=self.trouble)
             self.tried.set()
             with suppress(TimeoutError):
@@ -113,33 +119,33 @@ class McpConnection:
         """Read a resource once. Raises ``McpFailed``."""
         return await self._request(lambda client: client.read_resource(uri))
 
+    def unreachable(self) -> McpFailed:
+        """Return the failure of a call without a connection."""
+        status = f" ({self.trouble})" if self.trouble.startswith("HTTP ") else ""
+        return McpFailed(self.server, f"cannot be reached{status}. It is tried again.")
+
     async def _request(self, send: Callable[[Client], Awaitable[Reply]]) -> Reply:
-        client, limit = await self._connection(), self.server.timeout_s
-        self.trouble = ""
+        client, server, link = await self._connection(), self.server, self._link
+        link.trouble = ""
         try:
-            async with asyncio.timeout(limit):
+            async with asyncio.timeout(server.timeout_s):
                 return await send(client)
         except TimeoutError:
-            if not self.server.url and not await _is_alive(client):
-                self._over.set()  # a process that hangs never recovers by itself: start another one
-                self._client = None
-                self._ready.clear()
-            raise McpFailed(self.server, f"gave no result within {limit:g} seconds.") from None
+            if not server.url and not await _is_alive(client):
+                self._disconnect()  # a process that hangs never recovers by itself: start another one
+            raise McpFailed(server, f"gave no result within {server.timeout_s:g} seconds.") from None
         except MCPError as error:
-            is_refusal = error.code in {types.INVALID_PARAMS, types.METHOD_NOT_FOUND, types.INVALID_REQUEST}
-            if is_refusal or (error.code != types.CONNECTION_CLOSED and not self.server.url):
-                raise McpFailed(self.server, f"refused: {to_one_line(error.message)}", away=False) from None
-            self._over.set()
-            status = f" ({self.trouble})" if self.trouble and self.server.url else ""
-            raise McpFailed(self.server, f"broke off{status}: {to_one_line(error.message)}") from None
+            said = to_one_line(error.message)
+            if error.code in _REFUSALS or (error.code != types.CONNECTION_CLOSED and not server.url):
+                raise McpFailed(server, f"refused: {said}", away=False) from None
+            link.over.set()
+            status = f" ({link.trouble})" if link.trouble and server.url else ""
+            raise McpFailed(server, f"broke off{status}: {said}") from None
         except ValueError:  # pydantic's, too
-            raise McpFailed(self.server, "sent something that is not a result.") from None
+            raise McpFailed(server, "sent something that is not a result.") from None
         except (httpx2.HTTPError, OSError, *STREAM_CLOSED):
-            self._over.set()
-            raise McpFailed(self.server, "broke the connection.") from None
-
-    def _note(self, trouble: str) -> None:
-        self.trouble = to_one_line(self.server.without_secrets(trouble))[:MAX_TROUBLE_CHARS]
+            link.over.set()
+            raise McpFailed(server, "broke the connection.") from None
 
     async def _connection(self) -> Client:
         self._wanted.set()
@@ -147,33 +153,36 @@ class McpConnection:
             async with asyncio.timeout(self._waits.ready):
                 await self._ready.wait()
         if self._client is None:
-            status = f" ({self.trouble})" if self.trouble.startswith("HTTP ") else ""
-            raise McpFailed(self.server, f"cannot be reached{status}. It is tried again.")
+            raise self.unreachable()
         return self._client
 
+    def _disconnect(self) -> None:
+        self._link.over.set()
+        self._client = None
+        self._ready.clear()
+
     async def _connect(self) -> None:
-        self._over.clear()
-        self.trouble = ""
+        link = self._link
         async with AsyncExitStack() as stack:
             async with asyncio.timeout(self._waits.start):
-                opening = open_transport(self.server, ended=self._over.set, note=self._note)
-                transport = await stack.enter_async_context(opening)
+                transport = await stack.enter_async_context(open_transport(link))
                 client = Client(transport, cache=None, message_handler=self._hear)
                 client = await stack.enter_async_context(client)
                 await self._list_tools(client)
             self._pause = self._waits.pause
             log.info("mcp_server_connected", server=self.server.name, tools=len(self.tools))
             tasks = await stack.enter_async_context(background_tasks())
-            listening = tasks.create_task(error_of(partial(self._listen, client)))
-            following = [tasks.create_task(self._follow(client)), listening]
+            following = [
+                tasks.create_task(self._follow(client)),
+                tasks.create_task(error_of(partial(self._listen, client))),
+            ]
             try:
                 self._client = client
                 self._ready.set()
                 self.tried.set()
-                await self._over.wait()
+                await link.over.wait()
             finally:
-                self._client = None
-                self._ready.clear()
+                self._disconnect()
                 for task in following:
                     task.cancel()
 
@@ -200,26 +209,33 @@ class McpConnection:
 
     async def _list_tools(self, client: Client) -> None:
         """Read the server's tools, and keep those that are allowed and usable."""
-        cursor, tools, left_out = None, list[ListedTool](), list[str]()
-        # A call first waits for a connection, and its own time-out says more than the wall's: the wall waits longer.
-        longest_s = self._waits.ready + self.server.timeout_s + 1
+        cursor, listed = None, list[types.Tool]()
         for _ in range(MAX_PAGES):
-            listed = await client.list_tools(cursor=cursor)
-            for tool in listed.tools:
-                said = tool.description or tool.title or ""
-                reads = tool.annotations.read_only_hint if tool.annotations else None
-                spec = to_tool_spec(self.server.name, tool.name, said, tool.input_schema)
-                if spec and len(tools) < MAX_TOOLS and self.server.allows(tool.name, reads=reads):
-                    title = to_one_line(tool.title or tool.name)[:80]
-                    tools.append(ListedTool(tool.name, title, replace(spec, takes_s=longest_s)))
-                else:
-                    left_out.append(to_one_line(tool.name)[:80])
-            cursor = listed.next_cursor
+            page = await client.list_tools(cursor=cursor)
+            listed += page.tools
+            cursor = page.next_cursor
             if not cursor:
                 break
+        tools, left_out = list[ListedTool](), list[str]()
+        for tool in listed:
+            usable = self._usable(tool)
+            if usable and len(tools) < MAX_TOOLS:
+                tools.append(usable)
+            else:
+                left_out.append(to_one_line(tool.name)[:80])
         self.tools, self.left_out = tuple(tools), tuple(left_out)
         if left_out:
             log.info("mcp_tools_left_out", server=self.server.name, tools=len(left_out))
+
+    def _usable(self, tool: types.Tool) -> ListedTool | None:
+        """Return the tool as the model sees it, or None if it may or can not be used."""
+        reads = tool.annotations.read_only_hint if tool.annotations else None
+        spec = to_tool_spec(self.server.name, tool.name, tool.description or tool.title or "", tool.input_schema)
+        if spec is None or not self.server.allows(tool.name, reads=reads):
+            return None
+        # A call first waits for a connection, and its own time-out says more than the wall's: the wall waits longer.
+        longest_s = self._waits.ready + self.server.timeout_s + 1
+        return ListedTool(tool.name, to_one_line(tool.title or tool.name)[:80], replace(spec, takes_s=longest_s))
 
 
 async def _is_alive(client: Client) -> bool:

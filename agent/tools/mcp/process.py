@@ -3,16 +3,36 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
 from typing import Final
 
 from agent.tasks import background_tasks
+from agent.tools.mcp.config import McpServer
+from agent.tools.mcp.sanitize import to_one_line
 
 MAX_LINE_BYTES: Final = 4_000_000  # the SDK's reader has no limit: an endless line would take all memory
 MAX_UNREQUESTED_BYTES: Final = 16_000_000
 MAX_ERROR_BYTES: Final = 4_096  # of the error output, its end
+MAX_TROUBLE_CHARS: Final = 200
 GRACE_S: Final = 1.0
+
+
+@dataclass(slots=True)
+class Link:
+    """The way to one server. ``over`` is set when it broke.
+
+    ``trouble`` is the last sign of what is wrong: an HTTP status, or a line of the server's error output.
+    """
+
+    server: McpServer
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+    trouble: str = ""
+
+    def note(self, trouble: str) -> None:
+        """Keep a sign of what is wrong, without the server's secrets."""
+        self.trouble = to_one_line(self.server.without_secrets(trouble))[:MAX_TROUBLE_CHARS]
 
 
 class ChildServer:
@@ -44,12 +64,12 @@ class ChildServer:
         self._process.stdin.write(line + b"\n")
         await self._process.stdin.drain()
 
-    async def read_errors(self, note: Callable[[str], None]) -> None:
-        """Call ``note`` with the latest line of its error output, until it is closed."""
+    async def read_errors(self, link: Link) -> None:
+        """Note the latest line of its error output, until it is closed."""
         output, end = self._process.stderr, b""
         while output is not None and (piece := await output.read(MAX_ERROR_BYTES)):
             end = (end + piece)[-MAX_ERROR_BYTES:]
-            note(end.decode(errors="replace").strip().rpartition("\n")[2])
+            link.note(end.decode(errors="replace").strip().rpartition("\n")[2])
 
     async def stop(self) -> None:
         """Close its input, then send SIGTERM, then SIGKILL."""
@@ -78,30 +98,26 @@ class ChildServer:
 
 
 @asynccontextmanager
-async def start_process(
-    command: str, args: tuple[str, ...], *, env: Mapping[str, str], note: Callable[[str], None], cwd: str = ""
-) -> AsyncIterator[ChildServer]:
-    """Start the process, and stop it on leaving. ``note`` gets what it last wrote to its error output.
-
-    Raises ``OSError`` if it cannot be started.
-    """
+async def start_process(link: Link, env: Mapping[str, str]) -> AsyncIterator[ChildServer]:
+    """Start the server's process, and stop it on leaving. Raises ``OSError`` if it cannot be started."""
+    server = link.server
     process = await asyncio.create_subprocess_exec(
-        command,
-        *args,
+        server.command,
+        *server.args,
         env=env,  # not Orion's own environment, which has tokens
-        cwd=cwd or None,
+        cwd=server.cwd or None,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         limit=MAX_LINE_BYTES,
         start_new_session=True,  # ended with all its children
     )
-    server = ChildServer(process)
+    child = ChildServer(process)
     async with background_tasks() as tasks:
-        reading = tasks.create_task(server.read_errors(note), name="mcp-errors")
+        reading = tasks.create_task(child.read_errors(link), name="mcp-errors")
         try:
-            yield server
+            yield child
         finally:
-            await server.stop()
+            await child.stop()
             await asyncio.wait({reading}, timeout=GRACE_S)  # its last words say why it ended
             reading.cancel()

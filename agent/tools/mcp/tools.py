@@ -1,9 +1,10 @@
 """The tools of MCP servers, as a question sees them."""
 
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Final
 
 from mcp import types
@@ -36,25 +37,16 @@ class McpTool:
 
     connection: McpConnection
     listed: ListedTool
-
-    @property
-    def spec(self) -> ToolSpec:
-        """Description for the model."""
-        return self.listed.spec
+    spec: ToolSpec
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Call the tool. The reply is the result's text and its sources."""
-        connection, title = self.connection, self.listed.title
-        result = await connection.call(self.listed.name, arguments)
-        texts = [without_surrogates(text) for text in _texts_of(result, connection)]
+        result = await self.connection.call(self.listed.name, arguments)
+        texts = [without_surrogates(text) for text in _texts_of(result, self.connection)]
         whole = "\n".join(texts)
-        if failure := whole if result.is_error else failure_in(whole):
-            raise _failure(connection, failure)
-        if result.is_error:
-            raise _failure(connection, "no message")
-        records = [record for text in texts for record in read_records(text)]
-        asked = values_in(arguments)
-        shown = connection.pages.add(_join_untitled(records), asked, title=title, origin=f"tool:{self.spec.name}")
+        if failure := (whole or "no message") if result.is_error else failure_in(whole):
+            raise _failure(self.connection, failure)
+        shown = _add_page(self, texts, values_in(arguments), self.listed.title)
         return shown if shown.sources else replace(shown, content=whole.strip() or "Done.")  # an empty list, say
 
 
@@ -67,17 +59,17 @@ class ReadOnTool:
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Return one part."""
-        name, pages, origin = str(arguments["from"]), self.connection.pages, f"tool:{self.spec.name}"
+        name, pages = str(arguments["from"]), self.connection.pages
         if name not in pages.links:
             offset, find = int(arguments.get("offset", 0)), str(arguments.get("find", ""))
-            return pages.read_on(name, origin=origin, offset=offset, find=find)
+            return pages.read_on(name, origin=f"tool:{self.spec.name}", offset=offset, find=find)
         read = await self.connection.read_resource(name)
         texts = [
             without_surrogates(each.text) for each in read.contents if isinstance(each, types.TextResourceContents)
         ]
         if not texts:
             raise ToolFailed(*_NO_TEXT)
-        return pages.add(_join_untitled([r for t in texts for r in read_records(t)]), [name], title=name, origin=origin)
+        return _add_page(self, texts, [name], name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,36 +81,38 @@ class AwayTool:
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:  # noqa: ARG002 - nothing can be asked
         """Raise ``McpFailed``."""
-        status = f" ({self.connection.trouble})" if self.connection.trouble.startswith("HTTP ") else ""
-        raise McpFailed(self.connection.server, f"cannot be reached{status}. It is tried again.")
+        raise self.connection.unreachable()
 
 
 @dataclass(frozen=True, slots=True)
 class McpTools:
     """The tools of all servers, as they are now. ``reserved`` names are Orion's own."""
 
-    connections: Sequence[McpConnection]
-    reserved: frozenset[str]
+    connections: Sequence[McpConnection] = ()
+    reserved: frozenset[str] = frozenset()
 
-    def __call__(self, viewers: Viewers | None = None) -> dict[str, Tool]:
-        """Return the tools by name that all viewers may use; without viewers, all tools.
+    def for_viewers(self, viewers: Viewers) -> dict[str, Tool]:
+        """Return the tools by name that all viewers may use."""
+        return self._named(one for one in self.connections if may_see(one.server.audience, viewers))
 
-        A name that is taken gets a number. At most ``MAX_ALL_TOOLS`` are returned, in the order of the file.
-        """
-        tools: dict[str, Tool] = {}
-        for connection in self.connections:
-            if viewers is None or may_see(connection.server.audience, viewers):
-                for tool in _tools_of(connection):
-                    name, number = tool.spec.name, 2
-                    while name in tools or name in self.reserved:
-                        name, number = f"{tool.spec.name[:60]}_{number}", number + 1
-                    tools[name] = _with_name(tool, name)
-        return dict([*tools.items()][:MAX_ALL_TOOLS])
+    def all(self) -> dict[str, Tool]:
+        """Return the tools of all servers by name, whoever may use them."""
+        return self._named(self.connections)
 
     def left_out(self) -> list[str]:
         """Return the names of the tools over ``MAX_ALL_TOOLS``, as if one question had all servers."""
         names = [tool.spec.name for connection in self.connections for tool in _tools_of(connection)]
         return names[MAX_ALL_TOOLS:]
+
+    def _named(self, connections: Iterable[McpConnection]) -> dict[str, Tool]:
+        """Return at most ``MAX_ALL_TOOLS`` tools in the order of the file. A name that is taken gets a number."""
+        tools: dict[str, Tool] = {}
+        for tool in chain.from_iterable(map(_tools_of, connections)):
+            name, number = tool.spec.name, 2
+            while name in tools or name in self.reserved:
+                name, number = f"{tool.spec.name[:60]}_{number}", number + 1
+            tools[name] = replace(tool, spec=replace(tool.spec, name=name))
+        return dict([*tools.items()][:MAX_ALL_TOOLS])
 
 
 @asynccontextmanager
@@ -135,7 +129,7 @@ async def open_mcp(
 def _tools_of(connection: McpConnection) -> Iterator[McpTool | ReadOnTool | AwayTool]:
     server = connection.server
     for listed in connection.tools:
-        yield McpTool(connection, listed)
+        yield McpTool(connection, listed, listed.spec)
     if connection.tools:
         does = f"Reads on in a long result of the server {server.name}, or a resource that a result names."
         yield ReadOnTool(connection, ToolSpec(name=f"{server.name}_read", description=does, parameters=_READ_INPUT))
@@ -144,10 +138,9 @@ def _tools_of(connection: McpConnection) -> Iterator[McpTool | ReadOnTool | Away
         yield AwayTool(connection, ToolSpec(name=f"{server.name}_search", description=does, parameters=_SEARCH_INPUT))
 
 
-def _with_name(tool: McpTool | ReadOnTool | AwayTool, name: str) -> Tool:
-    if isinstance(tool, McpTool):
-        return replace(tool, listed=replace(tool.listed, spec=replace(tool.spec, name=name)))
-    return replace(tool, spec=replace(tool.spec, name=name))
+def _add_page(tool: McpTool | ReadOnTool, texts: Sequence[str], asked: Iterable[Any], title: str) -> ToolResult:
+    records = _join_untitled([record for text in texts for record in read_records(text)])
+    return tool.connection.pages.add(records, asked, title=title, origin=f"tool:{tool.spec.name}")
 
 
 def _failure(connection: McpConnection, message: str) -> ToolFailed:

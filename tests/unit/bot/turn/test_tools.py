@@ -45,7 +45,8 @@ async def test_orion_starts_although_a_server_is_down(tmp_path: Path) -> None:
     path = config(tmp_path, gone={"command": str(tmp_path / "nowhere")}, off={"command": "x", "disabled": True})
     settings = settings_in(tmp_path, "", mcp_config=path)
     async with open_toolbox(settings) as toolbox:
-        assert list(toolbox.served(None)) == ["gone_search"]
+        assert toolbox.mcp
+        assert list(toolbox.mcp.all()) == ["gone_search"]
     assert [server.name for server in mcp_servers(settings)] == ["gone"]
 
 
