@@ -1,12 +1,11 @@
 """Reads files in a child process, which is killed when a file takes too much time or memory.
 
-The child gets one file at a time over its standard input and answers with JSON. It has an empty environment: a file
+The child gets one file at a time over a pipe and answers with JSON. It has an empty environment: a file
 that takes over its parser finds no secrets there.
 """
 
 import os
 import resource
-import selectors
 import signal
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
+from multiprocessing.connection import Connection, Pipe
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
@@ -39,6 +39,7 @@ _SOFT_SHARE: Final = 0.7  # of the time, after which a reader returns what it ha
 _RESTART_RSS: Final = 150_000_000  # a child that has grown to this is replaced
 _MAX_REFUSED: Final = 100  # digests of files that killed their reader
 _TREE: Final = Path(__file__).parents[3]
+_STOPPING: Final = "was not read: Orion is stopping"
 
 
 class FileToRead(NamedTuple):
@@ -57,7 +58,7 @@ class DocumentReader:
     def __init__(self, *, for_attachments: bool = False) -> None:
         self._timeout_s = ATTACHMENT_TIMEOUT_S if for_attachments else DOCUMENT_TIMEOUT_S
         self._for_attachments = for_attachments
-        self._child: subprocess.Popen[bytes] | None = None
+        self._child: _Child | None = None
         self._lock = threading.Lock()
         self._closed = threading.Event()
         self._refused: deque[tuple[str, str]] = deque(maxlen=_MAX_REFUSED)
@@ -72,7 +73,7 @@ class DocumentReader:
         """End the process, also while it reads."""
         self._closed.set()
         if child := self._child:
-            child.kill()
+            child.process.kill()
         with self._lock:  # a thread that reads lets it go now
             self._stop()
 
@@ -104,73 +105,54 @@ class DocumentReader:
 
     def _ask(self, file: FileToRead, when_slow: Callable[[], None]) -> dict[str, Any]:
         if self._closed.is_set():
-            raise ReadError(reason="was not read: Orion is stopping", temporary=True)
-        child = self._child = self._child or self._start()
-        head = {
-            **file._asdict(),
-            "data": len(file.data),
-            "timeout_s": self._timeout_s,
-            "for_attachments": self._for_attachments,
-        }
+            raise ReadError(_STOPPING, temporary=True)
+        child = self._child = self._child or _Child()
+        head = {"timeout_s": self._timeout_s, "for_attachments": self._for_attachments}
+        ends = time.monotonic() + self._timeout_s
+        killer = threading.Timer(self._timeout_s, child.process.kill)
+        killer.start()
         try:
-            if child.stdin is not None and child.stdout is not None:  # both were asked for
-                child.stdin.write(orjson.dumps(head) + b"\n" + file.data)
-                child.stdin.flush()
-                reply: dict[str, Any] = orjson.loads(_receive(child.stdout.fileno(), self._timeout_s, when_slow))
-                return reply
-        except TimeoutError:
-            reason = f"takes more than {self._timeout_s:.0f} s to read"
-            raise ReadError(reason) from None
+            child.pipe.send_bytes(orjson.dumps({**file._asdict(), "data": None, **head}))
+            child.pipe.send_bytes(file.data)
+            if not child.pipe.poll(_SLOW_S):
+                when_slow()
+            reply: dict[str, Any] = orjson.loads(child.pipe.recv_bytes())
         except (OSError, EOFError, orjson.JSONDecodeError):
             if self._closed.is_set():
-                raise ReadError(reason="was not read: Orion is stopping", temporary=True) from None
-        raise ReadError(reason="cannot be read: its reader broke down (too much memory, or damaged)")
-
-    def _start(self) -> subprocess.Popen[bytes]:
-        child = _start()
-        weakref.finalize(self, _end, child)  # of a reader that is dropped without being closed
-        return child
+                raise ReadError(_STOPPING, temporary=True) from None
+            if time.monotonic() >= ends:
+                raise ReadError(f"takes more than {self._timeout_s:.0f} s to read") from None
+            raise ReadError(reason="cannot be read: its reader broke down (too much memory, or damaged)") from None
+        else:
+            return reply
+        finally:
+            killer.cancel()
 
     def _stop(self) -> None:
         child, self._child = self._child, None
         if child is not None:
-            _end(child)
+            child.end()
 
 
-def _end(child: subprocess.Popen[bytes]) -> None:
-    if child.returncode is None:
-        child.kill()
-        with suppress(OSError):
-            child.communicate()
+class _Child:
+    """The process and the pipe to it. It is killed when this object is dropped."""
+
+    def __init__(self) -> None:
+        self.pipe, theirs = Pipe()
+        command = [sys.executable, *(["-B"] if sys.dont_write_bytecode else []), "-m", __name__]
+        self.process = subprocess.Popen(  # noqa: S603 - this module, with arguments of our own
+            command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            cwd=_TREE, env={"LC_ALL": "C.UTF-8"},
+            start_new_session=True,  # a Ctrl-C at the terminal is for the process that decides
+        )  # fmt: skip
+        theirs.close()
+        self.end = weakref.finalize(self, _end, self.process, self.pipe)
 
 
-def _start() -> subprocess.Popen[bytes]:
-    command = [sys.executable, *(["-B"] if sys.dont_write_bytecode else []), "-m", __name__]
-    pipe = subprocess.PIPE
-    return subprocess.Popen(  # noqa: S603 - this module, with arguments of our own
-        command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, cwd=_TREE, env={"LC_ALL": "C.UTF-8"},
-        start_new_session=True,  # a Ctrl-C at the terminal is for the process that decides
-    )  # fmt: skip
-
-
-def _receive(pipe: int, timeout_s: float, when_slow: Callable[[], None]) -> bytes:
-    """Return one reply: a line with its length, and so many bytes. Raises ``TimeoutError`` and ``EOFError``."""
-    ends, received, size = time.monotonic() + timeout_s, bytearray(), -1
-    with selectors.DefaultSelector() as ready:
-        ready.register(pipe, selectors.EVENT_READ)
-        if not ready.select(_SLOW_S):
-            when_slow()
-        while size < 0 or len(received) < size:
-            if not ready.select(max(0.0, ends - time.monotonic())):
-                raise TimeoutError
-            piece = os.read(pipe, 1 << 20)
-            if not piece:
-                raise EOFError
-            received += piece
-            if size < 0 and b"\n" in received:
-                head, _, rest = received.partition(b"\n")
-                size, received = int(head), rest
-    return bytes(received)
+def _end(process: subprocess.Popen[bytes], pipe: Connection) -> None:
+    process.kill()
+    process.wait()
+    pipe.close()
 
 
 def _read(file: FileToRead, timeout_s: float, *, for_attachments: bool) -> tuple[ReadDocument, tuple[Chunk, ...]]:
@@ -184,25 +166,22 @@ def _read(file: FileToRead, timeout_s: float, *, for_attachments: bool) -> tuple
 
 
 def main() -> None:
-    """Answer until standard input ends. A file that needs too much time or memory ends the process."""
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a parser prints must not mix with the answers
+    """Answer until the pipe is closed. A file that needs too much time or memory ends the process."""
+    pipe = Connection(os.dup(0))
     if limit := _memory()[0]:  # else only the time is limited
         resource.setrlimit(resource.RLIMIT_AS, (limit + MAX_MEMORY,) * 2)
     os.nice(_NICE)
-    orders = sys.stdin.buffer
     is_last = False
-    while not is_last and (line := orders.readline()):
-        head = orjson.loads(line)
-        timeout_s, for_attachments = head.pop("timeout_s"), head.pop("for_attachments")
-        signal.setitimer(signal.ITIMER_REAL, timeout_s + 1)  # ends the process, also when its parent is gone
-        file = FileToRead(**head | {"data": orders.read(head["data"])})
-        reply = _reply(file, timeout_s, for_attachments=for_attachments)
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        is_last = reply["last"]
-        answer = orjson.dumps(reply)
-        answers.write(b"%d\n" % len(answer) + answer)
-        answers.flush()
+    with suppress(EOFError):
+        while not is_last:
+            head = orjson.loads(pipe.recv_bytes())
+            timeout_s, for_attachments = head.pop("timeout_s"), head.pop("for_attachments")
+            signal.setitimer(signal.ITIMER_REAL, timeout_s + 1)  # ends the process, also when its parent is gone
+            file = FileToRead(**head | {"data": pipe.recv_bytes()})
+            reply = _reply(file, timeout_s, for_attachments=for_attachments)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            is_last = reply["last"]
+            pipe.send_bytes(orjson.dumps(reply))
 
 
 def _reply(file: FileToRead, timeout_s: float, *, for_attachments: bool) -> dict[str, Any]:

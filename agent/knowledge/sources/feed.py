@@ -6,11 +6,11 @@ that does not end well removes no document.
 """
 
 import os
-import selectors
 import shlex
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -81,7 +81,7 @@ class Feed:
         if len(self.command) == 1 and only.suffix in {".jsonl", ".ndjson"}:
             try:
                 with only.open("rb") as stream:
-                    yield from stream
+                    yield from _read_lines(stream)
             except OSError as error:
                 raise ReadError(reason=f"cannot be read ({error.strerror})") from error
             return
@@ -100,13 +100,18 @@ class Feed:
                 )
             except OSError as error:
                 raise ReadError(reason=f"cannot be started ({error.strerror})") from error
+            ends = time.monotonic() + self.timeout_s
+            killer = threading.Timer(self.timeout_s, _kill_group, (process.pid,))
+            killer.start()
             with process:
                 try:
-                    yield from _read_lines(process, time.monotonic() + self.timeout_s)
+                    yield from _read_lines(process.stdout)  # type: ignore[arg-type]  # it was asked for
+                    code = process.wait()
                 finally:
-                    with suppress(ProcessLookupError):
-                        os.killpg(process.pid, signal.SIGKILL)  # with all that it started
-                code = process.wait()
+                    killer.cancel()
+                    _kill_group(process.pid)  # with all that it started
+            if time.monotonic() >= ends:
+                raise ReadError(reason="took too long and was ended; its documents stay")
             if code:
                 raise ReadError(reason=f"ended with exit code {code}{_last_line(complaints)}; its documents stay")
 
@@ -139,33 +144,21 @@ class Feed:
         )
 
 
-def _read_lines(process: subprocess.Popen[bytes], deadline: float) -> Iterator[bytes]:
-    """Yield whole lines until the program closes its output; of a line that is too long, only its start."""
-    rest, total, skipping = b"", 0, False
-    with selectors.DefaultSelector() as selector:
-        assert process.stdout is not None  # noqa: S101 - it was asked for
-        selector.register(process.stdout, selectors.EVENT_READ)
-        while chunk := _next_chunk(selector, process.stdout.fileno(), deadline):
-            total += len(chunk)
-            if total > _MAX_OUTPUT_BYTES:
-                raise ReadError(reason="printed too much and was ended; its documents stay")
-            *lines, rest = (rest + chunk).split(b"\n")
-            yield from lines[skipping:]
-            skipping = skipping and not lines
-            if skipping:
-                rest = b""
-            elif len(rest) > MAX_LINE_BYTES:
-                yield rest
-                rest, skipping = b"", True
-    yield rest
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(max(0.0, deadline - time.monotonic()))
+def _kill_group(group: int) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
 
 
-def _next_chunk(selector: selectors.BaseSelector, output: int, deadline: float) -> bytes:
-    if not selector.select(max(0.0, deadline - time.monotonic())):
-        raise ReadError(reason="took too long and was ended; its documents stay")
-    return os.read(output, _CHUNK_BYTES)
+def _read_lines(stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield lines; of one that is too long, only its start. Raises ``ReadError``."""
+    total, goes_on = 0, False
+    while line := stream.readline(MAX_LINE_BYTES + 1):
+        total += len(line)
+        if total > _MAX_OUTPUT_BYTES:
+            raise ReadError(reason="printed too much and was ended; its documents stay")
+        if not goes_on:
+            yield line
+        goes_on = not line.endswith(b"\n")
 
 
 def _fields(line: bytes) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def word(body: str = "") -> bytes:
 
 
 def child_of(reader: DocumentReader) -> Any:
-    return reader._child  # what only /proc tells of
+    return reader._child and reader._child.process  # what only /proc tells of
 
 
 def test_one_process_reads_many_files_and_knows_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,7 +69,7 @@ for line in sys.stdin:
         ("sys.exit('the wiki is away: 503')", "the wiki is away: 503"),
         ("os.kill(os.getpid(), 9)", "exit code -9"),
         ("time.sleep(600)", "took too long"),
-        ("sys.stdout.close(); os.close(1); time.sleep(600)", "exit code -9"),
+        ("sys.stdout.close(); os.close(1); time.sleep(600)", "took too long"),
         ("os.spawnlp(os.P_NOWAIT, 'sleep', 'sleep', '600'); sys.exit(3)", "took too long"),
         ("while True: print('x' * 60_000)", "too much"),
     ],
