@@ -121,7 +121,7 @@ class DocumentReader:
             if self._closed.is_set():
                 raise ReadError(_STOPPING, temporary=True) from None
             if time.monotonic() >= ends:
-                raise ReadError(f"takes more than {self._timeout_s:.0f} s to read") from None
+                raise ReadError(reason=f"takes more than {self._timeout_s:.0f} s to read") from None
             raise ReadError(reason="cannot be read: its reader broke down (too much memory, or damaged)") from None
         else:
             return reply

@@ -24,7 +24,9 @@ log = structlog.get_logger()
 MEANING_SHARE: Final = 0.5  # the rest is the words' share
 QUESTION_TIMEOUT_S: Final = 3.0  # a question is not held up for longer by a slow embedding server
 RETRY_AFTER_S: Final = 30.0  # until a server that failed is asked again
-_BATCH: Final = 128  # passages of one request: a killed run loses so many
+_BATCH: Final = (
+    32  # passages of one request, which a killed run loses; a small server without a GPU takes seconds for each
+)
 _CACHED_QUESTIONS: Final = 256
 
 
