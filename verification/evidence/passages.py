@@ -27,8 +27,6 @@ _FULLWIDTH_SIGN = re.compile("[\uff05\uff10-\uff1a]")
 _CITATION = re.compile(r"\[\d{1,12}(?:\s*[,;–-]\s*\d{1,12})*\]")
 PREFIX = 5
 _MAX_STRETCH = 2_000  # letters: the splitter is quadratic in some lines
-# Words and signs that do not end a sentence, and at most one end mark.
-_ONE_SENTENCE = re.compile(r"[\w ,()\[\]*•`/'\"=+@#$%&|<>{}~^\\–-]*+[.!?]?")
 _ABBREVIATED = re.compile(
     r"\b(?:Nr|No|z\. ?B|d\. ?h|bzw|ca|etc|vs|Dr|St|Mr|Mrs|Ms|Prof|Inc|e\.g|i\.e|p|pp|Art|Abs|approx"
     r"|incl|excl|inkl|exkl|zzgl|max|min)\.\s*$"
@@ -164,12 +162,7 @@ def sentence_spans(text: str, language: str | None) -> list[tuple[int, int]]:
     for line in text.split("\n"):
         start, end = position, position + len(line)
         position = end + 1
-        cuts = (
-            [start, end]
-            if ". " not in line and _ONE_SENTENCE.fullmatch(line)
-            else _sentence_cuts(text, start, line, language or "en")
-        )
-        for begin, stop in pairwise(cuts):
+        for begin, stop in pairwise(_sentence_cuts(text, start, line, language or "en")):
             piece = text[begin:stop]
             if bare := piece.lstrip():
                 spans.append((stop - len(bare), stop - len(bare) + len(bare.rstrip())))

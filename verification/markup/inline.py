@@ -11,11 +11,6 @@ from verification.markup.scanner import ANY_SCHEME, TOKEN, CodeSpans
 from verification.text.lexicon import load_table
 
 _SPECIAL = re.compile(r"[`<&\\\]\[]|>+|\*+|__+|~~+|://")
-# Text that no handler changes outside bold: single marks, citations, whole code spans, Slack's links, escapes.
-_HARMLESS = re.compile(
-    r"(?:[^`<>&\\*_~:\[\]]++|\*(?!\*)|_(?!_)|~(?!~)|:(?!//)|\[\d{1,3}\](?!\()|`[^`\n]++`(?!`)"
-    r"|<https?://[^\s<>|]++(?:\|[^<>&`*_~\n]*+)?>|&(?:amp|lt|gt);)*+"
-)
 _TICKS = re.compile(r"`+")
 _URL_REST = re.compile(r"://[^\s<>`*\[\]\\|\"]*")
 _MAIL = re.compile(r"<([\w.+-]+@[\w-]+(?:\.[\w-]+)+)>")  # CommonMark's autolinks
@@ -50,10 +45,8 @@ HTML_TAGS = _CODE | _BLOCKS | _SILENT | {*_EMPHASIS, *_BREAKS, "a", "img"}
 
 
 def repair_inline(page: Page, start: int, end: int, *, bold: bool = False) -> None:
-    """Collect the faults and edits of a stretch. ``bold``: all of it becomes bold. Most stretches have none."""
-    quiet = page.dialect == "mrkdwn" and not (bold and page.text.find("*", start, end) >= 0)
-    if not (quiet and _HARMLESS.fullmatch(page.text, start, end)):
-        Inline(page, start, end, bold=bold).repair()
+    """Collect the faults and edits of a stretch. ``bold``: all of it becomes bold."""
+    Inline(page, start, end, bold=bold).repair()
 
 
 class Inline:

@@ -18,7 +18,6 @@ from propcache.api import cached_property
 from verification.markup.edits import Edit, apply_edits, blank_spans
 from verification.markup.links import unescape_url
 from verification.markup.scanner import ANY_SCHEME, SCHEMES, prose
-from verification.text.words import stretches_around
 from verification.types import Draft, Repair
 
 LinkStatus = Literal["resolves", "as_code", "unknown"]
@@ -46,7 +45,6 @@ _MARKDOWN: Final = (
 )
 _TRAILING_CITATIONS: Final = re.compile(r"(?:\[[0-9][0-9, -]{0,40}\][.,;:!?]?)+$")
 
-_IN_BARE: Final = re.compile(r"[/Ww](?:(?<=/)|[Ww]{2}\.)")
 _TRAILING: Final = ".,;:!?'*_~。，、；：！？」』】）"
 _PAIRS: Final = {")": "(", "]": "[", "}": "{"}
 _RUN: Final = re.compile("[^\\s<>`、。，；：！？」』】）]+")
@@ -113,13 +111,9 @@ def links(masked: str) -> tuple[Link, ...]:
         [Link(m.start(), m.end(), m[2] or m[3], m[1]) for m in re.finditer(_MARKDOWN, rest)] if "](" in rest else []
     )
     rest = blank_spans(rest, [link[:2] for link in markdown])
-    bare = [_bare_link(m) for start, end in stretches_around(rest, _IN_BARE) for m in _BARE.finditer(rest, start, end)]
+    shown = ((match.start(), _bare_spellings(match)[-1]) for match in _BARE.finditer(rest))
+    bare = [Link(start, start + len(target), target) for start, target in shown]
     return tuple(sorted([*tokens, *markdown, *bare], key=lambda link: link.start))
-
-
-def _bare_link(match: re.Match[str]) -> Link:
-    target = _bare_spellings(match)[-1]
-    return Link(match.start(), match.start() + len(target), target)
 
 
 def _bare_spellings(match: re.Match[str]) -> tuple[str, ...]:
@@ -157,17 +151,13 @@ def _mentioned_targets(text: str) -> frozenset[str]:
     """The normalised targets in a text: its links, also those in code, and its mail addresses."""
     # Cached: an answer's attempts have the same sources.
     targets = [link.target for shown in links(text) for link in (shown, *links(shown.label))]
-    bare = (match for start, end in stretches_around(text, _IN_BARE) for match in _BARE.finditer(text, start, end))
-    targets += [spelling for match in bare if match[0][-1] != ")" for spelling in _bare_spellings(match)[:-1]]
-    addresses = (
-        match[0] for start, end in stretches_around(text, _AT) for match in _ADDRESS.finditer(text, start, end)
-    )
-    targets += [f"mailto:{address}" for address in addresses]
+    bare = (match for match in _BARE.finditer(text) if match[0][-1] != ")")
+    targets += [spelling for match in bare for spelling in _bare_spellings(match)[:-1]]
+    targets += [f"mailto:{match[0]}" for match in _ADDRESS.finditer(text)]
     targets += [f"tel:{match[0]}" for match in _PHONE.finditer(text)]
     return frozenset(map(normalise_url, targets))
 
 
-_AT: Final = re.compile("@")
 _PHONE: Final = re.compile(r"(?<![\w.,-])\+?\d[\d ()./-]{4,20}\d(?!\w)")
 _NOT_DIALLED: Final = re.compile(r"[^\d+]")
 _ADDRESS: Final = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,6}")

@@ -7,13 +7,13 @@ instructions, with them in quotes or in code, is not an instruction. Neither is 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from itertools import chain, islice
+from functools import lru_cache
+from itertools import islice
 from typing import Final
 
 from verification.markup.link_targets import links, normalise_url
 from verification.rules.deobfuscation import readings
-from verification.text.lexicon import WITHOUT_SPACES, all_words, compile_pattern, fold_like_patterns, words_by_language
+from verification.text.lexicon import compile_pattern
 from verification.types import Reading, Source, Violation
 
 _STRONG: Final = (
@@ -72,13 +72,13 @@ class Order:
     def payloads(self) -> set[str]:
         """The plain words it wants said: its quotes, the text after a colon or "that", or each thing to do."""
         if self.bare:
-            return {_plain(_without_citations(self.text))}
+            return {_plain(self.text)} - {""}
         marks = [*_COLON.finditer(self.text), *(_THAT.finditer(self.text) if self.hostile else ())]
-        after = {_plain(_without_citations(self.text[match.end() :])) for match in marks}
-        urged = compile_pattern(_URGING).search(self.text) if self.hostile else None
-        deeds = map(_plain, _AND.split(_without_citations(self.text[urged.end() :]))) if urged else ()
-        after.update(deed for deed in deeds if len(deed.split()) >= _MIN_WORDS)
-        return (after | {_plain(match[0]) for match in _QUOTED.finditer(self.text)}) - {""}
+        payloads = {_plain(text) for text in (*(self.text[m.end() :] for m in marks), *_QUOTED.findall(self.text))}
+        if self.hostile and (urged := compile_pattern(_URGING).search(self.text)):
+            deeds = map(_plain, _AND.split(self.text[urged.end() :]))
+            payloads |= {deed for deed in deeds if len(deed.split()) >= _MIN_WORDS}
+        return payloads - {""}
 
     def targets(self) -> set[str]:
         """The links it wants shown, normalised."""
@@ -91,12 +91,10 @@ def no_injection(reading: Reading) -> tuple[Violation, ...]:
     if not orders:
         return ()
     hostile = [order for order in orders if order.hostile]
-    spans = {
-        *_repeated_orders(reading, hostile),
-        *_payload_spans(reading, orders),
-        *_link_spans(reading, orders),
-        *_marker_spans(reading, hostile),
-    }
+    spans = {*_repeated_orders(reading, hostile), *_payload_spans(reading, orders), *_link_spans(reading, orders)}
+    marker = compile_pattern(_MARKER)
+    if any(marker.search(order.text) for order in hostile):
+        spans |= {match.span() for match in marker.finditer(reading.prose)}
     detail = "This repeats an instruction that a source addresses to the assistant."
     return tuple(reading.violation("no_injection", span, detail, _REMEDY) for span in sorted(spans))
 
@@ -104,20 +102,14 @@ def no_injection(reading: Reading) -> tuple[Violation, ...]:
 def orders_in(sources: Sequence[Source]) -> tuple[tuple[Order, ...], ...]:
     """For each source, the orders in its title and text."""
     # Each source by itself: many encoded words in one must not hide an order in another.
-    return tuple(_orders_and_disguises(f"{source.title}\n{source.text}") for source in sources)
-
-
-@lru_cache(maxsize=256)
-def _orders_and_disguises(text: str) -> tuple[Order, ...]:
-    """The orders of a text, including orders in disguise, whose words the text does not contain as such."""
-    return (*_orders(text), *(order for reading in readings(text) for order in _orders(reading)))
+    return tuple(_orders(f"{source.title}\n{source.text}") for source in sources)
 
 
 def safe_title(source: Source) -> str:
     """The source's title without headings that give the assistant an order: titles are read as well."""
     parts = source.title.split(_LEVEL)
     # Otherwise a refusal may list an order as the section it found.
-    harmless = [part for part in parts if not any(order.hostile for order in _orders_and_disguises(part))]
+    harmless = [part for part in parts if not any(order.hostile for order in _orders(part))]
     return _LEVEL.join(harmless) or _host(source.url) or "…"
 
 
@@ -129,56 +121,22 @@ def without_orders(text: str, orders: Iterable[Order] | None = None) -> str:
     return text
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=256)  # an answer's attempts have the same sources
 def _orders(text: str) -> tuple[Order, ...]:
-    """The sentences of a source that give orders. Cached: an answer's attempts have the same sources."""
-    return tuple(islice(_find_orders(text), _MAX_ORDERS)) if _may_order(text) else ()
-
-
-def _may_order(text: str) -> bool:
-    """Check fast if the text has a word that every sign of an order needs. Most texts have none."""
-    folded = fold_like_patterns(text)
-    if not text.isascii():
-        unparted = chain.from_iterable(words_by_language("order_hints")[language] for language in WITHOUT_SPACES)
-        if any(hint in folded for hint in unparted):
-            return True
-    words_used = set(_WORD.findall(folded))
-
-    def holds(*keys: str) -> bool:
-        return any(not words_used.isdisjoint(all_words(key)) for key in keys)
-
-    return (
-        # New signs need entries in these lists: a test compares the two.
-        (holds("replying") and holds("precisely"))
-        or (holds("adding") and any(part in folded for part in all_words("parts")))
-        or (holds("saying") and holds("machines", "answering"))
-        # Many pages have both "ask" and "answers": urging counts only with an assistant named.
-        or (holds("urging", "urged") and holds("machines"))
-        or any(word.startswith(_order_prefixes()) for word in words_used)
-        or bool(compile_pattern(_MARKER).search(text))
-    )
-
-
-@cache
-def _order_prefixes() -> tuple[str, ...]:
-    """The beginnings of words that hint at an order."""
-    spaced = (hints for language, hints in words_by_language("order_hints").items() if language not in WITHOUT_SPACES)
-    return tuple(chain.from_iterable(spaced))
+    """The orders of a text, including orders in disguise, whose words the text does not contain as such."""
+    return tuple(order for reading in (text, *readings(text)) for order in islice(_find_orders(reading), _MAX_ORDERS))
 
 
 def _find_orders(text: str) -> Iterator[Order]:
     """Yield the sentences that order something outside quotes and code."""
+    weak, saying, urging = map(compile_pattern, (_WEAK, _SAYING, _URGING))
     before, end = "", 0
     for match in _SENTENCE.finditer(text):
         sentence = match[0].strip()
         bare = _QUOTED.sub(" ", sentence)
         if _is_strong(bare):
             yield Order(text=sentence, hostile=True)
-        elif (
-            compile_pattern(_WEAK).search(bare)
-            or compile_pattern(_SAYING).search(sentence)
-            or compile_pattern(_URGING).search(bare)
-        ):
+        elif weak.search(bare) or saying.search(sentence) or urging.search(bare):
             yield from _weak_orders(sentence, bare, before)
         elif "\n" not in text[end : match.start()] and _is_strong(before) and len(sentence.split()) >= _MIN_WORDS:
             yield Order(text=sentence, hostile=True, told=True, bare=True)
@@ -187,9 +145,7 @@ def _find_orders(text: str) -> Iterator[Order]:
 
 def _weak_orders(sentence: str, bare: str, before: str) -> Iterator[Order]:
     """Yield an order that may be meant for people, unless the assistant is addressed or a strong order precedes it."""
-    hostile = bool(
-        _is_strong(before) or compile_pattern(_ADDRESSED).search(bare) or compile_pattern(_ADDRESSED).search(before)
-    )
+    hostile = _is_strong(before) or any(map(compile_pattern(_ADDRESSED).search, (bare, before)))
     if compile_pattern(_WEAK).search(bare) and (hostile or compile_pattern(_OBEDIENT).search(bare)):
         yield Order(text=sentence, hostile=hostile)
     elif hostile and not _FORBIDDEN.search(bare):
@@ -214,82 +170,63 @@ def _repeated_orders(reading: Reading, hostile: list[Order]) -> Iterator[tuple[i
     unquoted = _QUOTED.sub(lambda match: " " * len(match[0]), reading.prose)
     wanted = [_plain(order.text) for order in hostile]
     for match in _SENTENCE.finditer(unquoted) if wanted else ():
-        sentence = _without_citations(match[0])  # it begins with the citation of the sentence before
-        strong = _is_strong(sentence.strip())
-        plain = _plain(sentence)
-        near = (
-            len(plain) >= _MIN_LETTERS
-            and compile_pattern(_WEAK).search(match[0])
-            and any(fuzz.ratio(plain, o) >= _MIN_SIMILARITY for o in wanted)
-        )
-        if strong or near:
+        plain = _plain(match[0])
+        demands = len(plain) >= _MIN_LETTERS and compile_pattern(_WEAK).search(match[0])
+        is_near = demands and any(fuzz.ratio(plain, order) >= _MIN_SIMILARITY for order in wanted)
+        if is_near or _is_strong(_CITED.sub("", match[0]).strip()):
             yield _span(match)
 
 
 def _span(match: re.Match[str]) -> tuple[int, int]:
-    return match.start() + len(match[0]) - len(match[0].lstrip()), match.end()
+    return match.end() - len(match[0].lstrip()), match.end()
 
 
 def _plain(text: str) -> str:
-    return " ".join(_WORD.findall(text.casefold()))
-
-
-def _without_citations(text: str) -> str:
-    return _CITED.sub("", text)
+    """The case-folded words, without citations: a sentence begins with the citation of the one before."""
+    return " ".join(_WORD.findall(_CITED.sub("", text).casefold()))
 
 
 def _payload_spans(reading: Reading, orders: list[Order]) -> Iterator[tuple[int, int]]:
     """Yield words that an order wants said: as a sentence, or as the whole answer if the order may be for people."""
-    hostile = {payload for order in orders if order.hostile and not order.told for payload in order.payloads()} - {""}
-    sayings = {payload for order in orders if order.told for payload in order.payloads()} - {""}
-    ambiguous = {payload for order in orders if not order.hostile for payload in order.payloads()} - {""}
-    if _plain(_without_citations(reading.text)) in ambiguous:
+    hostile, sayings, ambiguous = (
+        {payload for order in orders if (order.hostile, order.told) == kind for payload in order.payloads()}
+        for kind in ((True, False), (True, True), (False, False))
+    )
+    if _plain(reading.text) in ambiguous:
         yield 0, len(reading.text)
-    wanted = [(payload, frozenset(payload.split())) for payload in hostile]
-    named = [(payload, frozenset(payload.split())) for payload in sayings]
     # Code counts, since it is shown. A sentence may span a line end.
-    for text in dict.fromkeys((reading.text, reading.text.replace("\n", " "))) if wanted or named else ():
+    for text in {reading.text, reading.text.replace("\n", " ")} if hostile or sayings else ():
         for match in _SENTENCE.finditer(text):
-            sentence = _plain(_without_citations(match[0]))
-            payloads = wanted if compile_pattern(_ADDRESSED).search(match[0]) else [*wanted, *named]
-            if any(_says_payload(sentence, payload, each) for payload, each in payloads):
+            sentence = _plain(match[0])
+            payloads = hostile if compile_pattern(_ADDRESSED).search(match[0]) else hostile | sayings
+            if any(_says_payload(sentence, payload) for payload in payloads):
                 yield _span(match)
 
 
-def _says_payload(sentence: str, payload: str, payload_words: frozenset[str]) -> bool:
+def _says_payload(sentence: str, payload: str) -> bool:
     """Return True if a sentence has the wanted words in order, or nearly all of them in any order."""
-    if sentence == payload or (len(payload_words) >= _MIN_WORDS and f" {payload} " in f" {sentence} "):
+    words = frozenset(payload.split())
+    if sentence == payload or (len(words) >= _MIN_WORDS and f" {payload} " in f" {sentence} "):
         return True
-    return len(payload_words) > _MIN_WORDS + 1 and len(
-        payload_words.intersection(sentence.split())
-    ) >= _MIN_SHARE * len(payload_words)
+    return len(words) > _MIN_WORDS + 1 and len(words.intersection(sentence.split())) >= _MIN_SHARE * len(words)
 
 
 def _link_spans(reading: Reading, orders: list[Order]) -> Iterator[tuple[int, int]]:
     """Yield links that an order wants shown: anywhere, or alone on a line if the order may be for people."""
     hostile = {target for order in orders if order.hostile for target in order.targets()}
     human = {target for order in orders for target in order.targets()} - hostile
-    if not hostile and not human:
-        return
     shown = reading.text.replace("`", " ")  # an address in code, or a bare host, can be copied
-    for link in links(shown):
+    for link in links(shown) if hostile or human else ():
         target = normalise_url(link.target)
         line = reading.text[reading.text.rfind("\n", 0, link.start) + 1 : link.start]
         if target in hostile or (target in human and len(_WORD.findall(line)) <= _MIN_WORDS):
             yield link.start, link.end
     good = {_host(source.url) for source in reading.draft.sources}
     for host in {_host(target) for target in hostile} - good - {""}:
-        yield from (
-            match.span() for match in re.finditer(rf"(?<![\w.-]){re.escape(host)}(?![\w-])", shown, re.IGNORECASE)
-        )
+        hosts = re.finditer(rf"(?<![\w.-]){re.escape(host)}(?![\w-])", shown, re.IGNORECASE)
+        yield from (match.span() for match in hosts)
 
 
 def _host(target: str) -> str:
     match = _HOST.search(normalise_url(target))
     return match[1] if match else ""
-
-
-def _marker_spans(reading: Reading, hostile: list[Order]) -> Iterator[tuple[int, int]]:
-    """Yield role markers in the answer, if a source uses them."""
-    if any(compile_pattern(_MARKER).search(order.text) for order in hostile):
-        yield from (match.span() for match in compile_pattern(_MARKER).finditer(reading.prose))

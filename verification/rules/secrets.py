@@ -12,7 +12,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from verification.rules.deobfuscation import fold_letters
-from verification.text.lexicon import fold_like_patterns, load_table
+from verification.text.lexicon import load_table
 from verification.types import Reading, Violation
 
 _CALLED: Final = (
@@ -32,8 +32,6 @@ _OPEN: Final = r"[\"'(„“”«「‘‹]{0,3}\s?"
 _ASSIGNS: Final = r"\s{0,2}(?:[:=：]|(?:is|ist|lautet|est|es|adalah|ialah)\b|是|为|為|は)\s{0,2}(?:[:：=]\s{0,2})?"
 _VALUE: Final = r"(?![\"'(])((?:(?![\"'`,;<>])[!-~]){6,200})"
 _LONG: Final = r"([A-Za-z0-9+/_.=~-]{16,400})"
-_PASSWORD_SIGNS: Final = ["pass", "kennwort", "pwd", "contraseña", "sandi", "密", "パスワード"]
-_KEY_SIGNS: Final = ["secret", "token", "credential", "key"]
 _SECRET_COLUMN: Final = re.compile(rf"\W*(?:\w+ )?(?:{_CALLED}|{_KEY_WORD}|secret|token)s?\W*", re.IGNORECASE)
 _PASSWORD_COLUMN: Final = re.compile(rf".*{_CALLED}.*", re.IGNORECASE)
 _ROW: Final = re.compile(r"^(?:[^\n|]*\|[^\n]*|[-+ ]{3,})$", re.MULTILINE)
@@ -72,8 +70,7 @@ def no_secrets(reading: Reading) -> tuple[Violation, ...]:
     """Return an error for each secret by shape, and for each run of some 60 characters of a private text."""
     bare, places = _strip_pattern(_HIDING, reading.text)
     bare = fold_letters(bare)  # one for one, so that the places stay
-    folded = fold_like_patterns(bare)
-    hits = {*_pattern_spans(bare, folded), *_table_spans(bare, folded)}
+    hits = {*_pattern_spans(bare), *_table_spans(bare)}
     spans = sorted({(places[start], places[end - 1] + 1) for start, end in hits})
     secrets = [_mask(reading, span, "This looks like a secret.") for span in spans]
     runs = [_mask(reading, span, "This repeats Orion's own instructions.") for span in _private_spans(reading)]
@@ -82,48 +79,33 @@ def no_secrets(reading: Reading) -> tuple[Violation, ...]:
 
 def _strip_pattern(unwanted: re.Pattern[str], text: str) -> tuple[str, list[int]]:
     """Remove what the pattern matches. Also return the original place of each remaining letter."""
-    places: list[int] = []
-    last = 0
-    for match in unwanted.finditer(text):
-        places += range(last, match.start())
-        last = match.end()
-    places += range(last, len(text))
-    return unwanted.sub("", text), places
+    removed = {place for match in unwanted.finditer(text) for place in range(*match.span())}
+    return unwanted.sub("", text), [place for place in range(len(text)) if place not in removed]
 
 
-def _pattern_spans(text: str, folded: str) -> Iterator[tuple[int, int]]:
+def _pattern_spans(text: str) -> Iterator[tuple[int, int]]:
     """Yield values with the shape of a token, and values assigned to a password, a key or a token."""
-    for signs, pattern, is_secret in _patterns():
-        if any(sign in folded for sign in signs):
-            for match in re.finditer(pattern, text):
-                value = match.lastindex or 0
-                if is_secret(match[value]):
-                    yield match.span(value)
+    for pattern, is_secret in _patterns():
+        for match in pattern.finditer(text):
+            if is_secret(match[match.lastindex or 0]):
+                yield match.span(match.lastindex or 0)
 
 
 @cache
-def _patterns() -> list[tuple[list[str], str, Callable[[str], bool]]]:
-    """The patterns, each with the words it needs and a test of the values it finds."""
-    return [
-        *((signs.split(), shape, _is_token) for signs, shape in load_table(__file__)["shapes"]),
-        (
-            _PASSWORD_SIGNS,
-            rf"(?i)(?<![A-Za-z0-9]){_CALLED}{_PURPOSE}[\"']{{0,2}}{_ASSIGNS}{_OPEN}{_VALUE}",
-            _is_password,
-        ),
-        (
-            ["secret", "key", "token"],
-            rf"(?i)(?<![A-Za-z0-9]){_SMALL_KEY_WORD}[\"']{{0,2}}\s{{0,2}}[:=：]\s{{0,2}}{_OPEN}{_VALUE}",
-            _is_password,
-        ),
-        (["@"], r"://[^\s/:@<>`]{0,80}:([^\s/:@<>`]{4,120})@", _is_url_password),
-        (_KEY_SIGNS, rf"(?i)(?<![A-Za-z0-9]){_KEY_WORD}{_PURPOSE}[\"']{{0,2}}{_ASSIGNS}{_OPEN}{_LONG}", _is_key),
-        (
-            ["bearer", "authorization"],
-            rf"(?i)\b(?:bearer|authorization:\s{{0,2}}(?:basic|token|apikey))\s{{1,2}}{_LONG}",
-            _is_key,
-        ),
-    ]
+def _patterns() -> list[tuple[re.Pattern[str], Callable[[str], bool]]]:
+    """The patterns, each with a test of the values it finds."""
+    key = rf"(?i)(?<![A-Za-z0-9]){_KEY_WORD}{_PURPOSE}[\"']{{0,2}}{_ASSIGNS}{_OPEN}{_LONG}"
+    password = rf"(?i)(?<![A-Za-z0-9]){_CALLED}{_PURPOSE}[\"']{{0,2}}{_ASSIGNS}{_OPEN}{_VALUE}"
+    small_key = rf"(?i)(?<![A-Za-z0-9]){_SMALL_KEY_WORD}[\"']{{0,2}}\s{{0,2}}[:=：]\s{{0,2}}{_OPEN}{_VALUE}"
+    header = rf"(?i)\b(?:bearer|authorization:\s{{0,2}}(?:basic|token|apikey))\s{{1,2}}{_LONG}"
+    in_url = r"://[^\s/:@<>`]{0,80}:([^\s/:@<>`]{4,120})@"
+    tests: dict[Callable[[str], bool], list[str]] = {
+        _is_token: load_table(__file__)["shapes"],
+        _is_password: [password, small_key],
+        _is_key: [key, header],
+        _is_url_password: [in_url],
+    }
+    return [(re.compile(pattern), test) for test, patterns in tests.items() for pattern in patterns]
 
 
 def _is_token(value: str) -> bool:
@@ -156,25 +138,19 @@ def _has_variety(value: str) -> bool:
     return len(set(value.casefold())) >= min(8, len(value) // 2 + 1) and longest <= _MAX_SHOWN
 
 
-def _table_spans(text: str, folded: str) -> Iterator[tuple[int, int]]:
+def _table_spans(text: str) -> Iterator[tuple[int, int]]:
     """Yield values in a column whose head says password, secret or token."""
-    if "|" not in text or not any(sign in folded for sign in (*_PASSWORD_SIGNS, *_KEY_SIGNS)):
-        return
-    columns: dict[int, bool] = {}
-    last = -2
+    tests: dict[int, Callable[[str], bool]] = {}
+    end = -2
     for row in _ROW.finditer(text):
-        cells = list(_CELL.finditer(row[0]))
-        if row.start() > last + 1:
-            columns = {
-                at: bool(_PASSWORD_COLUMN.fullmatch(cell[0]))
-                for at, cell in enumerate(cells)
-                if _SECRET_COLUMN.fullmatch(cell[0])
-            }
-        last = row.end()
-        for at, cell in enumerate(cells):
+        cells = [*enumerate(_CELL.finditer(row[0]))]
+        if row.start() > end + 1:  # the head of another table
+            heads = ((column, cell[0]) for column, cell in cells if _SECRET_COLUMN.fullmatch(cell[0]))
+            tests = {column: _is_password if _PASSWORD_COLUMN.fullmatch(head) else _is_key for column, head in heads}
+        end = row.end()
+        for column, cell in cells:
             value = _CITED.sub("", cell[0]).strip()
-            is_secret = at in columns and " " not in value and (_is_password if columns[at] else _is_key)(value)
-            if is_secret and len(value) >= _MIN_PASSWORD:
+            if column in tests and len(value) >= _MIN_PASSWORD and " " not in value and tests[column](value):
                 yield row.start() + cell.start(), row.start() + cell.end()
 
 
@@ -186,20 +162,13 @@ def _mask(reading: Reading, span: tuple[int, int], detail: str) -> Violation:
 def _private_spans(reading: Reading) -> Iterator[tuple[int, int]]:
     """Yield the longer runs that a private text also has, ignoring case, space and markup."""
     windows = _private_windows(reading.draft.private_texts)
-    if not windows:
-        return
     plain, places = _strip_pattern(_SPACE_AND_MARKUP, reading.text)
-    start = end = -1
-    for at, window in enumerate(_windows(plain)):
-        if window not in windows:
-            continue
-        if at > end:
-            if end >= 0:
-                yield places[start], places[end - 1] + 1
-            start = at
-        end = at + _RUN_LENGTH
-    if end >= 0:
-        yield places[start], places[end - 1] + 1
+    spans: list[tuple[int, int]] = []
+    for at in [at for at, window in enumerate(_windows(plain)) if window in windows] if windows else ():
+        joins = spans and at <= spans[-1][1]
+        start = spans.pop()[0] if joins else at
+        spans.append((start, at + _RUN_LENGTH))
+    return ((places[start], places[end - 1] + 1) for start, end in spans)
 
 
 @lru_cache(maxsize=4)

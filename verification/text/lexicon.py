@@ -69,9 +69,3 @@ def _fill_keys(pattern: str) -> str:
 def _alternatives(key: str) -> str:
     listed = values_by_language(key).values()
     return "|".join(_fill_keys(one if isinstance(one, str) else "|".join(one)) for one in listed)
-
-
-def fold_like_patterns(text: str) -> str:
-    """Fold the text's case as case-insensitive patterns do, including the Turkish i."""
-    folded = text.casefold()
-    return folded if text.isascii() else folded.replace("\u0131", "i").replace("i\u0307", "i")

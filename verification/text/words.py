@@ -110,27 +110,6 @@ def content_stems(text: str, language: str | None = None) -> frozenset[str]:
     return frozenset(stem for stem in stems if not all_words("function_letters").issuperset(stem))
 
 
-def stretches_around(text: str, trigger: re.Pattern[str]) -> Iterator[tuple[int, int]]:
-    """Yield the stretches between blanks in which ``trigger`` matches. A back-tick extends one to its line end."""
-    position = 0
-    while match := trigger.search(text, position):
-        at = match.start()
-        start = max(text.rfind(" ", position, at) + 1, text.rfind("\n", position, at) + 1, position)
-        line_end = _find_or_end(text, "\n", at)
-        end = _find_or_end(text, " ", at, line_end)
-        if text.find("`", start, end) >= 0:
-            end = line_end
-        yield start, end
-        position = max(end, match.end())
-
-
-def _find_or_end(text: str, mark: str, start: int, end: int | None = None) -> int:
-    """The first place of the mark, or the end."""
-    last = len(text) if end is None else end
-    at = text.find(mark, start, last)
-    return last if at < 0 else at
-
-
 def is_spaced(text: str) -> bool:
     """Return True if the text's script separates words with spaces, unlike Chinese and Japanese."""
     return text.isascii() or not _SPACED.search(text)

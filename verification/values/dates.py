@@ -8,11 +8,9 @@ year.
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from verification.text.lexicon import all_words, values_by_language
-from verification.text.words import is_spaced
 from verification.values.units import UNITS, is_span
 
 
@@ -118,22 +116,11 @@ def moments(text: str) -> tuple[Moment, ...]:
     result: list[Moment] = []
     position = 0
     while token := _TOKEN.search(text, position):
-        readings: tuple[Moment, ...] = ()
-        if _may_open(token.group()):
-            is_number = token.group()[0].isdigit()
-            readings = _read_digits(text, token) if is_number else tuple(_read_word(text, token))
+        is_number = token.group()[0].isdigit()
+        readings = _read_digits(text, token) if is_number else tuple(_read_word(text, token))
         result += readings
         position = readings[-1].end if readings else token.end()
     return tuple(result)
-
-
-@lru_cache(maxsize=20_000)
-def _may_open(word: str) -> bool:
-    """Return True if a token may begin a date or a time. Chinese and Japanese have no spaces between words."""
-    folded = word.casefold()
-    if word[0].isdecimal() or not (word.isascii() or is_spaced(word)):
-        return True
-    return _glued_month(word) > 0 or folded in MONTHS or folded in WEEKDAYS or folded in _NAMED_TIMES
 
 
 def _glued_month(word: str) -> int:

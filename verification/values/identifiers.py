@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from verification.markup.link_targets import trim_punctuation
-from verification.text.words import normalise_text, stretches_around
+from verification.text.words import normalise_text
 
 Kind = Literal["url", "code", "email", "flag", "version", "path", "name", "code_number", "address"]
 
@@ -35,9 +35,6 @@ _IDENTIFIER = re.compile(
     re.VERBOSE,
 )
 _CODE = re.compile(r"`[^`\n]+`")
-# Every other identifier has one of these: a sign, a digit, a dot before a letter, a hyphen that opens a word.
-_SIGN = re.compile(r"[/@#_\d.\-](?:(?<=[/@#_\d])|(?<=\.)[A-Za-z]|(?<=(?<![\w-])-)[A-Za-z-])")
-_NAMED_HOST = "localhost"
 _THOUSANDS = re.compile(r"\d{1,3}(?:\.\d{3})+")
 _TRAILING = ".,;:!?)]}*_~'\""
 _PLACEHOLDER = re.compile(r"[<{\[$].*|\.{3}|…|[xX]{2,}|N")
@@ -57,15 +54,14 @@ class Identifier:
 def identifiers(text: str) -> tuple[Identifier, ...]:
     """The identifiers of ``text`` in order."""
     if "`" not in text:
-        return tuple(_identifiers_outside_code(text))
+        return tuple(_match_identifiers(text, 0, len(text)))
     code = [
         Identifier(kind="code", text=match[0].strip("`").strip(), start=match.start(), end=match.end())
         for match in _CODE.finditer(text)
         if not _is_calculation(match[0])
     ]
-    others = _identifiers_outside_code(
-        _CODE.sub(lambda match: match[0] if _is_calculation(match[0]) else " " * len(match[0]), text)
-    )
+    blanked = _CODE.sub(lambda match: match[0] if _is_calculation(match[0]) else " " * len(match[0]), text)
+    others = _match_identifiers(blanked, 0, len(text))
     return tuple(sorted([*code, *others], key=lambda identifier: identifier.start))
 
 
@@ -77,12 +73,6 @@ def _is_calculation(span: str) -> bool:
 def spans_inside(text: str, code: Identifier) -> Iterator[tuple[int, int]]:
     """Yield the spans of other identifiers inside a code span of ``text``."""
     return ((identifier.start, identifier.end) for identifier in _match_identifiers(text, code.start + 1, code.end - 1))
-
-
-def _identifiers_outside_code(text: str) -> Iterator[Identifier]:
-    """Yield the identifiers of a text without code spans."""
-    stretches = [(0, len(text))] if _NAMED_HOST in text else stretches_around(text, _SIGN)
-    return (identifier for start, end in stretches for identifier in _match_identifiers(text, start, end))
 
 
 def _match_identifiers(text: str, begin: int, stop: int) -> Iterator[Identifier]:

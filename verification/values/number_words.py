@@ -9,7 +9,7 @@ from unicodedata import numeric
 
 from text_to_num import text2num  # type: ignore[import-untyped]  # ships no types
 
-from verification.text.lexicon import all_words, compile_pattern, values_by_language, words_by_language
+from verification.text.lexicon import compile_pattern, values_by_language, words_by_language
 from verification.values.units import UNITS, Unit
 
 _ID_NUMBERS = "nol satu dua tiga empat lima enam tujuh delapan sembilan sepuluh sebelas"
@@ -52,13 +52,6 @@ def fractions() -> dict[str, float]:
         for share, alike in listed.items()
         for word in alike.split()
     }
-
-
-@cache
-def opening_words() -> frozenset[str]:
-    """Words that may begin a number in words, other than number words."""
-    opening = {*fractions(), *all_words("halves"), *weak_words(), "quarter", "a", "an"}
-    return frozenset(word.partition("-")[0] for word in opening)
 
 
 def is_number_word(word: str, language: str) -> bool:

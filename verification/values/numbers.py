@@ -10,14 +10,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from verification.text.lexicon import words_by_language
-from verification.text.words import is_spaced
 from verification.values.number_words import (
     CJK_NUMERAL,
     COUNTING,
     ONES,
     fractions,
     is_number_word,
-    opening_words,
     read_cjk_numeral,
     read_number_words,
     read_unit_alone,
@@ -125,25 +123,15 @@ def quantities(
         occupied[start:end] = b"\x01" * (end - start)
     position = 0
     while token := _TOKEN.search(text, position):
-        quantity = None
-        if not occupied[token.start()] and _may_open(token.group()):
-            quantity = _read_at(text, token, language or "en") or (
-                None if language else _read_any_language(text, token)
-            )
+        quantity = None if occupied[token.start()] else _read_at(text, token, language or "en")
+        if not (quantity or language or occupied[token.start()]):
+            quantity = _read_any_language(text, token)
         result += [quantity] if quantity else []
         position = quantity.end if quantity else token.end()
     return tuple(_share_units(text, _join_durations(text, result)) if len(result) > 1 else result)
 
 
 @lru_cache(maxsize=20_000)
-def _may_open(word: str) -> bool:
-    """Return True if a token may begin a number in any language. Chinese and Japanese have no spaces between words."""
-    folded = word.partition("-")[0].casefold()
-    if word[0].isdecimal() or not (word.isascii() or is_spaced(word)):
-        return True
-    return folded in opening_words() or _is_number_word(folded)
-
-
 def _is_number_word(folded: str) -> bool:
     return any(is_number_word(folded, language) for language in words_by_language("numbers"))
 
