@@ -15,19 +15,6 @@ from jsonschema.validators import extend
 _LEFT_TO_THE_SERVER: Final = (
     "$ref", "$dynamicRef", "multipleOf", "pattern", "patternProperties", "unevaluatedItems", "unevaluatedProperties",
 )  # fmt: skip
-_KINDS: Final = ("boolean", "null", "string", "integer", "number", "array", "object")
-_SENTENCES: Final[Mapping[str, str]] = {
-    "minimum": "must be at least {}",
-    "maximum": "must be at most {}",
-    "exclusiveMinimum": "must be more than {}",
-    "exclusiveMaximum": "must be less than {}",
-    "minLength": "must not be shorter than {} characters",
-    "maxLength": "must not be longer than {} characters",
-    "minItems": "must have at least {} items",
-    "maxItems": "must have at most {} items",
-}
-
-
 # JSON Schema calls 1.0 an integer; Python, and with it a tool, does not.
 _TYPES: Final = Draft202012Validator.TYPE_CHECKER.redefine(
     "integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool)
@@ -56,23 +43,8 @@ def faults(value: object, schema: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _sentence(error: ValidationError) -> str:
-    path = error.json_path.removeprefix("$").removeprefix(".")
-    where = f"'{path}'" if path else "the input"
-    wanted: Any = error.validator_value
-    given: Any = error.instance
-    match error.validator:
-        case "type":
-            kind = next((kind for kind in _KINDS if _TYPES.is_type(given, kind)), "of another kind")
-            return f"{where} must be {' or '.join(wanted) if isinstance(wanted, list) else wanted}, not {kind}"
-        case "enum":
-            return f"{where} must be one of {', '.join(map(str, wanted))}"
-        case "required":
-            return f"{error.message.removesuffix(' is a required property')} is missing in {where}"
-        case "additionalProperties":
-            known = error.schema.get("properties", {}) if isinstance(error.schema, Mapping) else {}
-            unknown = ", ".join(f"'{name}'" for name in given if name not in known)
-            return f"{unknown} in {where} is unknown; known are {', '.join(known)}"
-        case keyword if keyword in _SENTENCES:
-            return f"{where} {_SENTENCES[str(keyword)].format(wanted)}"
-        case keyword:
-            return f"{where} does not fit '{keyword}' of its schema"
+    place = error.json_path.removeprefix("$").removeprefix(".")
+    said = error.message.replace(repr(error.instance), f"'{place}'" if place else "the input", 1)
+    limit = error.validator_value
+    is_named = not isinstance(limit, int) or isinstance(limit, bool) or str(limit) in said
+    return said if is_named else f"{said} ({error.validator}: {limit})"

@@ -34,7 +34,7 @@ _UNKNOWN: Final = (
 DOCUMENTS: Final = "documents"  # the name under which they are reported as away
 MAX_TEXT_CHARS: Final = 15_000  # at once: the wall would cut off more without a note
 MAX_LISTED: Final = 400
-MAX_PAGES: Final = parameter(SEARCH, "page")["maximum"]
+_MAX_LIMIT: Final = parameter(SEARCH, "limit")["maximum"]
 _LIMIT: Final = parameter(SEARCH, "limit")["default"]
 SOURCE_TOKENS: Final = 6_000  # of one search, estimated from bytes; 0: the passages as they were found
 
@@ -72,15 +72,16 @@ class SearchTool(_KnowledgeTool):
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Search. Returns one source for each stretch of a document, and names those that do not fit."""
-        limit, page = int(arguments.get("limit", _LIMIT)), int(arguments.get("page", 1))
-        query = str(arguments["query"])
+        limit, query = int(arguments.get("limit", _LIMIT)), str(arguments["query"])
         with _away_as_failure():
             vector = await self.index.embed_question(query)
-        hits, is_more = await _query_index(self._hits, query, vector, limit, page)
-        stretches, left_out = await _query_index(self._expand_hits, hits)
+        hits = await _query_index(self.index.search, query, limit=limit + 1, vector=vector)
+        stretches, left_out = await _query_index(self._expand_hits, hits[:limit])
         lines = [f"{each.title} ({_place_of(each.hit)})" for each in stretches]
-        if is_more:
-            lines.append(f"More passages have words of this query: its page {page + 1} brings the next.")
+        if len(hits) > limit:
+            lines.append(
+                f"More passages fit this query. Narrower words, or a limit of up to {_MAX_LIMIT}, bring others."
+            )
         if left_out:
             names = "; ".join(dict.fromkeys(f"{each.label} ({each.document})" for each in left_out))
             lines.append(f"Found as well, but too long to bring: {names}. get_document reads one of them.")
@@ -89,17 +90,6 @@ class SearchTool(_KnowledgeTool):
             sources=tuple(_source(each.title, each.text, each.hit) for each in stretches),
             hints=() if stretches else ("Try other words for the same thing, or list_documents.",),
         )
-
-    def _hits(self, query: str, vector: Any, limit: int, page: int) -> tuple[Sequence[Passage], bool]:
-        seen: set[tuple[str, int]] = set()
-        new: tuple[Passage, ...] = ()
-        # The limit decides how many passages of one document come: a page is not a part of a longer list.
-        for last in range(limit, page * limit + 1, limit):
-            seen.update((hit.document, hit.number) for hit in new[:limit])
-            ranked = self.index.search(query, limit=last + 1, vector=vector)
-            new = tuple(hit for hit in ranked if (hit.document, hit.number) not in seen)
-        hits = new[:limit]
-        return hits, len(new) > limit and page < MAX_PAGES
 
     def _expand_hits(self, found: Sequence[Passage]) -> tuple[tuple[Stretch, ...], tuple[Passage, ...]]:
         if not self.source_tokens:

@@ -81,7 +81,7 @@ async def test_an_unknown_tool_is_a_result_that_names_the_known_ones() -> None:
 
 async def test_bad_parameters_are_a_result_that_says_what_is_wrong() -> None:
     result = await called(found, q=7)
-    assert result.error == "Bad parameters: 'q' must be string, not integer."
+    assert result.error == "Bad parameters: 'q' is not of type 'string'."
 
 
 async def test_tool_that_hangs_is_stopped() -> None:

@@ -206,7 +206,7 @@ async def test_folder_shows_its_names(root: Path) -> None:
 
 async def test_file_that_may_not_be_read_is_named(root: Path) -> None:
     found = await read(root, "f0", tail="all")
-    assert found.error == "Bad parameters: 'tail' must be integer, not string."
+    assert found.error == "Bad parameters: 'tail' is not of type 'integer'."
 
 
 LINE = st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs", "Cc"]), max_size=8)

@@ -144,8 +144,8 @@ async def test_what_is_no_name_is_refused_and_named(work: Work, tool: str, argum
 async def test_wrong_types_are_named(work: Work) -> None:
     found = await call("git_log", [work.folder], limit="many", colour="red")
     assert found.error == (
-        "Bad parameters: 'limit' must be integer, not string; "
-        "'colour' in the input is unknown; known are repository, since, until, author, words, path, ref, limit."
+        "Bad parameters: 'limit' is not of type 'integer'; "
+        "Additional properties are not allowed ('colour' was unexpected)."
     )
 
 

@@ -152,14 +152,14 @@ async def test_model_that_hangs_is_a_time_out_before_the_wall_says_less() -> Non
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "'prompt' is missing"),
-        ({"prompt": 7}, "'prompt' must be string, not integer"),
+        ({}, "'prompt' is a required property"),
+        ({"prompt": 7}, "'prompt' is not of type 'string'"),
         ({"prompt": "  "}, "'prompt' must not be blank"),
-        ({"prompt": "x", "temperature": 1.5}, "'temperature' must be at most 1"),
-        ({"prompt": "x", "max_tokens": 0}, "'max_tokens' must be at least 1"),
-        ({"prompt": "x", "context": 1}, "'context' must be object or array or string, not integer"),
-        ({"prompt": None}, "'prompt' must be string, not null"),
-        ({"prompt": "x", "max_tokens": 9.5}, "'max_tokens' must be integer"),
+        ({"prompt": "x", "temperature": 1.5}, "'temperature' is greater than the maximum of 1"),
+        ({"prompt": "x", "max_tokens": 0}, "'max_tokens' is less than the minimum of 1"),
+        ({"prompt": "x", "context": 1}, "'context' is not of type 'object', 'array', 'string'"),
+        ({"prompt": None}, "'prompt' is not of type 'string'"),
+        ({"prompt": "x", "max_tokens": 9.5}, "'max_tokens' is not of type 'integer'"),
     ],
 )
 async def test_bad_parameters_get_a_clear_message(arguments: dict[str, Any], message: str) -> None:

@@ -78,7 +78,7 @@ async def test_server_over_standard_streams_from_its_start_to_its_end(monkeypatc
             assert not (await call(tools, "shop_read", **{"from": "r9"})).ok
 
             wrong = await call(tools, "shop_stock", item=3)
-            assert wrong.error == "Bad parameters: 'item' must be string, not integer."
+            assert wrong.error == "Bad parameters: 'item' is not of type 'string'."
             failed = await call(tools, "shop_stock", item="soap")
             assert (failed.ok, failed.error.startswith("The tool failed: "), failed.sources) == (False, True, ())
 
