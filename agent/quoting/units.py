@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import zip_longest
 from typing import Final, Literal
 
 from markdown_it import MarkdownIt
-from markdown_it.token import Token
+from markdown_it.tree import SyntaxTreeNode
 
 from verification.evidence.passages import sentence_spans
 from verification.text.language import detect_language
@@ -18,7 +18,6 @@ Kind = Literal["sentence", "field", "item", "step", "row", "code"]
 """A field is a line such as ``Owner: the platform team``."""
 
 _PARSER: Final = MarkdownIt("commonmark").enable("table")
-_LISTS: Final[dict[str, Kind]] = {"bullet_list_open": "item", "ordered_list_open": "step"}
 _FIELD: Final = re.compile(r"[*_]{0,2}[^\W\d][\w ./-]{1,30}:[*_]{0,2} \S.{0,80}")
 _ENDS: Final = re.compile(r"[.!?:;,。！？：；，…][\"'”’»)*_`\]]*$")
 _LABEL_CHARS: Final = 60
@@ -47,17 +46,13 @@ class QuotableUnit:
 def units_of(source: Source) -> tuple[QuotableUnit, ...]:
     """Return all units of a source, in order."""
     reader = _Reader(source=source, language=detect_language(source.text[:4_000]))
-    for token in _PARSER.parse(source.text):
-        reader.take(token)
+    reader.read(SyntaxTreeNode(_PARSER.parse(source.text)))
     return tuple(reader.units)
 
 
 @dataclass(slots=True, kw_only=True)
 class _Reader:
-    """Walks the tokens of a text and remembers where it is.
-
-    ``label`` is a line that serves as a heading without the markup of one, ``head`` the first row of the table.
-    """
+    """Walks the blocks of a text. ``label`` is a line that serves as a heading without the markup of one."""
 
     source: Source
     language: str | None
@@ -65,76 +60,69 @@ class _Reader:
     block: int = 0
     headings: dict[int, str] = field(default_factory=dict)
     label: str = ""
-    heading_level: int = 0
-    lists: list[Kind] = field(default_factory=list)
-    marker: str = ""
-    head: list[str] = field(default_factory=list)
-    cells: list[str] | None = None
 
-    def take(self, token: Token) -> None:
-        if token.level == 0 and token.nesting >= 0:
+    def read(self, blocks: SyntaxTreeNode) -> None:
+        for node in blocks.children:
             self.block += 1
-        if token.type == "inline":
-            self._inline(token.content)
-        elif token.type in {"fence", "code_block"}:
-            self._add(token.content.strip("\n"), "code")
-        elif token.type in {"heading_open", "heading_close"}:
-            self.heading_level = int(token.tag[1]) if token.nesting > 0 else 0
-        elif token.tag in {"ul", "ol"}:
-            self.lists = [*self.lists, _LISTS[token.type]] if token.nesting > 0 else self.lists[:-1]
-        elif token.type == "list_item_open":
-            self.marker = f"{token.info}." if token.info else "-"
-        else:
-            self._table(token.type)
+            match node.type:
+                case "heading":
+                    level = int(node.tag[1])
+                    above = {each: title for each, title in self.headings.items() if each < level}
+                    self.headings, self.label = {**above, level: " ".join(_content(node).split())}, ""
+                case "paragraph":
+                    self._read_paragraph(_content(node))
+                case "bullet_list" | "ordered_list":
+                    self._read_list(node, 0)
+                case "table":
+                    self._read_table(node)
+                case "fence" | "code_block":
+                    self._add(node.content.strip("\n"), "code")
+                case "blockquote":
+                    self.read(node)
+                case _:  # HTML and rules say nothing that can be quoted
+                    pass
 
-    def _inline(self, content: str) -> None:
-        text = _one_line(content)
-        if self.heading_level:
-            above = {level: title for level, title in self.headings.items() if level < self.heading_level}
-            self.headings, self.label = {**above, self.heading_level: " ".join(content.split())}, ""
-        elif self.cells is not None:
-            self.cells.append(text)
-        elif not self.lists:
-            self._paragraph(content)
-        else:
-            if not self.marker and self.units and self.units[-1].block == self.block:  # goes on in the same item
-                last = self.units.pop()
-                text, self.marker = f"{last.text} {text}", last.marker
-            self._add(text, self.lists[-1])
-            self.marker = ""
+    def _read_list(self, node: SyntaxTreeNode, depth: int) -> None:
+        kind: Kind = "step" if node.type == "ordered_list" else "item"
+        for item in node.children:
+            own = " ".join(_one_line(_content(each)) for each in item.children if each.type == "paragraph")
+            self._add(own, kind, marker=f"{item.info}." if item.info else "-", depth=depth)
+            for each in item.children:
+                if each.type in {"bullet_list", "ordered_list"}:
+                    self._read_list(each, depth + 1)
+                elif each.type in {"fence", "code_block"}:
+                    self._add(each.content.strip("\n"), "code")
 
-    def _table(self, event: str) -> None:
+    def _read_table(self, node: SyntaxTreeNode) -> None:
         """Read rows under the names of their columns, which the first row gives."""
-        if event == "table_open":
-            self.head = []
-        elif event == "tr_open":
-            self.cells = []
-        elif event == "tr_close" and self.cells is not None:
-            if self.head:
-                named = zip_longest(self.head[: len(self.cells)], self.cells, fillvalue="")
-                self._add("; ".join(f"{name}: {cell}" if name else cell for name, cell in named if cell), "row")
-            self.head, self.cells = self.head or self.cells, None
+        head, *rows = [
+            [_one_line(_content(cell)) for cell in row.children] for part in node.children for row in part.children
+        ]
+        for cells in rows:
+            named = zip_longest(head[: len(cells)], cells, fillvalue="")
+            self._add("; ".join(f"{name}: {cell}" if name else cell for name, cell in named if cell), "row")
 
-    def _paragraph(self, content: str) -> None:
+    def _read_paragraph(self, content: str) -> None:
         lines = content.split("\n")
         longest = max(map(len, lines))
         held: list[str] = []
         for line, following in zip(lines, [*lines[1:], ""], strict=True):
-            is_field = _FIELD.fullmatch(line.strip()) is not None
-            if not is_field and not _is_label(line, following, longest):
+            text = line.strip()
+            is_field = _FIELD.fullmatch(text) is not None
+            if not is_field and not _is_label(text, following, longest):
                 held.append(line)
                 continue
-            self._sentences(held)
+            self._add_sentences(held)
             held = []
             self.block += 1
             if is_field:
-                self._add(line.strip(), "field")
+                self._add(text, "field")
                 self.block += 1
             else:
-                self.label = line.strip()
-        self._sentences(held)
+                self.label = text
+        self._add_sentences(held)
 
-    def _sentences(self, lines: Sequence[str]) -> None:
+    def _add_sentences(self, lines: Sequence[str]) -> None:
         text = _one_line("\n".join(lines))
         begin: int | None = None
         for start, end in sentence_spans(text, self.language):
@@ -143,27 +131,23 @@ class _Reader:
                 self._add(text[begin:end], "sentence")
                 begin = None
 
-    def _add(self, text: str, kind: Kind) -> None:
+    def _add(self, text: str, kind: Kind, *, marker: str = "", depth: int = 0) -> None:
         if text.strip():
-            unit = QuotableUnit(
-                source=self.source,
-                text=text,
-                kind=kind,
-                block=self.block,
-                context=" › ".join(part for part in (*self.headings.values(), self.label) if part),
-                marker=self.marker if kind in {"item", "step"} else "",
-                depth=max(0, len(self.lists) - 1),
-            )
-            self.units.append(unit)
+            context = " › ".join(part for part in (*self.headings.values(), self.label) if part)
+            unit = QuotableUnit(source=self.source, text=text, kind=kind, block=self.block, context=context)
+            self.units.append(replace(unit, marker=marker, depth=depth))
+
+
+def _content(node: SyntaxTreeNode) -> str:
+    return node.children[0].content if node.children else ""
 
 
 def _one_line(text: str) -> str:
     return " ".join(_CJK_EDGE.sub("", text).split())  # no space between lines of a script without spaces
 
 
-def _is_label(line: str, following: str, longest: int) -> bool:
+def _is_label(text: str, following: str, longest: int) -> bool:
     """Return True for a heading without markup: a short line above longer ones, not the beginning of a sentence."""
-    text = line.strip()
     short = len(text) <= min(_LABEL_CHARS, _LABEL_SHARE * longest)
     begins = following.strip()[:1]
     return bool(text) and short and not _ENDS.search(text) and (begins.isupper() or begins.isdigit())
