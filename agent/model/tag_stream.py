@@ -2,12 +2,11 @@
 
 The result never depends on where the stream is cut, and at most ``MAX_TAG`` characters are held back. Inside thinking
 only its own closing tag counts, so that a model that reasons about ``<answer>`` leaks nothing. Untagged text is
-thinking to a listener; if a stream has no ``<answer>``, ``DraftReader`` makes the draft from it.
+thinking to a listener; if a stream has no ``<answer>``, the draft is made from it.
 """
 
 import re
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Kind = Literal["thinking", "answer", "untagged"]
 
@@ -32,8 +31,7 @@ _UNFINISHED = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TypedText:
+class TypedText(NamedTuple):
     """A run of text of one kind. ``section`` grows by one with every tag that changed something."""
 
     kind: Kind
@@ -42,25 +40,19 @@ class TypedText:
 
 
 class TagStream:
-    """The state machine: ``feed`` what arrives, ``close`` at the end.
+    """The state machine: ``feed`` what arrives, ``close`` at the end; ``draft`` is the text to verify.
 
-    ``answered``: an ``<answer>`` was opened. ``untagged_from`` is the section from which untagged text may count as the
-    draft: what follows the last ``</thinking>``, or everything if there was no such tag.
+    ``answered``: an ``<answer>`` was opened; without one the draft is the untagged text after the last thinking.
+    ``in_answer``: it was not closed yet. ``length`` counts the characters that may be part of the draft.
     """
 
     def __init__(self) -> None:
-        self.answered = False
-        self.untagged_from = 0
-        self._kind: Kind = "untagged"
-        self._around_thinking: Kind = "untagged"
-        self._section = 0
-        self._thinking_ended = False
+        self.answered = self.in_answer = False
+        self.length = 0
+        self._in_thinking = self._thinking_ended = False
+        self._section = self._untagged_from = 0
         self._held = ""
-
-    @property
-    def in_answer(self) -> bool:
-        """True after an ``<answer>`` that was not closed yet."""
-        return "answer" in {self._kind, self._around_thinking if self._kind == "thinking" else ""}
+        self._pieces: list[TypedText] = []
 
     def feed(self, chunk: str) -> list[TypedText]:
         """Return the typed text that is certain now that ``chunk`` has arrived."""
@@ -87,85 +79,48 @@ class TagStream:
         self._held = ""
         return typed
 
-    def _emit(self, typed: list[TypedText], text: str) -> None:
-        if text:
-            typed.append(TypedText(kind=self._kind, text=text, section=self._section))
-
-    def _turn(self, tag: str) -> None:
-        """Change state as a tag says; a tag that makes no sense here is dropped."""
-        match tag, self._kind:
-            case "answer", "untagged":
-                self.answered = True
-                self._enter("answer")
-            case "/answer", "answer":
-                self._enter("untagged")
-            case "/answer", "thinking" if self._around_thinking == "answer":
-                self._enter("untagged")
-            case "thinking", "untagged" | "answer":
-                self._around_thinking = self._kind
-                self._enter("thinking")
-                if not self._thinking_ended:
-                    self.untagged_from = self._section
-            # Also without an opening tag: some chat templates open the thinking for the model.
-            case "/thinking", "untagged" | "thinking":
-                self._enter(self._around_thinking if self._kind == "thinking" else "untagged")
-                self._thinking_ended = True
-                self.untagged_from = self._section
-            case _:
-                pass
-
-    def _enter(self, kind: Kind) -> None:
-        self._kind = kind
-        self._section += 1
-
-
-class DraftReader:
-    """Reads a phase-two stream and makes the draft: the answer, or the untagged text after the last thinking.
-
-    ``fallback`` is true when the stream had no ``<answer>``, so that the caller can log it. ``length`` counts the
-    characters that may be part of the draft.
-    """
-
-    def __init__(self) -> None:
-        self._stream = TagStream()
-        self._pieces: list[TypedText] = []
-        self.length = 0
-
-    def feed(self, chunk: str, *, reasoning: bool = False) -> tuple[tuple[str, str], ...]:
-        """Return ``(kind, text)`` of what is certain now. ``reasoning`` text is always thinking."""
-        return (("thinking", chunk),) if reasoning else self._keep(self._stream.feed(chunk))
-
-    def close(self) -> tuple[tuple[str, str], ...]:
-        """Return ``(kind, text)`` of what was held back."""
-        return self._keep(self._stream.close())
-
-    @property
-    def fallback(self) -> bool:
-        """True if no ``<answer>`` was opened."""
-        return not self._stream.answered
-
     @property
     def draft(self) -> str:
         """The text to verify, stripped; several answers become paragraphs of one."""
-        if self.fallback:
-            since = self._stream.untagged_from
-            return "".join(p.text for p in self._pieces if p.kind == "untagged" and p.section >= since).strip()
-        sections: dict[int, list[str]] = {}
-        for piece in self._pieces:
-            if piece.kind == "answer":
-                sections.setdefault(piece.section, []).append(piece.text)
-        return "\n\n".join(filter(None, ("".join(texts).strip() for texts in sections.values())))
+        if not self.answered:
+            return "".join(piece.text for piece in self._pieces if piece.section >= self._untagged_from).strip()
+        sections: dict[int, str] = {}
+        for kind, text, section in self._pieces:
+            if kind == "answer":
+                sections[section] = sections.get(section, "") + text
+        return "\n\n".join(filter(None, map(str.strip, sections.values())))
 
-    def _keep(self, typed: list[TypedText]) -> tuple[tuple[str, str], ...]:
-        kept = [piece for piece in typed if piece.kind != "thinking"]
-        self._pieces += kept
-        self.length += sum(len(piece.text) for piece in kept)
-        return tuple((piece.kind, piece.text) for piece in typed)
+    def _emit(self, typed: list[TypedText], text: str) -> None:
+        if not text:
+            return
+        kind: Kind = "thinking" if self._in_thinking else "answer" if self.in_answer else "untagged"
+        typed.append(TypedText(kind, text, self._section))
+        if kind != "thinking":
+            self._pieces.append(typed[-1])
+            self.length += len(text)
+
+    def _turn(self, tag: str) -> None:
+        """Change state as a tag says; a tag that makes no sense here is dropped."""
+        match tag:
+            case "answer" if not (self.in_answer or self._in_thinking):
+                self.answered = self.in_answer = True
+            case "/answer" if self.in_answer:
+                self.in_answer = self._in_thinking = False
+            case "thinking" if not self._in_thinking:
+                self._in_thinking = True
+            # Also without an opening tag: some chat templates open the thinking for the model.
+            case "/thinking" if self._in_thinking or not self.in_answer:
+                self._in_thinking, self._thinking_ended = False, True
+            case _:
+                return
+        self._section += 1
+        if tag == "/thinking" or (tag == "thinking" and not self._thinking_ended):
+            self._untagged_from = self._section
 
 
 def draft_of(text: str) -> str:
     """Return the draft of a whole text at once."""
-    reader = DraftReader()
-    reader.feed(text)
-    reader.close()
-    return reader.draft
+    tags = TagStream()
+    tags.feed(text)
+    tags.close()
+    return tags.draft

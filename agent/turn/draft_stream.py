@@ -3,13 +3,13 @@
 The first draft may begin next to the first decision; nothing of it is read before the decision is known.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing, asynccontextmanager
 
 import structlog
 
 from agent.model.protocol import ModelError, WriteContext, WriteStream
-from agent.model.tag_stream import DraftReader
+from agent.model.tag_stream import TagStream, TypedText
 from agent.tasks import background_tasks
 from agent.turn.early import DISCARDED, EarlyDraft
 from agent.turn.events import ModelEnd, ModelStart, Thinking, Token
@@ -68,18 +68,18 @@ def _request(progress: Progress, context: WriteContext, number: int) -> WriteStr
 
 async def read_draft(
     progress: Progress, context: WriteContext, number: int, live: LiveAnswer | None = None
-) -> DraftReader:
+) -> TagStream:
     """Read draft ``number`` and let the live answer, if there is one, grow with it. Raises ``ModelError``."""
     early = await _claim_early_draft(progress) if number == 1 else None
     stream = early or _request(progress, context, number)
-    reader = DraftReader()
+    reader = TagStream()
     error = ""
     try:
         async with aclosing(stream.pieces) as pieces:  # a draft that failed, or finds no end, is not read to its end
             async for channel, piece in pieces:
-                typed = reader.feed(piece, reasoning=channel == "reasoning")
+                typed = [TypedText("thinking", piece)] if channel == "reasoning" else reader.feed(piece)
                 _emit_pieces(progress, typed)
-                if live and live.is_due("".join(text for kind, text in typed if kind == "answer")):
+                if live and live.is_due("".join(each.text for each in typed if each.kind == "answer")):
                     await live.grow(reader.draft)
                 if reader.length > MAX_DRAFT_CHARS or (live and live.is_cut_short):
                     log.info("draft_stopped")
@@ -95,11 +95,11 @@ async def read_draft(
         progress.record_model_call(end)
     if error:
         raise ModelError(kind="TokenLimitError", detail=f"a draft of more than {MAX_DRAFT_CHARS} characters")
-    if reader.fallback:
+    if not reader.answered:
         log.info("draft_without_answer_tag", thread=str(progress.question.thread), attempt=number)
     return reader
 
 
-def _emit_pieces(progress: Progress, typed: tuple[tuple[str, str], ...]) -> None:
-    for kind, text in typed:
+def _emit_pieces(progress: Progress, typed: Sequence[TypedText]) -> None:
+    for kind, text, _ in typed:
         progress.emit(Token(text=text) if kind == "answer" else Thinking(text=text))

@@ -155,7 +155,7 @@ async def _read_whole(progress: Progress, number: int, context: WriteContext) ->
 
     async with live.attempt(draft, examine, last=number == progress.budget.attempts):
         reader = await read_draft(progress, context, number, live)
-        if not (reader.fallback or says_not_found(reader.draft)):
+        if reader.answered and not says_not_found(reader.draft):
             await live.grow(reader.draft, ended=True)
     return reader.draft if says_not_found(reader.draft) else live.whole(reader.draft)
 

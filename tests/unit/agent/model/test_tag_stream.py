@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.model.tag_stream import MAX_TAG, DraftReader, TagStream, TypedText, draft_of
+from agent.model.tag_stream import MAX_TAG, TagStream, TypedText, draft_of
 
 
 def typed(text: str, cuts: list[int] | None = None) -> list[tuple[str, str, int]]:
@@ -38,13 +38,7 @@ TEXTS = st.lists(st.one_of(FRAGMENTS, st.text(max_size=6)), max_size=14).map("".
 @settings(deadline=None)
 @given(TEXTS, st.lists(st.integers(min_value=0, max_value=2000), max_size=12))
 def test_where_the_stream_is_cut_never_shows(text: str, cuts: list[int]) -> None:
-    assert typed(text, cuts) == typed(text)
-
-
-@settings(deadline=None)
-@given(TEXTS)
-def test_one_character_at_a_time_gives_the_same(text: str) -> None:
-    assert typed(text, list(range(len(text)))) == typed(text)
+    assert typed(text, cuts) == typed(text) == typed(text, list(range(len(text))))
 
 
 @settings(deadline=None)
@@ -97,18 +91,10 @@ def test_each_character_gets_its_kind(text: str, expected: list[tuple[str, str]]
     ],
 )
 def test_the_draft_is_the_answer_or_what_stands_untagged(text: str, draft: str, fallback: bool) -> None:  # noqa: FBT001 (pytest fills it)
-    reader = DraftReader()
-    reader.feed(text)
-    reader.close()
-    assert (reader.draft, reader.fallback) == (draft, fallback)
+    stream = TagStream()
+    stream.feed(text)
+    assert stream.answered != fallback
     assert draft_of(text) == draft
-
-
-def test_servers_reasoning_is_thinking_whatever_it_holds() -> None:
-    reader = DraftReader()
-    assert reader.feed("<answer>no", reasoning=True) == (("thinking", "<answer>no"),)
-    assert reader.feed("<answer>yes") == (("answer", "yes"),)
-    assert reader.draft == "yes"
 
 
 @pytest.mark.parametrize("text", ["plain", "a < b", "<b>", "x <answer and then", "<thinker", "1 <2"])
@@ -195,10 +181,4 @@ def test_stream_closed_twice_says_nothing_twice() -> None:
 def test_the_draft_keeps_an_end_that_could_have_been_a_tag() -> None:
     assert draft_of("<answer>five <") == "five <"
     assert draft_of("five </answ") == "five </answ"
-
-
-def test_the_reader_hands_on_what_was_held_back() -> None:
-    reader = DraftReader()
-    assert reader.feed("<answer>a <ans") == (("answer", "a "),)
-    assert reader.close() == (("answer", "<ans"),)
-    assert reader.draft == "a <ans"
+    assert draft_of("<answer>a <ans") == "a <ans"
