@@ -83,7 +83,7 @@ class NoReply(_WithPlan):
 
 Action = ToolCalls | AskUser | Respond | FinishStep | Complete | NoReply
 
-_NAMES: Mapping[type[Action], str] = {
+CONTROL_NAMES: Mapping[type[Action], str] = {
     AskUser: "ask_user",
     Respond: "respond",
     FinishStep: "finish_step",
@@ -99,7 +99,7 @@ def as_message(action: Action) -> dict[str, Any]:
     if isinstance(action, ToolCalls):
         calls = [(call.call_id, call.tool, dict(call.input)) for call in action.calls]
     else:
-        calls = [("call_1", _NAMES[type(action)], {k: v for k, v in asdict(action).items() if k != "plan"})]
+        calls = [("call_1", CONTROL_NAMES[type(action)], {k: v for k, v in asdict(action).items() if k != "plan"})]
     if plan:
         calls[0][2]["plan"] = plan
     wire = [

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import stamina
@@ -55,14 +55,14 @@ class Timeouts:
     pause: float = 0.5
 
 
+@dataclass(kw_only=True, eq=False)
 class ModelServer:
     """One server under one key. The SDK's client is imported and opened by the first call."""
 
-    def __init__(self, address: ServerAddress, connect_timeout_s: float) -> None:
-        self._address = address
-        self._connect_timeout_s = connect_timeout_s
-        self._client: SdkClient | None = None
-        self._opening = asyncio.Lock()
+    address: ServerAddress
+    timeouts: Timeouts = field(default_factory=Timeouts)
+    _client: SdkClient | None = field(default=None, init=False)
+    _opening: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -81,36 +81,28 @@ class ModelServer:
         from agent.model.client import SdkClient, model_errors  # noqa: PLC0415
 
         with model_errors():
-            return SdkClient(self._address, connect_timeout_s=self._connect_timeout_s)
+            return SdkClient(self.address, connect_timeout_s=self.timeouts.connect)
 
 
+@dataclass(kw_only=True, eq=False)
 class ChatServer(ModelServer):
-    """A server of chat models. ``learned`` holds what each of them takes, and may be shared between clients."""
+    """A server of chat models. ``breaker``, and ``learned`` with what each takes, may be shared by its clients."""
 
-    def __init__(
-        self, *, address: ServerAddress, timeouts: Timeouts, breaker: CircuitBreaker, learned: dict[str, Learned]
-    ) -> None:
-        super().__init__(address, timeouts.connect)
-        self._timeouts = timeouts
-        self._breaker = breaker
-        self._learned = learned
-        self._cut_prompts: set[str] = set()
-        pause = timeouts.pause
-        self._retry = stamina.AsyncRetryingCaller(
-            attempts=timeouts.retries + 1, timeout=None, wait_initial=pause, wait_max=pause * 8, wait_jitter=pause / 4
-        ).on(_pause)
+    breaker: CircuitBreaker = field(default_factory=lambda: CircuitBreaker("model"))
+    learned: dict[str, Learned] = field(default_factory=dict)
+    _cut_prompts: set[str] = field(default_factory=set, init=False)
 
-    def learned(self, model: str) -> Learned:
+    def learned_of(self, model: str) -> Learned:
         """Return what is known of a model."""
-        return self._learned.get(model, Learned())
+        return self.learned.get(model, Learned())
 
     def learn(self, model: str, lesson: Learned) -> None:
         """Remember something about a model."""
-        self._learned[model] = self.learned(model) | lesson
+        self.learned[model] = self.learned_of(model) | lesson
 
     def call(self, body: Body) -> ModelCall:
         """Return a request as it is sent, for traces."""
-        sent = self.learned(body["model"]).request(body)
+        sent = self.learned_of(body["model"]).request(body)
         messages, tools = tuple(sent.pop("messages")), tuple(sent.pop("tools", ()))
         return ModelCall(model=sent.pop("model"), messages=messages, tools=tools, parameters=sent)
 
@@ -125,7 +117,7 @@ class ChatServer(ModelServer):
             return reply
 
         with self._guard(body):
-            async with time_limit(self._timeouts.reply):
+            async with time_limit(self.timeouts.reply):
                 reply = await self._request(body, send)
         return reply, self._usage(body, reply)
 
@@ -154,7 +146,7 @@ class ChatServer(ModelServer):
         is_open = is_refused = False
         try:
             with self._guard(body):
-                async with time_limit(self._timeouts.reply):
+                async with time_limit(self.timeouts.reply):
                     chunks, first = await self._request(body, begin)
                 is_open = True
                 async with aclosing(chunks):
@@ -176,7 +168,7 @@ class ChatServer(ModelServer):
     async def _next_pieces(self, chunks: AsyncGenerator[object], reply: Reply) -> list[Piece] | None:
         """Return the text of the next chunk, or None if the reply ended. Raises ``ModelError``."""
         try:
-            async with time_limit(self._timeouts.idle):
+            async with time_limit(self.timeouts.idle):
                 chunk = await anext(chunks, None)
             return None if chunk is None else reply.read(chunk)
         except ModelError as failure:
@@ -187,15 +179,15 @@ class ChatServer(ModelServer):
 
     def _check_answer(self, body: Body, reply: Reply) -> None:
         reply.check_answer()
-        if reply.left_open and not self.learned(body["model"]).leaves_open:
+        if reply.left_open and not self.learned_of(body["model"]).leaves_open:
             # Half an answer that a server calls whole, or a model that forgets the tag: the next one is accepted.
             self.learn(body["model"], Learned(leaves_open=True))
             raise ModelError(kind="LLMError", detail="the answer's tag was opened and not closed")
 
-    async def context_length(self, model: str) -> int | None:
+    async def listed_context_length(self, model: str) -> int | None:
         """Return the tokens that ``model`` takes by the server's list of models, if it says."""
         try:
-            async with time_limit(self._timeouts.reply):
+            async with time_limit(self.timeouts.reply):
                 models = await (await self.client()).models()
         except ModelError:
             return None
@@ -204,11 +196,18 @@ class ChatServer(ModelServer):
 
     async def _request(self, body: Body, send: Callable[[Body], Awaitable[T]]) -> T:
         """Send as the model is known to take it; a refusal is learned once the request went through without."""
-        model, is_certain = body["model"], False
-        learned = self.learned(model)
+        model, is_certain, pause = body["model"], False, self.timeouts.pause
+        retry = stamina.AsyncRetryingCaller(
+            attempts=self.timeouts.retries + 1,
+            timeout=None,
+            wait_initial=pause,
+            wait_max=pause * 8,
+            wait_jitter=pause / 4,
+        ).on(_pause)
+        learned = self.learned_of(model)
         while True:
             try:
-                result = await self._retry(send, learned.request(body))
+                result = await retry(send, learned.request(body))
             except ServerRefusalError as refusal:
                 lesson, is_named = learned.lesson(refusal, body)
                 if lesson is None:
@@ -235,21 +234,21 @@ class ChatServer(ModelServer):
     @contextmanager
     def _guard(self, body: Body) -> Iterator[None]:
         """Make one call, unless the circuit is open, and record how it went."""
-        if wait_s := self._breaker.wait_s():
+        if wait_s := self.breaker.wait_s():
             raise ModelError(kind="LLMError", detail="the server keeps failing and is left alone", retry_after_s=wait_s)
         try:
             yield
         except (asyncio.CancelledError, GeneratorExit):
-            self._breaker.release_probe()
+            self.breaker.release_probe()
             raise
         except ModelError as failure:
             if failure.kind in RETRYABLE:
-                self._breaker.record_failure(failure.retry_after_s)
+                self.breaker.record_failure(failure.retry_after_s)
             else:
-                self._breaker.record_success()
+                self.breaker.record_success()
             failure.call = self.call(body)
             raise
-        self._breaker.record_success()
+        self.breaker.record_success()
 
 
 @asynccontextmanager

@@ -7,37 +7,38 @@ Prose, code fences and thinking around a JSON object do not matter. A missing or
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
-from agent.actions import Action, AskUser, Complete, FinishStep, NoReply, Respond, Step, ToolCall, ToolCalls
+from agent.actions import CONTROL_NAMES, Action, Step, ToolCall, ToolCalls
 from agent.model.chat_reply import json_objects
 from agent.model.tag_stream import draft_of
 from agent.thread.plan import MAX_STEPS
 from agent.tools.tool import ToolSpec
 
-MAX_REPLY_CHARS = 65_536  # bounds the search for JSON in hostile text
-_PLAN_FIELDS = ("description", "tool", "acceptance")
+MAX_REPLY_CHARS: Final = 65_536  # bounds the search for JSON in hostile text
+_PLAN_FIELDS: Final = ("description", "tool", "acceptance")
 
-_TEXT = {"type": "string"}
-_PLAN = {
+_TEXT: Final = {"type": "string"}
+_PLAN: Final = {
     "type": "array",
     "description": "The steps, if there is no plan yet and more than one is needed.",
-    "items": {
-        "type": "object",
-        "properties": dict.fromkeys(_PLAN_FIELDS, _TEXT),
-        "required": ["description"],
-    },
+    "items": {"type": "object", "properties": dict.fromkeys(_PLAN_FIELDS, _TEXT), "required": ["description"]},
 }
-_CONTROL: dict[str, tuple[str, dict[str, Any]]] = {
-    "respond": ("The sources state what was asked, or a search found nothing more: the reply is written next.", {}),
-    "ask_user": ("Ask the person for one missing fact.", {"question": _TEXT, "key": _TEXT}),
-    "finish_step": ("A step of the plan is done, or a plan is begun.", {"step": {"type": "integer"}, "result": _TEXT}),
-    "complete": ("End with a short friendly reply that states nothing.", {"summary": _TEXT}),
-    "no_reply": ("Post nothing: the message is meant for other people.", {}),
+# What each function is for, its required fields, and others that it offers.
+_CONTROL: Final[Mapping[str, tuple[str, Mapping[str, Any], Mapping[str, Any]]]] = {
+    "respond": ("The sources state what was asked, or a search found nothing more: the reply is written next.", {}, {}),
+    "ask_user": ("Ask the person for one missing fact.", {"question": _TEXT, "key": _TEXT}, {}),
+    "finish_step": (
+        "A step of the plan is done, or a plan is begun.",
+        {"step": {"type": "integer"}, "result": _TEXT},
+        {"plan": _PLAN},
+    ),
+    "complete": ("End with a short friendly reply that states nothing.", {"summary": _TEXT}, {}),
+    "no_reply": ("Post nothing: the message is meant for other people.", {}, {}),
 }
-_MORE = {"finish_step": {"plan": _PLAN}}
+_ACTIONS: Final = {name: action for action, name in CONTROL_NAMES.items()}
 
 
 class ControlError(ValueError):
@@ -54,10 +55,8 @@ def functions(tools: Iterable[ToolSpec], *, addressed: bool = True) -> list[dict
     function and offered in one. ``no_reply`` is offered only for a message that did not address Orion.
     """
     control = [
-        _function(
-            name, text, {"type": "object", "properties": {**fields, **_MORE.get(name, {})}, "required": [*fields]}
-        )
-        for name, (text, fields) in _CONTROL.items()
+        _function(name, text, {"type": "object", "properties": {**fields, **more}, "required": [*fields]})
+        for name, (text, fields, more) in _CONTROL.items()
         if name != "no_reply" or not addressed
     ]
     return control + [_function(t.name, t.description, dict(t.parameters) or {"type": "object"}) for t in tools]
@@ -65,10 +64,9 @@ def functions(tools: Iterable[ToolSpec], *, addressed: bool = True) -> list[dict
 
 def read_arguments(text: str) -> Mapping[str, Any]:
     """Return the arguments of a native call: a JSON object, or nothing at all. Raises ``ControlError``."""
-    try:
+    arguments = None
+    with suppress(orjson.JSONDecodeError):
         arguments = orjson.loads(text) if text.strip() else {}
-    except orjson.JSONDecodeError:
-        arguments = None
     if not isinstance(arguments, dict):
         raise ControlError(fault="The arguments of a call are not a JSON object.")
     return arguments
@@ -80,7 +78,11 @@ def read_calls(calls: Sequence[ToolCall]) -> Action:
         raise ControlError(fault="No function was called.")
     real = tuple(call for call in calls if call.tool not in _CONTROL)
     plan = _first_plan(call.input for call in calls if call.tool in _CONTROL)
-    return ToolCalls(calls=real, plan=plan) if real else _read_control(calls[0], plan)
+    if real:
+        return ToolCalls(calls=real, plan=plan)
+    first = calls[0]
+    fields: dict[str, Any] = {name: _read_field(first, name) for name in _CONTROL[first.tool][1]}
+    return _ACTIONS[first.tool](**fields, plan=plan)
 
 
 def read_json(text: str) -> Action:
@@ -99,23 +101,6 @@ def read_json(text: str) -> Action:
     return action
 
 
-def _read_control(call: ToolCall, plan: tuple[Step, ...]) -> Action:
-    match call.tool:
-        case "respond":
-            return Respond(plan=plan)
-        case "no_reply":
-            return NoReply()
-        case "ask_user":
-            return AskUser(question=_string(call, "question"), key=_string(call, "key"), plan=plan)
-        case "finish_step":
-            step = call.input.get("step")
-            if not isinstance(step, int) or isinstance(step, bool) or step < 1:  # JSON's true is a number to Python
-                raise ControlError(fault="'finish_step' needs 'step', a number of the plan counted from 1.")
-            return FinishStep(step=step, result=_string(call, "result"), plan=plan)
-        case _:
-            return Complete(summary=_string(call, "summary"), plan=plan)
-
-
 def _json_call(found: Mapping[str, Any], position: int) -> ToolCall:
     action, tool, arguments = found["action"], found.get("tool"), found.get("input", {})
     if isinstance(action, str) and action in _CONTROL:
@@ -129,8 +114,12 @@ def _json_call(found: Mapping[str, Any], position: int) -> ToolCall:
     return ToolCall(tool=tool, input=arguments, call_id=f"call_{position}")
 
 
-def _string(call: ToolCall, field: str) -> str:
+def _read_field(call: ToolCall, field: str) -> int | str:
     value = call.input.get(field)
+    if field == "step":
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:  # JSON's true is a number to Python
+            raise ControlError(fault="'finish_step' needs 'step', a number of the plan counted from 1.")
+        return value
     if not isinstance(value, str) or not value.strip():
         raise ControlError(fault=f"{call.tool!r} needs {field!r}, a string that is not empty.")
     return value.strip()

@@ -14,7 +14,6 @@ from agent.model.chat_server import ModelServer, time_limit
 from agent.model.failures import ServerRefusalError
 from agent.model.protocol import ModelError
 
-CONNECT_TIMEOUT_S: Final = 5.0
 REPLY_TIMEOUT_S: Final = 120.0  # of a batch with its retries
 DIMENSIONS: Final = 512  # of models whose vectors may be shortened: a third of the memory, nearly the same ranking
 _SHORTENED: Final = re.compile(r"text-embedding-3")
@@ -38,7 +37,7 @@ class ServerEmbedder(ModelServer):
     """``model`` is a name, or empty for the first embedding model in the server's list."""
 
     def __init__(self, address: ServerAddress, model: str) -> None:
-        super().__init__(address, CONNECT_TIMEOUT_S)
+        super().__init__(address=address)
         self.name = model
         self.tokens: Counter[str] = Counter()
 

@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final
 
 from agent.actions import Action
 from agent.budget import Usage
-from agent.circuit_breaker import CircuitBreaker
-from agent.model.address import ServerAddress
 from agent.model.capabilities import LOWEST_EFFORT, Body, Learned
 from agent.model.chat_reply import Reply
 from agent.model.chat_server import ChatServer, Timeouts, was_cut
@@ -32,72 +30,51 @@ JUDGE_EFFORT: Final = "low"
 JUDGE_TIMEOUTS: Final = Timeouts(reply=30.0, retries=1)  # a late judge must not use up the time of the turn
 
 
-class OpenAIModel:
+@dataclass(kw_only=True, eq=False)
+class OpenAIModel(ChatServer):
     """``model`` decides, generates and judges, ``write_model`` writes (empty: the same one).
 
     ``effort`` is the reasoning effort of decisions (empty: the lowest that the model takes), ``write_effort`` that of
-    writing (empty: low). ``breaker`` and ``learned`` may be shared by all callers of one server.
+    writing (empty: low).
     """
 
-    quotes_only = False
+    model: str
+    write_model: str = ""
+    effort: str = ""
+    write_effort: str = ""
+    quotes_only: ClassVar = False
 
-    def __init__(  # noqa: PLR0913 - each of them named at the call
-        self,
-        *,
-        address: ServerAddress,
-        model: str,
-        write_model: str = "",
-        effort: str = "",
-        write_effort: str = "",
-        timeouts: Timeouts | None = None,
-        breaker: CircuitBreaker | None = None,
-        learned: dict[str, Learned] | None = None,
-    ) -> None:
-        self._model = model
-        self._write_model = write_model or model
-        self.name = model if model == self._write_model else f"{model}+{self._write_model}"
-        self._effort = effort or LOWEST_EFFORT
-        self._write_effort = write_effort or WRITE_EFFORT
-        self._server = ChatServer(
-            address=address,
-            timeouts=timeouts or Timeouts(),
-            breaker=breaker or CircuitBreaker("model"),
-            learned={} if learned is None else learned,
-        )
-
-    async def warm_up(self) -> None:
-        """Import the SDK, so that the first question need not wait for it."""
-        await self._server.client()
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self._server.aclose()
+    @property
+    def name(self) -> str:
+        """The models' names."""
+        return self.model if self.write_model in {"", self.model} else f"{self.model}+{self.write_model}"
 
     async def decide(self, context: DecideContext) -> Decision:
         """Return one action, by function calling if the server has it, else by a JSON object."""
         before = Usage()
-        if not self._server.learned(self._model).json_only:
+        if not self.learned_of(self.model).json_only:
             body = self._decide_body(control_messages(context, as_json=False))
             body |= {"tools": functions(context.tools, addressed=context.question.addressed), "tool_choice": "required"}
             action, before = await self._decide_by_tools(body)
             if action:
-                return Decision(action=action, usage=before, call=self._server.call(body))
+                return Decision(action=action, usage=before, call=self.call(body))
         body = self._decide_body(control_messages(context, as_json=True))
         body["response_format"] = {"type": "json_object"}
-        reply, usage = await self._server.reply(body)
-        self._server.learn(self._model, Learned(json_only=True))
+        reply, usage = await self.reply(body)
+        self.learn(self.model, Learned(json_only=True))
         with self._malformed(body, reply, before + usage):
-            return Decision(action=_read_action(reply), usage=before + usage, call=self._server.call(body))
+            return Decision(action=_read_action(reply), usage=before + usage, call=self.call(body))
 
     def write(self, context: WriteContext) -> WriteStream:
         """Start phase two as a stream: no tools, no response format."""
-        messages = write_messages(context, reasons=self._server.learned(self._write_model).reasons)
-        return self._server.stream(
+        model = self.write_model or self.model
+        messages = write_messages(context, reasons=self.learned_of(model).reasons)
+        return self.stream(
             {
-                "model": self._write_model,
+                "model": model,
                 "messages": messages,
                 "temperature": WRITE_TEMPERATURE,
-                "reasoning_effort": self._write_effort,
+                "reasoning_effort": self.write_effort or WRITE_EFFORT,
             }
         )
 
@@ -107,30 +84,30 @@ class OpenAIModel:
         Raises ``ModelError``.
         """
         body: Body = {
-            "model": self._model,
+            "model": self.model,
             "messages": judge_messages(context),
             "response_format": {"type": "json_object"},
             "temperature": JUDGE_TEMPERATURE,
             "reasoning_effort": JUDGE_EFFORT,
         }
-        reply, usage = await self._server.reply(body)
+        reply, usage = await self.reply(body)
         opinion = read_opinion(*reply.texts)
         if not (opinion.judgements if context.claims else opinion.reply):
             with suppress(ModelError):  # the first reply counts: what it left open stays open
-                reply, more = await self._server.reply(body)
+                reply, more = await self.reply(body)
                 opinion, usage = read_opinion(*reply.texts), usage + more
-        return replace(opinion, usage=usage, call=self._server.call(body))
+        return replace(opinion, usage=usage, call=self.call(body))
 
     async def generate(self, prompt: str, *, max_tokens: int, temperature: float) -> Generated:
         """Return plain text for one prompt. Raises ``ModelError``, also if the text was cut off at ``max_tokens``."""
         body = self._decide_body([{"role": "user", "content": prompt}])
         body |= {"max_tokens": max_tokens, "temperature": temperature}
-        reply, usage = await self._server.reply(body)
+        reply, usage = await self.reply(body)
         if reply.cut_off:
             raise ModelError(kind="TokenLimitError", detail="the text was cut off at max_tokens")
         if not reply.content.strip():
             raise ModelError(kind="EmptyReplyError", detail="the server sent an empty text")
-        return Generated(text=reply.content, usage=usage, call=self._server.call(body))
+        return Generated(text=reply.content, usage=usage, call=self.call(body))
 
     async def context_length(self, context: DecideContext, tokens: int) -> int:
         """Return how many tokens the model takes by the server's list, else how many it read of a long decision.
@@ -138,7 +115,7 @@ class OpenAIModel:
         ``context`` should make a prompt of more than ``tokens``; they are the result unless it read clearly fewer.
         Raises ``ModelError``.
         """
-        listed = await self._server.context_length(self._model)
+        listed = await self.listed_context_length(self.model)
         if listed is not None and listed < tokens:
             return listed
         try:
@@ -150,19 +127,19 @@ class OpenAIModel:
         return usage.prompt_tokens if was_cut(usage, tokens) else tokens
 
     def _decide_body(self, messages: list[ChatMessage]) -> Body:
-        return {"model": self._model, "messages": messages, "reasoning_effort": self._effort}
+        return {"model": self.model, "messages": messages, "reasoning_effort": self.effort or LOWEST_EFFORT}
 
     async def _decide_by_tools(self, body: Body) -> tuple[Action | None, Usage]:
         """Return an action, or None if this server turns out not to call tools."""
-        is_proven = self._server.learned(self._model).calls_tools
+        is_proven = self.learned_of(self.model).calls_tools
         try:
-            reply, usage = await self._server.reply(body)
+            reply, usage = await self.reply(body)
         except ServerRefusalError as refusal:
             if is_proven or not refuses_tools(refusal):
                 raise
             return None, Usage(model_calls=1)  # a refused call counts as well
         if reply.calls or is_proven:
-            self._server.learn(self._model, Learned(calls_tools=True))
+            self.learn(self.model, Learned(calls_tools=True))
             with self._malformed(body, reply, usage):
                 if not reply.calls:  # the JSON object, written by itself
                     return _read_action(reply), usage
@@ -171,7 +148,7 @@ class OpenAIModel:
             action = _read_action(reply)
         except ControlError:
             return None, usage
-        self._server.learn(self._model, Learned(json_only=True))
+        self.learn(self.model, Learned(json_only=True))
         return action, usage
 
     @contextmanager
@@ -183,7 +160,7 @@ class OpenAIModel:
             kind: ModelErrorKind = "TokenLimitError" if reply.cut_off else "MalformedControlError"
             detail = str(fault) if reply.calls or "tools" not in body else "No function was called."
             error = ModelError(kind=kind, detail=detail, usage=usage)
-            error.call = self._server.call(body)
+            error.call = self.call(body)
             raise error from fault
 
 

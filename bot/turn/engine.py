@@ -153,7 +153,7 @@ def open_model(settings: Settings, **calling: Unpack[CallOptions]) -> AbstractAs
 async def _warmed_up(model: OpenAIModel) -> AsyncIterator[Model]:
     """Import the SDK next to the block, so that the first question need not wait for it."""
     async with aclosing(model), background_tasks() as tasks:
-        tasks.create_task(model.warm_up(), name="model-sdk")
+        tasks.create_task(model.client(), name="model-sdk")
         yield model
 
 
