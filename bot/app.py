@@ -39,9 +39,10 @@ from bot.documents.meaning import keep_vectors_current
 from bot.documents.sync import Syncing
 from bot.errors import WrongUse
 from bot.events.catch_up import CatchUp
+from bot.events.clicks import Services
 from bot.events.enqueue import AdminChat, Enqueuer
 from bot.events.home import HomePage
-from bot.events.listeners import Services, register
+from bot.events.listeners import register
 from bot.gates.flow import Flow
 from bot.install.identity import DEFAULT_PREFIX, Identity, join_redis
 from bot.install.oauth import InstallPages
@@ -230,7 +231,8 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         )  # fmt: skip
         app = build_app(slack.client, workspaces.authorize)
         tasks = await stack.enter_async_context(background_tasks())
-        listeners = register(app, team_bots.services(workspaces, turns.cancel), tasks, slack.installing)
+        services = team_bots.services(workspaces, turns.cancel, tasks)
+        listeners = register(app, services, slack.installing)
         app_token = settings.slack_app_token.get_secret_value()
         front = SocketFront(app, app_token, first_pause_s=timeouts.socket_pause_s) if socket else None
         catching_up = CatchUp(
@@ -334,7 +336,7 @@ class _TeamBots:
             gathering=gathering, channels=self.channels, can_save=settings.answers is not None,
         )  # fmt: skip
 
-    def services(self, workspaces: Workspaces, cancel: Cancel) -> Services:
+    def services(self, workspaces: Workspaces, cancel: Cancel, tasks: asyncio.TaskGroup) -> Services:
         """Collaborators of the listeners of all workspaces."""
         stores, observers = self.stores, self.observers
         enqueuer = Enqueuer(stores, cancel, self.access)
@@ -351,6 +353,7 @@ class _TeamBots:
         )  # fmt: skip
         return Services(
             desk=desk,
+            tasks=tasks,
             access=self.access,
             thread_modes=stores.thread_modes,
             channels=self.channels,

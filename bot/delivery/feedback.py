@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from agent.payload import mapping, objects, string
 from agent.texts.catalogue import say
 from bot.delivery.blocks import Block, plain_text
 
@@ -29,6 +30,14 @@ def feedback_modal(about: str, language: str | None = None) -> Block:
             _input_block(COMMENT_FIELD, say("wrong_said", language), said),
         ],
     }
+
+
+def read_complaint(body: object) -> tuple[tuple[str, ...], str]:
+    """Read the sent dialog: some of ``REASONS``, and the person's own words."""
+    values = mapping(body, "view", "state", "values")
+    chosen = {string(option, "value") for option in objects(values, REASONS_FIELD, REASONS_FIELD, "selected_options")}
+    said = string(values, COMMENT_FIELD, COMMENT_FIELD, "value").strip()[:MAX_COMMENT_LENGTH]
+    return tuple(reason for reason in REASONS if reason in chosen), said
 
 
 def _input_block(block_id: str, label: str, element: Block) -> Block:

@@ -6,11 +6,11 @@ acknowledges first and calls the listener later.
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Final
 
 import structlog
 from redis.exceptions import RedisError
@@ -22,82 +22,43 @@ from agent.quoting.small_talk import is_question
 from agent.texts.catalogue import SUGGESTED_PROMPTS, help_text, say
 from agent.thread.audience import Viewers
 from agent.thread.conversation import ThreadKey
-from bot.answers.desk import AnswerDesk
-from bot.channel_settings import ChannelFile
 from bot.delivery.blocks import (
     HAND_OFF_ACTION,
     HELPFUL_ACTION,
     NOT_HELPFUL_ACTION,
+    SHARE_ACTION,
     TRUST_ACTION,
     UNASKED_DISLIKE_ACTION,
 )
+from bot.delivery.channel_dialog import CHANNEL_DIALOG, EDIT_CHANNEL
 from bot.delivery.delivery import Delivery
-from bot.delivery.feedback import COMPLAINT, feedback_modal
+from bot.delivery.feedback import COMPLAINT, feedback_modal, read_complaint
 from bot.delivery.home import TRY_ACTION, HomeFigures
 from bot.delivery.links import escape
+from bot.delivery.save_answer import DECISIONS, SAVE_ACTION, SAVE_DIALOG
 from bot.delivery.trust import trust_modal
-from bot.events import interactions as clicks
 from bot.events.channels import ChannelDialogs
-from bot.events.gestures import Gesture, Gestures, Homes, Intake
+from bot.events.clicks import Body, Click, Services, acknowledged, as_message, read_click, read_shortcut
 from bot.events.parse import apply_thread_mode, parse_event
 from bot.events.private import PrivateAsking
 from bot.events.saving import Saving
 from bot.install.oauth import InstallPages
-from bot.install.workspaces import Workspaces, register_uninstall_listeners
+from bot.install.workspaces import register_uninstall_listeners
 from bot.redis.url import plain_cause
-from bot.slack.manifest import ASK_SHORTCUT
-from bot.slack.message import Access, BotIdentity, Ignored, Incoming, Refused
+from bot.slack.manifest import ASK_SHORTCUT, PRIVATE_SHORTCUT, SAVE_SHORTCUT
+from bot.slack.message import BotIdentity, Ignored, Incoming, Kind, Refused
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.listening import Listening
-from bot.stores.thread_mode import ThreadModes
-from bot.stores.turn_records import TurnRecords
 from bot.turn.unasked import MAX_QUESTION_CHARS
-from bot.turn.visibility import Visibility
 from verification.text.language import detect_language
 
+QUEUED: Final[Mapping[str, Kind]] = {HAND_OFF_ACTION: "hand_off"}
+"""Buttons whose clicks are stored as a message of this kind. ``bot.gates.flow`` names what works on it."""
 _ANY = re.compile(".*")
 _log = structlog.get_logger()
-Body = dict[str, Any]
 
 
-class Judgements(Protocol):
-    """Keeps what people say about answers, and counts events (``bot.turn.observer``)."""
-
-    async def feedback(self, turn_id: str, user: str, *, good: bool) -> None:
-        """Keep a judgement; return when it is durable, or raise."""
-
-    async def complaint(self, turn_id: str, user: str, *, reasons: Sequence[str], said: str) -> None:
-        """Keep what was wrong with an answer; return when it is durable, or raise."""
-
-    async def correct(self, turn_id: str, answer: str = "") -> None:
-        """Pass on the right answer of a turn."""
-
-    def slack_event(self, fate: str) -> None:
-        """Count an event by the kind of message it was stored as, or by why it was ignored."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Services:
-    """The collaborators of the listeners."""
-
-    access: Access
-    thread_modes: ThreadModes
-    channels: ChannelFile
-    listening: Listening
-    intake: Intake
-    judgements: Judgements
-    records: TurnRecords
-    visibility: Visibility
-    homes: Homes
-    workspaces: Workspaces
-    admins: frozenset[str] = frozenset()
-    desk: AnswerDesk | None = None
-
-
-def register(
-    app: AsyncApp, services: Services, tasks: asyncio.TaskGroup, installing: InstallPages | None = None
-) -> Listeners:
-    """Register the listeners, and return them. What they do after an ack runs in ``tasks``.
+def register(app: AsyncApp, services: Services, installing: InstallPages | None = None) -> Listeners:
+    """Register the listeners, and return them.
 
     Raises ``ValueError`` for an app that would acknowledge before it stores.
     """
@@ -106,30 +67,31 @@ def register(
         raise ValueError(message)
     if installing is not None:  # first: Bolt calls only the first listener that matches an event
         register_uninstall_listeners(app, installing.installations)
-    gestures = Gestures(services.access, services.workspaces, tasks)
-    saving = Saving(
-        desk=services.desk, records=services.records, thread_modes=services.thread_modes, homes=services.homes,
-        gestures=gestures, correct=services.judgements.correct,
-    )  # fmt: skip
-    listeners = Listeners(services, gestures, saving)
+    saving, private, channels = Saving(services), PrivateAsking(services), ChannelDialogs(services)
+    listeners = Listeners(services, saving)
     app.event("app_home_opened")(listeners.on_home_opened)
     app.event("member_joined_channel")(listeners.on_member_joined)
     app.event(_ANY)(listeners.on_event)
-    app.action(HELPFUL_ACTION)(listeners.on_feedback)
-    app.action(NOT_HELPFUL_ACTION)(listeners.on_feedback)
-    app.action(UNASKED_DISLIKE_ACTION)(listeners.on_unasked_dislike)
-    app.action(TRUST_ACTION)(listeners.on_trust)
-    app.action(HAND_OFF_ACTION)(listeners.on_hand_off)
-    app.action(re.compile(TRY_ACTION))(listeners.on_try)
-    app.view(COMPLAINT)(listeners.on_complaint)
-    app.shortcut(ASK_SHORTCUT)(listeners.on_shortcut)
-    saving.register(app)
-    ChannelDialogs(
-        channels=services.channels, admins=services.admins, homes=services.homes, gestures=gestures
-    ).register(app)
-    PrivateAsking(
-        intake=services.intake, records=services.records, visibility=services.visibility, gestures=gestures
-    ).register(app)
+    buttons: dict[str | re.Pattern[str], Callable[[Click], Awaitable[None]]] = {
+        HELPFUL_ACTION: listeners.on_feedback,
+        NOT_HELPFUL_ACTION: listeners.on_feedback,
+        UNASKED_DISLIKE_ACTION: listeners.on_unasked_dislike,
+        TRUST_ACTION: listeners.on_trust,
+        SHARE_ACTION: private.on_share,
+        re.compile(TRY_ACTION): listeners.on_try,
+        EDIT_CHANNEL: channels.on_edit,
+        SAVE_ACTION: saving.on_save,
+        **{f"{DECISIONS}{name}": handle for name, handle in saving.decisions.items()},
+        **{action: partial(listeners.store_click, kind) for action, kind in QUEUED.items()},
+    }
+    shortcuts = {ASK_SHORTCUT: listeners.on_shortcut, PRIVATE_SHORTCUT: private.on_ask, SAVE_SHORTCUT: saving.on_save}
+    for button, handle in buttons.items():
+        app.action(button)(acknowledged(services, handle))
+    for shortcut, handle in shortcuts.items():
+        app.shortcut(shortcut)(acknowledged(services, handle))
+    app.view(COMPLAINT)(acknowledged(services, listeners.on_complaint))
+    app.view(SAVE_DIALOG)(saving.on_submit)  # these two may answer with what is wrong in the dialog
+    app.view(CHANNEL_DIALOG)(channels.on_submit)
     for family in (app.action, app.view, app.shortcut, app.command, app.options):
         family(_ANY)(listeners.on_unknown)
     app.error(listeners.on_error)
@@ -141,13 +103,12 @@ class Listeners:
     """One method for each thing that arrives."""
 
     services: Services
-    gestures: Gestures
     saving: Saving
 
     async def on_event(self, body: Body, context: AsyncBoltContext) -> None:
         """Take any event. Other kinds than messages and stops are ignored by name."""
         await self.take(body, BotIdentity(user=context.bot_user_id or "", bot=context.bot_id or ""))
-        self.saving.offer(body, context)
+        self.saving.offer(read_click(self.services, body, context))
 
     async def take(self, body: Body, own: BotIdentity) -> None:
         """Store the message of an event, also of one that was looked up. Return when it is durable, or raise."""
@@ -185,174 +146,137 @@ class Listeners:
         )
         return asks or incoming.kind in {"mute", "unmute"}
 
-    async def on_unasked_dislike(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
+    async def on_unasked_dislike(self, click: Click) -> None:
         """Count a dislike of an answer that nobody asked for, and delete it if the asker dislikes it."""
-        clicked = clicks.read_feedback(body)
-        if clicked and await self._may_judge(context, clicked):
-            await self.services.judgements.feedback(clicked.turn_id, clicked.user, good=clicked.good)
-            await self.services.listening.count_dislike(clicked.place.team, clicked.place.channel)
-            record = await self.services.records.load(clicked.turn_id)
-            if string(record, "user") == clicked.user:
-                self.gestures.after_ack(context, self._delete_unasked(clicked))
+        turn_id = click.value.partition(":")[2]
+        if (record := await self._judged_record(click, turn_id)) is not None:
+            await self.services.judgements.feedback(turn_id, click.user, good=False)
+            await self.services.listening.count_dislike(click.place.team, click.place.channel)
+            if string(record, "user") == click.user:
+                click.after_ack(lambda delivery: delivery.delete_answer(click.place, click.place.thread_ts))
             else:
-                self.gestures.after_ack(context, self._thank(clicked))
-        await ack()
+                _thank(click, record)
 
-    def _delete_unasked(self, clicked: clicks.Feedback) -> Gesture:
-        async def delete(delivery: Delivery) -> None:
-            await delivery.delete_answer(clicked.place, clicked.place.thread_ts)
-
-        return delete
-
-    async def on_feedback(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
+    async def on_feedback(self, click: Click) -> None:
         """Store "helpful" at once. "Not helpful" opens a dialog, and counts when that is sent."""
-        clicked = clicks.read_feedback(body)
-        if clicked and await self._may_judge(context, clicked):
-            if clicked.good or not clicked.trigger_id:
-                await self.services.judgements.feedback(clicked.turn_id, clicked.user, good=clicked.good)
-                self.gestures.after_ack(context, self._thank(clicked))
-            else:
-                self.gestures.after_ack(context, self._ask_what_was_wrong(clicked))
-        await ack()
+        verdict, _, turn_id = click.value.partition(":")
+        record = await self._judged_record(click, turn_id) if verdict in {"good", "bad"} else None
+        if record is None:
+            return
+        if verdict == "good" or not click.trigger_id:
+            await self.services.judgements.feedback(turn_id, click.user, good=verdict == "good")
+            _thank(click, record)
+            return
 
-    async def on_complaint(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
-        """Store the dialog that asks what was wrong, then thank its author alone."""
-        complaint = clicks.read_complaint(body)
-        if complaint and await self._may_judge(context, complaint):
-            judgements, about = self.services.judgements, (complaint.turn_id, complaint.user)
-            await judgements.feedback(*about, good=False)
-            if complaint.reasons or complaint.said:
-                await judgements.complaint(*about, reasons=complaint.reasons, said=complaint.said)
-            self.gestures.after_ack(context, self._thank(complaint))
-        await ack()
-
-    async def _may_judge(self, context: AsyncBoltContext, clicked: clicks.Feedback | clicks.Complaint) -> bool:
-        """Return whether this person has access, and the answer belongs to this channel."""
-        record = await self.services.records.load_for(clicked.turn_id, clicked.place)
-        reason = (
-            "turn_unknown"
-            if record is None
-            else await self.gestures.refusal(context, clicked.user, clicked.place.channel)
-        )
-        if reason:
-            _log.info("judgement_ignored", reason=reason)
-        return not reason
-
-    def _ask_what_was_wrong(self, clicked: clicks.Feedback) -> Gesture:
-        async def ask(delivery: Delivery) -> None:
-            view = feedback_modal(clicked.private_metadata, await self._question_language(clicked))
+        async def ask_what_was_wrong(delivery: Delivery) -> None:
+            about = f"{turn_id} {click.place.channel} {click.place.thread_ts}"
             try:
-                await delivery.open_modal(clicked.trigger_id, view)
-            except DeliveryFailed:
-                # Without the dialog the click has to do.
-                await self.services.judgements.feedback(clicked.turn_id, clicked.user, good=clicked.good)
+                await delivery.open_modal(click.trigger_id, feedback_modal(about, _question_language(record)))
+            except DeliveryFailed:  # without the dialog the click has to do
+                await self.services.judgements.feedback(turn_id, click.user, good=False)
                 raise
 
-        return ask
+        click.after_ack(ask_what_was_wrong)
 
-    def _thank(self, clicked: clicks.Feedback | clicks.Complaint) -> Gesture:
-        async def thank(delivery: Delivery) -> None:
-            text = say("thanks", await self._question_language(clicked))
-            await delivery.post_ephemeral(clicked.place, clicked.user, text)
+    async def on_complaint(self, click: Click) -> None:
+        """Store the dialog that asks what was wrong, then thank its author alone."""
+        turn_id, channel, thread_ts, *_ = [*string(click.body, "view", "private_metadata").split(" "), "", "", ""]
+        click = replace(click, place=replace(click.place, channel=channel, thread_ts=thread_ts))
+        if (record := await self._judged_record(click, turn_id)) is not None:
+            reasons, said = read_complaint(click.body)
+            await self.services.judgements.feedback(turn_id, click.user, good=False)
+            if reasons or said:
+                await self.services.judgements.complaint(turn_id, click.user, reasons=reasons, said=said)
+            _thank(click, record)
 
-        return thank
+    async def _judged_record(self, click: Click, turn_id: str) -> Mapping[str, Any] | None:
+        """Return the record of an answer of this channel; None if it is unknown, or the person has no access."""
+        record = await self.services.records.load_for(turn_id, click.place)
+        if reason := "turn_unknown" if record is None or not click.user else await click.refusal():
+            _log.info("judgement_ignored", reason=reason)
+            return None
+        return record
 
-    async def _question_language(self, clicked: clicks.Feedback | clicks.Complaint) -> str | None:
-        """Return the language of the question; None if its record is gone."""
-        return detect_language(string(await self.services.records.load_for(clicked.turn_id, clicked.place), "question"))
-
-    async def on_trust(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
+    async def on_trust(self, click: Click) -> None:
         """Show the stored record in a modal, as far as this person may see its sources now."""
-        turn_id, trigger_id = clicks.button_value(body), string(body, "trigger_id")
-        user, place, _ = clicks.click_location(body)
+        place, services = click.place, self.services
 
         async def show(delivery: Delivery) -> None:
-            services, record, missing = self.services, None, await self.gestures.refusal(context, user, place.channel)
-            if not missing and (found := await services.records.load_for(turn_id, place)):
-                viewer = Viewers(team=place.team, channel=place.channel, user=user)
+            record, missing = None, await click.refusal()
+            if not missing and (found := await services.records.load_for(click.value, place)):
+                viewer = Viewers(team=place.team, channel=place.channel, user=click.user)
                 record = await services.visibility.visible_record(found, viewer)
-            language = detect_language(string(record, "question")) or await self.gestures.language_for(context, user)
+            language = _question_language(record) or await click.language()
             view = trust_modal(record, delivery.today(), language, missing=missing or "trust_unknown")
-            await delivery.open_modal(trigger_id, view)
+            await delivery.open_modal(click.trigger_id, view)
 
-        if turn_id and trigger_id and user:
-            self.gestures.after_ack(context, show)
-        await ack()
+        if click.value and click.trigger_id and click.user:
+            click.after_ack(show)
 
-    async def on_hand_off(self, body: Body, ack: AsyncAck) -> None:
-        """Store a click on "Ask a human" as a message, so that people are asked once."""
-        await self._store(clicks.read_hand_off(body), "hand_off")
-        await ack()
+    async def store_click(self, kind: Kind, click: Click) -> None:
+        """Store a click on a button of ``QUEUED`` as a message, so that its work is done once."""
+        await self._store(as_message(click, kind), kind)
 
-    async def on_shortcut(self, body: Body, ack: AsyncAck) -> None:
+    async def on_shortcut(self, click: Click) -> None:
         """Store the message that the shortcut was used on as a question."""
-        await self._store(clicks.read_shortcut(body), "shortcut")
-        await ack()
+        await self._store(read_shortcut(click.body), "shortcut")
 
     async def _store(self, incoming: Incoming | None, what: str) -> None:
         if incoming and not self.services.access.refusal(incoming.user, incoming.thread.channel):
             await self.services.intake.receive(incoming)
             self.services.judgements.slack_event(what)
 
-    async def on_try(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
+    async def on_try(self, click: Click) -> None:
         """Take a button of App Home: its question is asked in the direct chat. Without a question Orion says hello."""
-        user, question = string(body, "user", "id"), clicks.button_value(body)
 
         async def ask(delivery: Delivery) -> None:
-            refusal = await self.gestures.refusal(context, user)
+            refusal, question = await click.refusal(), click.value
             if refusal or question in {"", "home"}:
-                language = await self.gestures.language_for(context, user)
-                await delivery.send_direct_message(user, say(refusal, language) if refusal else help_text(language))
+                language = await click.language()
+                text = say(refusal, language) if refusal else help_text(language)
+                await delivery.send_direct_message(click.user, text)
                 return
-            channel, ts = await delivery.send_direct_message(user, f"_{escape(question)}_")
-            thread = ThreadKey(team=context.team_id or "", channel=channel, thread_ts=ts)
+            channel, ts = await delivery.send_direct_message(click.user, f"_{escape(question)}_")
+            thread = ThreadKey(team=click.team, channel=channel, thread_ts=ts)
             incoming = Incoming(
-                kind="question", thread=thread, user=user, ts=ts, addressed="direct", text=question,
+                kind="question", thread=thread, user=click.user, ts=ts, addressed="direct", text=question,
                 event_ids=(f"try:{thread}",),
             )  # fmt: skip
             await self.services.intake.receive(incoming)
             self.services.judgements.slack_event("question")
 
-        self.gestures.after_ack(context, ask)
-        await ack()
+        click.after_ack(ask)
 
     async def on_member_joined(self, body: Body, context: AsyncBoltContext) -> None:
         """Say once how to ask, in a channel that Orion was invited to."""
-        event, own = mapping(body, "event"), context.bot_user_id
+        event, own, click = mapping(body, "event"), context.bot_user_id, read_click(self.services, body, context)
         inviter, channel, ts = (string(event, name) for name in ("inviter", "channel", "event_ts"))
 
         async def welcome(delivery: Delivery) -> None:
             place = ThreadKey(team=string(body, "team_id"), channel=channel, thread_ts=channel)
-            text = say("welcome", await self.gestures.language_for(context, inviter))
-            await delivery.post_notice(place, text, f"{ts}:welcome")
+            await delivery.post_notice(place, say("welcome", await click.language(inviter)), f"{ts}:welcome")
 
         ours = own and string(event, "user") == own and channel and ts
         if ours and not self.services.access.refusal(inviter, channel):
-            self.gestures.after_ack(context, welcome)
+            click.after_ack(welcome)
 
     async def on_home_opened(self, body: Body, context: AsyncBoltContext) -> None:
         """Show App Home, or the suggested prompts of the direct chat, to people with access."""
-        event = mapping(body, "event")
-        user, tab = string(event, "user"), string(event, "tab")
+        click, tab = read_click(self.services, body, context), string(body, "event", "tab")
 
         async def show(delivery: Delivery) -> None:
-            language, refusal = (
-                await self.gestures.language_for(context, user),
-                await self.gestures.refusal(context, user),
-            )
-            if tab == "messages" and refusal:
-                return
-            figures = HomeFigures(refusal=refusal)
-            if not refusal:
-                figures = await self.services.homes.figures(context.team_id or "", user, language)
-            if tab == "home":
-                await delivery.publish_home(user, figures, language)
-            else:
+            refusal = await click.refusal()
+            if tab == "home" and not refusal:
+                await click.show_home(delivery)
+            elif tab == "home":
+                await delivery.publish_home(click.user, HomeFigures(refusal=refusal), await click.language())
+            elif not refusal:
+                figures = await self.services.homes.figures(click.team, click.user, await click.language())
                 prompts = [{"title": question, "message": question} for question in figures.questions]
-                await delivery.suggest_prompts(string(event, "channel"), prompts or SUGGESTED_PROMPTS)
+                await delivery.suggest_prompts(string(body, "event", "channel"), prompts or SUGGESTED_PROMPTS)
 
-        if user and tab in {"home", "messages"}:
-            self.gestures.after_ack(context, show)
+        if click.user and tab in {"home", "messages"}:
+            click.after_ack(show)
 
     async def on_unknown(self, ack: AsyncAck) -> None:
         """Acknowledge a button that is not, or no longer, Orion's."""
@@ -364,3 +288,13 @@ class Listeners:
         cause = {"cause": plain_cause(error)} if isinstance(error, RedisError) else {}
         _log.error("listener_failed", error_type=type(error).__name__, **cause)
         return BoltResponse(status=500, body="")
+
+
+def _question_language(record: Mapping[str, Any] | None) -> str | None:
+    """Return the language of the question; None for English, or without a record."""
+    return detect_language(string(record, "question"))
+
+
+def _thank(click: Click, record: Mapping[str, Any]) -> None:
+    text = say("thanks", _question_language(record))
+    click.after_ack(lambda delivery: delivery.post_ephemeral(click.place, click.user, text))

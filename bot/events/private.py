@@ -4,58 +4,42 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from slack_bolt.async_app import AsyncAck, AsyncApp, AsyncBoltContext
-
 from agent.payload import mapping, objects, string
 from agent.texts.catalogue import say
 from agent.texts.truncate import truncate
 from agent.thread.audience import Viewers
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey, Mark
-from bot.delivery.blocks import SHARE_ACTION
 from bot.delivery.delivery import Delivery
 from bot.delivery.links import escape, link
 from bot.delivery.trust import QUOTING
-from bot.events.gestures import Gestures, Intake
-from bot.events.interactions import button_value, click_location, read_shortcut
+from bot.events.clicks import Click, Services, read_shortcut
 from bot.events.parse import attached_files
-from bot.slack.manifest import PRIVATE_SHORTCUT
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.turn_records import TurnRecords, sources_of
-from bot.turn.visibility import Visibility
+from bot.stores.turn_records import sources_of
 from verification.markup.chunks import split_chunks
 from verification.text.language import detect_language
 from verification.types import Answer
 
 MAX_QUOTED_CHARS: Final = 500
-Body = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class PrivateAsking:
     """The shortcut, and the button under its answer."""
 
-    intake: Intake
-    records: TurnRecords
-    visibility: Visibility
-    gestures: Gestures
+    services: Services
 
-    def register(self, app: AsyncApp) -> None:
-        """Register the listeners."""
-        app.shortcut(PRIVATE_SHORTCUT)(self.on_ask)
-        app.action(SHARE_ACTION)(self.on_share)
-
-    async def on_ask(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
+    async def on_ask(self, click: Click) -> None:
         """Ask the message's question in the person's direct chat."""
-        asked, attached = read_shortcut(body), attached_files(mapping(body, "message"))
+        asked, attached = read_shortcut(click.body), attached_files(mapping(click.body, "message"))
 
         async def ask(delivery: Delivery) -> None:
             if asked is None:
                 return
             place, user = asked.thread, asked.user
-            if refusal := await self.gestures.refusal(context, user, place.channel):
-                language = await self.gestures.language_for(context, user)
-                await delivery.send_direct_message(user, say(refusal, language))
+            if refusal := await click.refusal(place.channel):
+                await delivery.send_direct_message(user, say(refusal, await click.language()))
                 return
             quoted = escape(truncate(" ".join(asked.text.split()), MAX_QUOTED_CHARS))
             where = await delivery.reader.permalink(place.channel, asked.ts)
@@ -66,23 +50,22 @@ class PrivateAsking:
                 asked, thread=thread, ts=ts, addressed="direct", event_ids=(f"private:{thread}",), attached=attached,
                 origin=f"{place.channel} {place.thread_ts}",
             )  # fmt: skip
-            await self.intake.receive(question)
+            await self.services.intake.receive(question)
 
-        self.gestures.after_ack(context, ask)
-        await ack()
+        click.after_ack(ask)
 
-    async def on_share(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
+    async def on_share(self, click: Click) -> None:
         """Post the answer in the thread it was asked about, once, or say what prevents that."""
-        user, chat, _ = click_location(body)
-        turn_id, channel, thread_ts = [*button_value(body).split(" "), "", ""][:3]
+        user, chat = click.user, click.place
+        turn_id, channel, thread_ts = [*click.value.split(" "), "", ""][:3]
         place = ThreadKey(team=chat.team, channel=channel, thread_ts=thread_ts)
 
         async def share(delivery: Delivery) -> None:
-            record = await self.records.load_for(turn_id, chat) or {}
-            language = detect_language(string(record, "question")) or await self.gestures.language_for(context, user)
+            record = await self.services.records.load_for(turn_id, chat) or {}
+            language = detect_language(string(record, "question")) or await click.language()
             if not record:
                 obstacle = say("share_unknown", language)
-            elif refusal := await self.gestures.refusal(context, user, channel):
+            elif refusal := await click.refusal(channel):
                 obstacle = say(refusal, language)
             else:
                 obstacle = await self._find_hidden(record, place, language)
@@ -91,13 +74,14 @@ class PrivateAsking:
             await delivery.post_ephemeral(chat, user, obstacle or say("share_done", language))
 
         if user and channel and thread_ts:
-            self.gestures.after_ack(context, share)
-        await ack()
+            click.after_ack(share)
 
     async def _find_hidden(self, record: Mapping[str, Any], place: ThreadKey, language: str | None) -> str:
         """Return the words that name the sources which not everyone in the place may see; empty if all may."""
         sources = sources_of(record)
-        visible = await self.visibility.visible_sources(sources, Viewers(team=place.team, channel=place.channel))
+        visible = await self.services.visibility.visible_sources(
+            sources, Viewers(team=place.team, channel=place.channel)
+        )
         # The words of the direct chat stay there: such a source is stored as public.
         open_ids = {source.id for source in visible if source.origin != "thread"}
         hidden = [f"• {escape(source.title)}" for source in sources if source.id not in open_ids]
@@ -109,7 +93,7 @@ class PrivateAsking:
         """Post the answer, once. Return why it failed, or an empty text."""
         turn_id, sources = string(record, "turn_id"), tuple(sources_of(record))
         asked_ts = string(record, "thread").rpartition(":")[2]  # the question opened its thread in the direct chat
-        if not await self.records.claim_share(turn_id):
+        if not await self.services.records.claim_share(turn_id):
             return ""
         checkers = {string(one, "settled_by") for one in objects(record, "claims")}
         marks: list[Mark] = ["partial"] if record.get("outcome") == "partial" else []
@@ -123,6 +107,6 @@ class PrivateAsking:
         try:
             await delivery.answer(place, answer, key)
         except DeliveryFailed:
-            await self.records.release_share(turn_id)
+            await self.services.records.release_share(turn_id)
             return say("share_failed", language)
         return ""

@@ -65,7 +65,7 @@ async def at_the_door(redis: Redis) -> AsyncIterator[Intake]:
         ledger = Ledger()
         ledger.gate.set()
         app = build_app(slack.client, slack.workspace.authorize)
-        register(app, services(slack, ledger, redis, Access()), tasks)
+        register(app, services(slack, ledger, redis, Access(), tasks=tasks))
         async with over_http(slack, app):
             yield Intake(session=session, url=slack.server.http.url, secret=slack.server.signing_secret, ledger=ledger)
 

@@ -17,7 +17,7 @@ from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.types import Document
 from bot.channel_settings import ChannelFile
 from bot.delivery.home import HomeFigures
-from bot.events.listeners import Services
+from bot.events.clicks import Services
 from bot.local.model.limits import Strictness
 from bot.local.model.roster import TEAM_ID
 from bot.servers.http import Pages, SlackEndpoint, build, serve
@@ -83,10 +83,17 @@ class Homes:
 
 
 def services(
-    slack: Slack, ledger: Ledger, redis: Redis, access: Access, index: KnowledgeIndex | None = None
+    slack: Slack,
+    ledger: Ledger,
+    redis: Redis,
+    access: Access,
+    *,
+    tasks: asyncio.TaskGroup,
+    index: KnowledgeIndex | None = None,
 ) -> Services:
     return Services(
         access=access,
+        tasks=tasks,
         thread_modes=ThreadModes(redis),
         channels=ChannelFile(Path("absent")),
         listening=Listening(redis),

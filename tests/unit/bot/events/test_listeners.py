@@ -103,7 +103,7 @@ def opened(request: pytest.FixtureRequest, redis_client: Redis, index: Knowledge
                 ledger.gate.set()
             app = build_app(slack.client, slack.workspace.authorize)
             await TurnRecords(redis_client).save(dict(RECORD))
-            register(app, services(slack, ledger, redis_client, access or Access(), index), tasks)
+            register(app, services(slack, ledger, redis_client, access or Access(), tasks=tasks, index=index))
             async with over_socket(slack, app) if mode == "socket" else over_http(slack, app):
                 yield Running(slack=slack, ledger=ledger)
 
@@ -413,7 +413,7 @@ async def test_an_app_that_acknowledges_first_is_refused(redis_client: Redis, in
     async with local_slack() as slack, background_tasks() as tasks:
         eager = AsyncApp(token=slack.server.bot_token, signing_secret="")
         with pytest.raises(ValueError, match="process_before_response"):
-            register(eager, services(slack, Ledger(), redis_client, Access(), index), tasks)
+            register(eager, services(slack, Ledger(), redis_client, Access(), tasks=tasks, index=index))
 
 
 async def test_the_try_button_says_hello(opened: Opened) -> None:

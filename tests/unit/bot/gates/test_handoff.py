@@ -4,15 +4,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from redis.asyncio import Redis
 
 from agent.texts.catalogue import say
 from bot.delivery.blocks import HAND_OFF_ACTION
-from bot.events.interactions import read_hand_off
-from bot.local.model.roster import TEAM_ID, VISITOR, Json
+from bot.local.model.roster import VISITOR, Json
 from bot.slack.hand_off_place import HandOffPlace
 from bot.slack.users import People
 from bot.timeouts import TurnTimeouts
@@ -172,29 +170,6 @@ async def test_failure_is_told_in_the_thread_and_the_next_click_counts_again(tmp
         setting.workspace.channel(HELPERS).name = "nowhere"
         await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION)
         await wait_until(lambda: handed(setting), "people are asked now")
-
-
-CLICK: Json = {
-    "user": {"id": "U1"},
-    "team": {"id": TEAM_ID},
-    "channel": {"id": "C1"},
-    "message": {"ts": "2.0", "thread_ts": "1.0"},
-    "actions": [{"value": "t1"}],
-}
-
-
-def test_every_click_on_one_answer_is_the_same_letter() -> None:
-    first, second = (read_hand_off({**CLICK, "user": {"id": user}}) for user in ("U1", "U2"))
-    assert first is not None
-    assert second is not None
-    assert first.event_ids == second.event_ids != ()
-    assert (first.kind, first.ts, first.text) == ("hand_off", "2.0", "t1")
-
-
-@pytest.mark.parametrize("without", ["user", "channel", "message", "actions"])
-def test_half_a_click_is_ignored(without: str) -> None:
-    body: dict[str, Any] = {key: value for key, value in CLICK.items() if key != without}
-    assert read_hand_off(body) is None
 
 
 async def test_the_button_is_offered_where_people_can_be_asked(redis_client: Redis) -> None:

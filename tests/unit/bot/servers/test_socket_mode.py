@@ -30,7 +30,7 @@ async def listening(slack: Slack, redis: Redis, ledger: Ledger) -> AsyncIterator
     app = build_app(slack.client, slack.workspace.authorize)
     front = SocketFront(app, slack.server.app_token, ping_interval_s=0.2, first_pause_s=0.05)
     async with asyncio.TaskGroup() as group:
-        register(app, services(slack, ledger, redis, Access()), group)
+        register(app, services(slack, ledger, redis, Access(), tasks=group))
         running = group.create_task(front.run())
         yield front
         running.cancel()

@@ -1,0 +1,213 @@
+"""What people do in Slack besides writing, read as a ``Click``: a button, a dialog, a shortcut, an opened page.
+
+What a payload lacks is empty, so that no payload raises. ``Services`` is what all listeners work with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import structlog
+from redis.exceptions import RedisError
+from slack_bolt.async_app import AsyncAck, AsyncBoltContext
+
+from agent.knowledge.slack_message import read_message, shared_files
+from agent.payload import mapping, objects, string
+from agent.thread.conversation import ThreadKey
+from bot.answers.desk import AnswerDesk
+from bot.channel_settings import ChannelFile
+from bot.delivery.delivery import Delivery
+from bot.delivery.home import HomeFigures
+from bot.gates.access import Visit, find_refusal
+from bot.install.workspaces import Workspaces
+from bot.slack.message import Access, Incoming, Kind
+from bot.slack.web_api import DeliveryFailed
+from bot.stores.listening import Listening
+from bot.stores.thread_mode import ThreadModes
+from bot.stores.turn_records import TurnRecords
+from bot.turn.visibility import Visibility
+
+LOOKUP_TIMEOUT_S: Final = 1.0  # Slack waits three seconds for an ack, and a modal's trigger expires then too
+# A fault in what one click shows must not end the process that takes everyone's questions.
+_FAULTS: Final = (RedisError, LookupError, TypeError, ValueError, AttributeError, OSError)
+_log = structlog.get_logger()
+Body = dict[str, Any]
+
+
+class Homes(Protocol):
+    """Gathers what App Home shows one person (``bot.events.home``)."""
+
+    async def figures(self, team: str, user: str, language: str | None) -> HomeFigures:
+        """Return all that this person may see."""
+
+
+class Intake(Protocol):
+    """Takes messages in (``bot.events.enqueue``)."""
+
+    async def receive(self, incoming: Incoming) -> bool:
+        """Store a message. Return whether it was new, or raise if it could not be stored."""
+
+
+class Judgements(Protocol):
+    """Keeps what people say about answers, and counts events (``bot.turn.observer``)."""
+
+    async def feedback(self, turn_id: str, user: str, *, good: bool) -> None:
+        """Keep a judgement; return when it is durable, or raise."""
+
+    async def complaint(self, turn_id: str, user: str, *, reasons: Sequence[str], said: str) -> None:
+        """Keep what was wrong with an answer; return when it is durable, or raise."""
+
+    async def correct(self, turn_id: str, answer: str = "") -> None:
+        """Pass on the right answer of a turn."""
+
+    def slack_event(self, fate: str) -> None:
+        """Count an event by the kind of message it was stored as, or by why it was ignored."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """The collaborators of the listeners. What is done after an ack runs in ``tasks``.
+
+    Without ``desk`` no answer can be saved. Only ``admins`` change settings of channels.
+    """
+
+    access: Access
+    workspaces: Workspaces
+    tasks: asyncio.TaskGroup
+    thread_modes: ThreadModes
+    channels: ChannelFile
+    listening: Listening
+    intake: Intake
+    judgements: Judgements
+    records: TurnRecords
+    visibility: Visibility
+    homes: Homes
+    admins: frozenset[str] = frozenset()
+    desk: AnswerDesk | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Click:
+    """One thing that a person did. ``team`` is the workspace that Bolt authorised.
+
+    ``place`` is the thread of the message with the button, or its channel, and ``ts`` that message's.
+    """
+
+    services: Services
+    body: Body
+    team: str
+    user: str
+    place: ThreadKey
+    ts: str
+
+    @property
+    def value(self) -> str:
+        """Value of the button that was pressed."""
+        return string(next(iter(objects(self.body, "actions")), {}), "value")
+
+    @property
+    def trigger_id(self) -> str:
+        """What opens a dialog within three seconds."""
+        return string(self.body, "trigger_id")
+
+    async def refusal(self, channel: str | None = None) -> str:
+        """Return why this person is shown nothing here, or an empty text. What Slack does not tell soon is refused."""
+        channel = self.place.channel if channel is None else channel
+        try:
+            async with asyncio.timeout(LOOKUP_TIMEOUT_S):
+                people = await self.services.workspaces.people_of(self.team)
+                visit = Visit(team=self.team, user=self.user, channel=channel)
+                return await find_refusal(visit, self.services.access, people)
+        except (DeliveryFailed, TimeoutError) as failure:
+            _log.warning("access_unknown", reason=getattr(failure, "reason", "slow"))
+            return "unknown_person"
+
+    async def language(self, user: str = "") -> str | None:
+        """Return the language this person, or another ``user``, uses Slack in; None if Slack does not tell it soon."""
+        try:
+            async with asyncio.timeout(LOOKUP_TIMEOUT_S):
+                people = await self.services.workspaces.people_of(self.team)
+                return await people.language_of(self.team, user or self.user)
+        except (DeliveryFailed, TimeoutError) as failure:
+            _log.warning("language_unknown", reason=getattr(failure, "reason", "slow"))
+            return None
+
+    def after_ack(self, show: Callable[[Delivery], Awaitable[object]]) -> None:
+        """Do what Slack need not wait for, and what a modal's trigger cannot wait for."""
+
+        async def run() -> None:
+            """May fail: what matters of the click is stored and acknowledged."""
+            try:
+                await show(await self.services.workspaces.delivery_of(self.team))
+            except DeliveryFailed as failure:
+                _log.warning("gesture_failed", reason=failure.reason)
+            except _FAULTS as error:
+                _log.error("gesture_failed", reason=type(error).__name__)
+
+        self.services.tasks.create_task(run(), name="after_ack")
+
+    async def show_home(self, delivery: Delivery, user: str = "") -> None:
+        """Show App Home as it is now to this person, or to another ``user``."""
+        user, language = user or self.user, await self.language(user)
+        await delivery.publish_home(user, await self.services.homes.figures(self.team, user, language), language)
+
+
+def read_click(services: Services, body: Body, context: AsyncBoltContext) -> Click:
+    """Read an interaction, or an event of App Home."""
+    channel = string(body, "channel", "id") or string(body, "container", "channel_id")
+    thread_ts = string(body, "message", "thread_ts") or string(body, "container", "thread_ts")
+    return Click(
+        services=services,
+        body=body,
+        team=context.team_id or "",
+        user=string(body, "user", "id") or string(body, "event", "user"),
+        place=ThreadKey(team=string(body, "team", "id"), channel=channel, thread_ts=thread_ts or channel),
+        ts=string(body, "message", "ts") or string(body, "container", "message_ts"),
+    )
+
+
+def acknowledged(services: Services, handle: Callable[[Click], Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+    """Return a Bolt listener that hands on the click and acknowledges it when ``handle`` is done."""
+
+    async def listen(body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
+        await handle(read_click(services, body, context))
+        await ack()
+
+    return listen
+
+
+def as_message(click: Click, kind: Kind) -> Incoming | None:
+    """Return a click on an answer's button as a message, the same one for every click on that answer.
+
+    The button's value is the turn's id. None if the click is malformed.
+    """
+    place, turn_id = click.place, click.value
+    if not (turn_id and click.user and place.channel and click.ts):
+        return None
+    keys = (f"{kind}:{place.team}:{turn_id}",)
+    return Incoming(
+        kind=kind, thread=place, user=click.user, ts=click.ts, addressed="direct", text=turn_id, event_ids=keys
+    )
+
+
+def read_shortcut(body: Mapping[str, Any]) -> Incoming | None:
+    """Read a ``message_action``: the message becomes a question of the person who used the shortcut, in its thread."""
+    team, channel, user = (string(body, name, "id") for name in ("team", "channel", "user"))
+    message = mapping(body, "message")
+    ts, files = string(message, "ts") or string(body, "message_ts"), bool(shared_files(message))
+    text = read_message(message).text
+    if not (team and channel and user and ts) or not (text or files):
+        return None
+    return Incoming(
+        kind="question",
+        thread=ThreadKey(team=team, channel=channel, thread_ts=string(message, "thread_ts") or ts),
+        user=user,
+        ts=ts,
+        addressed="mention",
+        text=text,
+        event_ids=(f"msg:{team}:{channel}:{ts}",),
+        files="some" if files else "none",
+    )
