@@ -6,15 +6,27 @@ They stand behind the same seams as the real ones and are shown the same context
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from typing import Any
 
 from agent.actions import Action, Respond
-from agent.budget import Usage
-from agent.model.protocol import DecideContext, Decision, Generated, ModelError, Piece, WriteContext, WriteStream
+from agent.budget import Budget, Usage
+from agent.model.protocol import (
+    DecideContext,
+    Decision,
+    Generated,
+    Model,
+    ModelError,
+    Piece,
+    WriteContext,
+    WriteStream,
+)
+from agent.outcome import TurnOutcome
 from agent.thread.conversation import Question, ThreadKey
-from agent.tools.tool import ToolResult, ToolSpec
-from agent.turn.events import TurnEvent
+from agent.thread.state import ThreadState
+from agent.tools.tool import Tool, ToolResult, ToolSpec
+from agent.turn.events import Emit, TurnEvent
+from agent.turn.loop import run_turn
 from verification.types import Source
 
 THREAD = ThreadKey(team="T1", channel="C1", thread_ts="1.0")
@@ -35,6 +47,26 @@ REFUNDS = Source(
 
 def question(text: str = "How many requests may a key send?", *, user: str = "U1", ts: str = "1.0") -> Question:
     return Question(thread=THREAD, user=user, text=text, ts=ts)
+
+
+async def take_turn(
+    model: Model,
+    asked: Question | str = "How many requests may a key send a minute?",
+    *,
+    tools: Iterable[Tool] | None = None,
+    state: ThreadState | None = None,
+    emit: Emit | None = None,
+    **parts: Any,
+) -> tuple[TurnOutcome, ThreadState]:
+    """Run one turn. By default it has a search that finds ``LIMITS``, and nobody listens."""
+    return await run_turn(
+        question(asked) if isinstance(asked, str) else asked,
+        state or ThreadState(),
+        model=model,
+        tools={tool.spec.name: tool for tool in ((PassageTool(LIMITS),) if tools is None else tools)},
+        emit=emit or Listener(),
+        **{"budget": Budget(), **parts},
+    )
 
 
 class ScriptedModel:

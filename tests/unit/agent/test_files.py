@@ -8,18 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.budget import Budget
 from agent.files import MAX_PARTS, MAX_WHOLE_CHARS, add_unread_notes, file_sources
 from agent.outcome import Answered, Refused
 from agent.quoting.model import ExtractiveModel
 from agent.texts.catalogue import LANGUAGES, say
 from agent.thread.conversation import AttachedFile, Message, Question
 from agent.thread.requests import asks_for_file
-from agent.thread.state import ThreadState
 from agent.turn.events import Done
-from agent.turn.loop import run_turn
 from agent.turn.replies import plain_answer
-from tests.support.fakes import Listener, ScriptedModel, question
+from tests.support.fakes import Listener, ScriptedModel, question, take_turn
 
 NOTES = AttachedFile(
     name="notes.md", text="# Launch\n\nThe launch is on 3 March. Ann leads it.\n\n# Costs\n\nIt costs 400 euros.\n"
@@ -122,13 +119,8 @@ def test_what_stands_for_a_bare_file_asks_for_it(language: str) -> None:
 
 async def test_bare_file_is_quoted_without_a_model() -> None:
     listener = Listener()
-    outcome, after = await run_turn(
-        ask("Summarise the attached file.", NOTES),
-        ThreadState(),
-        model=ExtractiveModel(),
-        tools={},
-        budget=Budget(),
-        emit=listener,
+    outcome, after = await take_turn(
+        ExtractiveModel(), ask("Summarise the attached file.", NOTES), tools=(), emit=listener
     )
     assert isinstance(outcome, Answered)
     assert "The launch is on 3 March." in outcome.answer.text
@@ -138,11 +130,10 @@ async def test_bare_file_is_quoted_without_a_model() -> None:
 
 
 async def test_question_is_answered_from_the_file_and_so_is_the_next_one() -> None:
-    parts = {"model": ExtractiveModel(), "tools": {}, "budget": Budget(), "emit": Listener()}
-    outcome, after = await run_turn(ask("What does the launch cost?", NOTES), ThreadState(), **parts)  # type: ignore[arg-type]  # one bag of parts for two calls
+    outcome, after = await take_turn(ExtractiveModel(), ask("What does the launch cost?", NOTES), tools=())
     assert isinstance(outcome, Answered)
     assert "It costs 400 euros" in outcome.answer.text
-    outcome, _ = await run_turn(ask("Who leads the launch?"), after, **parts)  # type: ignore[arg-type]  # as above
+    outcome, _ = await take_turn(ExtractiveModel(), ask("Who leads the launch?"), tools=(), state=after)
     assert isinstance(outcome, Answered)
     assert "Ann leads it" in outcome.answer.text
 
@@ -150,9 +141,7 @@ async def test_question_is_answered_from_the_file_and_so_is_the_next_one() -> No
 async def test_model_sees_the_file_as_a_fenced_source_and_the_answer_names_what_it_did_not() -> None:
     model = ScriptedModel(["<answer>The launch is on 3 March [1].</answer>"])
     files = (NOTES, AttachedFile(name="photo.png", trouble="form"))
-    outcome, _ = await run_turn(
-        ask("When is the launch?", *files), ThreadState(), model=model, tools={}, budget=Budget(), emit=Listener()
-    )
+    outcome, _ = await take_turn(model, ask("When is the launch?", *files), tools=())
     assert isinstance(outcome, Answered)
     assert [source.title for source in model.written[0].sources] == ["notes.md"]
     assert outcome.answer.label == say("file_form", "en", name="photo.png")

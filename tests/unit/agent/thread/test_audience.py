@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from agent.budget import Budget
 from agent.knowledge.index.filtered import SeenBy
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.sources.audience_file import FILE_NAME
@@ -19,8 +18,7 @@ from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import ThreadState
 from agent.tools.builtin.knowledge import for_viewers, knowledge_tools
 from agent.tools.tool import Tool
-from agent.turn.loop import run_turn
-from tests.support.fakes import LIMITS, Listener, PassageTool, ScriptedModel
+from tests.support.fakes import LIMITS, PassageTool, ScriptedModel, take_turn
 from verification.types import Source
 
 HR = Viewers(team="T1", channel="C0HR")
@@ -200,14 +198,9 @@ async def test_no_source_reaches_an_answer_past_its_audience() -> None:
     )
     model = ScriptedModel(["<answer>The bonus is 900 euros a year [1].</answer>"])
     with capture_logs() as lines:
-        outcome, state = await run_turn(
-            question,
-            ThreadState(sources=(Source(id=1, title="Old", text="The bonus is 900.", origin="file", audience="C0HR"),)),
-            model=model,
-            tools={"search": PassageTool(secret)},
-            budget=Budget(),
-            emit=Listener(),
-        )
+        old = Source(id=1, title="Old", text="The bonus is 900.", origin="file", audience="C0HR")
+        state = ThreadState(sources=(old,))
+        outcome, state = await take_turn(model, question, tools=[PassageTool(secret)], state=state)
     assert "900" not in str(outcome)
     assert not any(context.sources for context in model.decided)
     assert not any(context.sources for context in model.written)

@@ -9,14 +9,12 @@ from dataclasses import dataclass, field
 import pytest
 
 from agent.actions import Action, AskUser, Complete, Respond, ToolCall, ToolCalls
-from agent.budget import Budget, Usage
+from agent.budget import Usage
 from agent.model.protocol import DecideContext, Decision, ModelError, Piece, WriteContext, WriteStream
 from agent.outcome import Answered, Asked, TurnOutcome
-from agent.thread.state import ThreadState
 from agent.turn.events import Done, ModelEnd, ModelStart, Token
-from agent.turn.loop import run_turn
 from agent.turn.progress import Policy
-from tests.support.fakes import LIMITS, Listener, PassageTool, ScriptedModel, question
+from tests.support.fakes import Listener, PassageTool, ScriptedModel, take_turn
 
 GOOD = "<answer>Each key may send 120 requests a minute [1].</answer>"
 AGAIN = ToolCalls(calls=(ToolCall(call_id="a", tool="search", input={"query": "keys"}),))
@@ -57,11 +55,8 @@ class Told:
     listener: Listener = field(default_factory=Listener)
 
     async def turn(self, model: ScriptedModel, *, early: bool = True, found: bool = True) -> TurnOutcome:
-        tools = {"search": PassageTool(*((LIMITS,) if found else ()))}
-        outcome, _ = await run_turn(
-            question(), ThreadState(), model=model, tools=tools, budget=Budget(), emit=self.listener,
-            policy=Policy(early_draft=early),
-        )  # fmt: skip
+        tools = None if found else [PassageTool()]
+        outcome, _ = await take_turn(model, tools=tools, emit=self.listener, policy=Policy(early_draft=early))
         return outcome
 
     @property

@@ -20,13 +20,11 @@ from agent.model.chat_server import Timeouts
 from agent.model.openai import OpenAIModel
 from agent.outcome import Answered, Failed, Partial, Refused, TurnOutcome
 from agent.texts.catalogue import say
-from agent.thread.state import ThreadState
 from agent.turn.events import ModelEnd, ModelStart, Verification
-from agent.turn.loop import run_turn
 from bot.documents.open import corpus_of
 from bot.settings import load_settings
 from bot.turn.engine import open_engine, open_judge
-from tests.support.fakes import LIMITS, Listener, PassageTool, question
+from tests.support.fakes import LIMITS, Listener, PassageTool, take_turn
 from tests.support.openai_server import GARBAGE, HANGS, RESPOND, Script, Scripted, ScriptedOpenAI, calls, fails, says
 from verification.judgement import UNCONFIRMED
 
@@ -92,15 +90,10 @@ async def turn(
     patience = QUICK if isinstance(script, list) and any(each.hangs or each.wait_s for each in script) else PATIENT
     async with ScriptedOpenAI(decisions=[decision], drafts=drafts, judgements=script) as server:
         async with models(server.url, patience) as (model, judge):
-            outcome, _ = await run_turn(
-                question(asked),
-                ThreadState(),
-                model=model,
-                tools={"search": tool or PassageTool(LIMITS)},
-                budget=budget or Budget(),
-                emit=listener,
-                judge=judge if judged else None,
-            )
+            search = [tool or PassageTool(LIMITS)]
+            limits = budget or Budget()
+            by = judge if judged else None
+            outcome, _ = await take_turn(model, asked, tools=search, budget=limits, emit=listener, judge=by)
         requests = [r for r, phase in zip(server.requests, server.phases(), strict=True) if phase == "judge"]
     return Told(outcome=outcome, server=server, listener=listener, judge_requests=requests)
 
@@ -310,48 +303,6 @@ async def test_what_could_not_be_confirmed_is_no_part_of_the_feedback() -> None:
     assert DOUBTFUL in feedback
     assert "impolite" not in feedback
     assert "1 problem to fix" in feedback
-
-
-@pytest.mark.parametrize(
-    "reply",
-    [
-        verdicts(None),
-        says(f"Let me see. {{1.1}} fits.\n```json\n{verdicts(None).pieces[0]}\n```\nSo it is."),
-        says(verdicts(None).pieces[0], reasoning=("claim 1 is wrong, I think",)),
-        says(*("<think>{", '"verdicts": 1}</think>', verdicts(None).pieces[0])),
-    ],
-    ids=["plain", "prose around it", "reasoning beside it", "reasoning before it"],
-)
-async def test_verdict_is_found_in_whatever_stands_round_it(reply: Scripted) -> None:
-    assert isinstance((await turn([answers(SURE, DOUBTFUL)], [reply])).outcome, Answered)
-
-
-async def test_server_that_takes_no_options_is_asked_without_them() -> None:
-    def plain_only(body: Mapping[str, Any]) -> Scripted:
-        refused = next((o for o in ("response_format", "temperature", "reasoning_effort") if o in body), "")
-        return fails(400, f"Unsupported parameter: '{refused}'") if refused else verdicts(None)
-
-    told = await turn([answers(SURE, DOUBTFUL)], plain_only)
-    assert isinstance(told.outcome, Answered)
-    assert len(told.judge_requests) == 4
-
-
-async def test_question_in_another_language_than_its_sources_is_judged() -> None:
-    told = await turn([answers("Jeder Schlüssel darf 120 Anfragen pro Minute senden [1].")], [verdicts(None)])
-    assert isinstance(told.outcome, Answered)
-    (event,) = [event for event in told.listener.events if isinstance(event, Verification)]
-    (claim,) = event.verdict.claims
-    assert (claim.supported, claim.settled_by) == ("yes", "judge")
-
-
-async def test_sources_that_contradict_are_both_shown_to_the_judge() -> None:
-    other = replace(LIMITS, url="https://docs.example/old", title="API › Limits (2019)", updated_at="2019-05-01")
-    other = replace(other, text="Each key may send 60 requests a minute.")
-    told = await turn([answers(DOUBTFUL)], [verdicts("[2] is older.")] * 3, tool=PassageTool(LIMITS, other))
-    assert isinstance(told.outcome, Failed)
-    prompt = told.judge_requests[0]["messages"][1]["content"]
-    assert f"[1.1] {LIMITS.text}" in prompt
-    assert "[2.0] API › Limits (2019), updated 2019-05-01\n[2.1] Each key may send 60 requests a minute." in prompt
 
 
 SILENT = "The pages keep silent about the weather [1]."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -17,9 +17,9 @@ from agent.thread.plan import Plan
 from agent.thread.state import StateNotSaved, ThreadState, state_before_last_question
 from agent.tools.tool import Tool
 from agent.turn.events import Emit, StateUpdated, Verification
-from agent.turn.loop import run_turn, state_after_stop
+from agent.turn.loop import state_after_stop
 from agent.turn.progress import Policy, Save, skip_saving
-from tests.support.fakes import LIMITS, REFUNDS, BrokenTool, Listener, PassageTool, ScriptedModel, question
+from tests.support.fakes import LIMITS, REFUNDS, BrokenTool, Listener, PassageTool, ScriptedModel, question, take_turn
 
 GOOD = "<thinking>The limits page says it.</thinking><answer>Each key may send 120 requests a minute [1].</answer>"
 WRONG = "<answer>Each key may send 500 requests a minute [1].</answer>"
@@ -30,7 +30,7 @@ class Story:
 
     def __init__(self, model: ScriptedModel, *tools: Tool, state: ThreadState | None = None) -> None:
         self.model = model
-        self.tools: Mapping[str, Tool] = {tool.spec.name: tool for tool in tools or (PassageTool(LIMITS),)}
+        self.tools: Sequence[Tool] = tools or (PassageTool(LIMITS),)
         self.state = state or ThreadState()
         self.listener = Listener()
         self.emit: Emit = self.listener
@@ -39,16 +39,9 @@ class Story:
         self.policy = Policy()
 
     async def ask(self, asked: Question | str = "How many requests may a key send a minute?") -> TurnOutcome:
-        asked = question(asked) if isinstance(asked, str) else asked
-        outcome, self.state = await run_turn(
-            asked,
-            self.state,
-            model=self.model,
-            tools=self.tools,
-            budget=self.budget,
-            emit=self.emit,
-            policy=self.policy,
-            save=self.save,
+        parts = {"budget": self.budget, "policy": self.policy, "save": self.save}
+        outcome, self.state = await take_turn(
+            self.model, asked, tools=self.tools, state=self.state, emit=self.emit, **parts
         )
         return outcome
 
@@ -153,16 +146,6 @@ async def test_no_source_at_all_goes_out_under_a_label() -> None:
     assert not outcome.answer.verified
 
 
-async def test_general_answers_can_be_refused() -> None:
-    story = Story(
-        ScriptedModel(["<answer>The capital of France is Paris, on the river Seine.</answer>"]), PassageTool()
-    )
-    story.policy = Policy(general="refuse")
-    outcome = await story.ask("What is the capital of France?")
-    assert isinstance(outcome, Refused)
-    assert "Paris" not in outcome.answer.text
-
-
 async def test_own_words_are_exempt_and_labelled() -> None:
     model = ScriptedModel(["<answer>Das Treffen beginnt um 9 Uhr im großen Saal.</answer>"])
     outcome = await Story(model).ask("Translate into German: the meeting starts at 9 in the big hall")
@@ -256,16 +239,6 @@ async def test_sources_are_numbered_once_and_files_and_thread_are_sources() -> N
     ]
 
 
-async def test_endless_tool_calls_end_within_the_budget() -> None:
-    again = ToolCalls(calls=(ToolCall(call_id="x", tool="search", input={"query": "x"}),))
-    model = ScriptedModel([GOOD], decisions=[again])
-    story = Story(model)
-    story.budget = Budget(tool_calls=4)
-    outcome = await story.ask()
-    assert isinstance(outcome, Answered)
-    assert len(model.decided) <= 5
-
-
 async def test_out_of_tool_calls_with_nothing_found_ends_in_a_message() -> None:
     searches: list[Action | ModelError] = [
         ToolCalls(calls=(ToolCall(call_id="x", tool="search", input={"query": f"x{n}"}),)) for n in range(4)
@@ -356,7 +329,7 @@ async def test_document_remembered_from_an_earlier_turn_is_no_evidence_any_more(
     changed = replace(LIMITS, text="Each key may send 300 requests a minute.")
     story = Story(ScriptedModel([GOOD]))
     await story.ask()
-    story.tools = {"search": PassageTool(changed)}
+    story.tools = [PassageTool(changed)]
     outcome = await story.ask("How many requests may a key send a minute today?")
     assert isinstance(outcome, Failed)
     assert [source.text for source in story.model.written[-1].sources] == [changed.text]
@@ -402,12 +375,6 @@ async def test_draft_that_finds_no_end_is_not_read_to_its_end() -> None:
     assert outcome.reason == "TokenLimitError"
     assert "smaller question" in outcome.answer.text
     assert len(model.written) == 1
-
-
-async def test_thoughts_may_be_longer_than_a_draft() -> None:
-    thoughts = f"<thinking>{'Well, the limits page says it. ' * 3_000}</thinking>"
-    outcome = await Story(ScriptedModel([thoughts + GOOD], pieces=400)).ask()
-    assert isinstance(outcome, Answered)
 
 
 NOT_FOR_ORION = replace(question("nice, see you at lunch Jonas"), addressed=False)

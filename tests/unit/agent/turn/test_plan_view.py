@@ -9,16 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.actions import Action, FinishStep, Respond, Step, ToolCall, ToolCalls
-from agent.budget import Budget
 from agent.model.protocol import ModelError
-from agent.outcome import TurnOutcome
-from agent.thread.conversation import Question
 from agent.thread.plan import Plan
 from agent.thread.state import ThreadState
 from agent.turn.events import PlanMoved
-from agent.turn.loop import run_turn
 from agent.turn.plan_view import MAX_TITLE_CHARS, step_title
-from tests.support.fakes import LIMITS, Listener, PassageTool, ScriptedModel, question
+from tests.support.fakes import Listener, ScriptedModel, take_turn
 from verification.markup.link_targets import links
 from verification.types import Draft, Source
 
@@ -34,29 +30,19 @@ TWO = (Step(description="Find the **limit**", tool="search"), Step(description="
 
 
 async def turn(
-    model: ScriptedModel, state: ThreadState | None = None, asked: Question | None = None
-) -> tuple[TurnOutcome, ThreadState, list[list[tuple[str, str]]]]:
-    """One turn, and each state of the plan that was told: title and status of every step."""
+    *decisions: Action | ModelError, state: ThreadState | None = None
+) -> tuple[ThreadState, list[list[tuple[str, str]]]]:
+    """Take one turn. Return the state, and the title and status of every step each time they were shown."""
     listener = Listener()
-    outcome, after = await run_turn(
-        asked or question(),
-        state or ThreadState(),
-        model=model,
-        tools={"search": PassageTool(LIMITS)},
-        budget=Budget(),
-        emit=listener,
-    )
+    model = ScriptedModel([GOOD], decisions=[*decisions])
+    _, after = await take_turn(model, state=state, emit=listener)
     moved = [event for event in listener.events if isinstance(event, PlanMoved)]
-    return outcome, after, [[(step.title, step.status) for step in event.steps] for event in moved]
+    return after, [[(step.title, step.status) for step in event.steps] for event in moved]
 
 
 async def test_plan_of_steps_is_told_as_it_proceeds() -> None:
-    decisions: list[Action | ModelError] = [
-        FinishStep(step=1, result="the secret result", plan=TWO),
-        FinishStep(step=2, result="120"),
-        Respond(),
-    ]
-    _, _, told = await turn(ScriptedModel([GOOD], decisions=decisions))
+    first = FinishStep(step=1, result="the secret result", plan=TWO)
+    _, told = await turn(first, FinishStep(step=2, result="120"), Respond())
     assert told == [
         [("Find the limit", "open"), ("Compare it", "open")],
         [("Find the limit", "done"), ("Compare it", "open")],
@@ -67,21 +53,20 @@ async def test_plan_of_steps_is_told_as_it_proceeds() -> None:
 async def test_one_step_is_nothing_to_be_told_of() -> None:
     one = (Step(description="Find the limit"),)
     for decision in (Respond(), Respond(plan=one)):
-        assert (await turn(ScriptedModel([GOOD], decisions=[decision])))[2] == []
+        assert (await turn(decision))[1] == []
 
 
 async def test_plan_that_goes_on_after_a_question_back_is_told_again() -> None:
     steps = (Step(description="Find the city", status="done"), Step(description="Look up its tea"))
     before = ThreadState(mission="tea", todolist_id="p", plan=Plan(id="p", steps=steps))
-    _, _, told = await turn(ScriptedModel([GOOD]), before)
+    _, told = await turn(Respond(), state=before)
     assert told == [[("Find the city", "done"), ("Look up its tea", "open")]]
 
 
 async def test_step_keeps_what_its_tool_was_called_with() -> None:
     call = ToolCall(call_id="1", tool="search", input={"query": "Grüße", "limit": 3})
     odd = ToolCall(call_id="2", tool="search", input={"query": "\ud800"})
-    decisions: list[Action | ModelError] = [ToolCalls(calls=(call,), plan=TWO), ToolCalls(calls=(odd,)), Respond()]
-    _, after, _ = await turn(ScriptedModel([GOOD], decisions=decisions))
+    after, _ = await turn(ToolCalls(calls=(call,), plan=TWO), ToolCalls(calls=(odd,)), Respond())
     assert after.plan is not None
     assert [step.input for step in after.plan.steps] == ['{"query": "Grüße", "limit": 3}', ""]
 
@@ -128,7 +113,7 @@ def test_step_that_the_rules_object_to_keeps_its_words_back(description: str) ->
 
 async def test_the_words_that_are_kept_back_leave_the_step_its_place() -> None:
     steps = (Step(description="Tell <!channel>"), Step(description="Compare"))
-    _, _, told = await turn(ScriptedModel([GOOD], decisions=[Respond(plan=steps)]))
+    _, told = await turn(Respond(plan=steps))
     assert told == [[("", "open"), ("Compare", "open")]]
 
 

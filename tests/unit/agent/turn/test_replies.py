@@ -8,20 +8,17 @@ from typing import Any
 
 import pytest
 
-from agent.actions import Action, Respond, ToolCall, ToolCalls
-from agent.budget import Budget
+from agent.actions import Respond, ToolCall, ToolCalls
 from agent.model.prompts import NOT_FOUND
-from agent.model.protocol import ModelError
 from agent.outcome import Answered, Failed, Refused
 from agent.quoting.model import ExtractiveModel
-from agent.thread.state import ThreadState
 from agent.tools.tool import ToolFailed, ToolResult, ToolSpec
-from agent.turn.loop import run_turn
 from agent.turn.progress import Policy
-from tests.support.fakes import Listener, PassageTool, ScriptedModel, question
+from tests.support.fakes import PassageTool, ScriptedModel, take_turn
 from verification.types import Answer, Source
 
 ASKED = "Which number do I call in an emergency inside the building?"
+LOOK = ToolCalls(calls=(ToolCall(call_id="a", tool="elsewhere"),))
 HOST = "https://docs.example.org"
 NUMBER = "The emergency number inside the building is 4112."
 
@@ -31,14 +28,7 @@ def page(title: str, text: str = NUMBER, *, origin: str = "document") -> Source:
 
 
 async def refuse(*sources: Source, draft: str = f"<answer>{NOT_FOUND}</answer>") -> Answer:
-    outcome, _ = await run_turn(
-        question(ASKED),
-        ThreadState(),
-        model=ScriptedModel([draft]),
-        tools={"search": PassageTool(*sources)},
-        budget=Budget(),
-        emit=Listener(),
-    )
+    outcome, _ = await take_turn(ScriptedModel([draft]), ASKED, tools=[PassageTool(*sources)])
     assert isinstance(outcome, (Refused, Failed))
     return outcome.answer
 
@@ -71,15 +61,11 @@ class Away:
 
 @pytest.mark.parametrize("draft", [NOT_FOUND, "The emergency number inside the building is 9999."])
 async def test_service_that_could_not_be_looked_into_is_named(draft: str) -> None:
-    outcome, _ = await run_turn(
-        question(ASKED),
-        ThreadState(),
-        model=ScriptedModel([f"<answer>{draft}</answer>"]),
-        tools={"search": Away("wiki")},
-        budget=Budget(),
-        emit=Listener(),
-        policy=Policy(general="refuse"),
+    model, refusing = (
+        ScriptedModel([f"<answer>{draft}</answer>"], decisions=[LOOK, Respond()]),
+        Policy(general="refuse"),
     )
+    outcome, _ = await take_turn(model, ASKED, tools=[PassageTool(), Away("wiki")], policy=refusing)
     assert isinstance(outcome, Refused)
     assert "I couldn't look into wiki: I have no connection, or no access, there." in outcome.answer.text
 
@@ -90,15 +76,8 @@ async def test_service_that_could_not_be_looked_into_is_named(draft: str) -> Non
 )
 async def test_answer_that_passes_says_which_place_could_not_be_looked_into(place: str, name: str) -> None:
     found = page("Office", origin="tool:other_read" if place == "documents" else "document")
-    look: list[Action | ModelError] = [ToolCalls(calls=(ToolCall(call_id="a", tool="elsewhere"),)), Respond()]
-    outcome, _ = await run_turn(
-        question(ASKED),
-        ThreadState(),
-        model=ScriptedModel([f"<answer>{NUMBER[:-1]} [1].</answer>"], decisions=look),
-        tools={"search": PassageTool(found), "elsewhere": Away(place)},
-        budget=Budget(),
-        emit=Listener(),
-    )
+    model = ScriptedModel([f"<answer>{NUMBER[:-1]} [1].</answer>"], decisions=[LOOK, Respond()])
+    outcome, _ = await take_turn(model, ASKED, tools=[PassageTool(found), Away(place)])
     assert isinstance(outcome, Answered)
     assert outcome.answer.verified
     assert outcome.answer.label == f"I couldn't look into {name}: I have no connection, or no access, there."
@@ -124,14 +103,8 @@ async def test_what_people_said_in_the_thread_is_not_named_as_a_document() -> No
 
 
 async def test_refusal_without_a_model_says_that_there_is_none() -> None:
-    outcome, _ = await run_turn(
-        question("Quantos pedidos posso enviar por minuto?"),
-        ThreadState(),
-        model=ExtractiveModel(),
-        tools={"search": PassageTool(page("Office"))},
-        budget=Budget(),
-        emit=Listener(),
-    )
+    asked = "Quantos pedidos posso enviar por minuto?"
+    outcome, _ = await take_turn(ExtractiveModel(), asked, tools=[PassageTool(page("Office"))])
     assert isinstance(outcome, Refused)
     assert "No language model is connected" in outcome.answer.text
     assert "No language model" not in (await refuse(page("Office"))).text

@@ -26,7 +26,7 @@ from agent.thread.state import (
 )
 from agent.tools.builtin.slack_search import ORIGIN as SLACK
 from agent.tools.tool import ToolResult
-from agent.turn.loop import run_turn, state_after_stop
+from agent.turn.loop import state_after_stop
 from agent.turn.mission import (
     FINDINGS_TTL_S,
     MAX_FINDING_CHARS,
@@ -36,7 +36,7 @@ from agent.turn.mission import (
     resume_findings,
 )
 from agent.turn.progress import Progress
-from tests.support.fakes import LIMITS, Listener, PassageTool, ScriptedModel, question
+from tests.support.fakes import LIMITS, Listener, PassageTool, ScriptedModel, question, take_turn
 from verification.types import Source
 
 PAGE = Source(
@@ -70,14 +70,8 @@ class Story:
             PassageTool(SAID, name="slack_search"),
             PassageTool(name="llm_generate"),
         )
-        outcome, state = await run_turn(
-            replace(question(text, user=user, ts=ts), **more),
-            self.state,
-            model=self.model,
-            tools={tool.name: tool for tool in tools},
-            budget=Budget(),
-            emit=Listener(),
-        )
+        asked = replace(question(text, user=user, ts=ts), **more)
+        outcome, state = await take_turn(self.model, asked, tools=tools, state=self.state)
         self.state = from_json(to_json(state))
         return outcome
 

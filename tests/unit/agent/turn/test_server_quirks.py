@@ -11,15 +11,12 @@ from typing import Any, Final
 
 import pytest
 
-from agent.budget import Budget
 from agent.model.address import ServerAddress
 from agent.model.chat_server import Timeouts
 from agent.model.openai import OpenAIModel
 from agent.outcome import Answered, Failed, TurnOutcome
 from agent.texts.catalogue import say
-from agent.thread.state import ThreadState
-from agent.turn.loop import run_turn
-from tests.support.fakes import LIMITS, Listener, PassageTool, question
+from tests.support.fakes import take_turn
 from tests.support.openai_server import RESPOND, Script, Scripted, ScriptedOpenAI, calls, says
 
 TEXT: Final = "Each key may send 120 requests a minute [1]."
@@ -176,20 +173,12 @@ async def model_of(server: ScriptedOpenAI) -> AsyncIterator[OpenAIModel]:
     await model.aclose()
 
 
-async def run(server: ScriptedOpenAI, model: OpenAIModel) -> TurnOutcome:
-    outcome, _ = await run_turn(
-        question("How many requests may a key send a minute?"), ThreadState(), model=model,
-        tools={"search": PassageTool(LIMITS)}, budget=Budget(), emit=Listener(),
-    )  # fmt: skip
-    return outcome
-
-
 async def outcome_of(drafts: Script, decisions: Script | None = None) -> tuple[TurnOutcome, ScriptedOpenAI]:
     async with (
         ScriptedOpenAI(decisions=decisions or repeat(RESPOND), drafts=drafts) as server,
         model_of(server) as model,
     ):
-        return await run(server, model), server
+        return (await take_turn(model))[0], server
 
 
 @pytest.mark.parametrize("name", WHOLE_STREAMS)
@@ -257,20 +246,11 @@ async def test_server_without_a_system_role_answers(status: int, words: str) -> 
     reply = roles_refused(words, status)
     async with ScriptedOpenAI(decisions=reply, drafts=reply, generations=reply) as server, model_of(server) as model:
         for _ in range(2):
-            outcome = await run(server, model)
+            outcome, _ = await take_turn(model)
             assert isinstance(outcome, Answered), outcome.answer.text
         first, last = server.requests[0]["messages"], server.requests[-1]["messages"]
     assert first[0]["content"] in last[0]["content"]
     assert [message["role"] for message in last] == ["user"]
-
-
-async def test_one_odd_refusal_unlearns_nothing() -> None:
-    odd = [failing(400, "Bad Request"), says(WHOLE), says(WHOLE)]
-    async with ScriptedOpenAI(decisions=repeat(RESPOND), drafts=odd) as server, model_of(server) as model:
-        for _ in range(2):
-            assert isinstance(await run(server, model), Answered)
-    efforts = [request.get("reasoning_effort") for request in server.requests if request.get("stream")]
-    assert efforts == ["low"] * 3
 
 
 @pytest.mark.parametrize(
@@ -307,10 +287,7 @@ async def test_judge_is_read_forgivingly_and_asked_once_more(replies: Iterable[S
     drafts = repeat(says(f"<answer>{CLAIM}</answer>"))
     scripted = ScriptedOpenAI(decisions=repeat(RESPOND), drafts=drafts, judgements=[*replies])
     async with scripted as server, model_of(server) as model:
-        outcome, _ = await run_turn(
-                question(), ThreadState(), model=model, tools={"search": PassageTool(LIMITS)}, budget=Budget(),
-                emit=Listener(), judge=model,
-            )  # fmt: skip
+        outcome, _ = await take_turn(model, judge=model)
     assert isinstance(outcome, Answered), outcome.answer.text
     assert outcome.answer.text == CLAIM
 
