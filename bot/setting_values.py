@@ -4,6 +4,7 @@ import os
 import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator
 from pydantic_settings import NoDecode
@@ -45,6 +46,28 @@ def without_separators(value: Any) -> Any:
 def to_switch(value: Any) -> Any:
     """Return the word for a switch; blank is off."""
     return value.strip() or "off" if isinstance(value, str) else value
+
+
+def is_web_address(text: str) -> bool:
+    """Return True for ``http://…`` or ``https://…`` with a host and, if one is named, a valid port."""
+    try:
+        parts = urlsplit(text)
+        _ = parts.port  # raises unless it is a number up to 65535
+    except ValueError:
+        return False
+    return parts.scheme in {"http", "https"} and bool(parts.hostname) and not any(c.isspace() for c in text)
+
+
+def like(example: str) -> AfterValidator:
+    """Return a check that accepts only web addresses. ``example`` is one for the error message."""
+
+    def check(value: str) -> str:
+        if value and not is_web_address(value):
+            message = f"must be a web address such as {example}"
+            raise ValueError(message)
+        return value
+
+    return AfterValidator(check)
 
 
 def check_hosts(value: frozenset[str]) -> frozenset[str]:
@@ -89,3 +112,11 @@ File = Annotated[Path | None, BeforeValidator(to_path)]
 Hosts = Annotated[Names, AfterValidator(check_hosts)]
 ChannelPlace = Annotated[str, AfterValidator(check_place)]
 SearxngUrl = Annotated[str, AfterValidator(check_searxng)]
+SlackUrl = Annotated[str, like("https://slack.com/api/")]
+ServerUrl = Annotated[str, like("http://127.0.0.1:11434/v1")]
+AzureUrl = Annotated[str, like("https://my-resource.openai.azure.com")]
+LangfuseUrl = Annotated[str, like("https://cloud.langfuse.com")]
+PagesUrl = Annotated[str, like("https://wiki.example.com/")]  # this and the next ones: Slack links nothing else
+CommitsUrl = Annotated[str, like("https://git.example.com/{repository}/commit/{commit}")]
+FilesUrl = Annotated[str, like("https://git.example.com/{repository}/blob/{ref}/{path}")]
+WorkspaceUrl = Annotated[str, like("https://acme.slack.com")]

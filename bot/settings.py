@@ -33,15 +33,23 @@ from agent.budget import MAX_ATTEMPTS
 from bot.errors import WrongUse
 from bot.setting_values import (
     Amount,
+    AzureUrl,
     ChannelPlace,
+    CommitsUrl,
     Effort,
     Entries,
     File,
+    FilesUrl,
     Folders,
     Hosts,
+    LangfuseUrl,
     Names,
+    PagesUrl,
     SearxngUrl,
+    ServerUrl,
+    SlackUrl,
     Switch,
+    WorkspaceUrl,
     check_environment,
     to_path,
 )
@@ -59,17 +67,17 @@ class Settings(BaseSettings):
     slack_bot_token: SecretStr = _env("SLACK_BOT_TOKEN", SecretStr(""))
     slack_app_token: SecretStr = _env("SLACK_APP_TOKEN", SecretStr(""))
     slack_signing_secret: SecretStr = _env("SLACK_SIGNING_SECRET", SecretStr(""))
-    slack_api_url: str = _env("SLACK_API_URL", "https://slack.com/api/")
+    slack_api_url: SlackUrl = _env("SLACK_API_URL", "https://slack.com/api/")
     slack_client_id: str = _env("SLACK_CLIENT_ID", "")
     slack_client_secret: SecretStr = _env("SLACK_CLIENT_SECRET", SecretStr(""))
     encryption_keys: SecretStr = _env("ORION_ENCRYPTION_KEYS", SecretStr(""))
     allow_teams: Names = _env("ORION_ALLOW_TEAMS", frozenset())  # empty: no workspace may install it; *: each may
     openai_api_key: SecretStr = _env("OPENAI_API_KEY", SecretStr(""))
-    openai_base_url: str = _env("OPENAI_BASE_URL", "")
+    openai_base_url: ServerUrl = _env("OPENAI_BASE_URL", "")
     openai_org_id: str = _env("OPENAI_ORG_ID", "")
     openai_project_id: str = _env("OPENAI_PROJECT_ID", "")
     openai_custom_headers: SecretStr = _env("OPENAI_CUSTOM_HEADERS", SecretStr(""))
-    azure_openai_endpoint: str = _env("AZURE_OPENAI_ENDPOINT", "")
+    azure_openai_endpoint: AzureUrl = _env("AZURE_OPENAI_ENDPOINT", "")
     azure_openai_api_key: SecretStr = _env("AZURE_OPENAI_API_KEY", SecretStr(""))
     azure_openai_ad_token: SecretStr = _env("AZURE_OPENAI_AD_TOKEN", SecretStr(""))
     openai_api_version: str = _env("OPENAI_API_VERSION", "2024-10-21")  # Azure's: the newest without "preview"
@@ -85,28 +93,28 @@ class Settings(BaseSettings):
     redis_url: SecretStr = _env("REDIS_URL", SecretStr(""))
     langfuse_public_key: str = _env("LANGFUSE_PUBLIC_KEY", "")
     langfuse_secret_key: SecretStr = _env("LANGFUSE_SECRET_KEY", SecretStr(""))
-    langfuse_base_url: str = _env("LANGFUSE_BASE_URL", "")
-    langfuse_host: str = _env("LANGFUSE_HOST", "https://cloud.langfuse.com")
+    langfuse_base_url: LangfuseUrl = _env("LANGFUSE_BASE_URL", "")
+    langfuse_host: LangfuseUrl = _env("LANGFUSE_HOST", "https://cloud.langfuse.com")
     langfuse_environment: Annotated[str, AfterValidator(check_environment)] = _env("LANGFUSE_TRACING_ENVIRONMENT", "")
     langfuse_sample_rate: float = _env("LANGFUSE_SAMPLE_RATE", 1.0, ge=0, le=1)
     langfuse_annotation_queue: str = _env("LANGFUSE_ANNOTATION_QUEUE", "")
     langfuse_enabled: Switch = _env("LANGFUSE_TRACING_ENABLED", default=True)
     docs: Folders = _env("ORION_DOCS", ())
-    docs_url: str = _env("ORION_DOCS_URL", "")
+    docs_url: PagesUrl = _env("ORION_DOCS_URL", "")
     knowledge_url: SecretStr = _env("ORION_KNOWLEDGE_URL", SecretStr(""))
     embed_model: str = _env("ORION_EMBED_MODEL", "")
-    embed_base_url: str = _env("ORION_EMBED_BASE_URL", "")
+    embed_base_url: ServerUrl = _env("ORION_EMBED_BASE_URL", "")
     embed_api_key: SecretStr = _env("ORION_EMBED_API_KEY", SecretStr(""))
     git: Folders = _env("ORION_GIT", ())
-    git_url: str = _env("ORION_GIT_URL", "")
+    git_url: CommitsUrl = _env("ORION_GIT_URL", "")
     files: Folders = _env("ORION_FILES", ())
     searxng_url: SearxngUrl = _env("ORION_SEARXNG_URL", "")
     mcp_config: File = _env("ORION_MCP_CONFIG", None)
     mcp_tokens: SecretStr = _env("ORION_MCP_TOKENS", SecretStr(""))
     git_docs: Names = _env("ORION_GIT_DOCS", frozenset())
-    git_docs_url: str = _env("ORION_GIT_DOCS_URL", "")
+    git_docs_url: FilesUrl = _env("ORION_GIT_DOCS_URL", "")
     slack_exports: Folders = _env("ORION_SLACK_EXPORTS", ())
-    slack_exports_url: str = _env("ORION_SLACK_EXPORTS_URL", "")
+    slack_exports_url: WorkspaceUrl = _env("ORION_SLACK_EXPORTS_URL", "")
     answers: File = _env("ORION_ANSWERS", None)
     answer_editors: Names = _env("ORION_ANSWER_EDITORS", frozenset())
     channels: Annotated[Path, BeforeValidator(to_path)] = _env("ORION_CHANNELS", Path("channels.toml"))
@@ -191,8 +199,7 @@ class Settings(BaseSettings):
         """List every configured secret, for redaction."""
         fields = (getattr(self, name) for name in type(self).model_fields)
         whole = tuple(f.get_secret_value() for f in fields if isinstance(f, SecretStr) and f.get_secret_value())
-        addresses = filter(is_web_address, (self.openai_base_url, self.embed_base_url))
-        passwords = filter(None, (urlsplit(address).password for address in addresses))
+        passwords = filter(None, (urlsplit(url).password for url in (self.openai_base_url, self.embed_base_url)))
         return (*whole, *self.fernet_keys, *passwords)
 
 
@@ -212,12 +219,11 @@ def settings_complaint(faults: Mapping[str, str]) -> str:
 def read_settings() -> tuple[Settings, dict[str, str]]:
     """Read the settings, and the fault of each invalid variable.
 
-    An invalid variable gets its default, except for an invalid web address.
+    An invalid variable gets its default.
     """
     logging.getLogger("dotenv").setLevel(logging.ERROR)  # ``unreadable_lines`` reports each line already
     try:
-        settings = Settings()
-        return settings, find_invalid_addresses(settings)
+        return Settings(), {}
     except (UnicodeDecodeError, OSError):
         unreadable = "is not a readable UTF-8 text; it needs lines like ORION_DOCS=/srv/handbook"
         file, faults = None, {".env": unreadable}
@@ -227,10 +233,9 @@ def read_settings() -> tuple[Settings, dict[str, str]]:
     sound = {name: field.get_default() for field in fields if (name := _alias(field)) in faults}
     options: dict[str, Any] = {"_env_file": file, **sound}
     try:
-        settings = Settings(**options)
+        return Settings(**options), faults
     except ValidationError as error:  # the first error was about the file, so the environment was not checked yet
         raise WrongUse(settings_complaint(faults | _describe_errors(error))) from None
-    return settings, faults | find_invalid_addresses(settings)
 
 
 def unreadable_lines() -> list[int]:
@@ -274,24 +279,9 @@ def _describe_errors(error: ValidationError) -> dict[str, str]:
     for item in error.errors():
         name = str(item["loc"][0])
         said = _FAULTS[item["type"]].format(**item.get("ctx", {})) if item["type"] in _FAULTS else item["msg"]
-        secret = any(word in name for word in ("TOKEN", "SECRET", "KEY", "REDIS"))  # REDIS_URL has a password in it
+        secret = any(word in name for word in ("TOKEN", "SECRET", "KEY", "URL", "HOST", "ENDPOINT"))
         faults[name] = said if secret else f"{said}, not {item['input']!r}"
     return faults
-
-
-_ADDRESSES: Final[Mapping[str, str]] = {
-    "openai_base_url": "http://127.0.0.1:11434/v1",
-    "embed_base_url": "http://127.0.0.1:11434/v1",
-    "azure_openai_endpoint": "https://my-resource.openai.azure.com",
-    "slack_api_url": "https://slack.com/api/",
-    "langfuse_base_url": "https://cloud.langfuse.com",
-    "langfuse_host": "https://cloud.langfuse.com",
-    "docs_url": "https://wiki.example.com/",  # this and the next ones: Slack links nothing else
-    "git_url": "https://git.example.com/{repository}/commit/{commit}",
-    "git_docs_url": "https://git.example.com/{repository}/blob/{ref}/{path}",
-    "slack_exports_url": "https://acme.slack.com",
-}
-"""Settings that must be web addresses, each with an example."""
 
 
 # All that a feed's program gets of the environment: enough to be found and to reach the network, and no secret.
@@ -320,25 +310,3 @@ def require_folders(folders: Iterable[Path]) -> None:
     for folder in folders:
         if not folder.is_dir():
             raise WrongUse(why=f"{folder} is not a folder. Name an existing folder of documents.")
-
-
-def find_invalid_addresses(settings: Settings) -> dict[str, str]:
-    """Find variables that must be web addresses and are not, each with its fault."""
-    wrong = {}
-    for name, example in _ADDRESSES.items():
-        value = getattr(settings, name)
-        # Without a key Langfuse is never called.
-        used = value and (not name.startswith("langfuse_") or settings.langfuse_public_key)
-        if used and not is_web_address(value):
-            wrong[_alias(Settings.model_fields[name])] = f"is not a web address; one looks like {example}"
-    return wrong
-
-
-def is_web_address(text: str) -> bool:
-    """Return True for ``http://…`` or ``https://…`` with a host and, if one is named, a valid port."""
-    try:
-        parts = urlsplit(text)
-        _ = parts.port  # raises unless it is a number up to 65535
-    except ValueError:
-        return False
-    return parts.scheme in {"http", "https"} and bool(parts.hostname) and not any(c.isspace() for c in text)

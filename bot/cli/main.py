@@ -257,7 +257,7 @@ def manifest(
     slack_search: Annotated[bool, typer.Option("--slack-search", help="Also ask to search public channels.")] = False,
 ) -> None:
     """Print the Slack app manifest to create the app from."""
-    from bot.settings import is_web_address
+    from bot.setting_values import is_web_address
     from bot.slack.manifest import manifest as app_manifest
 
     # Slack sends events over TLS only.

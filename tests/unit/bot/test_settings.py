@@ -64,7 +64,7 @@ def test_dotenv_file_is_read(tmp_path: Path) -> None:
         (
             "ORION_LINK_HOSTS",
             "wiki.example.com https://x.example",
-            "ORION_LINK_HOSTS must be hosts such as wiki.example.com, without https://, a path or a *,",
+            "ORION_LINK_HOSTS must be hosts such as wiki.example.com, without https://, a path or a *",
         ),
         ("ORION_LINK_HOSTS", "*.example.com", "ORION_LINK_HOSTS must be hosts such as"),
         ("ORION_DEBUG", "perhaps", "ORION_DEBUG must be on or off, not 'perhaps'"),
@@ -79,6 +79,31 @@ def test_wrong_value_names_the_variable_in_plain_words(
         load_settings()
     assert f"  {said}" in str(refused.value)
     assert "Value error" not in str(refused.value)
+
+
+@pytest.mark.parametrize("text", ["http://127.0.0.1:11434/v1", "https://user:pw@host.example", "http://[::1]:8000"])
+def test_a_web_address_is_accepted(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", text)
+    assert load_settings().openai_base_url == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["host", "127.0.0.1:80", "ftp://host", "http://", "http:///v1", "http://host:99999", "http://[::1", "http://a b"],
+)
+def test_what_is_no_web_address_is_refused(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", text)
+    with pytest.raises(WrongUse, match="OPENAI_BASE_URL must be a web address such as http://127"):
+        load_settings()
+
+
+def test_every_wrong_address_is_named_and_no_password_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_BASE_URL", "SLACK_API_URL", "ORION_GIT_URL", "LANGFUSE_HOST"):
+        monkeypatch.setenv(name, "me:hunter2@host")
+    settings, faults = read_settings()
+    assert list(faults) == ["SLACK_API_URL", "OPENAI_BASE_URL", "LANGFUSE_HOST", "ORION_GIT_URL"]
+    assert "hunter2" not in str(faults)
+    assert (settings.openai_base_url, settings.langfuse_host) == ("", "https://cloud.langfuse.com")
 
 
 def test_what_is_right_is_read_beside_what_is_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,9 +61,9 @@ def test_wrong_use_is_told_and_ends_with_2(arguments: list[str], said: str, term
     ("variables", "said"),
     [
         ({"ORION_PORT": "abc"}, "ORION_PORT"),
-        ({"OPENAI_BASE_URL": "127.0.0.1:11434"}, "OPENAI_BASE_URL is not a web address"),
-        ({"SLACK_API_URL": "slack"}, "SLACK_API_URL is not a web address"),
-        ({"LANGFUSE_PUBLIC_KEY": "pk", "LANGFUSE_HOST": "http://host:99999"}, "LANGFUSE_HOST is not a web address"),
+        ({"OPENAI_BASE_URL": "127.0.0.1:11434"}, "OPENAI_BASE_URL must be a web address"),
+        ({"SLACK_API_URL": "slack"}, "SLACK_API_URL must be a web address"),
+        ({"LANGFUSE_PUBLIC_KEY": "pk", "LANGFUSE_HOST": "http://host:99999"}, "LANGFUSE_HOST must be a web address"),
         ({"REDIS_URL": "hello"}, "REDIS_URL"),
         ({"REDIS_URL": "redis://host:port"}, "REDIS_URL"),
         ({"ORION_HOME": "docs/limits.md"}, "ORION_HOME"),
@@ -242,7 +242,7 @@ def test_doctor_goes_through_all_its_checks_whatever_the_settings_are(terminal: 
     assert done.code == 1
     for said in (
         "ORION_PORT must be a whole number, not 'abc'",
-        "LANGFUSE_HOST is not a web address",
+        "LANGFUSE_HOST must be a web address",
         ".env, line 2 is not understood",
         "ORION_MODLE is not a setting of Orion",
         "Did you mean ORION_MODEL?",
