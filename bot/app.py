@@ -47,13 +47,13 @@ from bot.gates.flow import Flow
 from bot.install.identity import DEFAULT_PREFIX, Identity, join_redis
 from bot.install.oauth import InstallPages
 from bot.install.takeover import take_over
-from bot.install.workspaces import Slack, TeamBot, Workspaces, open_slack
+from bot.install.workspaces import TeamBot, Workspaces, open_slack
 from bot.queue.queue import Cancel, Mailbox
 from bot.queue.worker import DRAIN_S, Turns
 from bot.redis.connect import EVICTS_REMEDY, eviction_policy, missing_command, open_redis
 from bot.reports.gather import Gathering, Places, prices_in
 from bot.reports.weekly import WeeklyReports
-from bot.servers.http import Pages
+from bot.servers.http import Status
 from bot.servers.socket_mode import SocketFront
 from bot.settings import Settings
 from bot.slack.client import TokenCheck, Workspace, build_app
@@ -83,7 +83,7 @@ PAGE_TIMEOUT_S = 2.0  # wait of a page for Redis or the index
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Orion:
+class Orion(Status):
     """One running Orion, in any mode."""
 
     redis: Redis
@@ -100,11 +100,6 @@ class Orion:
     pausing: Pausing | None = None
     syncing: Syncing | None = None
     reporting: WeeklyReports | None = None
-
-    @property
-    def pages(self) -> Pages:
-        """Contents of ``/healthz``, ``/readyz`` and ``/metrics``."""
-        return Pages(checks=self.checks, metrics=self.metrics, paused=self.paused, left_alone=self.left_alone)
 
     async def paused(self) -> bool:
         """Return True if an admin paused Orion. False also if Redis does not answer."""
@@ -223,11 +218,11 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
             observers=observers, settings=settings, channels=ChannelFile(settings.channels, settings.listen),
             documents=stack.enter_context(DocumentReader(for_attachments=True)), corpus=corpus,
         )  # fmt: skip
-        slack = await stack.enter_async_context(open_slack(settings, redis, team_bots.open, prefix=prefix))
+        slack = await stack.enter_async_context(open_slack(settings, redis, team_bots, prefix=prefix))
         workspaces = slack.workspaces
         turns = Turns(
-            mailbox, workspaces.handle, on_given_up=workspaces.notify_given_up,
-            concurrency=max(1, concurrency), drain_s=drain_s, sweep=QueueNotices(mailbox, workspaces).sweep,
+            mailbox, workspaces, concurrency=max(1, concurrency), drain_s=drain_s,
+            sweeper=QueueNotices(mailbox, workspaces),
         )  # fmt: skip
         app = build_app(slack.client, workspaces.authorize)
         tasks = await stack.enter_async_context(background_tasks())
@@ -241,7 +236,7 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         yield Orion(
             redis=redis, engine=engine, mailbox=mailbox, turns=turns, observers=observers,
             app=app, socket=front, catching_up=catching_up, pausing=stores.pausing,
-            circuits=team_bots.circuits, reporting=team_bots.reporting(slack),
+            circuits=team_bots.circuits, reporting=team_bots.reporting(workspaces),
             syncing=_syncing(settings, corpus, engine, observers, at_start=not sync_first),
             installing=slack.installing, token=None if settings.many_workspaces else TokenCheck(slack.client),
         )  # fmt: skip
@@ -306,22 +301,13 @@ class _TeamBots:
             saves_answers=self.settings.answers is not None,
         )  # fmt: skip
         flow = Flow(Answering(services), UnaskedAnswers(services))
-        return TeamBot(
-            workspace=workspace,
-            delivery=delivery,
-            people=people,
-            handle=flow.handle,
-            notify_given_up=flow.notify_given_up,
-        )
+        return TeamBot(workspace=workspace, delivery=delivery, people=people, handler=flow)
 
-    def reporting(self, slack: Slack) -> WeeklyReports | None:
+    def reporting(self, workspaces: Workspaces) -> WeeklyReports | None:
         """Make what posts the weekly report, if a channel for it is named."""
         settings, stores, observers = self.settings, self.stores, self.observers
         if not settings.report:
             return None
-
-        async def teams() -> Sequence[str]:
-            return await slack.installing.installations.teams() if slack.installing else ("",)
 
         def gathering(team_bot: TeamBot, viewers: Viewers) -> Gathering:
             return Gathering(
@@ -332,7 +318,7 @@ class _TeamBots:
             )  # fmt: skip
 
         return WeeklyReports(
-            redis=stores.redis, prefix=stores.prefix, name=settings.report, teams=teams, team_bot=slack.workspaces.of,
+            redis=stores.redis, prefix=stores.prefix, name=settings.report, workspaces=workspaces,
             gathering=gathering, channels=self.channels, can_save=settings.answers is not None,
         )  # fmt: skip
 

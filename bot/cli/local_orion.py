@@ -92,7 +92,7 @@ async def run(
     )  # fmt: skip
     async with opened as orion:
         inside.orion = orion
-        routes = page_routes(orion.pages)
+        routes = page_routes(orion)
         if orion.installing:
             await orion.installing.installations.save(_first_installation(workspace))
             routes += orion.installing.routes()

@@ -18,7 +18,7 @@ from bot.errors import WrongUse
 from bot.install.identity import Identity, identify, recall_identity
 from bot.redis.connect import open_redis
 from bot.redis.embedded import EmbeddedRedisError
-from bot.servers.http import Pages, SlackEndpoint, build
+from bot.servers.http import SlackEndpoint, Status, build
 from bot.servers.http import serve as serve_pages
 from bot.settings import Settings
 from bot.slack.client import NotAuthorized
@@ -42,21 +42,20 @@ async def serve(settings: Settings, *, host: str, concurrency: int, mode: str = 
             orion = await stack.enter_async_context(opening)
             secret = settings.slack_signing_secret.get_secret_value()
             endpoint = SlackEndpoint(app=orion.app, signing_secret=secret, installing=orion.installing)
-            await _open_pages(stack, orion.pages, host, settings.port, endpoint if mode == "http" else None)
+            await _open_pages(stack, orion, host, settings.port, endpoint if mode == "http" else None)
             await run_until_stopped(orion, stopping, work=concurrency > 0, takes_events=bool(mode))
+
+
+class _WaitingForSlack(Status):
+    async def checks(self) -> dict[str, bool]:
+        """Name Slack."""
+        return {"slack": False}
 
 
 async def _wait_for_slack(settings: Settings, host: str) -> Identity:
     """Wait until Slack, or else Redis, says whose token this is. Until then only the pages are open."""
-
-    async def checks() -> dict[str, bool]:
-        return {"slack": False}
-
-    async def metrics() -> bytes:
-        return b""
-
     async with AsyncExitStack() as stack:
-        await _open_pages(stack, Pages(checks=checks, metrics=metrics), host, settings.port)
+        await _open_pages(stack, _WaitingForSlack(), host, settings.port)
         async for attempt in stamina.retry_context(NotAuthorized, attempts=None, timeout=None, wait_max=30.0):
             with attempt:
                 if identity := await _recall(settings) or await identify(settings):
@@ -111,10 +110,10 @@ async def _work(orion: Orion, *, work: bool) -> None:
 
 
 async def _open_pages(
-    stack: AsyncExitStack, pages: Pages, host: str, port: int, endpoint: SlackEndpoint | None = None
+    stack: AsyncExitStack, status: Status, host: str, port: int, endpoint: SlackEndpoint | None = None
 ) -> None:
     try:
-        bound = await stack.enter_async_context(serve_pages(build(pages, endpoint), host=host, port=port))
+        bound = await stack.enter_async_context(serve_pages(build(status, endpoint), host=host, port=port))
     except OSError as error:
         why = "it is taken" if error.errno == errno.EADDRINUSE else os.strerror(error.errno or 0)
         raise WrongUse(why=f"Port {port} on {host} cannot be opened ({why}). Choose another with --port.") from None

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import structlog
 from redis.asyncio import Redis
@@ -26,7 +27,7 @@ from bot.install.installations import Installation, Installations, Seal, Unreada
 from bot.install.oauth import InstallPages, OAuthCalls, States
 from bot.queue.lease import Lease
 from bot.queue.queue import OK, Claimed, Ending, retry_uncounted
-from bot.queue.worker import Handle, OnGivenUp
+from bot.queue.worker import Handler
 from bot.settings import Settings
 from bot.slack.client import NotAuthorized, Workspace, copy_client, open_client
 from bot.slack.message import BotIdentity
@@ -62,18 +63,26 @@ class TeamBot:
     workspace: Workspace
     delivery: Delivery
     people: People
-    handle: Handle
-    notify_given_up: OnGivenUp
+    handler: Handler
 
 
-OpenTeamBot = Callable[[AsyncWebClient], TeamBot]
+class TeamBots(Protocol):
+    """Makes what serves a workspace (``bot.app``)."""
+
+    def open(self, client: AsyncWebClient) -> TeamBot:
+        """Make the bot of one workspace's client."""
 
 
-@dataclass(frozen=True, slots=True)
-class Workspaces:
-    """Routes each event and message to the bot of its team. ``of`` raises ``DeliveryFailed`` if none serves it."""
+class Workspaces(ABC):
+    """Routes each event and message to the bot of its team."""
 
-    of: Callable[[str], Coroutine[Any, Any, TeamBot]]
+    @abstractmethod
+    async def of(self, team: str) -> TeamBot:
+        """Return the team's bot. Raises ``DeliveryFailed`` if none serves it."""
+
+    @abstractmethod
+    async def teams(self) -> Sequence[str]:
+        """Return the ids of all workspaces. Raises ``RedisError``."""
 
     async def authorize(self, team: str | None) -> AuthorizeResult | None:
         """Authorize an event for Bolt. None if the team is not served. Raises ``NotAuthorized`` to withhold the ack."""
@@ -99,7 +108,7 @@ class Workspaces:
             team_bot = await self._of(claimed)
         except DeliveryFailed as failure:
             return OK if failure.permanent else retry_uncounted(RETRY_AFTER_S)
-        return await team_bot.handle(claimed, lease)
+        return await team_bot.handler.handle(claimed, lease)
 
     async def notify_given_up(self, claimed: Claimed, lease: Lease, reason: str) -> None:
         """Notify the person of a message that was given up. Raises ``DeliveryFailed`` if Slack is away."""
@@ -109,7 +118,7 @@ class Workspaces:
             if not failure.permanent:
                 raise  # the message is kept, and a later try notifies the person
             return
-        await team_bot.notify_given_up(claimed, lease, reason)
+        await team_bot.handler.notify_given_up(claimed, lease, reason)
 
     async def _of(self, claimed: Claimed) -> TeamBot:
         try:
@@ -119,14 +128,32 @@ class Workspaces:
             raise
 
 
-@dataclass(frozen=True, slots=True)
-class InstalledWorkspaces:
+@dataclass(frozen=True)
+class OneWorkspace(Workspaces):
+    """The workspace of ``SLACK_BOT_TOKEN``."""
+
+    team_bot: TeamBot
+
+    async def of(self, team: str) -> TeamBot:
+        """Return its bot. Raises ``DeliveryFailed`` for another Orion's work, or the token of another workspace."""
+        own = await self.team_bot.workspace.identity()
+        if team and own.team not in {"", team}:
+            raise DeliveryFailed(OTHER_TEAM, permanent=False)
+        return self.team_bot
+
+    async def teams(self) -> Sequence[str]:
+        """Return one id, empty: Slack need not be asked for it."""
+        return ("",)
+
+
+@dataclass(frozen=True)
+class InstalledWorkspaces(Workspaces):
     """All installed workspaces. ``client`` is copied for each and shares its connections."""
 
     installations: Installations
     oauth: OAuthCalls
     client: AsyncWebClient
-    open_team_bot: OpenTeamBot
+    bots: TeamBots
     allowed_teams: frozenset[str] = frozenset()  # none named: all
     _team_bots: dict[str, TeamBot] = field(default_factory=dict)
 
@@ -140,12 +167,16 @@ class InstalledWorkspaces:
             raise DeliveryFailed(NOT_INSTALLED, permanent=True)
         found = await self._with_fresh_token(found)
         if team not in self._team_bots:
-            self._team_bots[team] = self.open_team_bot(copy_client(self.client, found.bot_token))
+            self._team_bots[team] = self.bots.open(copy_client(self.client, found.bot_token))
         team_bot = self._team_bots[team]
         team_bot.workspace.use_installation(
             found.bot_token, BotIdentity(user=found.bot_user, bot=found.bot_id, team=team)
         )
         return team_bot
+
+    async def teams(self) -> Sequence[str]:
+        """Return the workspaces that installed Orion."""
+        return await self.installations.teams()
 
     async def _with_fresh_token(self, found: Installation) -> Installation:
         """Return the installation with a token that is valid for a while."""
@@ -205,22 +236,12 @@ class Slack(NamedTuple):
 
 
 @asynccontextmanager
-async def open_slack(
-    settings: Settings, redis: Redis, open_team_bot: OpenTeamBot, *, prefix: str
-) -> AsyncIterator[Slack]:
+async def open_slack(settings: Settings, redis: Redis, bots: TeamBots, *, prefix: str) -> AsyncIterator[Slack]:
     """Open the workspace of ``SLACK_BOT_TOKEN``, or all installed ones. Raises ``WrongUse``."""
     if not settings.many_workspaces:
         token = settings.slack_bot_token.get_secret_value()
         async with open_client(token, api_url=settings.slack_api_url) as client:
-            only = open_team_bot(client)
-
-            async def of(team: str) -> TeamBot:
-                own = await only.workspace.identity()
-                if team and own.team not in {"", team}:  # another Orion's work, or the token of another workspace
-                    raise DeliveryFailed(OTHER_TEAM, permanent=False)
-                return only
-
-            yield Slack(client, Workspaces(of))
+            yield Slack(client, OneWorkspace(bots.open(client)))
         return
     teams = teams_of(settings)
     installations = Installations(redis, seal_of(settings), prefix=prefix)
@@ -228,9 +249,8 @@ async def open_slack(
     secret = settings.slack_client_secret.get_secret_value()
     async with open_client("", api_url=settings.slack_api_url) as client:
         calls = OAuthCalls(client, client_id=settings.slack_client_id, client_secret=secret)
-        of_installed = InstalledWorkspaces(installations, calls, client, open_team_bot, teams).of
         pages = InstallPages(calls, States(redis, prefix=prefix), installations, teams)
-        yield Slack(client, Workspaces(of_installed), pages)
+        yield Slack(client, InstalledWorkspaces(installations, calls, client, bots, teams), pages)
 
 
 def teams_of(settings: Settings) -> frozenset[str]:

@@ -134,7 +134,7 @@ def retry_uncounted(after_s: float) -> Ending:
 
 
 def give_up(reason: str) -> Ending:
-    """Give the message up. ``reason`` is for the operator. ``on_given_up`` is called first."""
+    """Give the message up. ``reason`` is for the operator. The person is told first."""
     return Ending(verb="dead", reason=reason)
 
 

@@ -1,7 +1,7 @@
 """The worker: claims messages, runs their turns, and ends each as ok, retry, dead or given back.
 
 A turn is cancelled the moment its lease is lost. A handler that crashes is caught here and tried again; in
-the end the person is told (``on_given_up``). ``stop`` drains: turns get ``drain_s`` seconds, then are given back.
+the end the person is told. ``stop`` drains: turns get ``drain_s`` seconds, then are given back.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import traceback
 import uuid
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
-from typing import Literal
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
+from typing import Literal, Protocol
 
 import structlog
 from redis.exceptions import RedisError
@@ -65,8 +65,24 @@ def frame_lines(error: BaseException) -> list[str]:
     return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(error.__traceback__)][-5:]
 
 
-Handle = Callable[[Claimed, Lease], Awaitable[Ending]]
-OnGivenUp = Callable[[Claimed, Lease, str], Awaitable[None]]
+class Handler(Protocol):
+    """Does what claimed messages ask (``bot.gates.flow``)."""
+
+    async def handle(self, claimed: Claimed, lease: Lease, /) -> Ending:
+        """Handle a message. Check ``lease.require()`` right before each outside effect.
+
+        When this is cancelled, ``lease.stopped`` says why a person wanted that.
+        """
+
+    async def notify_given_up(self, claimed: Claimed, lease: Lease, reason: str, /) -> None:
+        """Tell the person that the message was given up. If this fails, the message is tried again a few times."""
+
+
+class Sweeper(Protocol):
+    """Does what is due every few seconds (``bot.turn.queue_position``)."""
+
+    async def sweep(self) -> None:
+        """Do it once. Raises ``RedisError``."""
 
 
 @dataclass(slots=True, eq=False)
@@ -120,37 +136,26 @@ class Turn:
         return retry(backoff(self.claimed.tries))  # the handler cancelled itself: a bug, counted as a try
 
 
+def _worker_name() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
+
+
+@dataclass(slots=True, eq=False)
 class Turns:
-    """Claims messages and runs ``handle`` on up to ``concurrency`` of them at once, until ``stop``.
+    """Claims messages and handles up to ``concurrency`` of them at once, until ``stop``."""
 
-    ``handle`` must check ``lease.require()`` right before each outside effect. When it is cancelled, ``lease.stopped``
-    says why a person wanted that. ``on_given_up`` gets the reason and must tell the person. If it fails, the message
-    is kept and tried again a few times. ``sweep`` is called every ``sweep_s`` seconds, in parallel with the turns.
-    """
-
-    def __init__(  # noqa: PLR0913 - each has a default; who needs another one names it
-        self,
-        mailbox: Mailbox,
-        handle: Handle,
-        *,
-        on_given_up: OnGivenUp,
-        concurrency: int = 50,
-        drain_s: float = DRAIN_S,
-        sweep: Callable[[], Awaitable[None]] | None = None,
-        sweep_s: float = SWEEP_S,
-    ) -> None:
-        self.worker = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
-        self.listening = asyncio.Event()
-        self._mailbox = mailbox
-        self._handle = handle
-        self._on_given_up = on_given_up
-        self._concurrency = concurrency
-        self._drain_s = drain_s
-        self._sweep = sweep
-        self._sweep_s = sweep_s
-        self._running: set[Turn] = set()
-        self._stopping = asyncio.Event()
-        self._changed = asyncio.Event()
+    mailbox: Mailbox
+    handler: Handler
+    _: KW_ONLY
+    concurrency: int = 50
+    drain_s: float = DRAIN_S
+    sweeper: Sweeper | None = None
+    sweep_s: float = SWEEP_S
+    worker: str = field(default_factory=_worker_name, init=False)
+    listening: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _running: set[Turn] = field(default_factory=set, init=False)
+    _stopping: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+    _changed: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     @property
     def in_flight(self) -> int:
@@ -171,16 +176,16 @@ class Turns:
     async def cancel(self, wish: Cancellation) -> None:
         """Interrupt this message's turn on any worker. It ends as ok or as its handler says. Raises ``RedisError``."""
         self._stop_turn(wish)
-        await self._mailbox.cancel(wish)
+        await self.mailbox.cancel(wish)
 
     async def run(self) -> None:
         """Work until ``stop``. Wait while Redis is away. Any exception is a bug or our own cancellation."""
-        lease_s = self._mailbox.lease_s
+        lease_s = self.mailbox.lease_s
         async with asyncio.TaskGroup() as service:
             helpers = [
                 service.create_task(_repeat(self._beat, lease_s / 4), name="turns:beat"),
                 service.create_task(_repeat(self._listen, 0.0), name="turns:listen"),
-                service.create_task(_repeat(self._sweep_once, self._sweep_s), name="turns:sweep"),
+                service.create_task(_repeat(self._sweep_once, self.sweep_s), name="turns:sweep"),
             ]
             try:
                 async with asyncio.TaskGroup() as turns:
@@ -203,7 +208,7 @@ class Turns:
                     LOG.info("redis_back")
                 pause_s = OUTAGE_FIRST_S
                 if not more:
-                    await self._mailbox.wait(IDLE_S)
+                    await self.mailbox.wait(IDLE_S)
             except RedisError as error:
                 kind, cause = type(error).__name__, plain_cause(error)
                 LOG.warning("redis_unavailable", error_type=kind, cause=cause, again_in_s=pause_s)
@@ -214,7 +219,7 @@ class Turns:
 
     async def _claim_some(self, turns: asyncio.TaskGroup) -> bool:
         """Claim what is due and free slots allow. Return whether there may be more."""
-        free = self._concurrency - len(self._running)
+        free = self.concurrency - len(self._running)
         if free <= 0:
             await self._something_changes()
             return True
@@ -222,7 +227,7 @@ class Turns:
         if self._stopping.is_set():
             return True
         most = min(free, MAX_CLAIM_WHEN_BUSY if busy else MAX_CLAIM)
-        claimed = await self._mailbox.claim(self.worker, most)
+        claimed = await self.mailbox.claim(self.worker, most)
         for message in claimed:
             self._start(message, turns)
         return len(claimed) == most
@@ -250,7 +255,7 @@ class Turns:
     async def _drain(self) -> None:
         LOG.info("turns_draining", in_flight=self.in_flight)
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._drain_s):
+            async with asyncio.timeout(self.drain_s):
                 while self._running:
                     await self._something_changes()
         for turn in self._running:
@@ -266,13 +271,14 @@ class Turns:
 
     async def _run_handler(self, claimed: Claimed, lease: Lease) -> Ending:
         """Run the handler and return an ending for any outcome. Cancellation and a lost lease pass as cancellation."""
-        tries, most = claimed.tries, self._mailbox.max_tries
+        tries, most = claimed.tries, self.mailbox.max_tries
         try:
             lease.require()
             # A message tried too often kills its worker: do not run it again, only notify the person.
-            ending = give_up(f"no end after {most} tries") if tries > most else await self._handle(claimed, lease)
+            spent = give_up(f"no end after {most} tries") if tries > most else None
+            ending = spent or await self.handler.handle(claimed, lease)
             if ending.verb == "dead":
-                await self._on_given_up(claimed, lease, ending.reason)
+                await self.handler.notify_given_up(claimed, lease, ending.reason)
         except LeaseLost:
             lease.lose()
             raise asyncio.CancelledError from None
@@ -314,7 +320,7 @@ class Turns:
         began = now()
         while True:
             try:
-                accepted = await self._mailbox.finish(claimed, **asdict(ending))
+                accepted = await self.mailbox.finish(claimed, **asdict(ending))
             except RedisError as error:
                 if now() - began > (SHUTDOWN_REPORT_TIMEOUT_S if self._stopping.is_set() else REPORT_TIMEOUT_S):
                     LOG.warning("turn_not_reported", **log_fields(claimed), error_type=type(error).__name__)
@@ -328,9 +334,9 @@ class Turns:
 
     async def _beat(self) -> float:
         """Renew all leases, four times per lease length. Retry a failure sooner."""
-        turns, pause_s = list(self._running), self._mailbox.lease_s / 4
+        turns, pause_s = list(self._running), self.mailbox.lease_s / 4
         try:
-            await self._mailbox.beat([(turn.claimed, turn.lease) for turn in turns])
+            await self.mailbox.beat([(turn.claimed, turn.lease) for turn in turns])
         except RedisError as error:
             LOG.warning("beat_failed", error_type=type(error).__name__, held=len(turns))
             pause_s /= 4
@@ -341,7 +347,7 @@ class Turns:
 
     async def _listen(self) -> float:
         try:
-            async for wish in self._mailbox.cancellations(self.listening.set):
+            async for wish in self.mailbox.cancellations(self.listening.set):
                 self._stop_turn(wish)
         except RedisError as error:
             LOG.warning("cancellations_unheard", error_type=type(error).__name__)
@@ -350,13 +356,13 @@ class Turns:
     async def _sweep_once(self) -> float:
         """Call ``sweep``. Its failure must not end the turns."""
         try:
-            if self._sweep is not None:
-                await self._sweep()
+            if self.sweeper is not None:
+                await self.sweeper.sweep()
         except RedisError as error:
             LOG.warning("sweep_failed", error_type=type(error).__name__)
         except Exception as error:  # noqa: BLE001 (the wall of the turn)
             LOG.error("sweep_crashed", error_type=type(error).__name__, places=frame_lines(error))  # noqa: TRY400 (a traceback quotes texts)
-        return self._sweep_s
+        return self.sweep_s
 
     def _stop_turn(self, wish: Cancellation) -> None:
         for turn in list(self._running):

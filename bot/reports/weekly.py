@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time as clock
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta
 from typing import Final
@@ -18,7 +18,7 @@ from agent.knowledge.types import KnowledgeAwayError
 from agent.thread.audience import Viewers
 from agent.thread.conversation import ThreadKey
 from bot.channel_settings import ChannelFile
-from bot.install.workspaces import TeamBot
+from bot.install.workspaces import TeamBot, Workspaces
 from bot.queue.lease import LeaseLost
 from bot.reports.blocks import report_blocks, report_title
 from bot.reports.gather import WEEK, Gathering
@@ -38,13 +38,12 @@ DONE_TTL_S: Final = 8 * 86_400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeeklyReports:
-    """Posts to the channel ``name`` of each of ``teams``. Any number of workers may run it over one Redis."""
+    """Posts to the channel ``name`` of each workspace. Any number of workers may run it over one Redis."""
 
     redis: Redis
     prefix: str
     name: str
-    teams: Callable[[], Awaitable[Sequence[str]]]
-    team_bot: Callable[[str], Awaitable[TeamBot]]
+    workspaces: Workspaces
     gathering: Callable[[TeamBot, Viewers], Gathering]
     channels: ChannelFile
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
@@ -54,7 +53,7 @@ class WeeklyReports:
         """Look every minute whether a report is due, until cancelled."""
         while True:
             try:
-                for team in await self.teams():
+                for team in await self.workspaces.teams():
                     await self._look(team)
             except RedisError as error:
                 log.warning("report_delayed", error_type=type(error).__name__)
@@ -62,7 +61,7 @@ class WeeklyReports:
 
     async def _look(self, team: str) -> None:
         try:
-            await self.post_if_due(await self.team_bot(team))
+            await self.post_if_due(await self.workspaces.of(team))
         except (DeliveryFailed, KnowledgeAwayError, LeaseLost) as error:
             log.warning("report_delayed", team=team, error_type=type(error).__name__)
 

@@ -9,7 +9,7 @@ import asyncio
 import hmac
 import re
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -32,21 +32,25 @@ _SET_CLOCK: Final = "Set this host's clock (NTP), unless the request is a replay
 _METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"  # Prometheus' text format
 _log = structlog.get_logger()
 
-Checks = Callable[[], Awaitable[Mapping[str, bool]]]
 
+class Status:
+    """What the pages show; here nothing. A pause and services that keep failing fail no check: questions are taken."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pages:
-    """Sources of the pages. ``checks`` names what must be up before questions can be answered.
+    async def checks(self) -> Mapping[str, bool]:
+        """Check what must be up before questions can be answered."""
+        return {}
 
-    ``paused`` reports an admin's order, ``left_alone`` services that keep failing. Orion can take questions all the
-    same, so neither fails a check.
-    """
+    async def metrics(self) -> bytes:
+        """Render the page for Prometheus."""
+        return b""
 
-    checks: Checks
-    metrics: Callable[[], Awaitable[bytes]]
-    paused: Callable[[], Awaitable[bool]] | None = None
-    left_alone: Callable[[], Sequence[str]] = tuple
+    async def paused(self) -> bool:
+        """Return whether an admin paused Orion."""
+        return False
+
+    def left_alone(self) -> Sequence[str]:
+        """Return the services that keep failing and are not called for a while."""
+        return ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,10 +66,10 @@ class SlackEndpoint:
     installing: InstallPages | None = None
 
 
-def build(pages: Pages, intake: SlackEndpoint | None = None) -> web.Application:
+def build(status: Status, intake: SlackEndpoint | None = None) -> web.Application:
     """Build the web application: three pages, and Slack's endpoint in HTTP mode."""
     application = web.Application(client_max_size=MAX_BODY_BYTES)
-    application.add_routes(page_routes(pages))
+    application.add_routes(page_routes(status))
     if intake is not None:
         application.router.add_post(EVENTS_PATH, partial(_slack_events, intake))
         if intake.installing is not None:
@@ -73,21 +77,20 @@ def build(pages: Pages, intake: SlackEndpoint | None = None) -> web.Application:
     return application
 
 
-def page_routes(pages: Pages) -> list[web.RouteDef]:
+def page_routes(status: Status) -> list[web.RouteDef]:
     """Routes of the three pages, for any server that shows them."""
 
     async def healthz(_: web.Request) -> web.Response:
         return web.json_response({"alive": True})
 
     async def readyz(_: web.Request) -> web.Response:
-        checks = dict(await pages.checks())
-        ready = all(checks.values())
-        paused = {"paused": await pages.paused()} if pages.paused else {}
-        shown = {"ready": ready, "checks": checks, "left_alone": list(pages.left_alone()), **paused}
+        checks = dict(await status.checks())
+        ready, left_alone = all(checks.values()), list(status.left_alone())
+        shown = {"ready": ready, "checks": checks, "left_alone": left_alone, "paused": await status.paused()}
         return web.json_response(shown, status=200 if ready else 503)
 
     async def metrics(_: web.Request) -> web.Response:
-        return web.Response(body=await pages.metrics(), headers={"Content-Type": _METRICS_TYPE})
+        return web.Response(body=await status.metrics(), headers={"Content-Type": _METRICS_TYPE})
 
     return [web.get("/healthz", healthz), web.get("/readyz", readyz), web.get("/metrics", metrics)]
 

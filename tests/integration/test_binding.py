@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
 
 import aiohttp
 import pytest
 
 from bot.cli.main import serve as serve_command
 from bot.local.server import LocalWorkspace
-from bot.servers.http import Pages, build, serve
-
-
-async def checks() -> Mapping[str, bool]:
-    return {}
-
-
-async def metrics() -> bytes:
-    return b""
+from bot.servers.http import Status, build, serve
 
 
 async def answers(host: str, port: int) -> bool:
@@ -31,13 +22,13 @@ async def answers(host: str, port: int) -> bool:
 
 
 async def test_another_address_of_this_machine_is_refused() -> None:
-    application = build(Pages(checks=checks, metrics=metrics))
+    application = build(Status())
     async with serve(application) as port:
         assert [await answers(host, port) for host in ("127.0.0.1", "127.0.0.2")] == [True, False]
 
 
 async def test_whoever_says_so_is_served_elsewhere() -> None:
-    application = build(Pages(checks=checks, metrics=metrics))
+    application = build(Status())
     async with serve(application, host="127.0.0.2") as port:
         assert [await answers(host, port) for host in ("127.0.0.1", "127.0.0.2")] == [False, True]
 

@@ -20,6 +20,7 @@ from bot.queue.lease import Lease
 from bot.queue.queue import OK, Claimed, Ending, Mailbox
 from bot.queue.worker import Turns
 from bot.redis.url import client_of
+from tests.support.handlers import UnusedHandler
 from tests.support.orion_running import settings_in
 from tests.support.redis_fleet import follows, free_port, node
 from tests.support.waiting import wait_until
@@ -29,15 +30,13 @@ from tests.support.waiting import wait_until
 async def working(redis: Redis, handled: list[str]) -> AsyncIterator[Mailbox]:
     """A worker that answers everything, over this client."""
 
-    async def handle(claimed: Claimed, _lease: Lease) -> Ending:
-        handled.append(claimed.body)
-        return OK
-
-    async def on_given_up(claimed: Claimed, _lease: Lease, reason: str) -> None:
-        raise AssertionError(claimed.id, reason)
+    class Noting(UnusedHandler):
+        async def handle(self, claimed: Claimed, _lease: Lease) -> Ending:
+            handled.append(claimed.body)
+            return OK
 
     mailbox = Mailbox(redis)
-    turns = Turns(mailbox, handle, on_given_up=on_given_up)
+    turns = Turns(mailbox, Noting())
     async with asyncio.TaskGroup() as group:
         group.create_task(turns.run())
         try:

@@ -271,7 +271,7 @@ async def test_a_question_of_the_report_is_saved_there_and_corrects_its_trace(tm
             assert setting.orion.reporting is not None
             monday = latest_due(datetime.now(UTC), "UTC") + timedelta(days=7, hours=1)
             reports = replace(setting.orion.reporting, now=lambda: monday)
-            assert await reports.post_if_due(await reports.team_bot(""))
+            assert await reports.post_if_due(await reports.workspaces.of(""))
             (report,) = save_buttons(setting)
             assert QUESTION in json.dumps(report["blocks"])
             await setting.workspace.click(CHANNEL, report["ts"], "orion_save_answer", user=ANN)

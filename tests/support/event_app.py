@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import hmac
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +20,7 @@ from bot.delivery.home import HomeFigures
 from bot.events.clicks import Services
 from bot.local.model.limits import Strictness
 from bot.local.model.roster import TEAM_ID
-from bot.servers.http import Pages, SlackEndpoint, build, serve
+from bot.servers.http import SlackEndpoint, Status, build, serve
 from bot.slack.manifest import EVENTS_PATH
 from bot.slack.message import Access, Incoming
 from bot.stores.listening import Listening
@@ -108,14 +108,7 @@ def services(
 
 @asynccontextmanager
 async def over_http(slack: Slack, app: AsyncApp) -> AsyncIterator[None]:
-    async def checks() -> Mapping[str, bool]:
-        return {}
-
-    async def metrics() -> bytes:
-        return b""
-
-    pages = Pages(checks=checks, metrics=metrics)
-    async with serve(build(pages, SlackEndpoint(app=app, signing_secret=slack.server.signing_secret))) as port:
+    async with serve(build(Status(), SlackEndpoint(app=app, signing_secret=slack.server.signing_secret))) as port:
         slack.server.http.url = f"http://127.0.0.1:{port}{EVENTS_PATH}"
         yield
 

@@ -27,7 +27,7 @@ from bot.install.identity import Identity
 from bot.local.model.limits import LENIENT, Strictness
 from bot.local.model.roster import BOT_USER, VISITOR
 from bot.local.server import LocalWorkspace
-from bot.servers.http import Pages, SlackEndpoint, build
+from bot.servers.http import SlackEndpoint, build
 from bot.servers.http import serve as serve_pages
 from bot.settings import Settings
 from bot.timeouts import TurnTimeouts
@@ -134,8 +134,7 @@ async def running(
         inhabitant.orion = orion
         if mode == "http" and part != "worker":
             intake = SlackEndpoint(app=orion.app, signing_secret=workspace.signing_secret)
-            pages = Pages(checks=orion.checks, metrics=orion.metrics)
-            port = await stack.enter_async_context(serve_pages(build(pages, intake)))
+            port = await stack.enter_async_context(serve_pages(build(orion, intake)))
             workspace.http.url = f"http://127.0.0.1:{port}/slack/events"
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(orion.turns.run())] if part != "front" else []

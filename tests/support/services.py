@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,7 @@ from observability.langfuse.tracer import Tracer
 from observability.metrics import Metrics
 from observability.stats import Stats
 from tests.support.fakes import LIMITS, PassageTool
+from tests.support.handlers import UnusedHandler
 from tests.support.local_slack import Slack
 
 
@@ -41,22 +44,30 @@ def observers_over(redis: Redis) -> Observers:
     return Observers(metrics=Metrics(), stats=Stats(redis), records=TurnRecords(redis), tracer=tracer)
 
 
+@dataclass(frozen=True)
+class WorkspacesBy(Workspaces):
+    """Workspaces that a function finds."""
+
+    find: Callable[[str], Awaitable[TeamBot]]
+
+    async def of(self, team: str) -> TeamBot:
+        return await self.find(team)
+
+    async def teams(self) -> Sequence[str]:
+        return (TEAM_ID,)
+
+
 def workspaces_of(slack: Slack, redis: Redis) -> Workspaces:
     """The one local workspace."""
-
-    async def no_work(*_: object) -> Any:
-        raise NotImplementedError
 
     async def of(team: str) -> TeamBot:
         if team != TEAM_ID:
             reason = "not_installed"
             raise DeliveryFailed(reason, permanent=True)
         people = People(slack.workspace, redis)
-        return TeamBot(
-            workspace=slack.workspace, delivery=slack.delivery, people=people, handle=no_work, notify_given_up=no_work
-        )
+        return TeamBot(workspace=slack.workspace, delivery=slack.delivery, people=people, handler=UnusedHandler())
 
-    return Workspaces(of)
+    return WorkspacesBy(of)
 
 
 def services_in(

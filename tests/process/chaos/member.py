@@ -18,7 +18,7 @@ from bot.cli.serve import run_until_stopped
 from bot.cli.signals import EndedAtOnce, handle_signals
 from bot.documents.open import corpus_of
 from bot.queue.queue import Mailbox
-from bot.servers.http import Pages, SlackEndpoint, build
+from bot.servers.http import SlackEndpoint, build
 from bot.servers.http import serve as serve_pages
 from bot.settings import Settings
 from bot.timeouts import TurnTimeouts
@@ -75,6 +75,5 @@ async def _live(role: Role, settings: Settings) -> None:
             )
             if role.port is not None:
                 intake = SlackEndpoint(app=orion.app, signing_secret=settings.slack_signing_secret.get_secret_value())
-                pages = build(Pages(checks=orion.checks, metrics=orion.metrics), intake)
-                await stack.enter_async_context(serve_pages(pages, port=role.port))
+                await stack.enter_async_context(serve_pages(build(orion, intake), port=role.port))
             await run_until_stopped(orion, stopping, work=role.concurrency > 0)

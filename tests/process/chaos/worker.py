@@ -45,7 +45,7 @@ class Scribe:
         await self.redis.rpush("log", f"end {attempt}")
         return OK
 
-    async def on_given_up(self, claimed: Claimed, _lease: Lease, reason: str) -> None:
+    async def notify_given_up(self, claimed: Claimed, _lease: Lease, reason: str) -> None:
         await self.redis.rpush("told", f"{claimed.body}: {reason}")
 
 
@@ -55,7 +55,7 @@ async def main() -> None:
     async with connect(home) as redis:
         mailbox = Mailbox(redis, lease_s=lease_s, max_tries=max_tries)
         scribe = Scribe(redis, mailbox)
-        turns = Turns(mailbox, scribe.handle, on_given_up=scribe.on_given_up, concurrency=8, drain_s=drain_s)
+        turns = Turns(mailbox, scribe, concurrency=8, drain_s=drain_s)
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, turns.stop)
         await redis.rpush("workers", os.getpid())
         await turns.run()

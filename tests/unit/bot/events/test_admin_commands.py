@@ -13,7 +13,7 @@ from agent.thread.conversation import ThreadKey
 from bot.events.enqueue import AdminChat, Enqueuer, admin_order
 from bot.local.model.roster import VISITOR
 from bot.queue.queue import Mailbox
-from bot.servers.http import Pages, build, serve
+from bot.servers.http import build, serve
 from bot.slack.message import Access, Incoming
 from bot.stores.pause import Pause, Pausing
 from bot.stores.stores import Stores
@@ -63,7 +63,6 @@ async def test_an_admins_word_pauses_and_resumes_and_is_confirmed_once(
 ) -> None:
     pausing = Pausing(redis_client)
     async with running(settings_in(tmp_path, redis_url, admins=frozenset({VISITOR}))) as setting:
-        pages = Pages(checks=setting.orion.checks, metrics=setting.orion.metrics, paused=setting.orion.paused)
         setting.workspace.faults.duplicate_events = 2
         setting.ask("pause: new index", channel=DIRECT)
         await wait_until(lambda: is_told(setting, "paused_now"), "the order is confirmed")
@@ -73,7 +72,7 @@ async def test_an_admins_word_pauses_and_resumes_and_is_confirmed_once(
         setting.ask("How many requests per minute may an API key make?", channel=DIRECT)
         await wait_until(lambda: is_told(setting, "paused"), "whoever asks is told of the pause")
         assert "Paused by an admin" in await home(setting)
-        async with serve(build(pages)) as port, aiohttp.ClientSession() as session:
+        async with serve(build(setting.orion)) as port, aiohttp.ClientSession() as session:
             async with session.get(f"http://127.0.0.1:{port}/readyz") as reply:
                 assert (reply.status, (await reply.json())["paused"]) == (200, True)
             setting.ask("resume", channel=DIRECT)

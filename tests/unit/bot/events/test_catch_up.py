@@ -27,6 +27,7 @@ from bot.slack.web_api import DeliveryFailed
 from bot.stores.places import MAX_SERVED, Served
 from bot.stores.stores import Stores
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in
+from tests.support.services import WorkspacesBy
 from tests.support.waiting import wait_until
 
 LIMIT = "How many requests per minute may an API key make?"
@@ -184,7 +185,7 @@ def nowhere(failure: DeliveryFailed) -> Workspaces:
     async def fail(_team: str) -> TeamBot:
         raise failure
 
-    return Workspaces(fail)
+    return WorkspacesBy(fail)
 
 
 def stores_over(redis: Redis) -> Stores:
@@ -262,11 +263,11 @@ async def test_lock_that_ran_out_hides_neither_a_slack_that_is_away_nor_the_end(
         reason = "http_503"
         raise DeliveryFailed(reason, permanent=False)
 
-    catching_up = CatchUp(stores_over(redis_client), listeners=Nothing(), workspaces=Workspaces(away))
+    catching_up = CatchUp(stores_over(redis_client), listeners=Nothing(), workspaces=WorkspacesBy(away))
     await redis_client.set(catching_up.heartbeat_key, time.time() - MIN_ABSENCE_S)
     with pytest.raises(DeliveryFailed):
         await catching_up.beat()
-    catching_up.workspaces = Workspaces(slow)
+    catching_up.workspaces = WorkspacesBy(slow)
     async with asyncio.TaskGroup() as group:
         beat = group.create_task(catching_up.beat())
         await asked.wait()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from http.cookies import SimpleCookie
@@ -35,13 +35,14 @@ from bot.install.workspaces import InstalledWorkspaces, TeamBot, Workspaces, ope
 from bot.local.model.roster import BOT_ID, BOT_USER, VISITOR
 from bot.queue.lease import Lease
 from bot.queue.lease import now as monotonic
-from bot.queue.queue import Claimed, Ending
-from bot.servers.http import Pages, SlackEndpoint, build, serve
+from bot.queue.queue import Claimed
+from bot.servers.http import SlackEndpoint, Status, build, serve
 from bot.settings import Settings
 from bot.slack.client import NotAuthorized, Workspace, open_client
 from bot.slack.manifest import SEARCH_SCOPE
 from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed, SlackCalls
+from tests.support.handlers import UnusedHandler
 from tests.support.orion_running import CHANNEL, MENTION, answers, settings_in, shown
 from tests.support.two_teams import CLIENT_ID, CLIENT_SECRET, SECRET, TEAMS, TwoTeams, two_teams
 from tests.support.waiting import wait_until
@@ -50,15 +51,6 @@ ONE, TWO = TEAMS
 KEY = Fernet.generate_key().decode()
 
 
-async def _no_checks() -> Mapping[str, bool]:
-    return {}
-
-
-async def _no_metrics() -> bytes:
-    return b""
-
-
-SILENT = Pages(checks=_no_checks, metrics=_no_metrics)
 QUESTION = f"{MENTION} How many requests may one API key send per minute?"
 
 
@@ -107,7 +99,7 @@ async def served(home: Path, redis_url: str, **more: object) -> AsyncIterator[Se
         corpus = corpus_of(settings, (HANDBOOK,))
         orion = await stack.enter_async_context(open_orion(settings, corpus, concurrency=8, socket=False))
         intake = SlackEndpoint(app=orion.app, signing_secret=SECRET, installing=orion.installing)
-        port = await stack.enter_async_context(serve(build(Pages(checks=orion.checks, metrics=orion.metrics), intake)))
+        port = await stack.enter_async_context(serve(build(orion, intake)))
         slack.events_at(f"http://127.0.0.1:{port}/slack/events")
         browser = await stack.enter_async_context(
             aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True))  # a browser takes an address's cookies
@@ -323,7 +315,7 @@ async def test_slack_or_redis_that_is_away_installs_nothing_and_says_so(tmp_path
         assert place.orion.installing is not None
         pages = replace(place.orion.installing, states=States(away))
         async with serve(
-            build(SILENT, SlackEndpoint(app=place.orion.app, signing_secret=SECRET, installing=pages))
+            build(Status(), SlackEndpoint(app=place.orion.app, signing_secret=SECRET, installing=pages))
         ) as port:
             for path in ("install", "oauth_redirect?state=x&code=y"):
                 async with place.browser.get(f"http://127.0.0.1:{port}/slack/{path}", allow_redirects=False) as page:
@@ -365,29 +357,16 @@ async def replica(slack: TwoTeams, redis: Redis) -> AsyncIterator[Replica]:
         installations = Installations(redis, Seal([KEY]))
         oauth = OAuthCalls(client, client_id=CLIENT_ID, client_secret=CLIENT_SECRET)
         yield Replica(
-            workspaces=Workspaces(InstalledWorkspaces(installations, oauth, client, desk_of).of),
+            workspaces=InstalledWorkspaces(installations, oauth, client, Bots()),
             installations=installations,
         )
 
 
-def desk_of(client: AsyncWebClient) -> TeamBot:
-    calls = SlackCalls(client, patience_s=0.1)
-    workspace = Workspace(client, calls)
-
-    async def handle(claimed: Claimed, lease: Lease) -> Ending:
-        raise AssertionError
-
-    async def notify_given_up(claimed: Claimed, lease: Lease, reason: str) -> None:
-        raise AssertionError
-
-    delivery = Delivery(workspace)
-    return TeamBot(
-        workspace=workspace,
-        delivery=delivery,
-        people=People(workspace, Redis()),
-        handle=handle,
-        notify_given_up=notify_given_up,
-    )
+class Bots:
+    def open(self, client: AsyncWebClient) -> TeamBot:
+        workspace = Workspace(client, SlackCalls(client, patience_s=0.1))
+        people = People(workspace, Redis())
+        return TeamBot(workspace=workspace, delivery=Delivery(workspace), people=people, handler=UnusedHandler())
 
 
 def incoming(thread: str) -> tuple[Claimed, Lease]:
@@ -525,7 +504,7 @@ async def test_wrong_keys_are_refused_with_what_to_do(
 ) -> None:
     settings = settings_for("http://127.0.0.1:1/api/", tmp_path, "", encryption_keys=SecretStr(keys))
     with pytest.raises(WrongUse, match=says) as failure:
-        async with open_slack(settings, redis_client, desk_of, prefix="orion"):
+        async with open_slack(settings, redis_client, Bots(), prefix="orion"):
             raise AssertionError
     assert "short" not in str(failure.value)
 
@@ -533,7 +512,7 @@ async def test_wrong_keys_are_refused_with_what_to_do(
 async def test_nobody_decided_who_may_install_is_refused_with_what_to_do(redis_client: Redis, tmp_path: Path) -> None:
     settings = settings_for("http://127.0.0.1:1/api/", tmp_path, "", allow_teams=frozenset())
     with pytest.raises(WrongUse, match=r"ORION_ALLOW_TEAMS is not set.*set it to \* to let every"):
-        async with open_slack(settings, redis_client, desk_of, prefix="orion"):
+        async with open_slack(settings, redis_client, Bots(), prefix="orion"):
             raise AssertionError
 
 
@@ -541,7 +520,7 @@ async def test_redis_that_is_away_does_not_keep_orion_from_starting(tmp_path: Pa
     async with Redis(port=1, retry=Retry(NoBackoff(), 0)) as redis:
         settings = settings_for("http://127.0.0.1:1/api/", tmp_path, "")
         with capture_logs() as lines:
-            async with open_slack(settings, redis, desk_of, prefix="orion") as slack:
+            async with open_slack(settings, redis, Bots(), prefix="orion") as slack:
                 assert slack.installing is not None
         assert [line["event"] for line in lines] == ["installations_not_looked_at"]
 

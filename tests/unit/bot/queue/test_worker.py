@@ -57,7 +57,7 @@ class Stage:
         self.ended.append(claimed.body)
         return OK
 
-    async def on_given_up(self, claimed: Claimed, _lease: Lease, reason: str) -> None:
+    async def notify_given_up(self, claimed: Claimed, _lease: Lease, reason: str) -> None:
         if self.farewell is not None:
             self.farewell()
         self.told.append((claimed.body, reason))
@@ -73,7 +73,7 @@ async def mailbox(redis_client: Redis) -> AsyncIterator[Mailbox]:
 @asynccontextmanager
 async def working(mailbox: Mailbox, stage: Stage, **options: Any) -> AsyncIterator[Turns]:
     """A worker that runs while the test does, then drains."""
-    worker = Turns(mailbox, stage.handle, on_given_up=stage.on_given_up, **options)
+    worker = Turns(mailbox, stage, **options)
     async with asyncio.TaskGroup() as group:
         group.create_task(worker.run(), name="worker")
         await wait_until(worker.listening.is_set, "the worker listens")
@@ -476,7 +476,7 @@ async def test_ended_at_once_it_still_gives_back(mailbox: Mailbox) -> None:
     stage = Stage()
     stage.behaviour = stage.until_told
     await put(mailbox, "q")
-    worker = Turns(mailbox, stage.handle, on_given_up=stage.on_given_up)
+    worker = Turns(mailbox, stage)
     async with asyncio.TaskGroup() as group:
         run = group.create_task(worker.run(), name="worker")
         await wait_until(lambda: worker.in_flight == 1, "the turn runs")
@@ -500,7 +500,7 @@ async def test_ended_at_once_a_handler_that_resists_keeps_its_lease(
 
     stage.behaviour = resist
     await put(mailbox, "q")
-    worker = Turns(mailbox, stage.handle, on_given_up=stage.on_given_up)
+    worker = Turns(mailbox, stage)
     with capture_logs() as logs:
         async with asyncio.TaskGroup() as group:
             run = group.create_task(worker.run(), name="worker")
@@ -613,12 +613,13 @@ def test_backoff_doubles_up_to_a_minute() -> None:
 async def test_what_is_done_beside_the_turns_never_ends_them(mailbox: Mailbox) -> None:
     stage, sweeps = Stage(), [ZeroDivisionError("secret text"), RedisConnectionError("away")]
 
-    async def sweep() -> None:
-        if sweeps:
-            raise sweeps.pop()
+    class Failing:
+        async def sweep(self) -> None:
+            if sweeps:
+                raise sweeps.pop()
 
     with capture_logs() as logs:
-        async with working(mailbox, stage, sweep=sweep, sweep_s=0.01):
+        async with working(mailbox, stage, sweeper=Failing(), sweep_s=0.01):
             await wait_until(lambda: not sweeps, "both failed")
             await put(mailbox, "q")
             await wait_until(lambda: stage.ended == ["q"], "it was handled")

@@ -22,7 +22,7 @@ from agent.thread.audience import Viewers
 from bot.answers.answer_book import AnswerBook
 from bot.channel_settings import ChannelFile
 from bot.delivery.save_answer import SAVE_ACTION
-from bot.install.workspaces import TeamBot
+from bot.install.workspaces import OneWorkspace, TeamBot, Workspaces
 from bot.local.model.roster import TEAM_ID, Channel
 from bot.reports.gather import Gathering, Places
 from bot.reports.table import report_tables
@@ -32,15 +32,12 @@ from bot.slack.web_api import DeliveryFailed
 from bot.stores.turn_records import RECORD_TTL_S, TurnRecords
 from observability.stats import Stats, TurnFigures
 from observability.stats_table import Price
+from tests.support.handlers import UnusedHandler
 from tests.support.local_slack import CHANNEL, Slack, local_slack
 from tests.support.waiting import wait_until
 
 DUE = latest_due(datetime.now(UTC), "UTC")
 PRIVATE = "G0BOARD"
-
-
-async def _nothing(*_: Any) -> Any:
-    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,22 +56,14 @@ class Setting:
             workspace=slack.workspace,
             delivery=slack.delivery,
             people=People(slack.workspace, self.redis),
-            handle=_nothing,
-            notify_given_up=_nothing,
+            handler=UnusedHandler(),
         )
-
-        async def teams() -> Sequence[str]:
-            return [""]
-
-        async def team_bot(_: str) -> TeamBot:
-            return bot
 
         return WeeklyReports(
             redis=self.redis,
             prefix="orion",
             name=name,
-            teams=teams,
-            team_bot=team_bot,
+            workspaces=OneWorkspace(bot),
             gathering=lambda bot, viewers: Gathering(
                 records=TurnRecords(self.redis),
                 stats=Stats(self.redis),
@@ -91,7 +80,7 @@ class Setting:
     async def post(self, name: str = CHANNEL) -> bool:
         """One look of a new worker."""
         reports = self.reports(name)
-        return await reports.post_if_due(await reports.team_bot(""))
+        return await reports.post_if_due(await reports.workspaces.of(""))
 
     async def let_claim_expire(self) -> None:
         """The state some minutes after a worker died."""
@@ -191,7 +180,7 @@ async def test_a_channel_shared_with_another_organisation_sees_only_its_own_ques
 async def test_terminal_report_fits_80_columns(setting: Setting) -> None:
     await fill(setting)
     reports, viewers = setting.reports(), Viewers(team=TEAM_ID, channel=CHANNEL)
-    gathering = reports.gathering(await reports.team_bot(""), viewers)
+    gathering = reports.gathering(await reports.workspaces.of(""), viewers)
     report = await replace(gathering, places=Places.unknown(is_open=True)).report(viewers, DUE)
     console = Console(width=80, record=True, file=io.StringIO())
     for table in report_tables(report):
@@ -262,15 +251,16 @@ def test_report_is_due_on_monday_at_nine_in_the_time_zone(now: str, zone: str, d
 async def test_one_workspace_out_of_reach_does_not_delay_the_others(setting: Setting) -> None:
     reports = setting.reports()
 
-    async def teams() -> Sequence[str]:
-        return ["T0GONE", TEAM_ID]
+    class TwoWorkspaces(Workspaces):
+        async def of(self, team: str) -> TeamBot:
+            if team == "T0GONE":
+                raise DeliveryFailed("token_revoked", permanent=True)
+            return await reports.workspaces.of(team)
 
-    async def team_bot(team: str) -> TeamBot:
-        if team == "T0GONE":
-            raise DeliveryFailed("token_revoked", permanent=True)
-        return await reports.team_bot(team)
+        async def teams(self) -> Sequence[str]:
+            return ["T0GONE", TEAM_ID]
 
     async with asyncio.TaskGroup() as group:
-        running = group.create_task(replace(reports, teams=teams, team_bot=team_bot).run())
+        running = group.create_task(replace(reports, workspaces=TwoWorkspaces()).run())
         await wait_until(setting.posted, "the other workspace has its report")
         running.cancel()

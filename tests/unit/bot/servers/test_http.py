@@ -7,9 +7,9 @@ import io
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
@@ -20,7 +20,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from structlog.testing import capture_logs
 
-from bot.servers.http import MAX_BODY_BYTES, Pages, SlackEndpoint, build, has_valid_signature, serve
+from bot.servers.http import MAX_BODY_BYTES, SlackEndpoint, Status, build, has_valid_signature, serve
 from tests.support.event_app import SECRET, headers
 
 
@@ -46,22 +46,27 @@ def bolt(heard: list[dict[str, Any]]) -> AsyncApp:
     return app
 
 
-def pages(*, ready: bool = True) -> Pages:
-    async def checks() -> Mapping[str, bool]:
-        return {"redis": True, "slack": ready}
+@dataclass
+class Shown(Status):
+    ready: bool = True
+    failing: Sequence[str] = ()
 
-    async def metrics() -> bytes:
+    async def checks(self) -> Mapping[str, bool]:
+        return {"redis": True, "slack": self.ready}
+
+    async def metrics(self) -> bytes:
         return b"orion_turns_total 1\n"
 
-    return Pages(checks=checks, metrics=metrics)
+    def left_alone(self) -> Sequence[str]:
+        return self.failing
 
 
 @asynccontextmanager
 async def front(
-    intake: SlackEndpoint | None = None, shown: Pages | None = None
+    intake: SlackEndpoint | None = None, shown: Status | None = None
 ) -> AsyncIterator[aiohttp.ClientSession]:
     async with (
-        serve(build(shown or pages(), intake)) as port,
+        serve(build(shown or Shown(), intake)) as port,
         aiohttp.ClientSession(base_url=f"http://127.0.0.1:{port}") as session,
     ):
         yield session
@@ -79,7 +84,7 @@ async def test_the_three_pages_stand_in_every_mode() -> None:
         async with session.get("/readyz") as page:
             assert (page.status, await page.json()) == (
                 200,
-                {"ready": True, "checks": {"redis": True, "slack": True}, "left_alone": []},
+                {"ready": True, "checks": {"redis": True, "slack": True}, "left_alone": [], "paused": False},
             )
         async with session.get("/metrics") as page:
             assert (page.status, page.content_type, await page.text()) == (200, "text/plain", "orion_turns_total 1\n")
@@ -88,13 +93,12 @@ async def test_the_three_pages_stand_in_every_mode() -> None:
 
 
 async def test_not_ready_names_what_is_missing() -> None:
-    async with front(shown=pages(ready=False)) as session, session.get("/readyz") as page:
+    async with front(shown=Shown(ready=False)) as session, session.get("/readyz") as page:
         assert (page.status, (await page.json())["checks"]) == (503, {"redis": True, "slack": False})
 
 
 async def test_far_end_that_is_left_alone_is_named_and_no_reason_not_to_take_questions() -> None:
-    shown = replace(pages(), left_alone=lambda: ["model"])
-    async with front(shown=shown) as session, session.get("/readyz") as page:
+    async with front(shown=Shown(failing=["model"])) as session, session.get("/readyz") as page:
         assert (page.status, (await page.json())["left_alone"]) == (200, ["model"])
 
 
@@ -206,7 +210,7 @@ async def test_signed_but_unreadable_body_is_a_400(body: bytes) -> None:
 
 
 async def test_the_server_binds_to_loopback() -> None:
-    application = build(pages())
+    application = build(Shown())
     async with (
         serve(application) as port,
         aiohttp.ClientSession() as session,
