@@ -66,8 +66,8 @@ from bot.slack.search import SlackSearch
 from bot.slack.users import People
 from bot.slack.web_api import SlackCalls
 from bot.stores.budgets import limits_of
-from bot.stores.pause import Pausing
 from bot.stores.stores import Stores
+from bot.stores.switches import Pausing
 from bot.timeouts import TurnTimeouts
 from bot.turn.answer import Answering
 from bot.turn.engine import Engine, open_engine

@@ -26,7 +26,7 @@ from bot.queue.lease import now
 from bot.queue.queue import Cancellation, Mailbox
 from bot.queue.scripts import load_script, split_entry
 from bot.slack.message import Incoming
-from bot.stores.places import DirectChats, Served
+from bot.stores.threads import DirectChats, Served
 
 log = structlog.get_logger()
 

@@ -48,7 +48,7 @@ from bot.slack.message import Access, Incoming
 from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from bot.stores.budgets import Budgets, limits_of
-from bot.stores.pause import Pausing
+from bot.stores.switches import Pausing
 from bot.stores.turn_records import Recorder, claims_json
 from bot.turn.engine import Engine, open_engine
 from verification.types import Draft

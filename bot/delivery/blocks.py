@@ -1,18 +1,23 @@
-"""Render an answer as Slack messages: the verified chunks, one line with mark and sources, one row of buttons."""
+"""Render an answer as Slack messages: the verified chunks, one line with mark and sources, one row of buttons.
 
+No title of a source can end its link or start a mention.
+"""
+
+import html
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
-from agent.texts.catalogue import say
+from agent.texts.catalogue import age, say
+from agent.texts.truncate import truncate
 from bot.delivery import tables
 from bot.delivery.answer_key import AnswerKey, Mark
-from bot.delivery.links import source_line
 from bot.delivery.rich_text import rich_text
 from verification.markup.chunks import group_messages
 from verification.rules.citations import citations
-from verification.types import Answer
+from verification.rules.injection import safe_title
+from verification.types import Answer, Source
 
 Block = dict[str, Any]
 
@@ -25,6 +30,7 @@ SHARE_ACTION = "orion_share"
 MAX_BLOCKS = 50
 MAX_MESSAGE_LENGTH = 12_000  # of all blocks of one message together; more is refused as msg_blocks_too_long
 MAX_TEXT_LENGTH = 2_900  # Slack allows 3,000 in a text object
+_MAX_TITLE_LENGTH = 120
 _SEPARATOR = "  ·  "
 _COUNT_ROOM = 40  # characters reserved for the count of sources that were left out
 _MAX_CONTEXT_LENGTH = 8_000  # leaves three elements at most, and fits a message
@@ -201,3 +207,28 @@ def _count_characters(value: Any) -> int:
         return 0
     own = value.get("text")
     return len(own) if isinstance(own, str) else sum(map(_count_characters, value.values()))
+
+
+def escape(text: str) -> str:
+    """Escape the three characters that Slack reads as control characters."""
+    return html.escape(text, quote=False)
+
+
+def link(url: str, label: str) -> str:
+    """Return ``<url|label>``, or the escaped label alone if the address is not a web address."""
+    shown = escape(" ".join(label.split())).replace("|", "¦")
+    if not url.startswith(("https://", "http://")):
+        return shown
+    address = "".join(f"%{ord(c):02X}" if c in '<>|"' or c.isspace() else c for c in url)
+    return f"<{address.replace('&', '&amp;')}|{shown}>"
+
+
+def source_line(source: Source, today: date, language: str | None = None) -> str:
+    """Return ``[n] title · age``, the title a link if the source has an address."""
+    shown = link(source.url, f"[{source.id}] {truncate(safe_title(source), _MAX_TITLE_LENGTH)}")
+    return with_age(shown, source.updated_at, today, language)
+
+
+def with_age(shown: str, updated_at: str, today: date, language: str | None = None) -> str:
+    """Append the document's age to its shown title."""
+    return " · ".join(filter(None, (shown, age(updated_at, today, language))))

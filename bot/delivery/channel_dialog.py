@@ -7,8 +7,7 @@ from agent.payload import mapping, string
 from agent.texts.catalogue import LANGUAGES, say
 from agent.texts.truncate import truncate
 from bot.channel_settings import MAX_INSTRUCTION_CHARS, ChannelSettings, Mode
-from bot.delivery.blocks import Block, button, plain_text, section
-from bot.delivery.links import escape
+from bot.delivery.blocks import Block, button, escape, plain_text, section
 
 EDIT_CHANNEL: Final = "orion_channel"  # its value is the channel's id; empty: one that is chosen in the dialog
 CHANNEL_DIALOG: Final = "orion_channel_settings"

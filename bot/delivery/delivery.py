@@ -16,11 +16,10 @@ import structlog
 
 from agent.texts.catalogue import own_message
 from agent.thread.conversation import ThreadKey
-from bot.delivery.answer_key import AnswerKey
+from bot.delivery.answer_key import AnswerKey, assign_messages, message_to_reuse
 from bot.delivery.blocks import Block, Post, blocks_under_stream, context, render, section
 from bot.delivery.home import HomeFigures, home_view
 from bot.delivery.pending_checks import ENDS_SESSION, PendingChecks
-from bot.delivery.slots import assign_messages, message_to_reuse
 from bot.delivery.stream import AnswerStream
 from bot.slack.agent_session import STATUS_METHOD, AgentSessions
 from bot.slack.client import Workspace

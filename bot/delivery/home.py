@@ -10,10 +10,9 @@ from agent.payload import objects, string
 from agent.texts.catalogue import say
 from agent.texts.truncate import truncate
 from bot.channel_settings import ChannelSettings
-from bot.delivery.blocks import MAX_TEXT_LENGTH, Block, button, join_lines, section, short_id
+from bot.delivery.blocks import MAX_TEXT_LENGTH, Block, button, escape, join_lines, link, section, short_id, with_age
 from bot.delivery.channel_dialog import channel_blocks
 from bot.delivery.feedback import REASONS
-from bot.delivery.links import escape, link, with_age
 from bot.delivery.save_answer import AnswerList
 from observability.stats import Summary
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
 
+from agent.knowledge.slack_message import unescape_wire
 from verification.markup.scanner import Segment, fences, segments
 
 Block = dict[str, Any]
@@ -18,8 +19,6 @@ _CITATION: Final = re.compile(r"\[\d{1,9}\]")
 _STYLES: Final = {"*": "bold", "_": "italic", "~": "strike"}
 _MARK: Final = re.compile(r"[*_~]")
 _MAX_INDENT: Final = 8
-_ENTITIES: Final = {"&lt;": "<", "&gt;": ">", "&amp;": "&"}
-_ENTITY: Final = re.compile("|".join(_ENTITIES))
 
 
 class _Mark(NamedTuple):
@@ -36,7 +35,7 @@ def rich_text(chunk: str) -> Block:
     bodies = {fence.start: chunk[fence.body : fence.body_end] for fence in fences(chunk)}
     for line in _split_lines(chunk):
         if line and line[0].kind == "fence":
-            page.add_code(_unescape(bodies[line[0].start].strip("\n")))
+            page.add_code(unescape_wire(bodies[line[0].start].strip("\n")))
         else:
             page.add_line(line, chunk)
     return {"type": "rich_text", "elements": page.finish()}
@@ -158,7 +157,7 @@ def _inline(pieces: Sequence[tuple[str, str]]) -> list[Block]:
         if kind == "code":
             ticks = len(text) - len(text.lstrip("`"))
             inside = text[ticks:-ticks] if len(text) > 2 * ticks else text
-            found.append(_text(_unescape(inside), {"code": True}))
+            found.append(_text(unescape_wire(inside), {"code": True}))
         elif kind == "token":
             found.append(_token(text[1:-1]))
         else:
@@ -171,12 +170,12 @@ def _split_marks(line: str, start: int, end: int) -> Iterator[Block | _Mark]:
     position = start
     for match in _MARK.finditer(line, start, end):
         if match.start() > position:
-            yield _text(_unescape(line[position : match.start()].replace("\u200b", "")))
+            yield _text(unescape_wire(line[position : match.start()].replace("\u200b", "")))
         before, after = line[match.start() - 1 : match.start()] or " ", line[match.end() : match.end() + 1] or " "
         yield _Mark(match[0], opens=not (before.isalnum() or after.isspace()), closes=not before.isspace())
         position = match.end()
     if end > position:
-        yield _text(_unescape(line[position:end].replace("\u200b", "")))
+        yield _text(unescape_wire(line[position:end].replace("\u200b", "")))
 
 
 def _pair_up(found: Sequence[Block | _Mark]) -> dict[int, int]:
@@ -226,9 +225,9 @@ def _token(inner: str) -> Block:
     if target[:1] == "#":
         return {"type": "channel", "channel_id": target[1:]}
     if target[:1] == "!":
-        return _text(_unescape(label or "@" + target[1:].partition("^")[0]))
-    url = _unescape(target)
-    return {"type": "link", "url": url, "text": _unescape(label) or url.removeprefix("mailto:")}
+        return _text(unescape_wire(label or "@" + target[1:].partition("^")[0]))
+    url = unescape_wire(target)
+    return {"type": "link", "url": url, "text": unescape_wire(label) or url.removeprefix("mailto:")}
 
 
 def _cite_once(parts: Sequence[list[Block]]) -> None:
@@ -263,8 +262,3 @@ def _extend(elements: list[Block], more: Iterable[Block]) -> None:
 
 def _text(text: str, style: dict[str, bool] | None = None) -> Block:
     return {"type": "text", "text": text, **({"style": style} if style else {})}
-
-
-def _unescape(text: str) -> str:
-    """Decode Slack's three entities, and no others: an address may hold ``&copy=1``."""
-    return _ENTITY.sub(lambda entity: _ENTITIES[entity[0]], text)

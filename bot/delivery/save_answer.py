@@ -11,8 +11,7 @@ from agent.payload import mapping, string
 from agent.texts.catalogue import say
 from agent.texts.truncate import truncate
 from agent.thread.conversation import Message, ThreadKey
-from bot.delivery.blocks import Block, button, plain_text, section
-from bot.delivery.links import escape
+from bot.delivery.blocks import Block, button, escape, plain_text, section
 from bot.slack.history import sort_key
 
 SAVE_ACTION: Final = "orion_save_answer"

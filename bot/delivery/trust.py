@@ -10,8 +10,7 @@ from agent.payload import objects, string
 from agent.quoting.model import ExtractiveModel
 from agent.texts.catalogue import say
 from agent.texts.truncate import truncate
-from bot.delivery.blocks import Block, context, join_lines, plain_text, section, short_id
-from bot.delivery.links import escape, source_line
+from bot.delivery.blocks import Block, context, escape, join_lines, plain_text, section, short_id, source_line
 from bot.stores.evidence import MAX_PASSAGES
 from bot.stores.turn_records import sources_of
 from verification.markup.mrkdwn import strip_mrkdwn

@@ -33,7 +33,7 @@ from bot.slack.client import TokenTrial, open_client, try_token
 from bot.slack.hand_off_place import find_fault
 from bot.slack.manifest import OPTIONAL_SCOPES, REQUIRED_SCOPES, SEARCH_SCOPE
 from bot.slack.web_api import DeliveryFailed, SlackCalls
-from bot.stores.pause import Pausing
+from bot.stores.switches import Pausing
 from observability.loopback import is_loopback
 
 

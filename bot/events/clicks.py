@@ -25,8 +25,8 @@ from bot.gates.access import Visit, find_refusal
 from bot.install.workspaces import Workspaces
 from bot.slack.message import Access, Incoming, Kind
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.listening import Listening
-from bot.stores.thread_mode import ThreadModes
+from bot.stores.switches import Listening
+from bot.stores.threads import ThreadModes
 from bot.stores.turn_records import TurnRecords
 from bot.turn.visibility import Visibility
 

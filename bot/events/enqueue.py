@@ -14,8 +14,7 @@ from bot.install.workspaces import Workspaces
 from bot.queue.queue import Cancel, Cancellation
 from bot.slack.message import Access, Incoming
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.facts import read_facts
-from bot.stores.stores import Stores
+from bot.stores.stores import Stores, read_facts
 
 log = structlog.get_logger()
 

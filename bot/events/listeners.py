@@ -29,12 +29,12 @@ from bot.delivery.blocks import (
     SHARE_ACTION,
     TRUST_ACTION,
     UNASKED_DISLIKE_ACTION,
+    escape,
 )
 from bot.delivery.channel_dialog import CHANNEL_DIALOG, EDIT_CHANNEL
 from bot.delivery.delivery import Delivery
 from bot.delivery.feedback import COMPLAINT, feedback_modal, read_complaint
 from bot.delivery.home import TRY_ACTION, HomeFigures
-from bot.delivery.links import escape
 from bot.delivery.save_answer import DECISIONS, SAVE_ACTION, SAVE_DIALOG
 from bot.delivery.trust import trust_modal
 from bot.events.channels import ChannelDialogs

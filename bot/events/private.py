@@ -10,8 +10,8 @@ from agent.texts.truncate import truncate
 from agent.thread.audience import Viewers
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey, Mark
+from bot.delivery.blocks import escape, link
 from bot.delivery.delivery import Delivery
-from bot.delivery.links import escape, link
 from bot.delivery.trust import QUOTING
 from bot.events.clicks import Click, Services, read_shortcut
 from bot.events.parse import attached_files

@@ -18,9 +18,8 @@ from agent.thread.conversation import ThreadKey
 from bot.answers.answer_book import find_fault
 from bot.answers.desk import AnswerDesk
 from bot.answers.proposals import Proposal
-from bot.delivery.blocks import Block, button, section
+from bot.delivery.blocks import Block, button, escape, section
 from bot.delivery.delivery import Delivery, today_utc
-from bot.delivery.links import escape
 from bot.delivery.save_answer import (
     ANSWER,
     AUDIENCE,

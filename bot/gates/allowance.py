@@ -8,11 +8,11 @@ from typing import Final
 import structlog
 
 from agent.texts.catalogue import say
-from bot.delivery.links import escape
+from bot.delivery.blocks import escape
 from bot.queue.queue import OK, Ending, give_up, retry_uncounted
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.budgets import Holder, duration_text
-from bot.stores.pause import Pause
+from bot.stores.switches import Pause
 from bot.turn.job import Job, costs_tokens, gate_wait_s
 from bot.turn.services import TeamServices
 

@@ -20,7 +20,7 @@ from bot.gates.stop import handle_stop
 from bot.queue.lease import Lease
 from bot.queue.queue import GIVEBACK, Claimed, Ending, give_up, retry_uncounted
 from bot.slack.message import MESSAGE_SCHEMA, Incoming, Kind
-from bot.stores.facts import read_facts
+from bot.stores.stores import read_facts
 from bot.turn.answer import Answering
 from bot.turn.duplicates import run_check
 from bot.turn.job import Job, costs_tokens, turn_id_of

@@ -16,8 +16,7 @@ from agent.payload import mapping, objects, string
 from agent.texts.catalogue import say
 from agent.thread.audience import Viewers
 from agent.thread.conversation import ThreadKey
-from bot.delivery.blocks import HAND_OFF_ACTION, Block, button, context, join_lines, section
-from bot.delivery.links import escape, link, source_line
+from bot.delivery.blocks import HAND_OFF_ACTION, Block, button, context, escape, join_lines, link, section, source_line
 from bot.delivery.save_answer import SAVE_ACTION
 from bot.queue.queue import OK, Ending, retry_uncounted
 from bot.slack.hand_off_place import HandOffPlace

@@ -16,8 +16,8 @@ from bot.gates.access import cached_refusal, visit_of
 from bot.queue.queue import OK, Cancel, Cancellation, Ending, StoredMessage
 from bot.slack.message import Access, Incoming
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.cancellations import stop_after
 from bot.stores.stores import Stores
+from bot.stores.threads import stop_after
 from bot.turn.job import Job
 from bot.turn.services import TeamServices
 from verification.text.language import detect_language

@@ -9,8 +9,7 @@ from typing import Final
 
 from agent.texts.catalogue import say
 from agent.texts.truncate import truncate
-from bot.delivery.blocks import Block, button, context, join_lines, section
-from bot.delivery.links import escape, link, with_age
+from bot.delivery.blocks import Block, button, context, escape, join_lines, link, section, with_age
 from bot.delivery.save_answer import SAVE_ACTION
 from bot.reports.report import Asked, Figures, Hidden, Report, Topic
 from observability.stats import percent

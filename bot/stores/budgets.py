@@ -7,7 +7,7 @@ begins and releases it at its end, so that a burst of questions cannot overrun a
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
@@ -82,37 +82,35 @@ def limits_of(settings: Settings) -> Limits:
     )
 
 
+@dataclass(frozen=True, slots=True)
 class Budgets:
     """The counts of each day. ``clock`` gives seconds since 1970."""
 
-    def __init__(
-        self, redis: Redis, limits: Limits, *, prefix: str = "orion", clock: Callable[[], float] = time.time
-    ) -> None:
-        self._redis = redis
-        self._limits = limits
-        self._prefix = prefix
-        self._clock = clock
-        self._counts: dict[str, Callable[[int], object]] = {}
+    redis: Redis
+    limits: Limits
+    prefix: str = "orion"
+    clock: Callable[[], float] = time.time
+    _counts: dict[str, Callable[[int], object]] = field(default_factory=dict, init=False)
 
     def key(self, team: str) -> str:
         """Redis key of a workspace's counts of today: one hash, so that they change in one step."""
-        return f"{self._prefix}:tokens:{team}:{datetime.fromtimestamp(self._clock(), UTC):%Y-%m-%d}"
+        return f"{self.prefix}:tokens:{team}:{datetime.fromtimestamp(self.clock(), UTC):%Y-%m-%d}"
 
     @property
     def seconds_until_reset(self) -> int:
         """Number of seconds until the next day of UTC begins."""
-        return DAY_S - int(self._clock()) % DAY_S
+        return DAY_S - int(self.clock()) % DAY_S
 
     def queue_read(self, pipe: Any, incoming: Incoming) -> bool:
         """Queue the reading in a pipeline if a limit applies; ``find_exhausted`` takes the reply."""
-        fields = [_field(holder, incoming) for holder in self._limits.of(incoming)]
+        fields = [_field(holder, incoming) for holder in self.limits.of(incoming)]
         if fields:
             pipe.hmget(self.key(incoming.thread.team), fields)
         return bool(fields)
 
     def find_exhausted(self, incoming: Incoming, used: Sequence[Any]) -> Holder | None:
         """Return the holder whose budget is exhausted, given the ``used`` tokens from Redis."""
-        limits = self._limits.of(incoming)
+        limits = self.limits.of(incoming)
         pairs = zip(limits.items(), used, strict=True) if used else ()
         return next((holder for (holder, limit), n in pairs if int(n or 0) >= limit), None)
 
@@ -121,16 +119,16 @@ class Budgets:
 
         A turn that reserves again replaces its reservation.
         """
-        limits = [(_field(holder, incoming), limit) for holder, limit in self._limits.of(incoming).items()]
+        limits = [(_field(holder, incoming), limit) for holder, limit in self.limits.of(incoming).items()]
         if not limits:
             return True
-        key, now = self.key(incoming.thread.team), self._clock()
+        key, now = self.key(incoming.thread.team), self.clock()
         arguments: list[str | float] = [now, now + RESERVATION_TTL_S, turn_id, FIRST_RESERVATION, len(limits)]
         arguments += [part for pair in limits for part in pair]
         arguments += [_field(holder, incoming) for holder in _HOLDERS]
-        reserved: Any = self._redis.eval(_RESERVE, 1, key, *arguments)
+        reserved: Any = self.redis.eval(_RESERVE, 1, key, *arguments)
         done = bool(await reserved)
-        await self._redis.expire(key, BUDGET_TTL_S)
+        await self.redis.expire(key, BUDGET_TTL_S)
         return done
 
     def record_usage(self, turn_id: str, tokens: int) -> None:
@@ -141,7 +139,7 @@ class Budgets:
     @asynccontextmanager
     async def count_turn(self, turn_id: str, incoming: Incoming) -> AsyncIterator[None]:
         """Count each call of the turn while the block runs. Without a limit nothing is counted."""
-        limits = self._limits
+        limits = self.limits
         if not (limits.user or limits.channel or limits.workspace):
             yield
             return
@@ -165,7 +163,7 @@ class Budgets:
 
     async def _release(self, turn_id: str, incoming: Incoming) -> None:
         try:
-            released: Any = self._redis.eval(_RELEASE, 1, self.key(incoming.thread.team), turn_id, BUDGET_TTL_S)
+            released: Any = self.redis.eval(_RELEASE, 1, self.key(incoming.thread.team), turn_id, BUDGET_TTL_S)
             await released
         except RedisError as error:  # the reservation expires
             _log.warning("tokens_not_released", error_type=type(error).__name__)
@@ -177,7 +175,7 @@ class Budgets:
         if not tokens:
             return
         try:
-            async with self._redis.pipeline(transaction=True) as pipe:
+            async with self.redis.pipeline(transaction=True) as pipe:
                 for holder in _HOLDERS:
                     pipe.hincrby(key, _field(holder, incoming), tokens)
                 pipe.expire(key, BUDGET_TTL_S)

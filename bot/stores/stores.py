@@ -1,21 +1,26 @@
-"""All stores over one Redis for the messages of all workspaces, under one prefix."""
+"""All stores over one Redis for all workspaces, and the facts about a message that its turn begins with.
+
+The facts are read in one round trip and are as old as the turn. A later stop or deletion reaches the running turn as a
+cancellation.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, get_args
 
 import structlog
 from redis.asyncio import Redis
+from redis.asyncio.cluster import RedisCluster
 
 from agent.thread.conversation import ThreadKey
 from agent.thread.state import StateNotSaved, ThreadState
-from agent.thread.store import StateFenced, ThreadStore
+from agent.thread.store import StateFenced, ThreadStore, read_row
 from bot.queue.lease import LeaseLost
 from bot.queue.queue import Claimed, Mailbox
 from bot.slack.message import Incoming
-from bot.slack.users import CachedPeople
-from bot.stores.budgets import Budgets, Limits
-from bot.stores.cancellations import Cancellations
-from bot.stores.listening import Listening
-from bot.stores.pause import Pausing
-from bot.stores.places import DirectChats, Served
-from bot.stores.thread_mode import ThreadModes
+from bot.slack.users import CachedPeople, Person, parse_person
+from bot.stores.budgets import Budgets, Holder, Limits
+from bot.stores.switches import Listening, Pause, Pausing, read_pause
+from bot.stores.threads import Cancellations, DirectChats, Served, ThreadModes, stop_after
 
 log = structlog.get_logger()
 NO_LIMITS = Limits()
@@ -59,3 +64,102 @@ class Stores:
             raise LeaseLost from None
         except StateNotSaved as error:
             log.warning("state_save_failed", thread=str(thread), reason=type(error).__name__)
+
+
+MarkName = Literal["outbox", "waits", "streams", "stream", "thread"]
+"""Marks of a turn: the decided answer, the start of a visible wait, that a stream may have begun, the stream's ts,
+the thread's messages as read from Slack."""
+_MARKS: Final[tuple[MarkName, ...]] = get_args(MarkName)
+_ROW, _USED = 0, 2  # replies by their place: the thread's row, its new life time, the budgets' counters, the keys
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """Facts about one message.
+
+    ``person`` and ``shared`` (other organisations read the channel) are None if the cache has no entry. ``thread_mode``
+    is None if Orion was never addressed in the thread. ``stop_ts`` is the ts of a stop after the message. ``resumed``
+    is the end of the last pause, in seconds since 1970. ``exhausted`` names an exhausted budget. ``outbox`` and the
+    fields after it are the marks that earlier delivery tries of the turn left (``Job.mark``).
+    """
+
+    state: ThreadState = field(default_factory=ThreadState)
+    state_schema: int = 0
+    thread_mode: str | None = None
+    is_deleted: bool = False
+    stop_ts: str = ""
+    pause: Pause | None = None
+    resumed: float = 0.0
+    person: Person | None = None
+    shared: bool | None = None
+    token: str = ""
+    exhausted: Holder | None = None
+    outbox: str | None = None
+    waits: str | None = None
+    streams: str | None = None
+    stream: str | None = None
+    thread: str | None = None
+
+    @property
+    def is_engaged(self) -> bool:
+        """Whether Orion takes part in the thread: addressed, and not muted since."""
+        return self.thread_mode == "engaged"
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the question still wants an answer."""
+        return not (self.is_deleted or self.stop_ts)
+
+
+def mark_of(turn_id: str, name: MarkName) -> str:
+    """Return the full name of a turn's mark."""
+    return f"{name}:{turn_id}"
+
+
+async def read_facts(stores: Stores, incoming: Incoming, turn_id: str) -> Facts:
+    """Read the facts about one message. Raises ``RedisError``."""
+    keys = _keys(stores, incoming, turn_id)
+    clustered = isinstance(stores.redis, RedisCluster)  # one MGET cannot span its nodes
+    async with stores.redis.pipeline(transaction=False) as pipe:
+        stores.threads.ask(pipe, incoming.thread)
+        budgeted = stores.budgets.queue_read(pipe, incoming)
+        if clustered:
+            for key in keys.values():
+                pipe.get(key)
+        else:
+            pipe.mget(list(keys.values()))
+        replies = await pipe.execute()
+    used = replies[_USED] if budgeted else ()
+    found = dict(zip(keys, replies[-len(keys) :] if clustered else replies[-1], strict=True))
+    state, schema = read_row(replies[_ROW])
+    marks: dict[str, Any] = {name: found[name] for name in _MARKS}
+    return Facts(
+        state=state,
+        state_schema=schema,
+        exhausted=stores.budgets.find_exhausted(incoming, used),
+        thread_mode=found["thread_mode"],
+        is_deleted=found["gone"] is not None,
+        stop_ts=stop_after(found["stop"], incoming),
+        pause=read_pause(found["paused"]),
+        resumed=float(found["resumed"] or 0),
+        person=parse_person(found["person"]),
+        shared=None if found["shared"] is None else found["shared"] == "1",
+        token=found["token"] or "",
+        **marks,
+    )
+
+
+def _keys(stores: Stores, incoming: Incoming, turn_id: str) -> dict[str, str]:
+    thread, team = incoming.thread, incoming.thread.team
+    marks: dict[str, str] = {name: stores.mailbox.mark_key(str(thread), mark_of(turn_id, name)) for name in _MARKS}
+    return {
+        "thread_mode": stores.thread_modes.key(thread),
+        "gone": stores.cancellations.deleted_key(thread, incoming.ts),
+        "stop": stores.cancellations.stop_key(thread),
+        "paused": stores.pausing.key(),
+        "resumed": stores.pausing.resumed_key(),
+        "person": stores.people.person_key(team, incoming.user),
+        "shared": stores.people.channel_key(team, thread.channel),
+        "token": stores.token_key(incoming),
+        **marks,
+    }

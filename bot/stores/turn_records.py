@@ -162,21 +162,21 @@ def sources_of(record: Mapping[str, Any]) -> list[Source]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
 class TurnRecords:
     """Records in Redis, by turn id."""
 
-    def __init__(self, redis: Redis, *, prefix: str = "orion") -> None:
-        self._redis = redis
-        self._prefix = prefix
+    redis: Redis
+    prefix: str = "orion"
 
     def key(self, turn_id: str) -> str:
         """Redis key of one record."""
-        return f"{self._prefix}:turn:{turn_id}"
+        return f"{self.prefix}:turn:{turn_id}"
 
     async def save(self, record: dict[str, Any]) -> None:
         """Save a record for as long as its thread's state."""
         text = compact_json(record)
-        await self._redis.set(self.key(record["turn_id"]), compress(text), ex=RECORD_TTL_S)  # packed it is half as long
+        await self.redis.set(self.key(record["turn_id"]), compress(text), ex=RECORD_TTL_S)  # packed it is half as long
         if kind := _LISTS.get(record.get("outcome", "")):
             await self._add_to_list(kind, record["turn_id"])
 
@@ -188,10 +188,10 @@ class TurnRecords:
     async def scan(self) -> AsyncIterator[dict[str, Any]]:
         """Yield every record with a question, in any order, with ``at``: its time in seconds since 1970."""
         start = self.key("")
-        async for name in self._redis.scan_iter(match=f"{start}*", count=1000):
+        async for name in self.redis.scan_iter(match=f"{start}*", count=1000):
             record = await self.load(str(name).removeprefix(start))
             if record and record.get("question") and {"turn_id", "outcome"} <= record.keys():
-                left_ms = await self._redis.pttl(name)  # all are kept equally long
+                left_ms = await self.redis.pttl(name)  # all are kept equally long
                 yield {**record, "at": time.time() - RECORD_TTL_S + left_ms / 1000}
 
     async def judgements(self, record: Mapping[str, Any]) -> list[str]:
@@ -218,12 +218,12 @@ class TurnRecords:
     async def _load_values(
         self, kind: str, record: Mapping[str, Any]
     ) -> list[str]:  # by person: the last word of each counts
-        values: Any = self._redis.hvals(f"{self._prefix}:{kind}:{record['turn_id']}")
+        values: Any = self.redis.hvals(f"{self.prefix}:{kind}:{record['turn_id']}")
         return list(map(str, await values))
 
     async def _save_value(self, kind: str, turn_id: str, user: str, value: str) -> None:
-        key = f"{self._prefix}:{kind}:{turn_id}"
-        async with self._redis.pipeline(transaction=True) as pipe:
+        key = f"{self.prefix}:{kind}:{turn_id}"
+        async with self.redis.pipeline(transaction=True) as pipe:
             pipe.hset(key, user, value)
             pipe.expire(key, RECORD_TTL_S)
             await pipe.execute()
@@ -232,8 +232,8 @@ class TurnRecords:
         self, kind: str, turn_id: str
     ) -> bool:  # ids and times only: what was said stays in the record
         """Add a turn to a list. Return whether it was not there yet."""
-        key = f"{self._prefix}:latest:{kind}"
-        async with self._redis.pipeline(transaction=True) as pipe:
+        key = f"{self.prefix}:latest:{kind}"
+        async with self.redis.pipeline(transaction=True) as pipe:
             pipe.zadd(key, {turn_id: time.time()})
             pipe.zremrangebyrank(key, 0, -MAX_LISTED - 1)
             pipe.expire(key, RECORD_TTL_S)
@@ -241,17 +241,17 @@ class TurnRecords:
 
     async def list_latest(self, kind: Literal["disliked", "failed", "refused"], most: int) -> list[dict[str, Any]]:
         """Return the records on a list, newest first, with ``at`` in seconds since 1970; expired ones are skipped."""
-        listed: Any = self._redis.zrevrange(f"{self._prefix}:latest:{kind}", 0, -1, withscores=True)
+        listed: Any = self.redis.zrevrange(f"{self.prefix}:latest:{kind}", 0, -1, withscores=True)
         found = [(await self.load(str(turn_id)), at) for turn_id, at in await listed]
         return [{**record, "at": at} for record, at in found if record is not None][:most]
 
     async def claim_share(self, turn_id: str) -> bool:
         """Return whether this answer was not shared before, and record that it is."""
-        return bool(await self._redis.set(f"{self._prefix}:share:{turn_id}", "1", nx=True, ex=RECORD_TTL_S))
+        return bool(await self.redis.set(f"{self.prefix}:share:{turn_id}", "1", nx=True, ex=RECORD_TTL_S))
 
     async def release_share(self, turn_id: str) -> None:
         """Forget a share that could not be posted, so that the next click counts."""
-        await self._redis.delete(f"{self._prefix}:share:{turn_id}")
+        await self.redis.delete(f"{self.prefix}:share:{turn_id}")
 
     async def load_for(self, turn_id: str, place: ThreadKey) -> dict[str, Any] | None:
         """Return the record of a turn of this channel; None if it is gone or belongs to another channel or team."""
@@ -260,7 +260,7 @@ class TurnRecords:
 
     async def load(self, turn_id: str) -> dict[str, Any] | None:
         """Return a record, or None if it is missing or expired."""
-        stored = await self._redis.get(self.key(turn_id))
+        stored = await self.redis.get(self.key(turn_id))
         try:
             record = parse_json(decompress(str(stored))) if stored else None
         except ValueError:

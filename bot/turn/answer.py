@@ -31,8 +31,8 @@ from bot.queue.queue import OK, Ending, give_up, retry_uncounted
 from bot.slack.files import has_opening_files
 from bot.slack.history import StreamedMessage, sort_key
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.facts import read_facts
 from bot.stores.outbox import Entry, read_entry
+from bot.stores.stores import read_facts
 from bot.turn.history import load_chat_context, load_earlier
 from bot.turn.job import Job, gate_wait_s
 from bot.turn.retry_later import give_back, retry_delay_s, waiting_since

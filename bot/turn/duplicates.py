@@ -13,10 +13,9 @@ from typing import Final
 import structlog
 
 from agent.thread.conversation import ThreadKey
-from bot.delivery.answer_key import AnswerKey
+from bot.delivery.answer_key import AnswerKey, duplicate_posts, is_empty_stream
 from bot.delivery.delivery import Delivery
 from bot.delivery.pending_checks import ENDS_SESSION, PendingCheck
-from bot.delivery.slots import duplicate_posts, is_empty_stream
 from bot.queue.lease import Lease
 from bot.queue.queue import OK, Claimed, Ending, retry_uncounted
 from bot.slack.history import age_s

@@ -12,7 +12,7 @@ from bot.queue.lease import Lease
 from bot.queue.queue import Claimed
 from bot.slack.history import sort_key
 from bot.slack.message import ADDRESSES_ORION, Incoming
-from bot.stores.facts import Facts, MarkName, mark_of
+from bot.stores.stores import Facts, MarkName, mark_of
 from verification.text.language import detect_language
 
 MAX_NEW_AGE_S: Final = 3_600  # an older question may be repeated: from a dead letter, or after a lost Redis

@@ -18,8 +18,8 @@ from agent.thread.conversation import ThreadKey
 from agent.thread.store import ThreadStore
 from bot.local.model.roster import ADMIN, TEAM_ID
 from bot.queue.queue import Mailbox
-from bot.stores.pause import Pausing
-from bot.stores.thread_mode import ThreadModes
+from bot.stores.switches import Pausing
+from bot.stores.threads import ThreadModes
 from bot.turn.status import MODEL_AWAY
 from tests.integration.test_end_to_end import DRAFTS, LIMIT, with_server, writing
 from tests.integration.test_failures import QUICK

@@ -17,7 +17,7 @@ from bot.queue.dead_letters import DeadLetters
 from bot.queue.lease import Lease, now
 from bot.queue.queue import Cancellation, Claimed, Depth, Mailbox
 from bot.redis.url import client_of
-from bot.stores.thread_mode import ThreadModes
+from bot.stores.threads import ThreadModes
 from bot.stores.turn_records import TurnRecords
 from observability.stats import Stats, TurnFigures
 from tests.support.redis_fleet import Fleet, cancellations_lost, cluster, sentinel

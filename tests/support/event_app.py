@@ -23,8 +23,8 @@ from bot.local.model.roster import TEAM_ID
 from bot.servers.http import SlackEndpoint, Status, build, serve
 from bot.slack.manifest import EVENTS_PATH
 from bot.slack.message import Access, Incoming
-from bot.stores.listening import Listening
-from bot.stores.thread_mode import ThreadModes
+from bot.stores.switches import Listening
+from bot.stores.threads import ThreadModes
 from bot.stores.turn_records import TurnRecords
 from bot.turn.visibility import Visibility
 from tests.support.local_slack import Slack

@@ -21,8 +21,8 @@ from bot.queue.queue import OK, Cancel, Cancellation, Claimed, Ending, Mailbox
 from bot.slack.client import Workspace
 from bot.slack.message import Access, Incoming
 from bot.slack.web_api import SlackCalls
-from bot.stores.cancellations import Cancellations
 from bot.stores.stores import Stores
+from bot.stores.threads import Cancellations
 from bot.turn import duplicates
 from bot.turn.answer import Answering
 from bot.turn.services import TeamServices

@@ -5,6 +5,7 @@ import secrets
 import time
 from typing import Final
 
+from agent.knowledge.slack_message import unescape_wire
 from bot.local.model.roster import APP_ID, BOT_USER, Channel, Json
 
 DOMAIN: Final = "local"
@@ -74,16 +75,10 @@ def rich_text(text: str) -> list[Json]:
 
 def _rich_element(part: str) -> Json:
     if not _TOKEN.fullmatch(part):
-        return {"type": "text", "text": unescape(part)}
+        return {"type": "text", "text": unescape_wire(part)}
     target, _, label = part[1:-1].partition("|")
     if target.startswith("@"):
         return {"type": "user", "user_id": target[1:]}
     if target.startswith("#"):
         return {"type": "channel", "channel_id": target[1:]}
-    return {"type": "link", "url": unescape(target)} | ({"text": unescape(label)} if label else {})
-
-
-def unescape(text: str) -> str:
-    """Slack's three entities back into characters, and no other."""
-    # & comes last, or "&amp;lt;" would be decoded twice.
-    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
+    return {"type": "link", "url": unescape_wire(target)} | ({"text": unescape_wire(label)} if label else {})

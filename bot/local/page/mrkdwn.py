@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 
-from bot.local.events.payloads import unescape
+from agent.knowledge.slack_message import unescape_wire
 
 EMOJI: Final = {
     "+1": "👍", "-1": "👎", "eyes": "👀", "white_check_mark": "✅", "x": "❌", "warning": "⚠️", "mag": "🔍",
@@ -49,7 +49,7 @@ _BROADCASTS: Final = frozenset({"here", "channel", "everyone"})
 
 def escape(text: str) -> str:
     """Message text as HTML text: Slack's own three entities first become characters again."""
-    return html.escape(unescape(text))
+    return html.escape(unescape_wire(text))
 
 
 def plain_html(text: str) -> str:
@@ -59,7 +59,7 @@ def plain_html(text: str) -> str:
 
 def link_html(address: str, label: str) -> str:
     """A link, or its label as text when the address is not one to follow. ``label`` is HTML already."""
-    target = unescape(address).strip()
+    target = unescape_wire(address).strip()
     if not target.lower().startswith(_LINKABLE):
         return label
     return f'<a href="{html.escape(target)}" target="_blank" rel="noopener noreferrer">{label}</a>'

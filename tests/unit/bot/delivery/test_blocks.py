@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from agent.texts.catalogue import age
 from bot.delivery.answer_key import AnswerKey, Mark
-from bot.delivery.blocks import MAX_MESSAGE_LENGTH, Post, context, join_lines, render
-from bot.delivery.links import link, source_line
+from bot.delivery.blocks import MAX_MESSAGE_LENGTH, Post, context, join_lines, link, render, source_line
 from bot.local.model.limits import block_faults, text_length
 from tests.support.local_slack import block_text
 from verification.markup.chunks import group_messages

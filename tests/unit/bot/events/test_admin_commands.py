@@ -15,8 +15,8 @@ from bot.local.model.roster import VISITOR
 from bot.queue.queue import Mailbox
 from bot.servers.http import build, serve
 from bot.slack.message import Access, Incoming
-from bot.stores.pause import Pause, Pausing
 from bot.stores.stores import Stores
+from bot.stores.switches import Pause, Pausing
 from tests.support.local_slack import local_slack
 from tests.support.orion_running import DIRECT, Setting, posts, running, settings_in, shown
 from tests.support.services import workspaces_of

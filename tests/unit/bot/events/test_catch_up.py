@@ -24,8 +24,8 @@ from bot.local.server import LocalWorkspace
 from bot.queue.queue import Mailbox
 from bot.slack.message import BotIdentity
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.places import MAX_SERVED, Served
 from bot.stores.stores import Stores
+from bot.stores.threads import MAX_SERVED, Served
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in
 from tests.support.services import WorkspacesBy
 from tests.support.waiting import wait_until

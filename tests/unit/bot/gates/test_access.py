@@ -27,9 +27,8 @@ from bot.queue.queue import OK
 from bot.settings import Settings
 from bot.slack.message import Access, Incoming
 from bot.stores.budgets import Limits
-from bot.stores.cancellations import Cancellations
-from bot.stores.pause import Pausing
-from bot.stores.thread_mode import ThreadModes
+from bot.stores.switches import Pausing
+from bot.stores.threads import Cancellations, ThreadModes
 from bot.turn.job import turn_id_of
 from tests.support.gates import gates
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
@@ -408,7 +407,7 @@ async def test_mute_holds_across_workers_and_restarts_until_a_mention(tmp_path: 
             await wait_until(lambda: idle(setting), "it was taken in before the mention that ends the silence")
             again = setting.ask(f"{MENTION} What does error FH-3001 mean?", thread=root, user="U0ONCALL")
             await setting.answer_to(again, thread=root)
-            follow_up = setting.ask("What does error FH-2002 mean?", thread=root)
+            follow_up = setting.ask("What does error FH-2002 mean?", thread=root, user="U0ONCALL")
             await setting.answer_to(follow_up, thread=root)
             assert answers(setting.workspace, ignored, root) == []
 

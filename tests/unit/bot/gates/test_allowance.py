@@ -5,7 +5,7 @@ from redis.asyncio import Redis
 from agent.texts.catalogue import say
 from bot.slack.message import Incoming
 from bot.stores.budgets import Limits
-from bot.stores.pause import Pausing
+from bot.stores.switches import Pausing
 from tests.support.gates import gates
 
 CHANNEL = "C0GENERAL"

@@ -15,7 +15,7 @@ from bot.local.model.roster import VISITOR
 from bot.queue.lease import Lease
 from bot.queue.queue import OK, Claimed, Ending, retry_uncounted
 from bot.slack.message import ThreadMode
-from bot.stores.thread_mode import ThreadModes
+from bot.stores.threads import ThreadModes
 from tests.support.gates import GateScene, gates
 from tests.support.posted_answers import answer
 

@@ -19,8 +19,7 @@ from bot.local.model.roster import VISITOR, Member
 from bot.queue.queue import OK, Cancellation, Mailbox
 from bot.slack.message import Access, Incoming, Kind
 from bot.slack.users import Person
-from bot.stores.facts import read_facts
-from bot.stores.stores import Stores
+from bot.stores.stores import Stores, read_facts
 from tests.integration.test_end_to_end import DRAFTS, LIMIT, with_server, writing
 from tests.support.gates import ASKS, gates
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says

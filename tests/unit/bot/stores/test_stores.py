@@ -8,8 +8,7 @@ from agent.thread.conversation import ThreadKey
 from bot.events.enqueue import Enqueuer
 from bot.queue.queue import Mailbox
 from bot.slack.message import Access, Incoming
-from bot.stores.facts import read_facts
-from bot.stores.stores import TOKEN_TTL_S, Stores
+from bot.stores.stores import TOKEN_TTL_S, Stores, read_facts
 
 PLACE = ThreadKey(team="T1", channel="C1", thread_ts="1.0")
 

@@ -15,8 +15,7 @@ from bot.delivery.answer_key import AnswerKey
 from bot.queue.lease import Lease
 from bot.queue.queue import Mailbox
 from bot.slack.message import Incoming
-from bot.stores.facts import Facts, read_facts
-from bot.stores.stores import Stores
+from bot.stores.stores import Facts, Stores, read_facts
 from bot.timeouts import TurnTimeouts
 from bot.turn.job import Job, turn_id_of
 from bot.turn.retry_later import give_back, retry_delay_s, waiting_since

@@ -3,7 +3,7 @@
 import pytest
 from redis.asyncio import Redis
 
-from bot.stores.pause import MAX_REASON_LENGTH, Pause, Pausing
+from bot.stores.switches import MAX_REASON_LENGTH, Pause, Pausing
 
 
 async def test_pause_holds_for_everybody_until_somebody_resumes(redis_client: Redis) -> None:
