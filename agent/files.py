@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from html import escape
 from typing import Final
 
 from agent.knowledge.readers.chunking import Chunk, chunk_document
@@ -24,7 +25,6 @@ MAX_WHOLE_CHARS: Final = 8_000  # a file up to this length is one source
 MAX_PARTS: Final = 6  # of a longer file; always less than the whole file
 ORIGIN: Final = "file"
 
-_ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "`": "'"})
 _MAX_NAME_CHARS: Final = 120
 
 
@@ -51,7 +51,7 @@ def _unread_notes(question: Question, *, is_repeated: bool) -> list[str]:
     for file in question.files:
         if is_repeated and file.opening and file.trouble != "away":  # it may have been read before
             continue
-        name = " ".join(file.name.translate(_ESCAPES).split())[:_MAX_NAME_CHARS] or "?"
+        name = " ".join(escape(file.name, quote=False).replace("`", "'").split())[:_MAX_NAME_CHARS] or "?"
         if file.trouble:
             notes.append(say(f"file_{file.trouble}", language, name=name))
         elif file.is_cut:

@@ -10,8 +10,11 @@ OutcomeName = Literal["answered", "partial", "unsourced", "asked", "refused", "f
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _WithAnswer:
+    """``reason`` says why there is no answer, in a word for logs and traces."""
+
     name: ClassVar[OutcomeName]  # as the outside contract spells it
     answer: Answer
+    reason: str = ""
 
 
 class Answered(_WithAnswer):
@@ -38,7 +41,6 @@ class Asked(_WithAnswer):
     name = "asked"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Refused(_WithAnswer):
     """Nothing that answers the question was found; ``answer`` says so.
 
@@ -46,7 +48,6 @@ class Refused(_WithAnswer):
     """
 
     name = "refused"
-    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,16 +59,13 @@ class Failed(_WithAnswer):
     """
 
     name = "failed"
-    reason: str
     retry_after_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class OutOfBudget(_WithAnswer):
     """A limit of the turn was reached; ``answer`` says so."""
 
     name = "out_of_budget"
-    reason: str
 
 
 class Silent(_WithAnswer):

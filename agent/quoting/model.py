@@ -5,7 +5,7 @@ Every word of an answer comes from a source, except the line above each passage 
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import Final
 
 from agent.actions import NoReply, Respond, ToolCall, ToolCalls
@@ -118,27 +118,30 @@ def _answer(context: WriteContext) -> str:
 
 def _passages(context: WriteContext, weights: Mapping[str, float]) -> tuple[RankedPassage, ...]:
     """Return the best passages: messages of the thread only if they fit better than the documents."""
-    barred = _rejected_units(context)
+    barred = _barred_units(context)
     documents = [source for source in context.sources if source.origin != "thread"]
     thread = [source for source in context.sources if source.origin == "thread"]
-    from_documents = best_passages(weights, documents, barred)
     # A question that people asked each other in the thread answers nothing.
-    from_thread = best_passages(weights, thread, lambda unit: barred(unit) or unit.text.endswith(("?", "？")))
-    return max(from_documents, from_thread, key=lambda passages: max((each.score for each in passages), default=0.0))
+    questions = {unit for source in thread for unit in units_of(source) if unit.text.endswith(("?", "？"))}
+    found = (best_passages(weights, documents, barred), best_passages(weights, thread, barred | questions))
+    return max(found, key=lambda passages: max((each.score for each in passages), default=0.0))
 
 
-def _rejected_units(context: WriteContext) -> Callable[[QuotableUnit], bool]:
-    """Return a test for units not to quote again: those of the last draft that feedback names, else all of it."""
+def _barred_units(context: WriteContext) -> set[QuotableUnit]:
+    """Return the units not to quote: those shown already, and of the last draft those that feedback names, or all."""
     draft = _letters(context.previous_draft) if context.feedback else ""
     named, shown = _letters(context.feedback), _letters(context.kept)
+    if not (draft or shown):
+        return set()
 
     def is_in(unit: QuotableUnit, text: str) -> bool:
         letters = _letters(unit.text)[:_MAX_COMPARED_CHARS]
         return len(letters) >= _MIN_COMPARED_CHARS and letters in text
 
-    units = [unit for source in context.sources for unit in units_of(source) if is_in(unit, draft)]
-    barred = {unit for unit in units if is_in(unit, named)} or set(units)
-    return lambda unit: unit in barred or is_in(unit, shown)
+    units = [unit for source in context.sources for unit in units_of(source)]
+    drafted = {unit for unit in units if is_in(unit, draft)}
+    rejected = {unit for unit in drafted if is_in(unit, named)} or drafted
+    return rejected | {unit for unit in units if is_in(unit, shown)}
 
 
 def _letters(text: str) -> str:

@@ -1,10 +1,11 @@
 """Passages to show for a question: the best part of each of the first sources that the search brought."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations, groupby
+from operator import attrgetter
 from typing import Final
 
 from agent.files import ORIGIN as FILE
@@ -51,7 +52,7 @@ class RankedPassage:
 
 
 def best_passages(
-    weights: Mapping[str, float], sources: Sequence[Source], is_barred: Callable[[QuotableUnit], bool]
+    weights: Mapping[str, float], sources: Sequence[Source], barred: set[QuotableUnit]
 ) -> tuple[RankedPassage, ...]:
     """Return the passages to show, the one with the closest sentence first; none if even the best covers too little.
 
@@ -61,28 +62,26 @@ def best_passages(
     searched: dict[str, RankedPassage] = {}
     attached: dict[str, RankedPassage] = {}
     for source in sources:
-        allowed = [unit for unit in units_of(source) if not is_barred(unit)]
+        allowed = [unit for unit in units_of(source) if unit not in barred]
         # "Last updated: …" says nothing to a person who asks for something else.
         units = [unit for unit in allowed if _is_telling(unit, weights)] or allowed
         sections = [list(section) for _, section in groupby(units, key=lambda unit: unit.context)]
-        passages = sorted((_best_window(section, weights) for section in sections), key=_score, reverse=True)
+        passages = sorted(
+            (_best_window(section, weights) for section in sections), key=attrgetter("score"), reverse=True
+        )
         if source.origin == FILE:
             attached |= {each.best.text: each for each in passages if each.score >= MIN_SCORE}
         elif passages:
             searched.setdefault(passages[0].best.text, passages[0])
     first = dict([*searched.items()][:MAX_PASSAGES])
     shown = sorted({**attached, **first}.values(), key=_closest_newest)[:MAX_PASSAGES]
-    return tuple(shown) if max(map(_score, shown), default=0.0) >= MIN_SCORE else ()
+    return tuple(shown) if max((each.score for each in shown), default=0.0) >= MIN_SCORE else ()
 
 
 def _best_window(section: Sequence[QuotableUnit], weights: Mapping[str, float]) -> RankedPassage:
     """Return the best window, of equals the one that begins closest before the first of the best sentences."""
     passages = [_passage(some, section, weights) for some in windows(section)][::-1]
     return max(passages, key=lambda each: (each.score, -section.index(each.best)))
-
-
-def _score(passage: RankedPassage) -> float:
-    return passage.score
 
 
 def _closest_newest(passage: RankedPassage) -> tuple[float, int]:

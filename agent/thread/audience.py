@@ -8,7 +8,7 @@ channels, or their address. What is not listed is not allowed.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from agent.thread.conversation import Question
@@ -35,10 +35,10 @@ class Viewers:
 
 def viewers_of(question: Question) -> Viewers:
     """Return the people who will see the answer to a question."""
-    thread = question.thread
-    if not thread.channel.startswith("D"):
-        return Viewers(team=thread.team, channel=thread.channel)
-    return Viewers(team=thread.team, channel=thread.channel, user=question.user, memberships=question.memberships)
+    place = Viewers(team=question.thread.team, channel=question.thread.channel)
+    if not place.channel.startswith("D"):
+        return place
+    return replace(place, user=question.user, memberships=question.memberships)
 
 
 def may_see(audience: str, viewers: Viewers) -> bool:

@@ -13,11 +13,10 @@ import structlog
 from agent.model.prompts import prompt_text
 from agent.model.protocol import ModelError, WriteContext
 from agent.outcome import Answered, Failed, Partial, Refused, TurnOutcome, Unsourced
-from agent.thread.requests import is_from_own_words
 from agent.turn.draft_stream import read_draft
 from agent.turn.events import Verification
 from agent.turn.judging import accept_small_talk, salvage_verified, with_judgement
-from agent.turn.live import LiveAnswer, says_not_found
+from agent.turn.live import says_not_found
 from agent.turn.progress import Progress
 from agent.turn.replies import (
     Label,
@@ -123,12 +122,6 @@ def _shown_draft(progress: Progress) -> str:
     return progress.live.shown_draft if progress.live else ""
 
 
-def _live_answer(progress: Progress) -> LiveAnswer | None:
-    """Return the live answer, unless all of an answer must be known before any of it may be shown."""
-    whole_first = progress.model.quotes_only or not progress.sources
-    return None if whole_first or is_from_own_words(progress.question.text) else progress.live
-
-
 def _refuse(progress: Progress, reason: str) -> TurnOutcome:
     return knowledge_failure(progress) if progress.is_knowledge_away() else refusal(progress, reason)
 
@@ -145,10 +138,10 @@ async def _write_draft(progress: Progress, number: int, context: WriteContext) -
 
 
 async def _read_whole(progress: Progress, number: int, context: WriteContext) -> str:
-    live = _live_answer(progress)
-    if live is None:
+    live, draft = progress.live, progress.draft("")
+    # All of some answers must be known before any of it may be shown.
+    if live is None or progress.model.quotes_only or draft.own_words or not draft.sources:
         return (await read_draft(progress, context, number)).draft
-    draft = progress.draft("")
 
     async def examine(verdict: Verdict) -> Verdict:
         return await with_judgement(progress, draft, verdict, number)

@@ -18,7 +18,7 @@ from agent.model.protocol import RETRYABLE, DecideContext, Model, ModelError
 from agent.outcome import SILENT, Asked, Failed, Silent, TurnOutcome, without_notice
 from agent.quoting.small_talk import search_query
 from agent.thread.conversation import Message, Question
-from agent.thread.plan import begin_step, fail_next_step, finish_step
+from agent.thread.plan import begin_step, close_open_steps, fail_next_step, finish_step
 from agent.thread.state import (
     MAX_CITED_SOURCES,
     PendingQuestion,
@@ -35,7 +35,7 @@ from agent.turn.draft_stream import discard_early_draft, speculative_draft
 from agent.turn.drafting import partial_answer, write_answer
 from agent.turn.events import Done, Emit, ModelEnd, ModelStart, ToolEnd, ToolStart
 from agent.turn.live import LiveAnswer, Stage
-from agent.turn.mission import change_plan, close_plan, collect_findings, ensure_plan, meet_message, resume_findings
+from agent.turn.mission import change_plan, collect_findings, ensure_plan, meet_message, resume_findings
 from agent.turn.plan_view import emit_plan
 from agent.turn.progress import Policy, Progress, Save, skip_saving
 from agent.turn.replies import budget_notice, model_failure, plain_answer
@@ -297,7 +297,8 @@ def _settle(progress: Progress, outcome: TurnOutcome, before: ThreadState) -> No
     progress.state = with_undo(answered, before)
     if not isinstance(outcome, Asked):
         good = outcome.name in ("answered", "partial", "unsourced")
-        close_plan(progress, "done" if good else "failed")
+        if progress.state.plan is not None:
+            change_plan(progress, close_open_steps(progress.state.plan, status="done" if good else "failed"))
     progress.state = restore_suspended_mission(progress.state, before, question.user)
 
 

@@ -11,9 +11,9 @@ from uuid import uuid4
 
 import structlog
 
-from agent.actions import Step, StepStatus
+from agent.actions import Step
 from agent.model.prompts import MAX_DECIDE_RESULT_CHARS
-from agent.thread.plan import Plan, close_open_steps
+from agent.thread.plan import Plan
 from agent.thread.state import Finding, SavedFindings, ThreadState, state_with_answer
 from agent.tools.builtin.llm_generate import NAME as LLM_GENERATE
 from agent.tools.builtin.slack_search import ORIGIN, SLACK_SEARCH
@@ -85,12 +85,6 @@ def change_plan(progress: Progress, plan: Plan) -> None:
     """Replace the plan and emit its progress."""
     done = sum(step.status != "open" for step in plan.steps)
     progress.update(replace(progress.state, plan=plan), todolist_id=plan.id, steps=len(plan.steps), closed=done)
-
-
-def close_plan(progress: Progress, status: StepStatus) -> None:
-    """Close the open steps: every ending does but a question back or a crash."""
-    if progress.state.plan is not None and not progress.state.plan.is_finished:
-        change_plan(progress, close_open_steps(progress.state.plan, status=status))
 
 
 def collect_findings(progress: Progress) -> SavedFindings:
