@@ -89,6 +89,12 @@ def retry_after_s(headers: Mapping[str, str], *, now: float) -> float | None:
     return None if seconds is None else min(max(seconds, 0.0), MAX_RETRY_AFTER_S)
 
 
+def clock_offset_s(headers: Mapping[str, str], *, now: float) -> float:
+    """Return the seconds by which this host's clock is ahead of the server that sent these headers; 0 if unknown."""
+    offset = now - _timestamp(headers.get("Date", ""))
+    return offset if math.isfinite(offset) else 0.0
+
+
 def _number(value: str) -> float:
     try:
         return float(value)

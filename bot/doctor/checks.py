@@ -93,7 +93,7 @@ async def check_bot_token(settings: Settings, within_s: float) -> Finding:
         remedy = "Create an app from `orion manifest`, install it, and copy its bot token (xoxb-…)."
         return Problem("SLACK_BOT_TOKEN is not set", remedy)
     async with open_client(token, api_url=settings.slack_api_url) as client:
-        tried = await try_token(client.auth_test(), within_s)
+        tried = await try_token(client, within_s)
     if tried.state != "accepted":
         return _token_fault("SLACK_BOT_TOKEN", tried, settings, "Reinstall the app and copy its bot token (xoxb-…).")
     # Some Slack-compatible servers name no scopes: that is fine.
@@ -133,7 +133,7 @@ async def check_events(settings: Settings, within_s: float) -> Finding:
     # Socket Mode is for one workspace: many send their events over HTTP.
     if token and not settings.many_workspaces:
         async with open_client("", api_url=settings.slack_api_url) as client:
-            tried = await try_token(client.apps_connections_open(app_token=token), within_s)
+            tried = await try_token(client, within_s, app_token=token)
         remedy = "Make an app token (xapp-…) with the scope connections:write, and turn Socket Mode on."
         opens = "SLACK_APP_TOKEN opens Socket Mode"
         return opens if tried.state == "accepted" else _token_fault("SLACK_APP_TOKEN", tried, settings, remedy)

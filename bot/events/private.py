@@ -67,6 +67,8 @@ class PrivateAsking:
                 obstacle = say("share_unknown", language)
             elif refusal := await click.refusal(channel):
                 obstacle = say(refusal, language)
+            elif not await self._may_post(place, user):
+                obstacle = say("share_failed", language)
             else:
                 obstacle = await self._find_hidden(record, place, language)
             if not obstacle:
@@ -75,6 +77,12 @@ class PrivateAsking:
 
         if user and channel and thread_ts:
             click.after_ack(share)
+
+    async def _may_post(self, place: ThreadKey, user: str) -> bool:
+        """Return whether the person can read the channel now: they may have left a private one since they asked."""
+        people = await self.gestures.teams.people_of(place.team)
+        is_public = bool(await people.channel_name(place.team, place.channel))
+        return is_public or place.channel in await people.channels_of(user)
 
     async def _find_hidden(self, record: Mapping[str, Any], place: ThreadKey, language: str | None) -> str:
         """Return the words that name the sources which not everyone in the place may see; empty if all may."""

@@ -90,6 +90,8 @@ def cached_refusal(visit: Visit, access: Access) -> str | None:
 def _refuse_person(visit: Visit, person: Person, access: Access) -> str:
     if visit.through_app and person.bot:
         return "bot"
+    if person.deactivated:  # a question from before, or a token of `orion mcp`
+        return "user_refused"
     if person.external:
         return "" if access.allow_external else "external_person"
     return "guest" if person.guest and not access.allow_guests else ""

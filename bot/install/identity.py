@@ -52,7 +52,7 @@ async def identify(settings: Settings) -> Identity | None:
         return Identity(prefix=f"{DEFAULT_PREFIX}:app-{_safe(app)}", name=f"the app {app}")
     token = settings.slack_bot_token.get_secret_value()
     async with open_client(token, api_url=settings.slack_api_url) as client:
-        tried = await try_token(client.auth_test())
+        tried = await try_token(client)
     if tried.state == "refused":
         raise WrongUse(_REFUSED.format(reason=tried.reason))
     team, user = string(tried.reply, "team_id"), string(tried.reply, "user_id")

@@ -72,7 +72,7 @@ class OAuthCalls:
         """Exchange the OAuth code for a bot token. Raises ``DeliveryFailed``."""
         granted = _parse_grant(await self._access(code=code))
         # The grant lacks the bot's ids, which identify its own messages.
-        identity = await _call(self.client.auth_test(token=granted.bot_token))
+        identity = await _call("auth.test", self.client.auth_test(token=granted.bot_token))
         return replace(granted, bot_id=string(identity, "bot_id"), bot_user=string(identity, "user_id"))
 
     async def refresh(self, held: Installation) -> Installation:
@@ -84,14 +84,16 @@ class OAuthCalls:
 
     async def revoke(self, token: str) -> None:
         """Revoke a token. Raises ``DeliveryFailed``."""
-        await _call(self.client.auth_revoke(token=token))
+        await _call("auth.revoke", self.client.auth_revoke(token=token))
 
     async def _access(self, **params: str) -> Mapping[str, Any]:
-        return await _call(self.client.api_call("oauth.v2.access", data=params, headers=self._sign_in))
+        return await _call(
+            "oauth.v2.access", self.client.api_call("oauth.v2.access", data=params, headers=self._sign_in)
+        )
 
 
-async def _call(call: Awaitable[AsyncSlackResponse]) -> Mapping[str, Any]:
-    return mapping((await await_reply(call, _CALL_TIMEOUT_S)).data)
+async def _call(method: str, call: Awaitable[AsyncSlackResponse]) -> Mapping[str, Any]:
+    return mapping((await await_reply(method, call, _CALL_TIMEOUT_S)).data)
 
 
 def _parse_grant(reply: Mapping[str, Any], *, team: str = "") -> Installation:

@@ -15,7 +15,14 @@ _FIELDS: Final = {field.name for field in fields(Message)} - {"streaming", "stre
 
 
 def save(workspace: Workspace, file: Path) -> None:
-    """Write all messages and files, whole or not at all."""
+    """Write all messages and files, whole or not at all. The page says if that is impossible."""
+    try:
+        _write(workspace, file)
+    except OSError as error:
+        workspace.tell(f"These conversations cannot be kept in {file.parent}: {error.strerror}.")
+
+
+def _write(workspace: Workspace, file: Path) -> None:
     messages = [asdict(one) for channel in workspace.roster.channels for one in workspace.log.everything_in(channel)]
     files = {
         key: {"payload": one.payload, "content": base64.b64encode(one.content).decode()}

@@ -18,11 +18,10 @@ import structlog
 from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from slack_sdk.web.async_client import AsyncWebClient
-from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from agent.payload import mapping, string
 from bot.slack.message import BotIdentity
-from bot.slack.web_api import DeliveryFailed, SlackCalls, await_reply
+from bot.slack.web_api import MALFORMED, DeliveryFailed, SlackCalls, await_reply
 from observability.loopback import proxy_for
 
 SLACK_API_URL: Final = "https://slack.com/api/"
@@ -91,12 +90,14 @@ class TokenTrial:
     scopes: frozenset[str] = frozenset()
 
 
-async def try_token(call: Awaitable[AsyncSlackResponse], within_s: float = REPLY_TIMEOUT_S) -> TokenTrial:
-    """Try a token with a harmless ``call``: ``auth_test``, or ``apps_connections_open`` for an app token."""
+async def try_token(client: AsyncWebClient, within_s: float = REPLY_TIMEOUT_S, *, app_token: str = "") -> TokenTrial:
+    """Try the client's token with a harmless call, or an app token."""
+    call = client.apps_connections_open(app_token=app_token) if app_token else client.auth_test()
     try:
-        reply = await await_reply(call, within_s)
+        reply = await await_reply("apps.connections.open" if app_token else "auth.test", call, within_s)
     except DeliveryFailed as failure:
-        if failure.reason.startswith("http_"):  # Slack names its errors: a bare status comes from another server
+        # Slack names its errors: a bare status comes from another server.
+        if failure.reason.startswith("http_") or failure.reason == MALFORMED:
             return TokenTrial(state="unreachable", reason="what answers there is not Slack")
         return TokenTrial(state="refused" if failure.refused else "unreachable", reason=failure.reason)
     granted = str(reply.headers.get("x-oauth-scopes", "")).split(",")
@@ -119,7 +120,7 @@ class TokenCheck:
         now = time.monotonic()
         if now - self._asked >= self.every_s:
             self._asked = now
-            state = (await try_token(self.client.auth_test(), self.within_s)).state
+            state = (await try_token(self.client, self.within_s)).state
             self._accepted = state == "accepted" or (state == "unreachable" and self._accepted)
         return self._accepted
 
@@ -150,7 +151,7 @@ class Workspace:
             return self._enterprise or ""
 
     async def _ask(self) -> None:
-        reply = await self.calls.read("auth.test", expects="user_id")
+        reply = await self.calls.read("auth.test")
         self._enterprise = string(reply, "enterprise_id")
         user, bot, team = (string(reply, name) for name in ("user_id", "bot_id", "team_id"))
         self._identity = self._identity or BotIdentity(user=user, bot=bot, team=team)

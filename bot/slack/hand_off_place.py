@@ -64,13 +64,13 @@ class HandOffPlace:
 async def find_fault(calls: SlackCalls, name: str, setting: str = "ORION_HANDOFF") -> tuple[str, str] | None:
     """Return what is wrong with the place in this setting and how to fix it, or None. Raises ``DeliveryFailed``."""
     if name.startswith("S"):
-        groups = await calls.read("usergroups.list", expects="usergroups")
+        groups = await calls.read("usergroups.list")
         if any(string(group, "id") == name for group in objects(groups, "usergroups")):
             return None
         return f"there is no user group {name}", f"Put the group's id (S…) into {setting}."
     try:
         channel = await find_channel(calls, name[1:]) if name.startswith("#") else name
-        found = mapping(await calls.read("conversations.info", expects="channel", channel=channel), "channel")
+        found = mapping(await calls.read("conversations.info", channel=channel), "channel")
     except DeliveryFailed as failure:
         if failure.reason != "channel_not_found":
             raise

@@ -193,7 +193,7 @@ class ThreadReader:
             more = {"cursor": cursor} if cursor else {}
             size = _PAGE if direct or not cursor else _LONG_PAGE
             asked = {**where, **more, "limit": size}
-            reply = await self.workspace.calls.read(method, urgency=urgency, expects="messages", **asked)
+            reply = await self.workspace.calls.read(method, urgency=urgency, **asked)
             for message in objects(reply, "messages"):
                 found.setdefault(string(message, "ts"), message)
             cursor = string(reply, "response_metadata", "next_cursor")

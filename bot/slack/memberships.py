@@ -20,7 +20,6 @@ log = structlog.get_logger()
 
 CACHE_TTL_S: Final = 600
 LOOKUP_TIMEOUT_S: Final = 4.0  # the question waits for it
-_PAGE: Final = 200
 
 
 @dataclass(slots=True, eq=False)
@@ -47,9 +46,11 @@ class Memberships:
             return frozenset(json.loads(stored))
         try:
             async with asyncio.timeout(LOOKUP_TIMEOUT_S):
-                person = await self.calls.read("users.info", expects="user", user=user)
-                groups = await self.calls.read("usergroups.list", expects="usergroups", include_users="true")
-                found = {string(person, "user", "profile", "email").lower(), *await self._channels(user)} - {""}
+                person = await self.calls.read("users.info", user=user)
+                groups = await self.calls.read("usergroups.list", include_users="true")
+                found = {string(person, "user", "profile", "email").lower(), *await self.people.channels_of(user)} - {
+                    ""
+                }
                 found |= {
                     string(one, "id")
                     for one in objects(groups, "usergroups")
@@ -72,15 +73,3 @@ class Memberships:
             )
             self._asked_at = time.monotonic()
         return self._needed
-
-    async def _channels(self, user: str) -> list[str]:
-        found, cursor = list[str](), ""
-        while True:
-            kinds = "public_channel,private_channel"
-            reply = await self.calls.read(
-                "users.conversations", expects="channels", user=user, types=kinds, limit=_PAGE, cursor=cursor
-            )
-            found += [string(one, "id") for one in objects(reply, "channels")]
-            cursor = string(reply, "response_metadata", "next_cursor")
-            if not cursor:
-                return found

@@ -51,7 +51,7 @@ class SlackSearch:
         """Return whether the workspace granted the scope, asked once in a while. During an outage it counts as not."""
         async with self._asking:  # concurrent callers wait for one call
             if self.clock() >= self._known_until:
-                tried = await try_token(self.client.auth_test(), GRANT_TIMEOUT_S)
+                tried = await try_token(self.client, GRANT_TIMEOUT_S)
                 for_s = GRANT_TTL_S if tried.state == "accepted" else 60.0  # a Slack that is away is asked again sooner
                 self._granted, self._known_until = SEARCH_SCOPE in tried.scopes, self.clock() + for_s
         return self._granted

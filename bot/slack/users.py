@@ -26,6 +26,7 @@ NOTICE_TTL_S: Final = 86_400  # an ephemeral message disappears with its window:
 _NOT_OURS: Final = frozenset({"user_not_found", "user_not_visible", "users_not_found"})
 _GONE: Final = "channel_not_found"
 _PAGE: Final = 200
+_CHANNEL_TYPES: Final = "public_channel,private_channel"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,7 @@ class Person:
 
     guest: bool = False
     external: bool = False
+    deactivated: bool = False
     bot: bool = False
     language: str = ""
     name: str = ""
@@ -112,7 +114,7 @@ class People(CachedPeople):
                 return cached
             try:
                 # Slack leaves the locale out unless it is asked for.
-                reply = await self._calls.read("users.info", expects="user", user=user, include_locale="true")
+                reply = await self._calls.read("users.info", user=user, include_locale="true")
             except DeliveryFailed as failure:
                 if failure.reason not in _NOT_OURS:
                     raise
@@ -144,7 +146,7 @@ class People(CachedPeople):
 
     async def _read_channel(self, team: str, channel: str) -> Mapping[str, Any]:
         """Read the ``channel`` object, and cache what is used of it."""
-        reply = await self._calls.read("conversations.info", expects="channel", channel=channel)
+        reply = await self._calls.read("conversations.info", channel=channel)
         found = mapping(reply, "channel")
         async with self.redis.pipeline(transaction=False) as pipe:
             pipe.set(self.channel_key(team, channel), "1" if is_shared_outside(found) else "0", ex=CACHE_TTL_S)
@@ -158,12 +160,24 @@ class People(CachedPeople):
             stored = await self.redis.get(self.name_key(team, channel))
             return channel_label(await self._read_channel(team, channel)) if stored is None else str(stored)
 
+    async def channels_of(self, user: str) -> list[str]:
+        """Return the ids of the channels that a person is in, private ones if Orion is in them too. Raises the same."""
+        found, cursor = list[str](), ""
+        while True:
+            reply = await self._calls.read(
+                "users.conversations", user=user, types=_CHANNEL_TYPES, limit=_PAGE, cursor=cursor
+            )
+            found += [string(one, "id") for one in objects(reply, "channels")]
+            cursor = string(reply, "response_metadata", "next_cursor")
+            if not cursor:
+                return found
+
     async def group_name(self, team: str, group: str) -> str:
         """Return a user group's ``@handle``, or an empty text. Raises the same."""
         async with self._asking.setdefault("groups", asyncio.Lock()):
             if (stored := await self.redis.get(self.name_key(team, group))) is not None:
                 return str(stored)
-            found = objects(await self._calls.read("usergroups.list", expects="usergroups"), "usergroups")
+            found = objects(await self._calls.read("usergroups.list"), "usergroups")
             handles = {string(one, "id"): "@" + string(one, "handle") for one in found if string(one, "handle")}
             async with self.redis.pipeline(transaction=False) as pipe:
                 for known, handle in {group: "", **handles}.items():
@@ -174,9 +188,11 @@ class People(CachedPeople):
 
 async def find_channel(calls: SlackCalls, name: str) -> str:
     """Return the id of the channel with this name. Raises ``DeliveryFailed``: ``channel_not_found`` if none has it."""
-    types, cursor = "public_channel,private_channel", ""
+    cursor = ""
     while True:
-        reply = await calls.read("conversations.list", types=types, exclude_archived="true", limit=_PAGE, cursor=cursor)
+        reply = await calls.read(
+            "conversations.list", types=_CHANNEL_TYPES, exclude_archived="true", limit=_PAGE, cursor=cursor
+        )
         for channel in objects(reply, "channels"):
             if name in {string(channel, "name"), string(channel, "name_normalized")}:
                 return string(channel, "id")
@@ -205,6 +221,7 @@ def read_person(user: Mapping[str, Any], team: str, enterprise: str = "") -> Per
         # Guests of several channels, and of a single one.
         guest=bool(user.get("is_restricted") or user.get("is_ultra_restricted")),
         external=bool(user.get("is_stranger")) or not ours,
+        deactivated=bool(user.get("deleted")),
         bot=bool(user.get("is_bot")),
         language=string(user, "locale").partition("-")[0].casefold(),
         name=" ".join(name.split())[:80],

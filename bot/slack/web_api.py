@@ -19,8 +19,8 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from agent.circuit_breaker import CircuitBreaker, retry_after_s
-from agent.payload import string
+from agent.circuit_breaker import CircuitBreaker, clock_offset_s, retry_after_s
+from agent.payload import mapping, string
 from bot.slack.rate_limits import CallWatcher, Keeps, RateLimits
 
 Reply = Mapping[str, Any]
@@ -41,8 +41,26 @@ MISSING_METHOD: Final = frozenset({"unknown_method", "http_404", "http_405", "ht
 MISSING_TTL_S: Final = 3_600.0  # a status that the server does not know is not tried at each question
 _BY_POST: Final = frozenset({"auth.test"})  # as the SDK sends it: other servers accept nothing else
 _TOO_MANY_REQUESTS: Final = 429
+_FIELDS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(("chat.postMessage", "chat.update", "chat.delete", "chat.startStream", "chat.stopStream"), "ts"),
+    **dict.fromkeys(("conversations.list", "users.conversations"), "channels"),
+    **dict.fromkeys(("conversations.replies", "conversations.history"), "messages"),
+    **dict.fromkeys(("views.open", "views.publish"), "view"),
+    "apps.connections.open": "url",
+    "assistant.search.context": "results",
+    "auth.test": "user_id",
+    "chat.getPermalink": "permalink",
+    "chat.postEphemeral": "message_ts",
+    "conversations.info": "channel",
+    "files.info": "file",
+    "users.info": "user",
+    "usergroups.list": "usergroups",
+}
+"""The field that each method's reply must have. A reply without it is not Slack's, and counts as an outage."""
 _MAX_PAUSE_S: Final = 20.0
 AT_ONCE: Final = 20  # fifty slow workspaces fit into the thousand connections of ``bot.slack.client``
+MAX_CLOCK_OFFSET_S: Final = 60.0
+SET_CLOCK: Final = "Set this host's clock (NTP)."
 _log = structlog.get_logger()
 
 
@@ -93,24 +111,18 @@ class SlackCalls:
     at_once: int = AT_ONCE  # calls in flight: a slow workspace leaves connections to others
     _places: asyncio.Semaphore = field(init=False)
     _missing: dict[str, tuple[str, float]] = field(default_factory=dict, init=False)
+    _clock_quiet_until: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
         self._places = asyncio.Semaphore(self.at_once)
 
-    async def read(self, method: str, *, urgency: Urgency = "asked", expects: str = "", **params: Any) -> Reply:
-        """Call a reading method. One that ``must`` be made keeps its place under the limits, ``spare`` comes last.
-
-        A reply without the field that it ``expects`` is not Slack's, and counts as an outage.
-        """
+    async def read(self, method: str, *, urgency: Urgency = "asked", **params: Any) -> Reply:
+        """Call a reading method. One that ``must`` be made keeps its place under the limits, ``spare`` comes last."""
 
         async def attempt() -> Reply:
             verb = "POST" if method in _BY_POST else "GET"
             call = self.client.api_call(method, http_verb=verb, params=params)
-            reply = await self._attempt(method, call, self.attempt_s)
-            if expects and not isinstance(reply.get(expects), list) and not reply.get(expects):
-                self._report_trouble(method, MALFORMED)
-                raise DeliveryFailed(MALFORMED, permanent=False)
-            return reply
+            return await self._attempt(method, call, self.attempt_s)
 
         keeps: Keeps = "looked_for" if urgency == "must" else ""
         return await self._retry(method, params, attempt, keeps=keeps, spare=urgency == "spare")
@@ -240,22 +252,31 @@ class SlackCalls:
 
     async def _attempt(self, method: str, call: Awaitable[AsyncSlackResponse], timeout_s: float) -> Reply:
         try:
-            reply = await await_reply(call, timeout_s)
+            reply = await await_reply(method, call, timeout_s)
         except DeliveryFailed as failure:
-            self._report_trouble(method, failure.reason)
+            if self.watcher:
+                self.watcher.slack_trouble(method, failure.reason)
             raise
-        return reply.data if isinstance(reply.data, dict) else {}
+        self._check_clock(reply.headers)
+        return mapping(reply.data)
 
-    def _report_trouble(self, method: str, reason: str) -> None:
-        if self.watcher:
-            self.watcher.slack_trouble(method, reason)
+    def _check_clock(self, headers: Mapping[str, str]) -> None:
+        """Log once an hour that this host's clock differs from Slack's: times and signatures depend on it."""
+        off_s = clock_offset_s(headers, now=time.time())
+        if abs(off_s) > MAX_CLOCK_OFFSET_S and time.monotonic() >= self._clock_quiet_until:
+            self._clock_quiet_until = time.monotonic() + 3_600
+            _log.warning("clock_differs", seconds_off=round(off_s), remedy=SET_CLOCK)
 
 
-async def await_reply(call: Awaitable[AsyncSlackResponse], within_s: float) -> AsyncSlackResponse:
-    """Wait for Slack's reply. Raises ``DeliveryFailed``."""
+async def await_reply(method: str, call: Awaitable[AsyncSlackResponse], within_s: float) -> AsyncSlackResponse:
+    """Wait for Slack's reply to a method. Raises ``DeliveryFailed``, also for a reply that cannot be Slack's."""
     try:
         async with asyncio.timeout(within_s):
-            return await call
+            reply = await call
+        value = mapping(reply.data).get(_FIELDS.get(method, "ok"))
+        if value or isinstance(value, list):
+            return reply
+        failure = DeliveryFailed(MALFORMED, permanent=False, doubt=True)
     except SlackApiError as error:
         failure = _as_failure(error)
     # The SDK fails on a 200 whose body is not a JSON object, or is nested too deeply: another server answered.

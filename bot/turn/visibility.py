@@ -40,10 +40,16 @@ class Visibility:
         return tuple(source for source in sources if _is_visible(source, documents, viewers))
 
     async def visible_record(self, record: Mapping[str, Any], viewers: Viewers) -> dict[str, Any]:
-        """Return a turn's record without the sources and passages that a viewer may not see now."""
-        visible = {source.id for source in await self.visible_sources(sources_of(record), viewers)}
+        """Return a turn's record without the sources and passages that a viewer may not see now.
+
+        With a source the sentences go that were left out of the answer: they may quote it, and no one has read them.
+        """
+        sources = sources_of(record)
+        visible = {source.id for source in await self.visible_sources(sources, viewers)}
+        hidden: dict[str, Any] = {} if len(visible) == len(sources) else {"objected": []}
         return {
             **record,
+            "attempts": [{**attempt, **hidden} for attempt in objects(record, "attempts")],
             "sources": [source for source in objects(record, "sources") if source.get("id") in visible],
             "claims": [
                 {**claim, "passages": [one for one in objects(claim, "passages") if one.get("source") in visible]}

@@ -216,9 +216,12 @@ async def test_words_of_orions_are_no_persons_answer(tmp_path: Path, redis_url: 
         assert QUESTION in values["question"]["question"]["value"]
 
 
-@pytest.mark.parametrize("audience", [f"{CHANNEL},{VISITOR}", VISITOR])
-async def test_a_private_answer_is_shared_if_everyone_there_may_see_its_sources(
-    audience: str, tmp_path: Path, redis_url: str
+@pytest.mark.parametrize(
+    ("audience", "left", "words"),
+    [(f"{CHANNEL},{VISITOR}", False, ""), (VISITOR, False, "confirmed by Ann"), (f"{CHANNEL},{VISITOR}", True, "both")],
+)
+async def test_a_private_answer_is_shared_if_all_there_may_see_its_sources_and_its_asker_is_there(
+    audience: str, words: str, tmp_path: Path, redis_url: str, *, left: bool
 ) -> None:
     known = SavedAnswer(
         question=QUESTION, answer=ANSWER, audience=audience, owner=ANN, name="Ann", confirmed=date(2026, 11, 26)
@@ -226,22 +229,26 @@ async def test_a_private_answer_is_shared_if_everyone_there_may_see_its_sources(
     AnswerBook(folder=tmp_path / "answers").write(known)
     async with saving(tmp_path, redis_url) as setting:
         workspace = setting.workspace
+        channel = workspace.workspace.roster.channels[CHANNEL]
+        channel.kind = "group"
         ts = setting.ask(QUESTION, user=BOB)
         await workspace.use_shortcut(CHANNEL, ts, "orion_ask_privately", VISITOR)
         asked = (await workspace.wait_for(lambda: workspace.messages(DIRECT), 10))[-1]
         private = await setting.answer_to(asked["ts"], channel=DIRECT)
         assert ANSWER in shown(private).replace(" [1]", "")
         assert posts(workspace, CHANNEL) == []
+        if left:
+            channel.members.discard(VISITOR)
         await twice(lambda: workspace.click(DIRECT, private["ts"], "orion_share", user=VISITOR))
         said = await workspace.wait_for(lambda: workspace.ephemerals(DIRECT)[1:], 10)
         shared = [shown(post) for post in posts(workspace, CHANNEL)]
-        if CHANNEL in audience:
+        if not words:
             assert len(shared) == 1
             assert ANSWER in shared[0].replace(" [1]", "")
             assert "privately" in shared[0]
         else:
             assert shared == []
-            assert "confirmed by Ann" in said[0]["text"]
+            assert words in said[0]["text"]
 
 
 async def test_an_answer_in_the_hand_off_channel_is_saved_for_that_channel(tmp_path: Path, redis_url: str) -> None:

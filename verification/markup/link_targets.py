@@ -31,8 +31,9 @@ _TOP_LEVEL: Final = (
 _URL_LETTER: Final = '(?-i:[^\\s<>`|"“”«»\u3000-\u30ff\u3400-\u9fff\uff00-\uffef])'
 _MAX_URL: Final = 2000
 _BARE: Final = re.compile(
-    rf"(?<![A-Za-z0-9_@./-])(?:{ANY_SCHEME}://|www\.(?=\w)){_URL_LETTER}{{1,{_MAX_URL}}}"
-    rf"|(?<![A-Za-z0-9_@./:-])(?:[a-z0-9](?:[a-z0-9-]{{0,62}})\.){{1,8}}{_TOP_LEVEL}(?::[0-9]{{1,5}})?/{_URL_LETTER}{{1,{_MAX_URL}}}",
+    # Emphasis may surround an address, and "-https://…" is one for Slack: only a letter belongs to the scheme.
+    rf"(?:(?<![A-Za-z]){ANY_SCHEME}://|(?<![A-Za-z0-9@./-])(?<!\w_)www\.(?=\w)){_URL_LETTER}{{1,{_MAX_URL}}}"
+    rf"|(?<![A-Za-z0-9@./:-])(?<!\w_)(?:[a-z0-9](?:[a-z0-9-]{{0,62}})\.){{1,8}}{_TOP_LEVEL}(?::[0-9]{{1,5}})?/{_URL_LETTER}{{1,{_MAX_URL}}}",
     re.IGNORECASE,
 )
 _TOKEN: Final = re.compile(rf"(?<!\\)<({ANY_SCHEME}:[^<>|\s]+)(?:\|([^<>\n]*))?>", re.IGNORECASE)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from verification.markup.edits import Edit, apply_edits, blank_spans
+from verification.markup.edits import ZERO_WIDTH, Edit, apply_edits, blank_spans
 from verification.markup.lines import NO_SOURCE, cited_numbers
 from verification.markup.link_targets import KnownLinks, Link, LinkStatus, links, normalise_url
 from verification.markup.scanner import prose
@@ -135,6 +135,13 @@ def _in_tables(reading: Reading) -> Iterator[Citation]:
 
 def _unknown_links(reading: Reading) -> Iterator[Violation]:
     known = KnownLinks(reading.draft)
+    # Rich text has no zero-width guards: an address that one interrupts would be whole there.
+    bare = reading.prose.replace(ZERO_WIDTH, "")
+    hidden = {link.target for link in links(bare)} - {
+        link.target.replace(ZERO_WIDTH, "") for link in links(reading.prose)
+    }
+    if any(known.status(target) != "resolves" for target in hidden):
+        yield reading.violation("citation_resolves", (0, len(reading.text)), *_LINK_FAULTS["unknown"])
     for link in links(reading.prose):
         statuses = {known.status(each.target) for each in (link, *links(link.label))}
         for status, (detail, remedy) in _LINK_FAULTS.items():

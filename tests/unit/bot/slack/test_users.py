@@ -24,6 +24,7 @@ def people_of(slack: Slack, redis: Redis) -> People:
         ({"team_id": "T1", "is_restricted": True, "is_ultra_restricted": True}, Person(guest=True)),
         ({"team_id": "T9"}, Person(external=True)),
         ({"team_id": "T1", "is_stranger": True}, Person(external=True)),
+        ({"team_id": "T1", "deleted": True}, Person(deactivated=True)),
         ({"team_id": "T9", "enterprise_user": {"teams": ["T1", "T9"]}}, Person()),
         ({"team_id": "T9", "enterprise_user": {"teams": "T1"}}, Person(external=True)),
         ({}, Person()),

@@ -1,9 +1,11 @@
-"""CallOptions Slack with patience: H3 (an outage is waited out), A3 (nothing is posted twice)."""
+"""Calls of Slack: an outage is waited out, nothing is posted twice, and nonsense is an outage."""
 
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 
 import pytest
 from aiohttp import web
@@ -151,9 +153,9 @@ async def test_slack_that_is_not_there_is_waited_for() -> None:
 
 
 @asynccontextmanager
-async def answering(body: str, status: int, content_type: str) -> AsyncIterator[SlackCalls]:
+async def answering(body: str, status: int, content_type: str, **headers: str) -> AsyncIterator[SlackCalls]:
     async def answer(_: web.Request) -> web.Response:
-        return web.Response(text=body, status=status, content_type=content_type)
+        return web.Response(text=body, status=status, content_type=content_type, headers=headers)
 
     application = web.Application()
     application.router.add_route("*", "/api/{method}", answer)
@@ -161,31 +163,53 @@ async def answering(body: str, status: int, content_type: str) -> AsyncIterator[
         yield SlackCalls(client, patience_s=0.1, first_pause_s=0.01)
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "content_type", "reason", "permanent"),
-    [
-        ("<html>bad gateway</html>", 502, "text/html", "http_502", False),
-        ("upstream gone", 503, "text/plain", "http_503", False),
-        ("{not json", 500, "application/json", "http_500", False),
-        ("<html>proxy</html>", 200, "text/html", "http_200", False),
-        ("sign in first", 200, "text/plain", "http_200", False),
-        ("[1]", 200, "application/json", "http_200", False),
-        ("upstream is away", 503, "text/plain", "http_503", False),
-        ('{"ok": false}', 200, "application/json", "http_200", False),
-        ("", 200, "application/json", "http_200", False),
-        ('{"ok": true}', 200, "application/json", "malformed_reply", False),
-        ('{"ok": true, "user_id": ""}', 200, "application/json", "malformed_reply", False),
-        ("<html>login</html>", 403, "text/html", "http_403", False),
-        ("<html>no such page</html>", 404, "text/html", "http_404", True),
-    ],
-)
-async def test_proxys_page_is_no_answer(
-    body: str, status: int, content_type: str, reason: str, *, permanent: bool
-) -> None:
-    async with answering(body, status, content_type) as calls:
+NONSENSE = [
+    ("<html>bad gateway</html>", 502, "text/html", "http_502"),
+    ("upstream gone", 503, "text/plain", "http_503"),
+    ("{not json", 500, "application/json", "http_500"),
+    ("<html>proxy</html>", 200, "text/html", "http_200"),
+    ("sign in first", 200, "text/plain", "http_200"),
+    ("[1]", 200, "application/json", "http_200"),
+    ('{"ok": false}', 200, "application/json", "http_200"),
+    ("", 200, "application/json", "http_200"),
+    ('{"ok": true, "user": ' + '{"a":' * 3_000 + "1" + "}" * 3_001, 200, "application/json", "http_200"),
+    ("<html>login</html>", 403, "text/html", "http_403"),
+]
+EMPTY = [('{"ok": true}', 200, "application/json", "malformed_reply")]
+READ = ["auth.test", "chat.getPermalink", "conversations.history", "conversations.info", "conversations.list"]
+READ += ["conversations.replies", "files.info", "usergroups.list", "users.conversations", "users.info"]
+WRITTEN = ["chat.delete", "chat.postMessage", "chat.stopStream", "chat.update"]
+ONCE = ["assistant.search.context", "chat.postEphemeral", "chat.startStream", "views.open", "views.publish"]
+BARE = ["agents.sessions.rename", "agents.sessions.setStatus", "assistant.threads.setStatus", "chat.appendStream"]
+
+
+@pytest.mark.parametrize("method", [*READ, *WRITTEN, *ONCE, *BARE])
+async def test_nonsense_in_slacks_name_is_an_outage_and_no_verdict(method: str) -> None:
+    for body, status, kind, reason in NONSENSE + (EMPTY if method not in BARE else []):
+        async with answering(body, status, kind) as calls:
+            call = calls.write if method in WRITTEN else calls.call_once
+            with pytest.raises(DeliveryFailed) as failed:
+                await (calls.read(method) if method in READ else call(method, {}))
+        assert (failed.value.reason, failed.value.permanent, failed.value.doubt) == (reason, False, True)
+
+
+async def test_server_without_a_method_refuses_it_for_good() -> None:
+    async with answering("<html>no such page</html>", 404, "text/html") as calls:
         with pytest.raises(DeliveryFailed) as failed:
-            await calls.read("auth.test", expects="user_id")
-        assert (failed.value.reason, failed.value.permanent) == (reason, permanent)
+            await calls.read("auth.test")
+        assert (failed.value.reason, failed.value.permanent) == ("http_404", True)
+
+
+@pytest.mark.parametrize(("off_s", "lines"), [(-400, 1), (400, 1), (5, 0)])
+async def test_clock_that_differs_from_slacks_is_named_once(off_s: int, lines: int) -> None:
+    date = format_datetime(datetime.now(UTC) - timedelta(seconds=off_s), usegmt=True)
+    async with answering('{"ok": true, "user_id": "U1"}', 200, "application/json", Date=date) as calls:
+        with capture_logs() as logs:
+            for _ in range(2):
+                await calls.read("auth.test")
+    offsets = [line["seconds_off"] for line in logs if line["event"] == "clock_differs"]
+    assert len(offsets) == lines
+    assert all(abs(found - off_s) < 5 for found in offsets)
 
 
 async def test_waiting_logs_the_method_and_never_the_text() -> None:
@@ -341,7 +365,7 @@ async def test_auth_test_goes_by_post_and_a_missing_status_method_is_tried_once(
     application.router.add_post("/api/{method}", answer)
     async with serve(application) as port, open_client("xoxb-1", api_url=f"http://127.0.0.1:{port}/api/") as client:
         calls = SlackCalls(client, patience_s=0.1, first_pause_s=0.01)
-        assert (await calls.read("auth.test", expects="user_id"))["team_id"] == "T1"
+        assert (await calls.read("auth.test"))["team_id"] == "T1"
         for _ in range(3):
             with pytest.raises(DeliveryFailed) as failed:
                 await calls.call_once("assistant.threads.setStatus", {"status": ""})
