@@ -80,7 +80,7 @@ class PrivateAsking:
 
     async def _may_post(self, place: ThreadKey, user: str) -> bool:
         """Return whether the person can read the channel now: they may have left a private one since they asked."""
-        people = await self.gestures.teams.people_of(place.team)
+        people = await self.services.workspaces.people_of(place.team)
         is_public = bool(await people.channel_name(place.team, place.channel))
         return is_public or place.channel in await people.channels_of(user)
 
