@@ -26,6 +26,11 @@ _OPTIONS: Final = ConversionOptions(
 _TITLE: Final = re.compile(r"<title[^>]*>(?P<text>[^<]{1,300})</title", re.IGNORECASE)
 _CHARSET: Final = re.compile(rb"<meta[^>]{0,200}?charset=[\"']?\s*([A-Za-z0-9_-]{2,20})", re.IGNORECASE)
 _RAISED: Final = re.compile(r"<(?P<way>su[pb])\b[^>]*>(?P<inside>[^<]*(?:<(?!/su[pb])[^<]*)*)</su[pb]>", re.IGNORECASE)
+# A tab's text is hidden until it is chosen: readers see it.
+_TAB: Final = re.compile(r"<[^<>]*\brole\s*=\s*[\"']?tabpanel[^<>]*>", re.IGNORECASE)
+_HIDES: Final = re.compile(
+    r"\s(?:hidden(?:\s*=\s*[\"'][^\"']*[\"'])?(?=[\s>])|style\s*=\s*[\"'][^\"']*[\"'])", re.IGNORECASE
+)
 _TAG: Final = re.compile(r"<[^>]*>")
 _META: Final = re.compile(r"<meta\b(?P<attributes>[^>]{1,600})>", re.IGNORECASE)
 _ATTRIBUTE: Final = re.compile(
@@ -40,11 +45,12 @@ _FIELDS: Final = {
 
 def read_html(data: bytes, _: Limits) -> Content:
     """Read a page. Its ``<title>`` and the dates of its ``<meta>`` elements are fields."""
-    declared = _CHARSET.search(data[:4_096])
+    declared = _CHARSET.search(data[:_HEAD])
     page = decode(data, declared[1].decode("ascii") if declared else "")
     title = _TITLE.search(page[:_HEAD])
+    shown = _TAB.sub(lambda tab: _HIDES.sub("", tab[0]), _RAISED.sub(_replace_raised, page))
     try:
-        text = part_note_marks(convert(_RAISED.sub(_replace_raised, page), _OPTIONS).content or "")
+        text = part_note_marks(convert(shown, _OPTIONS).content or "")
     except (ConversionError, ValueError) as error:
         raise ReadError(reason="is HTML that cannot be parsed") from error
     return Content(

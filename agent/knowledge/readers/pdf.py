@@ -9,10 +9,16 @@ from pypdfium2 import raw
 
 from agent.knowledge.readers.document import MAX_PAGES, Content, Limits, clean, join_parts, one_line, refusing_damage
 from agent.knowledge.types import ReadError
+from verification.text.language import detect_language
 
 # PDFium's marks of a hyphen at a line's end.
 _BROKEN_WORD: Final = re.compile(r"[\x02\ufffe]\r?\n?|(?<=[^\W\d_])\u00ad\r?\n?")
 _UNMAPPED: Final = re.compile("[\ufffd\ue000-\uf8ff]")
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
+_PLAIN: Final = re.compile(  # a word, a number, or signs
+    r"[^\w\x00-\x1f]*(?:(?:[A-ZÀ-ÖØ-Þ]?[a-zß-öø-ſ]+|[A-ZÀ-ÖØ-ÞĀ-ſ]+)(?:['’./@-][A-Za-zÀ-ſ]+)*|\d[\d.,:/-]*)?[^\w\x00-\x1f]*"
+)
+_ODD_SHARE: Final = 0.2
 _SAMPLE: Final = 300  # letters of a page
 _UNMAPPED_SHARE: Final = 0.3  # of the sampled letters: the page's font does not say which letters they are
 
@@ -45,18 +51,38 @@ _NO_LETTERS: Final = "\ufffd"
 
 
 def _texts(document: pypdfium2.PdfDocument) -> Iterator[str]:
+    document.init_forms()
     for number in range(min(len(document), MAX_PAGES)):
         page = document[number]
+        if raw.FPDFPage_GetAnnotCount(page):  # filled-in fields and text boxes become part of the page
+            raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY)
+            page.close()
+            page = document[number]
         text_page = page.get_textpage()
         text = text_page.get_text_range()
-        count = text_page.count_chars()
-        letters = range(0, count, max(1, count // _SAMPLE))
-        errors = sum(raw.FPDFText_HasUnicodeMapError(text_page, at) == 1 for at in letters)
+        is_unmapped = _share_of_errors(text_page, text) > _UNMAPPED_SHARE and not _reads_well(text)
         text_page.close()
         page.close()
-        shares = errors / max(1, len(letters)), len(_UNMAPPED.findall(text)) / max(1, count)
-        is_unmapped = max(shares) > _UNMAPPED_SHARE
         yield _NO_LETTERS if is_unmapped else clean(_BROKEN_WORD.sub("", text))
+
+
+def _share_of_errors(text_page: pypdfium2.PdfTextPage, text: str) -> float:
+    """Return the share of glyphs whose font has no map to letters. Their letters may be right all the same."""
+    count = int(text_page.count_chars())
+    letters = range(0, count, max(1, count // _SAMPLE))
+    errors: int = sum(raw.FPDFText_HasUnicodeMapError(text_page, at) == 1 for at in letters)
+    unmapped = len(_UNMAPPED.findall(text)) / max(1, count)
+    return max(unmapped, errors / max(1, len(letters)))
+
+
+def _reads_well(text: str) -> bool:
+    """Return whether this is writing: in a known language, or Latin words in usual case and numbers."""
+    tokens = text.split()
+    odd = sum(not _PLAIN.fullmatch(token) for token in tokens)
+    if odd > _ODD_SHARE * len(tokens) and detect_language(text) not in {"ja", "zh"}:
+        return False
+    is_clean = len(_UNMAPPED.findall(text)) + len(_CONTROL.findall(text)) <= _ODD_SHARE * len(text) / 10
+    return is_clean and (detect_language(text) is not None or not text.isupper())
 
 
 def _note_unmapped(unmapped: list[int], limits: Limits, *, is_all: bool) -> None:

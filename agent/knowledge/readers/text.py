@@ -4,6 +4,7 @@ import codecs
 import json
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any, Final
 
 from agent.knowledge.readers.document import Content, Limits, clean, one_line, refusing_damage, whole
@@ -22,6 +23,7 @@ _BOMS: Final = (
 )
 _SAMPLE: Final = 4_096
 _FOREIGN_SHARE: Final = 0.15  # Western text has fewer letters beyond ASCII: with more it is in another encoding
+_ZERO_SHARE: Final = 0.001  # of the bytes: browsers and editors pass over a stray zero
 _CODE: Final = re.compile(
     r"^[ \t]*(?P<mark>`{3,}|~{3,}).*?(?:^[ \t]*(?P=mark)[`~]*[ \t]*$|\Z)|(?P<tick>`+)[^`\n]+?(?P=tick)(?!`)",
     re.MULTILINE | re.DOTALL,
@@ -120,21 +122,20 @@ def _blank(text: str, *unseen: re.Pattern[str]) -> str:
 
 
 def decode(data: bytes, declared: str = "") -> str:
-    """Return text: UTF-8, else the encoding of its mark or the ``declared`` one, else Windows Western if likely."""
+    """Return text: by its mark, as UTF-8 (a few broken bytes are replaced), as ``declared``, or as Windows Western."""
     encoding = next((name for mark, name in _BOMS if data.startswith(mark)), "") or _utf16_without_mark(data)
-    if not encoding and b"\0" in data[:65_536]:
+    sample = data[:65_536]
+    if not encoding and sample.count(b"\0") > _ZERO_SHARE * len(sample):
         raise ReadError(reason="is binary, although its name says text")
-    try:
-        return clean(data.decode(encoding or "utf-8"))
-    except UnicodeDecodeError as error:
-        foreign = len(data.translate(None, bytes(range(128)))) > _FOREIGN_SHARE * len(data)
-        if not encoding and not declared and foreign:
-            raise ReadError(reason=f"is not UTF-8 (byte {error.start}); save it as UTF-8") from error
-    encoding = encoding or declared or "cp1252"
-    try:
-        return clean(data.decode(encoding))
-    except (UnicodeDecodeError, LookupError) as error:
-        raise ReadError(reason=f"is not readable as {encoding}; save it as UTF-8") from error
+    text = data.decode(encoding or "utf-8", "replace")
+    broken = text.count("\ufffd")
+    if encoding or 2 * broken <= len(text) - len(text.encode("ascii", "ignore")):
+        return clean(text)
+    is_western = len(data.translate(None, bytes(range(128)))) <= _FOREIGN_SHARE * len(data)
+    for name in filter(None, (declared, "cp1252" if is_western else "")):
+        with suppress(UnicodeDecodeError, LookupError):
+            return clean(data.decode(name))
+    raise ReadError(reason="is not UTF-8, nor in the encoding that it names; save it as UTF-8")
 
 
 def _utf16_without_mark(data: bytes) -> str:
