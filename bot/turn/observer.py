@@ -141,6 +141,7 @@ class TurnObserver:
     recorder: Recorder = field(default_factory=Recorder)
     started: float = field(default_factory=time.monotonic)
     over: bool = False
+    _writes: bool = False
     _reported: int = 0
     _step: str = ""
     _tokens: dict[str, Usage] = field(default_factory=dict)
@@ -264,7 +265,9 @@ class TurnObserver:
     def _show(self, event: TurnEvent) -> None:
         """Show people what Orion does, never what it is about to say."""
         status = self.status
-        if status is None:
+        self._writes = self._writes or (isinstance(event, ModelStart) and event.phase != "decide")
+        # Until Orion decides to answer, a message that does not mention it may be meant for other people.
+        if status is None or not (self.question.addressed or self._writes):
             return
         match event:
             case PlanMoved(steps=steps):

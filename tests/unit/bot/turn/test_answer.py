@@ -15,7 +15,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from structlog.testing import capture_logs
 
 from agent.actions import NoReply
-from agent.model.protocol import ModelError
+from agent.model.protocol import DecideContext, Decision, ModelError
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
 from bot.queue.lease import Lease, LeaseLost
@@ -26,6 +26,7 @@ from bot.stores.outbox import Entry
 from bot.turn import duplicates
 from bot.turn.duplicates import CHECK_AT_S
 from bot.turn.job import turn_id_of
+from bot.turn.status import Pace
 from observability.stats import Stats
 from tests.support.fakes import ScriptedModel
 from tests.support.local_slack import CHANNEL
@@ -399,9 +400,18 @@ async def test_second_look_that_slack_refuses_is_repeated_if_that_may_help(
 
 @pytest.mark.parametrize("decision", [NoReply(), ModelError("AuthenticationError", "no")])
 async def test_a_message_for_other_people_gets_nothing_and_counts_for_nothing(
-    tmp_path: Path, redis_client: Redis, decision: Any
+    tmp_path: Path, redis_client: Redis, decision: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("bot.turn.answer.Pace", lambda **_: Pace(settle_s=0.0, change_s=0.0))
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
+        decide = at.model.decide
+
+        async def decide_slowly(context: DecideContext) -> Decision:
+            for _ in range(3):  # a status would be shown meanwhile
+                await at.slack.client.api_test()
+            return await decide(context)
+
+        monkeypatch.setattr(at.model, "decide", decide_slowly)
         place, ts = await at.ask()
         assert await at.handle() == OK
         answered, statuses = at.said(place), at.slack.made("assistant.threads.setStatus")
