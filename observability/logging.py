@@ -68,7 +68,8 @@ def configure(
         cache_logger_on_first_use=False,
     )
     handler = logging.StreamHandler(out)
-    handler.setLevel(logging.WARNING)
+    # Libraries that lower their own level would log texts. The SDK does so for LANGFUSE_DEBUG alone.
+    handler.addFilter(lambda record: record.levelno >= logging.WARNING or record.name == "langfuse")
     handler.setFormatter(_LibraryFormatter([*shared, _renderer(json=json)], debug=debug))
     handler.addFilter(_Repeats())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)

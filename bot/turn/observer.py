@@ -37,9 +37,9 @@ from bot.stores.turn_records import Recorder, TurnRecords
 from bot.turn.engine import Engine
 from bot.turn.status import WorkingStatus, step_status, stream_tasks
 from observability.langfuse.connection import Connection
-from observability.langfuse.corrections import Correction, send_correction
+from observability.langfuse.corrections import send_correction
 from observability.langfuse.tracer import Tracer
-from observability.langfuse.tracing import Attempt, Generation, Issue, TurnTrace
+from observability.langfuse.tracing import Attempt, Generation, TurnTrace
 from observability.metrics import Metrics
 from observability.redaction import known_secrets
 from observability.stats import Stats, TurnFigures
@@ -118,8 +118,7 @@ class Observers:
     async def correct(self, turn_id: str, answer: str = "") -> None:
         """Send a turn's right answer to Langfuse as a person saved it; without one, that its answer is disliked."""
         if record := await self.records.load(turn_id):
-            correction = Correction(turn_id=turn_id, question=string(record, "question"), answer=answer)
-            await send_correction(self.tracer, correction)
+            await send_correction(self.tracer, turn_id, string(record, "question"), answer)
 
     async def complaint(self, turn_id: str, user: str, *, reasons: Sequence[str], said: str) -> None:
         """Store what a person found wrong with an answer, and send it as the comment of their score."""
@@ -312,7 +311,7 @@ def trace_event(trace: TurnTrace, event: TurnEvent) -> None:
         case Verification(attempt=number, draft=draft, verdict=verdict):
             repairs = {repair.kind: repair.count for repair in verdict.repairs}
             text, found = verdict.text, verdict.violations
-            issues = [Issue(rule=v.rule, severity=v.severity, words=v.words, detail=v.detail) for v in found]
+            issues = [{"rule": v.rule, "severity": v.severity, "words": v.words, "detail": v.detail} for v in found]
             trace.attempt(
                 Attempt(number=number, draft=draft, text=text, passed=verdict.passed, issues=issues, repairs=repairs)
             )
@@ -340,8 +339,13 @@ def open_tracer(settings: Settings, place: str = "") -> Tracer:
         secret_key=settings.langfuse_secret_key.get_secret_value(),
         host=settings.langfuse_url,
         environment=place or settings.langfuse_environment,
+        release=settings.langfuse_release,
         sample_rate=settings.langfuse_sample_rate,
         enabled=settings.langfuse_enabled,
+        debug=settings.langfuse_debug,
+        timeout_s=settings.langfuse_timeout_s,
+        flush_at=settings.langfuse_flush_at,
+        flush_interval_s=settings.langfuse_flush_interval_s,
         annotation_queue=settings.langfuse_annotation_queue,
     )
     return Tracer(

@@ -1,29 +1,115 @@
-"""Langfuse's SDK, set up for one process. Its import takes a third of a second and 25 MB, so it is loaded late."""
+"""Langfuse's SDK, set up for one process. Its import takes a third of a second and 25 MB, so it is loaded late.
+
+What is sent goes with the host's certificates and proxies, and one log line says when it is not taken any more.
+"""
 
 import atexit
+import ssl
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from http import HTTPStatus
 from importlib.metadata import version
 from typing import Any, Final
 
 import httpx
+import requests
+import structlog
 from langfuse import Langfuse, propagate_attributes
 from langfuse.api.core import ApiError
+from opentelemetry.exporter.otlp.proto.http import Compression
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import TraceIdRatioBased
 
-from observability.langfuse.connection import Connection
-from observability.langfuse.transport import score_client, span_exporter
+from observability.langfuse.connection import Connection, http_options
+from observability.loopback import is_loopback
 
-REQUEST_TIMEOUT_S: Final = 5
-"""The SDK retries within it, in threads of its own."""
-BATCH: Final = 50
-"""Spans in a request: half a megabyte with long prompts, and a proxy's limit is often one."""
-BATCH_INTERVAL_S: Final = 1.0
+log = structlog.get_logger()
+
 API_ERRORS: Final = (ApiError, httpx.HTTPError, ValueError, RuntimeError)
 """Errors of a call of its API: refused, unreachable, a reply in another form, a client closed meanwhile."""
+_REMEDIES: Final = {
+    "scores": "Scores need Langfuse 4.59 or newer; `orion doctor` reads its version.",
+    "traces": "Answers are not affected; `orion doctor` checks the keys.",
+}
+
+
+@dataclass(slots=True)
+class DeliveryLog:
+    """Log once that ``host`` stopped taking ``data``, and once that it takes it again."""
+
+    host: str
+    data: str
+    _is_failing: bool = False
+
+    def record(self, fault: str) -> None:
+        """Note how one request ended. ``fault`` is empty if the data arrived."""
+        if fault and not self._is_failing:
+            remedy = _REMEDIES[self.data]
+            log.warning("langfuse_failing", data=self.data, reason=fault, host=self.host, remedy=remedy)
+        if self._is_failing and not fault:
+            log.info("langfuse_recovered", data=self.data, host=self.host)
+        self._is_failing = bool(fault)
+
+
+class _SpanSession(requests.Session):
+    """The exporter's HTTP session. ``requests`` offers no hook for a connection that fails."""
+
+    deliveries: DeliveryLog
+
+    def send(self, request: requests.PreparedRequest, **options: Any) -> requests.Response:
+        try:
+            reply = super().send(request, **options)
+        except requests.RequestException as error:
+            self.deliveries.record(type(error).__name__)
+            raise
+        self.deliveries.record("" if reply.ok else f"http_{reply.status_code}")
+        return reply
+
+
+class _ApiClient(httpx.Client):
+    """The API's HTTP client. It reads what became of scores: 207 is a success to the SDK, rejected scores or not."""
+
+    deliveries: DeliveryLog
+
+    def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
+        if request.url.path != "/api/public/scores":
+            return super().send(request, **options)
+        try:
+            reply = super().send(request, **options)
+        except httpx.HTTPError as error:
+            self.deliveries.record(type(error).__name__)
+            raise
+        rejected = reply.status_code == HTTPStatus.MULTI_STATUS and reply.json().get("rejected")
+        fault = "" if reply.is_success else f"http_{reply.status_code}"
+        self.deliveries.record(f"rejected_{rejected}" if rejected else fault)
+        return reply
+
+
+def span_exporter(connection: Connection) -> OTLPSpanExporter:
+    """Return what sends spans to Langfuse as OTLP in protobuf."""
+    session = _SpanSession()
+    session.deliveries = DeliveryLog(connection.host, "traces")
+    session.trust_env = not is_loopback(connection.host)  # a proxy would look for "localhost" on its own machine
+    # The library brings a bundle of its own; without the host's, traces to a private authority's server were lost.
+    trusted = ssl.get_default_verify_paths()
+    basic = b64encode(f"{connection.public_key}:{connection.secret_key}".encode()).decode()
+    return OTLPSpanExporter(
+        endpoint=f"{connection.host}/api/public/otel/v1/traces",
+        headers={
+            "Authorization": f"Basic {basic}",
+            "x-langfuse-public-key": connection.public_key,
+            "x-langfuse-ingestion-version": "4",
+        },
+        timeout=connection.timeout_s,
+        compression=Compression.Gzip,
+        session=session,
+        certificate_file=trusted.cafile or trusted.capath,
+    )
 
 
 class _TurnIds(RandomIdGenerator):
@@ -32,23 +118,13 @@ class _TurnIds(RandomIdGenerator):
     The root's ids follow from the turn: when another worker repeats a turn, its root replaces the first one.
     """
 
-    def __init__(self) -> None:
-        self._trace_id = ""
-
-    @contextmanager
-    def of_root(self, trace_id: str) -> Iterator[None]:
-        """Use ``trace_id`` for the span that is started inside. Nothing inside may wait."""
-        self._trace_id = trace_id
-        try:
-            yield
-        finally:
-            self._trace_id = ""
+    root_of = ""  # the id of a trace whose root is started next
 
     def generate_trace_id(self) -> int:
-        return int(self._trace_id, 16) if self._trace_id else super().generate_trace_id()
+        return int(self.root_of, 16) if self.root_of else super().generate_trace_id()
 
     def generate_span_id(self) -> int:
-        return int(self._trace_id[:16], 16) or 1 if self._trace_id else super().generate_span_id()
+        return int(self.root_of[:16], 16) or 1 if self.root_of else super().generate_span_id()
 
 
 class Client(Langfuse):
@@ -63,19 +139,21 @@ class Client(Langfuse):
             id_generator=self._ids,
             shutdown_on_exit=False,
         )
-        self._http = score_client(connection.host, REQUEST_TIMEOUT_S)
+        self._http = _ApiClient(**http_options(connection.host, connection.timeout_s))
+        self._http.deliveries = DeliveryLog(connection.host, "scores")
         super().__init__(
             public_key=connection.public_key,
             secret_key=connection.secret_key,
             base_url=connection.host,
-            timeout=REQUEST_TIMEOUT_S,
-            flush_at=BATCH,
-            flush_interval=BATCH_INTERVAL_S,
+            timeout=connection.timeout_s,
+            debug=connection.debug,
+            flush_at=connection.flush_at,
+            flush_interval=connection.flush_interval_s,
             tracer_provider=self._provider,
             environment=connection.environment or None,
-            release=version("orion"),
+            release=connection.release or version("orion"),
             mask=lambda *, data, **_: redact(data),
-            span_exporter=span_exporter(connection, REQUEST_TIMEOUT_S),
+            span_exporter=span_exporter(connection),
             httpx_client=self._http,
         )
         if self._resources is not None:
@@ -85,9 +163,16 @@ class Client(Langfuse):
 
     @contextmanager
     def root_of(self, trace_id: str, **attributes: Any) -> Iterator[None]:
-        """Propagate ``attributes`` to the observations of a trace; the first one started inside is its root."""
-        with propagate_attributes(**attributes), self._ids.of_root(trace_id):
-            yield
+        """Propagate ``attributes`` to the observations of a trace; the first one started inside is its root.
+
+        Nothing inside may wait.
+        """
+        with propagate_attributes(**attributes):
+            self._ids.root_of = trace_id
+            try:
+                yield
+            finally:
+                self._ids.root_of = ""
 
     def close(self) -> None:
         """Send what is left. Blocks for as long as the SDK retries: up to half a minute."""

@@ -1,8 +1,5 @@
 """Sends disliked and corrected answers to Langfuse: an annotation queue, corrected outputs, and a dataset of both."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
 from threading import Thread
 from typing import Any, Final
 
@@ -10,39 +7,34 @@ import structlog
 
 from observability.langfuse.connection import trace_id_of
 from observability.langfuse.tracer import Tracer
-from observability.langfuse.tracing import content_of, score_id
+from observability.langfuse.tracing import score_id
 
 log = structlog.get_logger()
 
+# Questions with disliked answers, and with corrected ones, which `orion eval answers langfuse:NAME` asks again.
 DATASET: Final = "orion-corrections"
-"""Questions with disliked answers, and with corrected ones, which `orion eval answers langfuse:NAME` asks again."""
 _PAGE: Final = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Correction:
-    """A turn whose answer a person disliked, or corrected: then ``answer`` is the right one."""
+async def send_correction(tracer: Tracer, turn_id: str, question: str, answer: str = "") -> None:
+    """Send a turn whose answer a person disliked, or corrected: then ``answer`` is the right one.
 
-    turn_id: str
-    question: str
-    answer: str = ""
-
-
-async def send_correction(tracer: Tracer, correction: Correction) -> None:
-    """Send it in a daemon thread, which delays nothing. A failure is logged."""
+    A daemon thread sends it, which delays nothing. A failure is logged.
+    """
     await tracer.connect()
     if tracer.client is not None:
-        Thread(target=_send, args=(tracer, tracer.client, correction), name="langfuse-correction", daemon=True).start()
+        arguments = (tracer, tracer.client, trace_id_of(turn_id), question, answer)
+        Thread(target=_send, args=arguments, name="langfuse-correction", daemon=True).start()
 
 
-def _send(tracer: Tracer, client: Any, correction: Correction) -> None:
+def _send(tracer: Tracer, client: Any, trace_id: str, question: str, answer: str) -> None:
     from observability.langfuse.client import API_ERRORS  # noqa: PLC0415 (a third of a second and 25 MB)
 
     try:
-        if not correction.answer and tracer.connection.annotation_queue:
-            _add_to_queue(client, tracer.connection.annotation_queue, trace_id_of(correction.turn_id))
+        if not answer and tracer.connection.annotation_queue:
+            _add_to_queue(client, tracer.connection.annotation_queue, trace_id)
         if tracer.send_content:  # without texts there is nothing to correct or to ask again
-            _send_texts(tracer, client, correction)
+            _send_texts(client, trace_id, tracer.text(question), tracer.text(answer))
     except (*API_ERRORS, LookupError) as error:
         log.warning("correction_not_sent", error_type=type(error).__name__, reason=str(error)[:200])
 
@@ -60,10 +52,8 @@ def _add_to_queue(client: Any, named: str, trace_id: str) -> None:
     raise LookupError(message)
 
 
-def _send_texts(tracer: Tracer, client: Any, correction: Correction) -> None:
-    trace_id = trace_id_of(correction.turn_id)
-    question, answer = (tracer.redact(content_of(text, send=True)) for text in (correction.question, correction.answer))
-    if answer:
+def _send_texts(client: Any, trace_id: str, question: str, answer: str) -> None:
+    if answer:  # a corrected output is a score of this type and name
         client.create_score(
             name="output", value=answer, data_type="CORRECTION", trace_id=trace_id,
             score_id=score_id(trace_id, "correction"),

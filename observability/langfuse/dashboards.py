@@ -1,7 +1,7 @@
 """Creates the dashboard of Orion's figures in Langfuse over its public API. Existing charts stay unchanged."""
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,11 +9,12 @@ from typing import Any, Final
 
 import httpx
 
-from observability.langfuse.transport import http_options
+from observability.langfuse.connection import http_options
 
 NAME: Final = "Orion"
 _ABOUT: Final = {"name": NAME, "description": "How well answers pass verification, and what they cost."}
 _FILE: Final = Path(__file__).with_name("dashboard.toml")
+CHARTS: Final[Sequence[Mapping[str, Any]]] = tomllib.loads(_FILE.read_text(encoding="utf-8"))["chart"]
 # Traces of `orion ask` and `orion eval` do not belong in the figures of a day.
 _FROM_SLACK: Final = {
     "column": "environment",
@@ -23,8 +24,7 @@ _FROM_SLACK: Final = {
 }
 _API: Final = "/api/public"
 _PAGE: Final = 100
-MAX_PAGES: Final = 50
-"""Pages of a list, in case a server never says that one was the last."""
+MAX_PAGES: Final = 50  # of a list, in case a server never says that one was the last
 _WIDTH, _HEIGHT = 6, 6  # two columns in Langfuse's grid of twelve
 _REFUSALS: Final[Mapping[int, str]] = {
     401: "it does not accept LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY",
@@ -36,12 +36,6 @@ _REFUSALS: Final[Mapping[int, str]] = {
 
 class DashboardsError(Exception):
     """The dashboard could not be made, or only in part. The text says why; another try continues there."""
-
-
-def charts() -> list[dict[str, Any]]:
-    """Return the charts of ``dashboard.toml``."""
-    listed: list[dict[str, Any]] = tomllib.loads(_FILE.read_text(encoding="utf-8"))["chart"]
-    return listed
 
 
 def _widget(chart: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,7 +73,7 @@ def make_dashboard(*, public_key: str, secret_key: str, host: str, timeout_s: fl
         placed = {tile.get("widgetId") for tile in tiles}
         bottom = max((int(tile.get("y") or 0) + int(tile.get("height") or _HEIGHT) for tile in tiles), default=0)
         known = {widget["name"]: widget["id"] for widget in _list(client, "dashboard-widgets")}
-        for chart in charts():
+        for chart in CHARTS:
             wanted = _widget(chart)
             # A chart is known by its name: one that its owner changed stays as it is.
             widget = known.get(wanted["name"]) or _request(client, "POST", "dashboard-widgets", wanted)["id"]

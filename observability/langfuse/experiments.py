@@ -14,12 +14,9 @@ from langfuse import Evaluation
 
 from observability.langfuse.client import API_ERRORS
 from observability.langfuse.tracer import Tracer
-from observability.langfuse.tracing import content_of
 
-PUSH_TIMEOUT_S: Final = 60.0
-"""How long the end of a run waits. A host that refuses connections fails much sooner."""
+PUSH_TIMEOUT_S: Final = 60.0  # a host that refuses connections fails much sooner
 TO_BE_REFUSED: Final = "to be refused"
-_UNAUTHORIZED: Final = frozenset({401, 403})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,12 +96,20 @@ def _start_push(tracer: Tracer, experiment: Experiment) -> Future[str]:
 
 def _push(tracer: Tracer, experiment: Experiment) -> str:
     """Return the address of the run. Raises what the API raises."""
-    tracer.client.create_dataset(name=experiment.dataset)
-    data = [_create_item(tracer, experiment.dataset, item) for item in experiment.items]
-    outputs = {
-        stored.id: {"answer": _text(tracer, item.answer), "as_expected": item.as_expected, **item.facts}
-        for stored, item in zip(data, experiment.items, strict=True)
-    }
+    client, dataset = tracer.client, experiment.dataset
+    client.create_dataset(name=dataset)
+    outputs, data = {}, []
+    for item in experiment.items:
+        expected = TO_BE_REFUSED if item.expect is None else list(map(tracer.text, item.expect))
+        stored = client.create_dataset_item(
+            dataset_name=dataset,
+            id=f"{dataset}:{item.id}",  # unique in a whole project
+            input=tracer.text(item.question),
+            expected_output=expected,
+            metadata={"kind": item.kind} if item.kind else {},
+        )
+        data.append(stored)
+        outputs[stored.id] = {"answer": tracer.text(item.answer), "as_expected": item.as_expected, **item.facts}
 
     def task(*, item: Any, **_: Any) -> Any:
         return outputs[item.id]
@@ -116,37 +121,16 @@ def _push(tracer: Tracer, experiment: Experiment) -> str:
     def shares(**_: Any) -> list[Evaluation]:
         return [Evaluation(name=name, value=value) for name, value in experiment.shares.items()]
 
-    result = tracer.client.run_experiment(
-        name=experiment.dataset,
-        run_name=experiment.run,
-        data=data,
-        task=task,
-        evaluators=[as_expected],
-        run_evaluators=[shares],
-        metadata=dict(experiment.about),
-    )
+    result = client.run_experiment(
+        name=dataset, run_name=experiment.run, data=data, task=task, evaluators=[as_expected],
+        run_evaluators=[shares], metadata=dict(experiment.about),
+    )  # fmt: skip
     return result.experiment_url or ""
-
-
-def _create_item(tracer: Tracer, dataset: str, item: Item) -> Any:
-    """Create an item under a permanent id. The dataset is part of it, since ids are unique in a whole project."""
-    expected = TO_BE_REFUSED if item.expect is None else [_text(tracer, text) for text in item.expect]
-    return tracer.client.create_dataset_item(
-        dataset_name=dataset,
-        id=f"{dataset}:{item.id}",
-        input=_text(tracer, item.question),
-        expected_output=expected,
-        metadata={"kind": item.kind} if item.kind else {},
-    )
-
-
-def _text(tracer: Tracer, text: str) -> Any:
-    return tracer.redact(content_of(text, send=tracer.send_content))  # the SDK's mask does not see dataset items
 
 
 def _reason(error: Exception) -> str:
     status = getattr(error, "status_code", None)
-    if status in _UNAUTHORIZED:
+    if status in {401, 403}:
         return "refuses LANGFUSE_PUBLIC_KEY and LANGFUSE_SECRET_KEY"
     if status and status >= 400:  # noqa: PLR2004 (what HTTP calls an error)
         return f"answered {status}"

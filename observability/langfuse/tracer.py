@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import re
-import secrets
 from collections.abc import Sequence
 from functools import partial
 from threading import Thread
@@ -12,7 +11,7 @@ from typing import Any, Final
 import structlog
 
 from observability.langfuse.connection import Connection, trace_id_of
-from observability.langfuse.tracing import TurnTrace, log_exceptions, score_id
+from observability.langfuse.tracing import TurnTrace, content_of, log_exceptions, score_id
 from observability.redaction import redact
 
 log = structlog.get_logger()
@@ -35,7 +34,7 @@ class Tracer:
         """``version`` is that of the prompts; ``known`` matches the configured secrets."""
         self.connection = connection
         self.send_content = send_content
-        self.redact = partial(redact, known=known)
+        self._redact = partial(redact, known=known)
         self.client: Any = None
         self._tag = tag
         self._version = version
@@ -73,7 +72,7 @@ class Tracer:
         text = ": ".join(filter(None, (", ".join(reasons), comment if self.send_content else "")))
         self._score(
             name="user_feedback", value=float(good), data_type="BOOLEAN", trace_id=trace_id,
-            score_id=score_id(trace_id, "user_feedback", person), comment=self.redact(text) or None,
+            score_id=score_id(trace_id, "user_feedback", person), comment=self._redact(text) or None,
         )  # fmt: skip
 
     async def verifier(self, *, false_accept_rate: float, false_reject_rate: float) -> None:
@@ -81,9 +80,7 @@ class Tracer:
         await self.connect()
         rates = {"verifier_false_accept_rate": false_accept_rate, "verifier_false_reject_rate": false_reject_rate}
         for name, rate in rates.items():
-            self._score(
-                name=name, value=rate, data_type="NUMERIC", session_id="verifier", score_id=secrets.token_hex(16)
-            )
+            self._score(name=name, value=rate, data_type="NUMERIC", session_id="verifier")
 
     async def aclose(self, *, timeout_s: float = SHUTDOWN_TIMEOUT_S) -> None:
         """Send what is left within ``timeout_s``. What a failing host did not take by then is dropped."""
@@ -96,10 +93,14 @@ class Tracer:
         if closing.is_alive():
             log.warning("trace_shutdown_cut_short", timeout_s=timeout_s)
 
+    def text(self, text: str) -> Any:
+        """Return a text as it may leave, for calls that the SDK's mask does not see."""
+        return self._redact(content_of(text, send=self.send_content))
+
     def _open_client(self) -> Any:
         from observability.langfuse.client import Client  # noqa: PLC0415 (a third of a second and 25 MB)
 
-        return Client(self.connection, self.redact)
+        return Client(self.connection, self._redact)
 
     @log_exceptions
     def _score(self, **facts: Any) -> None:

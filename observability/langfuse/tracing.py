@@ -22,21 +22,18 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 P = ParamSpec("P")
-NAME: Final = "turn"
-"""The name of a trace and of its root. Charts read it."""
-MAX_TEXT: Final = 50_000
-"""Characters of a text that are sent: more than a person reads in a trace."""
-MAX_ID: Final = 200
-"""Characters of a session or user in Langfuse, which takes only ASCII for them."""
+NAME: Final = "turn"  # of a trace and of its root, as charts read it
+MAX_TEXT: Final = 50_000  # characters of a text that are sent: more than a person reads in a trace
+MAX_ID: Final = 200  # characters of a session in Langfuse, which takes only ASCII for it
+# Langfuse's type of a tool, where it has one that says more than `tool`.
 KINDS: Final = {
     **dict.fromkeys(("search", "list_documents", "get_document", "web_search", "slack_search"), "retriever"),
     "llm_generate": "generation",
 }
-"""Langfuse's type of a tool, where it has one that says more than ``tool``."""
-DISCARDED: Final = "discarded"
-"""The ``error`` of a draft that was begun early and not needed. It is not a failure."""
+DISCARDED: Final = "discarded"  # the `error` of a draft that was begun early and not needed: no failure
+# Results that may not be stored: a turn with one of these tools sends what the model was shown as lengths.
 NOT_STORED: Final = frozenset({"slack_search"})
-"""Tools whose results may not be stored: a turn that called one sends what the model was shown as lengths."""
+_QUOTING: Final = frozenset({"words", "detail"})
 _PASSED: Final = {"answered": True, "partial": False}
 
 
@@ -57,25 +54,18 @@ def log_exceptions(method: Callable[P, None]) -> Callable[P, None]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Issue:
-    """A violation as a trace shows it: the words in question, and what is wrong with them."""
-
-    rule: str
-    severity: str
-    words: str
-    detail: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One checked draft. ``text`` is the draft after repair; ``repairs`` counts repairs by kind."""
+    """One checked draft. ``text`` is the draft after repair; ``repairs`` counts repairs by kind.
+
+    Each issue is a violation: its ``rule`` and ``severity``, the ``words`` in question and the ``detail`` of the fault.
+    """
 
     number: int
     draft: str
     text: str
     passed: bool
-    issues: Sequence[Issue] = ()
-    repairs: Mapping[str, int] | None = None
+    issues: Sequence[Mapping[str, str]] = ()
+    repairs: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,24 +171,19 @@ class TurnTrace:
         metadata = {
             "attempt": attempt.number,
             "passed": attempt.passed,
-            "repairs": dict(attempt.repairs or {}),
-            "issues": [self._issue(issue) for issue in attempt.issues],
+            "repairs": dict(attempt.repairs),
+            # Words and details may quote a source.
+            "issues": [
+                {k: self._evidence(v) if k in _QUOTING else v for k, v in each.items()} for each in attempt.issues
+            ],
         }
-        guardrail = self._child(
-            "verify",
-            "guardrail",
-            input=self._content(attempt.draft),
-            output=self._content(attempt.text),
-            metadata=metadata,
-            level="DEFAULT" if attempt.passed else "WARNING",
-        )
+        facts = {"input": self._content(attempt.draft), "output": self._content(attempt.text), "metadata": metadata}
+        guardrail = self._child("verify", "guardrail", level="DEFAULT" if attempt.passed else "WARNING", **facts)
         guardrail.end()
         self._attempts.append(attempt)
-        self._score(
-            "verify_attempt_pass", float(attempt.passed), "BOOLEAN", part=str(attempt.number), observation=guardrail.id
-        )
-        for rule in sorted({issue.rule for issue in attempt.issues if issue.severity == "error"}):
-            self._score("verify_failure", rule, "CATEGORICAL", part=f"{attempt.number}-{rule}")
+        self._score("verify_attempt_pass", attempt.passed, part=str(attempt.number), observation=guardrail.id)
+        for rule in sorted({issue["rule"] for issue in attempt.issues if issue["severity"] == "error"}):
+            self._score("verify_failure", rule, part=f"{attempt.number}-{rule}")
 
     @log_exceptions
     def end(self, *, outcome: str, reason: str = "", answer: str = "") -> None:
@@ -215,13 +200,14 @@ class TurnTrace:
         failure = {"level": "ERROR", "status_message": reason} if outcome == "failed" else {}
         root.update(output=self._content(answer), metadata=metadata, **failure).end()
         # Scores by outcome and by first draft exist for the dashboard: Langfuse cannot count what metadata says.
-        self._score("turn_outcome", outcome, "CATEGORICAL")
+        self._score("turn_outcome", outcome)
         passed = False if (outcome, reason) == ("failed", "verification") else _PASSED.get(outcome)
-        if passed is not None:
-            self._score("verify_pass", float(passed), "BOOLEAN")
-            self._score("verify_attempts", float(len(self._attempts)), "NUMERIC")
-        if passed is not None and self._attempts:
-            self._score("verify_first_pass", float(self._attempts[0].passed), "BOOLEAN")
+        if passed is None:
+            return
+        self._score("verify_pass", passed)
+        self._score("verify_attempts", float(len(self._attempts)))
+        if self._attempts:
+            self._score("verify_first_pass", self._attempts[0].passed)
 
     def _child(self, name: str, kind: str, **facts: Any) -> Any:
         if self._context is None:
@@ -236,19 +222,13 @@ class TurnTrace:
         if (observation := self._open.pop(key, None)) is not None:
             observation.update(**facts).end()
 
-    def _score(
-        self, name: str, value: float | str, kind: str, *, part: str = "", observation: str | None = None
-    ) -> None:
+    def _score(self, name: str, value: float | str, *, part: str = "", observation: str | None = None) -> None:
         """Send a score under a fixed id, so that a repeated turn replaces it."""
+        kind = {bool: "BOOLEAN", float: "NUMERIC", str: "CATEGORICAL"}[type(value)]
         self.client.create_score(
             name=name, value=value, data_type=kind, trace_id=self.trace_id, observation_id=observation,
             score_id=score_id(self.trace_id, name, part),
         )  # fmt: skip
-
-    def _issue(self, issue: Issue) -> dict[str, str]:
-        is_sent = self._send_content and self._may_store  # a detail may quote a source
-        words = {"words": _truncate(issue.words), "detail": _truncate(issue.detail)} if is_sent else {}
-        return {"rule": issue.rule, "severity": issue.severity, **words}
 
     def _call_facts(self, call: Generation) -> dict[str, Any]:
         """Return a model call as a generation has it: chat messages, with the tools next to them if there are any."""

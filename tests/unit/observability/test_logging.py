@@ -157,6 +157,16 @@ def test_libraries_are_heard_from_warning_on_and_without_their_texts(stream: io.
     assert TEXT not in stream.getvalue()
 
 
+def test_langfuse_is_heard_only_if_its_sdk_is_asked_to_debug(stream: io.StringIO) -> None:
+    configure(json=True, debug=False, stream=stream)
+    library = logging.getLogger("langfuse")
+    library.error("refused: %s", TEXT)  # `langfuse_failing` says so
+    library.setLevel(logging.DEBUG)  # what the SDK does for LANGFUSE_DEBUG
+    library.debug("sending %s", TEXT)
+    assert [line["template"] for line in lines(stream, "langfuse")] == ["sending %s"]
+    assert TEXT not in stream.getvalue()
+
+
 def test_failing_library_is_one_line_a_minute_that_says_what_it_means(stream: io.StringIO) -> None:
     configure(json=True, debug=False, stream=stream)
     library, moments = logging.getLogger("slack_sdk"), iter([100.0, 101.0, 159.9, 160.0, 161.0, 90.0])

@@ -1,14 +1,17 @@
 """Delivery to Langfuse through its SDK: what is retried, what is logged once, what is masked and sampled."""
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
+from bot.settings import load_settings
+from bot.turn.observer import open_tracer
 from observability.langfuse.connection import Connection, trace_id_of
 from observability.langfuse.tracer import Tracer
-from observability.langfuse.tracing import Attempt, Generation, Issue
+from observability.langfuse.tracing import Attempt, Generation
 from observability.redaction import known_secrets
 from tests.support.langfuse_receiver import LangfuseReceiver, tracer_to
 from tests.support.waiting import wait_until
@@ -78,7 +81,7 @@ async def test_secrets_are_masked_wherever_they_are() -> None:
         )
         trace.tool_start("1", tool="git_log", arguments={"clientSecret": "abc"})
         trace.tool_end("1", ok=False, content="", error=SECRET)
-        issue = Issue(rule="no_secrets", severity="error", words=SECRET, detail=f"It shows {KNOWN}.")
+        issue = {"rule": "no_secrets", "severity": "error", "words": SECRET, "detail": f"It shows {KNOWN}."}
         trace.attempt(Attempt(number=1, draft=SECRET, text=KNOWN, passed=False, issues=[issue]))
         trace.end(outcome="answered", answer=SECRET)
         await tracer.feedback("t", user="U1", good=False, reasons=["wrong"], comment=f"it shows {SECRET}, {KNOWN}")
@@ -132,6 +135,21 @@ async def test_environment_and_tag_say_where_a_question_was_asked() -> None:
         ["terminal"],
     )
     assert {score["environment"] for score in receiver.scores} == {"staging"}
+
+
+async def test_variables_of_the_sdk_are_honoured(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    async with LangfuseReceiver() as receiver:
+        values = {"BASE_URL": receiver.url, "PUBLIC_KEY": "pk", "SECRET_KEY": "sk", "RELEASE": "r7", "FLUSH_AT": "1"}
+        for name, value in values.items():
+            monkeypatch.setenv(f"LANGFUSE_{name}", value)
+        tracer = open_tracer(load_settings(home=tmp_path))
+        for user in ("U1", "U2", "U3"):
+            await tracer.feedback("t", user=user, good=True)
+        await wait_until(lambda: len(receiver.headers) == 3, "each score is a request of its own", 20)
+        await one_turn(tracer)
+        await tracer.aclose()
+    (root,) = receiver.spans
+    assert root.attributes["langfuse.release"] == "r7"
 
 
 async def test_half_an_emoji_and_a_great_number_arrive() -> None:

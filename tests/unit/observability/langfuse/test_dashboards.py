@@ -6,11 +6,9 @@ from collections.abc import Iterator
 import pytest
 
 from observability.langfuse import tracer, tracing
-from observability.langfuse.dashboards import Dashboard, DashboardsError, charts, make_dashboard
+from observability.langfuse.dashboards import CHARTS, Dashboard, DashboardsError, make_dashboard
 from tests.support.langfuse_dashboards import LangfuseDashboards
 from tests.support.orion_command import Terminal
-
-CHARTS = charts()
 
 
 @pytest.fixture

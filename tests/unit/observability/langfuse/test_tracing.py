@@ -11,12 +11,12 @@ from structlog.testing import capture_logs
 
 from observability.langfuse.connection import Connection, trace_id_of
 from observability.langfuse.tracer import Tracer
-from observability.langfuse.tracing import Attempt, Generation, Issue, TurnTrace
+from observability.langfuse.tracing import Attempt, Generation, TurnTrace
 from tests.support.langfuse_receiver import LangfuseReceiver, tracer_to
 
 THREAD = "T1:C1:1700000000.000100"
-WRONG = Issue(rule="claim_supported", severity="error", words="12", detail="the source says 120")
-SHORT = Issue(rule="minimum_length", severity="warning", words="", detail="")
+WRONG = {"rule": "claim_supported", "severity": "error", "words": "12", "detail": "the source says 120"}
+SHORT = {"rule": "minimum_length", "severity": "warning", "words": "", "detail": ""}
 SECRET = "xoxb-1234567890-abcdefghij"
 
 
@@ -96,7 +96,8 @@ async def test_what_slacks_search_found_leaves_as_lengths() -> None:
     assert found["decide"]["input"] == [{"role": "user", "content": "how many?"}]
     assert (found["slack_search"]["input"], found["slack_search"]["output"]) == ({"query": "walrus"}, {"length": 14})
     assert (found["verify"]["input"], found["turn"]["output"]) == ("12 [1]", "120 [1]")
-    assert found["verify"]["metadata.issues"] == [{"rule": "claim_supported", "severity": "error"}]
+    lengths = {"words": {"length": 2}, "detail": {"length": 19}}
+    assert found["verify"]["metadata.issues"] == [{"rule": "claim_supported", "severity": "error"} | lengths]
     assert b"Ann" not in receiver.raw
 
 

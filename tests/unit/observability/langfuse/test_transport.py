@@ -6,10 +6,10 @@ import pytest
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 
+from observability.langfuse.client import span_exporter
 from observability.langfuse.connection import Connection
 from observability.langfuse.dashboards import DashboardsError, make_dashboard
 from observability.langfuse.tracer import Tracer
-from observability.langfuse.transport import span_exporter
 from tests.support.tls_server import behind_tls, certificate
 from tests.support.waiting import wait_until
 
@@ -49,7 +49,7 @@ def test_experiments_trust_the_same_and_nobody_else(
     if trusted:
         monkeypatch.setenv("SSL_CERT_FILE", str(file))
     with behind_tls(file, asked) as host:
-        exporter = span_exporter(Connection(public_key="pk", secret_key="sk", host=host), timeout_s=2)
+        exporter = span_exporter(Connection(public_key="pk", secret_key="sk", host=host, timeout_s=2))
         provider = TracerProvider(shutdown_on_exit=False)
         provider.add_span_processor(SimpleSpanProcessor(exporter))
         provider.get_tracer("test").start_span("item").end()
