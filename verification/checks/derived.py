@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import date, timedelta
-from functools import lru_cache
 from itertools import combinations, pairwise
 from typing import NamedTuple, TypeVar
 
@@ -55,12 +54,11 @@ def is_derivable(quantity: Quantity, evidence: Evidence) -> bool:
     if in_range or quantity.century or quantity.noun in ORDINALS:
         return False
     claimed = quantity._replace(readings=quantity.readings[:1], unit=_value(quantity).unit)
+    bounds = (pair for passage in near for pair in _ranges(passage, passage.quantities))
     return (
         any(is_result(claimed, *result) for result in _results(quantity, evidence, near))
         or any(
-            is_same_kind(quantity, low) and low.amounts() < quantity.amounts() < high.amounts()
-            for passage in near
-            for low, high in _ranges(passage, passage.quantities)
+            is_same_kind(quantity, low) and low.amounts() < quantity.amounts() < high.amounts() for low, high in bounds
         )
         or _is_count(quantity, evidence)
     )
@@ -71,28 +69,27 @@ def is_derivable_moment(moment: Moment, evidence: Evidence) -> bool:
     near = _nearby_passages(evidence)
     if any(_is_within(moment, *pair) for passage in near[:1] for pair in _ranges(passage, passage.moments)):
         return True
-    lengths = _lengths((*near, evidence.claim))
-    others = [other for passage in evidence.conversation for other in passage.moments][:_MAX_TIMES]
     asked = (other for passage in evidence.known for other in passage.moments)
     if any(_is_near(moment, other, _MAX_DAYS_FROM_QUESTION) or _is_in_month(moment, other) for other in asked):
-        return True
-    # Today explains only a date that the text, its source or the question counts in words.
-    reach = _days_in_words(evidence, lengths)
-    if any(_is_apart(moment, other, lengths) or _is_near(moment, other, reach) for other in others):
         return True
     # A calendar says which weekday a date has, and no source needs to.
     if moment.weekday and any(_is_near(moment, other, 0) for each in evidence.passages for other in each.moments):
         return True
-    # The claim says how far it is: "two weeks before, so by 1 June".
-    said = _lengths([evidence.claim])
-    if any(_is_apart(moment, other, said) for passage in near for other in passage.moments[:_MAX_TIMES]):
+    # Today explains only a date that the text, its source or the question counts in words.
+    lengths = _lengths((*near, evidence.claim))
+    reach = _days_in_words(evidence, lengths)
+    today = [other for passage in evidence.conversation for other in passage.moments][:_MAX_TIMES]
+    if any(_is_apart(moment, other, lengths) or _is_near(moment, other, reach) for other in today):
         return True
-    # From two values of a source derive only years, for the same day. Otherwise a wrong day would fit by chance.
+    # The claim says how far it is: "two weeks before, so by 1 June". From two values of a source derive only years,
+    # for the same day: otherwise a wrong day would fit by chance.
+    said = _lengths([evidence.claim])
     return any(
-        (other.month, other.day) == (moment.month, moment.day) and _is_apart(moment, other, _lengths([passage]))
+        _is_apart(moment, other, said)
+        or ((other.month, other.day) == (moment.month, moment.day) and _is_apart(moment, other, _lengths([passage])))
         for passage in near
         for other in passage.moments[:_MAX_TIMES]
-        if moment.month
+        if moment.month or _is_apart(moment, other, said)
     )
 
 
@@ -112,15 +109,17 @@ def _days_in_words(evidence: Evidence, lengths: Iterable[tuple[str, float]]) -> 
     days = [days for words, days in _RELATIVE.items() if any(map(compile_pattern(words).search, texts))]
     if any(moment.weekday for passage in evidence.known for moment in passage.moments):
         days.append(_WEEKS)
+    if not days:
+        return -1
     # Spans may add up: 30 days to decide, and 7 more to pay.
-    spans = [size / _A_DAY if kind == "time" else size * _MONTH_DAYS for kind, size in lengths] if days else []
-    return max(max(days, default=-1), min(round(sum(spans)), _MAX_DAYS_FROM_QUESTION) if days else -1)
+    spans = sum(size / _A_DAY if kind == "time" else size * _MONTH_DAYS for kind, size in lengths)
+    return max(*days, min(round(spans), _MAX_DAYS_FROM_QUESTION))
 
 
 def _lengths(passages: Sequence[Passage]) -> set[tuple[str, float]]:
     """The spans of time in the passages. "A year later" has no number and counts as twelve months."""
-    spans = [quantity for passage in passages for quantity in passage.quantities if quantity.unit][:_MAX_TIMES]
-    lengths = {(span.unit.dimension, amount) for span in spans if span.unit for amount in span.amounts()}
+    spans = [(q.unit, q) for passage in passages for q in passage.quantities if q.unit][:_MAX_TIMES]
+    lengths = {(unit.dimension, amount) for unit, span in spans if unit for amount in span.amounts()}
     a_year = any(compile_pattern(_YEARS_AWAY).search(passage.text) for passage in passages)
     return lengths | {("months", 12.0)} if a_year else lengths
 
@@ -135,47 +134,45 @@ def _ranges(passage: Passage, ends: Sequence[_End]) -> Iterator[tuple[_End, _End
 
 
 def _results(quantity: Quantity, evidence: Evidence, near: list[Passage]) -> Iterator[_Value]:
-    times = [*(hit.passage for hit in evidence.hits), *evidence.conversation, evidence.claim]
+    claim, conversation = evidence.claim, evidence.conversation
+    times = [*(hit.passage for hit in evidence.hits), *conversation, claim]
     yield from _spans([moment for passage in times for moment in passage.moments][:_MAX_TIMES])
     for cited in evidence.cited:
         yield from (span for pair in _ranges(cited.passage, cited.passage.moments) for span in _spans(pair))
     # "3h30" reads as a time of day, but in a question it may be a duration.
-    lengths = [_second(moment) for passage in evidence.conversation for moment in passage.moments]
+    lengths = [_second(moment) for passage in conversation for moment in passage.moments]
     yield from (_Value(length, _SECOND) for length in lengths if length)
     # A count is not derived from the claim's own counts: "6–7, 6–3" would excuse each other.
-    claim_values = [_value(q) for q in evidence.claim.quantities if q is not quantity and (quantity.unit or q.unit)]
+    claim_values = [_value(q) for q in claim.quantities if q is not quantity and (quantity.unit or q.unit)]
     near_values = [_value(other) for passage in near for other in passage.quantities if not other.weak]
     values = list(dict.fromkeys((*claim_values, *near_values)))[:_MAX_NUMBERS]
-    given_values = {*claim_values, *(_value(each) for talk in evidence.conversation for each in talk.quantities)}
+    given_values = {*claim_values, *(_value(each) for talk in conversation for each in talk.quantities)}
     # Two numbers that the claim neither has nor calculates with give any small number by chance.
-    reckoned = _mentions_calculation(evidence.claim)
-    for passage in near if reckoned else ():
+    calculates = bool(claim.words & all_words("more") or compile_pattern(_CALCULATION_WORDS).search(claim.text))
+    for passage in near if calculates else ():
         yield from _sums([_value(other) for other in passage.quantities[:_MAX_NUMBERS]])
-    factors = [_Value(factor, _COUNT) for factor in _factors(quantity, evidence)]
-    for value in values:
-        yield from _of_one(value)
-        # Every six hours is four times a day.
-        if quantity.period and value.unit and is_span(value.unit) and value.number:
-            yield _Value(seconds(quantity.period) / (value.number * seconds(value.unit)), _COUNT)
-        yield from (result for factor in factors for result in _products(value, factor))
+    yield from _times_per_period(quantity, values, evidence)
     for one, other in combinations(values, 2):
         yield from _shares(one, other)
-        if reckoned or one in given_values or other in given_values:
+        if calculates or one in given_values or other in given_values:
             yield from _of_two(one, other)
 
 
-@lru_cache(maxsize=64)
-def _mentions_calculation(claim: Passage) -> bool:
-    return bool(claim.words & all_words("more") or compile_pattern(_CALCULATION_WORDS).search(claim.text))
+def _times_per_period(quantity: Quantity, values: list[_Value], evidence: Evidence) -> Iterator[_Value]:
+    """Yield other forms of each value, and its products with factors that need no citation.
 
-
-def _factors(quantity: Quantity, evidence: Evidence) -> Iterator[float]:
-    """Yield factors that need no citation: both of two, and how often a shorter span of time fits into the period."""
+    The factors are both of two, and how often a shorter span of time fits into the period.
+    """
+    period = seconds(quantity.period) if quantity.period else 0
+    spans = (UNITS[word] for word in evidence.words & UNITS.keys() if is_span(UNITS[word]))
+    factors = [period / seconds(unit) for unit in spans] if period else []
     if not (all_words("both").isdisjoint(evidence.claim.words) and all_words("pairs").isdisjoint(evidence.words)):
-        yield 2
-    if quantity.period:
-        spans = (UNITS[word] for word in evidence.words & UNITS.keys() if is_span(UNITS[word]))
-        yield from (seconds(quantity.period) / seconds(unit) for unit in spans)
+        factors.append(2)
+    for value in values:
+        yield from _of_one(value)
+        if period and value.unit and is_span(value.unit) and value.number:  # every six hours is four times a day
+            yield _Value(period / (value.number * seconds(value.unit)), _COUNT)
+        yield from (result for factor in factors for result in _products(value, _Value(factor, _COUNT)))
 
 
 def _value(quantity: Quantity) -> _Value:
@@ -302,15 +299,11 @@ def _is_near(moment: Moment, other: Moment, days: int) -> bool:
 
 def _is_within(moment: Moment, low: Moment, high: Moment) -> bool:
     """Return True if the moment lies between the two, also across midnight or the end of the year."""
-    for place in (_second, _day_of_year):
+    for place in (_second, lambda each: each.month * 31 + each.day if each.month and each.day else None):
         at, first, last = place(moment), place(low), place(high)
         if at is not None and first is not None and last is not None:
             return first < at < last if first <= last else at > first or at < last
     return False
-
-
-def _day_of_year(moment: Moment) -> int | None:
-    return moment.month * 31 + moment.day if moment.month and moment.day else None
 
 
 def _is_count(quantity: Quantity, evidence: Evidence) -> bool:

@@ -6,6 +6,7 @@ amounts may differ accordingly.
 
 import math
 from collections.abc import Iterable
+from itertools import product
 
 from verification.values.numbers import Quantity
 from verification.values.units import CURRENCIES, OTHER_COINS, UNITS, Unit, is_span, seconds
@@ -26,76 +27,49 @@ def matches(claimed: Quantity, other: Quantity) -> bool:
     if claimed.period and other.period:
         return _is_same_rate(claimed, claimed.period, other, other.period)
     if claimed.unit is None or other.unit is None:
-        told_apart = (
-            _counts_other_things(claimed, other)
-            or _is_other_money(claimed, other)
-            or _is_count_not_share(claimed, other)
-        )
-        return not told_apart and _is_any_close(claimed, claimed.readings, other.readings)
-    if claimed.unit.dimension == other.unit.dimension:
-        return _is_same_measure(claimed, claimed.unit, other, other.unit)
-    if {claimed.unit.dimension, other.unit.dimension} == {"time", "months"}:
+        is_other_thing = _counts_other_things(claimed, other) or _is_other_measure(claimed, other)
+        return not is_other_thing and _is_any_close(claimed, claimed.readings, other.readings)
+    dimensions = {claimed.unit.dimension, other.unit.dimension}
+    if dimensions == {"time", "months"}:
         return _is_same_duration(claimed, other)
-    return {claimed.unit.dimension, other.unit.dimension} == _DEGREES and _is_same_temperature(claimed, other)
+    if dimensions == _DEGREES:
+        celsius, fahrenheit = (claimed, other) if claimed.unit.dimension == "celsius" else (other, claimed)
+        return any(abs((f - 32) * 5 / 9 - c) <= 1 for c in celsius.readings for f in fahrenheit.readings)
+    return len(dimensions) == 1 and _is_same_measure(claimed, claimed.unit, other, other.unit)
 
 
 def _is_same_measure(claimed: Quantity, unit: Unit, other: Quantity, its_unit: Unit) -> bool:
     """Compare amounts of one dimension. A converted amount is rounded, and so is the 33 % of a third."""
     if unit.factor != its_unit.factor and unit.dimension in _MEASURED:
         claimed = claimed._replace(bound="~")
-    mine, theirs = claimed.amounts(), other.amounts()
-    if other.worded and unit.dimension == "ratio" and is_share(mine[0], theirs[0]):
-        return True
-    return _is_any_close(claimed, mine, theirs)
-
-
-def _is_same_temperature(claimed: Quantity, other: Quantity) -> bool:
-    """Compare 68 °F with 20 °C, in either direction, rounded to a degree."""
-    cold, warm = (claimed, other) if claimed.unit and claimed.unit.dimension == "celsius" else (other, claimed)
-    return any(abs((f - 32) * 5 / 9 - c) <= 1 for c in cold.readings for f in warm.readings)
+    is_third = other.worded and unit.dimension == "ratio" and is_share(claimed.amounts()[0], other.amounts()[0])
+    return is_third or _is_any_close(claimed, claimed.amounts(), other.amounts())
 
 
 def _counts_other_things(claimed: Quantity, other: Quantity) -> bool:
     """Return True for "3 people" against "3 months". "30 Kalendertage" are days all the same."""
     if claimed.unit is None or not other.noun or not is_span(claimed.unit):
         return False
-    return not any(
-        unit == claimed.unit
-        and len(word) >= _MIN_UNIT_LETTERS
-        and (other.noun.endswith(word) or other.noun[:4] == word[:4])
-        for word, unit in UNITS.items()
-    )
+    alike = (word for word, unit in UNITS.items() if unit == claimed.unit and len(word) >= _MIN_UNIT_LETTERS)
+    return not any(other.noun.endswith(word) or other.noun[:4] == word[:4] for word in alike)
 
 
-def _is_count_not_share(claimed: Quantity, other: Quantity) -> bool:
-    """Return True for "2 items" against 2 %. "2 points" may be percentage points."""
-    if other.unit is None or other.unit.dimension != "ratio" or claimed.unit is not None:
-        return False
-    noun = claimed.noun
-    return len(noun) > _MIN_UNIT_LETTERS and noun.endswith("s") and not noun.startswith(("per", "point"))
-
-
-def _is_other_money(claimed: Quantity, other: Quantity) -> bool:
-    """Return True for "140 pounds" against 140 euros."""
-    if other.unit is None or claimed.noun not in OTHER_COINS:
-        return False
-    return other.unit.dimension in CURRENCIES - {"GBP"}
+def _is_other_measure(claimed: Quantity, other: Quantity) -> bool:
+    """Return True for "140 pounds" against 140 euros, and "2 items" against 2 %. "2 points" may be of percentages."""
+    noun, unit = claimed.noun, other.unit
+    if unit and unit.dimension == "ratio" and claimed.unit is None:
+        return len(noun) > _MIN_UNIT_LETTERS and noun.endswith("s") and not noun.startswith(("per", "point"))
+    return unit is not None and noun in OTHER_COINS and unit.dimension in CURRENCIES - {"GBP"}
 
 
 def _is_same_rate(claimed: Quantity, period: Unit, other: Quantity, its_period: Unit) -> bool:
-    """Compare rates: 1,200 a year is 100 a month."""
-    claimed_seconds, other_seconds = seconds(period), seconds(its_period)
-    claimed_bare, other_bare = claimed._replace(period=None), other._replace(period=None)
-    if claimed_seconds == other_seconds:
-        return matches(claimed_bare, other_bare)
-    if (claimed.unit and claimed.unit.dimension) != (other.unit and other.unit.dimension):
-        return False
-    # Rates across periods are rounded, such as weeks in a month.
-    return any(
-        math.isclose(a / claimed_seconds, b / other_seconds, rel_tol=_ROUND_RATE)
-        for a in claimed.amounts()
-        for b in other.amounts()
-    )
+    """Compare rates: 1,200 a year is 100 a month. Rates across periods are rounded, such as weeks in a month."""
+    mine, theirs = seconds(period), seconds(its_period)
+    if mine == theirs:
+        return matches(claimed._replace(period=None), other._replace(period=None))
+    same_dimension = (claimed.unit and claimed.unit.dimension) == (other.unit and other.unit.dimension)
+    pairs = product(claimed.amounts(), other.amounts())
+    return same_dimension and any(math.isclose(a / mine, b / theirs, rel_tol=_ROUND_RATE) for a, b in pairs)
 
 
 def _is_same_duration(claimed: Quantity, other: Quantity) -> bool:
@@ -109,8 +83,7 @@ def _is_same_duration(claimed: Quantity, other: Quantity) -> bool:
 
 
 def _is_any_close(claimed: Quantity, mine: Iterable[float], theirs: Iterable[float]) -> bool:
-    others = tuple(theirs)
-    return any(_is_close(claimed, a, b) for a in mine for b in others)
+    return any(_is_close(claimed, a, b) for a, b in product(mine, theirs))
 
 
 def _is_close(claimed: Quantity, mine: float, theirs: float) -> bool:
@@ -118,17 +91,11 @@ def _is_close(claimed: Quantity, mine: float, theirs: float) -> bool:
         return True
     if claimed.bound == "~":
         return math.isclose(mine, theirs, rel_tol=_APPROXIMATE)
-    if claimed.bound == ">":
-        return mine < theirs <= mine * 1.25
-    if claimed.bound == "<":
-        return mine * 0.8 <= theirs < mine
-    return claimed.scaled and _round_like(theirs, mine) == mine
-
-
-def _round_like(value: float, like: float) -> float:
-    """Round ``value`` to the number of significant digits of ``like`` (two at least)."""
-    digits = max(2, len(f"{like:.6e}".partition("e")[0].rstrip("0").replace(".", "")))
-    return float(f"{value:.{digits - 1}e}")
+    if claimed.bound in {"<", ">"}:
+        return mine < theirs <= mine * 1.25 if claimed.bound == ">" else mine * 0.8 <= theirs < mine
+    # A scaled number such as 1.2k is rounded to its own digits, two at least.
+    digits = max(2, len(f"{mine:.6e}".partition("e")[0].rstrip("0").replace(".", "")))
+    return claimed.scaled and float(f"{theirs:.{digits - 1}e}") == mine
 
 
 def is_same_kind(quantity: Quantity, other: Quantity) -> bool:

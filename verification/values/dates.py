@@ -6,7 +6,7 @@ year.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,13 +53,13 @@ _GLUED = re.compile(r"(?<=[a-z])[A-Z][a-z]+$")
 _DAY = r"(?:0?[1-9]|[12]\d|3[01])"
 _YEAR = r"(?:1\d{3}|2[0-2]\d{2})"
 _HOURS, _NOON, _MONTHS = 24, 12, 12
-_YEAR_DIGITS, _SHORT_YEAR_DIGITS = 4, 2
+_SHORT_YEAR_DIGITS = 2
 _PIVOT = 70  # 69 is 2069, 70 is 1970
 _TH = r"(?:st|nd|rd|th|er|º|\.)?"
 
-# ISO 8601, with a blank for the T as in RFC 3339, and with other common separators.
+# ISO 8601, with a blank for the T as in RFC 3339, and with other common separators. "1965-66" is a span of years.
 _ISO = re.compile(
-    rf"(?P<year>{_YEAR})(?P<sep>[-/.])(?P<month>1[0-2]|0?[1-9])(?:(?P=sep)(?P<day>{_DAY}))?(?![\d/-]|\.\d)"
+    rf"(?P<year>{_YEAR})(?P<sep>[-/.])(?P<month>1[0-2]|0?[1-9])(?:(?P=sep)(?P<day>{_DAY})|(?<=-\d\d))(?![\d/-]|\.\d)"
     r"(?:[T ](?P<hour>[01]\d|2[0-3]):(?P<minute>[0-5]\d)(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
 )
 _CJK_DATE = re.compile(
@@ -96,10 +96,7 @@ _CLOCK = re.compile(
 # With a time zone, hours are in 24-hour notation.
 _ZONE = re.compile(r"\s?\(?(?:UTC|GMT|Z|CES?T|MES?Z|WIB|JST)\b")
 _INDONESIAN_CLOCK = re.compile(r"(?P<hour>\d{1,2})(?:[.:](?P<minute>[0-5]\d))?")
-# Signs that may follow the digits of an hour, a numeric date, or a year.
-_BEHIND_DIGITS = re.compile(r"\s?(?:[-./:年月時点點]|[ap]\.?\s?m\b|Uhr|h\s?\d|o['’]clock)", re.IGNORECASE)
 _NEXT_WORD = re.compile(r"\s?([^\W\d_]{2,}[²³]?)")
-_BEHIND_YEAR = re.compile(r"[-–/.]|\s?年")
 _CJK_HALF = re.compile(r"(午前|午後|上午|下午|晚上|早上)\s?$")
 _CJK_WEEKDAY = re.compile(
     "|".join(word for word in sorted(WEEKDAYS, key=len, reverse=True) if not "a" <= word[0] <= "ÿ")
@@ -107,8 +104,6 @@ _CJK_WEEKDAY = re.compile(
 _AFTERNOON = frozenset({"午後", "下午", "晚上"})
 _NAMED_TIMES = {"noon": 12, "midday": 12, "midnight": 0, "mitternacht": 0, "minuit": 0, "medianoche": 0, "正午": 12}
 _GLUE = frozenset("-/.:,$€£¥#_")
-_Reader = Callable[[str, int], Iterator[Moment]]
-"""Reads what begins at a place of a text: usually nothing."""
 
 
 def moments(text: str) -> tuple[Moment, ...]:
@@ -129,12 +124,6 @@ def _glued_month(word: str) -> int:
     return match.start() if match and match.group().casefold() in MONTHS else 0
 
 
-def _moment_from(match: re.Match[str]) -> Moment:
-    """The moment of a match whose groups are named like the parts of a date."""
-    parts: dict[str, Any] = {part: _int_or_none(digits) for part, digits in match.groupdict().items() if part != "sep"}
-    return Moment(start=match.start(), end=match.end(), **parts)
-
-
 def _int_or_none(value: str | None) -> int | None:
     return int(value) if value else None
 
@@ -143,45 +132,29 @@ def _read_digits(text: str, token: re.Match[str]) -> tuple[Moment, ...]:
     """Read a date at a run of digits. Digits glued to a number or a word are not a date."""
     start, end = token.span()
     before = text[start - 1] if start else " "
-    if end - start > _YEAR_DIGITS or before in "$€£¥#_" or (before.isascii() and before.isalpha()):
+    if before in "$€£¥#_" or (before.isascii() and before.isalpha()):
         return ()
     glued = before in _GLUE and start > 1 and text[start - 2].isalnum()
     if glued and before not in "-/":
         return ()
-    for read in _readers(text, start, end):
+    for read in _READERS.get(end - start, ()):
         readings = tuple(read(text, start)) if not glued or read in {_read_clock, _read_year} else ()
         if readings:
             return readings
     return ()
 
 
-def _readers(text: str, start: int, end: int) -> tuple[_Reader, ...]:
-    """The readers to try at these digits, by their number and neighbours. "30 %" is not a date."""
-    digits = end - start
-    if digits == _YEAR_DIGITS:
-        return (_read_iso, _read_cjk, _read_years, _read_year) if _BEHIND_YEAR.match(text, end) else (_read_year,)
-    if digits > _SHORT_YEAR_DIGITS:
-        return ()
-    if _BEHIND_DIGITS.match(text, end) or _is_indonesian_hour(text, start):
-        return _read_cjk, _read_numeric, _read_day_month, _read_clock, _read_dotted
-    return (_read_day_month,)
+def _read_named_parts(text: str, start: int, patterns: Sequence[re.Pattern[str]] = (_ISO, _CJK_DATE)) -> list[Moment]:
+    """Read a date whose groups are named like the parts of a moment."""
+    match = next((match for pattern in patterns if (match := pattern.match(text, start)) and match.group()), None)
+    if match is None:
+        return []
+    parts: dict[str, Any] = {part: _int_or_none(digits) for part, digits in match.groupdict().items() if part != "sep"}
+    return [Moment(start=match.start(), end=match.end(), **parts)]
 
 
-def _is_indonesian_hour(text: str, start: int) -> bool:
-    return text[max(0, start - 6) : start].casefold().endswith(("pukul ", " jam "))
-
-
-def _read_iso(text: str, start: int) -> Iterator[Moment]:
-    match = _ISO.match(text, start)
-    # 1965-66 is a span of years. 2021-7 is not a month.
-    if match and (match["day"] or (match["sep"] == "-" and len(match["month"]) == _SHORT_YEAR_DIGITS)):
-        yield _moment_from(match)
-
-
-def _read_cjk(text: str, start: int) -> Iterator[Moment]:
-    match = _CJK_DATE.match(text, start)
-    if match and match.end() > start:
-        yield _moment_from(match)
+def _read_dotted(text: str, start: int) -> list[Moment]:
+    return _read_named_parts(text, start, [_DOTTED])
 
 
 def _read_numeric(text: str, start: int) -> Iterator[Moment]:
@@ -198,18 +171,10 @@ def _read_numeric(text: str, start: int) -> Iterator[Moment]:
         yield Moment(start=start, end=match.end(), year=year, month=first, day=second)
 
 
-def _read_dotted(text: str, start: int) -> Iterator[Moment]:
-    match = _DOTTED.match(text, start)
-    if match:
-        yield _moment_from(match)
-
-
 def _read_day_month(text: str, start: int) -> Iterator[Moment]:
     match = _DAY_MONTH.match(text, start)
-    if not match or match["month"].casefold() not in MONTHS or _is_other_word(match):
-        return
-    for day in filter(None, (match["day"], match["last"])):
-        yield _spelled_moment(match, day)
+    if match and match["month"].casefold() in MONTHS and not _is_other_word(match):
+        yield from _spelled_moments(match, match["day"], match["last"])
 
 
 def _is_other_word(match: re.Match[str]) -> bool:
@@ -217,32 +182,36 @@ def _is_other_word(match: re.Match[str]) -> bool:
     return match["month"] in {"may", "march", "mar", "des", "set"} and not match["year"]
 
 
-def _spelled_moment(match: re.Match[str], day: str | None) -> Moment:
-    month = MONTHS[match["month"].casefold()]
-    return Moment(
-        start=match.start(), end=match.end(), year=_int_or_none(match["year"]), month=month, day=_int_or_none(day)
-    )
+def _spelled_moments(match: re.Match[str], *days: str | None) -> Iterator[Moment]:
+    """Yield the match as a moment for each of the days."""
+    month, year = MONTHS[match["month"].casefold()], _int_or_none(match["year"])
+    for day in filter(None, days):
+        yield Moment(start=match.start(), end=match.end(), year=year, month=month, day=int(day))
 
 
 def _read_clock(text: str, start: int) -> Iterator[Moment]:
     match = _CLOCK.match(text, start)
-    if not match and _is_indonesian_hour(text, start):
+    if not match and text[max(0, start - 6) : start].casefold().endswith(("pukul ", " jam ")):
         match = _INDONESIAN_CLOCK.match(text, start)
     if not match or int(match["hour"]) > _HOURS:
         return
     groups = match.groupdict()
     minute = next((value for name, value in groups.items() if name.endswith(("minute", "after")) and value), "0")
     half = _CJK_HALF.search(text, start - 3, start)
-    afternoon = (groups.get("ap") or "").casefold() == "p" or bool(half and half[1] in _AFTERNOON)
+    letter = (groups.get("ap") or "").casefold()
     hour = int(match["hour"])
-    if hour == _NOON and (groups.get("ap") or "").casefold() == "a":
+    half_known = half or letter or hour > _NOON or match["hour"].startswith("0") or "Uhr" in match.group()
+    if hour == _NOON and letter == "a":
         hour = 0
-    half_known = (
-        afternoon or half or groups.get("ap") or hour > _NOON or match["hour"].startswith("0") or "Uhr" in match.group()
-    ) or bool(_ZONE.match(text, match.end()))
-    hour = hour + _NOON if afternoon and hour < _NOON else hour
-    minutes = 30 if groups.get("half") else int(minute)
-    yield Moment(start=start, end=match.end(), hour=hour % _HOURS, minute=minutes, half_known=bool(half_known))
+    elif hour < _NOON and (letter == "p" or (half and half[1] in _AFTERNOON)):
+        hour += _NOON
+    yield Moment(
+        start=start,
+        end=match.end(),
+        hour=hour % _HOURS,
+        minute=30 if groups.get("half") else int(minute),
+        half_known=bool(half_known or _ZONE.match(text, match.end())),
+    )
 
 
 def _read_years(text: str, start: int) -> Iterator[Moment]:
@@ -256,15 +225,10 @@ def _read_years(text: str, start: int) -> Iterator[Moment]:
 
 def _read_year(text: str, start: int) -> Iterator[Moment]:
     match = _YEAR_ALONE.match(text, start)
-    if match and not _is_measured(text, match.end()):
-        yield Moment(start=start, end=match.end(), year=int(match["year"]), decade=bool(match["s"]))
-
-
-def _is_measured(text: str, end: int) -> bool:
-    """Return True if a unit follows a number that may be a year: 1500 MB, 1800 Euro. "2024 year-end" is a year."""
-    word = _NEXT_WORD.match(text, end)
+    word = _NEXT_WORD.match(text, match.end()) if match else None
     unit = UNITS.get(word[1].casefold()) if word else None
-    return unit is not None and not is_span(unit)
+    if match and (unit is None or is_span(unit)):  # not 1500 MB or 1800 Euro, but "2024 year-end"
+        yield Moment(start=start, end=match.end(), year=int(match["year"]), decade=bool(match["s"]))
 
 
 def _read_word(text: str, token: re.Match[str]) -> Iterator[Moment]:
@@ -285,16 +249,20 @@ def _read_word(text: str, token: re.Match[str]) -> Iterator[Moment]:
 
 
 def _read_month(text: str, start: int, word: str) -> Iterator[Moment]:
-    match = _MONTH_DAY.match(text, start)
-    if match and not _is_other_word(match):
-        for day in filter(None, (match["day"], match["last"])):
-            yield _spelled_moment(match, day)
-        return
-    match = _MONTH_YEAR.match(text, start)
-    if match:
-        yield _spelled_moment(match, None)
+    month = MONTHS[word.casefold()]
+    if (match := _MONTH_DAY.match(text, start)) and not _is_other_word(match):
+        yield from _spelled_moments(match, match["day"], match["last"])
+    elif match := _MONTH_YEAR.match(text, start):
+        yield Moment(start=start, end=match.end(), year=int(match["year"]), month=month)
     elif word.casefold() not in WEAK or (word in {"May", "March"} and start > 0):
-        yield Moment(start=start, end=start + len(word), month=MONTHS[word.casefold()])
+        yield Moment(start=start, end=start + len(word), month=month)
+
+
+_READERS: Mapping[int, Sequence[Callable[[str, int], Iterable[Moment]]]] = {
+    4: (_read_named_parts, _read_years, _read_year),
+    **dict.fromkeys((1, 2), (_read_named_parts, _read_numeric, _read_day_month, _read_clock, _read_dotted)),
+}
+"""What a run of so many digits may begin, in the order in which it is tried."""
 
 
 def agrees(claim: Moment, known: Moment) -> bool:

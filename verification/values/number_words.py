@@ -15,13 +15,13 @@ from verification.values.units import UNITS, Unit
 _ID_NUMBERS = "nol satu dua tiga empat lima enam tujuh delapan sembilan sepuluh sebelas"
 _ID_ONES = {word: value for value, word in enumerate(_ID_NUMBERS.split())}
 _ID_SCALES = {"puluh": 10, "ratus": 100, "ribu": 1_000, "juta": 1_000_000, "miliar": 1_000_000_000}
-_ONE_OF = "se"  # sepuluh is satu puluh
 # "zweiundzwanzig" is one word: a list of them would never end.
 _GERMAN_COMPOUND = re.compile(
     r"(?:(?:ein|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|elf|zwölf|sech|sieb|zwan|und|zig|ßig|hundert|"
     r"tausend)){2,}"
 )
-_THOUSAND, _MYRIAD = 1_000, 10_000
+_TEN, _THOUSAND, _MYRIAD = 10, 1_000, 10_000
+_SCALES = frozenset(10**power for power in range(1, 17))
 CJK_NUMERAL = re.compile("[〇零一壱二两弐三四五六七八九十百千万萬億亿兆]+")
 # Unicode has no number for the first before 15.1 (Python 3.13), and a million for the second from then on.
 _CJK_OWN = {"两": 2, "兆": 10**12}
@@ -65,41 +65,41 @@ def is_number_word(word: str, language: str) -> bool:
 def read_number_words(run: str, language: str) -> float | None:
     """The value of a run of number words (case-folded, single spaces), or None if it is not a number."""
     if language == "id":  # which text2num does not know
-        return _indonesian(run.split())
+        return _read_indonesian(run.split())
     try:
         return float(text2num(run, language))
     except ValueError:
         return None
 
 
-def _indonesian(run: list[str]) -> float | None:
-    """Read groups of ones times ratus and puluh, closed by ribu, juta, miliar."""
-    total = group = last = 0
+def _read_indonesian(run: list[str]) -> float:
+    """Read ones, and scales with "se" for one: sepuluh is satu puluh, and "belas" adds ten."""
+    parts: list[int] = []
     for word in run:
-        scale = word.removeprefix(_ONE_OF)
+        scale = word.removeprefix("se")
         if word in _ID_ONES:
-            last = _ID_ONES[word]
+            parts.append(_ID_ONES[word])
         elif word == "belas":
-            last += 10
+            parts[-1:] = [sum(parts[-1:]) + 10]
         else:
-            count = 1 if word != scale else last
-            if _ID_SCALES[scale] >= _THOUSAND:
-                total, group, last = total + (group + count) * _ID_SCALES[scale], 0, 0
-            else:
-                group, last = group + count * _ID_SCALES[scale], 0
-    return float(total + group + last)
+            parts += [1, _ID_SCALES[scale]] if word != scale else [_ID_SCALES[scale]]
+    return _join_scales(parts, _THOUSAND)
 
 
 def read_cjk_numeral(run: str) -> float:
     """The value of a run of Chinese or Japanese numerals (十二, 三千五百, 二〇二四)."""
     numbers = [_CJK_OWN.get(letter) or int(numeric(letter)) for letter in run]
-    if all(number < 10 for number in numbers):  # noqa: PLR2004  # digits only
-        return float("".join(map(str, numbers)))
+    is_digits = max(numbers) < _TEN
+    return float("".join(map(str, numbers))) if is_digits else _join_scales(numbers, _MYRIAD)
+
+
+def _join_scales(numbers: list[int], group_scale: int) -> float:
+    """Join digits and scales: each scale multiplies the digit before it, and from ``group_scale`` on the group."""
     total = group = last = 0
     for number in numbers:
-        if number < 10:  # noqa: PLR2004  # a digit
+        if number < _TEN or number not in _SCALES:
             last = number
-        elif number >= _MYRIAD:
+        elif number >= group_scale:
             total, group, last = total + (group + last or 1) * number, 0, 0
         else:
             group, last = group + (last or 1) * number, 0
@@ -116,10 +116,9 @@ def read_unit_alone(text: str, start: int) -> tuple[float, Unit, int] | None:
 
     Either a fraction ("half an hour") or a deadline ("within an hour"), in which the article counts.
     """
-    match, share = compile_pattern(_PART).match(text, start), 0.5
-    if match and match["part"].casefold() == "quarter":
-        share = 0.25
-    elif match is None and _WITHIN.search(text, start - len("within "), start):
+    match = compile_pattern(_PART).match(text, start)
+    share = 0.25 if match and match["part"].casefold() == "quarter" else 0.5
+    if match is None and _WITHIN.search(text, start - len("within "), start):
         match, share = _A_UNIT.match(text, start), 1.0
     unit = UNITS.get(match["unit"].casefold()) if match else None
     return (share, unit, match.end()) if match and unit else None

@@ -6,7 +6,7 @@ and identifiers are not quantities: the caller passes their spans as ``reserved`
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from itertools import zip_longest
 from typing import NamedTuple
 
 from verification.text.lexicon import words_by_language
@@ -33,7 +33,6 @@ from verification.values.units import (
     is_span,
     read_bound,
     read_period,
-    read_period_before,
 )
 
 # Bounds on letters, parts, words and groups keep long runs linear.
@@ -81,7 +80,7 @@ _NOT_NUMERALS = frozenset(
     {"十分", "一人", "一部", "一個", "一个", "一次", "一回", "一件", "一条", "一种", "一種", "一位", "一項", "一项"}
 )
 _SPACES = frozenset(" -\u00a0")
-_MAX_DIGITS, _TWO = 18, 2  # longer ones are account numbers and keys
+_MAX_DIGITS = 18  # longer ones are account numbers and keys
 _DIGITS_BEHIND = 12  # digits after 百分之 are a separate token
 _MAX_CJK_UNIT = 4
 
@@ -123,61 +122,15 @@ def quantities(
         occupied[start:end] = b"\x01" * (end - start)
     position = 0
     while token := _TOKEN.search(text, position):
-        quantity = None if occupied[token.start()] else _read_at(text, token, language or "en")
-        if not (quantity or language or occupied[token.start()]):
-            quantity = _read_any_language(text, token)
+        read = _read_digits if token.group()[0].isdigit() else _read_words
+        quantity = None if occupied[token.start()] else read(text, token, language)
         result += [quantity] if quantity else []
         position = quantity.end if quantity else token.end()
-    return tuple(_share_units(text, _join_durations(text, result)) if len(result) > 1 else result)
+    return tuple(_share_units(text, _join_durations(text, result)))
 
 
-@lru_cache(maxsize=20_000)
-def _is_number_word(folded: str) -> bool:
-    return any(is_number_word(folded, language) for language in words_by_language("numbers"))
-
-
-def _read_at(text: str, token: re.Match[str], language: str) -> Quantity | None:
-    word = token.group()
-    if word[0].isdigit():
-        return _read_digits(text, token.start())
-    if part := read_unit_alone(text, token.start()):
-        value, unit, end = part
-        of = read_bound(text, token.start(), end)
-        return Quantity(start=token.start(), end=end, readings=(value,), unit=unit, bound=of, worded=True)
-    return _read_words(text, token, language)
-
-
-def _read_words(text: str, token: re.Match[str], language: str) -> Quantity | None:
-    word = token.group()
-    if not word.isascii():
-        numeral = _read_cjk(text, token)
-        if numeral:
-            return numeral
-    folded = "one-third" if _A_THIRD.match(text, token.start()) else word.casefold()
-    if folded in fractions():
-        quantity = _quantity(text, token.span(), (fractions()[folded],), unit=UNITS["%"], worded=True)
-        return quantity._replace(weak=True)
-    head = folded.split("-", 1)[0]
-    if is_number_word(head, language):
-        return _read_run(text, token, language)
-    if head in weak_words():
-        span = (token.start(), token.start() + len(head))
-        quantity = _quantity(text, span, (weak_words()[head],), worded=True)
-        is_deadline = quantity.bound == "<=" and head in ONES  # in "within one hour" the one is a number
-        counts = quantity.unit and (head in COUNTING or (is_deadline and is_span(quantity.unit)))
-        return quantity._replace(weak=not counts)
-    return None
-
-
-def _read_any_language(text: str, token: re.Match[str]) -> Quantity | None:
-    """Read a number word of an unknown language. It may support a claim and never accuses one."""
-    head = token.group().casefold().split("-", 1)[0]
-    spoken = next((language for language in words_by_language("numbers") if is_number_word(head, language)), None)
-    quantity = _read_run(text, token, spoken) if spoken else None
-    return quantity._replace(weak=True) if quantity else None
-
-
-def _read_digits(text: str, start: int) -> Quantity | None:
+def _read_digits(text: str, token: re.Match[str], _language: str | None) -> Quantity | None:
+    start = token.start()
     before = text[start - 1] if start else " "
     in_word = before == "_" or (before.isascii() and before.isalpha())
     if in_word or (before in ".,/" and text[start - 2 : start - 1].isdigit()):
@@ -185,8 +138,7 @@ def _read_digits(text: str, start: int) -> Quantity | None:
     match = _NUMERAL.match(text, start)
     if match is None or len(match.group()) > _MAX_DIGITS:
         return None
-    behind = text[match.end() : match.end() + 2]
-    fraction = None if behind.isascii() else _FRACTION_CJK.match(text, match.end())
+    fraction = _FRACTION_CJK.match(text, match.end())
     if fraction and match.group().isdigit() and int(match.group()):
         value = 100 * int(fraction["top"]) / int(match.group())
         return _quantity(text, (start, fraction.end()), (value,), unit=UNITS["%"])
@@ -201,25 +153,51 @@ def _read_digits(text: str, start: int) -> Quantity | None:
 
 
 def _numeral_readings(match: re.Match[str]) -> tuple[float, ...]:
-    if match["grouped"]:
-        return _read_grouped(match["grouped"], match["sep"])
     if match["fraction"]:
-        top, bottom = match["fraction"].split("/")
-        return (int(top) / int(bottom), float(top)) if int(bottom) else (float(top),)
-    digits = match["indian"] or match["plain"]
-    return (float(digits.replace(",", "" if match["indian"] else ".")),)
-
-
-def _read_grouped(written: str, separator: str) -> tuple[float, ...]:
+        top, bottom = map(int, match["fraction"].split("/"))
+        return (top / bottom, float(top)) if bottom else (float(top),)
+    written, separator = match.group(), match["sep"]
+    if match["indian"]:
+        return (float(written.replace(",", "")),)
+    decimal = written.replace(",", ".")
+    if not separator:
+        return (float(decimal),)
     joined = float(written.replace(separator, "").replace(",", "."))
-    groups = written.split(separator)
-    if separator in ".," and len(groups) == _TWO and not {".", ","} <= set(written):
-        decimal = float(written.replace(",", "."))
-        if written.startswith("0"):
-            return (decimal,)
+    if separator in ".," and written.count(separator) == 1 and not {".", ","} <= set(written):
         # 1.250 is never written for one and a quarter.
-        return (joined,) if written.endswith("0") else (joined, decimal)
+        readings = (joined,) if written.endswith("0") else (joined, float(decimal))
+        return (float(decimal),) if written.startswith("0") else readings
     return (joined,)
+
+
+def _read_words(text: str, token: re.Match[str], language: str | None) -> Quantity | None:
+    """Read a number in words. In an unknown language it may support a claim and never accuses one."""
+    if part := read_unit_alone(text, token.start()):
+        value, unit, end = part
+        bound = read_bound(text, token.start(), end)
+        return Quantity(start=token.start(), end=end, readings=(value,), unit=unit, bound=bound, worded=True)
+    if not token.group().isascii() and (numeral := _read_cjk(text, token)):
+        return numeral
+    folded = "one-third" if _A_THIRD.match(text, token.start()) else token.group().casefold()
+    if folded in fractions():
+        share = _quantity(text, token.span(), (fractions()[folded],), unit=UNITS["%"], worded=True)
+        return share._replace(weak=True)
+    head = folded.partition("-")[0]
+    if is_number_word(head, language or "en"):
+        return _read_run(text, token, language or "en")
+    if head in weak_words():
+        return _read_weak_word(text, token.start(), head)
+    spoken = (each for each in words_by_language("numbers") if language is None and is_number_word(head, each))
+    run = next((_read_run(text, token, each) for each in spoken), None)
+    return run._replace(weak=True) if run else None
+
+
+def _read_weak_word(text: str, start: int, word: str) -> Quantity:
+    """Read "one", "third" or "dozen": a number only before a unit. In "within one hour" the one is a number."""
+    quantity = _quantity(text, (start, start + len(word)), (weak_words()[word],), worded=True)
+    is_deadline = quantity.bound == "<=" and word in ONES
+    counts = quantity.unit and (word in COUNTING or (is_deadline and is_span(quantity.unit)))
+    return quantity._replace(weak=not counts)
 
 
 def _quantity(
@@ -237,7 +215,7 @@ def _quantity(
         bound=read_bound(text, start, end),
         worded=worded,
         scaled=factor != 1,
-        period=read_period(text, end) or read_period_before(text, start),
+        period=read_period(text, start, end),
     )
 
 
@@ -254,14 +232,17 @@ def _read_tail(text: str, end: int) -> tuple[float, Unit | None, str, int]:
     word = match["word"].rstrip(".")
     unit, length = _read_unit(text, match, word)
     # In "first six weeks" the six counts the weeks, not the first.
-    binds = word.casefold() in _BINDING or _is_number_word(word.casefold())
+    binds = word.casefold() in _BINDING or any(
+        is_number_word(word.casefold(), each) for each in words_by_language("numbers")
+    )
     if unit is None and not binds and (later := _LATER_UNIT.match(text, match.end())):
         unit = UNITS.get(later["word"].casefold())
         unit = unit if unit and is_span(unit) else None
         length = later.end() - match.start("word")
-    noun = "" if unit else word.casefold()
-    unit, end = apply_unit_power(text, match.start("word") + length, unit) if unit else (unit, end)
-    return factor, unit, noun, end
+    if unit is None:
+        return factor, None, word.casefold(), end
+    unit, end = apply_unit_power(text, match.start("word") + length, unit)
+    return factor, unit, "", end
 
 
 def _read_scale(match: re.Match[str], end: int) -> tuple[float, int]:
@@ -317,28 +298,23 @@ def _read_run(text: str, token: re.Match[str], language: str) -> Quantity | None
 def _read_cjk(text: str, token: re.Match[str]) -> Quantity | None:
     """Read the first number in Chinese or Japanese numerals in the token. 一 and 十分 alone are words."""
     for match in _CJK_EXPRESSION.finditer(text, token.start(), token.end() + _DIGITS_BEHIND):
-        quantity = _cjk_quantity(text, match) if match.start() < token.end() else None
-        if quantity:
-            return quantity
+        numeral = match["numeral"]
+        if match.start() >= token.end():
+            return None
+        if not numeral:
+            return _quantity(text, match.span(), (_cjk_percent(match),), unit=UNITS["%"], worded=True)
+        end = match.end("numeral")
+        if match["counter"] is not None and numeral + text[end : end + 1] not in _NOT_NUMERALS:
+            return _quantity(text, match.span("numeral"), (read_cjk_numeral(numeral),), worded=True)
     return None
 
 
-def _cjk_quantity(text: str, match: re.Match[str]) -> Quantity | None:
-    percent = UNITS["%"]
+def _cjk_percent(match: re.Match[str]) -> float:
     if match["half"]:
-        return _quantity(text, match.span(), (50.0,), unit=percent, worded=True)
-    if match["percent"]:
-        written = match["percent"]
-        value = float(written) if written[0].isdecimal() else read_cjk_numeral(written)
-        return _quantity(text, match.span(), (value,), unit=percent, worded=True)
-    if match["bottom"]:
-        top, bottom = read_cjk_numeral(match["top"]), read_cjk_numeral(match["bottom"])
-        return _quantity(text, match.span(), (100 * top / (bottom or 1),), unit=percent, worded=True)
-    numeral = match["numeral"]
-    following = text[match.end("numeral") : match.end("numeral") + 1]
-    if match["counter"] is None or numeral + following in _NOT_NUMERALS:
-        return None
-    return _quantity(text, match.span("numeral"), (read_cjk_numeral(numeral),), worded=True)
+        return 50.0
+    if percent := match["percent"]:
+        return float(percent) if percent[0].isdecimal() else read_cjk_numeral(percent)
+    return 100 * read_cjk_numeral(match["top"]) / (read_cjk_numeral(match["bottom"]) or 1)
 
 
 def _join_durations(text: str, quantities: list[Quantity]) -> list[Quantity]:
@@ -346,35 +322,32 @@ def _join_durations(text: str, quantities: list[Quantity]) -> list[Quantity]:
     joined: list[Quantity] = []
     for quantity in quantities:
         last = joined[-1] if joined else quantity
-        if (
-            last.unit
-            and quantity.unit
-            and last.unit.dimension == quantity.unit.dimension == "time"
-            and last.unit.factor > quantity.unit.factor
-            and (text[last.end : quantity.start] == " " or _AND.fullmatch(text, last.end, quantity.start))
-        ):
-            total = last.readings[0] * last.unit.factor / quantity.unit.factor + quantity.readings[0]
-            joined[-1] = quantity._replace(start=last.start, readings=(total,), bound=last.bound)
-        else:
-            joined.append(quantity)
+        units = (last.unit, quantity.unit)
+        gap = text[last.end : quantity.start]
+        if units[0] and units[1] and units[0].dimension == units[1].dimension == "time":
+            ratio = units[0].factor / units[1].factor
+            if ratio > 1 and (gap == " " or _AND.fullmatch(gap)):
+                total = last.readings[0] * ratio + quantity.readings[0]
+                joined[-1] = quantity._replace(start=last.start, readings=(total,), bound=last.bound)
+                continue
+        joined.append(quantity)
     return joined
 
 
 def _share_units(text: str, quantities: list[Quantity]) -> Iterator[Quantity]:
     """Share the unit of "3 to 5 days" with the first number, and the period of "1,200 euros and 5 days a year"."""
-    for index, quantity in enumerate(quantities):
-        following = quantities[index + 1] if index + 1 < len(quantities) else None
-        bare = quantity.unit is None and following is not None and following.unit is not None
-        if bare and following and RANGE.fullmatch(text, quantity.end, following.start):
+    for quantity, following in zip_longest(quantities, quantities[1:]):
+        if following is None:
+            yield quantity
+        elif quantity.unit is None and following.unit and RANGE.fullmatch(text, quantity.end, following.start):
             yield quantity._replace(unit=following.unit, noun="", period=quantity.period or following.period)
         elif (  # "the 17th and 21st centuries"
-            following
-            and following.century
+            following.century
             and quantity.noun in ORDINALS
             and RANGE.fullmatch(text, quantity.end + len(quantity.noun), following.start)
         ):
             yield quantity._replace(noun="century", century=True)
-        elif following and not quantity.period and _AND.fullmatch(text, quantity.end, following.start):
+        elif not quantity.period and _AND.fullmatch(text, quantity.end, following.start):
             yield quantity._replace(period=following.period)
         else:
             yield quantity

@@ -89,11 +89,8 @@ def apply_exponent(text: str, end: int, readings: tuple[float, ...]) -> tuple[tu
 
 def apply_unit_power(text: str, end: int, unit: Unit) -> tuple[Unit, int]:
     """Turn the unit that ends at ``end`` into a square or cube if written so. Also return its end."""
-    if unit.dimension != "length":  # 5 m² is an area
-        return unit, end
     for power, pattern in ((2, _SQUARE), (3, _CUBE)):
-        match = pattern.match(text, end)
-        if match:
+        if unit.dimension == "length" and (match := pattern.match(text, end)):
             return Unit(f"length {power}", unit.factor**power), match.end()
     return unit, end
 
@@ -108,23 +105,17 @@ def seconds(period: Unit) -> float:
     return period.factor * (_MONTH if period.dimension == "months" else 1.0)
 
 
-def read_period_before(text: str, start: int) -> Unit | None:
-    """The period right before an amount: "monatlich 25 Euro"."""
-    match = _ADVERB_BEFORE.search(text, max(0, start - _MAX_ADVERB_LEAD), start)
-    return UNITS[_PERIODS[match[1].casefold()]] if match else None
-
-
-def read_period(text: str, end: int) -> Unit | None:
-    """The period after the amount that ends at ``end``, or None."""
-    match = compile_pattern(_RATE).match(text, end)
-    if match is None:
-        return None
-    word = (match["unit"] or match["every"] or match["adverb"]).casefold()
-    return UNITS.get(_PERIODS.get(word, word))
+def read_period(text: str, start: int, end: int) -> Unit | None:
+    """The period of the amount at this place: "25 euros a month", "monatlich 25 Euro"."""
+    if match := compile_pattern(_RATE).match(text, end):
+        word = (match["unit"] or match["every"] or match["adverb"]).casefold()
+        return UNITS.get(_PERIODS.get(word, word))
+    before = _ADVERB_BEFORE.search(text, max(0, start - _MAX_ADVERB_LEAD), start)
+    return UNITS[_PERIODS[before[1].casefold()]] if before else None
 
 
 def rate_end(text: str, end: int) -> int:
-    """The end of the words for that period, or ``end`` without any."""
+    """The end of the words for the period after an amount, or ``end`` without any."""
     match = compile_pattern(_RATE).match(text, end)
     return match.end() if match else end
 
@@ -132,30 +123,22 @@ def rate_end(text: str, end: int) -> int:
 @cache
 def _bound_phrases() -> dict[str, Bound]:
     """The phrases before a number that bound it, longest first: "不超过" is not "超过"."""
-    phrases = {
-        phrase: sign
-        for bounds in values_by_language("bounds").values()
-        for sign, listed in bounds.items()
-        for phrase in listed.replace("’", "'").split("|")
-    }
+    listed = [pair for bounds in values_by_language("bounds").values() for pair in bounds.items()]
+    phrases = {phrase: sign for sign, words in listed for phrase in words.replace("’", "'").split("|")}
     return dict(sorted(phrases.items(), key=lambda pair: -len(pair[0])))
 
 
 def read_bound(text: str, start: int, end: int) -> Bound:
     """The bound that the words around ``text[start:end]``, a number with its unit, put on it."""
-    behind = _AFTER_PATTERN.match(text, end)
-    after: Bound = _AFTER[int(behind.lastgroup[1:])][0] if behind and behind.lastgroup else ""
-    return _bound_before(text[max(0, start - _MAX_LEAD) : start]) or after
-
-
-def _bound_before(lead: str) -> Bound:
-    words = lead.rstrip("$€£¥ (").casefold().replace("’", "'").split()
+    words = text[max(0, start - _MAX_LEAD) : start].rstrip("$€£¥ (").casefold().replace("’", "'").split()
     if words and words[-1] in _ARTICLES:
         words.pop()
     for length in range(min(_MAX_PHRASE_WORDS, len(words)), 0, -1):
-        sign = _bound_phrases().get(" ".join(words[-length:]).strip(_MARKS))
-        if sign:
+        if sign := _bound_phrases().get(" ".join(words[-length:]).strip(_MARKS)):
             return sign
     if words and not is_spaced(words[-1]):
-        return next((sign for phrase, sign in _bound_phrases().items() if words[-1].endswith(phrase)), "")
-    return ""
+        for phrase, sign in _bound_phrases().items():
+            if words[-1].endswith(phrase):
+                return sign
+    behind = _AFTER_PATTERN.match(text, end)
+    return _AFTER[int(behind.lastgroup[1:])][0] if behind and behind.lastgroup else ""

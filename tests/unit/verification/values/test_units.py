@@ -1,4 +1,4 @@
-"""Powers of numbers and of lengths, and what only looks like one."""
+"""Powers and rates: what follows or precedes a number and changes what it measures."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import pytest
 from verification.check import check
 from verification.evidence.passages import analyse
 from verification.types import Draft, Source
+from verification.values.units import UNITS
 
 
 def test_power_is_read_as_one() -> None:
@@ -46,3 +47,25 @@ def test_another_power_is_an_error(source: str, right: str, wrong: str) -> None:
     pages = (Source(id=1, title="", text=source),)
     assert check(Draft(text=right, sources=pages)).passed
     assert not check(Draft(text=wrong, sources=pages)).passed
+
+
+@pytest.mark.parametrize(
+    ("text", "unit"),
+    [
+        ("600 requests per minute", "minute"),
+        ("600 requests/s", "s"),
+        ("12 a night", "day"),
+        ("12 euros monthly", "month"),
+        ("12 euros im Quartal", "quarters"),
+        ("12 par an", "ans"),
+        ("12 a second.", "second"),
+        ("monatlich 12 Euro", "month"),
+        ("paid weekly 12 euros", "week"),
+        ("12 rows a year ago", None),
+        ("12 a second try", None),
+        ("12 and a day", None),
+        ("einmalig 12 Euro", None),
+    ],
+)
+def test_period_of_a_rate_is_read_on_either_side(text: str, unit: str | None) -> None:
+    assert analyse(text, "en").quantities[0].period == (UNITS[unit] if unit else None)
