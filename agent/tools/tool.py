@@ -28,10 +28,10 @@ class ToolResult:
     """Result of a tool. ``sources`` have ``id=0``: ``Progress.add_source`` numbers them and checks their audience.
 
     Only ``sources`` have an audience: the model reads ``content``, ``error`` and ``hints`` (what to try next) for any
-    asker. A result that is not ``ok`` may bring sources too. The wall fills in ``call_id``, ``tool`` and ``input``, the
-    arguments of the call. ``usage`` is the cost of a model that the tool itself called, ``call`` its request,
-    ``generated`` its text: the writer reads all of it, as text that is not a source. ``away`` names an outside service
-    that could not be reached or refused Orion.
+    asker. A result that is not ``ok`` may bring sources too. The wall fills in ``call_id``, ``tool``, ``place`` and
+    ``input``, the arguments of the call. ``usage`` is the cost of a model that the tool itself called, ``call`` its
+    request, ``generated`` its text: the writer reads all of it, as text that is not a source. ``away``: the tool could
+    not look into its ``place``.
     """
 
     call_id: str = ""
@@ -45,14 +45,15 @@ class ToolResult:
     usage: Usage = field(default_factory=Usage)
     call: ModelCall | None = None
     generated: str = ""
-    away: str = ""
+    place: str = ""
+    away: bool = False
 
 
 class ToolFailed(Exception):  # noqa: N818 - an outcome that tools expect
     """A tool failed as expected. The text tells the model why, the ``hints`` what to try next; ``away`` as above."""
 
     hints: tuple[str, ...] = ()
-    away: str = ""
+    away = False
 
     # Raised as ToolFailed(why="…"): ruff (EM101) forbids a literal as an exception's first positional argument.
     def __init__(self, why: str, *hints: str) -> None:
@@ -64,13 +65,15 @@ class ToolFailed(Exception):  # noqa: N818 - an outcome that tools expect
 class ToolSpec:
     """Description of a tool for the model. ``parameters`` is a JSON Schema object.
 
-    ``takes_s`` is the time-out in seconds if an admin allowed more than any tool gets.
+    ``takes_s`` is the time-out in seconds if an admin allowed more than any tool gets. ``place`` is where it looks:
+    people hear of it if that fails.
     """
 
     name: str
     description: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
     takes_s: float = 0.0
+    place: str = ""
 
 
 class Tool(Protocol):
@@ -111,7 +114,8 @@ async def call_tool(tools: Mapping[str, Tool], call: ToolCall, *, timeout_s: flo
         content_length=Length(result.content),
         sources=len(result.sources),
     )
-    return replace(result, call_id=call.call_id, tool=call.tool, input=call.input)
+    place = tool.spec.place if tool else ""
+    return replace(result, call_id=call.call_id, tool=call.tool, input=call.input, place=place)
 
 
 async def _run(tool: Tool, call: ToolCall, timeout_s: float) -> ToolResult:
@@ -122,10 +126,12 @@ async def _run(tool: Tool, call: ToolCall, timeout_s: float) -> ToolResult:
         return replace(_failure(str(failure), *failure.hints), away=failure.away)
     except Exception as error:  # one of the four walls: a tool never ends a turn
         if isinstance(error, TimeoutError) and limit.expired():
-            return _failure(f"No result within {timeout_s:g} seconds.", "Ask for less, or try again.")
+            late = _failure(f"No result within {timeout_s:g} seconds.", "Ask for less, or try again.")
+            return replace(late, away=True)
         failure_id = uuid4().hex[:12]
         log.exception("tool_crashed", tool=call.tool, failure_id=failure_id)
-        return _failure(f"The tool failed inside (failure {failure_id}).", "Go on without it, or try other input.")
+        inside = f"The tool failed inside (failure {failure_id})."
+        return replace(_failure(inside, "Go on without it, or try other input."), away=True)
 
 
 async def error_of(run: Callable[[], Awaitable[None]]) -> Exception | None:

@@ -137,15 +137,15 @@ class Progress:
         if lines:
             self.add_source(Source(id=0, title=title, text="\n".join(lines), origin="thread"))
 
-    def away_services(self) -> tuple[str, ...]:
-        """Return the places that could not be looked into in this turn: Orion's own, and outside services."""
-        away = dict.fromkeys(result.away for result in self.results if result.away)
-        origins = {name: "document" if name == DOCUMENTS else f"tool:{name}_" for name in away}
-        return tuple(name for name in away if not any(one.origin.startswith(origins[name]) for one in self.sources))
+    def places_away(self) -> tuple[str, ...]:
+        """Return the places that tools could not look into in this turn."""
+        seen = {result.place for result in self.results if result.ok}
+        away = dict.fromkeys(result.place for result in self.results if result.away and result.place)
+        return tuple(place for place in away if place not in seen)
 
     def is_knowledge_away(self) -> bool:
         """Return True if the documents could not be reached in the whole turn, and nothing else was found."""
-        return not self.sources and DOCUMENTS in self.away_services()
+        return not self.sources and DOCUMENTS in self.places_away()
 
     def write_context(self) -> WriteContext:
         """Return what the first draft of an answer is written from."""

@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from html import escape
-from typing import Final, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from agent.model.protocol import ModelError, ModelErrorKind
 from agent.outcome import Failed, OutOfBudget, Refused, TurnOutcome
-from agent.texts.catalogue import say
-from agent.tools.builtin.knowledge import DOCUMENTS, LIST_TITLE
+from agent.texts.catalogue import say, texts
+from agent.tools.builtin.knowledge import LIST_TITLE
 from agent.turn.progress import Progress
 from agent.turn.renumbering import Order, citation_order, renumber
 from verification.judgement import is_unconfirmed
@@ -30,7 +30,6 @@ _REASONS: dict[RuleName, str] = {
     "no_injection": "reason_safety",
 }
 
-_OWN_PLACES: Final = {DOCUMENTS: "away_documents", "web": "away_web", "slack": "away_slack"}
 _MODEL_PHRASES: dict[ModelErrorKind, str] = {
     "ConfigurationError": "model_setup",
     "AuthenticationError": "model_setup",
@@ -90,7 +89,9 @@ def missing_note(progress: Progress, verdict: Verdict | None = None) -> str:
 def away_note(progress: Progress) -> str:
     """Return a sentence that names the places that could not be looked into, or an empty text."""
     language = _language(progress)
-    names = [say(_OWN_PLACES[name], language) if name in _OWN_PLACES else name for name in progress.away_services()]
+    known = texts("en")
+    keys = {place: f"away_{place}" for place in progress.places_away()}
+    names = [say(key, language) if key in known else place for place, key in keys.items()]
     return say("service_away", language, names=", ".join(names)) if names else ""
 
 

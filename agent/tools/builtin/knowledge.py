@@ -31,7 +31,7 @@ LIST_TITLE: Final = "List of documents"
 _UNKNOWN: Final = (
     "There is no document of that name.", "list_documents shows the names.", "search finds passages by their words."
 )  # fmt: skip
-DOCUMENTS: Final = "documents"  # the name under which they are reported as away
+DOCUMENTS: Final = "documents"  # the place of these tools
 MAX_TEXT_CHARS: Final = 15_000  # at once: the wall would cut off more without a note
 MAX_LISTED: Final = 400
 _MAX_LIMIT: Final = parameter(SEARCH, "limit")["maximum"]
@@ -43,7 +43,7 @@ class DocumentsAway(ToolFailed):
     """The index cannot be reached."""
 
     hints = ("Say that the documents cannot be searched just now.",)
-    away = DOCUMENTS
+    away = True
 
 
 def knowledge_tools(index: KnowledgeReader, *, source_tokens: int = SOURCE_TOKENS) -> tuple[Tool, ...]:

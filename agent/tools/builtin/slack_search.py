@@ -16,7 +16,7 @@ class SlackSearchFailed(ToolFailed):
     """Slack's search failed."""
 
     hints = ("Go on without it.",)
-    away = "slack"
+    away = True
 
 
 def message_source(text: str, permalink: str, *, author: str, channel: str, at: str) -> Source:

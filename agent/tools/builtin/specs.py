@@ -16,7 +16,8 @@ def spec_of(name: str, **gaps: str) -> ToolSpec:
     required = {"required": spec["required"]} if "required" in spec else {}
     closed = {} if spec.get("open") else {"additionalProperties": False}
     parameters = {"type": "object", "properties": spec.get("takes", {}), **required, **closed}
-    return ToolSpec(name=name, description=spec["description"].format(**gaps), parameters=parameters)
+    description, place = spec["description"].format(**gaps), spec.get("place", "")
+    return ToolSpec(name=name, description=description, parameters=parameters, place=place)
 
 
 def parameter(tool: str, name: str) -> Mapping[str, Any]:

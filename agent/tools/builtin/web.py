@@ -35,7 +35,7 @@ class WebSearchFailed(ToolFailed):
     """The search engine failed."""
 
     hints = ("Go on without the web, or try again later.",)
-    away = "web"
+    away = True
 
 
 class WebSearchTool:

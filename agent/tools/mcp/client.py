@@ -52,7 +52,7 @@ class McpFailed(ToolFailed):
         go_on = "Go on without it, or try once more."
         say = f"Say that you could not look into {server.name}, not that it holds nothing."
         super().__init__(f"The server {server.name} {what}", *((say, go_on) if away else (go_on,)))
-        self.away = server.name if away else ""
+        self.away = away
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +235,11 @@ class McpConnection:
             return None
         # A call first waits for a connection, and its own time-out says more than the wall's: the wall waits longer.
         longest_s = self._waits.ready + self.server.timeout_s + 1
-        return ListedTool(tool.name, to_one_line(tool.title or tool.name)[:80], replace(spec, takes_s=longest_s))
+        return ListedTool(
+            tool.name,
+            to_one_line(tool.title or tool.name)[:80],
+            replace(spec, takes_s=longest_s, place=self.server.name),
+        )
 
 
 async def _is_alive(client: Client) -> bool:

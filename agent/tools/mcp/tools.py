@@ -132,10 +132,12 @@ def _tools_of(connection: McpConnection) -> Iterator[McpTool | ReadOnTool | Away
         yield McpTool(connection, listed, listed.spec)
     if connection.tools:
         does = f"Reads on in a long result of the server {server.name}, or a resource that a result names."
-        yield ReadOnTool(connection, ToolSpec(name=f"{server.name}_read", description=does, parameters=_READ_INPUT))
+        spec = ToolSpec(name=f"{server.name}_read", description=does, parameters=_READ_INPUT, place=server.name)
+        yield ReadOnTool(connection, spec)
     elif not connection.is_connected:
         does = f"Searches the outside server {server.name}. It cannot be reached now: a call tells the person so."
-        yield AwayTool(connection, ToolSpec(name=f"{server.name}_search", description=does, parameters=_SEARCH_INPUT))
+        spec = ToolSpec(name=f"{server.name}_search", description=does, parameters=_SEARCH_INPUT, place=server.name)
+        yield AwayTool(connection, spec)
 
 
 def _add_page(tool: McpTool | ReadOnTool, texts: Sequence[str], asked: Iterable[Any], title: str) -> ToolResult:

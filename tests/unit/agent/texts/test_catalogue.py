@@ -21,7 +21,7 @@ ROOM = {
     **dict.fromkeys(("trust_title", "trust_close", "save_title", "save_submit", "channel_title"), 24),
 }
 BUILT = re.compile(
-    r"budget_(user|channel|workspace)|command_\w+|file_\w+|trust_by_\w+|was_\w+|wrong_\w+"
+    r"away_(documents|web|slack|git|files)|budget_(user|channel|workspace)|command_\w+|file_\w+|trust_by_\w+|was_\w+|wrong_\w+"
     r"|save_(fault_\w+|question|answer|audience|owner|review|approve|reject|edit|withdraw)"
     r"|channel_(fault_\w+|which|documents|instruction|mode|handoff|language|mention|listen)"
 )

@@ -46,17 +46,24 @@ async def test_refusal_names_three_documents_once_each_as_the_search_ranked_them
     assert not answer.verified
 
 
+AWAY = ToolFailed(why="Nothing was heard.")
+AWAY.away = True
+
+
 @dataclass(frozen=True)
 class Away:
     """A tool of a place that cannot be reached."""
 
     place: str
-    spec = ToolSpec(name="elsewhere", description="Looks elsewhere.")
+    failure: Exception = AWAY
+    name: str = "elsewhere"
 
-    async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
-        failure = ToolFailed(why=f"Nothing heard of {arguments}.")
-        failure.away = self.place
-        raise failure
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec(name=self.name, description="Looks elsewhere.", place=self.place)
+
+    async def run(self, arguments: Mapping[str, Any]) -> ToolResult:  # noqa: ARG002 - no matter what is asked
+        raise self.failure
 
 
 @pytest.mark.parametrize("draft", [NOT_FOUND, "The emergency number inside the building is 9999."])
@@ -67,7 +74,7 @@ async def test_service_that_could_not_be_looked_into_is_named(draft: str) -> Non
     )
     outcome, _ = await take_turn(model, ASKED, tools=[PassageTool(), Away("wiki")], policy=refusing)
     assert isinstance(outcome, Refused)
-    assert "I couldn't look into wiki: I have no connection, or no access, there." in outcome.answer.text
+    assert "I couldn't look into wiki, so something from there may be missing." in outcome.answer.text
 
 
 @pytest.mark.parametrize(
@@ -75,12 +82,19 @@ async def test_service_that_could_not_be_looked_into_is_named(draft: str) -> Non
     [("wiki", "wiki"), ("web", "the web"), ("slack", "Slack's messages"), ("documents", "the documents")],
 )
 async def test_answer_that_passes_says_which_place_could_not_be_looked_into(place: str, name: str) -> None:
-    found = page("Office", origin="tool:other_read" if place == "documents" else "document")
     model = ScriptedModel([f"<answer>{NUMBER[:-1]} [1].</answer>"], decisions=[LOOK, Respond()])
-    outcome, _ = await take_turn(model, ASKED, tools=[PassageTool(found), Away(place)])
+    outcome, _ = await take_turn(model, ASKED, tools=[PassageTool(page("Office")), Away(place)])
     assert isinstance(outcome, Answered)
     assert outcome.answer.verified
-    assert outcome.answer.label == f"I couldn't look into {name}: I have no connection, or no access, there."
+    assert outcome.answer.label == f"I couldn't look into {name}, so something from there may be missing."
+
+
+async def test_documents_that_a_search_failed_in_are_not_said_to_hold_nothing() -> None:
+    for failure in (AWAY, RuntimeError("a bug")):
+        search = Away("documents", failure, name="search")
+        outcome, _ = await take_turn(ScriptedModel([f"<answer>{NOT_FOUND}</answer>"]), tools=[search])
+        assert isinstance(outcome, Failed)
+        assert outcome.reason == "KnowledgeAwayError"
 
 
 async def test_failed_answer_names_them_too() -> None:

@@ -427,7 +427,8 @@ async def test_server_that_refuses_orion_is_named_as_away_with_its_status() -> N
         await wait_until(tools.connections[0].tried.is_set, "one attempt has ended")
         refused = await call(tools, "far_search", query="leave")
     assert refused.error == "The server far cannot be reached (HTTP 401). It is tried again."
-    assert (refused.away, "not that it holds nothing" in refused.hints[0]) == ("far", True)
+    assert (refused.away, refused.place) == (True, "far")
+    assert "not that it holds nothing" in refused.hints[0]
 
 
 async def test_program_that_ends_is_reported_with_its_last_words_without_secrets() -> None:
