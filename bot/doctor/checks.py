@@ -17,13 +17,14 @@ from redis.asyncio.cluster import RedisCluster
 from redis.exceptions import RedisError
 
 from agent.knowledge.types import KnowledgeAwayError
+from agent.payload import string
 from bot.channel_settings import ChannelFile
 from bot.documents.figures import figures_of
 from bot.documents.open import corpus_of, open_index
 from bot.errors import WrongUse
 from bot.install.identity import find_prefix, list_orions
 from bot.install.installations import Installations, UnreadableInstallation
-from bot.install.workspaces import seal_of, teams_of
+from bot.install.workspaces import require_right_key, seal_of, teams_of
 from bot.queue.queue import Mailbox
 from bot.redis.connect import EVICTS, EVICTS_REMEDY, eviction_policy, missing_command, open_redis
 from bot.redis.embedded import EmbeddedRedisError
@@ -96,6 +97,8 @@ async def check_bot_token(settings: Settings, within_s: float) -> Finding:
         tried = await try_token(client, within_s)
     if tried.state != "accepted":
         return _token_fault("SLACK_BOT_TOKEN", tried, settings, "Reinstall the app and copy its bot token (xoxb-…).")
+    if not string(tried.reply, "team_id"):
+        return Problem(f"{settings.slack_api_url} names no workspace: another server answers there", SLACK_AWAY)
     # Some Slack-compatible servers name no scopes: that is fine.
     if tried.scopes and (missing := sorted(REQUIRED_SCOPES - tried.scopes)):
         return Problem(f"the app lacks the scopes {', '.join(missing)}", _UPDATE)
@@ -111,6 +114,7 @@ async def _check_installations(settings: Settings, within_s: float) -> Finding:
         seal = seal_of(settings)
         async with asyncio.timeout(within_s), open_redis(settings) as redis:
             kept = Installations(redis, seal, prefix=await find_prefix(redis, settings))
+            await require_right_key(kept)
             found = [one for team in await kept.teams() if (one := await kept.find(team))]
     except WrongUse as error:
         return Problem(str(error), "Set what it names.")

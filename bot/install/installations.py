@@ -96,19 +96,16 @@ class Installations:
         return Lock(self._redis, name, timeout=ttl_s, blocking_timeout=ttl_s / 2)
 
     async def has_right_key(self) -> bool:
-        """Try the keys on the known text, and store it sealed under the first one. Return False if none opens it.
-
-        Without a known text the installations count: one of them must open.
-        """
+        """Return whether a key opens the known text; without one, whether a key opens one of the installations."""
         sealed = await self._redis.get(self._known_text_key)
-        if sealed is None:
-            stored = [str(await self._redis.get(self.key(team)) or "") for team in await self.teams()]
-            right = not any(stored) or any(self._seal.open(one) is not None for one in stored)
-        else:
-            right = self._seal.open(str(sealed)) == _KNOWN_TEXT
-        if right and not (sealed and self._seal.open(str(sealed), first=True)):
-            await self._redis.set(self._known_text_key, self._seal.close(_KNOWN_TEXT))
-        return right
+        if sealed is not None:
+            return self._seal.open(str(sealed)) == _KNOWN_TEXT
+        stored = [str(await self._redis.get(self.key(team)) or "") for team in await self.teams()]
+        return not any(stored) or any(self._seal.open(one) is not None for one in stored)
+
+    async def keep_known_text(self) -> None:
+        """Store the known text sealed under the first key."""
+        await self._redis.set(self._known_text_key, self._seal.close(_KNOWN_TEXT))
 
     async def teams(self) -> tuple[str, ...]:
         """List the ids of all workspaces, sorted."""

@@ -270,12 +270,18 @@ def seal_of(settings: Settings) -> Seal:
         raise WrongUse(_KEYS.format(what="cannot be used: each key must be 32 bytes in url-safe base64")) from None
 
 
+async def require_right_key(installations: Installations) -> None:
+    """Raise ``WrongUse`` with what to do if none of the keys is the one that workspaces installed Orion under."""
+    if not await installations.has_right_key():
+        raise WrongUse(_WRONG_KEY.format(keys=installations.key("").rstrip(":") + "*"))
+
+
 async def _check_keys(installations: Installations) -> None:
     """Raise ``WrongUse`` if the keys are wrong. Else read all installations, which encrypts them with the first key."""
     unreadable, teams = 0, tuple[str, ...]()
     try:
-        if not await installations.has_right_key():
-            raise WrongUse(_WRONG_KEY.format(keys=installations.key("").rstrip(":") + "*"))
+        await require_right_key(installations)
+        await installations.keep_known_text()
         teams = await installations.teams()
         for team in teams:
             try:

@@ -377,9 +377,11 @@ class Mailbox:
         return [StoredMessage(id=message_id, body=body) for message_id, _, body in parts]
 
     async def probe(self) -> bool:
-        """Try what storing a question needs: scripts, keys, the channel, room. Return True, or raise ``RedisError``."""
+        """Try every command that the queue needs, on keys of its own. Return True, or raise ``RedisError``."""
         self._first_shard = (self._first_shard + 1) % len(self._tags)
-        await self._probe(keys=[self._tags[self._first_shard]])
+        shard = self._tags[self._first_shard]
+        await self._probe(keys=[shard])
+        await self._redis.brpop([f"{shard}:probe"], timeout=0.01)
         await self._redis.publish(self.cancel_channel(), "")  # not a cancellation: workers ignore it
         return True
 

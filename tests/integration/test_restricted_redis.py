@@ -53,9 +53,18 @@ FAULTS = {
     "other keys": "on >pw ~other:* &* +@all",
     "no channel": "on >pw ~* resetchannels +@all",
     "no streams": f"{RIGHTS} -xadd",
+    "no insertion into lists": f"{RIGHTS} -linsert",
+    "no waiting": f"{RIGHTS} -brpop",
     "reads only": "on >pw ~* &* +@read +@connection +@scripting",
     "memory is full": RIGHTS,
 }
+
+
+def test_probe_calls_every_command_of_the_scripts() -> None:
+    scripts = {path.name: path.read_text() for path in (ROOT / "bot/queue/lua").glob("*.lua")}
+    probe = scripts.pop("probe.lua")
+    used = set(re.findall(r"redis\.call\('([A-Z]+)'", "".join(scripts.values()))) - {"TIME"}
+    assert used == set(re.findall(r"{'([A-Z]+)'", probe))
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -1,15 +1,15 @@
--- Do what the other scripts do, on keys of its own that are gone afterwards: fails if Redis would refuse a question.
+-- Call every command of the other scripts once, on a key that is gone afterwards: fails if Redis would refuse a question.
 -- KEYS prefix  -> 1
 local key = p .. ':probe'
-redis.call('SET', key, now, 'EX', 60)
-redis.call('DEL', key)
-redis.call('RPUSH', key, now)
-redis.call('DEL', key)
-redis.call('ZADD', key, now, 'probe')
-redis.call('ZRANGEBYSCORE', key, '-inf', now)
-redis.call('DEL', key)
-redis.call('HSET', key, 'token', 1)
-redis.call('DEL', key)
-redis.call('XADD', key, '*', 'probe', 1)
-redis.call('DEL', key)
+for _, command in ipairs({
+  {'SET', now, 'EX', 60}, {'GET'}, {'EXISTS'}, {'INCR'}, {'DEL'},
+  {'RPUSH', 'a'}, {'LPUSH', 'b'}, {'LINSERT', 'BEFORE', 'a', 'c'}, {'LSET', 0, 'd'}, {'LREM', 0, 'd'}, {'LINDEX', 0},
+  {'LTRIM', 0, 9}, {'LLEN'}, {'LPOP'}, {'DEL'},
+  {'HSET', 'a', 1}, {'HINCRBY', 'a', 1}, {'HGET', 'a'}, {'HMGET', 'a'}, {'HDEL', 'b'}, {'DEL'},
+  {'ZADD', now, 'a'}, {'ZSCORE', 'a'}, {'ZCOUNT', '-inf', now}, {'ZRANGE', 0, -1}, {'ZRANGEBYSCORE', '-inf', now},
+  {'ZREM', 'b'}, {'DEL'},
+  {'XADD', '*', 'a', 1}, {'XRANGE', '-', '+'}, {'XLEN'}, {'XDEL', '1-1'}, {'EXPIRE', 60}, {'DEL'},
+}) do
+  redis.call(command[1], key, unpack(command, 2))
+end
 return 1
