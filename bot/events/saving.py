@@ -107,7 +107,7 @@ class Saving:
                 linked = click.ts if is_direct(place) else place.thread_ts
                 request = replace(request, link=await delivery.reader.permalink(place.channel, linked))
                 people = await self.services.workspaces.people_of(place.team)
-                channel = await people.channel_name(place.team, place.channel)
+                channel = await people.channel_name(place.team, place.channel, within=place.channel)
         except (DeliveryFailed, TimeoutError) as failure:
             reason = getattr(failure, "reason", "slow")
             if reason == "thread_not_found":

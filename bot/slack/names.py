@@ -7,7 +7,7 @@ from typing import Final
 import structlog
 
 from agent.knowledge.slack_message import named_ids, with_names
-from agent.thread.conversation import Message, Question
+from agent.thread.conversation import Message, Question, ThreadKey
 from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed
 
@@ -28,7 +28,7 @@ class Names:
         """
         latest = [one for message in reversed(history) for one in (*named_ids(message.text), message.user) if one]
         team = question.thread.team
-        names = await self._find(team, dict.fromkeys([*named_ids(question.text), *latest]))
+        names = await self._find(question.thread, dict.fromkeys([*named_ids(question.text), *latest]))
         try:
             tz = (await self.people.find_person(team, question.user)).tz
         except DeliveryFailed:
@@ -36,21 +36,22 @@ class Names:
         named = replace(question, text=with_names(question.text, names), tz=tz, names=names)
         return named, tuple(replace(message, text=with_names(message.text, names)) for message in history)
 
-    async def _find(self, team: str, ids: Iterable[str]) -> dict[str, str]:
+    async def _find(self, place: ThreadKey, ids: Iterable[str]) -> dict[str, str]:
         names: dict[str, str] = {}
         for found in list(ids)[:MAX_NAMES]:
             try:
-                names[found] = await self._name(team, found)
+                names[found] = await self._name(place, found)
             except DeliveryFailed as failure:
                 _log.info("name_not_found", reason=failure.reason)
                 if not failure.permanent:
                     break  # an answer does not wait for names
         return {found: name for found, name in names.items() if name}
 
-    async def _name(self, team: str, found: str) -> str:
+    async def _name(self, place: ThreadKey, found: str) -> str:
+        team = place.team
         if found.startswith("S"):
             return await self.people.group_name(team, found)
         if found.startswith(("C", "G")):
-            return await self.people.channel_name(team, found)
+            return await self.people.channel_name(team, found, within=place.channel)
         person = await self.people.find_person(team, found) if found.startswith(("U", "W")) else None
         return f"@{person.name}" if person and person.name else ""

@@ -25,6 +25,7 @@ NOTICE_TTL_S: Final = 86_400  # an ephemeral message disappears with its window:
 # Slack's answers about people of another organisation that shares no channel with ours any more.
 _NOT_OURS: Final = frozenset({"user_not_found", "user_not_visible", "users_not_found"})
 _GONE: Final = "channel_not_found"
+_PRIVATE: Final = "private "  # before a cached name
 _PAGE: Final = 200
 _CHANNEL_TYPES: Final = "public_channel,private_channel"
 
@@ -154,11 +155,15 @@ class People(CachedPeople):
             await pipe.execute()
         return found
 
-    async def channel_name(self, team: str, channel: str) -> str:
-        """Return ``#name``, or an empty text if the channel has no name that everyone may see. Raises the same."""
+    async def channel_name(self, team: str, channel: str, *, within: str = "") -> str:
+        """Return ``#name``, or an empty text if the channel has no name that everyone may see. Raises the same.
+
+        A private channel's name is for those who read it ``within`` that channel.
+        """
         async with self._asking.setdefault(channel, asyncio.Lock()):
             stored = await self.redis.get(self.name_key(team, channel))
-            return channel_label(await self._read_channel(team, channel)) if stored is None else str(stored)
+            label = channel_label(await self._read_channel(team, channel)) if stored is None else str(stored)
+        return label.removeprefix(_PRIVATE) if within == channel or not label.startswith(_PRIVATE) else ""
 
     async def channels_of(self, user: str) -> list[str]:
         """Return the ids of the channels that a person is in, private ones if Orion is in them too. Raises the same."""
@@ -238,6 +243,6 @@ def is_shared_outside(channel: Mapping[str, Any]) -> bool:
 
 
 def channel_label(channel: Mapping[str, Any]) -> str:
-    """Return ``#name`` of a public channel: a private one's name is not for those who are not in it."""
-    name = string(channel, "name")
-    return f"#{name}" if name and not (channel.get("is_private") or channel.get("is_mpim")) else ""
+    """Return ``#name``, marked as private if it is not for those who are not in the channel."""
+    name, mark = string(channel, "name"), _PRIVATE if channel.get("is_private") else ""
+    return f"{mark}#{name}" if name and not channel.get("is_mpim") else ""

@@ -15,7 +15,7 @@ from tests.support.local_slack import local_slack
 QUESTION = Question(thread=replace(THREAD, team=TEAM_ID), user=VISITOR, text="", ts="1700000000.000100")
 
 
-async def test_people_channels_and_groups_get_their_names_and_private_channels_none(redis_client: Redis) -> None:
+async def test_people_channels_and_groups_get_their_names_and_private_channels_only_inside(redis_client: Redis) -> None:
     roster = sample_roster()
     roster.channels["C0SECRET"] = Channel(id="C0SECRET", name="layoffs", kind="group", members={"U0ORION"})
     async with local_slack(server=LocalWorkspace(roster=roster)) as slack:
@@ -25,6 +25,8 @@ async def test_people_channels_and_groups_get_their_names_and_private_channels_n
         question, named = await names.put_into(asked, history)
         assert question.text == "Did @On-call engineer ask @helpers in #help, <#C0SECRET>, <@U0NO>?"
         assert [message.text for message in named] == ["@Release manager knows"]
+        inside = replace(asked, thread=replace(asked.thread, channel="C0SECRET"))
+        assert "in #help, #layoffs," in (await names.put_into(inside, ()))[0].text
         assert (question.names["U0PEOPLE"], question.tz) == ("@People partner", "Etc/UTC")
 
 
