@@ -146,12 +146,12 @@ class Forgetting:
             if key.kind == "mb":
                 entries = [str(entry) for entry in await self.redis.lrange(key.name, 0, -1)]
                 for entry in reversed(entries):  # the running one last, so that none of the others starts
-                    if matches(Incoming.from_body(split_entry(entry)[2]), key.about):
+                    if matches(Incoming.from_body(split_entry(entry).body), key.about):
                         await self._drop_letter(key, entry)
             elif key.kind == "dead":
                 rows: Any = await self.redis.xrange(key.name)
                 for entry_id, fields in rows:
-                    if matches(Incoming.from_body(split_entry(fields["entry"])[2]), fields["thread"]):
+                    if matches(Incoming.from_body(split_entry(fields["entry"]).body), fields["thread"]):
                         self.counts["dead letters"] += int(await self.redis.xdel(key.name, entry_id))
 
     async def _drop_letter(self, key: Key, entry: str) -> None:
@@ -164,7 +164,7 @@ class Forgetting:
                 log.warning("turn_still_running", thread=key.about)
                 self.running.append(key.about)
                 return
-            wish = Cancellation(thread=key.about, reason=DELETED, message_id=split_entry(entry)[0])
+            wish = Cancellation(thread=key.about, reason=DELETED, message_id=split_entry(entry).id)
             await self.mailbox.cancel(wish)
             cancelled = True
             await asyncio.sleep(CANCEL_INTERVAL_S)

@@ -63,14 +63,11 @@ class DeadLetters:
 
 
 def _dead_letter(entry_id: str, fields: dict[str, str]) -> DeadLetter:
-    message_id, enqueued_at, body = split_entry(fields["entry"])
     return DeadLetter(
         entry_id=entry_id,
         thread=fields["thread"],
-        id=message_id,
-        body=body,
         reason=fields["reason"],
         tries=int(fields["tries"]),
-        enqueued_at=enqueued_at,
+        **split_entry(fields["entry"])._asdict(),
         died_at=int(entry_id.rpartition("/")[2].partition("-")[0]) / 1000,
     )

@@ -26,7 +26,7 @@ from redis.exceptions import RedisError
 from agent.packing import parse_json
 from agent.thread.store import Fence, hash_tag, shards_of, team_of
 from bot.queue.lease import Lease, LeaseLost, now, raise_if_cancelled
-from bot.queue.scripts import Wakeup, load_script, shard_tags, split_entry
+from bot.queue.scripts import Entry, Wakeup, load_script, shard_tags, split_entry
 from bot.redis.replication import Replication
 from bot.redis.url import impatient
 
@@ -87,14 +87,6 @@ class Waiting:
     id: str
     body: str
     place: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredMessage:
-    """A message in a mailbox, as stored."""
-
-    id: str
-    body: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,20 +246,16 @@ class Mailbox:
         last_try, suspect_from = self.max_tries + EXTRA_NOTIFY_TRIES, max(1, self.max_tries - SOLO_TRIES)
         lease_ms = round(self.lease_s * 1000)
         limits = [limit, last_try, MAX_DEAD_LETTERS, DEAD_TTL_S, suspect_from, self._per_team]
-        claimed: list[Claimed] = []
-        for thread, token, tries, entry in await self._claim(keys=[shard], args=[worker, lease_ms, *limits]):
-            message_id, enqueued_at, body = split_entry(entry)
-            found = Claimed(
+        return [
+            Claimed(
                 thread=thread,
-                id=message_id,
-                body=body,
                 tries=int(tries),
-                enqueued_at=enqueued_at,
                 leased_until=asked_at + self.lease_s,
                 fence=Fence(key=self.fence_key(thread), token=token),
+                **split_entry(entry)._asdict(),
             )
-            claimed.append(found)
-        return claimed
+            for thread, token, tries, entry in await self._claim(keys=[shard], args=[worker, lease_ms, *limits])
+        ]
 
     async def beat(self, held: Iterable[tuple[Claimed, Lease]]) -> None:
         """Renew these leases in Redis and locally. Those that Redis refuses are lost.
@@ -365,16 +353,15 @@ class Mailbox:
         found: list[Waiting] = []
         for shard in self._tags:
             limits = [round(for_s * 1000), round(again_s * 1000), limit - len(found), round(each_s * 1000)]
-            for thread, entry, place in await self._waiting(keys=[shard], args=limits):
-                message_id, _, body = split_entry(entry)
-                found.append(Waiting(thread=thread, id=message_id, body=body, place=int(place)))
+            for thread, stored, place in await self._waiting(keys=[shard], args=limits):
+                entry = split_entry(stored)
+                found.append(Waiting(thread=thread, id=entry.id, body=entry.body, place=int(place)))
         return found
 
-    async def list_messages(self, thread: str) -> list[StoredMessage]:
+    async def list_messages(self, thread: str) -> list[Entry]:
         """List a thread's messages in order. A running turn is that of the first."""
         entries = await self._redis.lrange(f"{self.shard_of(thread)}:mb:{thread}", 0, -1)
-        parts = [split_entry(str(entry)) for entry in entries]
-        return [StoredMessage(id=message_id, body=body) for message_id, _, body in parts]
+        return [split_entry(str(entry)) for entry in entries]
 
     async def probe(self) -> bool:
         """Try every command that the queue needs, on keys of its own. Return True, or raise ``RedisError``."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from redis.asyncio import Redis
 from redis.commands.core import AsyncScript
@@ -30,13 +31,21 @@ def shard_tags(prefix: str, shards: int) -> list[str]:
     return [shard_tag(number, prefix=prefix, shards=shards) for number in range(shards)]
 
 
-def split_entry(entry: str) -> tuple[str, float, str]:
-    """Split a stored entry into message id, time of arrival in seconds, and body. A damaged one has no body."""
+class Entry(NamedTuple):
+    """A message in a mailbox, as stored. ``enqueued_at`` is Redis' time in seconds since 1970."""
+
+    id: str
+    enqueued_at: float
+    body: str
+
+
+def split_entry(entry: str) -> Entry:
+    """Split a stored entry. A damaged one has no body."""
     message_id, _, rest = entry.partition(" ")
     stored_ms, _, body = rest.partition(" ")
     if not (message_id and stored_ms.isascii() and stored_ms.isdecimal()):
-        return UNREADABLE_ID, 0.0, ""
-    return message_id, int(stored_ms) / 1000, body
+        return Entry(UNREADABLE_ID, 0.0, "")
+    return Entry(message_id, int(stored_ms) / 1000, body)
 
 
 class Wakeup:
