@@ -11,7 +11,7 @@ MAX_DEPTH: Final = 12
 MAX_TITLE_CHARS: Final = 300
 # Fields as the interfaces of wikis, trackers and drives call them; the first one that is there counts.
 _TITLES: Final = ("title", "name", "summary", "subject", "displayname")
-_LINKS: Final = ("url", "weburl", "htmlurl", "permalink", "webviewlink", "link", "webui")
+_LINKS: Final = ("url", "weburl", "htmlurl", "browseurl", "pageurl", "permalink", "webviewlink", "link", "webui")
 _DATES: Final = (
     *("updated", "updatedat", "lastmodified", "lastmodifiedtime", "lasteditedtime", "modified", "modifiedtime"),
     *("modifiedat", "lastupdated", "date", "created", "createdat", "createdtime"),
@@ -108,7 +108,15 @@ def _record(value: Any) -> Record:
 
 
 def _field(value: Any, names: Sequence[str]) -> str:
-    """Return the first of these fields that holds a text, the outermost one first."""
+    """Return the first of these fields that holds a text: one of the record itself, else one further inside."""
+    return _inside(value, names, 0) or next(filter(None, (_inside(value, (name,), _depth(name)) for name in names)), "")
+
+
+def _depth(name: str) -> int:
+    return 3 if name in _DEEP_FIELDS else 1
+
+
+def _inside(value: Any, names: Sequence[str], max_depth: int) -> str:
     for name in names:
         level = deque([(value, 0)])
         while level:
@@ -118,7 +126,7 @@ def _field(value: Any, names: Sequence[str]) -> str:
             for key, item in holder.items():
                 if re.sub(r"[^a-z]", "", str(key).lower()) == name and (text := _plain(item)):
                     return text
-            if depth < (3 if name in _DEEP_FIELDS else 1):
+            if depth < max_depth:
                 level.extend((item, depth + 1) for item in holder.values())
     return ""
 

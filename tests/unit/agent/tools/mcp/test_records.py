@@ -54,3 +54,17 @@ def test_records_read_like_lines(text: str, said: list[str]) -> None:
 )
 def test_failures_in_the_form_of_results_are_failures(text: str) -> None:
     assert failure_in(text)
+
+
+def test_fields_of_the_record_itself_name_it_before_those_inside() -> None:
+    issue = {
+        "key": "OPS-12",
+        "summary": "Gift cards fail",
+        "status": {"name": "In Progress"},
+        "browse_url": "https://jira.example/browse/OPS-12",
+        "updated": "2026-10-20 09:30:00 UTC",
+    }
+    page = {"properties": {"Name": {"title": [{"plain_text": "Pay"}]}}, "created_by": {"name": "Ann"}}
+    (first,) = read_records(json.dumps({"total": 1, "issues": [issue]}))
+    assert (first.title, first.url, first.updated_at) == (issue["summary"], issue["browse_url"], "2026-10-20T09:30:00")
+    assert read_records(json.dumps(page))[0].title == "Pay"
