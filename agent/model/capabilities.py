@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from itertools import groupby
 from typing import Any, Final
 
 from agent.model.chat_reply import join_surrogates
@@ -107,11 +108,5 @@ class Learned:
 
 def _without_system(messages: Sequence[Mapping[str, str]]) -> list[Mapping[str, str]]:
     """Return the messages with the system's text before the first user's, and never two of one role in a row."""
-    merged: list[dict[str, str]] = []
-    for message in messages:
-        role = "user" if message["role"] == "system" else message["role"]
-        if merged and merged[-1]["role"] == role:
-            merged[-1]["content"] += f"\n\n{message['content']}"
-        else:
-            merged.append({**message, "role": role})
-    return list(merged)
+    turns = groupby(messages, key=lambda message: message["role"].replace("system", "user"))
+    return [{"role": role, "content": "\n\n".join(each["content"] for each in group)} for role, group in turns]

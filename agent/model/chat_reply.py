@@ -98,17 +98,8 @@ class Reply:
         return finish_failure(self._finish) is not None
 
     @property
-    def is_closed(self) -> bool:
-        """True if an answer's tag was opened and closed: all of it is there, however the stream ends."""
-        tags = self._tags()
-        return tags.answered and not tags.in_answer
-
-    @property
-    def left_open(self) -> bool:
-        """True if an answer's tag was opened and not closed."""
-        return self._tags().in_answer
-
-    def _tags(self) -> TagStream:
+    def tags(self) -> TagStream:
+        """The tags of the text so far. If an answer was opened and closed, all of it is there."""
         tags = TagStream()
         tags.feed(self.content)
         return tags
@@ -124,7 +115,7 @@ class Reply:
         """Raise ``ModelError`` if a stream ended before a whole answer was there."""
         failure = finish_failure(self._finish)
         is_named = is_whole_finish(self._finish) and not self.calls
-        if failure is None and not (is_named or self.is_closed):
+        if failure is None and not (is_named or self.tags.is_closed):
             failure = ModelError(kind="LLMError", detail="the stream ended before the reply was complete")
         if not self.content.strip() and (failure is None or self.calls):
             what = "only function calls" if self.calls else "only reasoning" if self.reasoning else "nothing"

@@ -28,16 +28,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 log = structlog.get_logger()
 
-MAX_RETRY_WAIT_S: Final = 10.0
-"""Pause that the server asks for; a longer one is up to the caller."""
+MAX_RETRY_WAIT_S: Final = 10.0  # a longer pause that the server asks for is up to the caller
+# A server that counts less than this share of the estimated tokens of a long prompt did not read all of it.
 _CUT: Final = 0.75
-"""A server that counts less than this share of the estimated tokens of a prompt did not read all of it."""
+_LONG_PROMPT: Final = 2_000  # tokens, from which on the estimate is good enough
+# Names of a model's context in lists of models: vLLM, LM Studio, OpenRouter and others.
 _CONTEXT_NAMES: Final = (
     "max_model_len", "loaded_context_length", "context_length", "max_context_length", "context_window",
 )  # fmt: skip
-"""Names of a model's context in lists of models: vLLM, LM Studio, OpenRouter and others."""
-_LONG_PROMPT: Final = 2_000
-"""Tokens from which on the estimate is good enough to say so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,13 +171,13 @@ class ChatServer(ModelServer):
             return None if chunk is None else reply.read(chunk)
         except ModelError as failure:
             # A reply that is all there is whole, however its connection ends.
-            if isinstance(failure, ServerRefusalError) or not reply.is_closed:
+            if isinstance(failure, ServerRefusalError) or not reply.tags.is_closed:
                 raise
         return None
 
     def _check_answer(self, body: Body, reply: Reply) -> None:
         reply.check_answer()
-        if reply.left_open and not self.learned_of(body["model"]).leaves_open:
+        if reply.tags.in_answer and not self.learned_of(body["model"]).leaves_open:
             # Half an answer that a server calls whole, or a model that forgets the tag: the next one is accepted.
             self.learn(body["model"], Learned(leaves_open=True))
             raise ModelError(kind="LLMError", detail="the answer's tag was opened and not closed")

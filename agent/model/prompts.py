@@ -7,7 +7,7 @@ grows. Outside text is put between marker lines with a fence word of the turn th
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, tzinfo
 from functools import cache
 from html import unescape
@@ -16,7 +16,6 @@ from itertools import chain, count
 from typing import Final, TypedDict
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from agent.actions import Step
 from agent.model.judge import JudgeContext
 from agent.model.protocol import DecideContext, TurnContext, WriteContext
 from agent.texts.catalogue import age
@@ -42,8 +41,6 @@ FEW_CALLS: Final = 3  # with no more left, a decision is told to come to an end
 _PRIVATE: Final = ("system", "decide_json", "unaddressed", "think", "feedback", "feedback_rest", "feedback_again")
 # Seconds since 1970 of the earliest message in Slack; a terminal numbers its questions differently.
 _EARLIEST: Final = 1_000_000_000
-
-
 _GENERATED: Final = "text that llm_generate wrote in this turn; not a source, its facts need one"
 
 
@@ -77,25 +74,16 @@ def private_texts() -> tuple[str, ...]:
 
 def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessage]:
     """Return the messages of one decision. ``as_json`` adds JSON forms and tools for a server without tool calling."""
-    question = context.question
-    today = today_of(question)
+    question, talk = context.question, context.history[-MAX_DECIDE_MESSAGES:]
     parts = [
-        *_source_parts(context.sources, today),  # whole here too: the next call begins with the same (decision 33)
+        *_source_parts(context),  # whole here too: the next call begins with the same (decision 33)
         *_result_parts(context.results, context.left_out, MAX_DECIDE_RESULT_CHARS),
-        *_conversation_parts(
-            context,
-            _conversation_lines(context.history[-MAX_DECIDE_MESSAGES:], MAX_DECIDE_MESSAGE_CHARS, question.names),
-        ),
+        *_conversation_parts(context, talk, MAX_DECIDE_MESSAGE_CHARS),
         *_plan_parts(context.plan),
         # The author matters if the message may be for other people.
         ("last message" + f", from {question.user}" * (not question.addressed), question.text),
     ]
-    lines = [
-        fence_parts(parts, _seed(question)),
-        _date_line(today, _zone(question)),
-        *_channel_lines(question),
-        *_budget_warning(context),
-    ]
+    lines = [*_data_lines(parts, question), *_budget_warning(context)]
     if not question.addressed:
         lines.append(prompt_text("unaddressed") + (' As JSON: {"action": "no_reply"}.' if as_json else ""))
     if context.complaint:
@@ -108,23 +96,19 @@ def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessa
 
 def write_messages(context: WriteContext, *, reasons: bool = False) -> list[ChatMessage]:
     """Return the messages of phase two: lean, with the numbered sources in full."""
-    today = today_of(context.question)
+    results = context.results[-MAX_RESULTS:]
     parts = [
-        *_source_parts(context.sources, today),
-        *_result_parts(context.results[-MAX_RESULTS:], context.left_out, MAX_PREVIEW_CHARS),
-        *((_GENERATED, result.generated) for result in context.results[-MAX_RESULTS:] if result.generated),
-        *_conversation_parts(
-            context,
-            _conversation_lines(context.history[-MAX_MESSAGES:], MAX_WRITE_MESSAGE_CHARS, context.question.names),
-        ),
+        *_source_parts(context),
+        *_result_parts(results, context.left_out, MAX_PREVIEW_CHARS),
+        *((_GENERATED, result.generated) for result in results if result.generated),
+        *_conversation_parts(context, context.history[-MAX_MESSAGES:], MAX_WRITE_MESSAGE_CHARS),
     ]
     if context.kept:
         parts.append(("already shown to the person; go on after it and do not write it again", context.kept))
     parts.append(("last message", context.question.text))
     task = prompt_text("write" if context.sources else "write_general")
     form = prompt_text("answer" if reasons else "think")  # one that reasons by itself is not told to think
-    data = fence_parts(parts, _seed(context.question))
-    lines = [data, _date_line(today, _zone(context.question)), *_channel_lines(context.question), f"{task} {form}"]
+    lines = [*_data_lines(parts, context.question), f"{task} {form}"]
     messages = _chat_messages(_instructions(), "\n\n".join(lines))
     if context.feedback:
         # Appended, so that a provider's cache serves all that comes before it (decision 33).
@@ -193,23 +177,21 @@ def _instructions() -> str:
     return prompt_text("system") + "\n\n" + prompt_text("example")
 
 
-def _seed(question: Question) -> str:
-    """Return a text that is the same in all calls of a turn, and that the author of a document cannot foresee."""
-    return f"{question.thread} {question.ts} {question.text}"
+def _data_lines(parts: Sequence[Part], question: Question) -> Iterable[str]:
+    # The same in all calls of a turn, and the author of a document cannot foresee it.
+    yield fence_parts(parts, f"{question.thread} {question.ts} {question.text}")
+    yield _date_line(today_of(question), _zone(question))
+    if question.instruction:  # no source: facts in it need one like any other
+        yield f"The admin of this channel wishes of the form of answers: {_one_line(question.instruction)}"
 
 
 def _date_line(today: date, zone: tzinfo = UTC) -> str:
     return f"Today is {today:%A}, {today.day} {today:%B %Y} ({zone})."
 
 
-def _channel_lines(question: Question) -> Iterable[str]:
-    """Yield an admin's wish about the form of answers. It is no source: facts in it need one like any other."""
-    if question.instruction:
-        yield f"The admin of this channel wishes of the form of answers: {_one_line(question.instruction)}"
-
-
-def _source_parts(sources: Iterable[Source], today: date) -> Iterable[Part]:
-    for source in sources:
+def _source_parts(context: TurnContext) -> Iterable[Part]:
+    today = today_of(context.question)
+    for source in context.sources:
         yield f"source [{source.id}] {_one_line(source.title)}{_age_note(source.updated_at, today)}", source.text
 
 
@@ -245,31 +227,26 @@ def _repeats(line: str, source: Source) -> bool:
     return bool(source.title and line.startswith(source.title)) or line in source.text
 
 
-def _conversation_lines(history: Sequence[Message], longest: int, names: Mapping[str, str]) -> str:
-    lines = []
+def _conversation_parts(context: TurnContext, history: Sequence[Message], longest: int) -> Iterable[Part]:
+    lines, names = [], context.question.names
     for message in history:
         # A model copies what it sees: mrkdwn, and numbers of other turns.
         said = as_markdown(message.text) if message.role == "assistant" else message.text
         name = "Orion" if message.role == "assistant" else names.get(message.user, message.user) or "person"
         lines.append(f"{name}: {truncate(said, longest)}")
-    return "\n".join(lines)
-
-
-def _conversation_parts(context: TurnContext, talk: str) -> list[Part]:
-    told = "\n".join(f"{key}: {value}" for key, value in context.answers.items())
     mission = context.mission if context.mission != context.question.text else ""
-    named = (("mission", mission), ("conversation so far", talk), ("the person's answers to questions", told))
-    return [part for part in named if part[1]]
+    answers = "\n".join(f"{key}: {value}" for key, value in context.answers.items())
+    named = (
+        ("mission", mission), ("conversation so far", "\n".join(lines)), ("the person's answers to questions", answers),
+    )  # fmt: skip
+    yield from (part for part in named if part[1])
 
 
 def _plan_parts(plan: Plan | None) -> Iterable[Part]:
     if plan and len(plan.steps) > 1:  # a single step says no more than the mission
-        lines = (f"{n}. [{step.status}] {step.description}{_goal_of(step)}" for n, step in enumerate(plan.steps, 1))
-        yield "the plan", "\n".join(lines)
-
-
-def _goal_of(step: Step) -> str:
-    return f" (done when: {step.acceptance})" if step.acceptance and step.status == "open" else ""
+        goals = (f" (done when: {s.acceptance})" if s.acceptance and s.status == "open" else "" for s in plan.steps)
+        steps = enumerate(zip(plan.steps, goals, strict=True), 1)
+        yield "the plan", "\n".join(f"{n}. [{step.status}] {step.description}{goal}" for n, (step, goal) in steps)
 
 
 def _budget_warning(context: DecideContext) -> Iterable[str]:

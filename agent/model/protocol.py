@@ -38,7 +38,6 @@ _CONFIGURATION = "Check the configuration: OPENAI_BASE_URL, ORION_MODEL and ORIO
 _CREDENTIALS = "Verify the credentials: OPENAI_API_KEY."
 _LENGTH = "Shorten the prompt or raise max_tokens."
 _AGAIN = "Try again after a moment; the server did not reply in time."
-
 HINTS: dict[ModelErrorKind, tuple[str, ...]] = {
     "ConfigurationError": (_CONFIGURATION,),
     "AuthenticationError": (_CREDENTIALS, _CONFIGURATION),
@@ -67,17 +66,11 @@ class ModelError(Exception):
     incomplete = False
 
     def __init__(
-        self,
-        kind: ModelErrorKind,
-        detail: str,
-        *,
-        hints: tuple[str, ...] = (),
-        usage: Usage | None = None,
+        self, kind: ModelErrorKind, detail: str, *, hints: tuple[str, ...] = (), usage: Usage | None = None,
         retry_after_s: float | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         super().__init__(f"{kind}: {detail}")
-        self.kind = kind
-        self.detail = detail
+        self.kind, self.detail = kind, detail
         self.hints = hints or HINTS[kind]
         self.usage = usage or Usage(model_calls=1)
         self.retry_after_s = retry_after_s
@@ -121,21 +114,25 @@ class WriteContext(TurnContext):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision:
-    """One action and what it cost. ``call`` is what the model was asked, for traces."""
+class _Reply:
+    """``usage`` is what it cost, ``call`` what the model was asked, for traces."""
 
-    action: Action
     usage: Usage
     call: ModelCall = field(default_factory=ModelCall)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Generated:
-    """A plain text, what it cost, and what the model was asked."""
+class Decision(_Reply):
+    """One action."""
+
+    action: Action
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generated(_Reply):
+    """A plain text."""
 
     text: str
-    usage: Usage
-    call: ModelCall = field(default_factory=ModelCall)
 
 
 Piece = tuple[Literal["content", "reasoning"], str]  # a piece of a stream, and which channel it came on

@@ -80,6 +80,11 @@ class TagStream:
         return typed
 
     @property
+    def is_closed(self) -> bool:
+        """True if an answer was opened and closed."""
+        return self.answered and not self.in_answer
+
+    @property
     def draft(self) -> str:
         """The text to verify, stripped; several answers become paragraphs of one."""
         if not self.answered:
