@@ -32,10 +32,6 @@ MAX_RETRY_WAIT_S: Final = 10.0  # a longer pause that the server asks for is up 
 # A server that counts less than this share of the estimated tokens of a long prompt did not read all of it.
 _CUT: Final = 0.75
 _LONG_PROMPT: Final = 2_000  # tokens, from which on the estimate is good enough
-# Names of a model's context in lists of models: vLLM, LM Studio, OpenRouter and others.
-_CONTEXT_NAMES: Final = (
-    "max_model_len", "loaded_context_length", "context_length", "max_context_length", "context_window",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,16 +177,6 @@ class ChatServer(ModelServer):
             # Half an answer that a server calls whole, or a model that forgets the tag: the next one is accepted.
             self.learn(body["model"], Learned(leaves_open=True))
             raise ModelError(kind="LLMError", detail="the answer's tag was opened and not closed")
-
-    async def listed_context_length(self, model: str) -> int | None:
-        """Return the tokens that ``model`` takes by the server's list of models, if it says."""
-        try:
-            async with time_limit(self.timeouts.reply):
-                models = await (await self.client()).models()
-        except ModelError:
-            return None
-        facts = next((each for each in models if each.get("id") == model), {})
-        return next((facts[name] for name in _CONTEXT_NAMES if isinstance(facts.get(name), int)), None)
 
     async def _request(self, body: Body, send: Callable[[Body], Awaitable[T]]) -> T:
         """Send as the model is known to take it; a refusal is learned once the request went through without."""

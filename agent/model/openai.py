@@ -110,14 +110,11 @@ class OpenAIModel(ChatServer):
         return Generated(text=reply.content, usage=usage, call=self.call(body))
 
     async def context_length(self, context: DecideContext, tokens: int) -> int:
-        """Return how many tokens the model takes by the server's list, else how many it read of a long decision.
+        """Return how many tokens of a long decision the model read.
 
         ``context`` should make a prompt of more than ``tokens``; they are the result unless it read clearly fewer.
         Raises ``ModelError``.
         """
-        listed = await self.listed_context_length(self.model)
-        if listed is not None and listed < tokens:
-            return listed
         try:
             usage = (await self.decide(context)).usage
         except ModelError as error:
