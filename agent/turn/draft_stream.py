@@ -11,8 +11,8 @@ import structlog
 from agent.model.protocol import ModelError, WriteContext, WriteStream
 from agent.model.tag_stream import TagStream, TypedText
 from agent.tasks import background_tasks
-from agent.turn.early import DISCARDED, EarlyDraft
-from agent.turn.events import ModelEnd, ModelStart, Thinking, Token
+from agent.turn.early import DISCARDED, EarlyDraft, request_draft
+from agent.turn.events import ModelEnd, Thinking, Token
 from agent.turn.live import LiveAnswer
 from agent.turn.progress import Progress
 
@@ -31,7 +31,7 @@ async def speculative_draft(progress: Progress) -> AsyncIterator[None]:
         yield
         return
     async with background_tasks() as group:
-        progress.early = EarlyDraft(lambda: _request(progress, progress.write_context(), 1), group)
+        progress.early = EarlyDraft(progress.model, progress.write_context(), progress.emit, group)
         try:
             yield
         finally:
@@ -61,17 +61,12 @@ async def _claim_early_draft(progress: Progress) -> WriteStream | None:
     return early.stream
 
 
-def _request(progress: Progress, context: WriteContext, number: int) -> WriteStream:
-    progress.emit(ModelStart(phase="write", model=progress.model.name, attempt=number))
-    return progress.model.write(context)
-
-
 async def read_draft(
     progress: Progress, context: WriteContext, number: int, live: LiveAnswer | None = None
 ) -> TagStream:
     """Read draft ``number`` and let the live answer, if there is one, grow with it. Raises ``ModelError``."""
     early = await _claim_early_draft(progress) if number == 1 else None
-    stream = early or _request(progress, context, number)
+    stream = early or request_draft(progress.model, context, number, progress.emit)
     reader = TagStream()
     error = ""
     try:

@@ -15,7 +15,7 @@ from agent.model.protocol import ModelError, WriteContext
 from agent.outcome import Answered, Failed, Partial, Refused, TurnOutcome, Unsourced
 from agent.turn.draft_stream import read_draft
 from agent.turn.events import Verification
-from agent.turn.judging import accept_small_talk, salvage_verified, with_judgement
+from agent.turn.judging import AttemptJudge
 from agent.turn.live import says_not_found
 from agent.turn.progress import Progress
 from agent.turn.replies import (
@@ -142,11 +142,8 @@ async def _read_whole(progress: Progress, number: int, context: WriteContext) ->
     # All of some answers must be known before any of it may be shown.
     if live is None or progress.model.quotes_only or draft.own_words or not draft.sources:
         return (await read_draft(progress, context, number)).draft
-
-    async def examine(verdict: Verdict) -> Verdict:
-        return await with_judgement(progress, draft, verdict, number)
-
-    async with live.attempt(draft, examine, last=number == progress.budget.attempts):
+    judge = AttemptJudge(progress, draft, number)
+    async with live.attempt(draft, judge, last=number == progress.budget.attempts):
         reader = await read_draft(progress, context, number, live)
         if reader.answered and not says_not_found(reader.draft):
             await live.grow(reader.draft, ended=True)
@@ -161,9 +158,9 @@ async def _verify(progress: Progress, number: int, text: str, *, summary: bool =
     draft = progress.draft(text)
     if summary and progress.judge and not draft.own_words:
         draft = replace(draft, has_judge=True, unsourced=False)
-    ruled = await asyncio.to_thread(check_draft, draft)
-    verdict = await with_judgement(progress, draft, ruled, number, whole=True)
-    verdict = await accept_small_talk(progress, verdict) if summary else verdict
+    ruled, judge = await asyncio.to_thread(check_draft, draft), AttemptJudge(progress, draft, number)
+    verdict = await judge.examine(ruled, whole=True)
+    verdict = await judge.accept_small_talk(verdict) if summary else verdict
     log.info(
         "attempt_verified",
         thread=str(progress.question.thread),
@@ -183,7 +180,7 @@ async def _give_up(progress: Progress, best: Attempt, attempts: int) -> TurnOutc
     """Keep the verified part; without one, say what could not be verified."""
     if progress.is_knowledge_away():  # there was nothing to cite: the draft is not at fault
         return knowledge_failure(progress)
-    salvaged = await salvage_verified(progress, best.draft, best.verdict, attempts)
+    salvaged = await AttemptJudge(progress, best.draft, attempts).salvage(best.verdict)
     partial = partial_answer(progress, attempts)
     beginning = partial.answer.text.rstrip() if partial else ""
     # What people see already must be the beginning of what is sent.

@@ -4,14 +4,21 @@ Nothing of it is read before the decision says ``respond``. On any other decisio
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Final
 
-from agent.model.protocol import ModelError, Piece, WriteStream
+from agent.model.protocol import Model, ModelError, Piece, WriteContext, WriteStream
+from agent.turn.events import Emit, ModelStart
 
 DISCARDED: Final = "discarded"  # the `error` of a draft that was stopped because the decision needed no answer yet
 _MAX_WAITING_PIECES: Final = 4_096  # a server that sends more before the decision is slowed down, not stored
+
+
+def request_draft(model: Model, context: WriteContext, number: int, emit: Emit) -> WriteStream:
+    """Request draft ``number`` from the model."""
+    emit(ModelStart(phase="write", model=model.name, attempt=number))
+    return model.write(context)
 
 
 class EarlyDraft:
@@ -20,8 +27,8 @@ class EarlyDraft:
     Its ``pieces`` give what came so far, and go on with it.
     """
 
-    def __init__(self, start: Callable[[], WriteStream], group: asyncio.TaskGroup) -> None:
-        self._start = start
+    def __init__(self, model: Model, context: WriteContext, emit: Emit, group: asyncio.TaskGroup) -> None:
+        self._request = (model, context, 1, emit)
         self._waiting: asyncio.Queue[Piece | None] = asyncio.Queue(_MAX_WAITING_PIECES)
         self.stream: WriteStream | None = None
         self.error: ModelError | None = None
@@ -33,7 +40,7 @@ class EarlyDraft:
         await asyncio.wait([self._task])
 
     async def _read(self) -> None:
-        self.stream = self._start()
+        self.stream = request_draft(*self._request)
         received, self.stream.pieces = self.stream.pieces, self._relay()
         try:
             async with aclosing(received) as pieces:

@@ -7,7 +7,7 @@ ones are read. Nothing is shown after a block that failed, and no block of a tex
 import asyncio
 import itertools
 import re
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, Protocol
@@ -48,8 +48,12 @@ TRANSITIONS: Final[Mapping[State, Mapping[Event, State]]] = {
 }
 """An event that a state does not list changes nothing."""
 
-Examine = Callable[[Verdict], Coroutine[None, None, Verdict]]
-"""Return the verdict of the rules on the answer so far together with the judge's opinion of it."""
+
+class Examiner(Protocol):
+    """Says what the judge makes of the answer so far."""
+
+    async def examine(self, verdict: Verdict) -> Verdict:
+        """Return the verdict of the rules together with the judge's opinion."""
 
 
 class Stage(Protocol):
@@ -131,7 +135,7 @@ class LiveAnswer:
         self.state = TRANSITIONS[self.state].get(event, self.state)
 
     @asynccontextmanager
-    async def attempt(self, draft: Draft, examine: Examine, *, last: bool) -> AsyncIterator[None]:
+    async def attempt(self, draft: Draft, judge: Examiner, *, last: bool) -> AsyncIterator[None]:
         """Continue after what was shown with another attempt. Leaving waits until its blocks are judged and shown.
 
         ``draft`` holds all that a judgement may depend on but the text. The ``last`` attempt is read to its end
@@ -149,11 +153,11 @@ class LiveAnswer:
         )
         try:
             async with background_tasks() as group:
-                live = group.create_task(self._show_passed(examine), name="live-answer")
+                live = group.create_task(self._show_passed(judge), name="live-answer")
                 try:
                     yield
                     if latest := self._reading.latest:  # judging the rest need not wait for the call under way
-                        group.create_task(examine(latest.verdict), name="live-answer-end")
+                        group.create_task(judge.examine(latest.verdict), name="live-answer-end")
                 except asyncio.CancelledError:
                     live.cancel()
                     raise
@@ -162,7 +166,7 @@ class LiveAnswer:
         except ExceptionGroup as failed:
             raise failed.exceptions[0] from None
 
-    async def _show_passed(self, examine: Examine) -> None:
+    async def _show_passed(self, judge: Examiner) -> None:
         """Show the blocks that passed, in order. Blocks that arrive during one judge call share the next call."""
         passed, is_over = self._reading.passed, False
         while not is_over:
@@ -172,9 +176,9 @@ class LiveAnswer:
             is_over = None in entries
             blocks = [*filter(None, entries)]
             if blocks:
-                await examine(blocks[-1][1].verdict)
+                await judge.examine(blocks[-1][1].verdict)
             for texts, shown in blocks:
-                if not await self._show(texts, replace(shown, verdict=await examine(shown.verdict))):
+                if not await self._show(texts, replace(shown, verdict=await judge.examine(shown.verdict))):
                     return
 
     async def _show(self, texts: tuple[str, ...], shown: ShownBlocks) -> bool:

@@ -388,8 +388,9 @@ def visible(text: str) -> list[str]:
     return re.findall(r"\w+", re.sub(r"<https?:[^|>]*\|([^>]*)>", r"\1", html.unescape(text)).replace("_", " "))
 
 
-async def unjudged(verdict: Verdict) -> Verdict:
-    return verdict
+class Unjudged:
+    async def examine(self, verdict: Verdict) -> Verdict:
+        return verdict
 
 
 @settings(max_examples=60, deadline=None)
@@ -400,7 +401,7 @@ def test_what_stands_in_the_end_is_what_the_answer_says(blocks: list[str], cuts:
 
     async def grow() -> str:
         live = LiveAnswer(stage=seen)
-        async with live.attempt(BASE, unjudged, last=False):
+        async with live.attempt(BASE, Unjudged(), last=False):
             for end in sorted(cut % (len(text) + 1) for cut in cuts):
                 await live.grow(text[:end].strip())
             await live.grow(text, ended=True)
