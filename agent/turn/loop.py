@@ -37,7 +37,7 @@ from agent.turn.events import Done, Emit, ModelEnd, ModelStart, ToolEnd, ToolSta
 from agent.turn.live import LiveAnswer, Stage
 from agent.turn.mission import change_plan, collect_findings, ensure_plan, meet_message, resume_findings
 from agent.turn.plan_view import emit_plan
-from agent.turn.progress import Policy, Progress, Save, skip_saving
+from agent.turn.progress import Policy, Progress, Save
 from agent.turn.replies import budget_notice, model_failure, plain_answer
 from agent.turn.rules import check_draft
 
@@ -58,15 +58,14 @@ async def run_turn(  # noqa: PLR0913 - the seam's fixed signature: what, from wh
     budget: Budget,
     emit: Emit,
     policy: Policy | None = None,
-    save: Save = skip_saving,
+    save: Save | None = None,
     judge: Judge | None = None,
     stage: Stage | None = None,
 ) -> tuple[TurnOutcome, ThreadState]:
     """Answer one question. Returns the outcome and the state to be saved.
 
-    ``save`` stores a state in between (a mission reset) and raises ``StateNotSaved`` if it cannot. ``judge`` decides
-    the claims that the rules leave open; without one they stay open. A ``stage`` shows verified blocks while the model
-    writes.
+    ``save`` stores a state in between (a mission reset). ``judge`` decides the claims that the rules leave open;
+    without one they stay open. A ``stage`` shows verified blocks while the model writes.
     """
     if state.pending_question and state.pending_question.user == question.user:
         question = replace(question, addressed=True)  # it answers what Orion asked

@@ -41,11 +41,7 @@ class Policy:
 
 
 Save = Callable[[ThreadState], Awaitable[ThreadState]]
-
-
-async def skip_saving(state: ThreadState) -> ThreadState:
-    """Save nothing: a conversation that is not stored (``orion ask`` without a thread)."""
-    return state
+"""Stores a state and returns it with its new version. Raises ``StateNotSaved`` if it cannot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +81,7 @@ class Progress:
     budget: Budget
     emit: Emit
     policy: Policy = field(default_factory=Policy)
-    save: Save = skip_saving
+    save: Save | None = None
     judge: Judge | None = None
     judge_record: JudgeRecord = field(default_factory=JudgeRecord)
     live: LiveAnswer | None = None
@@ -199,10 +195,11 @@ class Progress:
         self.emit(StateUpdated(changes=changes))
 
     async def store(self) -> None:
-        """Save now. If that fails, log it and go on."""
+        """Save now, if the conversation is stored. If that fails, log it and go on."""
 
         async def save() -> None:
-            self.state = await self.save(self.state)
+            if self.save is not None:
+                self.state = await self.save(self.state)
 
         if error := await error_of(save):
             trace = None if isinstance(error, StateNotSaved) else error

@@ -17,7 +17,6 @@ from agent.outcome import Refused, TurnOutcome
 from agent.thread.conversation import Question, ThreadKey
 from agent.thread.state import StateNotSaved, ThreadState
 from agent.turn.events import Emit, TurnEvent
-from agent.turn.progress import skip_saving
 from bot.cli.output import FOUND_NONE, note
 from bot.documents.meaning import make_vectors
 from bot.documents.open import available_documents, corpus_of
@@ -56,11 +55,12 @@ async def ask(
                 recorder.timings["index"] = (time.monotonic() - started) * 1000
                 store = await _store(settings, stack) if thread else None
                 state = await store.load(place) if store else ThreadState()
-                save = partial(store.save, place) if store else skip_saving
+                save = partial(store.save, place) if store else None
                 outcome, state = await engine.run(asked, state, emit=emit, save=save)
                 end(outcome)
                 try:
-                    await save(state)
+                    if save is not None:
+                        await save(state)
                 except StateNotSaved as error:  # the answer is valid all the same
                     log.warning("conversation_not_kept", error_type=type(error).__name__)
                 documents = await available_documents(engine.index)

@@ -29,7 +29,7 @@ from agent.tools.tool import Tool
 from agent.turn.events import Emit
 from agent.turn.live import Stage
 from agent.turn.loop import run_turn
-from agent.turn.progress import Policy, Save, skip_saving
+from agent.turn.progress import Policy, Save
 from bot.documents.corpus import Corpus
 from bot.documents.meaning import open_meaning
 from bot.documents.open import open_index_or_wait
@@ -73,7 +73,7 @@ class Engine:
         state: ThreadState,
         *,
         emit: Emit,
-        save: Save = skip_saving,
+        save: Save | None = None,
         more: Sequence[Tool] = (),
         stage: Stage | None = None,
     ) -> tuple[TurnOutcome, ThreadState]:

@@ -17,8 +17,6 @@ from agent.thread.audience import NOBODY, parse_audience
 MAX_ALL_TOOLS: Final = 100  # of all servers: with Orion's own fewer than the 128 that models take
 TIMEOUT_S: Final = 25.0
 DEFAULT_MAX_CHARS: Final = 12_000
-Text = Annotated[str, Field(pattern=r"^[^\x00]*$")]
-"""Text for a process: no argument and no variable may hold a zero byte."""
 _VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
 MIN_SECRET_CHARS: Final = 6  # a shorter value would be taken out of ordinary words
 
@@ -41,10 +39,10 @@ class McpServer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,30}$")]
-    command: Text = ""
-    args: tuple[Text, ...] = ()
-    env: dict[Text, Text] = Field(default_factory=dict, repr=False)
-    cwd: Text = ""
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: dict[str, str] = Field(default_factory=dict, repr=False)
+    cwd: str = ""
     url: str = Field(default="", repr=False)
     headers: dict[str, str] = Field(default_factory=dict, repr=False)
     audience: Annotated[str, BeforeValidator(_to_audience)] = NOBODY

@@ -18,7 +18,7 @@ from agent.thread.state import StateNotSaved, ThreadState, state_before_last_que
 from agent.tools.tool import Tool
 from agent.turn.events import Emit, StateUpdated, Verification
 from agent.turn.loop import state_after_stop
-from agent.turn.progress import Policy, Save, skip_saving
+from agent.turn.progress import Policy, Save
 from tests.support.fakes import LIMITS, REFUNDS, BrokenTool, Listener, PassageTool, ScriptedModel, question, take_turn
 
 GOOD = "<thinking>The limits page says it.</thinking><answer>Each key may send 120 requests a minute [1].</answer>"
@@ -34,7 +34,7 @@ class Story:
         self.state = state or ThreadState()
         self.listener = Listener()
         self.emit: Emit = self.listener
-        self.save: Save = skip_saving
+        self.save: Save | None = None
         self.budget = Budget()
         self.policy = Policy()
 
