@@ -212,7 +212,6 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         mailbox = mailbox_over(redis, prefix=prefix, per_team=_turns_per_workspace(settings, concurrency))
         stack.push_async_callback(mailbox.aclose)
         stores = Stores(redis, mailbox, limits_of(settings), prefix=prefix)
-        observers.tokens_used = stores.budgets.record_usage
         team_bots = _TeamBots(
             engine=engine, stores=stores, prompts=prompts, timeouts=timeouts, circuits=[engine.breaker],
             observers=observers, settings=settings, channels=ChannelFile(settings.channels, settings.listen),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -47,7 +47,7 @@ from bot.slack.memberships import Memberships
 from bot.slack.message import Access, Incoming
 from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed, SlackCalls
-from bot.stores.budgets import Budgets, limits_of
+from bot.stores.budgets import Budgets, TurnTokens, limits_of
 from bot.stores.switches import Pausing
 from bot.stores.turn_records import Recorder, claims_json
 from bot.turn.engine import Engine, open_engine
@@ -86,13 +86,13 @@ class McpDesk:
     async def ask(self, user: str, text: str) -> dict[str, Any]:
         """Answer one question, in the fields of `orion ask --json` and with the claims. Raises ``ToolError``."""
         recorder = Recorder()
-        async with self._admit(user, text) as (question, turn_id, count):
+        async with self._admit(user, text) as (question, turn_id, counter):
             session = f"mcp:{turn_id}"
             async with listen(self.settings, question, turn_id, session, recorder) as (emit, end):
 
                 def count_and_emit(event: TurnEvent) -> None:
                     if isinstance(event, ModelEnd):
-                        count(event.usage.tokens)
+                        counter.add(event.usage.tokens)
                     emit(event)
 
                 outcome, _ = await self.engine.run(question, ThreadState(), emit=count_and_emit)
@@ -113,12 +113,12 @@ class McpDesk:
 
     async def verify(self, user: str, draft: Draft) -> dict[str, Any]:
         """Return the verdict on a text, with the judge's opinion where one is configured. Raises ``ToolError``."""
-        async with self._admit(user, draft.question) as (_, _, count):
+        async with self._admit(user, draft.question) as (_, _, counter):
             judge = self.engine.judge
-            return verdict_json(await verdict_on(draft, judge and CountedJudge(judge, count)))
+            return verdict_json(await verdict_on(draft, judge and CountedJudge(judge, counter)))
 
     @asynccontextmanager
-    async def _admit(self, user: str, text: str) -> AsyncIterator[tuple[Question, str, Callable[[int], None]]]:
+    async def _admit(self, user: str, text: str) -> AsyncIterator[tuple[Question, str, TurnTokens]]:
         """Check pause, access and budget, and yield the question, its turn and a counter of tokens."""
         turn_id, incoming = uuid4().hex, await self._incoming(user, text)
         try:
@@ -137,8 +137,8 @@ class McpDesk:
         except (RedisError, DeliveryFailed):
             message = "Orion cannot check now who may ask. Try again in a minute."
             raise ToolError(message) from None
-        async with self.budgets.count_turn(turn_id, incoming):
-            yield question, turn_id, lambda tokens: self.budgets.record_usage(turn_id, tokens)
+        async with self.budgets.count_turn(turn_id, incoming) as counter:
+            yield question, turn_id, counter
 
     async def _incoming(self, user: str, text: str) -> Incoming:
         """Return the call as a message: a person's in their direct chat, the public's in a channel without members."""
@@ -166,7 +166,7 @@ class CountedJudge:
     """A judge whose tokens are counted."""
 
     judge_: Judge
-    count: Callable[[int], None]
+    counter: TurnTokens
 
     @property
     def name(self) -> str:
@@ -176,7 +176,7 @@ class CountedJudge:
     async def judge(self, context: JudgeContext) -> Opinion:
         """Judge, and count what it cost."""
         opinion = await self.judge_.judge(context)
-        self.count(opinion.usage.tokens)
+        self.counter.add(opinion.usage.tokens)
         return opinion
 
 

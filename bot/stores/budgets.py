@@ -4,10 +4,13 @@ Spending is counted call by call, so a killed worker's share counts too. A turn 
 begins and releases it at its end, so that a burst of questions cannot overrun a budget.
 """
 
+from __future__ import annotations
+
+import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
@@ -65,6 +68,11 @@ class Limits:
     workspace: int = 0
     admins: frozenset[str] = frozenset()
 
+    @property
+    def are_set(self) -> bool:
+        """Whether there is any limit."""
+        return bool(self.user or self.channel or self.workspace)
+
     def of(self, incoming: Incoming) -> dict[Holder, int]:
         """Return the limits that apply to this message."""
         personal = 0 if incoming.user in self.admins else self.user
@@ -90,7 +98,6 @@ class Budgets:
     limits: Limits
     prefix: str = "orion"
     clock: Callable[[], float] = time.time
-    _counts: dict[str, Callable[[int], object]] = field(default_factory=dict, init=False)
 
     def key(self, team: str) -> str:
         """Redis key of a workspace's counts of today: one hash, so that they change in one step."""
@@ -131,57 +138,56 @@ class Budgets:
         await self.redis.expire(key, BUDGET_TTL_S)
         return done
 
-    def record_usage(self, turn_id: str, tokens: int) -> None:
-        """Count the tokens of one call of this turn. Turns outside ``count_turn`` are ignored."""
-        if tokens > 0 and (count := self._counts.get(turn_id)):
-            count(tokens)
-
     @asynccontextmanager
-    async def count_turn(self, turn_id: str, incoming: Incoming) -> AsyncIterator[None]:
-        """Count each call of the turn while the block runs. Without a limit nothing is counted."""
-        limits = self.limits
-        if not (limits.user or limits.channel or limits.workspace):
-            yield
-            return
-        unwritten: list[int] = []
-        try:
-            async with background_tasks() as group:
-
-                def count(tokens: int) -> None:
-                    unwritten.append(tokens)
-                    group.create_task(self._write(incoming, unwritten), name="tokens")
-
-                self._counts[turn_id] = count
-                try:
-                    yield
-                finally:
-                    if self._counts.get(turn_id) is count:  # else the lease was lost and the next delivery try runs
-                        del self._counts[turn_id]
-        finally:
-            await self._write(incoming, unwritten)
-            await self._release(turn_id, incoming)
+    async def count_turn(self, turn_id: str, incoming: Incoming) -> AsyncIterator[TurnTokens]:
+        """Yield the counter of a turn. What it could not write by then is written at the end of the block."""
+        async with background_tasks() as tasks:
+            tokens = TurnTokens(self, incoming, tasks)
+            try:
+                yield tokens
+            finally:
+                await tokens.write()
+                await self._release(turn_id, incoming)
 
     async def _release(self, turn_id: str, incoming: Incoming) -> None:
+        if not self.limits.are_set:
+            return
         try:
             released: Any = self.redis.eval(_RELEASE, 1, self.key(incoming.thread.team), turn_id, BUDGET_TTL_S)
             await released
         except RedisError as error:  # the reservation expires
             _log.warning("tokens_not_released", error_type=type(error).__name__)
 
-    async def _write(self, incoming: Incoming, unwritten: list[int]) -> None:
-        """Add the unwritten tokens. If Redis is away, the next call adds them."""
-        tokens, key = sum(unwritten), self.key(incoming.thread.team)
-        unwritten.clear()
+
+@dataclass(slots=True, eq=False)
+class TurnTokens:
+    """The tokens of one turn. Without a limit nothing is counted."""
+
+    budgets: Budgets
+    incoming: Incoming
+    tasks: asyncio.TaskGroup
+    _unwritten: int = 0
+
+    def add(self, tokens: int) -> None:
+        """Count the tokens of one call, and write them in the background."""
+        if tokens > 0 and self.budgets.limits.are_set:
+            self._unwritten += tokens
+            self.tasks.create_task(self.write(), name="tokens")
+
+    async def write(self) -> None:
+        """Write what is not written yet. If Redis is away, the next call writes it."""
+        tokens, key, budgets = self._unwritten, self.budgets.key(self.incoming.thread.team), self.budgets
+        self._unwritten = 0
         if not tokens:
             return
         try:
-            async with self.redis.pipeline(transaction=True) as pipe:
+            async with budgets.redis.pipeline(transaction=True) as pipe:
                 for holder in _HOLDERS:
-                    pipe.hincrby(key, _field(holder, incoming), tokens)
+                    pipe.hincrby(key, _field(holder, self.incoming), tokens)
                 pipe.expire(key, BUDGET_TTL_S)
                 await pipe.execute()
         except RedisError as error:
-            unwritten.append(tokens)
+            self._unwritten += tokens
             _log.warning("tokens_not_counted", error_type=type(error).__name__, tokens=tokens)
 
 

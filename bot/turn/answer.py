@@ -271,12 +271,12 @@ class Answering:
         return Pace(first_s=0.0 if at_once else FIRST_STATUS_S, late_s=self.at.timeouts.late_s)
 
     async def _run_turn(self, job: Job, question: Question, state: ThreadState, live_view: LiveView) -> Entry | Ending:
-        status, budgets = live_view.status, self.at.stores.budgets
+        status = live_view.status
         async with self.at.observers.turn(question, job.turn_id, self.at.engine) as observer:
             observer.record_wait(job.claimed.waited_s)
             observer.status, observer.stream = status, live_view.stream
             more = await self.at.search.tools(job.incoming)
-            async with budgets.count_turn(job.turn_id, job.incoming):
+            async with self.at.stores.budgets.count_turn(job.turn_id, job.incoming) as observer.counter:
                 outcome, after = await self.at.engine.run(
                     question,
                     state,

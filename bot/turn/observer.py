@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Final
@@ -33,6 +33,7 @@ from agent.turn.events import (
 )
 from bot.delivery.stream import AnswerStream
 from bot.settings import Settings
+from bot.stores.budgets import TurnTokens
 from bot.stores.turn_records import Recorder, TurnRecords
 from bot.turn.engine import Engine
 from bot.turn.status import WorkingStatus, step_status, stream_tasks
@@ -70,13 +71,12 @@ class TeamStats:
 
 @dataclass(slots=True, kw_only=True)
 class Observers:
-    """The watchers of one process. ``tokens_used`` is called with a turn's tokens as soon as they are used."""
+    """The watchers of one process."""
 
     metrics: Metrics
     stats: Stats
     records: TurnRecords
     tracer: Tracer
-    tokens_used: Callable[[str, int], None] | None = None
     team_stats: TeamStats | None = None  # where several workspaces are served
 
     def stats_of(self, team: str) -> Stats:
@@ -128,7 +128,7 @@ class Observers:
 
 @dataclass(slots=True, kw_only=True)
 class TurnObserver:
-    """Listens to one turn. ``status`` is what people see while it runs, ``stream`` where they see its plan."""
+    """Listens to one turn. ``status`` and ``stream`` show people its progress, ``counter`` counts its tokens."""
 
     observers: Observers
     question: Question
@@ -137,6 +137,7 @@ class TurnObserver:
     trace: TurnTrace
     status: WorkingStatus | None = None
     stream: AnswerStream | None = None
+    counter: TurnTokens | None = None
     recorder: Recorder = field(default_factory=Recorder)
     started: float = field(default_factory=time.monotonic)
     over: bool = False
@@ -258,8 +259,8 @@ class TurnObserver:
 
     def _report_tokens(self, tokens: int) -> None:
         self._reported += tokens
-        if self.observers.tokens_used:
-            self.observers.tokens_used(self.turn_id, tokens)
+        if self.counter:
+            self.counter.add(tokens)
 
     def _show(self, event: TurnEvent) -> None:
         """Show people what Orion does, never what it is about to say."""

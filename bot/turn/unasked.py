@@ -19,6 +19,7 @@ from agent.thread.state import with_posted
 from bot.queue.queue import OK, Ending, retry_uncounted
 from bot.slack.history import age_s, is_own
 from bot.slack.web_api import DeliveryFailed
+from bot.stores.budgets import TurnTokens
 from bot.turn.job import Job
 from bot.turn.services import TeamServices
 
@@ -70,15 +71,16 @@ class UnaskedAnswers:
 
     async def _answer(self, job: Job) -> Ending:
         engine, stores = self.at.engine, self.at.stores
-        async with stores.budgets.count_turn(job.turn_id, job.incoming):
-            if not await self._model_agrees(job, _ANSWERABLE):
+        async with stores.budgets.count_turn(job.turn_id, job.incoming) as counter:
+            if not await self._model_agrees(job, counter, _ANSWERABLE):
                 return OK
             left_s = max(0.0, MAX_AGE_S - age_s(job.incoming.ts))
             engine = replace(engine, budget=replace(engine.budget, deadline_s=min(engine.budget.deadline_s, left_s)))
             question, state = await self.at.prepare(replace(job.question(), addressed=True), job.facts.state)
             async with self.at.observers.turn(question, job.turn_id, engine) as observer:
+                observer.counter = counter
                 outcome, state = await engine.run(question, state, emit=observer)
-                if not (is_certain(outcome) and await self._is_still_open(job)):
+                if not (is_certain(outcome) and await self._is_still_open(job, counter)):
                     await observer.record_end(SILENT)
                     return OK
                 answer_key = replace(job.answer_key("unasked"), lease_check=lambda: _require_recent(job))
@@ -91,7 +93,7 @@ class UnaskedAnswers:
         log.info("unasked_answer_posted", channel=job.place.channel)
         return OK
 
-    async def _model_agrees(self, job: Job, prompt: str, later: str = "") -> bool:
+    async def _model_agrees(self, job: Job, counter: TurnTokens, prompt: str, later: str = "") -> bool:
         """Return whether the model replies "yes". Without a reply it does not."""
         asked = prompt.format(question=job.incoming.text[:MAX_QUESTION_CHARS], later=later)
         try:
@@ -99,10 +101,10 @@ class UnaskedAnswers:
         except ModelError as error:
             log.info("unasked_question_not_judged", error_type=error.kind)
             return False
-        self.at.stores.budgets.record_usage(job.turn_id, generated.usage.tokens)
+        counter.add(generated.usage.tokens)
         return generated.text.strip().strip(".\"'").casefold().endswith("yes")
 
-    async def _is_still_open(self, job: Job) -> bool:
+    async def _is_still_open(self, job: Job, counter: TurnTokens) -> bool:
         """Return whether Orion may still speak here, and the message says the same and has no answer.
 
         People answer in its thread, or in the channel below it: then the model decides if they did.
@@ -117,7 +119,7 @@ class UnaskedAnswers:
             return False
         texts = [read_message(one, own.user).text for one in messages if one is not asked and not is_own(one, own)]
         later = "\n".join(truncate(text, _MAX_LATER_CHARS) for text in filter(None, texts[-_MAX_LATER_MESSAGES:]))
-        return not later or await self._model_agrees(job, _STILL_OPEN, later)
+        return not later or await self._model_agrees(job, counter, _STILL_OPEN, later)
 
 
 def _require_recent(job: Job) -> None:

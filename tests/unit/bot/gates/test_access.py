@@ -270,8 +270,8 @@ async def test_bare_mention_that_may_bring_a_file_waits_and_spends_like_a_questi
         assert (await at.flow.handle(claimed, lease)).verb == "giveback"
         await Pausing(redis_client).resume()
         assert await at.flow.handle(claimed, lease) == OK
-        async with at.budgets.count_turn("t", Incoming.from_json(claimed.body)):
-            at.budgets.record_usage("t", 1)
+        async with at.budgets.count_turn("t", Incoming.from_json(claimed.body)) as tokens:
+            tokens.add(1)
         assert await at.knock(**bare) == OK
         assert len(at.through) == 1
 
@@ -323,8 +323,8 @@ async def test_budget_is_no_matter_of_whoever_speaks_to_others(redis_client: Red
         pending = PendingQuestion(key="plan", text="Which?", user="U0ONCALL")
         await ThreadStore(redis_client).save(place, ThreadState(pending_question=pending))
         claimed, lease = await at.store(thread=place, ts=ts, vouched=True, addressed="follow_up")
-        async with at.budgets.count_turn("t", Incoming.from_json(claimed.body)):
-            at.budgets.record_usage("t", 1)
+        async with at.budgets.count_turn("t", Incoming.from_json(claimed.body)) as tokens:
+            tokens.add(1)
         await Pausing(redis_client).pause()
         assert await at.flow.handle(claimed, lease) == OK, "nor is it kept waiting for an admin"
         assert at.through == []
@@ -347,8 +347,8 @@ async def test_an_answer_decided_already_is_delivered_whatever_was_spent(redis_c
     async with gates(redis_client, limits=Limits(workspace=1)) as at:
         claimed, lease = await at.store(vouched=True)
         incoming = Incoming.from_json(claimed.body)
-        async with at.budgets.count_turn("t", incoming):
-            at.budgets.record_usage("t", 1)
+        async with at.budgets.count_turn("t", incoming) as tokens:
+            tokens.add(1)
         await at.mailbox.mark(claimed, f"outbox:{turn_id_of(incoming)}", "{}")
         assert await at.flow.handle(claimed, lease) == OK
         assert len(at.through) == 1

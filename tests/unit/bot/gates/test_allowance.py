@@ -33,8 +33,8 @@ async def test_on_an_edit_only_its_writer_is_told(redis_client: Redis) -> None:
         for _ in range(2):
             assert (await at.flow.handle(claimed, lease)).verb == "giveback"
         await Pausing(redis_client).resume()
-        async with at.budgets.count_turn("t", Incoming.from_json(claimed.body)):
-            at.budgets.record_usage("t", 1)
+        async with at.budgets.count_turn("t", Incoming.from_json(claimed.body)) as tokens:
+            tokens.add(1)
         assert (await at.flow.handle(claimed, lease)).verb == "ok"
         told = [one["text"] for one in at.slack.server.ephemerals(CHANNEL)]
         assert [text.split("\n")[0][:20] for text in told] == [say("paused", None)[:20], told[1][:20]]

@@ -1,7 +1,7 @@
 """Tokens a day: counted while they are used, in one step, never lost with a turn that ends badly."""
 
 import asyncio
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -35,8 +35,8 @@ async def used_up(redis: Redis, purse: Budgets, of: Incoming) -> Holder | None:
 
 
 async def spend(purse: Budgets, tokens: int, of: Incoming) -> None:
-    async with purse.count_turn("t", of):
-        purse.record_usage("t", tokens)
+    async with purse.count_turn("t", of) as counter:
+        counter.add(tokens)
 
 
 @pytest.mark.parametrize(
@@ -82,15 +82,14 @@ async def test_others_and_tomorrow_are_another_matter(redis_client: Redis) -> No
 async def test_what_a_killed_worker_used_is_counted_already(redis_client: Redis) -> None:
     """Each call is written down when it ends, not when the turn does: nothing but the turn itself is lost."""
     purse = budgets(redis_client, Limits(user=1_000))
-    async with purse.count_turn("t", incoming()):
+    async with purse.count_turn("t", incoming()) as tokens:
         for total in (300, 600):
-            purse.record_usage("t", 300)
+            tokens.add(300)
 
             async def written(total: int = total) -> bool:
                 return await redis_client.hget(purse.key("T1"), "user:U1") == str(total)
 
             await wait_until(written, "the call is counted")
-    purse.record_usage("t", 999)
     counts = await redis_client.hgetall(purse.key("T1"))
     assert {field: counts[field] for field in ("user:U1", "channel:C1", "workspace")} == dict.fromkeys(
         ("user:U1", "channel:C1", "workspace"), "600"
@@ -105,9 +104,9 @@ async def test_a_burst_does_not_overrun_a_budget(redis_client: Redis, limits: Li
     async def turn(number: int) -> None:
         if await purse.reserve(f"t{number}", incoming()):
             began.append(number)
-            async with purse.count_turn(f"t{number}", incoming()):
+            async with purse.count_turn(f"t{number}", incoming()) as tokens:
                 await asyncio.sleep(0)
-                purse.record_usage(f"t{number}", 2_000)
+                tokens.add(2_000)
 
     async with asyncio.TaskGroup() as group:
         for number in range(30):
@@ -124,8 +123,8 @@ async def test_a_reservation_is_released_replaced_or_expires(redis_client: Redis
     assert await purse.reserve("t2", incoming())
     assert not await purse.reserve("t3", incoming())
     assert await purse.reserve("t3", incoming(user="U2"))
-    async with purse.count_turn("t1", incoming()):
-        purse.record_usage("t1", 500)
+    async with purse.count_turn("t1", incoming()) as tokens:
+        tokens.add(500)
     assert await purse.reserve("t4", incoming()), "an average turn of today takes 500"
     assert await redis_client.ttl(purse.key("T1")) > 0
     later = budgets(redis_client, limits, NOON + RESERVATION_TTL_S)
@@ -138,8 +137,8 @@ async def test_turn_that_ends_badly_costs_what_it_used(redis_client: Redis, end:
     purse = budgets(redis_client, Limits(user=50))
 
     async def turn() -> None:
-        async with purse.count_turn("t", incoming()):
-            purse.record_usage("t", 50)
+        async with purse.count_turn("t", incoming()) as tokens:
+            tokens.add(50)
             raise end
 
     with pytest.raises(type(end)):
@@ -152,9 +151,9 @@ async def test_many_turns_at_once_lose_no_token(redis_client: Redis) -> None:
 
     async def turn(number: int) -> None:
         with suppress(ValueError):
-            async with purse.count_turn(f"t{number}", incoming(user=f"U{number % 3}")):
+            async with purse.count_turn(f"t{number}", incoming(user=f"U{number % 3}")) as tokens:
                 for _ in range(5):
-                    purse.record_usage(f"t{number}", 7)
+                    tokens.add(7)
                     await asyncio.sleep(0)
                 if number % 2:
                     raise ValueError
@@ -163,16 +162,6 @@ async def test_many_turns_at_once_lose_no_token(redis_client: Redis) -> None:
         for number in range(30):
             group.create_task(turn(number))
     assert await redis_client.hget(purse.key("T1"), "workspace") == str(30 * 5 * 7)
-
-
-async def test_turn_that_ends_late_takes_nothing_from_its_next_try(redis_client: Redis) -> None:
-    """A worker that lost a lease may claim the question again before the first try has cleaned up."""
-    purse = budgets(redis_client, Limits(user=10))
-    async with AsyncExitStack() as second:
-        async with purse.count_turn("t", incoming()):
-            await second.enter_async_context(purse.count_turn("t", incoming()))
-        purse.record_usage("t", 10)
-    assert await used_up(redis_client, purse, incoming()) == "user"
 
 
 async def test_redis_that_is_away_ends_no_turn(tmp_path: Path) -> None:
