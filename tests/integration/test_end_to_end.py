@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,6 @@ from pydantic import SecretStr
 from redis.asyncio import Redis
 
 from agent.texts.catalogue import say
-from bot.settings import Settings
 from observability.stats import Stats
 from tests.support.langfuse_receiver import LangfuseReceiver
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
@@ -27,9 +24,8 @@ from tests.support.orion_running import (
     settings_in,
     shown,
 )
+from tests.support.scripted_orion import DRAFTS, LIMIT, with_server
 from tests.support.waiting import wait_until
-
-LIMIT = "How many requests per minute may an API key make?"
 
 
 @pytest.fixture(params=["socket", "http"])
@@ -82,28 +78,6 @@ async def test_redelivered_event_and_its_twin_give_one_answer(setting: Setting) 
     assert len(answers(setting.workspace, later, ts)) == 1
 
 
-async def test_people_talking_to_each_other_get_no_answer(setting: Setting) -> None:
-    ts = setting.ask(f"{MENTION} {LIMIT}")
-    await setting.answer_to(ts)
-    to_somebody = setting.ask("<@U0RELEASE> what do you think?", thread=ts)
-    elsewhere = setting.ask("How do releases work?")
-    again = setting.ask(f"{MENTION} What does error FH-2002 mean?", thread=ts)
-    await setting.answer_to(again, thread=ts)
-    assert answers(setting.workspace, to_somebody, ts) == []
-    assert answers(setting.workspace, elsewhere, elsewhere) == []
-
-
-async def test_muted_thread_is_quiet_until_mentioned(setting: Setting) -> None:
-    ts = setting.ask(f"{MENTION} {LIMIT}")
-    await setting.answer_to(ts)
-    mute = setting.ask("mute", thread=ts)
-    await setting.answer_to(mute, thread=ts)
-    ignored = setting.ask("What does error FH-2002 mean?", thread=ts)
-    again = setting.ask(f"{MENTION} What does error FH-3001 mean?", thread=ts)
-    await setting.answer_to(again, thread=ts)
-    assert answers(setting.workspace, ignored, ts) == []
-
-
 async def test_edited_question_is_answered_anew_in_place(setting: Setting) -> None:
     ts = setting.ask(f"{MENTION} {LIMIT}")
     first = await setting.answer_to(ts)
@@ -111,14 +85,6 @@ async def test_edited_question_is_answered_anew_in_place(setting: Setting) -> No
     await setting.workspace.wait_for(lambda: "changed meanwhile" in shown(answers(setting.workspace, ts, ts)[0]), 20)
     thread_mode = answers(setting.workspace, ts, ts)
     assert [message["ts"] for message in thread_mode] == [first["ts"]]
-
-
-async def test_deleted_question_takes_its_answer_along(setting: Setting) -> None:
-    root = setting.ask("A thread")
-    ts = setting.ask(f"{MENTION} {LIMIT}", thread=root)
-    await setting.answer_to(ts, thread=root)
-    setting.workspace.delete(CHANNEL, ts)
-    await setting.workspace.wait_for(lambda: not answers(setting.workspace, ts, root), 20)
 
 
 async def forgotten(setting: Setting, redis: Redis) -> None:
@@ -197,47 +163,10 @@ async def test_second_orion_over_one_redis_leaves_no_key_among_the_first_ones(
     assert [key for key in keys if not key.startswith("orion-local-1:")] == []
 
 
-async def test_feedback_is_thanked_and_trust_opens(setting: Setting) -> None:
-    ts = setting.ask(f"{MENTION} {LIMIT}")
-    answer = await setting.answer_to(ts)
-    await setting.workspace.click(CHANNEL, answer["ts"], "orion_feedback", value=f"good:{turn_id(answer)}")
-    await setting.workspace.wait_for(lambda: setting.workspace.ephemerals(CHANNEL), 10)
-    await setting.workspace.click(CHANNEL, answer["ts"], "orion_trust")
-    await setting.workspace.wait_for(lambda: any(c.method == "views.open" for c in setting.workspace.calls), 10)
-
-
 def turn_id(answer: dict[str, object]) -> str:
     metadata = answer["metadata"]
     assert isinstance(metadata, dict)
     return str(metadata["event_payload"]["turn_id"])
-
-
-def with_server(home: Path, redis_url: str, server: ScriptedOpenAI) -> Settings:
-    key = SecretStr("sk-test-0123456789abcdef")
-    return settings_in(home, redis_url, openai_base_url=server.url, openai_api_key=key, model="scripted")
-
-
-DRAFTS = {
-    "good": "<thinking>It is [1].</thinking><answer>Each API key may make 600 requests a minute [1].</answer>",
-    "wrong": "<answer>Each API key may make 900 requests a minute [1].</answer>",
-    "form": "<answer>**Limit** [1]\n\n| what | how many |\n|---|---|\n| requests a minute | 600 [1] |</answer>",
-}
-
-
-@asynccontextmanager
-async def writing(
-    home: Path, redis_url: str, channel: str = CHANNEL
-) -> AsyncIterator[tuple[Setting, str, asyncio.Event]]:
-    """A turn whose model goes on until the event is set, and the ts of its question."""
-    gate = asyncio.Event()
-    async with (
-        ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"], before_end=gate)]) as server,
-        running(with_server(home, redis_url, server)) as setting,
-    ):
-        ts = setting.ask(f"{MENTION} {LIMIT}", channel=channel)
-        await server.wait_for_requests(2)
-        yield setting, ts, gate
-        gate.set()
 
 
 @pytest.mark.parametrize("mode", ["socket", "http"])
@@ -319,15 +248,6 @@ async def test_reply_that_only_says_that_the_documents_are_silent_counts_as_refu
             await wait_until(counted, "the turn is counted as refused")
 
 
-async def test_stop_cancels_the_running_turn(tmp_path: Path, redis_url: str) -> None:
-    async with writing(tmp_path, redis_url) as (setting, ts, gate):
-        setting.ask("stop", thread=ts)
-        await wait_until(lambda: setting.orion.turns.in_flight == 0, "the turn is cancelled", 3)
-        gate.set()
-        answer = await setting.answer_to(ts)
-        assert shown(answer).startswith("Stopped")
-
-
 async def test_one_id_finds_the_answer_its_record_and_its_trace(tmp_path: Path, redis_url: str) -> None:
     async with LangfuseReceiver() as receiver:
         async with ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"])]) as server:
@@ -347,16 +267,6 @@ async def test_one_id_finds_the_answer_its_record_and_its_trace(tmp_path: Path, 
         inputs = {span.name: str(span["input"]) for span in receiver.spans if span.kind == "generation"}
         assert LIMIT in inputs["decide"]
         assert LIMIT in inputs["write"]
-
-
-async def test_unsigned_request_is_refused_and_nothing_is_asked(tmp_path: Path, redis_url: str) -> None:
-    async with running(settings_in(tmp_path, redis_url), mode="http") as setting:
-        import aiohttp  # noqa: PLC0415 - the attacker's client, here only
-
-        async with aiohttp.ClientSession() as attacker:
-            headers = {"X-Slack-Request-Timestamp": "soon", "X-Slack-Signature": "v0=00"}
-            async with attacker.post(setting.workspace.http.url, data=b"{}", headers=headers) as reply:
-                assert reply.status == 401
 
 
 async def test_muted_direct_chat_is_told_the_way_back(setting: Setting) -> None:

@@ -21,7 +21,6 @@ import pytest
 from pydantic import SecretStr
 from structlog.testing import capture_logs
 
-from agent.model.chat_server import Timeouts
 from bot.local.events.dispatch import Delivery
 from bot.local.model.faults import Faults
 from bot.local.model.limits import LENIENT, Strictness
@@ -34,15 +33,11 @@ from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answe
 from tests.support.paths import ROOT
 from tests.support.postgres_server import Database, database_in
 from tests.support.redis_fleet import Node, node
+from tests.support.scripted_orion import QUICK
 from tests.support.waiting import wait_until
 
 TABLE = ROOT / "docs" / "failures.md"
 GOOD = says("<answer>Each API key may make 600 requests a minute [1].</answer>")
-CALLS = Timeouts(connect=0.3, reply=1.0, idle=0.5, retries=1, pause=0.01)
-QUICK = TurnTimeouts(
-    model=CALLS, pause_least_s=0.05, pause_most_s=0.1, call_s=5.0, attempt_s=1.0, first_pause_s=0.01, rest_s=0.05,
-    socket_pause_s=0.05,
-)  # fmt: skip
 IMPATIENT = replace(QUICK, model_s=0.0)
 
 

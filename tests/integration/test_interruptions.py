@@ -12,29 +12,19 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 import pytest
-from redis.asyncio import Redis
 
 from agent.thread.conversation import ThreadKey
 from agent.thread.store import ThreadStore
 from bot.local.model.roster import ADMIN, TEAM_ID
-from bot.queue.queue import Mailbox
 from bot.stores.switches import Pausing
-from bot.stores.threads import ThreadModes
 from bot.turn.status import MODEL_AWAY
-from tests.integration.test_end_to_end import DRAFTS, LIMIT, with_server, writing
-from tests.integration.test_failures import QUICK
 from tests.support.dead_letters import dead_letters
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, fails, says
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, posts, running, settings_in, shown
+from tests.support.scripted_orion import DRAFTS, LIMIT, QUICK, done, quiet, with_server, writing
 from tests.support.waiting import wait_until
 
-ANSWERING = ("chat.postMessage", "chat.update")
 Worker = Callable[..., AbstractAsyncContextManager[Setting]]
-
-
-async def quiet(setting: Setting) -> bool:
-    """Whether nothing is at work or stored."""
-    return setting.orion.turns.in_flight == 0 and (await setting.orion.mailbox.depth()).messages == 0
 
 
 async def test_question_that_waits_for_a_rate_limit_is_stopped_at_once(tmp_path: Path, redis_url: str) -> None:
@@ -51,24 +41,6 @@ async def test_question_that_waits_for_a_rate_limit_is_stopped_at_once(tmp_path:
         assert shown(answer).startswith("Stopped")
         await wait_until(lambda: quiet(setting), "nothing is left to do")
         assert setting.workspace.workspace.threads.status_payloads() == []
-
-
-async def test_an_edit_while_the_turn_runs_is_answered_in_place(tmp_path: Path, redis_url: str) -> None:
-    gate = asyncio.Event()
-    drafts = [says(DRAFTS["good"], before_end=gate), says(DRAFTS["good"])]
-    async with (
-        ScriptedOpenAI(decisions=[RESPOND, RESPOND], drafts=drafts) as server,
-        running(with_server(tmp_path, redis_url, server)) as setting,
-    ):
-        ts = setting.ask(f"{MENTION} {LIMIT}")
-        await server.wait_for_requests(2)
-        setting.workspace.edit(CHANNEL, ts, f"{MENTION} How many requests per minute may one key make?")
-        await server.wait_for_requests(4)
-        await wait_until(lambda: quiet(setting), "both are done, though the first draft never ended")
-        (answer,) = answers(setting.workspace, ts, ts)
-        assert "600 requests" in shown(answer)
-        assert [call.method for call in setting.workspace.calls if call.method in ANSWERING] == ["chat.postMessage"]
-        gate.set()
 
 
 async def test_an_edit_that_nobody_answers_now_leaves_the_answer_that_is_being_made(
@@ -125,45 +97,6 @@ async def test_follow_up_that_is_edited_before_its_turn_begins_is_answered(tmp_p
         assert ["600 requests" in shown(one) for one in answers(setting.workspace, later, ts)] == [True]
 
 
-async def test_whoever_stops_a_question_before_its_turn_begins_is_told(tmp_path: Path, redis_url: str) -> None:
-    async with running(settings_in(tmp_path, redis_url)) as setting:
-        setting.workspace.faults.hold("users.info")
-        ts, calls = setting.ask(f"{MENTION} {LIMIT}"), setting.workspace.calls
-        await wait_until(lambda: any(c.method == "users.info" for c in calls), "Slack is asked who that is")
-        setting.ask("stop", thread=ts)
-        events = setting.workspace.workspace.deliveries.log
-        await wait_until(lambda: all(event.acknowledged for event in events), "the stop has arrived")
-        setting.workspace.faults.release()
-        await wait_until(lambda: done(setting), "all is done")
-        assert [text[:7] for text in shown_in(setting, ts)] == ["Stopped"]
-
-
-async def test_stop_while_the_post_is_in_flight_leaves_one_answer(tmp_path: Path, redis_url: str) -> None:
-    async with (
-        ScriptedOpenAI(decisions=[RESPOND], drafts=[says(DRAFTS["good"])]) as server,
-        running(with_server(tmp_path, redis_url, server)) as setting,
-    ):
-        setting.workspace.faults.hang("chat.postMessage")
-        ts = setting.ask(f"{MENTION} {LIMIT}")
-        calls = setting.workspace.calls
-        await setting.workspace.wait_for(lambda: any(c.method == "chat.postMessage" for c in calls), 20)
-        setting.ask("stop", thread=ts)
-        await setting.answer_to(ts)
-        setting.workspace.faults.release()
-
-        async def ended() -> bool:  # the message that asks for a second look at what was cut off may still rest
-            return not await setting.orion.mailbox.list_messages(f"{TEAM_ID}:{CHANNEL}:{ts}")
-
-        await wait_until(ended, "the turn has ended")
-        (answer,) = answers(setting.workspace, ts, ts)
-        assert "600 requests" in shown(answer)
-
-
-async def is_engaged(redis: Redis, place: ThreadKey) -> bool:
-    """The standing of a thread is noted right after its first question was stored, not before."""
-    return await ThreadModes(redis).get(place) == "engaged"
-
-
 @asynccontextmanager
 async def apart(home: Path, redis_url: str, server: ScriptedOpenAI) -> AsyncIterator[tuple[Setting, Worker]]:
     """A process that only takes events, and a way to open others that only work: what arrives does so elsewhere."""
@@ -174,12 +107,6 @@ async def apart(home: Path, redis_url: str, server: ScriptedOpenAI) -> AsyncIter
             return running(settings, part="worker", inhabited=front.workspace, timeouts=QUICK)
 
         yield front, worker
-
-
-async def done(*settings: Setting) -> bool:
-    """Whether every event was taken in, and nothing waits or runs anywhere."""
-    events = settings[0].workspace.workspace.deliveries.log
-    return all(event.acknowledged for event in events) and all([await quiet(setting) for setting in settings])
 
 
 def shown_in(setting: Setting, thread: str) -> list[str]:
@@ -276,25 +203,6 @@ async def test_change_of_mind_while_no_worker_lives_holds_after_the_restart(
         assert len(server.requests) == {"stop": 2, "edit": 6, "delete": 2}[change]
 
 
-async def test_question_whose_worker_died_is_stopped_by_whoever_takes_it_over(
-    tmp_path: Path, redis_url: str, redis_client: Redis
-) -> None:
-    async with (
-        ScriptedOpenAI() as server,
-        apart(tmp_path, redis_url, server) as (front, worker),
-    ):
-        ts = front.ask(f"{MENTION} {LIMIT}")
-        dead = Mailbox(redis_client, lease_s=0.3)
-        await wait_until(lambda: dead.claim("dead", 1), "a worker has it, and dies")
-        place = ThreadKey(team=TEAM_ID, channel=CHANNEL, thread_ts=ts)
-        await wait_until(lambda: is_engaged(redis_client, place), "the thread is one of Orion's")
-        front.ask("stop", thread=ts)
-        async with worker():
-            await wait_until(lambda: [text[:7] for text in shown_in(front, ts)] == ["Stopped"], "the next one says so")
-        assert server.requests == []
-        await dead.aclose()
-
-
 async def test_deleted_question_takes_every_message_of_its_answer_along(tmp_path: Path, redis_url: str) -> None:
     sentence = "Each API key may make 600 requests a minute [1]."
     long = "<answer>" + "\n\n".join([" ".join([sentence] * 8)] * 25) + "</answer>"
@@ -332,14 +240,6 @@ async def test_an_answer_is_found_by_what_orion_stored_where_slack_gives_no_meta
         strip()
         workspace.delete(CHANNEL, ts)
         await workspace.wait_for(lambda: not posts(workspace, CHANNEL), 20)
-
-
-async def test_whoever_deletes_a_question_before_its_answer_hears_nothing_of_it(tmp_path: Path, redis_url: str) -> None:
-    async with writing(tmp_path, redis_url) as (setting, ts, _):
-        setting.workspace.delete(CHANNEL, ts)  # its thread is gone with it: nobody had replied
-        await wait_until(lambda: done(setting), "the deletion is settled", 5)
-        assert setting.workspace.messages(DIRECT) == []
-        assert await dead_letters(setting.orion.mailbox, 10) == []
 
 
 async def test_what_was_deleted_is_in_no_later_prompt(tmp_path: Path, redis_url: str) -> None:

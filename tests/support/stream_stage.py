@@ -9,10 +9,10 @@ from typing import Any
 
 from bot.local.model.limits import LENIENT, Strictness
 from bot.timeouts import TurnTimeouts
-from tests.integration.test_end_to_end import LIMIT, with_server
 from tests.support.local_slack import block_text
 from tests.support.openai_server import RESPOND, Script, Scripted, ScriptedOpenAI, says
 from tests.support.orion_running import CHANNEL, MENTION, Setting, running, shown
+from tests.support.scripted_orion import LIMIT, with_server
 from tests.support.waiting import wait_until
 
 FIRST = "Each API key may make 600 requests a minute [1]."

@@ -9,10 +9,10 @@ from redis.asyncio import Redis
 from structlog.testing import LogCapture
 
 from bot.queue.scripts import load_script
-from tests.integration.test_end_to_end import DRAFTS
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_running import MENTION, Setting, running, settings_in
 from tests.support.redis_tap import tapped
+from tests.support.scripted_orion import DRAFTS
 from tests.support.waiting import wait_until
 
 QUESTION = f"{MENTION} How many requests per minute may one API key send?"

@@ -95,7 +95,7 @@ async def test_person_is_forgotten_and_others_are_not(tmp_path: Path, redis_url:
         assert OTHER in left
         again = await forgotten(redis_client, setting.orion.mailbox, user=VISITOR)
         assert (+again.counts, again.running) == ({}, [])
-        later = setting.ask("What does error FH-3001 mean?", thread=mine, user=OTHER)
+        later = setting.ask(f"{MENTION} What does error FH-3001 mean?", thread=mine, user=OTHER)
         await setting.answer_to(later, thread=mine)
 
 

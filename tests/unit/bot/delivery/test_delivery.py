@@ -3,13 +3,10 @@
 import pytest
 
 from agent.knowledge.types import Document
-from agent.texts.catalogue import SUGGESTED_PROMPTS, help_text, say
+from agent.texts.catalogue import SUGGESTED_PROMPTS, help_text
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
 from bot.delivery.home import HomeFigures
-from bot.local.model.limits import LENIENT, Strictness
-from bot.local.server import LocalWorkspace
-from bot.queue.lease import LeaseLost
 from bot.slack.web_api import DeliveryFailed
 from bot.turn.duplicates import delete_duplicates
 from tests.support.local_slack import CHANNEL, CHAT, answer_texts, local_slack
@@ -28,14 +25,6 @@ async def test_the_answer_stands_in_the_thread_under_its_metadata() -> None:
         assert message["blocks"][1]["elements"][0]["text"].endswith("|[1] Release process> · 2 weeks ago")
 
 
-async def test_direct_message_is_answered_in_the_thread_it_opens() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask("how?", CHAT)
-        await slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
-        (message,) = answers(slack, place)
-        assert message["thread_ts"] == ts
-
-
 async def test_nothing_is_unfurled() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
@@ -43,17 +32,6 @@ async def test_nothing_is_unfurled() -> None:
         posts = [call.arguments for call in slack.server.calls if call.method == "chat.postMessage"]
         assert len(posts) > 1
         assert all(post["unfurl_links"] is False and post["unfurl_media"] is False for post in posts)
-
-
-async def test_long_answer_arrives_whole_and_in_order() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        await slack.delivery.answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id="turn-1"))
-        messages = answers(slack, place)
-        sections = answer_texts(messages)
-        assert sections == list(LONG)
-        parts = [m["metadata"]["event_payload"].get("part") for m in messages]
-        assert parts == [None, *range(2, len(messages) + 1)]
 
 
 async def test_second_delivery_of_the_same_turn_posts_nothing() -> None:
@@ -152,22 +130,6 @@ async def test_lost_reply_does_not_post_twice(channel: str, *, may_exist: bool) 
         assert tuple(message["ts"] for message in messages) == posted
 
 
-async def test_connection_that_broke_before_the_post_posts_once() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        slack.server.faults.reset("chat.postMessage", times=3)
-        await slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
-        assert texts(answers(slack, place)) == ["So."]
-
-
-async def test_first_try_does_not_look() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
-        await slack.delivery.answer(place, answer("So."), answer_key)
-        assert slack.made("conversations.replies") == 0
-
-
 async def test_no_effect_without_the_lease() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
@@ -183,15 +145,6 @@ async def test_no_effect_without_the_lease() -> None:
         with pytest.raises(RuntimeError, match="lost"):
             await slack.delivery.delete_answer(place, ts, lost)
         assert texts(answers(slack, place)) == ["So."]
-
-
-async def test_slacks_rate_limit_is_waited_out() -> None:
-    async with local_slack(strictness=Strictness(post_burst=1)) as slack:
-        place, ts = slack.ask()
-        await slack.delivery.answer(place, answer(*LONG[:6]), AnswerKey(question_ts=ts, turn_id="turn-1"))
-        assert any(call.status == 429 for call in slack.server.calls)
-        sections = answer_texts(answers(slack, place))
-        assert sections == list(LONG[:6])
 
 
 @pytest.mark.parametrize("refusals", [1, 2])
@@ -240,25 +193,6 @@ async def test_an_answer_that_went_meanwhile_is_no_failure(error: str) -> None:
                 await slack.delivery.delete_answer(place, ts)
 
 
-async def test_help_is_said_once() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask("<@U0ORION>")
-        assert await slack.delivery.post_own_text(place, help_text(None), ts) == await slack.delivery.post_own_text(
-            place, help_text(None), ts
-        )
-        (message,) = answers(slack, place)
-        assert message["text"] == help_text(None)
-        assert message["metadata"]["event_payload"]["verified"] is False
-
-
-async def test_thanks_are_seen_by_one_person_only() -> None:
-    async with local_slack() as slack:
-        place, _ = slack.ask()
-        await slack.delivery.post_ephemeral(place, "U0YOU", say("thanks", "fr"))
-        (notify_person,) = slack.server.ephemerals(CHANNEL)
-        assert (notify_person["text"], notify_person["ephemeral_for"]) == (say("thanks", "fr"), "U0YOU")
-
-
 async def test_home_and_prompts_reach_slack() -> None:
     async with local_slack() as slack:
         figures = HomeFigures(documents=(Document(id="handbook", title="handbook"),), total=15, size=40_000)
@@ -269,17 +203,6 @@ async def test_home_and_prompts_reach_slack() -> None:
         assert (call.error, "thread_ts" in call.arguments) == ("", False)
         await slack.delivery.send_direct_message("U0YOU", help_text(None))
         assert texts(slack.server.messages(CHAT)) == [help_text(None)]
-
-
-async def test_status_names_the_thread_or_the_question() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        await slack.delivery.set_status(place, "is reading…", ["a", "b"])
-        chat, chat_ts = slack.ask("how?", CHAT)
-        await slack.delivery.set_status(chat, "is reading…")
-        calls = [call.arguments for call in slack.server.calls if call.method == "assistant.threads.setStatus"]
-        assert [call["thread_ts"] for call in calls] == [ts, chat_ts]
-        assert [call.get("loading_messages") for call in calls] == [["a", "b"], None]
 
 
 async def test_placeholder_is_taken_over_by_the_answer() -> None:
@@ -308,29 +231,6 @@ async def test_placeholder_goes_by_its_ts_where_the_conversation_cannot_be_read(
         assert answers(slack, place) == []
 
 
-async def test_placeholder_left_by_a_crash_becomes_the_answer() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        await slack.delivery.show_placeholder(place, "_working_", AnswerKey(question_ts=ts, turn_id="turn-1"))
-        async with local_slack(server=_Borrowed(slack.server)) as other:
-            await other.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="turn-1"))
-        assert texts(answers(slack, place)) == ["So."]
-
-
-class _Borrowed(LocalWorkspace):
-    """The same running workspace for a second worker: neither started nor stopped again."""
-
-    def __init__(self, running: LocalWorkspace) -> None:
-        super().__init__(strictness=LENIENT)
-        vars(self).update(vars(running))
-
-    async def start(self, host: str = "127.0.0.1", port: int = 0, *, or_free: bool = False) -> None:
-        """It runs already."""
-
-    async def stop(self) -> None:
-        """It goes on."""
-
-
 async def test_settling_keeps_the_first_of_each_part_and_no_placeholder() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
@@ -346,19 +246,6 @@ async def test_settling_keeps_the_first_of_each_part_and_no_placeholder() -> Non
         assert await delete_duplicates(slack.delivery, place, ts) == 0
 
 
-async def test_settling_leaves_alone_what_is_still_in_work() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        await slack.delivery.show_placeholder(place, "_busy_", AnswerKey(question_ts=ts))
-        assert await delete_duplicates(slack.delivery, place, ts) == 0
-        assert len(answers(slack, place)) == 1, "nobody has answered yet: whoever does takes it over"
-        await slack.delivery.answer(place, answer("On Tuesdays."), AnswerKey(question_ts=ts, turn_id="turn-1"))
-        slack.server.post("U0YOU", CHANNEL, "<@U0ORION> and when else?", ts)
-        await slack.delivery.set_status(place, "is thinking…")
-        assert await delete_duplicates(slack.delivery, place, ts) == 0
-        assert len(slack.server.workspace.threads.statuses) == 1, "the next question is in work"
-
-
 async def test_placeholders_that_dead_workers_left_go_with_the_answer() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
@@ -367,14 +254,3 @@ async def test_placeholders_that_dead_workers_left_go_with_the_answer() -> None:
             await dead.show_placeholder(place, "_busy_", AnswerKey(question_ts=ts))
         await slack.delivery.answer(place, answer("On Tuesdays."), AnswerKey(question_ts=ts, turn_id="turn-1"))
         assert texts(answers(slack, place)) == ["On Tuesdays."]
-
-
-async def test_no_status_is_shown_without_the_lease() -> None:
-    def lost() -> None:
-        raise LeaseLost
-
-    async with local_slack() as slack:
-        place, _ = slack.ask()
-        with pytest.raises(LeaseLost):
-            await slack.delivery.set_status(place, "is thinking…", lease_check=lost)
-        assert slack.server.workspace.threads.statuses == {}

@@ -15,9 +15,9 @@ from bot.local.model.limits import LENIENT
 from bot.slack.client import Workspace, open_client
 from bot.slack.history import STREAM_UNKNOWN, ThreadReader
 from bot.slack.web_api import SlackCalls
-from tests.integration.test_end_to_end import LIMIT
 from tests.support.openai_server import says
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, shown
+from tests.support.scripted_orion import LIMIT
 from tests.support.stream_stage import (
     APPEND,
     FIRST,
@@ -122,14 +122,6 @@ async def test_workspace_without_streams_gets_posts_and_is_not_asked_again(tmp_p
         assert (at.calls(START), at.calls("chat.postMessage")) == (1, 2)
 
 
-async def test_limited_start_is_an_ordinary_post(tmp_path: Path, redis_url: str) -> None:
-    async with stage(tmp_path, redis_url, draft(FIRST, THIRD)) as at:
-        at.setting.workspace.faults.rate_limit(START, retry_after=30)
-        message = await at.answered(at.ask())
-        assert (at.calls(START), at.calls("chat.postMessage")) == (1, 1)
-        assert "3,000" in shown(message)
-
-
 async def test_an_answer_that_is_whole_does_not_wait_for_a_limited_piece(tmp_path: Path, redis_url: str) -> None:
     """Slack may ask for half a minute between two pieces; the end has a limit of its own, and takes the rest along."""
     gate = asyncio.Event()
@@ -196,15 +188,6 @@ async def test_direct_chat_streams_and_an_orion_without_the_setting_does_not(tmp
         assert at.calls(START) == 0
 
 
-async def test_workspace_without_statuses_shows_no_placeholder_beside_the_answer(
-    tmp_path: Path, redis_url: str
-) -> None:
-    async with stage(tmp_path, redis_url, draft(FIRST, THIRD)) as at:
-        at.setting.workspace.faults.missing.add("assistant.threads.setStatus")
-        message = await at.answered(at.ask())
-        assert metadata(message)["event_type"] == "orion_answer"
-
-
 async def test_model_that_goes_away_meanwhile_ends_in_the_same_message(tmp_path: Path, redis_url: str) -> None:
     broken = says("<answer>", *pieces(f"{FIRST}\n\nBur"), broken=True)
     async with stage(tmp_path, redis_url, broken, draft(THIRD)) as at:
@@ -244,17 +227,6 @@ async def test_an_edit_and_a_deletion_find_a_streamed_answer(tmp_path: Path, red
         assert (message["ts"], "600 requests" in body(message)) == (first["ts"], False)
         at.setting.workspace.delete(CHANNEL, ts)
         await wait_until(lambda: not at.own(ts), "the answer is gone")
-
-
-async def test_an_edit_meanwhile_takes_the_place_of_the_answer_that_grows(tmp_path: Path, redis_url: str) -> None:
-    gate = asyncio.Event()
-    async with stage(tmp_path, redis_url, draft(FIRST, "Bur", gate=gate), draft(THIRD), gate=gate) as at:
-        ts = at.ask()
-        first = await at.seen(ts, "600 requests")
-        at.setting.workspace.edit(CHANNEL, ts, f"{MENTION} {LIMIT} On the partner plan?")
-        await at.seen(ts, "3,000")  # the gate is never opened: the first draft was stopped
-        message = await at.answered(ts)
-        assert (message["ts"], "600 requests" in body(message)) == (first["ts"], False)
 
 
 async def test_thread_that_is_read_again_holds_the_streamed_answer(tmp_path: Path, redis_url: str) -> None:

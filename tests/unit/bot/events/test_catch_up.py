@@ -3,7 +3,6 @@
 The absence is a heartbeat that lies back in Redis and messages whose time lies back in Slack; nobody sleeps.
 """
 
-import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -246,33 +245,6 @@ async def test_who_does_not_listen_says_nothing_and_who_looks_is_alone(redis_cli
     async with redis_client.lock("orion:catching_up", timeout=9):
         await second.beat()
     assert await redis_client.get(second.heartbeat_key) == "1.0"
-
-
-async def test_lock_that_ran_out_hides_neither_a_slack_that_is_away_nor_the_end(redis_client: Redis) -> None:
-    await served_at(redis_client, PLACE)
-    asked = asyncio.Event()
-
-    async def slow(_team: str) -> TeamBot:
-        await redis_client.delete("orion:catching_up")
-        asked.set()
-        await asyncio.sleep(60)
-        raise AssertionError
-
-    async def away(_team: str) -> TeamBot:
-        await redis_client.delete("orion:catching_up")
-        reason = "http_503"
-        raise DeliveryFailed(reason, permanent=False)
-
-    catching_up = CatchUp(stores_over(redis_client), listeners=Nothing(), workspaces=WorkspacesBy(away))
-    await redis_client.set(catching_up.heartbeat_key, time.time() - MIN_ABSENCE_S)
-    with pytest.raises(DeliveryFailed):
-        await catching_up.beat()
-    catching_up.workspaces = WorkspacesBy(slow)
-    async with asyncio.TaskGroup() as group:
-        beat = group.create_task(catching_up.beat())
-        await asked.wait()
-        beat.cancel()
-    assert beat.cancelled()
 
 
 async def test_the_list_of_served_places_is_bounded_and_ends(redis_client: Redis) -> None:

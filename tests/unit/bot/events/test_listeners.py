@@ -120,18 +120,6 @@ async def test_mention_is_stored_once_though_it_arrives_twice(opened: Opened) ->
         assert [record.attempts for record in sent] == [1, 1]
 
 
-async def test_what_was_stored_is_told_with_its_thread_and_without_its_text(opened: Opened) -> None:
-    async with opened() as running:
-        with capture_logs() as logs:
-            place, ts = running.slack.ask()
-            (incoming,) = await running.heard()
-            await wait_until(lambda: "event_stored" in [line["event"] for line in logs], "it is told")
-    assert next(line for line in logs if line["event"] == "event_stored") == {
-        "event": "event_stored", "log_level": "info", "thread": str(place), "ts": ts, "kind": "question",
-        "addressed": "mention", "text_length": len(incoming.text),
-    }  # fmt: skip
-
-
 async def test_the_ack_waits_for_the_store(opened: Opened) -> None:
     async with opened(gate=False) as running:
         running.slack.ask("how?", CHAT)
@@ -199,29 +187,6 @@ async def test_edits_deletions_and_stops_arrive(opened: Opened) -> None:
         assert {incoming.thread.thread_ts for incoming in messages} == {ts}
 
 
-async def test_mention_added_by_an_edit_is_a_question_even_if_sent_again(opened: Opened) -> None:
-    async with opened() as running:
-        ts = running.slack.server.post("U0YOU", CHANNEL, "how do we release?")
-        running.ledger.closed = 1
-        running.slack.server.edit(CHANNEL, ts, "<@U0ORION> how do we release?")
-        (incoming,) = await running.heard()
-        assert (incoming.kind, incoming.thread.thread_ts, running.ledger.tries) == ("question", ts, 2)
-
-
-async def test_orions_own_messages_are_acknowledged_and_ignored(opened: Opened) -> None:
-    async with opened() as running:
-        place, ts = running.slack.ask()
-        await running.heard()
-        answer_key = AnswerKey(question_ts=ts, turn_id="turn-1")
-        await running.slack.delivery.answer(place, answer("So."), answer_key)
-        await running.slack.delivery.answer(place, answer("Thus."), AnswerKey(question_ts=ts, turn_id="turn-2"))
-        running.slack.server.post_as_other_app(CHANNEL, "I am a bot", ts)
-        await running.slack.server.wait_for(
-            lambda: len(running.slack.server.workspace.deliveries.log) == 5 and running.settled()
-        )
-        assert len(running.ledger.messages) == 1
-
-
 async def test_refused_channel_is_acknowledged_and_only_told_so(opened: Opened, redis_client: Redis) -> None:
     async with opened(Access(deny_channels=frozenset({CHANNEL}))) as running:
         place, _ = running.slack.ask("<@U0ORION> a secret?")
@@ -269,14 +234,6 @@ async def test_question_on_app_home_is_asked_in_the_direct_chat(opened: Opened) 
         assert (asked.text, asked.user, asked.addressed, asked.thread.channel) == ("How many?", "U0YOU", "direct", CHAT)
         assert server.messages(CHAT)[-1]["text"] == "_How many?_"
         assert server.messages(CHAT)[-1]["ts"] == asked.ts == asked.thread.thread_ts
-
-
-async def test_thanks_that_fail_lose_no_feedback(opened: Opened) -> None:
-    async with opened() as running:
-        posted = await running.answered("turn-1")
-        running.slack.server.faults.fail("chat.postEphemeral", "user_not_in_channel")
-        await running.slack.server.click(CHANNEL, posted, "orion_feedback", value="good:turn-1")
-        assert running.ledger.judged == [("turn-1", "U0YOU", True)]
 
 
 @pytest.mark.parametrize(
@@ -416,13 +373,6 @@ async def test_an_app_that_acknowledges_first_is_refused(redis_client: Redis, in
             register(eager, services(slack, Ledger(), redis_client, Access(), tasks=tasks, index=index))
 
 
-async def test_the_try_button_says_hello(opened: Opened) -> None:
-    async with opened() as running:
-        await running.slack.server.workspace.deliveries.interaction(TRY)
-        said = await running.slack.server.wait_for(lambda: running.slack.server.messages(CHAT))
-        assert [message["text"] for message in said] == [help_text(None)]
-
-
 @pytest.mark.parametrize(
     "payload",
     [
@@ -438,10 +388,3 @@ async def test_whatever_is_pressed_is_acknowledged(opened: Opened, payload: dict
         known = {"user": {"id": "U0YOU"}, "team": {"id": "T0LOCAL"}, "trigger_id": "1.2.x"}
         await running.slack.server.workspace.deliveries.interaction({**known, **payload})
         assert running.ledger.judged == []
-
-
-async def test_an_unknown_tab_is_acknowledged(opened: Opened) -> None:
-    async with opened() as running:
-        running.slack.server.open_home(tab="about")
-        await running.slack.server.wait_for(lambda: running.slack.server.workspace.deliveries.log[0].acknowledged)
-        assert running.slack.made("views.publish") == 0

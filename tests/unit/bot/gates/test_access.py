@@ -92,17 +92,6 @@ async def test_guest_who_writes_directly_is_told_in_each_thread(redis_client: Re
         assert at.through == []
 
 
-async def test_whisper_about_a_channel_message_stands_in_the_channel(tmp_path: Path, redis_url: str) -> None:
-    """Slack shows a message to one person in a thread only where the thread has a reply already."""
-    async with orion(tmp_path, redis_url) as setting:
-        root = setting.ask("A thread", channel="C0GENERAL")
-        setting.ask(f"{MENTION} {LIMIT}", thread=root, channel="C0GENERAL", user=STRANGER)
-        setting.ask(f"{MENTION} {LIMIT}", user=GUEST)
-        await wait_until(lambda: len(whispers(setting) + whispers(setting, "C0GENERAL")) == 2, "both were told")
-        (top,), (within,) = (setting.workspace.ephemerals(channel) for channel in (CHANNEL, "C0GENERAL"))
-        assert ("thread_ts" in top, within["thread_ts"]) == (False, root)
-
-
 async def test_guests_and_strangers_are_answered_where_they_are_let_in(tmp_path: Path, redis_url: str) -> None:
     async with orion(tmp_path, redis_url, allow_guests=True, allow_users=frozenset({GUEST, STRANGER})) as setting:
         for user in (GUEST, STRANGER):
@@ -285,16 +274,6 @@ async def test_muting_guest_mutes_nobody(redis_client: Redis) -> None:
         assert await at.knock(thread=place, ts=ts, kind="mute", user=GUEST, vouched=True, addressed="follow_up") == OK
         assert await thread_modes.get(place) == "engaged"
         assert at.slack.server.ephemerals("C0GENERAL") == []
-
-
-async def test_guest_who_mutes_a_thread_that_orion_does_not_know_brings_it_in_nowhere(redis_client: Redis) -> None:
-    async with gates(redis_client) as at:
-        at.slack.server.workspace.roster.members[GUEST] = Member(id=GUEST, name="Guest", is_ultra_restricted=True)
-        thread_modes = ThreadModes(redis_client)
-        place, ts = at.slack.ask()
-        await thread_modes.mute(place)
-        assert await at.knock(thread=place, ts=ts, kind="mute", user=GUEST, vouched=True) == OK
-        assert await thread_modes.get(place) != "engaged"
 
 
 async def test_guest_seen_to_late_takes_no_thread_from_a_member_who_asked_there(redis_client: Redis) -> None:

@@ -125,23 +125,6 @@ async def test_post_whose_reply_was_lost_is_found_and_not_made_again(tmp_path: P
         assert len(handed(setting)) == 1
 
 
-@pytest.mark.parametrize("handoff", [HELPERS, "S0HELPERS"])
-async def test_post_that_slack_carries_out_after_the_next_one_goes(
-    handoff: str, tmp_path: Path, redis_url: str
-) -> None:
-    async with orion(tmp_path, redis_url, handoff, TurnTimeouts(attempt_s=0.5, first_pause_s=0.01)) as setting:
-        answer = await refused(setting)
-        place = (HELPERS, None) if handoff == HELPERS else (CHANNEL, answer["thread_ts"])
-        setting.workspace.faults.hold("chat.postMessage")
-        await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION)
-        await wait_until(lambda: "✓" in str(button(now(setting, answer))), "the button says so")
-        (first,) = handed(setting, *place)
-        setting.workspace.faults.release()
-        await wait_until(lambda: len(handed(setting, *place)) == 2, "people are asked twice")
-        await wait_until(lambda: len(handed(setting, *place)) == 1, "the second one goes")
-        assert handed(setting, *place)[0]["ts"] == first["ts"]
-
-
 async def test_crash_between_asking_and_noting_it_asks_once(
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:

@@ -15,15 +15,15 @@ from agent.thread.conversation import ThreadKey
 from agent.thread.store import ThreadStore
 from bot.gates.access import cached_refusal, visit_of
 from bot.gates.stop import cancel_thread, receive_stop
-from bot.local.model.roster import VISITOR, Member
-from bot.queue.queue import OK, Cancellation, Mailbox
+from bot.local.model.roster import Member
+from bot.queue.queue import Cancellation, Mailbox
 from bot.slack.message import Access, Incoming, Kind
 from bot.slack.users import Person
 from bot.stores.stores import Stores, read_facts
-from tests.integration.test_end_to_end import DRAFTS, LIMIT, with_server, writing
-from tests.support.gates import ASKS, gates
+from tests.support.gates import ASKS
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_running import CHANNEL, DIRECT, GUEST, MENTION, Setting, running, shown, whispers
+from tests.support.scripted_orion import DRAFTS, LIMIT, with_server, writing
 from tests.support.waiting import wait_until
 
 PLACE = ThreadKey(team="T1", channel="C1", thread_ts="1700000000.000100")
@@ -213,22 +213,3 @@ async def test_who_is_unknown_stops_their_own_at_once_and_others_behind_the_door
     assert [wish.reason for wish in cancelled] == ["stopped"] * obeyed
     assert len(await stores.mailbox.list_messages(f"{PLACE}:stop")) == 1 - obeyed
     assert (await ThreadStore(redis_client).load(PLACE)).history == ()
-
-
-async def test_their_own_among_others_is_not_theirs_to_stop_alone(stores: Stores, redis_client: Redis) -> None:
-    cancelled = Cancelled()
-    await put(stores, "question", user="U1")
-    await put(stores, "question", "edit", user="U2")
-    await receive_stop(STOP, stores, cancelled, Access())
-    assert cancelled == []
-
-
-async def test_word_to_one_person_that_fails_and_a_stop_that_dies_trouble_nobody(redis_client: Redis) -> None:
-    async with gates(redis_client) as at:
-        stop = replace(STOP, user=VISITOR)
-        claimed, lease = await at.stored(f"{PLACE}:stop", stop.to_json())
-        at.slack.server.faults.fail("chat.postEphemeral", "channel_not_found")
-        assert await at.flow.handle(claimed, lease) == OK
-        await at.flow.notify_given_up(claimed, lease, "a stop")
-        await at.flow.notify_given_up(replace(claimed, body="no message"), lease, "another")
-        assert (at.dead, at.slack.made("chat.postMessage")) == ([], 0)

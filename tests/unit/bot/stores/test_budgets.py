@@ -1,7 +1,6 @@
 """Tokens a day: counted while they are used, in one step, never lost with a turn that ends badly."""
 
 import asyncio
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -144,24 +143,6 @@ async def test_turn_that_ends_badly_costs_what_it_used(redis_client: Redis, end:
     with pytest.raises(type(end)):
         await turn()
     assert await used_up(redis_client, purse, incoming()) == "user"
-
-
-async def test_many_turns_at_once_lose_no_token(redis_client: Redis) -> None:
-    purse = budgets(redis_client, Limits(workspace=1))
-
-    async def turn(number: int) -> None:
-        with suppress(ValueError):
-            async with purse.count_turn(f"t{number}", incoming(user=f"U{number % 3}")) as tokens:
-                for _ in range(5):
-                    tokens.add(7)
-                    await asyncio.sleep(0)
-                if number % 2:
-                    raise ValueError
-
-    async with asyncio.TaskGroup() as group:
-        for number in range(30):
-            group.create_task(turn(number))
-    assert await redis_client.hget(purse.key("T1"), "workspace") == str(30 * 5 * 7)
 
 
 async def test_redis_that_is_away_ends_no_turn(tmp_path: Path) -> None:

@@ -24,7 +24,6 @@ from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.outbox import Entry
 from bot.turn import duplicates
-from bot.turn.duplicates import CHECK_AT_S
 from bot.turn.job import turn_id_of
 from bot.turn.status import Pace
 from observability.stats import Stats
@@ -140,19 +139,6 @@ async def test_running_turn_that_is_stopped_says_so(tmp_path: Path, redis_client
         assert at.said(place)[0].startswith("Stopped")
 
 
-async def test_deleted_question_cancels_its_turn_and_gets_no_answer(tmp_path: Path, redis_client: Redis) -> None:
-    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        place, ts = await at.ask()
-        await at.store(ts, place, kind="delete", text="")
-        (wish,) = at.cancelled
-        assert (wish.thread, wish.reason) == (str(place), "deleted")
-        assert wish.message_id
-        assert await at.handle() == OK
-        assert await at.handle() == OK
-        assert at.said(place) == []
-        assert at.model.decided == []
-
-
 async def test_slack_that_is_away_uses_up_no_tries(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         at.services.delivery.calls.patience_s = 0.05  # its own patience, shortened
@@ -209,15 +195,6 @@ async def test_what_an_edits_turn_posted_is_looked_for_however_long_slack_lets_n
         assert len(at.said(place)) == 3
 
 
-async def test_model_that_is_away_is_waited_for(tmp_path: Path, redis_client: Redis) -> None:
-    async with team_bot(tmp_path, redis_client, [ModelError("LLMError", "away"), GOOD]) as at:
-        place, _ = await at.ask()
-        assert (await at.handle()).verb == "giveback"
-        assert at.said(place) == []
-        assert await at.handle() == OK
-        assert "120 requests" in at.said(place)[0]
-
-
 async def test_given_up_the_person_is_told_unless_an_answer_stands(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
@@ -247,37 +224,6 @@ async def test_given_up_while_slack_is_away_the_letter_is_kept_until_its_person_
         at.slack.server.faults.clear()
         await at.flow.notify_given_up(claimed, lease, "no end after 5 tries")
         assert len(at.said(place)) == 1
-
-
-async def test_without_statuses_the_answer_is_the_last_word(tmp_path: Path, redis_client: Redis) -> None:
-    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        place, _ = await at.ask()
-        at.slack.server.faults.fail("assistant.threads.setStatus", "unknown_method", times=99)
-        at.slack.server.faults.delay("chat.update", 0.05)
-        assert await at.handle() == OK
-        assert ["120 requests" in text for text in at.said(place)] == [True]
-
-
-@pytest.mark.parametrize("body", ["", "{}", '{"kind": "question"}', "[1]"])
-async def test_an_unreadable_letter_is_given_up_and_nobody_crashes(
-    body: str, tmp_path: Path, redis_client: Redis
-) -> None:
-    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        await at.mailbox.enqueue("T:C:1", body, event_ids=["x"])
-        claimed, lease = await at.claim()
-        assert (await at.flow.handle(claimed, lease)).verb == "dead"
-        await at.flow.notify_given_up(claimed, lease, "unreadable letter")
-        assert at.slack.server.messages(CHANNEL) == []
-
-
-async def test_question_that_slack_brings_late_goes_before_what_waits(tmp_path: Path, redis_client: Redis) -> None:
-    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        place, first = at.slack.ask()
-        second = at.slack.server.post("U0YOU", CHANNEL, "and a day?", first)
-        await at.store(second, place)
-        await at.store(first, place)
-        claimed, _ = await at.claim()
-        assert Incoming.from_json(claimed.body).ts == first
 
 
 async def test_question_that_came_after_a_later_one_is_remembered_once(tmp_path: Path, redis_client: Redis) -> None:
@@ -333,21 +279,6 @@ async def test_the_second_post_of_a_worker_that_lost_its_thread_is_found_and_del
         assert kept == first
         assert "120 requests" in text
         assert at.slack.server.workspace.threads.statuses == {}
-
-
-async def test_second_look_waits_and_deletes_nothing_that_is_right(tmp_path: Path, redis_client: Redis) -> None:
-    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        place, _ = await at.ask()
-        claimed, lease = await at.claim()
-        await lose(at, claimed, lease)
-        assert await at.handle() == OK
-        (incoming,) = await at.mailbox.claim("w", 9)
-        ending = await at.flow.handle(incoming, Lease(incoming.leased_until))
-        assert ending.verb == "giveback"
-        assert 0 < ending.after_s <= CHECK_AT_S[0]
-        assert await at.mailbox.finish(incoming, "giveback")
-        await settled(at)
-        assert len(at.said(place)) == 1
 
 
 async def test_what_a_dead_worker_showed_goes_when_another_finishes(tmp_path: Path, redis_client: Redis) -> None:

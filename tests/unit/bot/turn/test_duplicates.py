@@ -23,7 +23,7 @@ from bot.delivery.pending_checks import PendingCheck, PendingChecks
 from bot.gates.flow import read_body
 from bot.queue.lease import Lease
 from bot.queue.queue import OK, Mailbox
-from bot.slack.message import MESSAGE_SCHEMA, Incoming
+from bot.slack.message import Incoming
 from bot.turn import duplicates
 from bot.turn.duplicates import delete_duplicates, run_check
 from bot.turn.job import turn_id_of
@@ -44,13 +44,6 @@ def test_it_is_read_back_as_it_was_written(team: str, channel: str, thread_ts: s
     assert read_body(pending_check.to_json()) == (1, pending_check)
     with pytest.raises(ValueError):  # noqa: PT011 - any reason will do: it is no message of a person's
         Incoming.from_json(pending_check.to_json())
-
-
-@given(words)
-def test_persons_message_is_none(text: str) -> None:
-    place = ThreadKey(team="T", channel="C", thread_ts="1.0")
-    incoming = Incoming(kind="question", thread=place, user="U", ts="1.0", addressed="mention", text=text)
-    assert read_body(incoming.to_json()) == (MESSAGE_SCHEMA, incoming)
 
 
 @pytest.mark.parametrize(
@@ -134,21 +127,6 @@ async def test_what_slack_carried_out_after_its_second_try_goes(
         assert len(own(at.slack, place)) > messages, "Slack has no key that would refuse the second"
         await settled(at)
         assert stamps(at.slack, place) == first, "what people saw first stays"
-
-
-async def test_second_notice_goes_while_the_answer_is_still_to_come(tmp_path: Path, redis_client: Redis) -> None:
-    async with team_bot(tmp_path, redis_client, [GOOD], attempt_s=ATTEMPT_S) as at:
-        place, ts = at.slack.ask()
-        at.slack.server.faults.hold(POST)
-        await noticed(at, place, ts)
-        (first,) = stamps(at.slack, place)
-        await at.services.delivery.show_placeholder(place, "_busy_", AnswerKey(question_ts=ts))
-        await landed(at.slack)
-        with capture_logs() as logged:
-            await settled(at)
-        assert stamps(at.slack, place)[0] == first
-        assert [m["text"] for m in own(at.slack, place)] == ["I'm paused right now.", "_busy_"]
-        assert [line["event"] for line in logged] == ["second_notice_deleted"]
 
 
 async def test_placeholder_that_comes_after_the_answer_goes(tmp_path: Path, redis_client: Redis) -> None:
@@ -293,22 +271,6 @@ async def test_what_shows_that_an_edited_question_is_at_work_is_left_alone(
         assert stamps(at.slack, place) == [first]
 
 
-async def test_no_look_deletes_a_part_that_an_edit_is_about_to_take_over(tmp_path: Path, redis_client: Redis) -> None:
-    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        place, ts = at.slack.ask()
-        first = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
-        await at.slack.delivery.answer(place, answer(*LONG), first)
-        await at.slack.delivery.answer(place, answer("late"), first)
-        thread_mode = stamps(at.slack, place)
-        await at.store(ts, place, kind="edit", edited_ts="9999999999.000000")
-        claimed, lease = await at.claim()
-        await PendingChecks(at.mailbox).add(place, ts)
-        await settled(at)
-        assert stamps(at.slack, place) == thread_mode, "the turn of the edit puts them in order itself"
-        assert await at.flow.handle(claimed, lease) == OK
-        assert stamps(at.slack, place) == thread_mode[:1]
-
-
 async def test_status_of_another_question_at_work_is_left_alone(tmp_path: Path, redis_client: Redis) -> None:
     async with team_bot(tmp_path, redis_client, [GOOD]) as at:
         place, ts = at.slack.ask()
@@ -321,19 +283,6 @@ async def test_status_of_another_question_at_work_is_left_alone(tmp_path: Path, 
         await settled(at)
         assert len(at.slack.server.workspace.threads.statuses) == 1
         await at.flow.handle(claimed, lease)
-
-
-async def test_workspace_without_statuses_is_looked_at_as_often(
-    tmp_path: Path, redis_client: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async with team_bot(tmp_path, redis_client, [GOOD]) as at:
-        place, ts = at.slack.ask()
-        await answered(at, place, ts)
-        await PendingChecks(at.mailbox).add(place, ts)
-        (incoming,) = await at.mailbox.claim("w", 9)
-        at.slack.server.faults.missing.add("assistant.threads.setStatus")
-        monkeypatch.setattr(duplicates, "CHECK_AT_S", (0.0, 60.0))
-        assert (await at.flow.handle(incoming, Lease(incoming.leased_until))).verb == "giveback"
 
 
 PLACE = ThreadKey(team="T", channel="C", thread_ts="1.0")

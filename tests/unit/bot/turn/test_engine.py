@@ -138,15 +138,6 @@ async def test_exports_are_indexed_too(tmp_path: Path) -> None:
         assert report == IndexReport()
 
 
-async def test_without_folders_the_index_is_taken_as_it_is(tmp_path: Path) -> None:
-    settings = settings_in(tmp_path / "home", "", docs=(docs_in(tmp_path / "docs"),))
-    async with open_index(corpus_of(settings)):
-        pass
-    async with open_index(corpus_of(settings.model_copy(update={"docs": ()}))) as (index, report):
-        assert len(index.documents()) == 1
-        assert report.added == report.removed == 0
-
-
 @pytest.mark.parametrize("name", ["nowhere", "docs/limits.md"])
 def test_what_is_no_folder_is_refused(name: str, tmp_path: Path) -> None:
     docs_in(tmp_path / "docs")
@@ -208,11 +199,3 @@ async def test_the_shared_index_that_is_away_is_told_to_commands(tmp_path: Path)
         async with open_index(corpus_of(wrong)):
             pass
     assert "hunter2" not in str(raised.value)
-
-
-async def test_index_that_is_a_folder_is_told(tmp_path: Path) -> None:
-    settings = settings_in(tmp_path, "")
-    settings.index_path.mkdir()
-    with pytest.raises(WrongUse, match="cannot be written"):
-        async with open_index(corpus_of(settings)):
-            pass

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from agent.texts.catalogue import SUGGESTED_PROMPTS, help_text
-from tests.integration.test_end_to_end import DRAFTS, LIMIT, with_server
-from tests.integration.test_interruptions import done
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, shown
+from tests.support.scripted_orion import DRAFTS, LIMIT, done, with_server
 from tests.support.waiting import wait_until
 
 ANSWERS = [says(DRAFTS["good"])] * 3

@@ -1,7 +1,6 @@
 """A plan of several steps as people see it: tasks above the answer, or a status that names the step in hand."""
 
 import asyncio
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,6 @@ from agent.model.protocol import ModelError
 from agent.texts.catalogue import LANGUAGES
 from agent.turn.events import StepSeen
 from bot.delivery.stream import Streams
-from bot.local.model.limits import LENIENT
 from bot.queue.lease import LeaseLost
 from bot.queue.queue import OK
 from bot.turn.status import step_status, stream_tasks
@@ -83,10 +81,6 @@ def test_steps_are_told_in_the_language_of_the_question(language: str) -> None:
     assert said not in others
     assert all(part in said for part in ("2", "…"))
     assert "2" in second["title"]
-
-
-def test_status_stays_on_its_line() -> None:
-    assert step_status(seen("open", "open", title="{x}" * 33), "fr") == f"en est à l'étape 1 sur 2 : {'{x}' * 19}{{x…"
 
 
 async def test_plan_stands_above_the_answer_as_it_proceeds(tmp_path: Path, redis_url: str) -> None:
@@ -158,16 +152,6 @@ async def test_question_back_takes_the_place_of_the_plan_that_then_goes_on(tmp_p
         assert [tasks(message) for message in at.own(ts)] == [[], DONE]
 
 
-async def test_stop_leaves_no_step_behind(tmp_path: Path, redis_url: str) -> None:
-    gate = asyncio.Event()
-    async with stage(tmp_path, redis_url, *[draft("Ea", gate=gate)] * 2, gate=gate, decisions=once(PLANNED)) as at:
-        ts = at.ask()
-        await planned(at, ts)
-        at.setting.ask("stop", thread=ts)
-        message = await at.answered(ts)
-        assert (tasks(message), message["text"]) == ([], "Stopped.")
-
-
 async def test_stop_under_the_answer_leaves_the_steps_that_led_to_it(tmp_path: Path, redis_url: str) -> None:
     gate = asyncio.Event()
     drafted = draft(FIRST, "Bur", gate=gate)
@@ -231,19 +215,6 @@ async def test_plan_that_slack_will_not_update_is_taken_away_for_the_answer(tmp_
         message = await at.answered(at.ask())
         assert (tasks(message), "Which plan" in shown(message)) == ([], True)
         assert (at.calls(START), at.calls("chat.postMessage")) == (1, 1)
-
-
-async def test_plan_in_a_stream_that_dies_makes_way_for_the_answer(tmp_path: Path, redis_url: str) -> None:
-    gate, short = asyncio.Event(), replace(LENIENT, stream_seconds=0.5)
-    drafted = draft("Ea", gate=gate, rest=(FIRST, THIRD))
-    async with stage(tmp_path, redis_url, drafted, drafted, gate=gate, strictness=short, decisions=once(PLANNED)) as at:
-        ts = at.ask()
-        growing = await planned(at, ts)
-        await wait_until(lambda: time.time() > float(growing["ts"]) + 0.6, "the stream is dead")
-        gate.set()
-        message = await at.answered(ts)
-        assert (message["ts"], tasks(message), at.calls("chat.postMessage")) == (growing["ts"], [], 0)
-        assert "3,000" in shown(message)
 
 
 TROUBLES = [(method, trouble) for method in (START, APPEND) for trouble in ("lose_response", "reset", "fail", "hang")]

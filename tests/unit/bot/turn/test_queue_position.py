@@ -61,16 +61,6 @@ async def test_who_waits_behind_a_full_pool_sees_their_number_once(redis_client:
         assert shown(on.slack) == [f"is busy: you are number {number} in the queue…" for number in (1, 2, 3)]
 
 
-async def test_who_waits_reads_their_number_in_the_language_they_asked_in(redis_client: Redis) -> None:
-    async with scene(redis_client) as on:
-        place, ts = on.slack.ask()
-        asked = "Wie viele Anfragen pro Minute darf ein Schlüssel stellen?"
-        incoming = Incoming(kind="question", thread=place, user="U0YOU", ts=ts, addressed="mention", text=asked)
-        await on.mailbox.enqueue(str(place), incoming.to_json(), event_ids=[ts])
-        await on.queueing.sweep()
-        assert shown(on.slack) == ["ist beschäftigt: Du bist Nummer 1 in der Schlange…"]
-
-
 async def test_the_number_makes_way_for_the_turn(redis_client: Redis) -> None:
     async with scene(redis_client) as on:
         incoming = await on.asked()
@@ -132,17 +122,6 @@ async def test_what_is_no_question_is_not_told(redis_client: Redis) -> None:
         await on.mailbox.enqueue(str(place), incoming.to_json(), event_ids=["a"])
         await on.mailbox.enqueue("T1:C1:1.0", "no letter", event_ids=["b"])
         await on.stored(ThreadKey(team="TELSEWHERE", channel="C1", thread_ts="1.0"), "1.0")
-        await on.queueing.sweep()
-        assert shown(on.slack) == []
-
-
-async def test_who_is_refused_is_not_told_that_it_is_their_turn_soon(redis_client: Redis) -> None:
-    async with scene(redis_client) as on:
-        place, ts = on.slack.ask()
-        incoming = Incoming(
-            kind="question", thread=place, user="U0YOU", ts=ts, addressed="mention", refused="user_refused"
-        )
-        await on.mailbox.enqueue(str(place), incoming.to_json(), event_ids=["a"])
         await on.queueing.sweep()
         assert shown(on.slack) == []
 

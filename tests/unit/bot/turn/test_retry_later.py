@@ -20,11 +20,10 @@ from bot.timeouts import TurnTimeouts
 from bot.turn.job import Job, turn_id_of
 from bot.turn.retry_later import give_back, retry_delay_s, waiting_since
 from bot.turn.status import DOCUMENTS_AWAY, MODEL_AWAY, MODEL_LATE, WorkingStatus
-from tests.integration.test_end_to_end import DRAFTS, LIMIT, with_server
-from tests.integration.test_failures import QUICK
 from tests.support.local_slack import Slack, local_slack
 from tests.support.openai_server import HANGS, RESPOND, ScriptedOpenAI, fails, says
 from tests.support.orion_running import CHANNEL, MENTION, Setting, running, shown
+from tests.support.scripted_orion import DRAFTS, LIMIT, QUICK, with_server
 from tests.support.waiting import wait_until
 
 PATIENT = TurnTimeouts(model_s=180)

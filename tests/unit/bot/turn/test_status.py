@@ -56,18 +56,6 @@ async def test_changes_in_a_burst_are_sent_as_the_last_one() -> None:
         assert shown(slack) == ["is thinking…", "step 49"]
 
 
-async def test_change_that_the_answer_overtakes_saves_its_call() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating() as status:
-            await slack.server.wait_for(lambda: shown(slack) == ["is thinking…"])
-            await asyncio.sleep(5 * SLOW.change_s)
-            status.show("is checking…")
-            await asyncio.sleep(0.05)
-        assert shown(slack) == ["is thinking…"]
-        assert cleared(slack)
-
-
 async def test_model_that_says_nothing_for_a_while_is_shown_to_be_waited_for() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
@@ -101,15 +89,6 @@ async def test_without_statuses_a_message_stands_in_and_becomes_the_answer(error
         assert slack.made("assistant.threads.setStatus") == 1
 
 
-async def test_placeholder_without_an_answer_goes_away() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        slack.server.faults.fail("assistant.threads.setStatus", "unknown_method")
-        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating():
-            await slack.server.wait_for(lambda: texts(answers(slack, place)) == ["_Orion is thinking…_"])
-        assert answers(slack, place) == []
-
-
 async def test_slack_in_trouble_stops_no_turn() -> None:
     async with local_slack(patience_s=0.05) as slack:
         place, ts = slack.ask()
@@ -119,19 +98,6 @@ async def test_slack_in_trouble_stops_no_turn() -> None:
             status.show("is reading…")
         slack.server.faults.clear()
         assert slack.server.messages(CHANNEL)
-
-
-async def test_what_the_turn_raises_leaves_as_it_was() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-
-        async def turn() -> None:
-            async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), SLOW).updating():
-                message = "as it was"
-                raise KeyError(message)
-
-        with pytest.raises(KeyError, match="as it was"):
-            await turn()
 
 
 async def test_cancelled_turn_clears_its_status() -> None:

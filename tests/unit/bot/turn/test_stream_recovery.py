@@ -119,16 +119,6 @@ async def test_what_was_shown_stands_under_the_note_that_it_was_stopped() -> Non
         assert not await slack.delivery.end_streams(place, answer_key, "Stopped.")  # it is ended
 
 
-async def test_dead_stream_says_that_it_was_stopped() -> None:
-    async with local_slack() as slack:
-        place, asked = slack.ask()
-        ts = await begun(slack, place, "Each key")
-        await slack.calls.write("chat.stopStream", {"channel": CHANNEL, "ts": ts})
-        answer_key = AnswerKey(question_ts=asked, turn_id="t" * 32, streamed=StreamedMessage.begun(ts))
-        assert await slack.delivery.end_streams(place, answer_key, "Stopped.")
-        assert [(m["ts"], m["text"]) for m in own(slack, place)] == [(ts, "Stopped.")]
-
-
 async def test_stream_waits_for_the_next_answer_or_goes() -> None:
     async with local_slack() as slack:
         place, asked = slack.ask()
