@@ -25,7 +25,6 @@ from agent.knowledge.types import KnowledgeAwayError
 from agent.model.protocol import Model
 from agent.tasks import background_tasks
 from agent.texts.catalogue import SUGGESTED_PROMPTS
-from agent.thread.audience import Viewers
 from bot.answers.answer_book import AnswerBook
 from bot.answers.desk import AnswerDesk
 from bot.answers.proposals import Proposals
@@ -51,7 +50,6 @@ from bot.install.workspaces import TeamBot, Workspaces, open_slack
 from bot.queue.queue import Cancel, Mailbox
 from bot.queue.worker import DRAIN_S, Turns
 from bot.redis.connect import EVICTS_REMEDY, eviction_policy, missing_command, open_redis
-from bot.reports.gather import Gathering, Places, prices_in
 from bot.reports.weekly import WeeklyReports
 from bot.servers.http import Status
 from bot.servers.socket_mode import SocketFront
@@ -304,21 +302,11 @@ class _TeamBots:
 
     def reporting(self, workspaces: Workspaces) -> WeeklyReports | None:
         """Make what posts the weekly report, if a channel for it is named."""
-        settings, stores, observers = self.settings, self.stores, self.observers
-        if not settings.report:
+        if not self.settings.report:
             return None
-
-        def gathering(team_bot: TeamBot, viewers: Viewers) -> Gathering:
-            return Gathering(
-                records=observers.records, stats=observers.stats_of(viewers.team), index=self.engine.index,
-                places=Places.of_slack(team_bot.workspace.calls, team_bot.people, viewers),
-                prices=prices_in(settings.home), answers=settings.answers,
-                documents=self.channels.of(viewers.team, viewers.channel).documents,
-            )  # fmt: skip
-
         return WeeklyReports(
-            redis=stores.redis, prefix=stores.prefix, name=settings.report, workspaces=workspaces,
-            gathering=gathering, channels=self.channels, can_save=settings.answers is not None,
+            settings=self.settings, redis=self.stores.redis, prefix=self.stores.prefix, workspaces=workspaces,
+            observers=self.observers, index=self.engine.index, channels=self.channels,
         )  # fmt: skip
 
     def services(self, workspaces: Workspaces, cancel: Cancel, tasks: asyncio.TaskGroup) -> Services:

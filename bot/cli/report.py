@@ -14,7 +14,6 @@ from bot.cli import output
 if TYPE_CHECKING:  # for annotations: importing them takes too long
     from redis.asyncio import Redis
 
-    from agent.thread.audience import Viewers
     from bot.reports.gather import Places
     from bot.reports.report import Report
     from bot.settings import Settings
@@ -48,18 +47,16 @@ async def _gather(settings: Settings, redis: Redis, prefix: str, port: int | Non
     async with AsyncExitStack() as stack:
         corpus = replace(corpus_of(settings), roots=(), sources=())  # as the last sync left it
         index, _ = await stack.enter_async_context(open_index(corpus))
-        viewers, places = await _places(stack, settings, redis, prefix, port)
+        places = await _places(stack, settings, redis, prefix, port)
         gathering = Gathering(
             records=TurnRecords(redis, prefix=prefix), stats=Stats(redis, prefix=prefix), index=index, places=places,
             prices=prices_in(settings.home), answers=settings.answers,
         )  # fmt: skip
-        return await gathering.report(viewers, datetime.now(UTC) + timedelta(days=1))
+        return await gathering.report(datetime.now(UTC) + timedelta(days=1))
 
 
-async def _places(
-    stack: AsyncExitStack, settings: Settings, redis: Redis, prefix: str, port: int | None
-) -> tuple[Viewers, Places]:
-    """Return whose view is shown. While Slack cannot be asked, no channel counts as public."""
+async def _places(stack: AsyncExitStack, settings: Settings, redis: Redis, prefix: str, port: int | None) -> Places:
+    """Return the places as the report's channel sees them. While Slack cannot be asked, none counts as public."""
     from agent.thread.audience import Viewers
     from agent.thread.conversation import ThreadKey
     from bot.reports.gather import Places
@@ -70,11 +67,11 @@ async def _places(
 
     everyone = Viewers(team="", channel="")
     if port is not None:  # a workspace for trying out
-        return everyone, Places.unknown(is_open=True)
+        return Places(viewers=everyone, all_open=True)
     token = settings.slack_bot_token.get_secret_value()
     if not token:
         output.note("Without SLACK_BOT_TOKEN no channel is known to be public, so questions are only counted.")
-        return everyone, Places.unknown(is_open=False)
+        return Places(viewers=everyone)
     client = await stack.enter_async_context(open_client(token, api_url=settings.slack_api_url))
     calls = SlackCalls(client, patience_s=0)
     workspace = Workspace(client, calls)
@@ -85,6 +82,5 @@ async def _places(
         place = await HandOffPlace(settings.report, calls, people).find(nowhere) if settings.report else nowhere
     except DeliveryFailed as failure:
         output.note(f"Slack says {failure.reason}, so questions are only counted. `orion doctor` says more.")
-        return everyone, Places.unknown(is_open=False)
-    viewers = Viewers(team=team, channel=place.channel)
-    return viewers, Places.of_slack(calls, people, viewers)
+        return Places(viewers=everyone)
+    return Places(viewers=Viewers(team=team, channel=place.channel), calls=calls, people=people)

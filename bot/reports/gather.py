@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -40,46 +40,32 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """The channels of a workspace: whether all its members may read one, and the link to a message there."""
+    """The channels as these viewers may see them. Without ``calls`` Slack cannot be asked: all are open, or none."""
 
-    is_open: Callable[[str], Awaitable[bool]]
-    link: Callable[[str, str], Awaitable[str]]
+    viewers: Viewers
+    calls: SlackCalls | None = None
+    people: People | None = None
+    all_open: bool = False
 
-    @classmethod
-    def unknown(cls, *, is_open: bool) -> Places:
-        """Return places for which Slack cannot be asked: all open or none, without links."""
+    async def is_open(self, channel: str) -> bool:
+        """Return whether all members of the workspace may read it. To viewers of other organisations none is open."""
+        if self.people is None:
+            return self.all_open
+        team, here = self.viewers.team, self.viewers.channel
+        try:
+            shared = bool(here) and await self.people.is_shared(team, here)
+            return not shared and bool(await self.people.channel_name(team, channel))
+        except DeliveryFailed:
+            return False
 
-        async def answer(_: str) -> bool:
-            return is_open
-
-        async def no_link(_: str, __: str) -> str:
+    async def link(self, channel: str, ts: str) -> str:
+        """Return the link to a message; empty if Slack does not tell it."""
+        if self.calls is None:
             return ""
-
-        return cls(is_open=answer, link=no_link)
-
-    @classmethod
-    def of_slack(cls, calls: SlackCalls, people: People, viewers: Viewers) -> Places:
-        """Return the places of one workspace.
-
-        A channel that Slack does not describe is not open. None is to viewers from other organisations.
-        """
-
-        async def is_open(channel: str) -> bool:
-            try:
-                if viewers.channel and await people.is_shared(viewers.team, viewers.channel):
-                    return False
-                return bool(await people.channel_name(viewers.team, channel))
-            except DeliveryFailed:
-                return False
-
-        async def link(channel: str, ts: str) -> str:
-            try:
-                found = await calls.read("chat.getPermalink", channel=channel, message_ts=ts)
-            except DeliveryFailed:
-                return ""
-            return string(found, "permalink")
-
-        return cls(is_open=is_open, link=link)
+        try:
+            return string(await self.calls.read("chat.getPermalink", channel=channel, message_ts=ts), "permalink")
+        except DeliveryFailed:
+            return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,11 +80,12 @@ class Gathering:
     answers: Path | None = None
     documents: tuple[str, ...] = ()  # prefixes, where the channel has only some of the documents
 
-    async def report(self, viewers: Viewers, until: datetime) -> Report:
-        """Return the report of the seven days (UTC) before the day of ``until``, as these viewers may see it.
+    async def report(self, until: datetime) -> Report:
+        """Return the report of the seven days (UTC) before the day of ``until``.
 
         Raises ``RedisError`` and ``KnowledgeAwayError``.
         """
+        viewers = self.places.viewers
         end = datetime.combine(until.astimezone(UTC).date(), datetime.min.time(), UTC)
         records = [
             record
@@ -110,15 +97,15 @@ class Gathering:
         answered = {answer.turn_id for answer in saved.values()}
         open_questions = [r for r in records if r["outcome"] in UNANSWERED and r["turn_id"] not in answered]
         disliked = [r for r in records if "bad" in await self.records.judgements(r)]
-        unanswered, unanswered_elsewhere = await self._visible(open_questions, viewers)
-        shown, disliked_elsewhere = await self._visible(disliked, viewers)
+        unanswered, unanswered_elsewhere = await self._visible(open_questions)
+        shown, disliked_elsewhere = await self._visible(disliked)
         last = end.date() - timedelta(days=1)
         return Report(
             first=end.date() - WEEK,
             last=last,
             week=await self._figures(end - timedelta(days=1)),
             before=await self._figures(end - timedelta(days=1) - WEEK),
-            topics=await self._topics(unanswered, viewers),
+            topics=await self._topics(unanswered),
             unanswered_elsewhere=unanswered_elsewhere,
             disliked=[await self._with_complaints(asked) for asked in shown],
             disliked_elsewhere=disliked_elsewhere,
@@ -130,7 +117,7 @@ class Gathering:
         tally = await self.stats.read(WEEK.days, now=last_day)
         return Figures(tally=tally, cost=cost(tally, self.prices))
 
-    async def _visible(self, records: Sequence[Record], viewers: Viewers) -> tuple[list[Asked], Hidden]:
+    async def _visible(self, records: Sequence[Record]) -> tuple[list[Asked], Hidden]:
         """Return the questions that may be shown, and count the others."""
         shown: list[Asked] = []
         hidden: Counter[str] = Counter()
@@ -138,17 +125,17 @@ class Gathering:
             _, channel, ts = string(record, "thread").split(":", 2)
             if channel.startswith("D"):
                 hidden["direct"] += 1
-            elif channel == viewers.channel or await self.places.is_open(channel):
+            elif channel == self.places.viewers.channel or await self.places.is_open(channel):
                 link = await self.places.link(channel, ts)
                 shown.append(Asked(turn_id=record["turn_id"], question=" ".join(record["question"].split()), link=link))
             else:
                 hidden["private"] += 1
         return shown, Hidden(**hidden)
 
-    async def _topics(self, asked: Sequence[Asked], viewers: Viewers) -> list[Topic]:
+    async def _topics(self, asked: Sequence[Asked]) -> list[Topic]:
         """Return the questions under their nearest documents, the largest topic first."""
         topics: dict[str, list[Asked]] = {}
-        seen = SeenBy(self.index, viewers, self.documents)
+        seen = SeenBy(self.index, self.places.viewers, self.documents)
         for each in asked:
             vector = await seen.embed_question(each.question)
             near = await asyncio.to_thread(seen.search, each.question, limit=1, vector=vector)

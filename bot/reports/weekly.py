@@ -14,6 +14,7 @@ import structlog
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.types import KnowledgeAwayError
 from agent.thread.audience import Viewers
 from agent.thread.conversation import ThreadKey
@@ -21,9 +22,11 @@ from bot.channel_settings import ChannelFile
 from bot.install.workspaces import TeamBot, Workspaces
 from bot.queue.lease import LeaseLost
 from bot.reports.blocks import report_blocks, report_title
-from bot.reports.gather import WEEK, Gathering
+from bot.reports.gather import WEEK, Gathering, Places, prices_in
+from bot.settings import Settings
 from bot.slack.hand_off_place import HandOffPlace, find_fault
 from bot.slack.web_api import DeliveryFailed
+from bot.turn.observer import Observers
 
 log = structlog.get_logger()
 
@@ -38,16 +41,16 @@ DONE_TTL_S: Final = 8 * 86_400
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeeklyReports:
-    """Posts to the channel ``name`` of each workspace. Any number of workers may run it over one Redis."""
+    """Posts to the channel of ORION_REPORT in each workspace. Any number of workers may run it over one Redis."""
 
+    settings: Settings
     redis: Redis
     prefix: str
-    name: str
     workspaces: Workspaces
-    gathering: Callable[[TeamBot, Viewers], Gathering]
+    observers: Observers
+    index: KnowledgeIndex
     channels: ChannelFile
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
-    can_save: bool = False
 
     async def run(self) -> None:
         """Look every minute whether a report is due, until cancelled."""
@@ -83,14 +86,16 @@ class WeeklyReports:
         if self.now() - due > MAX_LATE or not await self.redis.set(claim, "claimed", nx=True, ex=CLAIM_TTL_S):
             return False
         try:
-            if fault := await find_fault(team_bot.workspace.calls, self.name, "ORION_REPORT"):
+            if fault := await find_fault(team_bot.workspace.calls, self.settings.report, "ORION_REPORT"):
                 await self._log_fault(own.team, *fault)
                 await self.redis.expire(claim, FAULT_TTL_S)
                 return False
             await self._post(team_bot, own.team, due, week, until)
         except DeliveryFailed as failure:
             if failure.permanent:
-                await self._log_fault(own.team, failure.reason, f"Check the channel {self.name} of ORION_REPORT.")
+                await self._log_fault(
+                    own.team, failure.reason, f"Check the channel {self.settings.report} of ORION_REPORT."
+                )
                 await self.redis.expire(claim, FAULT_TTL_S)
             raise
         await self.redis.set(claim, "posted", ex=DONE_TTL_S)
@@ -103,13 +108,19 @@ class WeeklyReports:
                 raise LeaseLost
 
         calls, delivery = team_bot.workspace.calls, team_bot.delivery
-        place = await HandOffPlace(self.name, calls, team_bot.people).find(
+        place = await HandOffPlace(self.settings.report, calls, team_bot.people).find(
             ThreadKey(team=team, channel="", thread_ts="")
         )
-        language = self.channels.of(team, place.channel).language or None
+        channel, answers = self.channels.of(team, place.channel), self.settings.answers
+        language = channel.language or None
         viewers = Viewers(team=team, channel=place.channel)
-        report = await self.gathering(team_bot, viewers).report(viewers, due)
-        blocks = report_blocks(report, delivery.today(), language, can_save=self.can_save)
+        gathering = Gathering(
+            records=self.observers.records, stats=self.observers.stats_of(team), index=self.index,
+            places=Places(viewers=viewers, calls=calls, people=team_bot.people),
+            prices=prices_in(self.settings.home), answers=answers, documents=channel.documents,
+        )  # fmt: skip
+        report = await gathering.report(due)
+        blocks = report_blocks(report, delivery.today(), language, can_save=answers is not None)
         # Messages since then are looked through first: a crashed worker may have posted the report.
         about = f"{due.timestamp():.6f}:report:{week}"
         await delivery.post_notice(place, report_title(report, language), about, check, blocks=blocks)

@@ -31,9 +31,10 @@ from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.turn_records import RECORD_TTL_S, TurnRecords
 from observability.stats import Stats, TurnFigures
-from observability.stats_table import Price
 from tests.support.handlers import UnusedHandler
 from tests.support.local_slack import CHANNEL, Slack, local_slack
+from tests.support.orion_running import settings_in
+from tests.support.services import observers_over
 from tests.support.waiting import wait_until
 
 DUE = latest_due(datetime.now(UTC), "UTC")
@@ -58,23 +59,16 @@ class Setting:
             people=People(slack.workspace, self.redis),
             handler=UnusedHandler(),
         )
-
+        (self.folder / "prices.toml").write_text("[m]\ninput = 1.0\noutput = 2.0\n")
         return WeeklyReports(
+            settings=settings_in(self.folder, "", report=name, answers=self.folder / "answers"),
             redis=self.redis,
             prefix="orion",
-            name=name,
             workspaces=OneWorkspace(bot),
-            gathering=lambda bot, viewers: Gathering(
-                records=TurnRecords(self.redis),
-                stats=Stats(self.redis),
-                index=self.index,
-                places=Places.of_slack(slack.calls, bot.people, viewers),
-                prices={"m": Price(input=1.0, output=2.0)},
-                answers=self.folder / "answers",
-            ),
+            observers=observers_over(self.redis),
+            index=self.index,
             channels=ChannelFile(self.folder / "channels.toml"),
             now=lambda: DUE + timedelta(hours=1),
-            can_save=True,
         )
 
     async def post(self, name: str = CHANNEL) -> bool:
@@ -179,9 +173,12 @@ async def test_a_channel_shared_with_another_organisation_sees_only_its_own_ques
 
 async def test_terminal_report_fits_80_columns(setting: Setting) -> None:
     await fill(setting)
-    reports, viewers = setting.reports(), Viewers(team=TEAM_ID, channel=CHANNEL)
-    gathering = reports.gathering(await reports.workspaces.of(""), viewers)
-    report = await replace(gathering, places=Places.unknown(is_open=True)).report(viewers, DUE)
+    observers, viewers = observers_over(setting.redis), Viewers(team=TEAM_ID, channel=CHANNEL)
+    gathering = Gathering(
+        records=observers.records, stats=observers.stats, index=setting.index, prices={},
+        places=Places(viewers=viewers, all_open=True),
+    )  # fmt: skip
+    report = await gathering.report(DUE)
     console = Console(width=80, record=True, file=io.StringIO())
     for table in report_tables(report):
         console.print(table)
