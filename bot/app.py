@@ -99,7 +99,7 @@ class Orion(Status):
     syncing: Syncing | None = None
     reporting: WeeklyReports | None = None
 
-    async def paused(self) -> bool:
+    async def is_paused(self) -> bool:
         """Return True if an admin paused Orion. False also if Redis does not answer."""
         return self.pausing is not None and await _ask_briefly(self.pausing.current()) is not None
 

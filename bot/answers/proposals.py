@@ -15,7 +15,7 @@ MAX_PROPOSALS: Final = 200  # of one workspace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """An answer that somebody who may not save proposed. ``replaces`` is the key of the answer it changes."""
+    """An answer that a person who may not save proposed. ``replaces`` is the key of the answer it changes."""
 
     answer: SavedAnswer
     proposer: str

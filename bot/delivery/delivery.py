@@ -353,7 +353,7 @@ class Delivery:
 
 def _limit_pause_s(failure: Exception) -> float | bool:
     """Return the pause that Slack asks for, at most 5 seconds; False if the failure is not a rate limit."""
-    return isinstance(failure, DeliveryFailed) and failure.limited and min(failure.again_s or 1.0, 5.0)
+    return isinstance(failure, DeliveryFailed) and failure.is_limited and min(failure.again_s or 1.0, 5.0)
 
 
 def _address(place: ThreadKey) -> dict[str, Any]:

@@ -90,8 +90,8 @@ class Streams:
 
     def remember_refusal(self, place: ThreadKey, failure: DeliveryFailed) -> None:
         """Remember that the channel or the whole workspace refused a stream."""
-        pause_s = self.limited_s if failure.limited else self.missing_s
-        where = _WORKSPACE if failure.limited or failure.reason in _MISSING else place.channel
+        pause_s = self.limited_s if failure.is_limited else self.missing_s
+        where = _WORKSPACE if failure.is_limited or failure.reason in _MISSING else place.channel
         self._not_before[where] = time.monotonic() + pause_s
 
     def remember_no_tasks(self) -> None:
@@ -230,7 +230,7 @@ class AnswerStream:
         try:
             reply = await self.streams.calls.call_once("chat.startStream", body, timeout_s=self.streams.call_s)
         except DeliveryFailed as failure:
-            if failure.permanent or failure.limited:
+            if failure.permanent or failure.is_limited:
                 self.streamed = NOT_STREAMED
                 self.streams.remember_refusal(place, failure)
             _log.info("stream_not_started", reason=failure.reason, unsure=self.streamed.is_begun)
@@ -251,7 +251,7 @@ class AnswerStream:
                 self.lease_check()
                 await self.streams.calls.call_once("chat.appendStream", body, timeout_s=self.streams.call_s)
             except DeliveryFailed as failure:
-                if not failure.limited:
+                if not failure.is_limited:
                     if tasks and failure.reason in _NO_TASKS:
                         self.streams.remember_no_tasks()
                     self._break(failure.reason)  # it may have arrived, and must not appear twice

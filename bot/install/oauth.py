@@ -184,7 +184,7 @@ class InstallPages:
         except DeliveryFailed as failure:
             _log.warning("install_failed", reason=failure.reason)
             refused = _ORG_WIDE if failure.reason == _ORG_WIDE_REASON else _REFUSED
-            shown = refused if failure.refused else _AWAY
+            shown = refused if failure.is_refused else _AWAY
         except RedisError as error:
             _log.warning("install_failed", reason=type(error).__name__)
             shown = _AWAY

@@ -42,7 +42,7 @@ async def take_over(redis: Redis, source: str, target: str, team: str = "") -> N
             mailboxes: dict[str, str] = {}
             for pattern in (f"{{{source}:*", f"{source}:*"):
                 async for old in redis.scan_iter(match=pattern, count=1_000):
-                    if new := _renamed(old, source, target, team):
+                    if new := _new_name(old, source, target, team):
                         (mailboxes if ":mb:" in new else moves)[old] = new
             await _rename(redis, moves)
             with suppress(NoPermissionError):  # a user that may not see the old keys never had any
@@ -57,7 +57,7 @@ async def take_over(redis: Redis, source: str, target: str, team: str = "") -> N
         _log.info("keys_taken_over", prefix=target, keys=len(moves) + len(mailboxes), mailboxes=len(mailboxes))
 
 
-def _renamed(old: str, source: str, target: str, team: str) -> str:
+def _new_name(old: str, source: str, target: str, team: str) -> str:
     """Name of a key after the move. Empty if it stays."""
     own = re.escape(source)
     found = re.fullmatch(rf"(?:\{{{own}:([\d/]+)\}}|{own}):(([a-z_]+)(?::(.*))?)", old, re.DOTALL)

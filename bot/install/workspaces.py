@@ -189,7 +189,7 @@ class InstalledWorkspaces(Workspaces):
             reason = error.reason if isinstance(error, DeliveryFailed) else "refresh_locked"
             _log.warning("token_not_refreshed", team=found.team, reason=reason)
             if _expires_within(found, MIN_REMAINING_S):
-                permanent = isinstance(error, DeliveryFailed) and error.refused
+                permanent = isinstance(error, DeliveryFailed) and error.is_refused
                 raise DeliveryFailed(reason, permanent=permanent) from None
             return found
 

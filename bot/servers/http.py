@@ -44,7 +44,7 @@ class Status:
         """Render the page for Prometheus."""
         return b""
 
-    async def paused(self) -> bool:
+    async def is_paused(self) -> bool:
         """Return whether an admin paused Orion."""
         return False
 
@@ -86,7 +86,7 @@ def page_routes(status: Status) -> list[web.RouteDef]:
     async def readyz(_: web.Request) -> web.Response:
         checks = dict(await status.checks())
         ready, left_alone = all(checks.values()), list(status.left_alone())
-        shown = {"ready": ready, "checks": checks, "left_alone": left_alone, "paused": await status.paused()}
+        shown = {"ready": ready, "checks": checks, "left_alone": left_alone, "paused": await status.is_paused()}
         return web.json_response(shown, status=200 if ready else 503)
 
     async def metrics(_: web.Request) -> web.Response:

@@ -99,7 +99,7 @@ async def try_token(client: AsyncWebClient, within_s: float = REPLY_TIMEOUT_S, *
         # Slack names its errors: a bare status comes from another server.
         if failure.reason.startswith("http_") or failure.reason == MALFORMED:
             return TokenTrial(state="unreachable", reason="what answers there is not Slack")
-        return TokenTrial(state="refused" if failure.refused else "unreachable", reason=failure.reason)
+        return TokenTrial(state="refused" if failure.is_refused else "unreachable", reason=failure.reason)
     granted = str(reply.headers.get("x-oauth-scopes", "")).split(",")
     scopes = frozenset(scope.strip() for scope in granted) - {""}
     return TokenTrial(state="accepted", reply=mapping(reply.data), scopes=scopes)
@@ -188,7 +188,7 @@ def build_app(client: AsyncWebClient, authorize: Authorize) -> AsyncApp:
     """Build the Bolt app. Its listeners finish before the ack goes out, in Socket Mode and over HTTP alike."""
 
     # Not a bound method: Bolt passes a value for every parameter, self included.
-    async def authorized(team_id: str | None) -> AuthorizeResult | None:
+    async def authorize_event(team_id: str | None) -> AuthorizeResult | None:
         return await authorize(team_id)
 
     return AsyncApp(
@@ -196,7 +196,7 @@ def build_app(client: AsyncWebClient, authorize: Authorize) -> AsyncApp:
         name="orion",
         logger=library_logger(),
         signing_secret="",
-        authorize=authorized,  # type: ignore[arg-type]  # None is understood, though the annotation does not say so
+        authorize=authorize_event,  # type: ignore[arg-type]  # None is understood, though the annotation does not say so
         process_before_response=True,  # else Bolt acknowledges first, and a process that dies loses the event
         request_verification_enabled=False,  # it would log a bad request's body; ``bot.servers.http`` checks
         ignoring_self_events_enabled=False,  # ``bot.events.parse`` alone sorts out self and bots

@@ -41,7 +41,7 @@ class StreamedMessage:
 
     @property
     def is_begun(self) -> bool:
-        """Whether Slack may have begun the stream."""
+        """Return whether Slack may have begun the stream."""
         return self.state != "not_begun"
 
 

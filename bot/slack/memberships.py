@@ -48,14 +48,9 @@ class Memberships:
             async with asyncio.timeout(LOOKUP_TIMEOUT_S):
                 person = await self.calls.read("users.info", user=user)
                 groups = await self.calls.read("usergroups.list", include_users="true")
-                found = {string(person, "user", "profile", "email").lower(), *await self.people.channels_of(user)} - {
-                    ""
-                }
-                found |= {
-                    string(one, "id")
-                    for one in objects(groups, "usergroups")
-                    if user in (mapping(one).get("users") or ())
-                }
+                email, channels = string(person, "user", "profile", "email"), await self.people.channels_of(user)
+                own = [one for one in objects(groups, "usergroups") if user in (mapping(one).get("users") or ())]
+                found = {email.lower(), *channels, *(string(one, "id") for one in own)} - {""}
         except (DeliveryFailed, TimeoutError) as failure:
             log.warning("memberships_unknown", reason=getattr(failure, "reason", "slow"))
             return frozenset()

@@ -26,7 +26,6 @@ NOTICE_TTL_S: Final = 86_400  # an ephemeral message disappears with its window:
 _NOT_OURS: Final = frozenset({"user_not_found", "user_not_visible", "users_not_found"})
 _GONE: Final = "channel_not_found"
 _PRIVATE: Final = "private "  # before a cached name
-_PAGE: Final = 200
 _CHANNEL_TYPES: Final = "public_channel,private_channel"
 
 
@@ -167,15 +166,8 @@ class People(CachedPeople):
 
     async def channels_of(self, user: str) -> list[str]:
         """Return the ids of the channels that a person is in, private ones if Orion is in them too. Raises the same."""
-        found, cursor = list[str](), ""
-        while True:
-            reply = await self._calls.read(
-                "users.conversations", user=user, types=_CHANNEL_TYPES, limit=_PAGE, cursor=cursor
-            )
-            found += [string(one, "id") for one in objects(reply, "channels")]
-            cursor = string(reply, "response_metadata", "next_cursor")
-            if not cursor:
-                return found
+        found = self._calls.read_pages("users.conversations", user=user, types=_CHANNEL_TYPES)
+        return [string(channel, "id") async for channel in found]
 
     async def group_name(self, team: str, group: str) -> str:
         """Return a user group's ``@handle``, or an empty text. Raises the same."""
@@ -193,17 +185,10 @@ class People(CachedPeople):
 
 async def find_channel(calls: SlackCalls, name: str) -> str:
     """Return the id of the channel with this name. Raises ``DeliveryFailed``: ``channel_not_found`` if none has it."""
-    cursor = ""
-    while True:
-        reply = await calls.read(
-            "conversations.list", types=_CHANNEL_TYPES, exclude_archived="true", limit=_PAGE, cursor=cursor
-        )
-        for channel in objects(reply, "channels"):
-            if name in {string(channel, "name"), string(channel, "name_normalized")}:
-                return string(channel, "id")
-        cursor = string(reply, "response_metadata", "next_cursor")
-        if not cursor:
-            raise DeliveryFailed(_GONE, permanent=True)
+    async for channel in calls.read_pages("conversations.list", types=_CHANNEL_TYPES, exclude_archived="true"):
+        if name in {string(channel, "name"), string(channel, "name_normalized")}:
+            return string(channel, "id")
+    raise DeliveryFailed(_GONE, permanent=True)
 
 
 def parse_person(stored: bytes | str | None) -> Person | None:

@@ -8,7 +8,7 @@ import asyncio
 import math
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 from typing import Any, Final, Literal
@@ -20,7 +20,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from agent.circuit_breaker import CircuitBreaker, clock_offset_s, retry_after_s
-from agent.payload import mapping, string
+from agent.payload import mapping, objects, string
 from bot.slack.rate_limits import CallWatcher, Keeps, RateLimits
 
 Reply = Mapping[str, Any]
@@ -58,6 +58,7 @@ _FIELDS: Final[Mapping[str, str]] = {
 }
 """The field that each method's reply must have. A reply without it is not Slack's, and counts as an outage."""
 _MAX_PAUSE_S: Final = 20.0
+_PAGE: Final = 200
 AT_ONCE: Final = 20  # fifty slow workspaces fit into the thousand connections of ``bot.slack.client``
 MAX_CLOCK_OFFSET_S: Final = 60.0
 SET_CLOCK: Final = "Set this host's clock (NTP)."
@@ -75,12 +76,12 @@ class DeliveryFailed(Exception):  # noqa: N818 - an outcome that callers expect,
         self.doubt = doubt  # Slack may have carried it out
 
     @property
-    def limited(self) -> bool:
+    def is_limited(self) -> bool:
         """Return whether there were too many calls."""
         return self.reason in LIMIT_ERRORS
 
     @property
-    def refused(self) -> bool:
+    def is_refused(self) -> bool:
         """Return whether Slack itself refused for good, and not another server at its address."""
         return self.permanent and not self.reason.startswith("http_")
 
@@ -126,6 +127,17 @@ class SlackCalls:
 
         keeps: Keeps = "looked_for" if urgency == "must" else ""
         return await self._retry(method, params, attempt, keeps=keeps, spare=urgency == "spare")
+
+    async def read_pages(self, method: str, **params: Any) -> AsyncIterator[Mapping[str, Any]]:
+        """Yield the entries on all pages of a list."""
+        cursor = ""
+        while True:
+            reply = await self.read(method, limit=_PAGE, cursor=cursor, **params)
+            for entry in objects(reply, _FIELDS[method]):
+                yield entry
+            cursor = string(reply, "response_metadata", "next_cursor")
+            if not cursor:
+                return
 
     async def write(  # noqa: PLR0913 - how it may be repeated, each named at the call
         self,
@@ -193,7 +205,7 @@ class SlackCalls:
             await asyncio.sleep(wait_s)
 
     async def _tell_limits(self, method: str, arguments: Mapping[str, Any], failure: DeliveryFailed) -> None:
-        if self.limits is not None and failure.limited:
+        if self.limits is not None and failure.is_limited:
             await self.limits.note_refusal(method, arguments, failure.again_s or 1.0)
 
     async def _retry(  # noqa: PLR0913 - as ``write``
@@ -206,6 +218,7 @@ class SlackCalls:
         keeps: Keeps = "",
         spare: bool = False,
     ) -> Reply:
+        # Not stamina: between two tries it can neither look for an effect nor wait for a turn under the limits.
         clock = asyncio.get_running_loop()
         deadline, pause = clock.time() + self.patience_s, self.first_pause_s
         in_doubt = False
@@ -217,7 +230,7 @@ class SlackCalls:
                     return await attempt()
             except DeliveryFailed as failure:
                 await self._tell_limits(method, arguments, failure)
-                by_limits = self.limits is not None and failure.limited
+                by_limits = self.limits is not None and failure.is_limited
                 if by_limits and not in_doubt and clock.time() < deadline:
                     continue  # after the calls that wait already
                 wait = pause if failure.again_s is None else failure.again_s
@@ -242,7 +255,7 @@ class SlackCalls:
             self.breaker.release_probe()  # a stopped turn says nothing about Slack
             raise
         except DeliveryFailed as failure:
-            if failure.permanent or failure.limited:
+            if failure.permanent or failure.is_limited:
                 self.breaker.record_success()  # Slack answered
             else:
                 self.breaker.record_failure()

@@ -8,12 +8,6 @@
 local worker, lease_ms, limit, last_try = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local deaths_of_a_suspect, cap = tonumber(ARGV[7]), tonumber(ARGV[8])
 
--- What an older version made ready, all workspaces in one set.
-for _, thread in ipairs(redis.call('ZRANGE', p .. ':ready', 0, -1)) do
-  if not redis.call('ZSCORE', lease, thread) then make_ready(thread, redis.call('ZSCORE', p .. ':ready', thread)) end
-end
-redis.call('DEL', p .. ':ready')
-
 -- The token goes with the lease: from here on the old holder is refused everywhere.
 for _, thread in ipairs(redis.call('ZRANGEBYSCORE', lease, '-inf', now, 'LIMIT', 0, 100)) do
   redis.call('ZREM', lease, thread)
@@ -63,9 +57,7 @@ local function serve(team)
   if cap > 0 and (running[team] or 0) >= cap then return false end
   local thread = redis.call('ZRANGEBYSCORE', p .. ':ready:' .. team, '-inf', now, 'LIMIT', 0, 1)[1]
   if not thread then return false end
-  if redis.call('ZSCORE', lease, thread) then
-    take_from_ready(thread) -- an older version claimed it
-  elseif suspected(thread) and holds_a_suspect then
+  if suspected(thread) and holds_a_suspect then
     make_ready(thread, now + 500) -- out of the way of those behind it
   else
     try(thread)

@@ -69,16 +69,6 @@ async def test_retried_letter_wakes_a_worker_and_waits_behind_a_running_turn(
     assert [c.body for c in await mailbox.claim("w", 1)] == ["dead"]
 
 
-async def test_dropped_letter_is_gone(redis_client: Redis, mailbox: Mailbox) -> None:
-    letters = DeadLetters(redis_client)
-    await bury(mailbox, "dead")
-    (letter,) = await letters.newest()
-    assert letter.died_at >= letter.enqueued_at > 0
-    assert await letters.decide(letter.entry_id, "drop")
-    assert not await letters.decide(letter.entry_id, "retry")
-    assert await mailbox.claim("w", 1) == []
-
-
 @pytest.mark.parametrize("entry_id", ["", "1", "1-1", "99/1-1", "- +", "1-1-1", "x/1-1"])
 async def test_what_names_no_letter_changes_none(redis_client: Redis, mailbox: Mailbox, entry_id: str) -> None:
     await bury(mailbox, "dead")

@@ -83,24 +83,6 @@ async def test_without_its_twin_a_message_is_claimed_a_moment_later(mailbox: Mai
     await wait_until(lambda: mailbox.claim("w1", 1), "it is claimed")
 
 
-async def test_threads_run_side_by_side_and_take_turns(mailbox: Mailbox) -> None:
-    for thread in ("a", "b"):
-        for body in ("1", "2"):
-            await put(mailbox, body, thread)
-    first = await mailbox.claim("w", 10)
-    assert [(c.thread, c.body) for c in first] == [("a", "1"), ("b", "1")]
-    assert await mailbox.depth() == Depth(messages=4, leased=2, dead=0)
-    await mailbox.finish(first[0], "ok")
-    await put(mailbox, "1", "c")
-    assert [(c.thread, c.body) for c in await mailbox.claim("w", 10)] == [("a", "2"), ("c", "1")]
-
-
-async def test_claim_respects_its_limit(mailbox: Mailbox) -> None:
-    for thread in "abcde":
-        await put(mailbox, "x", thread)
-    assert [len(await mailbox.claim("w", 2)) for _ in range(4)] == [2, 2, 1, 0]
-
-
 async def test_an_event_is_stored_once_whatever_id_it_comes_under(redis_client: Redis, mailbox: Mailbox) -> None:
     assert await mailbox.enqueue(THREAD, "q", event_ids=["Ev1", "T:C:ts"])
     assert not await mailbox.enqueue(THREAD, "q", event_ids=["Ev1", "T:C:ts"])
@@ -114,23 +96,6 @@ async def test_an_event_is_stored_once_whatever_id_it_comes_under(redis_client: 
 async def test_the_same_id_twice_in_one_call_is_no_twin(mailbox: Mailbox) -> None:
     assert await mailbox.enqueue(THREAD, "cut \ud83d off", event_ids=["a", "a"])
     assert (await claim_one(mailbox)).body == "cut ? off"
-
-
-async def test_message_that_was_answered_stays_a_duplicate(mailbox: Mailbox) -> None:
-    await put(mailbox, "q")
-    await mailbox.finish(await claim_one(mailbox), "ok")
-    assert not await mailbox.enqueue(THREAD, "q", event_ids=[f"E-{THREAD}-q"])
-    assert await mailbox.claim("w", 1) == []
-
-
-async def test_dead_workers_message_goes_to_another_with_the_same_id(redis_client: Redis, mailbox: Mailbox) -> None:
-    await put(mailbox, "q")
-    first = await claim_one(mailbox, "dies")
-    await let_lease_run_out(redis_client, mailbox)
-    second = await claim_one(mailbox, "lives")
-    assert (second.id, second.body, second.enqueued_at) == (first.id, "q", first.enqueued_at)
-    assert (first.tries, second.tries) == (1, 2)
-    assert second.fence.token != first.fence.token
 
 
 async def test_the_old_holder_is_refused_everything(redis_client: Redis, mailbox: Mailbox) -> None:
@@ -174,21 +139,6 @@ async def test_mark_is_written_once_and_outlives_the_holder(redis_client: Redis,
     assert 0 < await redis_client.ttl(mailbox.mark_key(THREAD, f"posted:{first.id}")) <= SEEN_TTL_S
 
 
-async def test_mark_can_stand_for_as_long_as_it_is_given(redis_client: Redis, mailbox: Mailbox) -> None:
-    await put(mailbox, "q")
-    await mailbox.mark(await claim_one(mailbox), "posted", "111.1", ttl_s=5)
-    assert 0 < await redis_client.ttl(mailbox.mark_key(THREAD, "posted")) <= 5
-
-
-async def test_repeated_done_takes_no_second_message(mailbox: Mailbox) -> None:
-    await put(mailbox, "one")
-    await put(mailbox, "two")
-    claimed = await claim_one(mailbox)
-    assert await mailbox.finish(claimed, "ok")
-    assert not await mailbox.finish(claimed, "ok")
-    assert (await claim_one(mailbox)).body == "two"
-
-
 async def test_beat_keeps_the_lease(redis_client: Redis, mailbox: Mailbox) -> None:
     await put(mailbox, "q")
     claimed = await claim_one(mailbox)
@@ -211,29 +161,6 @@ async def test_lease_runs_out_by_our_own_clock(mailbox: Mailbox) -> None:
         lease.require()
 
 
-async def test_retry_keeps_the_place_and_waits(redis_client: Redis, mailbox: Mailbox) -> None:
-    await put(mailbox, "one")
-    await put(mailbox, "two")
-    assert await mailbox.finish(await claim_one(mailbox), "retry", after_s=60)
-    await put(mailbox, "three")
-    await put(mailbox, "elsewhere", "other thread")
-    assert (await claim_one(mailbox)).thread == "other thread"
-    await let_backoff_pass(redis_client, mailbox)
-    again = await claim_one(mailbox)
-    assert (again.body, again.tries) == ("one", 2)
-    await mailbox.finish(again, "ok")
-    following = await claim_one(mailbox)
-    assert (following.body, following.tries) == ("two", 1)
-
-
-async def test_giveback_is_free_for_anybody_at_once_and_does_not_count(mailbox: Mailbox) -> None:
-    await put(mailbox, "q")
-    for _ in range(MAX_TRIES * 3):
-        claimed = await claim_one(mailbox)
-        assert (claimed.tries, claimed.tries > MAX_TRIES) == (1, False)
-        assert await mailbox.finish(claimed, "giveback")
-
-
 async def test_message_that_kills_its_worker_is_handed_out_for_a_farewell_then_buried(
     redis_client: Redis, mailbox: Mailbox, no_leaked_keys: list[str]
 ) -> None:
@@ -251,18 +178,6 @@ async def test_message_that_kills_its_worker_is_handed_out_for_a_farewell_then_b
     assert incoming.reason == "killed its worker each time"
     assert (following.body, following.tries, following.tries > MAX_TRIES) == ("next", 1, False)
     await mailbox.finish(following, "ok")
-
-
-async def test_buried_message_that_was_the_last_leaves_nothing_behind(
-    redis_client: Redis, mailbox: Mailbox, no_leaked_keys: list[str]
-) -> None:
-    no_leaked_keys.append(STRUCTURAL)
-    await put(mailbox, "poison")
-    for _ in range(MAX_TRIES + EXTRA_NOTIFY_TRIES):
-        await claim_one(mailbox)
-        await let_lease_run_out(redis_client, mailbox)
-    assert await mailbox.claim("w", 1) == []
-    assert await mailbox.depth() == Depth(messages=0, leased=0, dead=1)
 
 
 async def test_bystander_of_a_poisoned_message_is_not_dragged_along(redis_client: Redis, mailbox: Mailbox) -> None:
@@ -289,16 +204,6 @@ async def wait_for_claim(mailbox: Mailbox) -> list[Claimed]:
 
     await wait_until(some, "it was claimed")
     return found
-
-
-async def test_dead_keeps_the_message_with_its_reason(mailbox: Mailbox, no_leaked_keys: list[str]) -> None:
-    no_leaked_keys.append(STRUCTURAL)
-    await put(mailbox, "q")
-    claimed = await claim_one(mailbox)
-    assert await mailbox.finish(claimed, "dead", reason="the model refused five times")
-    (incoming,) = await dead_letters(mailbox)
-    assert (incoming.id, incoming.reason, incoming.tries) == (claimed.id, "the model refused five times", 1)
-    assert await mailbox.claim("w", 1) == []
 
 
 async def test_the_bell_wakes_a_waiting_worker_and_never_piles_up(redis_client: Redis, mailbox: Mailbox) -> None:
@@ -334,15 +239,6 @@ async def test_several_shards_are_one_mailbox(redis_client: Redis) -> None:
     await box.aclose()
 
 
-async def test_two_prefixes_do_not_see_each_other(redis_client: Redis) -> None:
-    ours, theirs = Mailbox(redis_client, prefix="ours"), Mailbox(redis_client, prefix="theirs")
-    await put(ours, "q")
-    assert await theirs.claim("w", 1) == []
-    assert len(await ours.claim("w", 1)) == 1
-    await ours.aclose()
-    await theirs.aclose()
-
-
 async def test_what_was_said_earlier_but_came_later_goes_before_what_waits(mailbox: Mailbox) -> None:
     """Slack sends an event again that nobody took: by then a later question of its thread may wait already."""
     said = {"first": "1700000000.000001", "second": "1700000000.000002", "third": "1700000000.000003"}
@@ -358,12 +254,6 @@ async def test_what_was_said_earlier_but_came_later_goes_before_what_waits(mailb
         claimed = found[0]
         bodies.append(claimed.body)
     assert bodies == ["first", "too late", "second", "third"]
-
-
-async def test_what_was_said_at_the_same_time_stays_in_the_order_it_came(mailbox: Mailbox) -> None:
-    for body in ("first", "second"):
-        await mailbox.enqueue("t", body, event_ids=[body], said="1700000000.000001")
-    assert [claimed.body for claimed in await mailbox.claim("w", 1)] == ["first"]
 
 
 @pytest.mark.parametrize("said", ["", "soon", "1 2", "1700000000"])
@@ -394,14 +284,6 @@ async def test_workspaces_take_turns_and_within_one_the_longest_waiting_thread_c
     assert await claimed_now(mailbox, 4) == ["T2:b", "T1:c"]
 
 
-async def test_who_asks_once_more_keeps_their_workspaces_place_in_the_queue(mailbox: Mailbox) -> None:
-    for thread in ("T1:a", "T1:b", "T2:a", "T3:a"):
-        await put(mailbox, "q", thread)
-    assert await claimed_now(mailbox, 1) == ["T1:a"]
-    await put(mailbox, "q", "T2:b")
-    assert await claimed_now(mailbox, 1) == ["T2:a"]
-
-
 async def test_workspace_has_no_more_turns_at_once_than_its_share_over_all_workers(redis_client: Redis) -> None:
     box = Mailbox(redis_client, per_team=3)
     for thread in ("T1:a", "T1:b", "T1:c", "T1:d", "T2:a"):
@@ -412,26 +294,6 @@ async def test_workspace_has_no_more_turns_at_once_than_its_share_over_all_worke
     assert await box.finish(first[0], "retry", after_s=60)
     assert await claimed_now(box, 10, "w3") == ["T1:d"]
     await box.aclose()
-
-
-async def test_what_an_older_version_made_ready_is_claimed_once(redis_client: Redis, mailbox: Mailbox) -> None:
-    """Before workspaces took turns there was one sorted set for all."""
-    shard = mailbox.shard_of(THREAD)
-    for thread in ("T1:waiting", "T1:leased"):
-        await put(mailbox, "q", thread)
-    assert len(await mailbox.claim("w1", 2)) == 2
-    await redis_client.delete(mailbox.ready_key(THREAD), f"{shard}:teams")
-    await redis_client.zrem(f"{shard}:lease", "T1:waiting")
-    await redis_client.zadd(f"{shard}:ready", {"T1:waiting": 1, "T1:leased": 1})
-    assert await claimed_now(mailbox, 10) == ["T1:waiting"]
-    assert not await redis_client.exists(f"{shard}:ready")
-
-
-async def test_thread_that_an_older_worker_claimed_has_one_holder(redis_client: Redis, mailbox: Mailbox) -> None:
-    await put(mailbox, "q")
-    await redis_client.zadd(f"{mailbox.shard_of(THREAD)}:lease", {THREAD: 9_999_999_999_999})
-    assert await claimed_now(mailbox, 10) == []
-    assert not await redis_client.exists(mailbox.ready_key(THREAD))
 
 
 async def test_who_waits_is_told_once_in_a_while_and_how_soon_it_is_their_turn(mailbox: Mailbox) -> None:

@@ -272,39 +272,6 @@ async def test_stop_ends_the_running_turn_and_the_thread_goes_on(mailbox: Mailbo
     assert [lease.stopped for lease in stage.leases] == ["stop", None]
 
 
-async def test_stop_that_arrives_late_spares_the_next_turn(mailbox: Mailbox) -> None:
-    stage = Stage()
-    stage.behaviour = stage.until_told
-    await put(mailbox, "long", "next")
-    async with other_ears(mailbox) as heard, working(mailbox, stage) as worker:
-        await wait_until(lambda: stage.started == ["long"], "the turn runs")
-        await worker.cancel(Cancellation(thread=THREAD, reason="stop", message_id=await head(mailbox)))
-        await wait_until(lambda: stage.started == ["long", "next"], "the thread goes on")
-        await wait_until(lambda: bool(heard), "all workers were told")
-        await worker.cancel(heard[0])  # the same wish, late
-        stage.go.set()
-        await wait_until(lambda: empty(mailbox), "the mailbox is empty")
-    assert stage.ended == ["next"]
-    assert [lease.stopped for lease in stage.leases] == ["stop", None]
-
-
-@asynccontextmanager
-async def other_ears(mailbox: Mailbox) -> AsyncIterator[list[Cancellation]]:
-    """What every worker hears."""
-    heard: list[Cancellation] = []
-    listening = asyncio.Event()
-
-    async def listen() -> None:
-        async for wish in mailbox.cancellations(listening.set):
-            heard.append(wish)  # noqa: PERF401 - heard one by one, not all at the end
-
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(listen())
-        await listening.wait()
-        yield heard
-        task.cancel()
-
-
 async def test_cancellation_may_mean_one_message_only(mailbox: Mailbox) -> None:
     stage = Stage()
     stage.behaviour = stage.until_told

@@ -20,7 +20,7 @@ from agent.texts.catalogue import say
 from agent.thread.conversation import AttachedFile, ThreadKey
 from bot.local.model.roster import TEAM_ID, VISITOR
 from bot.slack.client import Workspace, open_client
-from bot.slack.files import MAX_BYTES, MAX_FILES, Attachments
+from bot.slack.files import MAX_BYTES, Attachments
 from bot.slack.history import ThreadReader
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed, SlackCalls
@@ -228,14 +228,6 @@ async def test_the_limit_holds_for_the_question_and_the_top_of_its_thread_togeth
         assert [(file.opening, file.trouble) for file in read] == [
             *[(False, "")] * 4, (True, ""), (True, "many"), (True, "many"),
         ]  # fmt: skip
-
-
-async def test_more_files_than_are_read_are_named() -> None:
-    async with far_end() as (there, reader):
-        for number in range(MAX_FILES + 2):
-            there.offer(f"{number}.txt", {"text": "Forty euros."})
-        read = await reader.read_all(LETTER, {})
-        assert [file.trouble for file in read] == [""] * MAX_FILES + ["many"] * 2
         assert set(there.tokens) == {f"Bearer {TOKEN}"}
 
 
@@ -329,14 +321,6 @@ async def test_files_are_answered_from_end_to_end(setting: Setting) -> None:
 
 
 CHANNEL_HELP = "C0HELP"
-
-
-async def test_mention_of_nothing_is_still_greeted(setting: Setting) -> None:
-    ts = setting.ask(MENTION)
-    greeted = await setting.workspace.wait_for(
-        lambda: [m for m in setting.workspace.messages("C0HELP", ts) if m.get("bot_id")], 20
-    )
-    assert "mute" in greeted[0]["text"]
 
 
 LOG = b"""2026-11-20 02:14:07 walrus backup started on vault-3
