@@ -52,7 +52,7 @@ async def discard_early_draft(progress: Progress) -> None:
 
 
 async def _claim_early_draft(progress: Progress) -> WriteStream | None:
-    """Return the draft under way, or None if there is none or it failed before it was wanted."""
+    """Return the draft under way, or None without one, or after it failed."""
     early = progress.early
     if early is None or early.stream is None or early.error:
         await discard_early_draft(progress)

@@ -72,7 +72,7 @@ async def _reset(progress: Progress) -> None:
 
 
 def ensure_plan(progress: Progress, proposed: tuple[Step, ...]) -> None:
-    """Make a plan if there is none yet: that of the model, else a single step, which a proposed plan replaces."""
+    """Make a plan, unless the state has one: the model's, else a single step, which a proposed plan replaces."""
     plan = progress.state.plan
     if plan and (len(plan.steps) > 1 or not proposed):
         return

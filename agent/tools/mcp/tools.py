@@ -93,18 +93,18 @@ class McpTools:
 
     def for_viewers(self, viewers: Viewers) -> dict[str, Tool]:
         """Return the tools by name that all viewers may use."""
-        return self._named(one for one in self.connections if may_see(one.server.audience, viewers))
+        return self._by_name(one for one in self.connections if may_see(one.server.audience, viewers))
 
     def all(self) -> dict[str, Tool]:
-        """Return the tools of all servers by name, whoever may use them."""
-        return self._named(self.connections)
+        """Return the tools of all servers by name, for any viewer."""
+        return self._by_name(self.connections)
 
     def left_out(self) -> list[str]:
         """Return the names of the tools over ``MAX_ALL_TOOLS``, as if one question had all servers."""
         names = [tool.spec.name for connection in self.connections for tool in _tools_of(connection)]
         return names[MAX_ALL_TOOLS:]
 
-    def _named(self, connections: Iterable[McpConnection]) -> dict[str, Tool]:
+    def _by_name(self, connections: Iterable[McpConnection]) -> dict[str, Tool]:
         """Return at most ``MAX_ALL_TOOLS`` tools in the order of the file. A name that is taken gets a number."""
         tools: dict[str, Tool] = {}
         for tool in chain.from_iterable(map(_tools_of, connections)):

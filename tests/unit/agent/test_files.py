@@ -112,7 +112,7 @@ def test_log_can_be_asked_for_as_a_whole(text: str) -> None:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_what_stands_for_a_bare_file_asks_for_it(language: str) -> None:
+def test_text_for_a_bare_file_asks_for_the_file(language: str) -> None:
     assert asks_for_file(ask(say("file_summarise", language), NOTES))
     assert not asks_for_file(ask(say("file_summarise", language)))
 

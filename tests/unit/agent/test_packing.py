@@ -9,7 +9,7 @@ from agent.packing import compress, decompress
 
 
 @given(st.text(max_size=2_000))
-def test_what_was_packed_reads_back(text: str) -> None:
+def test_compressed_text_reads_back(text: str) -> None:
     whole = text.encode("utf-8", "replace").decode()
     assert decompress(compress(whole)) == whole or text.startswith("z1:")
 
@@ -20,5 +20,5 @@ def test_long_json_is_shorter_and_short_text_stays() -> None:
     assert compress('{"a":1}') == '{"a":1}'
 
 
-def test_what_was_damaged_is_nothing() -> None:
+def test_damaged_text_reads_as_empty() -> None:
     assert decompress("z1:not base64, nor zlib") == decompress("z1:aGVsbG8=") == ""

@@ -36,7 +36,7 @@ def test_lists_keep_markers_depth_and_what_hangs_on_an_item() -> None:
     ]
 
 
-def test_rows_stand_under_the_names_of_their_columns() -> None:
+def test_rows_name_their_columns() -> None:
     assert shape("| Code | | What |\n|---|---|---|\n| 1 | x | |\n| 2 | | `y` |") == [
         ("row", "Code: 1; x", ""),
         ("row", "Code: 2; What: `y`", ""),

@@ -42,7 +42,7 @@ def test_every_language_has_every_text_with_the_same_gaps() -> None:
     assert repeated == set()
 
 
-def test_every_text_is_valid_mrkdwn_and_calls_nobody() -> None:
+def test_every_text_is_valid_mrkdwn_and_notifies_no_one() -> None:
     for language in LANGUAGES:
         for key in texts(language):
             text = say(key, language, **dict.fromkeys(gaps(texts(language)[key]), "7"))

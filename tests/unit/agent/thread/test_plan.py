@@ -6,7 +6,7 @@ from agent.actions import Step
 from agent.thread.plan import MAX_INPUT_CHARS, Plan, begin_step, finish_step
 
 
-def test_call_is_the_doing_of_the_first_open_step_that_names_its_tool() -> None:
+def test_call_belongs_to_the_first_open_step_that_names_its_tool() -> None:
     steps = (Step(description="a"), Step(description="b", tool="search"), Step(description="c", tool="search"))
     plan = Plan(id="p", steps=steps)
     once = begin_step(plan, "search", '{"query": "one"}')

@@ -62,7 +62,7 @@ def test_any_version_of_a_state_loads(raw: dict[str, object]) -> None:
 
 
 @given(st.text() | st.binary())
-def test_what_is_no_state_gives_a_fresh_one(raw: str | bytes) -> None:
+def test_unreadable_state_loads_as_a_fresh_one(raw: str | bytes) -> None:
     assert isinstance(from_json(raw), ThreadState)
 
 
@@ -116,7 +116,7 @@ WAITING = ThreadState(
 )
 
 
-def test_somebody_elses_question_is_met_with_what_waits_put_aside() -> None:
+def test_question_of_another_person_suspends_the_mission() -> None:
     met = suspend_mission_for(WAITING, "U2")
     assert (met.mission, met.todolist_id, met.plan, met.pending_question) == ("", None, None, None)
     assert met.answers == WAITING.answers
@@ -124,7 +124,7 @@ def test_somebody_elses_question_is_met_with_what_waits_put_aside() -> None:
     assert suspend_mission_for(ThreadState(mission="m"), "U2").mission == "m"
 
 
-def test_afterwards_it_stands_where_it_stood() -> None:
+def test_suspended_mission_is_restored_afterwards() -> None:
     after = replace(
         suspend_mission_for(WAITING, "U2"), mission="Other", history=(Message(role="user", text="And?", user="U2"),)
     )
@@ -158,7 +158,7 @@ def test_what_was_deleted_is_forgotten_and_the_rest_is_kept(asked: int, deleted:
     assert (after == state) == (deleted > asked)
 
 
-def test_what_people_told_each_other_goes_alone() -> None:
+def test_deleted_message_between_people_takes_no_other_with_it() -> None:
     state = with_messages(
         asked_in_turn(ThreadState(), 1), said(2, addressed=False), Message(role="assistant", text="later")
     )
@@ -181,7 +181,7 @@ def test_what_was_quoted_from_a_message_that_is_gone_goes_too(*, known: bool) ->
     assert without_message(replace(state, opened_with_files=False), "9.9").sources == kept
 
 
-def test_question_that_was_let_be_leaves_nothing_open() -> None:
+def test_cancelled_question_leaves_nothing_open() -> None:
     plan = Plan(id="p", steps=(Step(description="a"), Step(description="b", status="done")))
     state = ThreadState(plan=plan, pending_question=PendingQuestion(key="k", text="Which?", user="U1"))
     after = cancel_pending_question(state)
@@ -192,7 +192,7 @@ def test_question_that_was_let_be_leaves_nothing_open() -> None:
 
 
 @given(st.integers(1, 4), st.integers(1, 4))
-def test_what_was_reworded_stands_in_its_new_words_only(asked: int, edited: int) -> None:
+def test_edited_message_keeps_only_its_new_words(asked: int, edited: int) -> None:
     state = ThreadState(plan=Plan(id="p", steps=(Step(description=f"secret {asked}"), Step(description="b"))))
     for number in range(1, asked + 1):
         state = asked_in_turn(state, number)

@@ -97,7 +97,7 @@ async def test_on_any_other_decision_it_is_stopped_unread_and_its_cost_counted(d
     assert spent.model_calls == len(model.written) + len(model.decided)
 
 
-async def test_one_that_failed_before_it_was_wanted_is_written_anew() -> None:
+async def test_early_draft_that_failed_is_requested_again() -> None:
     model, told = OneAfterTheOther([ModelError("RateLimitError", "one call at a time"), GOOD], Respond()), Told()
     assert isinstance(await told.turn(model), Answered)
     assert told.calls[2:] == ["decide ends", "write ends RateLimitError", "write starts", "text", "write ends"]

@@ -193,7 +193,7 @@ async def test_judge_that_fails_is_no_pass_and_its_claim_is_cut_out_not_rewritte
     assert [error.detail for error in event.verdict.errors] == [UNCONFIRMED]
 
 
-async def test_people_are_told_that_the_check_failed_not_that_the_answer_was_wrong() -> None:
+async def test_message_says_that_the_check_failed_not_that_the_answer_was_wrong() -> None:
     told = await turn([answers(DOUBTFUL)], [FAILURES["nonsense"]])
     assert isinstance(told.outcome, Failed)
     assert say("reason_unchecked", None) in told.outcome.answer.text
@@ -201,7 +201,7 @@ async def test_people_are_told_that_the_check_failed_not_that_the_answer_was_wro
     assert "impatient" not in told.outcome.answer.text
 
 
-async def test_server_that_drops_the_claims_from_a_prompt_confirms_none_and_is_told_in_the_log() -> None:
+async def test_server_that_cuts_the_claims_off_a_prompt_confirms_none_and_is_logged() -> None:
     long = replace(LIMITS, text=LIMITS.text + "\nNobody has ever needed more than that in any month." * 500)
     with capture_logs() as logs:
         told = await turn(
@@ -212,7 +212,7 @@ async def test_server_that_drops_the_claims_from_a_prompt_confirms_none_and_is_t
     assert "j" in {entry["model"] for entry in logs if entry["event"] == "prompt_cut_by_server"}
 
 
-async def test_judge_that_leaves_claims_out_is_told_in_the_log() -> None:
+async def test_judge_that_leaves_claims_out_is_logged() -> None:
     with capture_logs() as logs:
         await turn([answers(SURE, DOUBTFUL), answers(SURE)], [FAILURES["nonsense"]])
     (entry,) = [entry for entry in logs if entry["event"] == "judge_incomplete"]
@@ -263,7 +263,7 @@ async def test_rest_that_never_gets_confirmed_is_not_shown() -> None:
     assert isinstance(told.outcome, Failed)
 
 
-async def test_what_met_the_judge_is_ahead_of_what_never_came_so_far() -> None:
+async def test_draft_that_reached_the_judge_beats_one_that_did_not() -> None:
     wrong = "Each key may send 950 requests a minute [1]."
     drafts = [answers(SURE, wrong), answers(SURE, DOUBTFUL, MORE), answers(wrong)]
     told = await turn(drafts, [verdicts("No.", "No.")])
@@ -395,7 +395,7 @@ async def test_small_talk_gets_its_short_reply_without_badge_or_citation(said: s
     assert told.server.phases().count("decide") == 1
 
 
-async def test_summary_that_states_a_fact_is_written_anew_with_its_citation() -> None:
+async def test_summary_that_states_a_fact_is_rewritten_with_its_citation() -> None:
     told = await small_talk("How many requests may a key send?", "A key may send 120 requests a minute.", absent=False)
     assert isinstance(told.outcome, Answered)
     assert [source.title for source in told.outcome.answer.sources] == [LIMITS.title]

@@ -40,7 +40,7 @@ async def turn(
     return after, [[(step.title, step.status) for step in event.steps] for event in moved]
 
 
-async def test_plan_of_steps_is_told_as_it_proceeds() -> None:
+async def test_plan_of_several_steps_is_shown_as_it_proceeds() -> None:
     first = FinishStep(step=1, result="the secret result", plan=TWO)
     _, told = await turn(first, FinishStep(step=2, result="120"), Respond())
     assert told == [
@@ -50,13 +50,13 @@ async def test_plan_of_steps_is_told_as_it_proceeds() -> None:
     ]
 
 
-async def test_one_step_is_nothing_to_be_told_of() -> None:
+async def test_plan_of_one_step_is_not_shown() -> None:
     one = (Step(description="Find the limit"),)
     for decision in (Respond(), Respond(plan=one)):
         assert (await turn(decision))[1] == []
 
 
-async def test_plan_that_goes_on_after_a_question_back_is_told_again() -> None:
+async def test_plan_that_goes_on_after_a_question_back_is_shown_again() -> None:
     steps = (Step(description="Find the city", status="done"), Step(description="Look up its tea"))
     before = ThreadState(mission="tea", todolist_id="p", plan=Plan(id="p", steps=steps))
     _, told = await turn(Respond(), state=before)
@@ -107,18 +107,18 @@ def test_step_is_one_short_plain_line(description: str, title: str) -> None:
         "   ",
     ],
 )
-def test_step_that_the_rules_object_to_keeps_its_words_back(description: str) -> None:
+def test_step_that_the_rules_object_to_is_shown_without_words(description: str) -> None:
     assert step_title(ABOUT, description) == ""
 
 
-async def test_the_words_that_are_kept_back_leave_the_step_its_place() -> None:
+async def test_step_without_its_words_keeps_its_place() -> None:
     steps = (Step(description="Tell <!channel>"), Step(description="Compare"))
     _, told = await turn(Respond(plan=steps))
     assert told == [[("", "open"), ("Compare", "open")]]
 
 
 @given(st.text(alphabet=st.sampled_from("<>!@#|`*_~[]()&;: /.\nabhtp\u202e\x00\ud800"), max_size=60) | st.text())
-def test_whatever_a_step_says_its_line_calls_and_links_to_nobody(description: str) -> None:
+def test_no_step_notifies_a_person_or_holds_a_link(description: str) -> None:
     title = step_title(ABOUT, description)
     assert len(title) <= MAX_TITLE_CHARS
     assert not re.search("[<>\n\x00\ud800\u202e]", title)

@@ -29,7 +29,7 @@ def earlier(*texts: str) -> tuple[Source, ...]:
     return tuple(progress.sources)
 
 
-def test_what_people_told_each_other_is_one_source() -> None:
+def test_messages_between_people_are_one_source() -> None:
     (source,) = earlier("one", "two")
     assert (source.title, source.text) == ("Earlier in this thread", "Member U0: one\nMember U1: two")
     assert earlier() == ()

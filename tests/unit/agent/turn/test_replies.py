@@ -116,7 +116,7 @@ async def test_what_people_said_in_the_thread_is_not_named_as_a_document() -> No
     assert lines(answer) == [f"• <{HOST}/office|Office>"]
 
 
-async def test_refusal_without_a_model_says_that_there_is_none() -> None:
+async def test_refusal_without_a_model_says_that_no_model_is_connected() -> None:
     asked = "Quantos pedidos posso enviar por minuto?"
     outcome, _ = await take_turn(ExtractiveModel(), asked, tools=[PassageTool(page("Office"))])
     assert isinstance(outcome, Refused)

@@ -76,7 +76,7 @@ class Story:
         return outcome
 
 
-async def test_what_was_found_before_a_question_back_needs_not_be_looked_up_again() -> None:
+async def test_findings_from_before_a_question_back_are_used_again() -> None:
     story = Story()
     assert isinstance(await story.ask("What does tea cost?", "1000.1"), Asked)
     assert story.state.pending_question is not None
@@ -91,7 +91,7 @@ async def test_what_was_found_before_a_question_back_needs_not_be_looked_up_agai
     assert story.state.found is None
 
 
-async def test_somebody_elses_question_meanwhile_has_nothing_of_it_and_takes_nothing_away() -> None:
+async def test_question_of_another_person_neither_sees_nor_ends_the_findings() -> None:
     story = Story(decisions=[looks_up("web"), BACK, Respond(), Respond()])
     await story.ask("What does tea cost?", "1000.1")
     kept = story.state.found
@@ -111,7 +111,7 @@ async def test_an_edit_of_the_persons_answer_finds_the_same() -> None:
     assert isinstance(await story.ask("In Ulm", "1060.1"), Answered)
 
 
-async def test_documents_are_read_anew_where_the_answer_comes_late() -> None:
+async def test_late_answer_does_not_reuse_documents() -> None:
     story = Story(found_first=(LIMITS,))
     await story.ask("What does tea cost?", "1000.1")
     story.found_first = ()
@@ -121,7 +121,7 @@ async def test_documents_are_read_anew_where_the_answer_comes_late() -> None:
     assert [each.tool for each in late.results] == ["search"]
 
 
-async def test_document_that_was_taken_up_does_not_become_fresh_by_another_question_back() -> None:
+async def test_second_question_back_does_not_make_documents_fresh() -> None:
     story = Story(decisions=[looks_up("web"), BACK, BACK, Respond()])
     await story.ask("What does tea cost?", "1000.1")
     story.found_first = ()
@@ -163,7 +163,7 @@ async def test_what_a_model_wrote_without_slack_is_kept_but_is_no_source() -> No
     assert [each.tool for each in found.results] == ["search", "llm_generate"]
 
 
-async def test_question_back_that_nobody_answers_leaves_nothing() -> None:
+async def test_question_back_without_an_answer_leaves_no_findings() -> None:
     story = Story()
     log = AttachedFile(name="a.log", text="The walrus failed.")
     await story.ask("What does tea cost?", "1000.1", files=(log,))
@@ -176,7 +176,7 @@ async def test_question_back_that_nobody_answers_leaves_nothing() -> None:
     assert without_message(asked, "1000.1").found is None
 
 
-async def test_file_of_a_deleted_message_goes_from_what_was_found_too() -> None:
+async def test_file_of_a_deleted_message_leaves_the_findings() -> None:
     story = Story(decisions=[Respond(), BACK])
     await story.ask("What does a key do?", "900.1")
     await story.ask("What does tea cost?", "1000.1", files=(AttachedFile(name="a.log", text="The walrus failed."),))
@@ -185,7 +185,7 @@ async def test_file_of_a_deleted_message_goes_from_what_was_found_too() -> None:
     assert [source.origin for source in found.sources] == ["document"]
 
 
-async def test_file_at_the_top_that_was_deleted_comes_back_by_no_edit_either() -> None:
+async def test_deleted_opening_file_does_not_come_back_by_an_edit() -> None:
     story = Story(decisions=[looks_up("llm_generate"), BACK, Respond()], state=ThreadState(opened_with_files=True))
     log = AttachedFile(name="a.log", text="The walrus failed.", opening=True)
     await story.ask("What does tea cost?", "1000.1", files=(log,))

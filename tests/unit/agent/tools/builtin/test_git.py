@@ -133,7 +133,7 @@ async def test_show_of_a_merge_shows_what_it_brought_in(work: Work) -> None:
         ("git_show", {"commit": "HEAD", "path": "a\0b"}),
     ],
 )
-async def test_what_is_no_name_is_refused_and_named(work: Work, tool: str, arguments: dict[str, Any]) -> None:
+async def test_invalid_name_is_refused_with_a_reason(work: Work, tool: str, arguments: dict[str, Any]) -> None:
     found = await call(tool, [work.folder], **arguments)
     assert not found.ok
     assert found.error
@@ -201,7 +201,7 @@ async def test_huge_commit_is_cut_and_says_so(work: Work) -> None:
     assert MAX_CHANGES_CHARS < len(found.sources[0].text) < MAX_CHANGES_CHARS + 500
 
 
-async def test_several_repositories_are_told_apart(work: Work, tmp_path: Path) -> None:
+async def test_several_repositories_are_chosen_by_name(work: Work, tmp_path: Path) -> None:
     other = Work(tmp_path / "more" / "shop")
     other.commit("Other", at="2026-11-02T09:00:00+00:00")
     both = [work.folder, other.folder]

@@ -38,7 +38,7 @@ async def test_search_brings_one_source_a_stretch(tools: dict[str, Tool]) -> Non
     )
 
 
-async def test_what_is_found_and_too_long_is_named(index: KnowledgeIndex, tmp_path: Path) -> None:
+async def test_passage_that_is_too_long_is_named(index: KnowledgeIndex, tmp_path: Path) -> None:
     for n in range(3):
         (tmp_path / f"{n}.md").write_text(f"# Page {n}\n\n{f'Kiwis ripen in {n} days. ' * 40}")
     index.index([tmp_path])
@@ -49,7 +49,7 @@ async def test_what_is_found_and_too_long_is_named(index: KnowledgeIndex, tmp_pa
     assert result.content.endswith("get_document reads one of them.")
 
 
-async def test_model_is_told_that_more_was_found_than_came(index: KnowledgeIndex, tmp_path: Path) -> None:
+async def test_result_says_that_more_was_found(index: KnowledgeIndex, tmp_path: Path) -> None:
     for n in range(5):
         (tmp_path / f"{n}.md").write_text(f"# Page {n}\n\nKiwis ripen in {n} days.")
     index.index([tmp_path])
@@ -87,7 +87,7 @@ async def test_an_empty_or_long_list_says_so(
     assert (await listing.run({})).sources[0].text.endswith("\n- and 2 more")
 
 
-def test_turn_cuts_nothing_off_that_the_tool_did_not_tell_of() -> None:
+def test_limit_of_the_turn_is_above_that_of_the_tools() -> None:
     assert MAX_RESULT_CHARS > knowledge.MAX_TEXT_CHARS + 500
 
 

@@ -71,7 +71,7 @@ async def test_context_is_indented_json_in_any_script() -> None:
     )
 
 
-async def test_string_of_context_stands_as_it_is() -> None:
+async def test_context_that_is_a_string_is_not_changed() -> None:
     _, requests = await generated([says("x")], prompt=PROMPT, context='as "it" is')
     assert requests[0]["messages"][0]["content"] == f'Context Data:\nas "it" is\n\nTask: {PROMPT}'
 

@@ -267,7 +267,7 @@ async def test_tool_that_cannot_be_shown_is_left_out(bad: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize("schema", [{"type": "object", "properties": []}, {"type": "string"}], ids=["list", "string"])
-async def test_list_that_is_none_brings_no_tool(schema: dict[str, Any]) -> None:
+async def test_invalid_list_of_tools_brings_no_tool(schema: dict[str, Any]) -> None:
     replies = old_server(lists(tool(inputSchema=schema), tool("good")), says(TEXT))
     async with opened(replies) as tools:
         assert list(tools.all()) == ["far_search"]
@@ -317,7 +317,7 @@ async def test_every_kind_of_content() -> None:
     ],
     ids=map(str, range(13)),
 )
-async def test_whatever_comes_back_is_a_result(called: Any, content: str, error: str) -> None:
+async def test_every_reply_becomes_a_result(called: Any, content: str, error: str) -> None:
     replies = old_server(lists(tool()), called)
     async with opened(replies) as tools:
         found = await call(tools, "far_look", q="x")

@@ -1,4 +1,4 @@
-"""A process that is talked to in lines: what it says is bounded, and it never stays behind."""
+"""A process that is talked to in lines: its output is bounded, and it always ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results that are JSON become text that people can read, whatever the JSON is."""
+"""Results that are JSON, of any form, become text that people can read."""
 
 from __future__ import annotations
 
