@@ -131,6 +131,29 @@ def button(text: str, action_id: str, value: str) -> Block:
     return {"type": "button", "text": plain_text(text), "action_id": action_id, "value": value}
 
 
+def dialog(title: str, blocks: Sequence[Block], language: str | None, **more: str | Block) -> Block:
+    """Return a modal view. ``more`` are its other fields, such as ``callback_id`` and ``submit``."""
+    closes = {"close": plain_text(say("no", language))}
+    return {"type": "modal", "title": plain_text(say(title, language)), **closes, **more, "blocks": list(blocks)}
+
+
+def input_block(name: str, label: str, element: Block, *, optional: bool = False) -> Block:
+    """Return one input of a dialog, whose value has this name."""
+    element = {**element, "action_id": name}
+    return {"type": "input", "block_id": name, "optional": optional, "label": plain_text(label), "element": element}
+
+
+def initial_value(text: str) -> Block:
+    """Return the field that fills an input in; no field for an empty text."""
+    return {"initial_value": text} if text else {}
+
+
+def confirmation(language: str | None, text: str, **parts: str) -> Block:
+    """Return the question that a button asks before it counts. ``parts`` name the texts of its title and buttons."""
+    named = {part: plain_text(say(name, language)) for part, name in {"deny": "no", **parts}.items()}
+    return {"confirm": {**named, "text": plain_text(text)}}
+
+
 def plain_text(text: str) -> Block:
     """Return a text object without markup."""
     return {"type": "plain_text", "text": text}
@@ -165,10 +188,9 @@ def _buttons(answer: Answer, key: AnswerKey) -> list[Block]:
             controls.append(button(say("share", key.language), SHARE_ACTION, f"{turn} {key.share_to}"))
     if key.ask_human:
         # Confirm first: people elsewhere may read the thread afterwards.
-        words = {"title": "ask_human", "text": "hand_off_confirm", "confirm": "yes", "deny": "no"}
-        gaps = {"hand_off_confirm": {"where": key.ask_human}}
-        confirm = {part: plain_text(say(name, key.language, **gaps.get(name, {}))) for part, name in words.items()}
-        controls.append({**button(say("ask_human", key.language), HAND_OFF_ACTION, turn), "confirm": confirm})
+        ask = button(say("ask_human", key.language), HAND_OFF_ACTION, turn)
+        text = say("hand_off_confirm", key.language, where=key.ask_human)
+        controls.append(ask | confirmation(key.language, text, title="ask_human", confirm="yes"))
     return controls
 
 

@@ -7,7 +7,7 @@ from agent.payload import mapping, string
 from agent.texts.catalogue import LANGUAGES, say
 from agent.texts.truncate import truncate
 from bot.channel_settings import MAX_INSTRUCTION_CHARS, ChannelSettings, Mode
-from bot.delivery.blocks import Block, button, escape, plain_text, section
+from bot.delivery.blocks import Block, button, dialog, escape, initial_value, input_block, plain_text, section
 
 EDIT_CHANNEL: Final = "orion_channel"  # its value is the channel's id; empty: one that is chosen in the dialog
 CHANNEL_DIALOG: Final = "orion_channel_settings"
@@ -42,34 +42,23 @@ def channel_dialog(channel: str, settings: ChannelSettings, language: str | None
     long = {**text, "multiline": True}
     inputs: dict[str, Block] = {
         WHICH: {"type": "conversations_select", "filter": filters},
-        DOCUMENTS: {**long, **_initial("\n".join(settings.documents))},
-        INSTRUCTION: {**long, "max_length": MAX_INSTRUCTION_CHARS, **_initial(settings.instruction)},
+        DOCUMENTS: {**long, **initial_value("\n".join(settings.documents))},
+        INSTRUCTION: {**long, "max_length": MAX_INSTRUCTION_CHARS, **initial_value(settings.instruction)},
         MODE: _select(modes, settings.mode),
-        HANDOFF: {**text, **_initial(settings.handoff)},
+        HANDOFF: {**text, **initial_value(settings.handoff)},
         LANGUAGE: _select(languages, settings.language or _ASKERS),
     }
-    return {
-        "type": "modal",
-        "callback_id": CHANNEL_DIALOG,
-        "private_metadata": channel,
-        "title": plain_text(say("channel_title", language)),
-        "submit": plain_text(say("save_submit", language)),
-        "close": plain_text(say("no", language)),
-        "blocks": [
-            *([section(f"<#{channel}>")] if channel else []),
-            *(
-                {
-                    "type": "input",
-                    "block_id": name,
-                    "optional": name in {DOCUMENTS, INSTRUCTION, HANDOFF},
-                    "label": plain_text(say(f"channel_{name}", language)),
-                    "element": {**element, "action_id": name},
-                }
-                for name, element in inputs.items()
-                if not (channel and name == WHICH)
-            ),
-        ],
-    }
+    optional = {DOCUMENTS, INSTRUCTION, HANDOFF}
+    blocks = [section(f"<#{channel}>")] if channel else []
+    blocks += [
+        input_block(name, say(f"channel_{name}", language), element, optional=name in optional)
+        for name, element in inputs.items()
+        if not (channel and name == WHICH)
+    ]
+    submit = plain_text(say("save_submit", language))
+    return dialog(
+        "channel_title", blocks, language, callback_id=CHANNEL_DIALOG, private_metadata=channel, submit=submit
+    )
 
 
 def read_channel_dialog(body: object) -> tuple[str, dict[str, Any]]:
@@ -89,7 +78,3 @@ def read_channel_dialog(body: object) -> tuple[str, dict[str, Any]]:
 def _select(options: Mapping[str, str], chosen: str) -> Block:
     made = {value: {"text": plain_text(text), "value": value} for value, text in options.items()}
     return {"type": "static_select", "options": [*made.values()], "initial_option": made[chosen]}
-
-
-def _initial(text: str) -> Block:
-    return {"initial_value": text} if text else {}

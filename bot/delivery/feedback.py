@@ -4,7 +4,7 @@ from typing import Final
 
 from agent.payload import mapping, objects, string
 from agent.texts.catalogue import say
-from bot.delivery.blocks import Block, plain_text
+from bot.delivery.blocks import Block, dialog, input_block, plain_text
 
 COMPLAINT: Final = "orion_complaint"
 """The dialog's ``callback_id``. Its ``private_metadata`` is the turn's id and the answer's place."""
@@ -16,20 +16,15 @@ MAX_COMMENT_LENGTH: Final = 1_000
 def feedback_modal(about: str, language: str | None = None) -> Block:
     """Return the dialog as a view; ``about`` comes back with the submission."""
     options = [{"text": plain_text(say(f"wrong_{reason}", language)), "value": reason} for reason in REASONS]
-    why = {"type": "checkboxes", "action_id": REASONS_FIELD, "options": options}
-    said = {"type": "plain_text_input", "action_id": COMMENT_FIELD, "multiline": True, "max_length": MAX_COMMENT_LENGTH}
-    return {
-        "type": "modal",
-        "callback_id": COMPLAINT,
-        "private_metadata": about,
-        "title": plain_text(say("wrong_title", language)),
-        "submit": plain_text(say("wrong_send", language)),
-        "close": plain_text(say("no", language)),
-        "blocks": [
-            _input_block(REASONS_FIELD, say("wrong_which", language), why),
-            _input_block(COMMENT_FIELD, say("wrong_said", language), said),
-        ],
-    }
+    said = {"type": "plain_text_input", "multiline": True, "max_length": MAX_COMMENT_LENGTH}
+    inputs = [
+        input_block(
+            REASONS_FIELD, say("wrong_which", language), {"type": "checkboxes", "options": options}, optional=True
+        ),
+        input_block(COMMENT_FIELD, say("wrong_said", language), said, optional=True),
+    ]
+    send = plain_text(say("wrong_send", language))
+    return dialog("wrong_title", inputs, language, callback_id=COMPLAINT, private_metadata=about, submit=send)
 
 
 def read_complaint(body: object) -> tuple[tuple[str, ...], str]:
@@ -38,7 +33,3 @@ def read_complaint(body: object) -> tuple[tuple[str, ...], str]:
     chosen = {string(option, "value") for option in objects(values, REASONS_FIELD, REASONS_FIELD, "selected_options")}
     said = string(values, COMMENT_FIELD, COMMENT_FIELD, "value").strip()[:MAX_COMMENT_LENGTH]
     return tuple(reason for reason in REASONS if reason in chosen), said
-
-
-def _input_block(block_id: str, label: str, element: Block) -> Block:
-    return {"type": "input", "block_id": block_id, "optional": True, "label": plain_text(label), "element": element}

@@ -11,7 +11,17 @@ from agent.payload import mapping, string
 from agent.texts.catalogue import say
 from agent.texts.truncate import truncate
 from agent.thread.conversation import Message, ThreadKey
-from bot.delivery.blocks import Block, button, escape, plain_text, section
+from bot.delivery.blocks import (
+    Block,
+    button,
+    confirmation,
+    dialog,
+    escape,
+    initial_value,
+    input_block,
+    plain_text,
+    section,
+)
 from bot.slack.history import sort_key
 
 SAVE_ACTION: Final = "orion_save_answer"
@@ -65,8 +75,8 @@ def save_dialog(
     """Return the dialog as a view, with the answer as its first values and the names of possible audiences."""
     options = [{"text": plain_text(truncate(name, 74)), "value": who} for who, name in audiences.items()]
     text = {"type": "plain_text_input"}
-    question = _initial(" ".join(answer.question.split())[:MAX_QUESTION_CHARS])
-    words = {"multiline": True, "max_length": MAX_ANSWER_CHARS, **_initial(answer.answer[:MAX_ANSWER_CHARS])}
+    question = initial_value(" ".join(answer.question.split())[:MAX_QUESTION_CHARS])
+    words = {"multiline": True, "max_length": MAX_ANSWER_CHARS, **initial_value(answer.answer[:MAX_ANSWER_CHARS])}
     inputs: dict[str, Block] = {
         QUESTION: {**text, "max_length": MAX_QUESTION_CHARS, **question},
         ANSWER: {**text, **words},
@@ -74,37 +84,14 @@ def save_dialog(
         OWNER: {"type": "users_select", "initial_user": answer.owner},
         REVIEW: {"type": "datepicker", "initial_date": (answer.confirmed + REVIEW_AFTER).isoformat()},
     }
-    return _modal(language) | {
-        "callback_id": SAVE_DIALOG,
-        "private_metadata": request.to_json(),
-        "submit": plain_text(say("save_submit", language)),
-        "blocks": [
-            {
-                "type": "input",
-                "block_id": name,
-                "label": plain_text(say(f"save_{name}", language)),
-                "element": {**element, "action_id": name},
-            }
-            for name, element in inputs.items()
-        ],
-    }
+    blocks = [input_block(name, say(f"save_{name}", language), element) for name, element in inputs.items()]
+    carried = {"callback_id": SAVE_DIALOG, "private_metadata": request.to_json()}
+    return dialog("save_title", blocks, language, submit=plain_text(say("save_submit", language)), **carried)
 
 
 def notice_dialog(text: str, language: str | None = None) -> Block:
     """Return a view that says why no dialog opens."""
-    return _modal(language) | {"blocks": [section(text)]}
-
-
-def _modal(language: str | None) -> Block:
-    return {
-        "type": "modal",
-        "title": plain_text(say("save_title", language)),
-        "close": plain_text(say("no", language)),
-    }
-
-
-def _initial(text: str) -> Block:
-    return {"initial_value": text} if text else {}
+    return dialog("save_title", [section(text)], language)
 
 
 def read_submission(body: object, today: date) -> tuple[SaveRequest, SavedAnswer] | None:
@@ -153,6 +140,6 @@ class AnswerList:
 def _entry(text: str, key: str, language: str | None, actions: tuple[str, str]) -> list[Block]:
     controls = [button(say(f"save_{name}", language), f"{DECISIONS}{name}", key) for name in actions]
     if actions[1] == "withdraw":
-        words = {"title": "save_withdraw", "text": "save_withdraw_confirm", "confirm": "save_withdraw", "deny": "no"}
-        controls[1] |= {"confirm": {part: plain_text(say(name, language)) for part, name in words.items()}}
+        text = say("save_withdraw_confirm", language)
+        controls[1] |= confirmation(language, text, title="save_withdraw", confirm="save_withdraw")
     return [section(text), {"type": "actions", "elements": controls}]

@@ -10,7 +10,7 @@ from agent.payload import objects, string
 from agent.quoting.model import ExtractiveModel
 from agent.texts.catalogue import say
 from agent.texts.truncate import truncate
-from bot.delivery.blocks import Block, context, escape, join_lines, plain_text, section, short_id, source_line
+from bot.delivery.blocks import Block, context, dialog, escape, join_lines, plain_text, section, short_id, source_line
 from bot.stores.evidence import MAX_PASSAGES
 from bot.stores.turn_records import sources_of
 from verification.markup.mrkdwn import strip_mrkdwn
@@ -43,12 +43,7 @@ def trust_modal(
     None the text ``missing`` says why.
     """
     blocks = [section(say(missing, language))] if record is None else _record_blocks(record, today, language)
-    return {
-        "type": "modal",
-        "title": plain_text(say("trust_title", language)),
-        "close": plain_text(say("trust_close", language)),
-        "blocks": blocks,
-    }
+    return dialog("trust_title", blocks, language, close=plain_text(say("trust_close", language)))
 
 
 def _record_blocks(record: Mapping[str, Any], today: date, language: str | None) -> list[Block]:

@@ -10,12 +10,10 @@ import structlog
 from agent.packing import parse_json
 from agent.thread.state import SCHEMA
 from bot.delivery.pending_checks import PendingCheck, read_pending_check
-from bot.gates.access import cached_refusal, check_access, visit_of
-from bot.gates.allowance import check_allowance
-from bot.gates.follow_up import check_pending, check_thread_member
+from bot.gates.access import cached_refusal, check_access, check_allowance, visit_of
+from bot.gates.follow_up import check_pending, check_replay, check_thread_member
 from bot.gates.handoff import handle_hand_off, notify_failure
 from bot.gates.listening import handle_overheard
-from bot.gates.replay import check_replay
 from bot.gates.stop import handle_stop
 from bot.queue.lease import Lease
 from bot.queue.queue import GIVEBACK, Claimed, Ending, give_up, retry_uncounted

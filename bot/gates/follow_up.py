@@ -1,4 +1,4 @@
-"""Follow-ups: messages in a thread that do not mention Orion.
+"""Messages that the thread itself decides about: follow-ups without a mention, and questions that come hours late.
 
 For a thread that is older than Redis' memory, Slack is asked whether Orion spoke there.
 """
@@ -13,9 +13,10 @@ from agent.texts.catalogue import LANGUAGES, say
 from agent.thread.conversation import Message
 from agent.thread.state import is_waiting_for_another, with_messages
 from bot.queue.queue import OK, Ending, retry_uncounted
+from bot.slack.history import sort_key
 from bot.slack.message import Incoming, ThreadMode
 from bot.slack.web_api import DeliveryFailed
-from bot.turn.job import Job
+from bot.turn.job import Job, gate_wait_s
 from bot.turn.services import TeamServices
 
 log = structlog.get_logger()
@@ -95,3 +96,23 @@ def is_emoji(text: str) -> bool:
         unicodedata.category(sign) in _EMOJI_PARTS or sign in "‼⁉〰〽" for sign in rest.replace("\ufe0f\u20e3", "")
     )
     return bool(text.strip()) and all(signs)
+
+
+LATE_S: Final = 6 * 3600.0  # well within the time for which the queue knows event ids
+
+
+async def check_replay(job: Job, at: TeamServices) -> Ending | None:
+    """End a late question that the thread or Slack shows as answered. A shortcut may use any old message."""
+    incoming, state = job.incoming, job.facts.state
+    late_s = job.claimed.enqueued_at - sort_key(incoming.ts)[0]
+    if not incoming.event_ts or late_s < LATE_S or job.claimed.tries > 1:
+        return None
+    asked = any(message.ts == incoming.ts and message.addressed for message in state.history)
+    try:
+        known = asked or incoming.ts in state.posted
+        known = known or bool(await at.delivery.reader.find_posts(incoming.thread, incoming.ts))
+    except DeliveryFailed as failure:
+        return None if failure.permanent else retry_uncounted(failure.again_s or gate_wait_s(job.claimed))
+    if known:
+        log.info("late_question_known", late_s=round(late_s))
+    return OK if known else None

@@ -6,7 +6,7 @@ import pytest
 from redis.asyncio import Redis
 
 from bot.delivery.answer_key import AnswerKey
-from bot.gates.replay import LATE_S
+from bot.gates.follow_up import LATE_S
 from bot.queue.queue import OK
 from bot.slack.message import Access
 from tests.support.gates import gates

@@ -12,13 +12,11 @@ from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
 from bot.queue.queue import Mailbox
 from bot.slack.message import Incoming
-from bot.turn.queue_position import BEHIND, QueueNotices, QueuePace
+from bot.turn.queue_position import BEHIND, QueueNotices
 from bot.turn.status import WorkingStatus
 from tests.support.local_slack import CHAT, Slack, local_slack
 from tests.support.services import workspaces_of
 from tests.support.shown_statuses import cleared, shown
-
-AT_ONCE = QueuePace(for_s=0, again_s=60)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,14 +40,11 @@ async def scene(redis: Redis) -> AsyncIterator[Scene]:
     async with local_slack() as slack:
         mailbox = Mailbox(redis)
         yield Scene(
-            slack=slack, mailbox=mailbox, queueing=QueueNotices(mailbox, workspaces_of(slack, redis), pace=AT_ONCE)
+            slack=slack,
+            mailbox=mailbox,
+            queueing=QueueNotices(mailbox, workspaces_of(slack, redis), for_s=0, again_s=60),
         )
         await mailbox.aclose()
-
-
-def placeholders(slack: Slack, place: ThreadKey) -> list[str]:
-    messages = slack.server.messages(place.channel, place.thread_ts)
-    return [m["text"] for m in messages if (m.get("metadata") or {}).get("event_type") == "orion_working"]
 
 
 async def test_who_waits_behind_a_full_pool_sees_their_number_once(redis_client: Redis) -> None:
@@ -100,19 +95,6 @@ async def test_word_that_comes_too_late_is_taken_back(redis_client: Redis) -> No
         assert cleared(on.slack), "nobody but who told it clears it"
         await on.queueing.notify(waiting, Incoming.from_json(waiting.body))
         assert len(shown(on.slack)) == 1, "what is answered is not told"
-
-
-async def test_without_statuses_one_message_stands_in_and_goes_with_the_turn(redis_client: Redis) -> None:
-    async with scene(redis_client) as on:
-        on.slack.server.faults.fail("assistant.threads.setStatus", "unknown_method", times=100)
-        incoming = await on.asked()
-        (waiting,) = await on.mailbox.list_waiting(for_s=0, again_s=1, limit=1)
-        await on.queueing.notify(waiting, incoming)
-        await on.queueing.notify(waiting, incoming)
-        assert placeholders(on.slack, incoming.thread) == ["_Orion is busy: you are number 1 in the queue…_"]
-        async with WorkingStatus(on.slack.delivery, incoming.thread, AnswerKey(question_ts=incoming.ts)).updating():
-            await on.slack.server.wait_for(lambda: placeholders(on.slack, incoming.thread) == ["_Orion is thinking…_"])
-        assert placeholders(on.slack, incoming.thread) == []
 
 
 async def test_what_is_no_question_is_not_told(redis_client: Redis) -> None:
