@@ -150,6 +150,7 @@ class Verdict:
     repairs: tuple[Repair, ...] = ()
     claims: tuple[Claim, ...] = field(default=())
     no_answer: bool = False  # the judge finds that it only says that the sources lack the answer
+    in_part: bool = False  # the judge finds that it gives only a part of what was asked
 
     @property
     def errors(self) -> tuple[Violation, ...]:
@@ -163,7 +164,8 @@ class Answer:
 
     ``text`` is mrkdwn with ``[n]``, ``chunks`` are what Slack gets, ``sources`` are those the text cites (or the
     nearest ones for a refusal). ``claims`` are its own, each with who settled it. ``rules_only``: without a judge some
-    claim stayed open. ``label`` is a line shown above the text, such as the "not verified" one.
+    claim stayed open. ``in_part``: the judge finds that it gives only a part of what was asked. ``label`` is a line
+    shown above the text, such as the "not verified" one.
     """
 
     text: str
@@ -171,6 +173,7 @@ class Answer:
     sources: tuple[Source, ...] = ()
     verified: bool = False
     rules_only: bool = False
+    in_part: bool = False
     attempts: int = 0
     repairs: tuple[Repair, ...] = ()
     violations: tuple[Violation, ...] = ()

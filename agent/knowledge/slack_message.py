@@ -159,7 +159,7 @@ def _once(text: str, blocks: Iterable[str], more: Iterable[str]) -> str:
 
 def _key(wire: str) -> str:
     """The words of a part, by which two parts are the same thing with any markup."""
-    return f" {' '.join(_WORD.findall(wire.casefold()))} "
+    return f" {' '.join(_WORD.findall(unescape_wire(wire).casefold()))} "
 
 
 _PLACEHOLDER_KEYS: Final = frozenset(_key(text).strip() for text in _PLACEHOLDERS)

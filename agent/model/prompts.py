@@ -80,8 +80,7 @@ def control_messages(context: DecideContext, *, as_json: bool) -> list[ChatMessa
         *_result_parts(context.results, context.left_out, MAX_DECIDE_RESULT_CHARS),
         *_conversation_parts(context, talk, MAX_DECIDE_MESSAGE_CHARS),
         *_plan_parts(context.plan),
-        # The author matters if the message may be for other people.
-        ("last message" + f", from {question.user}" * (not question.addressed), question.text),
+        _last_message(question),
     ]
     lines = [*_data_lines(parts, question), *_budget_warning(context)]
     if not question.addressed:
@@ -105,7 +104,7 @@ def write_messages(context: WriteContext, *, reasons: bool = False) -> list[Chat
     ]
     if context.kept:
         parts.append(("already shown to the person; go on after it and do not write it again", context.kept))
-    parts.append(("last message", context.question.text))
+    parts.append(_last_message(context.question))
     task = prompt_text("write" if context.sources else "write_general")
     form = prompt_text("answer" if reasons else "think")  # one that reasons by itself is not told to think
     lines = [*_data_lines(parts, context.question), f"{task} {form}"]
@@ -240,6 +239,12 @@ def _conversation_parts(context: TurnContext, history: Sequence[Message], longes
         ("mission", mission), ("conversation so far", "\n".join(lines)), ("the person's answers to questions", answers),
     )  # fmt: skip
     yield from (part for part in named if part[1])
+
+
+def _last_message(question: Question) -> Part:
+    # "she" and "us" need the author. So does a message that may be for other people, even where no name is known.
+    author = question.names.get(question.user, "" if question.addressed else question.user)
+    return "last message", f"{author}: {question.text}" if author else question.text
 
 
 def _plan_parts(plan: Plan | None) -> Iterable[Part]:

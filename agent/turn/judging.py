@@ -53,8 +53,8 @@ class AttemptJudge:
                 await self._ask(verdict, claims)
         keys = [key for key in map(claim_key, open_claims(verdict)) if key in self._record.claims]
         opinions = {key: await self._record.claims[key].opinion for key in keys}
-        no_answer = self._record.replies.get(verdict.text.strip()) == "not_in_sources"
-        verdict = replace(verdict, no_answer=no_answer)
+        reply = self._record.replies.get(verdict.text.strip())
+        verdict = replace(verdict, no_answer=reply == "not_in_sources", in_part=reply == "partly")
         return await asyncio.to_thread(apply_judgements, verdict, opinions, self.draft.sources)
 
     async def accept_small_talk(self, verdict: Verdict) -> Verdict:

@@ -56,6 +56,7 @@ def to_answer(
         sources=sources,
         verified=True,
         rules_only=any(claim.supported == "open" for claim in verdict.claims),
+        in_part=verdict.in_part,
         attempts=attempts,
         repairs=verdict.repairs,
         violations=tuple(_shift(violation, verdict.text, order) for violation in verdict.violations),

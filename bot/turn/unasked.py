@@ -134,4 +134,5 @@ def is_certain(outcome: TurnOutcome) -> bool:
     answer = outcome.answer
     claims = [claim for claim in answer.claims if claim.cited or claim.supported != "open"]
     supported = bool(claims) and all(claim.supported == "yes" for claim in claims)
-    return outcome.name == "answered" and answer.verified and not answer.rules_only and supported
+    whole = outcome.name == "answered" and answer.verified and not (answer.rules_only or answer.in_part)
+    return whole and supported

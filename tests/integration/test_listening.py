@@ -28,11 +28,11 @@ YES, NO = says("Yes."), says("no")
 Judge = Callable[[Any], Scripted]
 
 
-def judging(*, supported: bool) -> Judge:
+def judging(*, supported: bool, reply: str = "answered") -> Judge:
     def judge(request: Any) -> Scripted:
         numbers = range(1, json.dumps(request).count("Claim ") + 6)
         verdicts = [{"claim": number, "lines": ["1.0"], "supported": supported} for number in numbers]
-        return says(json.dumps({"verdicts": verdicts, "reply": "answer"}))
+        return says(json.dumps({"verdicts": verdicts, "reply": reply}))
 
     return judge
 
@@ -89,6 +89,7 @@ async def test_a_certain_answer_appears_with_the_reason_why(tmp_path: Path, redi
         (QUESTION, {"said": NO}),
         (QUESTION, {"said": fails(500)}),
         (QUESTION, {"draft": DOUBTFUL, "judgements": judging(supported=False)}),
+        (QUESTION, {"draft": DOUBTFUL, "judgements": judging(supported=True, reply="partly")}),
         (QUESTION, {"draft": says("<answer>NOT_IN_SOURCES</answer>")}),
         (QUESTION, {"draft": says("<answer>One API key may send 900 requests per minute [1].</answer>")}),
         (QUESTION, {"judge": False}),
@@ -96,7 +97,7 @@ async def test_a_certain_answer_appears_with_the_reason_why(tmp_path: Path, redi
         (f"<@U0ONCALL> {QUESTION}", {}),
         (f"`{QUESTION}`", {}),
     ],
-    ids=range(9),
+    ids=range(10),
 )
 async def test_without_certainty_nothing_is_seen(
     text: str, more: dict[str, Any], tmp_path: Path, redis_url: str

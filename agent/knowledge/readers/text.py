@@ -33,6 +33,12 @@ _TEMPLATE_CODE: Final = re.compile(
     r"\{%-?(?:[^%]|%(?!\}))*%\}|\{\{[<%](?:[^}]|\}(?!\}))*\}\}|\{\{-?(?!\s*\w+\s*-?\}\})(?:[^{}]|\}(?!\}))*\}\}"
     r"|<%(?:[^%]|%(?!>))*%>"
 )
+# A tag that puts words on the page: ``{% slack_channel "help" %}``. Paths, conditions and includes put none there.
+_SPOKEN_TAG: Final = re.compile(
+    r"(?:\{%-?|\{\{[<%])\s*(?!if|el|unless|when|case|for|include|extends|import|from|set|assign)[\w-]+\s+"
+    r"""(?P<quote>["'])(?P<words>[^"'/{}%\n]{1,200}?)(?<!\.\w\w)(?<!\.\w\w\w)(?<!\.\w\w\w\w)(?P=quote)[^{}%\n]{0,200}(?:[>%]\}\}|-?%\})"""
+)
+_TEMPLATE_COMMENT: Final = re.compile(r"\{%-?\s*comment\b.*?\{%-?\s*endcomment\s*-?%\}", re.DOTALL)
 _TEMPLATE_BYTES: Final = re.compile(_TEMPLATE_CODE.pattern.encode())
 _MDX_CODE: Final = re.compile(
     r"\{/\*(?:[^*]|\*(?!/))*\*/\}|^(?:import|export)[ \t](?:[^\n]*\n?)|</?[A-Z][\w.]*(?:\s[^<>]*)?/?>|</?>",
@@ -55,17 +61,17 @@ def read_rst(data: bytes, _: Limits) -> Content:
 
 def read_markdown(data: bytes, _: Limits) -> Content:
     """Read Markdown without front matter, comments and template code. Line numbers stay true."""
-    return _markdown(data, _COMMENT, _TEMPLATE_CODE)
+    return _markdown(data, _COMMENT, _TEMPLATE_COMMENT, _TEMPLATE_CODE)
 
 
 def read_mdx(data: bytes, _: Limits) -> Content:
     """Read MDX: Markdown without imports and component tags."""
-    return _markdown(data, _COMMENT, _TEMPLATE_CODE, _MDX_CODE)
+    return _markdown(data, _COMMENT, _TEMPLATE_COMMENT, _TEMPLATE_CODE, _MDX_CODE)
 
 
 def _markdown(data: bytes, *unseen: re.Pattern[str]) -> Content:
     fields, text = split_front_matter(decode(data))
-    text = outside_code(text, lambda prose: _blank(prose, *unseen))
+    text = outside_code(text, lambda prose: _blank(_SPOKEN_TAG.sub(r"\g<words>", prose), *unseen))
     return Content(title=fields.get("title", ""), fields=fields, parts=whole(text))
 
 

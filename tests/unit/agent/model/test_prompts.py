@@ -211,5 +211,5 @@ def test_a_message_that_does_not_mention_orion_may_get_no_reply() -> None:
         mentioned, other = (control_messages(c, as_json=as_json)[1]["content"] for c in (DECIDE, overheard))
         assert "no_reply" not in mentioned
         assert "choose `no_reply`" in " ".join(other.split())
-        assert "last message, from U9]" in other
+        assert "last message]\nU9: " in other
         assert ('{"action": "no_reply"}' in other) is as_json

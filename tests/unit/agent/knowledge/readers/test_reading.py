@@ -93,6 +93,12 @@ def test_template_code_and_comments_are_not_text_outside_of_code() -> None:
     assert not any(gone in kept for gone in ("include", "site.url", "note", "a -->"))
 
 
+def test_words_that_a_template_tag_puts_on_the_page_are_read_and_its_comments_are_not() -> None:
+    tags = 'Ask in {% slack_channel "dc" %}. [Leave]({% page "a/b" %}) {{< tab "Linux" >}} {% include "note.html" %}'
+    text = f'{tags} {{% if page == "x" %}}\n{{% comment %}}The limit is 5.\n{{% endcomment %}}'
+    assert read("a.md", text).text.split() == ["Ask", "in", "dc.", "[Leave]()", "Linux"]
+
+
 def test_html_of_documentation_builders_keeps_no_signs_beside_headings() -> None:
     page = '<h1>Install<a class="headerlink" href="#i" title="Link">\u00b6</a></h1><p>Run <a href="/x">it</a>.</p>'
     document = parse_document("x.html", page.encode(), changed=0)
