@@ -195,7 +195,8 @@ class Source(Protocol):
 
     @property
     def part(self) -> str:
-        """The part of it that the settings choose. Another part means that the source must be read again."""
+        """The part of it that the settings choose, empty for all. Another part means that it must be read again."""
+        return ""
 
     def documents(self, run: IndexRun) -> Iterator[Readable]:
         """Yield every document. Add unreadable ones to ``run.failed``, unreachable keys to ``run.missing``."""

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from agent.knowledge.readers.reading import read_bytes
 from agent.knowledge.saved_answer import SavedAnswer, parse_saved_answer
-from agent.knowledge.types import IndexRun, Readable, ReadError
+from agent.knowledge.types import IndexRun, Readable, ReadError, Source
 from agent.thread.audience import NOBODY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerFolder:
+class AnswerFolder(Source):
     """A folder of saved answers, which may be a Git working tree."""
 
     folder: Path
@@ -22,11 +22,6 @@ class AnswerFolder:
     def key(self) -> str:
         """Prefix of the keys of all its documents."""
         return f"answers:{self.folder.resolve()}"
-
-    @property
-    def part(self) -> str:
-        """Empty: the folder is always read whole."""
-        return ""
 
     def answers(self) -> Iterator[tuple[Path, SavedAnswer | str]]:
         """Yield each file with its answer, or with the reason why it has none."""

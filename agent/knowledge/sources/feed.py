@@ -24,7 +24,7 @@ import orjson
 
 from agent.knowledge.readers.reading import read_bytes
 from agent.knowledge.sources.names import is_storable
-from agent.knowledge.types import FETCHED, IndexRun, NotModifiedError, Readable, ReadError
+from agent.knowledge.types import FETCHED, IndexRun, NotModifiedError, Readable, ReadError, Source
 from agent.thread.audience import NOBODY, parse_audience
 
 MAX_LINE_BYTES: Final = 8_000_000
@@ -34,7 +34,7 @@ _CHUNK_BYTES: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Feed:
+class Feed(Source):
     """A program, or a file of such lines. ``environment`` is all that the program gets; ``timeout_s`` ends a run."""
 
     command: tuple[str, ...]
@@ -45,11 +45,6 @@ class Feed:
     def key(self) -> str:
         """Prefix of the keys of all its documents."""
         return f"feed:{shlex.join(self.command)}"
-
-    @property
-    def part(self) -> str:
-        """Empty: a feed is always read whole."""
-        return ""
 
     @property
     def name(self) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Final
 import orjson
 
 from agent.knowledge.slack_message import read_message, with_names
-from agent.knowledge.types import IndexRun, Readable, ReadError
+from agent.knowledge.types import IndexRun, Readable, ReadError, Source
 from agent.thread.audience import PUBLIC
 
 _MAX_BYTES: Final = 50_000_000
@@ -28,7 +28,7 @@ Message = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SlackExport:
+class SlackExport(Source):
     """An unpacked export. ``url`` is the workspace's address, such as ``https://acme.slack.com``."""
 
     folder: Path
@@ -38,11 +38,6 @@ class SlackExport:
     def key(self) -> str:
         """Prefix of the keys of all its documents."""
         return f"slack:{self.folder.resolve()}"
-
-    @property
-    def part(self) -> str:
-        """Empty: an export is always read whole."""
-        return ""
 
     def documents(self, run: IndexRun) -> Iterator[Readable]:
         """Yield every thread of every channel."""

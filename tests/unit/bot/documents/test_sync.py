@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
 
-from agent.knowledge.index.postgres import PostgresIndex
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.sources.fetch import CrawlPolicy
 from agent.knowledge.sources.web import WebSource
-from agent.knowledge.types import IndexReport, KnowledgeAwayError, SourceState
+from agent.knowledge.types import KnowledgeAwayError, SourceState
 from bot.documents.corpus import SYNC_LOCK, Corpus, index_for, sync_index
 from bot.documents.figures import available_figures, figures_of
 from bot.documents.open import open_index
@@ -85,22 +82,6 @@ def test_who_comes_too_early_or_second_does_nothing(corpus: Corpus) -> None:
     with index_for(corpus) as index, index.alone(SYNC_LOCK):
         assert run_order(order(corpus, every_s=0)) == ELSEWHERE
     assert run_order(order(corpus, every_s=0)) == 0
-
-
-def test_the_shared_index_is_brought_up_to_date_once_an_interval(corpus: Corpus, postgres_url: str) -> None:
-    shared = replace(corpus, database=postgres_url)
-    index = PostgresIndex(postgres_url)
-    try:
-        assert sync_index(shared, every_s=3600) == IndexReport(added=2)
-        assert sync_index(shared, every_s=3600) is None
-        with index.alone(SYNC_LOCK) as alone:
-            assert alone
-            assert sync_index(shared, every_s=0) is None
-        assert sync_index(shared, every_s=0) == IndexReport(unchanged=2)
-        assert figures_of(index).documents == 2
-    finally:
-        index.erase()
-        index.close()
 
 
 async def test_nobody_waits_without_end_for_one_that_syncs(corpus: Corpus) -> None:
@@ -188,18 +169,6 @@ async def test_run_that_failed_is_counted_and_not_repeated_at_once(corpus: Corpu
             await wait_until(lambda: bool(counted), "a run has ended", 60)
         assert counted == ["failed"]
         assert corpus.sources[0].key not in index.states()
-
-
-def test_damaged_note_is_no_state(corpus: Corpus) -> None:
-    assert sync_index(corpus, every_s=0) is not None
-    with sqlite3.connect(corpus.index_path) as connection:
-        connection.execute("UPDATE settings SET value = 'nonsense' WHERE name LIKE 'source:web%'")
-    connection.close()
-    index = SqliteIndex.open(corpus.index_path)
-    figures = figures_of(index)
-    assert [source.state.tried > 0 for source in figures.sources] == [True, False]
-    assert figures.synced is None
-    index.close()
 
 
 def test_crash_is_told_without_its_text() -> None:

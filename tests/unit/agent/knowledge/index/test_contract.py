@@ -85,14 +85,6 @@ def test_number_is_never_given_again(index: KnowledgeIndex, docs: Path) -> None:
     assert before.isdisjoint(number for number, _ in index.by_words("canteen opens", 9))
 
 
-def test_an_interrupted_transaction_is_undone(index: KnowledgeIndex, docs: Path) -> None:
-    index.index([docs])
-    with pytest.raises(KeyboardInterrupt), index.session(write=True) as session:  # noqa: PT012 - the two lines are one story
-        session.execute("DELETE FROM documents")
-        raise KeyboardInterrupt
-    assert len(index.documents()) == 2
-
-
 def test_killed_builder_leaves_its_batches_and_no_lock(index: KnowledgeIndex, docs: Path, place: list[str]) -> None:
     for n in range(100, 200):
         (docs / f"n{n}.md").write_text(f"# Note {n}\n\nNumber {n}.")

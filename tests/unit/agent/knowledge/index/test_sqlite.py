@@ -52,33 +52,6 @@ def test_new_schema_starts_anew(tmp_path: Path, docs: Path) -> None:
     assert again.index([docs]).added == 2
 
 
-_VERSION_2 = """
-CREATE TABLE documents (
-  number INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, id TEXT NOT NULL, title TEXT NOT NULL,
-  updated_at TEXT NOT NULL, digest TEXT NOT NULL, audience TEXT NOT NULL, source TEXT NOT NULL, url TEXT NOT NULL,
-  place TEXT NOT NULL, chunks INTEGER NOT NULL, text TEXT NOT NULL
-);
-CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE VIRTUAL TABLE passages USING fts5(
-  title, heading, text, grams, name UNINDEXED, anchor UNINDEXED, line UNINDEXED, page UNINDEXED,
-  tokenize = 'porter unicode61 remove_diacritics 2'
-);
-INSERT INTO documents VALUES (1, 'k', 'a.md', 'Alpha', '', 'd', 'public', 's', '', '', 1, 'The canteen');
-INSERT INTO passages (rowid, title, text) VALUES (1 << 20, 'Alpha', 'The canteen');
-PRAGMA user_version = 2;
-"""
-"""The tables of the first release, which ranked by FTS5."""
-
-
-def test_an_index_of_the_first_release_is_made_anew(tmp_path: Path, docs: Path) -> None:
-    with closing(sqlite3.connect(tmp_path / "k.db")) as connection:
-        connection.executescript(_VERSION_2)
-    index = SqliteIndex.open(tmp_path / "k.db")
-    assert index.documents() == ()
-    assert index.index([docs]).added == 2
-    assert [passage.document for passage in index.search("canteen")] == ["a.md"]
-
-
 def test_tables_of_another_version_beneath_a_process_are_told(index: SqliteIndex, tmp_path: Path, docs: Path) -> None:
     index.index([docs])
     with closing(sqlite3.connect(tmp_path / "home/knowledge.db")) as newer:

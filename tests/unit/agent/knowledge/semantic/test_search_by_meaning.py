@@ -113,14 +113,6 @@ async def test_another_process_sees_what_was_made(index: KnowledgeIndex, docs: P
             assert await other.embed_question(" \n") is None
 
 
-async def test_one_process_makes_vectors_at_a_time(index: KnowledgeIndex, docs: Path) -> None:
-    async with embedding_server() as server, ranker_of(index, server.url) as one, ranker_of(index, server.url) as other:
-        with index.alone("vectors") as alone:
-            assert alone
-            assert await other.make() == 0
-        assert await one.make() == 4
-
-
 async def test_vectors_of_another_model_are_not_compared(index: KnowledgeIndex, docs: Path) -> None:
     async with embedding_server() as server, ranker_of(index, server.url) as one:
         await one.make()
