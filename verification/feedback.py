@@ -3,6 +3,7 @@
 Warnings are listed only together with errors, and are not counted. A secret of the draft is never repeated.
 """
 
+from html import unescape
 from typing import Final, get_args
 
 from verification.text.words import content_stems
@@ -33,9 +34,8 @@ def retry_text(verdict: Verdict, sources: tuple[Source, ...]) -> str:
         lines += [f"- {_describe(violation, verdict, sources)}" for violation in warnings[:_MAX_WARNINGS]]
     text = "\n".join(lines)
     # Another rule may quote a secret, too.
-    secrets = {
-        verdict.text[violation.start : violation.end] for violation in verdict.errors if violation.rule == "no_secrets"
-    } - {""}
+    found = (verdict.text[each.start : each.end] for each in verdict.errors if each.rule == "no_secrets")
+    secrets = {spelling for secret in found if secret for spelling in (secret, unescape(secret))}
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(_one_line(secret), "…")
     return text
@@ -53,8 +53,10 @@ def _describe(violation: Violation, verdict: Verdict, sources: tuple[Source, ...
     words = _one_line(violation.words)
     around = (claim.text for claim in verdict.claims if claim.start <= violation.start and violation.end <= claim.end)
     sentence = _one_line(next(around, "")) if violation.rule != "no_secrets" else ""
+    if sentence.startswith(words) and 2 * len(words) > len(sentence):  # most of it: quoted once, whole
+        words = sentence
     place = f' in "{sentence}"' if len(words) < len(sentence) else ""
-    quoted = f'"{words}"{place}: ' if words else ""
+    quoted = unescape(f'"{words}"{place}: ') if words else ""  # the model wrote "&", not "&amp;"
     hint = _nearest_source_hint(violation, sources) if violation.rule == "cites_sources" else ""
     return quoted + " ".join(filter(None, (_with_full_stop(violation.detail), _with_full_stop(violation.remedy), hint)))
 
