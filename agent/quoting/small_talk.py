@@ -42,12 +42,12 @@ def small_talk_reply(message: str) -> str:
         return phrase("welcome", None) if _EMOJI.search(message) or _PICTURE.search(message) else ""
     if len(words) > _MAX_WORDS:
         return ""
+    if language := asks_about_orion(message):
+        return phrase("hello", language)
     return next(filter(None, (_reply(words, language) for language in _tables())), "")
 
 
 def _reply(words: Sequence[str], language: str) -> str:
-    if " ".join(words) in _tables()[language]["about"]:
-        return phrase("hello", language)
     said = set(words)
     kinds = [(said & _word_set(language, kind), name) for kind, name in _REPLIES]
     if said & _word_set(language, "greeting"):  # "Hi, how are you?" has no word of a subject

@@ -164,10 +164,7 @@ async def test_bad_input_binary_files_with_text_names_are_named(root: Path, data
     (root / "notes.txt").write_bytes(data)
     found = await read(root, "notes.txt")
     assert not found.ok
-    assert found.error in {
-        "It is binary, although its name says text.",
-        "It is not readable as cp1252; save it as UTF-8.",
-    }
+    assert found.error.startswith(("It is binary", "It is not UTF-8"))
 
 
 async def test_bad_input_lines_of_wide_text(root: Path) -> None:
@@ -202,11 +199,6 @@ async def test_folder_shows_its_names(root: Path) -> None:
     assert (names[:2], len(names)) == (["app/", "f0000.txt"], MAX_LISTED)
     assert "There is more" in found.content
     assert (await read(root, "app")).sources[0].text == "run.log"
-
-
-async def test_file_that_may_not_be_read_is_named(root: Path) -> None:
-    found = await read(root, "f0", tail="all")
-    assert found.error == "Bad parameters: 'tail' is not of type 'integer'."
 
 
 LINE = st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs", "Cc"]), max_size=8)

@@ -141,14 +141,6 @@ async def test_invalid_name_is_refused_with_a_reason(work: Work, tool: str, argu
     assert not found.sources
 
 
-async def test_wrong_types_are_named(work: Work) -> None:
-    found = await call("git_log", [work.folder], limit="many", colour="red")
-    assert found.error == (
-        "Bad parameters: 'limit' is not of type 'integer'; "
-        "Additional properties are not allowed ('colour' was unexpected)."
-    )
-
-
 async def test_nothing_a_repository_names_is_run(work: Work, tmp_path: Path) -> None:
     """A repository is not ours: its configuration and attributes may name programs for nearly everything."""
     touched = tmp_path / "touched"
@@ -176,13 +168,6 @@ async def test_repository_of_another_owner_is_read(work: Work) -> None:
     for path in (work.folder, *work.folder.rglob("*")):
         os.chown(path, 12345, 12345, follow_symlinks=False)
     assert len((await call("git_log", [work.folder])).sources) == 3
-
-
-async def test_reading_changes_nothing(work: Work) -> None:
-    before = {path: path.stat().st_mtime_ns for path in work.folder.rglob("*")}
-    await call("git_log", [work.folder])
-    await call("git_show", [work.folder], commit="HEAD")
-    assert {path: path.stat().st_mtime_ns for path in work.folder.rglob("*")} == before
 
 
 async def test_many_commits_share_a_few_sources(work: Work) -> None:
