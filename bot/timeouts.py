@@ -41,7 +41,7 @@ class TurnTimeouts:
         """Take the admin's settings. A judge has a third of a model's time: a claim it leaves open does no harm."""
         reply = settings.model_timeout_s
         model = Timeouts(reply=reply, idle=reply)
-        return cls(model=model, judge=replace(JUDGE_TIMEOUTS, reply=reply / 3))
+        return cls(model=model, judge=replace(JUDGE_TIMEOUTS, reply=reply / 3, idle=reply))
 
     def breaker(self, service: str) -> CircuitBreaker:
         """Closed circuit breaker of a service."""

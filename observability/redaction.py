@@ -6,11 +6,10 @@ from functools import lru_cache
 from typing import Any, Final
 
 REDACTED: Final = "[redacted]"
-MAX_DEPTH: Final = 12
-"""Levels of nesting. An object that contains itself must end somewhere."""
-MIN_KNOWN: Final = 6
-"""Characters of a configured secret. A shorter one may be part of any word."""
-MAX_CACHED: Final = 128
+MAX_DEPTH: Final = 12  # levels of nesting: an object that contains itself must end somewhere
+MIN_KNOWN: Final = 6  # characters of a configured secret: a shorter one may be part of any word
+MAX_CACHED: Final = 128  # texts
+MAX_NAMES: Final = 1_024  # of fields
 
 _NAMED: Final = r"""secret|passw(?:or)?d|passphrase|pwd|token|credential|signature|sharedaccesskey
     |(?:api|access|account|private|shared|secret|signing|encryption)[_-]?key"""
@@ -81,13 +80,18 @@ def _redact_text(text: str, known: re.Pattern[str] | None) -> str:
     text = known.sub(REDACTED, text) if known else text
     folded = text.lower()
     for signs, secret in _SHAPES:
-        if any(sign in folded for sign in signs):  # a fiftieth of the pattern's time, and prompts are long
+        if any(map(folded.__contains__, signs)):  # a fiftieth of the pattern's time, and prompts are long
             text = secret.sub(rf"\g<1>{REDACTED}", text)
     return text
 
 
 def redact_field(name: str, value: Any, *, known: re.Pattern[str] | None = None, depth: int = 0) -> Any:
     """Return ``value`` of the field ``name``, which may be in snake_case, camelCase or kebab-case."""
-    if value and not isinstance(value, bool) and _SECRET_NAME.search(_HUMP.sub("_", name).lower()):
+    if value and not isinstance(value, bool) and _is_secret_name(name):
         return REDACTED
     return redact(value, known=known, depth=depth)
+
+
+@lru_cache(maxsize=MAX_NAMES)
+def _is_secret_name(name: str) -> bool:
+    return _SECRET_NAME.search(_HUMP.sub("_", name).lower()) is not None

@@ -36,7 +36,7 @@ _LONG_PROMPT: Final = 2_000  # tokens, from which on the estimate is good enough
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeouts:
-    """Seconds: ``reply`` for a decision with its retries, or until a stream begins; ``idle`` before its next byte.
+    """Seconds: ``reply`` for a decision with its retries, or until a stream begins; ``idle`` until the next byte.
 
     ``pause`` comes before the first of ``retries``, twice as much before the next. A model that reasons sends nothing
     meanwhile, and one that must be loaded first sends nothing for longer.
@@ -75,7 +75,7 @@ class ModelServer:
         from agent.model.client import SdkClient, model_errors  # noqa: PLC0415
 
         with model_errors():
-            return SdkClient(self.address, connect_timeout_s=self.timeouts.connect)
+            return SdkClient(self.address, connect_s=self.timeouts.connect, read_s=self.timeouts.idle)
 
 
 @dataclass(kw_only=True, eq=False)
@@ -162,8 +162,7 @@ class ChatServer(ModelServer):
     async def _next_pieces(self, chunks: AsyncGenerator[object], reply: Reply) -> list[Piece] | None:
         """Return the text of the next chunk, or None if the reply ended. Raises ``ModelError``."""
         try:
-            async with time_limit(self.timeouts.idle):
-                chunk = await anext(chunks, None)
+            chunk = await anext(chunks, None)
             return None if chunk is None else reply.read(chunk)
         except ModelError as failure:
             # A reply that is all there is whole, however its connection ends.

@@ -35,7 +35,7 @@ _BEFORE_TEXT: Final = b"\xef\xbb\xbf \t\r\n"  # a byte order mark and blanks
 class SdkClient:
     """Sends to one server. Only embeddings are retried here."""
 
-    def __init__(self, address: ServerAddress, *, connect_timeout_s: float) -> None:
+    def __init__(self, address: ServerAddress, *, connect_s: float, read_s: float) -> None:
         # Given in any case: left out, the SDK would take the environment's.
         url = httpx2.URL(address.base_url.rstrip("/") or OPENAI_URL)
         headers = {name: openai.Omit() if value is None else value for name, value in address.headers.items()}
@@ -49,7 +49,7 @@ class SdkClient:
             login = {"Proxy-Authorization": aiohttp.encode_basic_auth(*proxy.auth)}
             proxy = httpx2.Proxy(proxy.url, headers=login)
             headers |= login if url.scheme == "http" else {}
-        timeout = httpx2.Timeout(None, connect=connect_timeout_s)  # callers bound the rest
+        timeout = httpx2.Timeout(None, connect=connect_s, read=read_s)  # callers bound the whole
         common: dict[str, Any] = {
             "max_retries": 0,
             "timeout": timeout,

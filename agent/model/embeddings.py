@@ -10,7 +10,7 @@ import numpy as np
 from agent.knowledge.semantic.vectors import EmbedderError, Vectors
 from agent.model.address import ServerAddress
 from agent.model.chat_reply import CHARACTERS_PER_TOKEN, join_surrogates
-from agent.model.chat_server import ModelServer, time_limit
+from agent.model.chat_server import ModelServer, Timeouts, time_limit
 from agent.model.failures import ServerRefusalError
 from agent.model.protocol import ModelError
 
@@ -37,7 +37,7 @@ class ServerEmbedder(ModelServer):
     """``model`` is a name, or empty for the first embedding model in the server's list."""
 
     def __init__(self, address: ServerAddress, model: str) -> None:
-        super().__init__(address=address)
+        super().__init__(address=address, timeouts=Timeouts(idle=REPLY_TIMEOUT_S))
         self.name = model
         self.tokens: Counter[str] = Counter()
 

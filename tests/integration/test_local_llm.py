@@ -49,7 +49,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture
 async def model(server: str) -> AsyncIterator[OpenAIModel]:
-    patient = Timeouts(reply=400, idle=120, retries=0)
+    patient = Timeouts(reply=400, idle=400, retries=0)
     opened = OpenAIModel(address=ServerAddress(base_url=server, api_key="none"), model="smollm2", timeouts=patient)
     yield opened
     await opened.aclose()

@@ -278,15 +278,6 @@ async def test_stream_that_breaks_off_is_an_error_but_its_cost_is_counted(script
     assert stream.usage.completion_tokens == 1
 
 
-async def test_the_idle_limit_holds_only_within_a_stream() -> None:
-    slow = says("<answer>Late.</answer>", wait_s=0.4)
-    async with asking(
-        decisions=[calls(("respond", {}), wait_s=0.4)], drafts=[slow], timeouts=Timeouts(idle=0.1, retries=0)
-    ) as (_, model):
-        assert isinstance((await model.decide(DECIDE)).action, Respond)
-        assert await collected(model.write(WRITE)) == [("content", "<answer>Late.</answer>")]
-
-
 async def test_stream_that_stops_moving_times_out() -> None:
     never = asyncio.Event()
     async with asking(drafts=[says("half", before_end=never)], timeouts=Timeouts(idle=0.3, retries=0)) as (_, model):
