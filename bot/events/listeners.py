@@ -1,7 +1,8 @@
 """Bolt listeners: an event is parsed and stored in the queue, and only then does Slack get its ack.
 
-Without an ack Slack sends an event again. The app must run with ``process_before_response``: otherwise Bolt
-acknowledges first and calls the listener later.
+While Redis is away nothing can be stored: ``take`` raises, ``on_error`` answers 500, and Slack sends the event again
+for about six minutes. ``bot.events.catch_up`` looks up what came to nothing by then. The app must run with
+``process_before_response``: otherwise Bolt acknowledges first and calls the listener later.
 """
 
 from __future__ import annotations

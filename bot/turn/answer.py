@@ -1,6 +1,13 @@
-"""From a message that passed the gates to a delivered answer: run the turn, record its outcome, deliver, save.
+"""From a message that passed the gates to a delivered answer.
 
-The outbox holds an answer before it is posted. Every call to the outside checks the lease first.
+A question goes this way (``Answering._question``):
+1. What an earlier try decided is in the outbox: post exactly that.
+2. Else reserve tokens, read the thread and the files, and run the turn under a status, perhaps in a stream.
+3. Put the decided answer into the outbox, then post it. Each call to Slack checks the lease first.
+4. Save the thread's state and settle the outbox entry.
+
+While Redis is away no lease can be renewed. When it runs out, ``LeaseLost`` ends the turn, and nothing more is posted.
+The message is still in its mailbox: once Redis is back, any worker claims it and begins at the first step.
 """
 
 import asyncio
@@ -35,9 +42,9 @@ from bot.stores.outbox import Entry, read_entry
 from bot.stores.stores import read_facts
 from bot.turn.history import load_chat_context, load_earlier
 from bot.turn.job import Job, gate_wait_s
-from bot.turn.retry_later import give_back, retry_delay_s, waiting_since
+from bot.turn.retry_later import MODEL_AWAY, give_back, retry_delay_s, waiting_since
 from bot.turn.services import TeamServices
-from bot.turn.status import MODEL_AWAY, THINKING, Pace, WorkingStatus
+from bot.turn.status import THINKING, Pace, WorkingStatus
 from bot.turn.stream_recovery import delete_plan, earlier_stream, end_streams, open_stream
 from verification.text.language import detect_language
 

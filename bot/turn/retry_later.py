@@ -1,9 +1,12 @@
 """Give a question back while the model or the documents are away, under a status that says so.
 
-The waiting time begins when the service first failed this question, not when the question was asked.
+The way of a model that times out: ``agent.model.protocol.RETRYABLE`` names the failures that may pass, and the turn
+ends with one as ``Failed``. ``bot.timeouts`` says how long to wait between tries and in all. The waiting time begins
+when the service first failed this question. After it the person gets the text of ``agent.turn.replies``.
 """
 
 import time
+from typing import Final
 
 import structlog
 
@@ -12,11 +15,13 @@ from agent.outcome import Failed, TurnOutcome
 from bot.queue.queue import Ending, Mailbox, retry_uncounted
 from bot.timeouts import TurnTimeouts
 from bot.turn.job import Job
-from bot.turn.status import DOCUMENTS_AWAY, MODEL_AWAY, WorkingStatus
+from bot.turn.status import WorkingStatus
 
 log = structlog.get_logger()
 
-CONVERSATION_TTL_S = 3_600
+MODEL_AWAY: Final = "is waiting for the language model and keeps trying…"
+DOCUMENTS_AWAY: Final = "can't reach the documents and keeps trying…"
+CONVERSATION_TTL_S: Final = 3_600
 
 
 def retry_delay_s(job: Job, outcome: TurnOutcome, timeouts: TurnTimeouts) -> float | None:

@@ -28,8 +28,6 @@ from bot.slack.web_api import DeliveryFailed
 _log = structlog.get_logger()
 THINKING: Final = "is thinking…"
 MODEL_LATE: Final = "is waiting for the language model…"
-MODEL_AWAY: Final = "is waiting for the language model and keeps trying…"
-DOCUMENTS_AWAY: Final = "can't reach the documents and keeps trying…"
 _TASK_STATES: Final = {"done": "complete", "failed": "error", "skipped": "error"}
 _MAX_STEP_LENGTH: Final = 60  # Slack documents no limit and shows one line
 

@@ -207,19 +207,6 @@ async def test_drafts_of_a_server_are_repaired_or_rewritten(mode: str, tmp_path:
             assert "900" in feedback
 
 
-async def test_three_bad_drafts_give_the_graceful_message(tmp_path: Path, redis_url: str) -> None:
-    drafts = [says(DRAFTS["wrong"])] * 3
-    async with (
-        ScriptedOpenAI(decisions=[RESPOND], drafts=drafts) as server,
-        running(with_server(tmp_path, redis_url, server)) as setting,
-    ):
-        ts = setting.ask(f"{MENTION} {LIMIT}")
-        answer = await setting.answer_to(ts)
-        assert "couldn't verify" in shown(answer)
-        assert "900 requests" not in shown(answer)
-        assert answer["metadata"]["event_payload"]["verified"] is False
-
-
 @pytest.mark.parametrize("streams", [False, True])
 async def test_reply_that_only_says_that_the_documents_are_silent_counts_as_refused(
     *, streams: bool, tmp_path: Path, redis_url: str

@@ -17,7 +17,7 @@ from agent.thread.conversation import ThreadKey
 from agent.thread.store import ThreadStore
 from bot.local.model.roster import ADMIN, TEAM_ID
 from bot.stores.switches import Pausing
-from bot.turn.status import MODEL_AWAY
+from bot.turn.retry_later import MODEL_AWAY
 from tests.support.dead_letters import dead_letters
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, fails, says
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, posts, running, settings_in, shown
@@ -151,29 +151,6 @@ async def test_an_edit_that_arrives_at_another_process_is_answered_in_place(tmp_
         gate.set()
 
 
-@pytest.mark.parametrize("edited", [False, True], ids=["the-question-runs", "its-edit-runs"])
-async def test_deletion_that_arrives_at_another_process_ends_the_turn_and_takes_the_answer(
-    tmp_path: Path, redis_url: str, *, edited: bool
-) -> None:
-    gate = asyncio.Event()
-    drafts = [*([says(DRAFTS["good"])] * edited), says(DRAFTS["good"], before_end=gate)]
-    async with (
-        ScriptedOpenAI(decisions=[RESPOND] * 2, drafts=drafts) as server,
-        apart(tmp_path, redis_url, server) as (front, worker),
-        worker() as working,
-    ):
-        await wait_until(working.orion.turns.listening.is_set, "the worker has ears")
-        ts = front.ask(f"{MENTION} {LIMIT}")
-        if edited:
-            await front.answer_to(ts)
-            front.workspace.edit(CHANNEL, ts, f"{MENTION} How many requests per minute may one key make?")
-        await server.wait_for_requests(2 + 2 * edited)
-        front.workspace.delete(CHANNEL, ts)
-        await wait_until(lambda: done(front, working), "the turn is over, though the model still speaks", 5)
-        assert shown_in(front, ts) == []
-        gate.set()
-
-
 @pytest.mark.parametrize("change", ["stop", "edit", "delete"])
 async def test_change_of_mind_while_no_worker_lives_holds_after_the_restart(
     tmp_path: Path, redis_url: str, change: str
@@ -297,18 +274,3 @@ async def test_question_in_a_direct_chat_stays_one_when_a_thread_grows_under_it(
         await setting.workspace.wait_for(edited, 20)
         setting.workspace.delete(DIRECT, ts)
         await setting.workspace.wait_for(lambda: not answers(setting.workspace, ts, ts, DIRECT), 20)
-
-
-async def test_deleted_question_that_rests_is_not_waited_for(tmp_path: Path, redis_url: str) -> None:
-    async with (
-        ScriptedOpenAI(decisions=[fails(429, retry_after="60")]) as server,
-        running(with_server(tmp_path, redis_url, server)) as setting,
-    ):
-        ts = setting.ask(f"{MENTION} {LIMIT}")
-        calls = setting.workspace.calls
-        await setting.workspace.wait_for(lambda: any(c.arguments.get("status") == MODEL_AWAY for c in calls), 20)
-        await wait_until(lambda: setting.orion.turns.in_flight == 0, "the question rests")
-        setting.workspace.delete(CHANNEL, ts)
-        await wait_until(lambda: done(setting), "it is settled", 5)
-        assert shown_in(setting, ts) == []
-        assert setting.workspace.workspace.threads.status_payloads() == []

@@ -25,15 +25,6 @@ async def test_the_answer_stands_in_the_thread_under_its_metadata() -> None:
         assert message["blocks"][1]["elements"][0]["text"].endswith("|[1] Release process> · 2 weeks ago")
 
 
-async def test_nothing_is_unfurled() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        await slack.delivery.answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id="turn-1"))
-        posts = [call.arguments for call in slack.server.calls if call.method == "chat.postMessage"]
-        assert len(posts) > 1
-        assert all(post["unfurl_links"] is False and post["unfurl_media"] is False for post in posts)
-
-
 async def test_second_delivery_of_the_same_turn_posts_nothing() -> None:
     async with local_slack() as slack:
         place, ts = slack.ask()
@@ -62,18 +53,6 @@ async def test_an_answer_cut_off_by_a_crash_is_completed() -> None:
             await slack.delivery.answer(place, answer(*LONG), dying)
         assert len(answers(slack, place)) == 1
         await slack.delivery.answer(place, answer(*LONG), answer_key)
-        sections = answer_texts(answers(slack, place))
-        assert sections == list(LONG)
-
-
-async def test_note_before_a_long_answer_costs_none_of_its_parts() -> None:
-    """People were told that Orion is paused, then answered; a crash after the answer has it delivered once more."""
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        await slack.delivery.post_own_text(place, "Orion is paused.", ts)
-        answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
-        await slack.delivery.answer(place, answer(*LONG), answer_key)
-        await slack.delivery.answer(place, answer(*LONG), AnswerKey(question_ts=ts, turn_id="turn-1"))
         sections = answer_texts(answers(slack, place))
         assert sections == list(LONG)
 

@@ -83,12 +83,6 @@ async def test_the_rewrite_goes_on_after_what_was_shown(tmp_path: Path, redis_ur
         assert "Write again only what comes" in again[-1]["content"]
 
 
-async def test_model_that_writes_all_of_it_again_is_shown_once(tmp_path: Path, redis_url: str) -> None:
-    async with stage(tmp_path, redis_url, draft(FIRST, WRONG, THIRD), draft(FIRST, SECOND, THIRD)) as at:
-        message = await at.answered(at.ask())
-        assert [message["text"].count(words) for words in ("600", "50 requests", "3,000")] == [1, 1, 1]
-
-
 async def test_never_right_keeps_what_was_shown_as_partial(tmp_path: Path, redis_url: str) -> None:
     async with stage(tmp_path, redis_url, draft(FIRST, WRONG), draft(WRONG), draft(WRONG)) as at:
         message = await at.answered(at.ask())
@@ -96,21 +90,6 @@ async def test_never_right_keeps_what_was_shown_as_partial(tmp_path: Path, redis
         assert "900 requests" not in shown(message)
         assert "Partly verified" in shown(message)
         assert at.calls(STOP) == 1
-
-
-async def test_what_is_right_behind_the_fault_of_the_last_attempt_is_kept_too(tmp_path: Path, redis_url: str) -> None:
-    async with stage(tmp_path, redis_url, draft(FIRST, WRONG), draft(WRONG), draft(WRONG, THIRD)) as at:
-        message = await at.answered(at.ask())
-        assert "600 requests" in shown(message)
-        assert "3,000" in shown(message)
-        assert "900 requests" not in shown(message)
-
-
-async def test_nothing_shown_and_never_right_is_told_as_ever(tmp_path: Path, redis_url: str) -> None:
-    async with stage(tmp_path, redis_url, draft(WRONG, WRONG), draft(WRONG), draft(WRONG)) as at:
-        message = await at.answered(at.ask())
-        assert at.calls(START) == 0
-        assert "900 requests" not in shown(message)
 
 
 async def test_workspace_without_streams_gets_posts_and_is_not_asked_again(tmp_path: Path, redis_url: str) -> None:

@@ -279,15 +279,6 @@ async def test_home_and_greeting_speak_what_the_person_uses_slack_in(opened: Ope
         assert [message["text"] for message in said] == [help_text("ja")]
 
 
-async def test_where_slack_does_not_tell_home_is_english(opened: Opened) -> None:
-    async with opened() as running:
-        server = running.slack.server
-        server.faults.fail("users.info", "missing_scope")
-        server.open_home(tab="home")
-        home = await server.wait_for(lambda: server.workspace.views.homes.get("U0YOU"))
-        assert say("home_intro", "en") in str(home)
-
-
 async def test_click_is_answered_in_time_also_when_slack_is_slow_to_say_who_pressed(opened: Opened) -> None:
     async with opened() as running:
         server = running.slack.server

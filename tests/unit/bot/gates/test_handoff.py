@@ -116,15 +116,6 @@ async def test_without_a_place_to_ask_or_with_an_answer_there_is_no_button(tmp_p
         assert len(handed(setting)) == 1
 
 
-async def test_post_whose_reply_was_lost_is_found_and_not_made_again(tmp_path: Path, redis_url: str) -> None:
-    async with orion(tmp_path, redis_url, HELPERS) as setting:
-        answer = await refused(setting)
-        setting.workspace.faults.lose_response("chat.postMessage")
-        await setting.workspace.click(CHANNEL, answer["ts"], HAND_OFF_ACTION)
-        await wait_until(lambda: "✓" in str(button(now(setting, answer))), "the button says so")
-        assert len(handed(setting)) == 1
-
-
 async def test_crash_between_asking_and_noting_it_asks_once(
     tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:

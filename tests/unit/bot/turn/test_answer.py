@@ -5,7 +5,6 @@ there.
 """
 
 import asyncio
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,6 @@ from bot.turn import duplicates
 from bot.turn.job import turn_id_of
 from bot.turn.status import Pace
 from observability.stats import Stats
-from tests.support.fakes import ScriptedModel
 from tests.support.local_slack import CHANNEL
 from tests.support.team_bot import GOOD, TeamBot, lose, settled, team_bot
 from tests.support.waiting import wait_until
@@ -119,24 +117,6 @@ async def test_stop_that_redis_cut_short_counts_when_slack_sends_it_again(tmp_pa
             await enqueuer.receive(stop)
         (question,) = await at.mailbox.list_messages(str(place))
         assert at.cancelled == [Cancellation(thread=str(place), reason="stopped", message_id=question.id)]
-
-
-async def test_running_turn_that_is_stopped_says_so(tmp_path: Path, redis_client: Redis) -> None:
-    never = ModelError("LLMError", "away")
-    async with team_bot(tmp_path, redis_client, [never]) as at:
-        place, _ = await at.ask()
-        gate = asyncio.Event()
-
-        class Waiting(ScriptedModel):
-            async def decide(self, context: Any) -> Any:
-                self.decided.append(context)
-                await gate.wait()
-
-        waiting = Waiting()
-        at.services = replace(at.services, engine=replace(at.services.engine, model=waiting, tools={}))
-        assert await at.interrupt(lambda: waiting.decided, stop="stopped") == OK
-        assert len(at.said(place)) == 1
-        assert at.said(place)[0].startswith("Stopped")
 
 
 async def test_slack_that_is_away_uses_up_no_tries(tmp_path: Path, redis_client: Redis) -> None:

@@ -20,7 +20,7 @@ from bot.queue.queue import OK
 from bot.turn.status import step_status, stream_tasks
 from tests.support.fakes import ScriptedModel, Slow
 from tests.support.local_slack import local_slack
-from tests.support.openai_server import HANGS, RESPOND, Scripted, calls, fails
+from tests.support.openai_server import HANGS, RESPOND, Scripted, calls
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, shown
 from tests.support.stream_recovery import GOOD, own, stream_in, streaming_in
 from tests.support.stream_stage import APPEND, FIRST, START, STOP, THIRD, WRONG, Stage, body, draft, stage
@@ -152,18 +152,6 @@ async def test_question_back_takes_the_place_of_the_plan_that_then_goes_on(tmp_p
         assert [tasks(message) for message in at.own(ts)] == [[], DONE]
 
 
-async def test_stop_under_the_answer_leaves_the_steps_that_led_to_it(tmp_path: Path, redis_url: str) -> None:
-    gate = asyncio.Event()
-    drafted = draft(FIRST, "Bur", gate=gate)
-    async with stage(tmp_path, redis_url, drafted, drafted, gate=gate, decisions=once(PLANNED)) as at:
-        ts = at.ask()
-        await at.seen(ts, "600 requests")
-        at.setting.ask("stop", thread=ts)
-        message = await at.answered(ts)
-        assert tasks(message) == DONE
-        assert "Stopped." in shown(message)
-
-
 async def test_plan_goes_with_its_question_and_makes_way_for_an_edit(tmp_path: Path, redis_url: str) -> None:
     gate = asyncio.Event()
     deleted = asyncio.Event()
@@ -188,17 +176,6 @@ async def test_plan_goes_with_its_question_and_makes_way_for_an_edit(tmp_path: P
         assert (message["ts"], tasks(message)) == (first["ts"], [])
 
 
-async def test_while_the_model_is_away_no_step_is_in_hand(tmp_path: Path, redis_url: str) -> None:
-    decisions = once(PLANNED, *[fails(503)] * 4, PLANNED)
-    async with stage(tmp_path, redis_url, *[draft(FIRST)] * 4, decisions=decisions) as at:
-        ts = at.ask()
-        await at.setting.workspace.wait_for(lambda: any("keeps trying" in status for status in statuses(at)), 30)
-        message = await at.answered(ts)
-        assert tasks(message) == []
-        assert "600 requests" in shown(message)
-        assert at.calls("chat.delete") == 1
-
-
 async def test_server_that_takes_no_tasks_is_not_asked_for_them_again(tmp_path: Path, redis_url: str) -> None:
     async with stage(tmp_path, redis_url, *[draft(FIRST, THIRD)] * 4, decisions=once(PLANNED, RESPOND, PLANNED)) as at:
         at.setting.workspace.faults.fail(APPEND, "invalid_chunks")
@@ -207,14 +184,6 @@ async def test_server_that_takes_no_tasks_is_not_asked_for_them_again(tmp_path: 
         message = await at.answered(at.ask())
         assert (tasks(message), message["blocks"][0]["type"]) == ([], "markdown")
         assert not any("chunks" in call.arguments for call in at.setting.workspace.calls if call.method == STOP)
-
-
-async def test_plan_that_slack_will_not_update_is_taken_away_for_the_answer(tmp_path: Path, redis_url: str) -> None:
-    async with stage(tmp_path, redis_url, draft(FIRST), decisions=once(ASKS_BACK)) as at:
-        at.setting.workspace.faults.fail("chat.update", "block_mismatch")
-        message = await at.answered(at.ask())
-        assert (tasks(message), "Which plan" in shown(message)) == ([], True)
-        assert (at.calls(START), at.calls("chat.postMessage")) == (1, 1)
 
 
 TROUBLES = [(method, trouble) for method in (START, APPEND) for trouble in ("lose_response", "reset", "fail", "hang")]

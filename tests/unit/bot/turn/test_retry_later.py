@@ -18,8 +18,8 @@ from bot.slack.message import Incoming
 from bot.stores.stores import Facts, Stores, read_facts
 from bot.timeouts import TurnTimeouts
 from bot.turn.job import Job, turn_id_of
-from bot.turn.retry_later import give_back, retry_delay_s, waiting_since
-from bot.turn.status import DOCUMENTS_AWAY, MODEL_AWAY, MODEL_LATE, WorkingStatus
+from bot.turn.retry_later import DOCUMENTS_AWAY, MODEL_AWAY, give_back, retry_delay_s, waiting_since
+from bot.turn.status import MODEL_LATE, WorkingStatus
 from tests.support.local_slack import Slack, local_slack
 from tests.support.openai_server import HANGS, RESPOND, ScriptedOpenAI, fails, says
 from tests.support.orion_running import CHANNEL, MENTION, Setting, running, shown

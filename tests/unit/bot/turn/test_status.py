@@ -6,7 +6,8 @@ import pytest
 
 from bot.delivery.answer_key import AnswerKey
 from bot.queue.lease import LeaseLost
-from bot.turn.status import MODEL_AWAY, MODEL_LATE, Pace, WorkingStatus
+from bot.turn.retry_later import MODEL_AWAY
+from bot.turn.status import MODEL_LATE, Pace, WorkingStatus
 from tests.support.local_slack import CHANNEL, local_slack
 from tests.support.posted_answers import answer, answers, texts
 from tests.support.shown_statuses import cleared, shown

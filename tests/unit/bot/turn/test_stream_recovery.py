@@ -61,17 +61,6 @@ async def test_the_next_answer_takes_a_stream_over(text: str, *, known: bool, en
             assert found == {ts: ANSWER.text}
 
 
-async def test_stream_beside_an_answer_goes() -> None:
-    async with local_slack() as slack:
-        place, asked = slack.ask()
-        (first,) = await slack.delivery.answer(place, ANSWER, AnswerKey(question_ts=asked, turn_id="t" * 32))
-        await begun(slack, place, "Each")
-        await slack.delivery.answer(
-            place, ANSWER, AnswerKey(question_ts=asked, turn_id="t" * 32, streamed=STREAM_UNKNOWN)
-        )
-        assert [message["ts"] for message in own(slack, place)] == [first]
-
-
 async def test_what_a_frozen_worker_began_late_is_found_when_the_thread_is_looked_at_again() -> None:
     async with local_slack() as slack:
         clock = Clock()
@@ -178,16 +167,6 @@ async def test_who_refused_is_asked_again_only_after_a_while() -> None:
         await wait_until(lambda: streams.may_be_tried(place), "it is tried again")
         streams.remember_refusal(place, DeliveryFailed("ratelimited", permanent=False))
         assert not streams.may_be_tried(elsewhere)
-
-
-async def test_slack_away_at_the_end_is_told_to_whoever_delivers() -> None:
-    async with local_slack(patience_s=0.05) as slack:
-        place, _ = slack.ask()
-        stream, _ = stream_in(place, Streams(slack.calls))
-        await stream.show("One.", "One.")
-        slack.server.faults.fail("chat.stopStream", times=50)
-        with pytest.raises(DeliveryFailed):
-            await stream.close("One.", [], {"event_type": "orion_answer", "event_payload": {}})
 
 
 @asynccontextmanager
