@@ -96,6 +96,15 @@ def test_passage_is_read_without_the_signs_of_headings_and_rows() -> None:
     assert "".join(texts(quote)).split() == ["Logs", "Audit", "logs", "·", "400", "days"]
 
 
+def test_passage_is_read_without_markdown_and_its_marks_stay_on_their_words() -> None:
+    text = "- **Keys** are [made\n  here](https://x.example/k) in\n  `keys.toml`.\n- Ask Ann."
+    marked = [[text.index(word), text.index(word) + len(word)] for word in ("Keys", "made", "keys.toml")]
+    row = {**CLAIM, "passages": passage(text, *marked)}
+    quote = trust_modal({**RECORD, "claims": [row]}, TODAY)["blocks"][1]["elements"][1]
+    assert "".join(texts(quote)) == "• Keys are made here in keys.toml.\n• Ask Ann."
+    assert [each["text"] for each in quote["elements"] if "style" in each] == ["Keys", "made", "keys.toml"]
+
+
 def test_what_was_left_out_is_told_with_the_reason_but_no_secret() -> None:
     told = texts(trust_modal({**RECORD, "outcome": "partial"}, TODAY)["blocks"])
     at = told.index("*Left out of the answer*")
