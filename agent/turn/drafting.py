@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import structlog
 
@@ -64,46 +65,50 @@ class Attempt:
         return is_better(self.verdict, other.verdict)
 
 
-async def write_answer(progress: Progress, *, first: str = "") -> TurnOutcome:
-    """Write up to ``budget.attempts`` drafts. ``first`` is a summary of the control channel: it is attempt one."""
-    best: Attempt | None = None
-    last: Attempt | None = None
+async def write_answer(progress: Progress, *, summary: str = "") -> TurnOutcome:
+    """Write up to ``budget.attempts`` drafts. A ``summary`` of the control channel counts as the first."""
+    attempts: list[Attempt] = []
     requests: list[WriteContext] = []
-    judged = 0
-    declined = False
     for number in range(1, progress.budget.attempts + 1):
-        if progress.exceeded_limit() and not (number == 1 and first):
-            break
-        request = _next_request(progress, last, requests)
-        text = first if number == 1 and first else await _write_draft(progress, number, request)
-        attempt = None if says_not_found(text) else await _verify(progress, number, text, summary=text == first)
+        given = summary if number == 1 else ""
+        if not given and progress.exceeded_limit():
+            return await _end_without_pass(progress, attempts)
+        request = _next_request(progress, attempts, requests)
+        text = given or await _write_draft(progress, number, request)
+        attempt = None if says_not_found(text) else await _verify(progress, number, text, summary=bool(given))
         # A draft that only says that the sources hold no answer, and cites none: naming the nearest helps more.
-        declined = attempt is None or (attempt.verdict.no_answer and not citations(attempt.verdict.text))
-        if attempt is None or declined:
-            break
-        last, judged = attempt, number
-        if best is None or attempt.better_than(best) or not best.draft.text.startswith(_shown_draft(progress)):
-            best = attempt
+        if attempt is None or (attempt.verdict.no_answer and not citations(attempt.verdict.text)):
+            return await _end_without_pass(progress, attempts, declined=True)
+        attempts.append(attempt)
         if attempt.verdict.passed:
             return _outcome_of(progress, attempt, attempt.verdict, number, whole=True)
         if only_unconfirmed(attempt.verdict) or progress.is_knowledge_away():
             return await _give_up(progress, attempt, number)
-    declined = declined or bool(best and best.verdict.no_answer)
-    outcome = await _give_up(progress, best, judged) if best else None
-    if outcome and not (declined and isinstance(outcome, Failed)):
-        return outcome
+    return await _end_without_pass(progress, attempts)
+
+
+async def _end_without_pass(progress: Progress, attempts: list[Attempt], *, declined: bool = False) -> TurnOutcome:
+    """Keep what is verified of the best attempt. ``declined``: the last draft said that the sources hold no answer."""
+    if attempts:
+        shown = _shown_draft(progress)
+        candidates = [each for each in attempts if each.draft.text.startswith(shown)] or attempts[-1:]
+        best = reduce(lambda best, each: each if each.better_than(best) else best, candidates)
+        declined = declined or best.verdict.no_answer
+        outcome = await _give_up(progress, best, len(attempts))
+        if not (declined and isinstance(outcome, Failed)):
+            return outcome
     limit = "" if declined else progress.exceeded_limit()
     return budget_notice(progress, limit) if limit else _refuse(progress, "not_in_sources")
 
 
-def _next_request(progress: Progress, last: Attempt | None, earlier: list[WriteContext]) -> WriteContext:
+def _next_request(progress: Progress, attempts: list[Attempt], earlier: list[WriteContext]) -> WriteContext:
     """Return the request for the next draft, and add it to the ``earlier`` ones: it never equals one of those.
 
     Its feedback is about the last draft.
     """
     context = progress.write_context()
-    if last:  # only the part that is not shown yet is to be written again
-        shown = _shown_draft(progress)
+    if attempts:  # only the part that is not shown yet is to be written again
+        last, shown = attempts[-1], _shown_draft(progress)
         unseen = last.draft.text.removeprefix(shown).strip("\n") if shown else last.draft.text
         feedback = retry_text(without_unconfirmed(last.verdict), tuple(progress.sources))
         context = replace(context, kept=shown, feedback=feedback, previous_draft=unseen)

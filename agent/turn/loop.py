@@ -238,7 +238,7 @@ async def _act(progress: Progress, action: Action) -> TurnOutcome | None:
         case Respond():
             return await write_answer(progress)
         case Complete(summary=summary):
-            return await write_answer(progress, first=summary)
+            return await write_answer(progress, summary=summary)
         case NoReply():
             return SILENT
     return None
