@@ -69,30 +69,19 @@ def sync_index(corpus: Corpus, *, every_s: float, fetch: bool = True, wait_s: fl
         return index.index(corpus.sources_to_read(fetch=fetch), docs_url=corpus.docs_url)
 
 
-def sync_source(index: KnowledgeIndex, corpus: Corpus, key: str) -> bool:
-    """Sync one source now and leave the others as they are. Return False if another process syncs for too long.
-
-    Blocks. Raises ``KnowledgeAwayError``, ``OSError`` and ``sqlite3.Error``.
-    """
-    folders = [DeferredSource(key=name) for name in corpus.names[: len(corpus.roots)]]
-    others = [
-        source if source.key == key else DeferredSource(key=source.key, part=source.part) for source in corpus.sources
-    ]
-    with index.alone(SYNC_LOCK, ONE_SOURCE_WAIT_S) as alone:
-        if alone:
-            index.index([*folders, *others], docs_url=corpus.docs_url)
-        return alone
-
-
 def sync_now(corpus: Corpus, key: str) -> None:
-    """Sync one source of the corpus in its own connection. A failure is logged: the next sync reads it. Blocks."""
+    """Sync one source and leave the others as they are. A failure is logged: the next sync reads it. Blocks."""
+    sources: list[Path | Source | DeferredSource] = [DeferredSource(key=name) for name in corpus.names]
+    for at, source in enumerate(corpus.sources, len(corpus.roots)):
+        sources[at] = source if source.key == key else DeferredSource(key=source.key, part=source.part)
     try:
-        with index_for(corpus) as index:
-            synced = sync_source(index, corpus, key)
+        with index_for(corpus) as index, index.alone(SYNC_LOCK, ONE_SOURCE_WAIT_S) as alone:
+            if alone:
+                index.index(sources, docs_url=corpus.docs_url)
     except (KnowledgeAwayError, OSError, sqlite3.Error) as error:
         log.warning("source_not_synced", source=key, reason=type(error).__name__)
     else:
-        if not synced:
+        if not alone:
             log.warning("source_not_synced", source=key, reason="another process syncs")
 
 

@@ -94,29 +94,35 @@ def _git_source(url: str, entry: str) -> GitSource:
 
 @asynccontextmanager
 async def open_index(
-    corpus: Corpus, progress: Callable[[str], None] | None = None, *, fetch: bool = False, wait_s: float = SYNC_WAIT_S
-) -> AsyncIterator[tuple[KnowledgeIndex, IndexReport]]:
-    """Open the index and sync it with its folders. Without folders it is used as it is.
-
-    ``fetch`` syncs web sites too. If another process is syncing, wait up to ``wait_s`` seconds for it, then use the
-    index as it is. Raises ``WrongUse`` if its file cannot be written and ``KnowledgeAwayError`` if its database
-    cannot be reached.
-    """
-    async with AsyncExitStack() as stack:
-        with _explain_write_errors(corpus.index_path):
-            index = await asyncio.to_thread(index_for, corpus)
-            stack.push_async_callback(asyncio.to_thread, index.close)
-            report = await asyncio.to_thread(_sync_unless_busy, index, corpus, progress, fetch=fetch, wait_s=wait_s)
-        yield index, report
-
-
-def _sync_unless_busy(
-    index: KnowledgeIndex,
     corpus: Corpus,
     progress: Callable[[str], None] | None = None,
     *,
     fetch: bool = False,
     wait_s: float = SYNC_WAIT_S,
+    may_be_away: bool = False,
+) -> AsyncIterator[tuple[KnowledgeIndex, IndexReport]]:
+    """Open the index and sync it with its folders. Without folders it is used as it is.
+
+    ``fetch`` syncs web sites too. If another process is syncing, wait up to ``wait_s`` seconds for it, then use the
+    index as it is. Raises ``WrongUse`` if its file cannot be written and ``KnowledgeAwayError`` if its database
+    cannot be reached; if it ``may_be_away``, searches report that instead, and work once it is back.
+    """
+    async with AsyncExitStack() as stack:
+        with _explain_write_errors(corpus.index_path):
+            index = await asyncio.to_thread(index_for, corpus)
+            stack.push_async_callback(asyncio.to_thread, index.close)
+            try:
+                report = await asyncio.to_thread(_sync_unless_busy, index, corpus, progress, fetch=fetch, wait_s=wait_s)
+            except KnowledgeAwayError as error:
+                if not may_be_away:
+                    raise
+                log.warning("knowledge_away", cause=str(error))
+                report = IndexReport(failed=(("ORION_KNOWLEDGE_URL", "cannot be reached; nothing was synced"),))
+        yield index, report
+
+
+def _sync_unless_busy(
+    index: KnowledgeIndex, corpus: Corpus, progress: Callable[[str], None] | None, *, fetch: bool, wait_s: float
 ) -> IndexReport:
     if not corpus.names:
         index.ping()
@@ -128,25 +134,6 @@ def _sync_unless_busy(
         if not lock_wait_s:
             log.warning("index_synced_elsewhere", waited_for_at_most_s=wait_s)
     return IndexReport()
-
-
-@asynccontextmanager
-async def open_index_or_wait(corpus: Corpus) -> AsyncIterator[tuple[KnowledgeIndex, IndexReport]]:
-    """Open the index even if its database cannot be reached: searches report it, and work once it is back."""
-    if not corpus.database:
-        async with open_index(corpus) as opened:
-            yield opened
-        return
-    index = await asyncio.to_thread(index_for, corpus)
-    try:
-        try:
-            report = await asyncio.to_thread(_sync_unless_busy, index, corpus)
-        except KnowledgeAwayError as error:
-            log.warning("knowledge_away", cause=str(error))
-            report = IndexReport(failed=(("ORION_KNOWLEDGE_URL", "cannot be reached; nothing was synced"),))
-        yield index, report
-    finally:
-        await asyncio.to_thread(index.close)
 
 
 @contextmanager

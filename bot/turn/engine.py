@@ -32,7 +32,7 @@ from agent.turn.loop import run_turn
 from agent.turn.progress import Policy, Save
 from bot.documents.corpus import Corpus
 from bot.documents.meaning import open_meaning
-from bot.documents.open import open_index_or_wait
+from bot.documents.open import open_index
 from bot.model_address import model_address
 from bot.settings import Settings
 from bot.timeouts import TurnTimeouts
@@ -108,7 +108,7 @@ async def open_engine(
     asking: CallOptions = {"timeouts": timeouts.model, "breaker": breaker, "learned": learned}
     judging: CallOptions = {"timeouts": timeouts.judge, "breaker": breaker, "learned": learned}
     async with AsyncExitStack() as stack:
-        index, report = await stack.enter_async_context(open_index_or_wait(corpus))
+        index, report = await stack.enter_async_context(open_index(corpus, may_be_away=True))
         meaning = await stack.enter_async_context(open_meaning(settings, index))
         model = await stack.enter_async_context(open_model(settings, **asking))
         judge = await stack.enter_async_context(open_judge(settings, **judging))

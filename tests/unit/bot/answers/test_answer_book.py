@@ -17,7 +17,7 @@ from agent.knowledge.sources.answers import AnswerFolder
 from agent.thread.audience import NOBODY
 from bot.answers.answer_book import AnswerBook, Fault, find_fault
 from bot.answers.proposals import MAX_PROPOSALS, Proposal, Proposals
-from bot.documents.corpus import Corpus, sync_source
+from bot.documents.corpus import Corpus, index_for, sync_now
 
 ANSWER = SavedAnswer(
     question="How long is parental leave?",
@@ -47,24 +47,26 @@ def test_a_file_gives_back_what_was_saved(question: str, answer: str, name: str)
     assert parse_saved_answer(saved.to_markdown()) == saved
 
 
-def test_a_saved_answer_is_found_at_once_with_its_source_line(index: KnowledgeIndex, tmp_path: Path) -> None:
+def test_a_saved_answer_is_found_at_once_with_its_source_line(tmp_path: Path) -> None:
     docs, folder = tmp_path / "docs", tmp_path / "answers"
     docs.mkdir()
     (docs / "lunch.md").write_text("# Lunch\n\nThe canteen opens at noon.")
     source = AnswerFolder(folder=folder)
     corpus = Corpus(roots=(docs,), index_path=tmp_path / "index", sources=(source,))
     save(folder, ANSWER)
+    index = index_for(corpus)
     index.index(corpus.sources_to_read(fetch=True))
     (docs / "new.md").write_text("# New\n\nNot looked at now.")
     save(folder, replace(ANSWER, answer="It is 30 weeks."), replaces=ANSWER.key)
-    assert sync_source(index, corpus, source.key)
+    sync_now(corpus, source.key)
     found = index.search("How long is parental leave?")[0]
     assert found.title == "How long is parental leave? (confirmed by Ann, 26 Nov 2026)"
     assert (found.text, found.audience, found.url) == ("It is 30 weeks.", "C0HR", ANSWER.link)
     assert {document.title for document in index.documents()} == {found.title, "Lunch"}
     assert AnswerBook(folder=folder).delete(ANSWER.key)
-    sync_source(index, corpus, source.key)
+    sync_now(corpus, source.key)
     assert {document.title for document in index.documents()} == {"Lunch"}
+    index.close()
 
 
 def test_an_overdue_review_is_said_at_the_source(index: KnowledgeIndex, tmp_path: Path) -> None:
