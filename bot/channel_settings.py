@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal, get_args
 
 import structlog
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from agent.texts.catalogue import LANGUAGES
-from bot.setting_values import ChannelPlace
+from bot.setting_values import ChannelPlace, match
 
 log = structlog.get_logger()
 
@@ -35,13 +35,6 @@ _WISHES: Final = {
 }
 
 
-def check_language(value: str) -> str:
-    """Accept the code of a language that Orion speaks."""
-    if value not in {"", *LANGUAGES}:
-        raise ValueError
-    return value
-
-
 class ChannelSettings(BaseModel):
     """What holds in one channel.
 
@@ -57,7 +50,7 @@ class ChannelSettings(BaseModel):
     instruction: Annotated[str, Field(max_length=MAX_INSTRUCTION_CHARS)] = ""
     mode: Mode = "mention"
     handoff: ChannelPlace = ""
-    language: Annotated[str, AfterValidator(check_language)] = ""
+    language: Annotated[str, match("|".join(LANGUAGES), "a language")] = ""
 
     @property
     def model_instruction(self) -> str:

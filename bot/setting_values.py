@@ -2,16 +2,13 @@
 
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator
 from pydantic_settings import NoDecode
-
-# A user group, a channel by its id, a channel by its name.
-_PLACE = re.compile(r"[SCG][A-Z0-9]{2,}|#[^\s#<>]{1,80}")
-_HOST = re.compile(r"(?:[^\W_][^\s/@:*<>|]*|\[[0-9A-Fa-f:]+\])(?::\d{1,5})?")
 
 
 def split_names(value: Any) -> Any:
@@ -58,48 +55,26 @@ def is_web_address(text: str) -> bool:
     return parts.scheme in {"http", "https"} and bool(parts.hostname) and not any(c.isspace() for c in text)
 
 
-def like(example: str) -> AfterValidator:
-    """Return a check that accepts only web addresses. ``example`` is one for the error message."""
+def accept(is_right: Callable[[str], object], wish: str) -> AfterValidator:
+    """Return a check of a text. One that is neither empty nor right is refused: it must be as ``wish`` says."""
 
     def check(value: str) -> str:
-        if value and not is_web_address(value):
-            message = f"must be a web address such as {example}"
+        if value and not is_right(value):
+            message = f"must be {wish}"
             raise ValueError(message)
         return value
 
     return AfterValidator(check)
 
 
-def check_hosts(value: frozenset[str]) -> frozenset[str]:
-    """Accept only hosts. An address or a pattern would match no link, without a warning."""
-    if not all(map(_HOST.fullmatch, value)):
-        message = "must be hosts such as wiki.example.com, without https://, a path or a *"
-        raise ValueError(message)
-    return value
+def match(pattern: str, wish: str) -> AfterValidator:
+    """Return a check for texts of this form."""
+    return accept(re.compile(pattern).fullmatch, wish)
 
 
-def check_searxng(value: str) -> str:
-    """Accept the address of a SearXNG without a login, which would be logged."""
-    if value and not re.fullmatch(r"https?://[^\s/@]+(?:/[^\s?#]*)?", value):
-        message = "must be an address such as http://localhost:8888, without a name, a password or a query"
-        raise ValueError(message)
-    return value
-
-
-def check_environment(value: str) -> str:
-    """Return a name that Langfuse takes: it drops any other without a word."""
-    if value and (value.startswith("langfuse") or not re.fullmatch("[a-z0-9_-]{1,40}", value)):
-        message = "must be at most 40 of a-z, 0-9, - and _, and must not start with langfuse"
-        raise ValueError(message)
-    return value
-
-
-def check_place(value: str) -> str:
-    """Accept a user group, or a channel by its id or name."""
-    if value and not _PLACE.fullmatch(value):
-        message = "must be a user group (S…), a channel (C… or G…) or a channel's #name"
-        raise ValueError(message)
-    return value
+def address(example: str) -> AfterValidator:
+    """Return a check for web addresses."""
+    return accept(is_web_address, f"a web address such as {example}")
 
 
 Effort = Literal["", "none", "minimal", "low", "medium", "high", "xhigh"]
@@ -109,14 +84,34 @@ Switch = Annotated[bool, BeforeValidator(to_switch)]
 Amount = Annotated[int, BeforeValidator(without_separators)]
 Entries = Annotated[tuple[str, ...], NoDecode, BeforeValidator(split_entries)]
 File = Annotated[Path | None, BeforeValidator(to_path)]
-Hosts = Annotated[Names, AfterValidator(check_hosts)]
-ChannelPlace = Annotated[str, AfterValidator(check_place)]
-SearxngUrl = Annotated[str, AfterValidator(check_searxng)]
-SlackUrl = Annotated[str, like("https://slack.com/api/")]
-ServerUrl = Annotated[str, like("http://127.0.0.1:11434/v1")]
-AzureUrl = Annotated[str, like("https://my-resource.openai.azure.com")]
-LangfuseUrl = Annotated[str, like("https://cloud.langfuse.com")]
-PagesUrl = Annotated[str, like("https://wiki.example.com/")]  # this and the next ones: Slack links nothing else
-CommitsUrl = Annotated[str, like("https://git.example.com/{repository}/commit/{commit}")]
-FilesUrl = Annotated[str, like("https://git.example.com/{repository}/blob/{ref}/{path}")]
-WorkspaceUrl = Annotated[str, like("https://acme.slack.com")]
+# Any other host, a pattern or an address, would match no link, without a warning.
+Host = Annotated[
+    str,
+    match(
+        r"(?:[^\W_][^\s/@:*<>|]*|\[[0-9A-Fa-f:]+\])(?::\d{1,5})?",
+        "hosts such as wiki.example.com, without https://, a path or a *",
+    ),
+]
+Hosts = Annotated[frozenset[Host], NoDecode, BeforeValidator(split_names)]
+ChannelPlace = Annotated[
+    str,
+    match(r"[SCG][A-Z0-9]{2,}|#[^\s#<>]{1,80}", "a user group (S…), a channel (C… or G…) or a channel's #name"),
+]
+SearxngUrl = Annotated[  # a login would be logged
+    str,
+    match(
+        r"https?://[^\s/@]+(?:/[^\s?#]*)?",
+        "an address such as http://localhost:8888, without a name, a password or a query",
+    ),
+]
+Environment = Annotated[  # Langfuse drops any other without a word
+    str, match(r"(?!langfuse)[a-z0-9_-]{1,40}", "at most 40 of a-z, 0-9, - and _, and must not start with langfuse")
+]
+SlackUrl = Annotated[str, address("https://slack.com/api/")]
+ServerUrl = Annotated[str, address("http://127.0.0.1:11434/v1")]
+AzureUrl = Annotated[str, address("https://my-resource.openai.azure.com")]
+LangfuseUrl = Annotated[str, address("https://cloud.langfuse.com")]
+PagesUrl = Annotated[str, address("https://wiki.example.com/")]  # this and the next ones: Slack links nothing else
+CommitsUrl = Annotated[str, address("https://git.example.com/{repository}/commit/{commit}")]
+FilesUrl = Annotated[str, address("https://git.example.com/{repository}/blob/{ref}/{path}")]
+WorkspaceUrl = Annotated[str, address("https://acme.slack.com")]

@@ -17,7 +17,6 @@ from urllib.parse import urlsplit
 from dotenv import dotenv_values
 from dotenv.parser import parse_stream
 from pydantic import (
-    AfterValidator,
     AliasChoices,
     BeforeValidator,
     Field,
@@ -38,6 +37,7 @@ from bot.setting_values import (
     CommitsUrl,
     Effort,
     Entries,
+    Environment,
     File,
     FilesUrl,
     Folders,
@@ -50,7 +50,6 @@ from bot.setting_values import (
     SlackUrl,
     Switch,
     WorkspaceUrl,
-    check_environment,
     to_path,
 )
 
@@ -95,7 +94,7 @@ class Settings(BaseSettings):
     langfuse_secret_key: SecretStr = _env("LANGFUSE_SECRET_KEY", SecretStr(""))
     langfuse_base_url: LangfuseUrl = _env("LANGFUSE_BASE_URL", "")
     langfuse_host: LangfuseUrl = _env("LANGFUSE_HOST", "https://cloud.langfuse.com")
-    langfuse_environment: Annotated[str, AfterValidator(check_environment)] = _env("LANGFUSE_TRACING_ENVIRONMENT", "")
+    langfuse_environment: Environment = _env("LANGFUSE_TRACING_ENVIRONMENT", "")
     langfuse_release: str = _env("LANGFUSE_RELEASE", "")
     langfuse_sample_rate: float = _env("LANGFUSE_SAMPLE_RATE", 1.0, ge=0, le=1)
     langfuse_annotation_queue: str = _env("LANGFUSE_ANNOTATION_QUEUE", "")

@@ -39,6 +39,9 @@ class ConnectionLimits:
     def open(self, transport: asyncio.Transport) -> bool:
         """Admit a connection, in place of the one that is idle for longest if there are too many."""
         if len(self._busy) + len(self._idle) >= self.limit:
+            for closed in [each for each in (*self._busy, *self._idle) if each.is_closing()]:
+                self._forget(closed)
+        if len(self._busy) + len(self._idle) >= self.limit:
             if not self._idle:
                 _log.warning("connection_refused", open=len(self._busy))
                 return False
@@ -46,8 +49,7 @@ class ConnectionLimits:
         self._rest(transport, self.header_s)
         return True
 
-    def close(self, transport: asyncio.BaseTransport) -> None:
-        """Forget a connection that is closed."""
+    def _forget(self, transport: asyncio.BaseTransport) -> None:
         self._busy.discard(transport)
         if timer := self._idle.pop(transport, None):
             timer.cancel()
@@ -60,13 +62,13 @@ class ConnectionLimits:
         transport = request.transport
         if transport is None:
             return await handler(request)
-        self.close(transport)
+        self._forget(transport)
         self._busy.add(transport)
         try:
             return await handler(request)
         finally:
-            if transport in self._busy:  # else it was closed meanwhile
-                self._busy.discard(transport)
+            self._busy.discard(transport)
+            if not transport.is_closing():
                 self._rest(transport, self.idle_s)
 
     def _rest(self, transport: asyncio.BaseTransport, seconds: float) -> None:
@@ -74,47 +76,23 @@ class ConnectionLimits:
         self._idle[transport] = loop.call_later(seconds, self._abort, transport)
 
     def _abort(self, transport: asyncio.BaseTransport) -> None:
-        self.close(transport)
+        self._forget(transport)
         if isinstance(transport, asyncio.Transport):
             transport.abort()
 
 
 class LimitedProtocol(asyncio.Protocol):
-    """Passes a connection on to aiohttp's ``handler``, within ``limits``."""
+    """Admits a connection within ``limits`` and hands it to aiohttp's ``handler``, or aborts it."""
 
     def __init__(self, handler: asyncio.Protocol, limits: ConnectionLimits) -> None:
         self._handler = handler
         self._limits = limits
-        self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Admit the connection, or abort it."""
+        """Decide once; all that follows on the connection goes to the handler."""
         assert isinstance(transport, asyncio.Transport)  # noqa: S101 - a TCP server makes no other
-        if self._limits.open(transport):
-            self._transport = transport
-            self._handler.connection_made(transport)
-        else:
+        if not self._limits.open(transport):
             transport.abort()
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
-        if self._transport is not None:
-            self._limits.close(self._transport)
-            self._handler.connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        """Pass data on."""
-        if self._transport is not None:
-            self._handler.data_received(data)
-
-    def eof_received(self) -> bool | None:
-        """Pass the end of the client's data on."""
-        return self._handler.eof_received() if self._transport is not None else None
-
-    def pause_writing(self) -> None:
-        """Pass back pressure on."""
-        self._handler.pause_writing()
-
-    def resume_writing(self) -> None:
-        """Pass the end of back pressure on."""
-        self._handler.resume_writing()
+            return
+        transport.set_protocol(self._handler)
+        self._handler.connection_made(transport)

@@ -162,21 +162,6 @@ async def test_signature_lives_five_minutes(age_s: int) -> None:
     assert has_valid_signature(SECRET, headers(b"x", stamp=str(now - 290)), b"x")
 
 
-@pytest.mark.parametrize("off_s", [-400, 400])
-async def test_clock_that_is_off_is_named_in_the_log(off_s: int) -> None:
-    body, log = event(), []
-    async with front(SlackEndpoint(app=bolt([]), signing_secret=SECRET)) as session:
-        for secret in (SECRET, "another"):
-            sent = headers(body, stamp=str(int(time.time()) - off_s), secret=secret)
-            with capture_logs() as lines:
-                async with session.post("/slack/events", data=body, headers=sent) as answer:
-                    assert answer.status == 401
-            log += lines
-    named, silent = log
-    assert abs(named["seconds_off"] - off_s) <= 2
-    assert "seconds_off" not in silent
-
-
 @pytest.mark.parametrize("form", ["+{}", "-{}", " {}", "{} ", "{}.0", "{}_0", "0x{}", "{}e0", "", "９{}"])
 def test_timestamp_is_digits_alone(form: str) -> None:
     assert not has_valid_signature(SECRET, headers(b"x", stamp=form.format(int(time.time()))), b"x")
