@@ -50,6 +50,7 @@ from bot.install.workspaces import TeamBot, Workspaces, open_slack
 from bot.queue.queue import Cancel, Mailbox
 from bot.queue.worker import DRAIN_S, Turns
 from bot.redis.connect import EVICTS_REMEDY, eviction_policy, missing_command, open_redis
+from bot.redis.url import plain_cause
 from bot.reports.weekly import WeeklyReports
 from bot.servers.http import Status
 from bot.servers.socket_mode import SocketFront
@@ -164,7 +165,8 @@ async def _redis(stack: AsyncExitStack, settings: Settings, prefix: str, identit
         async with asyncio.timeout(PAGE_TIMEOUT_S):
             wrong, policy = await missing_command(redis), await eviction_policy(redis)
     except (RedisError, TimeoutError) as error:
-        log.warning("redis_not_looked_at", reason=type(error).__name__)
+        cause = plain_cause(error) if isinstance(error, RedisError) else "Redis does not answer in time"
+        log.warning("redis_not_looked_at", cause=cause)
         return redis
     if wrong:
         raise WrongUse(wrong[0].upper() + wrong[1:])
@@ -207,7 +209,8 @@ async def open_orion(  # noqa: PLR0913 - the composition root's choices
         engine = replace(engine, model=model_over(engine.model)) if model_over else engine
         observers = await stack.enter_async_context(open_observers(settings, redis, prefix=prefix))
         await stack.enter_async_context(keep_vectors_current(engine.meaning, observers.stats))
-        mailbox = mailbox_over(redis, prefix=prefix, per_team=_turns_per_workspace(settings, concurrency))
+        half = max(1, concurrency // 2) if settings.many_workspaces else 0  # of a process, unless the settings say more
+        mailbox = mailbox_over(redis, prefix=prefix, per_team=settings.turns_per_workspace or half)
         stack.push_async_callback(mailbox.aclose)
         stores = Stores(redis, mailbox, limits_of(settings), prefix=prefix)
         team_bots = _TeamBots(
@@ -339,8 +342,3 @@ class _TeamBots:
             workspaces=workspaces,
             admins=self.settings.admins,
         )
-
-
-def _turns_per_workspace(settings: Settings, concurrency: int) -> int:
-    """Turns that one workspace may have. With many workspaces: half of a process, unless the settings say otherwise."""
-    return settings.turns_per_workspace or (max(1, concurrency // 2) if settings.many_workspaces else 0)

@@ -26,23 +26,23 @@ class Proposal:
         return json.dumps(asdict(self), default=date.isoformat)
 
 
+@dataclass(frozen=True, slots=True)
 class Proposals:
     """The proposals of all workspaces. Methods raise ``RedisError``."""
 
-    def __init__(self, redis: Redis, *, prefix: str = "orion") -> None:
-        self._redis = redis
-        self._prefix = prefix
+    redis: Redis
+    prefix: str = "orion"
 
     def key(self, team: str) -> str:
         """Redis key of a workspace's proposals."""
-        return f"{self._prefix}:proposals:{team}"
+        return f"{self.prefix}:proposals:{team}"
 
     async def add(self, team: str, proposal: Proposal) -> bool:
         """Keep a proposal, in place of an earlier one for the same question. Return False if too many wait."""
         key, name = self.key(team), proposal.answer.key
-        if await self._redis.hlen(key) >= MAX_PROPOSALS and not await self._redis.hexists(key, name):
+        if await self.redis.hlen(key) >= MAX_PROPOSALS and not await self.redis.hexists(key, name):
             return False
-        async with self._redis.pipeline(transaction=True) as pipe:
+        async with self.redis.pipeline(transaction=True) as pipe:
             pipe.hset(key, name, proposal.to_json())
             pipe.expire(key, PROPOSAL_TTL_S)
             await pipe.execute()
@@ -50,7 +50,7 @@ class Proposals:
 
     async def take(self, team: str, key: str) -> Proposal | None:
         """Remove a proposal and return it. Of two clicks one gets it."""
-        async with self._redis.pipeline(transaction=True) as pipe:
+        async with self.redis.pipeline(transaction=True) as pipe:
             pipe.hget(self.key(team), key)
             pipe.hdel(self.key(team), key)
             stored, _ = await pipe.execute()
@@ -58,7 +58,7 @@ class Proposals:
 
     async def waiting(self, team: str) -> list[Proposal]:
         """Return the proposals of a workspace."""
-        stored = await self._redis.hgetall(self.key(team))
+        stored = await self.redis.hgetall(self.key(team))
         return [found for text in stored.values() if (found := parse_proposal(text))]
 
 

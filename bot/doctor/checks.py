@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -82,6 +82,7 @@ NAMED: Final = 5  # so many of what is wrong are named
 SLACK_AWAY: Final = "Check the network, the proxy and SLACK_API_URL."
 _UPDATE: Final = "Update the app from `orion manifest` and reinstall it."
 SCORES_SINCE: Final = (4, 59)  # the version of Langfuse that takes scores as its SDK 5 sends them
+_REDIS_AWAY: Final = (WrongUse, EmbeddedRedisError, RedisError, TimeoutError)  # a check of its own says so
 _LANGFUSE: Final = "Check LANGFUSE_BASE_URL and the two keys. Orion works without Langfuse."
 
 
@@ -153,16 +154,6 @@ def _token_fault(variable: str, tried: TokenTrial, settings: Settings, remedy: s
     return Problem(f"{settings.slack_api_url} cannot be reached ({tried.reason})", SLACK_AWAY)
 
 
-async def check_handoff(settings: Settings, within_s: float) -> Finding:
-    """Reach of the people behind "Ask a human"."""
-    return await _check_places(settings, "ORION_HANDOFF", [settings.handoff], within_s)
-
-
-async def check_report(settings: Settings, within_s: float) -> Finding:
-    """Reach of the weekly report's channel."""
-    return await _check_places(settings, "ORION_REPORT", [settings.report], within_s)
-
-
 async def check_channels(settings: Settings, within_s: float) -> Finding:
     """Settings of single channels: their form, and whether Orion is in each channel that they name."""
     file = ChannelFile(settings.channels, settings.listen)
@@ -170,10 +161,11 @@ async def check_channels(settings: Settings, within_s: float) -> Finding:
     if file.faults:
         return Problem("; ".join(file.faults), f"Correct {settings.channels}; the last good settings hold meanwhile.")
     places = [name.rpartition("/")[2] for name in channels] + [one.handoff for one in channels.values()]
-    return await _check_places(settings, settings.channels.name, places, within_s)
+    return await check_places(places, settings.channels.name, settings, within_s)
 
 
-async def _check_places(settings: Settings, variable: str, names: Sequence[str], within_s: float) -> Finding:
+async def check_places(names: Sequence[str], variable: str, settings: Settings, within_s: float) -> Finding:
+    """Reach of the channels and groups in a setting."""
     token, named = settings.slack_bot_token.get_secret_value(), [*filter(None, names)]
     if not (named and token):
         return ""
@@ -234,23 +226,21 @@ async def _check_durability(opened: Redis, where: str) -> Finding:
 
 
 async def check_sharing(settings: Settings, within_s: float) -> Finding:
-    """List the other Orions in this Redis. A Redis that is away has a line of its own."""
-    try:
+    """List the other Orions in this Redis."""
+    others: list[str] = []
+    with suppress(*_REDIS_AWAY):
         async with asyncio.timeout(within_s), open_redis(settings) as opened:
             own = await find_prefix(opened, settings)
             others = [one.name for one in await list_orions(opened) if one.prefix != own]
-    except (WrongUse, EmbeddedRedisError, RedisError, TimeoutError):
-        return ""
     return f"also used by {', '.join(others[:NAMED])}; each has keys of its own" if others else ""
 
 
 async def check_pause(settings: Settings, within_s: float) -> Finding:
-    """Wrong while Orion is paused. A Redis that is away has a line of its own."""
-    try:
+    """Wrong while Orion is paused."""
+    pause = None
+    with suppress(*_REDIS_AWAY):
         async with asyncio.timeout(within_s), open_redis(settings) as opened:
             pause = await Pausing(opened, prefix=await find_prefix(opened, settings)).current()
-    except (WrongUse, EmbeddedRedisError, RedisError, TimeoutError):
-        return ""
     if pause is None:
         return ""
     since = datetime.fromtimestamp(pause.since, UTC).isoformat(timespec="minutes")

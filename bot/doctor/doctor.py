@@ -53,8 +53,8 @@ async def examine(
         CheckLine("Write model", model_checks.check_write_model, _MODEL),
         CheckLine("Judge", model_checks.check_judge, _MODEL),
         CheckLine("Langfuse", checks.check_langfuse, frozenset({"LANGFUSE_BASE_URL", "LANGFUSE_HOST"})),
-        CheckLine("Hand-off", checks.check_handoff, _SLACK),
-        CheckLine("Report", checks.check_report, _SLACK),
+        CheckLine("Hand-off", partial(checks.check_places, [settings.handoff], "ORION_HANDOFF"), _SLACK),
+        CheckLine("Report", partial(checks.check_places, [settings.report], "ORION_REPORT"), _SLACK),
         CheckLine("Channels", checks.check_channels, _SLACK),
     )
     async with asyncio.TaskGroup() as group:
@@ -90,11 +90,11 @@ def tool_lines(settings: Settings) -> Iterator[CheckLine]:
         for server in checked.servers:
             yield CheckLine(f"MCP {server.name}", partial(checked.check, server))
     except WrongUse as error:
-        yield CheckLine("MCP", partial(_report, str(error)))
+        yield CheckLine("MCP", partial(_report, Problem(str(error), "Fix the file, or name another.")))
 
 
-async def _report(detail: str, _settings: Settings, _within_s: float) -> Finding:
-    return Problem(detail, "Fix the file, or name another.")
+async def _report(problem: Problem, _settings: Settings, _within_s: float) -> Finding:
+    return problem
 
 
 async def _check_git(settings: Settings, within_s: float) -> Finding:

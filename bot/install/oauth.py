@@ -10,7 +10,7 @@ import hmac
 import secrets
 import time
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import aiohttp
@@ -59,14 +59,13 @@ _NOT_ALLOWED: Final = (403, "Nothing was installed: this Orion does not serve th
 _BUSY: Final = (429, "Too many installations were begun just now. Wait a minute and try again.")
 
 
+@dataclass(frozen=True, slots=True)
 class OAuthCalls:
     """``oauth.v2.access``, by the app's own credentials, with a ``client`` that has no token."""
 
-    def __init__(self, client: AsyncWebClient, *, client_id: str, client_secret: str) -> None:
-        self.client = client
-        self.client_id = client_id
-        # Not the SDK's ``oauth_v2_access``: it signs in with a class that aiohttp has given up.
-        self._sign_in = {"Authorization": aiohttp.encode_basic_auth(client_id, client_secret)}
+    client: AsyncWebClient
+    client_id: str
+    client_secret: str = field(repr=False)
 
     async def exchange(self, code: str) -> Installation:
         """Exchange the OAuth code for a bot token. Raises ``DeliveryFailed``."""
@@ -87,9 +86,9 @@ class OAuthCalls:
         await _call("auth.revoke", self.client.auth_revoke(token=token))
 
     async def _access(self, **params: str) -> Mapping[str, Any]:
-        return await _call(
-            "oauth.v2.access", self.client.api_call("oauth.v2.access", data=params, headers=self._sign_in)
-        )
+        # Not the SDK's ``oauth_v2_access``: it signs in with a class that aiohttp has given up.
+        sign_in = {"Authorization": aiohttp.encode_basic_auth(self.client_id, self.client_secret)}
+        return await _call("oauth.v2.access", self.client.api_call("oauth.v2.access", data=params, headers=sign_in))
 
 
 async def _call(method: str, call: Awaitable[AsyncSlackResponse]) -> Mapping[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from redis.asyncio import Redis
@@ -20,16 +21,14 @@ class NotReplicated(RedisError):  # noqa: N818 - a fact, not an error: the write
     """No replica has the write yet. A fail-over now would lose it."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class Replication:
     """Waits for replicas. ``clock`` returns seconds of a clock that never goes back."""
 
-    def __init__(
-        self, redis: Redis, *, within_s: float = CONFIRM_TIMEOUT_S, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._redis = redis
-        self._within_ms = round(within_s * 1000)
-        self._clock = clock
-        self._replicas: dict[str, tuple[float, int]] = {}
+    redis: Redis
+    within_s: float = CONFIRM_TIMEOUT_S
+    clock: Callable[[], float] = time.monotonic
+    _replicas: dict[str, tuple[float, int]] = field(default_factory=dict, init=False)
 
     async def confirm(self, shard: str) -> None:
         """Wait until a replica, if any is connected, has what was written to this shard. Raises ``NotReplicated``.
@@ -40,7 +39,7 @@ class Replication:
             return
         mark = f"{shard}:replicated"
         # One replica, no majority: each ack would take longer, and Slack waits three seconds (decision 6).
-        set_it, wait = ("SET", mark, "1", "EX", MARK_TTL_S), ("WAIT", 1, self._within_ms)
+        set_it, wait = ("SET", mark, "1", "EX", MARK_TTL_S), ("WAIT", 1, round(self.within_s * 1000))
         if await self._on_one_connection(mark, set_it, wait) > 0:
             return
         self._replicas.pop(shard, None)
@@ -50,13 +49,13 @@ class Replication:
 
     async def _has_replicas(self, shard: str) -> bool:
         known = self._replicas.get(shard)
-        if known is None or self._clock() - known[0] > REPLICA_COUNT_TTL_S:
-            known = self._replicas[shard] = self._clock(), await self._count_replicas(shard)
+        if known is None or self.clock() - known[0] > REPLICA_COUNT_TTL_S:
+            known = self._replicas[shard] = self.clock(), await self._count_replicas(shard)
         return known[1] > 0
 
     async def _count_replicas(self, shard: str) -> int:
         """Number of replicas of the server that holds this shard. 0 if it does not say."""
-        client = self._redis
+        client = self.redis
         try:
             if isinstance(client, Cluster):
                 info: Any = await client.info("replication", target_nodes=await client.holder_of(shard))
@@ -67,7 +66,7 @@ class Replication:
         return int(info.get("connected_slaves", 0))
 
     async def _on_one_connection(self, key: str, *commands: tuple[str | int, ...]) -> int:
-        client = self._redis
+        client = self.redis
         if not isinstance(client, Cluster):
             async with client.pipeline(transaction=False) as pipe:
                 for command in commands:

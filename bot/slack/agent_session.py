@@ -4,7 +4,6 @@ Setting a status also begins a session. An answer does not end it: Slack would s
 call that ends it is retried like a post.
 """
 
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
@@ -12,15 +11,12 @@ from typing import Final
 import structlog
 
 from agent.thread.conversation import ThreadKey
-from bot.slack.web_api import MISSING_METHOD, DeliveryFailed, LeaseCheck, SlackCalls, no_lease
+from bot.slack.web_api import DeliveryFailed, LeaseCheck, SlackCalls, no_lease
 
 SESSION_METHOD: Final = "agents.sessions.setStatus"
 RENAME_METHOD: Final = "agents.sessions.rename"
 STATUS_METHOD: Final = "assistant.threads.setStatus"  # Slack plans to retire it in February 2027 (decision 18)
 MAX_TITLE_CHARS: Final = 200  # Slack's limit
-_MISSING_S: Final = 3_600.0
-# Slack's errors if the app is not an agent, or a compatible server has no sessions. Other errors concern one thread.
-_MISSING: Final = MISSING_METHOD | {"not_authorized", "missing_scope", "not_allowed_token_type", "feature_not_enabled"}
 _log = structlog.get_logger()
 
 
@@ -29,7 +25,6 @@ class AgentSessions:
     """The sessions of one workspace."""
 
     calls: SlackCalls
-    _not_before: float = 0.0  # a workspace without sessions is asked again after an hour
 
     async def begin(self, place: ThreadKey, lease_check: LeaseCheck = no_lease) -> None:
         """Offer the Stop button if no status did. Raises what ``lease_check`` raises."""
@@ -38,7 +33,7 @@ class AgentSessions:
             try:
                 await self.calls.call_once(SESSION_METHOD, _body(place, "processing"))
             except DeliveryFailed as failure:
-                self._note_failure(failure)
+                _log.info("session_not_set", reason=failure.reason)
 
     async def end(self, place: ThreadKey, lease_check: LeaseCheck = no_lease, *, title: str = "") -> None:
         """End the session, under this title if there is one. Raises ``DeliveryFailed`` if Slack does not allow it now.
@@ -57,7 +52,7 @@ class AgentSessions:
                 await self.calls.call_once(SESSION_METHOD, active)
                 return
         except DeliveryFailed as failure:
-            self._note_failure(failure)
+            _log.info("session_not_set", reason=failure.reason)
         try:
             # An empty status has the same effect, and may be sent more than fifty times a minute.
             await self.calls.write(STATUS_METHOD, nothing, lease_check=lease_check)
@@ -68,12 +63,7 @@ class AgentSessions:
             await self.calls.write(SESSION_METHOD, active, lease_check=lease_check)
 
     def _is_supported(self) -> bool:
-        return time.monotonic() >= self._not_before
-
-    def _note_failure(self, failure: DeliveryFailed) -> None:
-        _log.info("session_not_set", reason=failure.reason)
-        if failure.reason in _MISSING:
-            self._not_before = time.monotonic() + _MISSING_S
+        return self.calls.is_supported(SESSION_METHOD)
 
 
 def _body(place: ThreadKey, status: str) -> dict[str, str]:

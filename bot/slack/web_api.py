@@ -38,7 +38,11 @@ _NOT_SLACK: Final = "http_200"  # a proxy's page, a list, a bare false: Slack's 
 MALFORMED: Final = "malformed_reply"
 MISSING_METHOD: Final = frozenset({"unknown_method", "http_404", "http_405", "http_501"})
 """Answers of a Slack-compatible server to a method that it does not have."""
-MISSING_TTL_S: Final = 3_600.0  # a status that the server does not know is not tried at each question
+# Also Slack's own, if the app is not an agent or its manifest is older.
+_UNSUPPORTED: Final = MISSING_METHOD | {
+    *("not_authorized", "missing_scope", "not_allowed_token_type", "feature_not_enabled")
+}
+MISSING_TTL_S: Final = 3_600.0  # a status that the workspace does not have is not tried at each question
 _BY_POST: Final = frozenset({"auth.test"})  # as the SDK sends it: other servers accept nothing else
 _TOO_MANY_REQUESTS: Final = 429
 _FIELDS: Final[Mapping[str, str]] = {
@@ -172,9 +176,8 @@ class SlackCalls:
     # A trigger of Slack's expires after three seconds, hence the 2.5.
     async def call_once(self, method: str, body: Mapping[str, Any], *, timeout_s: float = 2.5) -> Reply:
         """Call once, without a retry: for a status or a modal, which are stale a moment later."""
-        reason, until = self._missing.get(method, ("", 0.0))
-        if time.monotonic() < until:
-            raise DeliveryFailed(reason, permanent=True)
+        if not self.is_supported(method):
+            raise DeliveryFailed(self._missing[method][0], permanent=True)
         await self._take_turn(method, body, patience_s=0.5)
         try:
             async with asyncio.timeout(timeout_s):
@@ -185,11 +188,15 @@ class SlackCalls:
             return await self._attempt(method, self.client.api_call(method, json=dict(body)), timeout_s)
         except DeliveryFailed as failure:
             await self._tell_limits(method, body, failure)
-            if failure.reason in MISSING_METHOD:
+            if failure.reason in _UNSUPPORTED:
                 self._missing[method] = failure.reason, time.monotonic() + MISSING_TTL_S
             raise
         finally:
             self._places.release()
+
+    def is_supported(self, method: str) -> bool:
+        """Return whether the workspace has this method, as far as ``call_once`` knows."""
+        return method not in self._missing or time.monotonic() >= self._missing[method][1]
 
     async def _take_turn(
         self, method: str, arguments: Mapping[str, Any], *, patience_s: float, keeps: Keeps = "", spare: bool = False
