@@ -11,12 +11,9 @@ from dataclasses import replace
 from html import escape
 from typing import Final
 
-from agent.knowledge.readers.chunking import Chunk, chunk_document
-from agent.knowledge.readers.document import Form, Part, ReadDocument
-from agent.knowledge.readers.formats import format_of
 from agent.outcome import Silent, TurnOutcome
 from agent.texts.catalogue import say
-from agent.thread.conversation import AttachedFile, Message, Question
+from agent.thread.conversation import AttachedFile, FilePart, Message, Question
 from verification.text.language import detect_language
 from verification.text.words import content_stems
 from verification.types import Source
@@ -65,22 +62,18 @@ def _sources_of(file: AttachedFile, question: Question) -> list[Source]:
     whole = Source(id=0, title=file.name, url=file.url, text=file.text, origin=ORIGIN, audience=question.thread.channel)
     if len(file.text) <= MAX_WHOLE_CHARS:
         return [whole]
-    known = format_of(file.name)
-    form: Form = known.form if known else "text"
-    parts = (Part(text=file.text),)
-    chunks = chunk_document(ReadDocument(title=file.name, form=form, parts=parts, updated_at=""))
-    nearest = _nearest(chunks, question.text)
     return [
-        replace(whole, title=f"{file.name} › {each.path or f'line {each.line}'}", text=each.text) for each in nearest
+        replace(whole, title=f"{file.name} › {part.path or f'line {part.line}'}", text=part.text)
+        for part in _nearest(file.parts, question.text)
     ]
 
 
-def _nearest(chunks: Sequence[Chunk], asked: str) -> list[Chunk]:
-    """Return the chunks that share the rarest words with the question, in the order of the file."""
+def _nearest(parts: Sequence[FilePart], asked: str) -> list[FilePart]:
+    """Return the parts that share the rarest words with the question, in the order of the file."""
     language = detect_language(asked)
     wanted = content_stems(asked, language)
-    shared = [wanted & content_stems(f"{chunk.path} {chunk.text}", language) for chunk in chunks]
+    shared = [wanted & content_stems(f"{part.path} {part.text}", language) for part in parts]
     often = Counter(stem for own in shared for stem in own)
-    weights = [sum(math.log(1 + len(chunks) / often[stem]) for stem in own) for own in shared]
-    best = sorted(range(len(chunks)), key=lambda n: (-weights[n], n))[:MAX_PARTS]
-    return [chunks[n] for n in sorted(best)]
+    weights = [sum(math.log(1 + len(parts) / often[stem]) for stem in own) for own in shared]
+    best = sorted(range(len(parts)), key=lambda n: (-weights[n], n))[:MAX_PARTS]
+    return [parts[n] for n in sorted(best)]

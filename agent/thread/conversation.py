@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +22,14 @@ FileTrouble = Literal["", "form", "big", "unreadable", "elsewhere", "not_allowed
 """Reason why a file could not be read. ``file_…`` in ``agent/texts`` are the words for it."""
 
 
+class FilePart(NamedTuple):
+    """A passage of a file: the headings above it, and its first line."""
+
+    path: str
+    line: int
+    text: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttachedFile:
     """A file that came with a question: its text, or the ``trouble`` with reading it. ``url`` leads people to it.
@@ -32,6 +40,7 @@ class AttachedFile:
 
     name: str
     text: str = ""
+    parts: tuple[FilePart, ...] = ()
     url: str = ""
     trouble: FileTrouble = ""
     opening: bool = False

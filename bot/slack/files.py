@@ -14,13 +14,14 @@ import aiohttp
 import structlog
 from slack_sdk.web.async_client import AsyncWebClient
 
+from agent.knowledge.readers.chunking import Chunk
 from agent.knowledge.readers.document import ReadDocument
 from agent.knowledge.readers.formats import format_of, format_of_type
 from agent.knowledge.readers.process import DocumentReader, FileToRead
 from agent.knowledge.slack_message import shared_files
 from agent.knowledge.types import ReadError
 from agent.payload import mapping, objects, string
-from agent.thread.conversation import AttachedFile, FileTrouble, ThreadKey
+from agent.thread.conversation import AttachedFile, FilePart, FileTrouble, ThreadKey
 from bot.slack.history import ThreadReader
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed, SlackCalls
@@ -112,12 +113,16 @@ class Attachments:
         try:
             known = await self._fetch_details(shared)
             url = string(known, "permalink")
-            document = await self._fetch_document(known)
+            document, chunks = await self._fetch_document(known)
         except FileUnavailable as failure:
             _log.warning("file_not_read", reason=failure.trouble)
             return AttachedFile(name=_name(shared), url=url, trouble=failure.trouble)
-        text = _mail_head(known) + document.text
-        return AttachedFile(name=_name(known), text=text, url=url, is_cut=bool(document.cut))
+        head = _mail_head(known)
+        parts = [FilePart("", 1, head)] if head else []
+        parts += [FilePart(chunk.path, chunk.line, chunk.text) for chunk in chunks]
+        return AttachedFile(
+            name=_name(known), text=head + document.text, parts=tuple(parts), url=url, is_cut=bool(document.cut)
+        )
 
     async def _fetch_details(self, shared: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return all that Slack knows of the file. In channels shared between organisations it must be asked for."""
@@ -129,7 +134,7 @@ class Attachments:
             raise FileUnavailable(trouble="not_allowed" if failure.reason == "missing_scope" else "away") from None
         return mapping(reply, "file") or shared
 
-    async def _fetch_document(self, known: Mapping[str, Any]) -> ReadDocument:
+    async def _fetch_document(self, known: Mapping[str, Any]) -> tuple[ReadDocument, tuple[Chunk, ...]]:
         name, size = _name_by_type(known), known.get("size")
         if isinstance(size, int) and size > MAX_BYTES:
             raise FileUnavailable(trouble="big")
@@ -141,11 +146,10 @@ class Attachments:
             raise FileUnavailable(trouble="away") from None
         try:
             to_read = FileToRead(_name_by_content(name, data), data)
-            document, _ = await asyncio.to_thread(self.documents.read, to_read)
+            return await asyncio.to_thread(self.documents.read, to_read)
         except ReadError as error:
             _log.warning("file_not_parsed", reason=error.reason)
             raise FileUnavailable(trouble="unreadable") from None
-        return document
 
     async def _download(self, known: Mapping[str, Any]) -> bytes:
         """Download through redirects. Each host is checked before the token goes there."""

@@ -49,6 +49,7 @@ from bot.turn.stream_recovery import delete_plan, earlier_stream, end_streams, o
 from verification.text.language import detect_language
 
 log = structlog.get_logger()
+_NO_TOKENS: Final = str.maketrans("<>", "‹›")
 
 FAILURES: Final = frozenset({"failed", "out_of_budget"})  # outcomes that a person may report to an admin
 
@@ -374,4 +375,4 @@ class Answering:
 def _title(job: Job) -> str:
     """Return the title in the person's list of conversations: the question that opened a direct chat's thread."""
     opens = job.place.thread_ts == job.incoming.ts and job.place.channel.startswith("D")
-    return " ".join(job.incoming.text.split()) if opens else ""
+    return " ".join(job.incoming.text.split()).translate(_NO_TOKENS) if opens else ""

@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from agent.knowledge.readers.document import ReadDocument
+from agent.knowledge.readers.chunking import chunk_document
+from agent.knowledge.readers.document import Part, ReadDocument
+from agent.knowledge.readers.formats import format_of
 from agent.knowledge.readers.reading import parse_document, read_bytes
+from agent.thread.conversation import AttachedFile, FilePart
 
 
 def read_document(path: Path) -> ReadDocument:
@@ -23,3 +26,12 @@ SMALL: dict[str, Any] = {
     "queries": {"q1": "how does a kiln cool", "q2": "pilot for boats", "q3": "quarks", "q4": "pears"},
     "qrels": {"q1": {"a/1": 1}, "q2": {"b": 2, "c": 1}, "q3": {"a/1": 0}},
 }
+
+
+def attached(name: str, text: str) -> AttachedFile:
+    """A file as it comes with a question, cut into parts."""
+    known = format_of(name)
+    parts = (Part(text=text),)
+    document = ReadDocument(title=name, form=known.form if known else "text", parts=parts, updated_at="")
+    cut = tuple(FilePart(chunk.path, chunk.line, chunk.text) for chunk in chunk_document(document))
+    return AttachedFile(name=name, text=text, parts=cut)

@@ -20,7 +20,7 @@ from agent.knowledge.types import PATH
 CHUNK_CHARS: Final = 1_200  # some 200 words: few enough to be about one thing, enough to be ranked by
 _MIN_SHARE: Final = 3  # a cut at a sentence must leave at least a third of a chunk
 _TOKEN: Final = re.compile(
-    r"(?P<whole>`+[^`\n]{1,1000}`+|!?\[[^\]\n]{0,500}\]\([^)\s]{0,2000}\)|<?https?://[^\s<>]+>?)\s*|[^\s。！？`\[<]+\s*|.\s*",
+    r"(?P<whole>(?<!`)`++[^`\n]{1,1000}`+|!?\[[^\]\n]{0,500}\]\([^)\s]{0,2000}\)|<?https?://[^\s<>]+>?)\s*|[^\s。！？`\[<]+\s*|.\s*",
     re.DOTALL,
 )
 _SENTENCE_END: Final = re.compile(r"[.!?…][\"'”’»)\]*_]{0,3}\s*$|[。！？]\s*$")

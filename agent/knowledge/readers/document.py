@@ -72,15 +72,15 @@ class Limits:
     ends: float = float("inf")
     max_chars: int = MAX_CHARS
     cut: str = ""
+    chars: int = 0
 
     def take(self, pieces: Iterable[Piece], unit: str, length: Callable[[Piece], int]) -> Iterator[Piece]:
-        """Yield pieces while time and characters last. Note where it stopped ("page 12")."""
-        chars = 0
+        """Yield pieces while time and characters last. Note where it first stopped ("page 12")."""
         for number, piece in enumerate(pieces, 1):
-            chars += length(piece)
-            if chars > self.max_chars or time.monotonic() > self.ends:
-                why = "it is too long" if chars > self.max_chars else "it takes too much time"
-                self.cut = f"is read up to {unit} {number - 1} only: {why}"
+            self.chars += length(piece)
+            if self.chars > self.max_chars or time.monotonic() > self.ends:
+                why = "it is too long" if self.chars > self.max_chars else "it takes too much time"
+                self.cut = self.cut or f"is read up to {unit} {number - 1} only: {why}"
                 return
             yield piece
 

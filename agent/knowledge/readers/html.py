@@ -8,7 +8,7 @@ from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
 from html_to_markdown.exceptions import ConversionError
 
 from agent.knowledge.readers.document import Content, Limits, clean, one_line, part_note_marks, raise_or_lower, whole
-from agent.knowledge.readers.text import decode
+from agent.knowledge.readers.text import decode, replace_closed
 from agent.knowledge.types import ReadError
 
 _OPTIONS: Final = ConversionOptions(
@@ -31,6 +31,7 @@ _TAB: Final = re.compile(r"<[^<>]*\brole\s*=\s*[\"']?tabpanel[^<>]*>", re.IGNORE
 _HIDES: Final = re.compile(
     r"\s(?:hidden(?:\s*=\s*[\"'][^\"']*[\"'])?(?=[\s>])|style\s*=\s*[\"'][^\"']*[\"'])", re.IGNORECASE
 )
+_RAISED_ENDS: Final = ("</sup>", "</sub>", "</SUP>", "</SUB>")
 _TAG: Final = re.compile(r"<[^>]*>")
 _META: Final = re.compile(r"<meta\b(?P<attributes>[^>]{1,600})>", re.IGNORECASE)
 _ATTRIBUTE: Final = re.compile(
@@ -48,7 +49,7 @@ def read_html(data: bytes, _: Limits) -> Content:
     declared = _CHARSET.search(data[:_HEAD])
     page = decode(data, declared[1].decode("ascii") if declared else "")
     title = _TITLE.search(page[:_HEAD])
-    shown = _TAB.sub(lambda tab: _HIDES.sub("", tab[0]), _RAISED.sub(_replace_raised, page))
+    shown = _TAB.sub(lambda tab: _HIDES.sub("", tab[0]), replace_closed(_RAISED, _replace_raised, page, *_RAISED_ENDS))
     try:
         text = part_note_marks(convert(shown, _OPTIONS).content or "")
     except (ConversionError, ValueError) as error:

@@ -156,13 +156,13 @@ def _end(process: subprocess.Popen[bytes], pipe: Connection) -> None:
 
 
 def _read(file: FileToRead, timeout_s: float, *, for_attachments: bool) -> tuple[ReadDocument, tuple[Chunk, ...]]:
-    """Read a file here. An attachment is not cut into chunks: its text is a source."""
+    """Read a file here."""
     limits = Limits(ends=time.monotonic() + timeout_s * _SOFT_SHARE)
     if for_attachments:
         limits.max_chars = MAX_ATTACHMENT_CHARS
     document = parse_document(file.name, file.data, changed=file.changed, committed=file.committed, limits=limits)
     document = resolve_links(document, file.url)
-    return document, () if for_attachments else chunk_document(document)
+    return document, chunk_document(document)
 
 
 def main() -> None:

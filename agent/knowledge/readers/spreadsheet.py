@@ -16,7 +16,7 @@ MAX_COLUMNS: Final = 200
 PART_ROWS: Final = 200
 MAX_LONE_ROWS: Final = 20  # above a table's header
 _MAX_EMPTY_ROWS: Final = 1_000  # a sheet may be declared a million rows long
-_SAMPLE: Final = 8_192
+_SAMPLE: Final = 2_048  # the sniffer's patterns take the square of it
 _DELIMITERS: Final = ",;\t|"
 _RULE: Final = " --- |"
 
@@ -49,7 +49,7 @@ def read_xlsx(data: bytes, limits: Limits) -> Content:
 def _sheet_rows(sheet: Any, limits: Limits) -> Iterator[str]:
     sheet.reset_dimensions()  # a wrong declaration would hide rows
     rows = ([_cell_text(cell) for cell in row[:MAX_COLUMNS]] for row in sheet.iter_rows(max_row=MAX_ROWS))
-    return limits.take(_table(rows), f"row {sheet.title}!", len)
+    return limits.take(_table(rows), f"sheet {sheet.title}, row", len)
 
 
 def _parts(above: str, lines: Iterator[str]) -> tuple[Part, ...]:

@@ -28,23 +28,29 @@ _CODE: Final = re.compile(
     r"^[ \t]*(?P<mark>`{3,}|~{3,}).*?(?:^[ \t]*(?P=mark)[`~]*[ \t]*$|\Z)|(?P<tick>`+)[^`\n]+?(?P=tick)(?!`)",
     re.MULTILINE | re.DOTALL,
 )
-# Code of static site generators, which a reader of the page never sees. A bare ``{{ name }}`` may be about templates.
-_TEMPLATE_CODE: Final = re.compile(
-    r"\{%-?(?:[^%]|%(?!\}))*%\}|\{\{[<%](?:[^}]|\}(?!\}))*\}\}|\{\{-?(?!\s*\w+\s*-?\}\})(?:[^{}]|\}(?!\}))*\}\}"
-    r"|<%(?:[^%]|%(?!>))*%>"
+# Comments, and code of static site generators, which a reader of the page never sees, each with the sign that ends it.
+# A bare ``{{ name }}`` may be about templates.
+_COMMENT: Final = (re.compile(r"<!--.*?-->", re.DOTALL), "-->")
+_TEMPLATE_CODE: Final = (
+    (re.compile(r"\{%.*?%\}", re.DOTALL), "%}"),
+    (re.compile(r"\{\{[<%].*?\}\}", re.DOTALL), "}}"),
+    (re.compile(r"\{\{-?(?!\s*\w+\s*-?\}\})(?:[^{}]|\}(?!\}))*\}\}"), "}}"),
+    (re.compile(r"<%.*?%>", re.DOTALL), "%>"),
 )
 # A tag that puts words on the page: ``{% slack_channel "help" %}``. Paths, conditions and includes put none there.
 _SPOKEN_TAG: Final = re.compile(
     r"(?:\{%-?|\{\{[<%])\s*(?!if|el|unless|when|case|for|include|extends|import|from|set|assign)[\w-]+\s+"
     r"""(?P<quote>["'])(?P<words>[^"'/{}%\n]{1,200}?)(?<!\.\w\w)(?<!\.\w\w\w)(?<!\.\w\w\w\w)(?P=quote)[^{}%\n]{0,200}(?:[>%]\}\}|-?%\})"""
 )
-_TEMPLATE_COMMENT: Final = re.compile(r"\{%-?\s*comment\b.*?\{%-?\s*endcomment\s*-?%\}", re.DOTALL)
-_TEMPLATE_BYTES: Final = re.compile(_TEMPLATE_CODE.pattern.encode())
-_MDX_CODE: Final = re.compile(
-    r"\{/\*(?:[^*]|\*(?!/))*\*/\}|^(?:import|export)[ \t](?:[^\n]*\n?)|</?[A-Z][\w.]*(?:\s[^<>]*)?/?>|</?>",
-    re.MULTILINE,
+_TEMPLATE_COMMENT: Final = (
+    re.compile(r"\{%-?\s*comment\b.*?\{%-?\s*endcomment\s*-?%\}", re.DOTALL),
+    *("endcomment %}", "endcomment -%}", "endcomment%}", "endcomment-%}"),
 )
-_COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
+_MDX_CODE: Final = (
+    (re.compile(r"\{/\*.*?\*/\}", re.DOTALL), "*/}"),
+    (re.compile(r"^(?:import|export)[ \t](?:[^\n]*\n?)|</?[A-Z][\w.]*(?:\s[^<>]*)?/?>|</?>", re.MULTILINE), ""),
+)
+Unseen = tuple[re.Pattern[str], *tuple[str, ...]]
 
 
 def read_text(data: bytes, _: Limits) -> Content:
@@ -61,15 +67,15 @@ def read_rst(data: bytes, _: Limits) -> Content:
 
 def read_markdown(data: bytes, _: Limits) -> Content:
     """Read Markdown without front matter, comments and template code. Line numbers stay true."""
-    return _markdown(data, _COMMENT, _TEMPLATE_COMMENT, _TEMPLATE_CODE)
+    return _markdown(data, _COMMENT, _TEMPLATE_COMMENT, *_TEMPLATE_CODE)
 
 
 def read_mdx(data: bytes, _: Limits) -> Content:
     """Read MDX: Markdown without imports and component tags."""
-    return _markdown(data, _COMMENT, _TEMPLATE_COMMENT, _TEMPLATE_CODE, _MDX_CODE)
+    return _markdown(data, _COMMENT, _TEMPLATE_COMMENT, *_TEMPLATE_CODE, *_MDX_CODE)
 
 
-def _markdown(data: bytes, *unseen: re.Pattern[str]) -> Content:
+def _markdown(data: bytes, *unseen: Unseen) -> Content:
     fields, text = split_front_matter(decode(data))
     text = outside_code(text, lambda prose: _blank(_SPOKEN_TAG.sub(r"\g<words>", prose), *unseen))
     return Content(title=fields.get("title", ""), fields=fields, parts=whole(text))
@@ -98,7 +104,10 @@ def _cell_blocks(cell: dict[str, Any], language: str) -> Iterator[str]:
 
 def strip_template_code(data: bytes) -> bytes:
     """Return a template (``page.html.erb``) without its code."""
-    return _TEMPLATE_BYTES.sub(b"", data)
+    text = data.decode("latin-1")  # byte by byte: the page may declare its encoding
+    for pattern, closing in _TEMPLATE_CODE:
+        text = replace_closed(pattern, "", text, closing)
+    return text.encode("latin-1")
 
 
 def split_front_matter(text: str) -> tuple[dict[str, str], str]:
@@ -121,10 +130,18 @@ def outside_code(text: str, change: Callable[[str], str]) -> str:
     return "".join([*pieces, change(text[at:])])
 
 
-def _blank(text: str, *unseen: re.Pattern[str]) -> str:
-    for pattern in unseen:
-        text = pattern.sub(lambda found: "\n" * found[0].count("\n"), text)
+def _blank(text: str, *unseen: Unseen) -> str:
+    for pattern, *closings in unseen:
+        text = replace_closed(pattern, lambda found: "\n" * found[0].count("\n"), text, *closings)
     return text
+
+
+def replace_closed(
+    pattern: re.Pattern[str], new: str | Callable[[re.Match[str]], str], text: str, *closings: str
+) -> str:
+    """Replace what the pattern finds up to the last closing sign. To look for one after each opening takes long."""
+    end = max((text.rfind(closing) + len(closing) for closing in closings if closing in text), default=0)
+    return pattern.sub(new, text[:end]) + text[end:]
 
 
 def decode(data: bytes, declared: str = "") -> str:

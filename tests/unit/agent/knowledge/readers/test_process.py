@@ -6,6 +6,7 @@ import io
 import threading
 import time
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,12 @@ import pytest
 from docx import Document
 
 from agent.knowledge.readers import process
+from agent.knowledge.readers.document import Limits
 from agent.knowledge.readers.process import MAX_HERE_BYTES, DocumentReader, FileToRead
+from agent.knowledge.readers.reading import parse_document
 from agent.knowledge.types import ReadError
 
-SLOW = FileToRead("slow.html", b"<sup><b>" * 50_000)  # minutes
+SLOW = FileToRead("slow.html", b"<meta " * 1_000_000)  # minutes
 LONG = FileToRead("long.txt", b"Forty seats. " * MAX_HERE_BYTES)
 
 
@@ -74,7 +77,27 @@ def test_elements_and_characters_are_limited() -> None:
         with pytest.raises(ReadError, match="more than 1,000,000 elements"):
             reader.read(FileToRead("a.docx", word("<w:p/>" * 6_000_000)))
         document, chunks = reader.read(FileToRead("a.txt", b"word " * 100_000))
-        assert (len(document.text), document.cut, chunks) == (400_000, "is read in part only: it is too long", ())
+        assert (len(document.text), document.cut) == (400_000, "is read in part only: it is too long")
+        assert 400_000 >= sum(len(chunk.text) for chunk in chunks) > 390_000
+
+
+UNCLOSED = {
+    "md": ["<!--", "{%", "{{<", "{{ x", "<%", "`", "```\n", "[a](", "*a ", "> ", "- ", "|a", "---\n", "<a "],
+    "mdx": ["{/*", "<A ", "import "],
+    "html": ["<sup>", "<sub><b>", "<!--", "<title", "<div>", "<table><tr><td>", "<p>", "&#", "<meta "],
+    "html.erb": ["<%", "{{"],
+    "rst": ["=\n", "a\n===\n"],
+    "csv": ['"', "a,", "'\n"],
+}
+
+
+def test_text_that_closes_nothing_takes_no_time_in_the_process_of_orion() -> None:
+    limits = Limits(ends=time.monotonic() + 10)
+    for suffix, marks in UNCLOSED.items():
+        for mark in marks:
+            with suppress(ReadError):
+                parse_document(f"a.{suffix}", mark.encode() * (MAX_HERE_BYTES // len(mark)), limits=limits)
+    assert time.monotonic() < limits.ends
 
 
 def test_a_reader_that_is_closed_ends_what_it_reads() -> None:
