@@ -14,25 +14,71 @@ from pathlib import Path
 
 import aiohttp
 from docx import Document
+from openpyxl import Workbook
+from pptx import Presentation
 
 from bot.local.model.limits import LENIENT
 from bot.local.model.roster import VISITOR
 from bot.local.server import LocalWorkspace
-from tests.support.orion_running import CHANNEL, MENTION, answers, process, serve_environment, shown
+from tests.support.orion_running import CHANNEL, DIRECT, MENTION, answers, process, serve_environment, shown
 from tests.support.waiting import wait_until
 
 MAX_MORE = 400_000_000
 STOPS_WITHIN_S = 15
+SLOW = b"<meta " * 1_000_000  # minutes for a parser of HTML
+MANY = 1_100_000  # elements; a million may be read
 
 
-def word(paragraphs: int, text: str) -> bytes:
-    document, stream, result = Document(), io.BytesIO(), io.BytesIO()
-    document.save(stream)
-    body = f"<w:p><w:r><w:t>{text}</w:t></w:r></w:p>" * paragraphs
-    with zipfile.ZipFile(stream) as package, zipfile.ZipFile(result, "w", zipfile.ZIP_DEFLATED) as changed:
-        for name in package.namelist():
-            changed.writestr(name, package.read(name).replace(b"<w:body>", f"<w:body>{body}".encode()))
+def changed(package: bytes, name: str, old: bytes, new: bytes) -> bytes:
+    """An Office file with one of its members changed."""
+    result = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(package)) as source, zipfile.ZipFile(result, "w", zipfile.ZIP_DEFLATED) as target:
+        for member in source.namelist():
+            content = source.read(member)
+            target.writestr(member, content.replace(old, new) if member == name else content)
     return result.getvalue()
+
+
+def word(paragraphs: int) -> bytes:
+    stream = io.BytesIO()
+    Document().save(stream)
+    return changed(stream.getvalue(), "word/document.xml", b"<w:body>", b"<w:body>" + b"<w:p/>" * paragraphs)
+
+
+def workbook() -> bytes:
+    stream = io.BytesIO()
+    Workbook().save(stream)
+    rows = b'<sheetData><row r="1">' + b'<c t="inlineStr"><is><t>a</t></is></c>' * MANY + b"</row></sheetData>"
+    return changed(stream.getvalue(), "xl/worksheets/sheet1.xml", b"<sheetData />", rows)
+
+
+def slides() -> bytes:
+    presentation, stream = Presentation(), io.BytesIO()
+    presentation.slides.add_slide(presentation.slide_layouts[5])
+    presentation.save(stream)
+    text = b"<a:p/>" * 300_000
+    return changed(stream.getvalue(), "ppt/slides/slide1.xml", b"</p:txBody>", text + b"</p:txBody>")
+
+
+def pdf() -> bytes:
+    """A page that draws a form ten times, which draws another ten times, nine levels deep."""
+    draw, form = b"/X Do " * 10, b"<</Type/XObject/Subtype/Form/BBox[0 0 9 9]/Resources<</XObject<</X %d 0 R>>>>"
+    streams = [b"<<", *(form % number for number in range(6, 15)), b"<</Type/XObject/Subtype/Form/BBox[0 0 9 9]"]
+    resources = b"/Resources<</XObject<</X 5 0 R>>>>"
+    objects = [b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[3 0 R]/Count 1>>"]
+    objects += [b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Contents 4 0 R" + resources + b">>"]
+    objects += [b"%s/Length %d>>stream\n%s\nendstream" % (head, len(draw), draw) for head in streams]
+    body = b"".join(b"%d 0 obj\n%s\nendobj\n" % (number, text) for number, text in enumerate(objects, 1))
+    return b"%PDF-1.4\n" + body + b"trailer<</Root 1 0 R>>"
+
+
+HOSTILE = {
+    "a.docx": lambda: word(MANY),
+    "b.xlsx": workbook,
+    "c.pptx": slides,
+    "d.pdf": pdf,
+    "e.ipynb": lambda: b'{"cells":[' + b",".join([b'{"source":"a"}'] * 50_000) + b"]}",
+}
 
 
 def memory_of(process_id: int) -> int:
@@ -65,37 +111,33 @@ async def watch(port: int, process_id: int, ended: asyncio.Event) -> tuple[float
 
 
 async def test_hostile_files_cost_neither_the_start_nor_the_answers_of_others(tmp_path: Path) -> None:
-    docs = tmp_path / "docs"
+    docs, log = tmp_path / "docs", tmp_path / "log"
     docs.mkdir()
-    slow = b"<sup><b>" * 50_000
-    (docs / "empty.docx").write_bytes(word(900_000, ""))
+    (docs / "empty.docx").write_bytes(word(300_000))
     (docs / "seats.md").write_text("# Seats\n\nThe team plan has forty seats.\n")
-    (docs / "slow.html").write_bytes(slow)
-    hostile = {"a.docx": word(6_000_000, ""), "b.docx": word(900_000, ""), "c.html": slow, "d.html": slow}
     opened = LocalWorkspace(docs=(docs,), strictness=LENIENT)
     await opened.start()
     try:
         environment = serve_environment(opened, tmp_path) | {"ORION_DOCS": str(docs)}
-        async with process(["serve", "--port", "0"], environment, tmp_path / "log") as served:
-            log = tmp_path / "log"
-            await wait_until(lambda: "pages_open" in log.read_text(), "the port is open", 30)
-            (port,) = map(int, re.findall(r'"port":(\d+),"event":"pages_open"', log.read_text()))
+        async with process(["serve", "--port", "0"], environment, log) as served:
             await wait_until(lambda: "orion_started" in log.read_text(), "orion serve takes turns", 60)
+            (port,) = map(int, re.findall(r'"port":(\d+),"event":"pages_open"', log.read_text()))
             before, ended = memory_of(served.process_id), asyncio.Event()
-            files = [opened.add_file(VISITOR, name, content) for name, content in hostile.items()]
+            files = [opened.add_file(VISITOR, name, make()) for name, make in HOSTILE.items()]
             asked = [opened.post(VISITOR, CHANNEL, f"{MENTION} what is in this?", files=[file]) for file in files]
-            plain = opened.post(VISITOR, CHANNEL, f"{MENTION} How many seats has the team plan?")
+            plain = opened.post(VISITOR, DIRECT, "How many seats has the team plan?")
             async with asyncio.TaskGroup() as group:
                 watching = group.create_task(watch(port, served.process_id, ended))
-                found = await opened.wait_for(partial(answers, opened, plain, plain), 60)
+                found = await opened.wait_for(partial(answers, opened, plain, plain, DIRECT), 60)
                 assert "forty seats" in shown(found[0])
                 for ts in asked:
                     await opened.wait_for(partial(answers, opened, ts, ts), 90)
                 ended.set()
             slowest, most = watching.result()
             assert (slowest < 1, most - before < MAX_MORE) == (True, True), (slowest, most - before)
-            file = opened.add_file(VISITOR, "e.html", slow + b" ")
+            file = opened.add_file(VISITOR, "slow.html", SLOW + b" ")
             opened.post(VISITOR, CHANNEL, f"{MENTION} and this?", files=[file])
+            await opened.wait_for(lambda: any(call.method == "assistant.threads.setStatus" for call in opened.calls))
             began = time.monotonic()
             served.send_signal(signal.SIGTERM)
             assert await served.wait() == 0
