@@ -8,6 +8,7 @@ import re
 import signal
 import time
 import zipfile
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -72,7 +73,7 @@ def pdf() -> bytes:
     return b"%PDF-1.4\n" + body + b"trailer<</Root 1 0 R>>"
 
 
-HOSTILE = {
+HOSTILE: dict[str, Callable[[], bytes]] = {
     "a.docx": lambda: word(MANY),
     "b.xlsx": workbook,
     "c.pptx": slides,
