@@ -21,8 +21,7 @@ from structlog.testing import capture_logs
 
 from bot.queue.queue import Mailbox
 from bot.redis.connect import open_redis
-from bot.redis.embedded import EmbeddedRedisError, can_run, connect, find_server, probe_server, server_binaries
-from bot.redis.url import impatient
+from bot.redis.embedded import EmbeddedRedisError, can_run, connect, find_server, server_binaries
 from bot.settings import Settings
 from tests.support.waiting import wait_until
 
@@ -135,19 +134,6 @@ async def test_killed_server_is_started_again_with_all_that_was_confirmed(home: 
         await wait_until(complete, "the server is back")
 
 
-async def test_server_that_cannot_come_back_is_an_outage_not_a_crash(tmp_path: Path) -> None:
-    async with connect(tmp_path) as redis:
-        await redis.set("a", "b")
-        manifest = next((tmp_path / "redis" / "appendonlydir").glob("*.manifest"))
-        written = manifest.read_text()
-        manifest.write_text("garbage\n")
-        os.kill(await pid_of(redis), signal.SIGKILL)
-        with pytest.raises(RedisError):
-            await redis.get("a")
-        manifest.write_text(written)
-        assert await redis.get("a") == "b"
-
-
 async def test_full_disk_takes_no_question_and_goes_on_when_there_is_room(home: Path) -> None:
     """A limit on the size of files stands in for a disk without room; a server inherits it when it is started."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -189,12 +175,6 @@ async def test_why_the_server_died_is_told(home: Path, last_words: str, cause: s
     (died,) = [line for line in logs if line["event"] == "embedded_redis_died"]
     assert cause in died["cause"]
     assert died["free_bytes"] > 0
-
-
-async def test_what_is_raised_inside_comes_out_as_it_is(home: Path) -> None:
-    with pytest.raises(ZeroDivisionError):
-        async with connect(home):
-            raise ZeroDivisionError
 
 
 async def test_only_its_owner_reaches_it(home: Path) -> None:
@@ -239,15 +219,6 @@ async def test_redis_url_is_used_and_nothing_is_started(redis_url: str, redis_cl
         await redis.set("a", "b")
     assert await redis_client.get("a") == "b"
     assert not (tmp_path / "home").exists()
-
-
-async def test_named_redis_that_is_away_is_no_error_yet(tmp_path: Path) -> None:
-    async with open_redis(named(tmp_path, f"unix://{tmp_path}/nobody.sock")) as redis:
-        hasty = impatient(redis, timeout_s=0.2)
-        with pytest.raises(RedisError):
-            await hasty.ping()
-        await hasty.aclose()
-    assert await probe_server(tmp_path / "nobody.sock") == "silent"
 
 
 def test_the_bundled_server_comes_first_and_one_on_path_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
