@@ -1,6 +1,6 @@
--- When a call of one method of one workspace (and channel) may go out. `tat` is when the next one could go if no burst
--- were allowed; nothing goes before `not_before`, which a refusal sets. Whoever must wait longer than `patience` keeps
--- a place of their own under their name, if they gave one, and comes back for it.
+-- Say when a call of one method of one workspace (and channel) may go out. `tat` is the time of the next call if no burst
+-- were allowed. Nothing goes out before `not_before`, which a refusal sets. A caller that must wait longer than `patience`
+-- keeps a place under its name, if it gave one, and comes back for it.
 -- KEYS place  ARGV now's method: interval ms, burst, patience ms, caller ('': none), refused for ms (0: it was not)
 -- -> ms to wait
 local time = redis.call('TIME')
@@ -11,7 +11,7 @@ tat, not_before = tonumber(tat or 0), tonumber(not_before or 0)
 local caller = 'caller:' .. ARGV[4]
 
 if refused > 0 then
-  -- Those who come after do so one by one, not all at once.
+  -- The following callers come one by one, not all at once.
   redis.call('HSET', KEYS[1], 'not_before', math.max(not_before, now + refused), 'tat',
     math.max(tat, now + refused + (burst - 1) * interval))
   redis.call('PEXPIRE', KEYS[1], refused + 3600000)

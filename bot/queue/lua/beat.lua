@@ -1,5 +1,5 @@
--- Prolong leases. A lease that ran out but that nobody took over yet is still the holder's.
--- KEYS prefix  ARGV lease ms, (thread, token)...  -> { 1 prolonged | 0 refused ... }
+-- Renew leases. A lease that ran out still belongs to its holder until another worker takes it over.
+-- KEYS prefix  ARGV lease ms, (thread, token)...  -> { 1 renewed | 0 refused ... }
 local answer = {}
 local untl = now + ARGV[1]
 for i = 2, #ARGV, 2 do

@@ -1,14 +1,14 @@
--- Take up to `limit` threads that are due; their first message stays in the list until it is done.
--- Workspaces take turns, a thread each, the one that waited longest first; none gets more than `cap` leases at once.
--- A message whose workers died under it again and again is a suspect: a worker holds one of those at a time, so that
--- it cannot drag the same bystanders along until they look guilty too.
+-- Claim up to `limit` threads that are due. The first message of each stays in its list until the turn ends.
+-- Workspaces take turns, one thread each. The one that waited longest comes first, and none gets more than `cap` leases.
+-- A message whose workers died several times is a suspect. A worker holds one suspect at a time: with two, an innocent
+-- message would share the deaths of the other one.
 -- KEYS prefix
 -- ARGV worker, lease ms, limit, last try, dead letters kept, dead letters' TTL s, deaths of a suspect, cap (0: none)
 -- -> { {thread, token, tries, entry}... }
 local worker, lease_ms, limit, last_try = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local deaths_of_a_suspect, cap = tonumber(ARGV[7]), tonumber(ARGV[8])
 
--- The token goes with the lease: from here on the old holder is refused everywhere.
+-- A lease that ran out loses its token: from now on every script refuses the old holder.
 for _, thread in ipairs(redis.call('ZRANGEBYSCORE', lease, '-inf', now, 'LIMIT', 0, 100)) do
   redis.call('ZREM', lease, thread)
   redis.call('HINCRBY', p .. ':head:' .. thread, 'deaths', 1)
@@ -28,7 +28,7 @@ for _, thread in ipairs(redis.call('ZRANGE', lease, 0, -1)) do
 end
 
 local function bury(thread, tries)
-  -- Even burying it killed its worker, again and again: off with it, so that the thread can go on.
+  -- Even the last tries, which only notify the person, killed their workers. Give it up, so that the thread can go on.
   local mailbox = p .. ':mb:' .. thread
   redis.call('XADD', p .. ':dead', 'MAXLEN', '~', ARGV[5], '*', 'thread', thread, 'entry', redis.call('LPOP', mailbox),
     'reason', 'killed its worker each time', 'tries', tries)
@@ -52,13 +52,13 @@ local function try(thread)
   claimed[#claimed + 1] = {thread, tostring(token), tries, redis.call('LINDEX', p .. ':mb:' .. thread, 0)}
 end
 
--- One thread of this workspace. -> whether there was any that may be looked at
+-- Claim one thread of this workspace.  -> false if none is due
 local function serve(team)
   if cap > 0 and (running[team] or 0) >= cap then return false end
   local thread = redis.call('ZRANGEBYSCORE', p .. ':ready:' .. team, '-inf', now, 'LIMIT', 0, 1)[1]
   if not thread then return false end
   if suspected(thread) and holds_a_suspect then
-    make_ready(thread, now + 500) -- out of the way of those behind it
+    make_ready(thread, now + 500) -- threads after it need not wait for it
   else
     try(thread)
   end
@@ -72,6 +72,6 @@ repeat
     if #claimed < limit and serve(team) then served = true end
   end
 until not served
--- Nothing is left that this bell was rung for: after a burst each stroke would cost a look at an empty queue.
+-- Nothing is due any more, so delete the bell: each entry that a burst left would wake a worker for nothing.
 if #claimed < limit then redis.call('DEL', p .. ':bell') end
 return claimed

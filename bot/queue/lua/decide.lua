@@ -1,5 +1,5 @@
--- Put a message that was given up back at the end of its thread's mailbox, or forget it. Either happens once.
--- KEYS prefix  ARGV entry id, retry|drop, bell's TTL s  -> 0 no such dead letter | 1 done | 2 done, and somebody should be woken
+-- Put a message that was given up back at the end of its thread's mailbox, or drop it. Either happens once.
+-- KEYS prefix  ARGV entry id, retry|drop, bell's TTL s  -> 0 no such dead letter | 1 done | 2 done, and a worker should be woken
 local found = redis.call('XRANGE', p .. ':dead', ARGV[1], ARGV[1])[1]
 if not found then return 0 end
 local letter = {}
@@ -13,7 +13,7 @@ redis.call('XDEL', p .. ':dead', ARGV[1])
 if redis.call('XLEN', p .. ':dead') == 0 then redis.call('DEL', p .. ':dead') end
 if ARGV[2] == 'drop' then return 1 end
 
--- It is the same message, but outages of services are waited out from the start again.
+-- The same message with a new time of arrival: it waits for services that are away as long as a new one.
 redis.call('RPUSH', p .. ':mb:' .. thread, id .. ' ' .. string.format('%d', now) .. ' ' .. body)
 if redis.call('ZSCORE', lease, thread) or redis.call('ZSCORE', ready_of(thread), thread) then return 1 end
 make_ready(thread, now)

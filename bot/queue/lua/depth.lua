@@ -1,4 +1,4 @@
--- How much there is to do.  KEYS prefix  -> { messages waiting or in work, threads leased, dead letters }
+-- Count the work.  KEYS prefix  -> { messages waiting or in work, threads leased, dead letters }
 local messages, leased = 0, redis.call('ZRANGE', lease, 0, -1)
 local function add(threads)
   for _, thread in ipairs(threads) do messages = messages + redis.call('LLEN', p .. ':mb:' .. thread) end

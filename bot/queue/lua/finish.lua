@@ -1,7 +1,7 @@
--- End the turn that `token` stands for. Accepted as long as nobody took over, for what it reports has already happened.
+-- End the turn of this `token`. It is accepted unless another worker took over: what it reports has happened already.
 -- KEYS prefix  ARGV thread, token, ok|retry|dead|giveback, backoff ms, reason, dead letters kept, their TTL s, bell's TTL s,
--- mark that nobody needs any more, or ''
--- -> 0 refused | 1 accepted | 2 accepted, and somebody should be woken
+-- mark to delete, or ''
+-- -> 0 refused | 1 accepted | 2 accepted, and a worker should be woken
 local thread, verb, after = ARGV[1], ARGV[3], tonumber(ARGV[4])
 local mailbox, head = p .. ':mb:' .. thread, p .. ':head:' .. thread
 if redis.call('HGET', head, 'token') ~= ARGV[2] then return 0 end
@@ -11,7 +11,7 @@ redis.call('ZREM', lease, thread)
 redis.call('HDEL', head, 'token', 'until', 'worker')
 if verb == 'giveback' then redis.call('HINCRBY', head, 'tries', -1) end
 if verb == 'retry' or (verb == 'giveback' and after > 0) then
-  -- The message keeps its place: what came later waits, or the order would be lost.
+  -- The message keeps its place, and later ones wait: the order must stay.
   make_ready(thread, now + after)
 else
   if verb ~= 'giveback' then
@@ -23,10 +23,10 @@ else
     end
     redis.call('DEL', head)
   end
-  -- At the end of its workspace's queue: a busy thread does not starve the others.
+  -- The thread goes to the end of its workspace's queue, so that a busy thread does not starve the others.
   if redis.call('EXISTS', mailbox) == 1 then make_ready(thread, now) end
 end
--- Its own next message, or one of a thread that waits until its workspace has fewer turns than its share.
+-- Wake a worker for its next message, or for a thread that waits until its workspace has fewer turns than its share.
 if redis.call('ZCOUNT', ready_of(thread), '-inf', now) == 0 then return 1 end
 ring(ARGV[8])
 return 2

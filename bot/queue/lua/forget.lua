@@ -1,5 +1,5 @@
--- Take one message out of its thread's mailbox, or all of them; never one that a worker has in hand.
--- KEYS prefix  ARGV thread, entry ('': all)  -> how many went | -1 a worker has it (or the first of them) in hand
+-- Remove one message from its thread's mailbox, or all of them, but never one that a worker holds.
+-- KEYS prefix  ARGV thread, entry ('': all)  -> number of removed messages | -1 a worker holds it (or the first of them)
 local thread, entry = ARGV[1], ARGV[2]
 local mailbox = p .. ':mb:' .. thread
 local first = redis.call('LINDEX', mailbox, 0)
@@ -14,7 +14,7 @@ else
   gone = redis.call('LREM', mailbox, 1, entry)
 end
 if held or redis.call('LINDEX', mailbox, 0) == first then return gone end
--- The head went: what was known about it goes along, and its lease, which had run out.
+-- The head was removed: delete its hash and its lease, which had run out.
 redis.call('DEL', p .. ':head:' .. thread)
 if redis.call('ZREM', lease, thread) == 1 then make_ready(thread, now) end
 if redis.call('EXISTS', mailbox) == 0 then take_from_ready(thread) end

@@ -1,6 +1,6 @@
--- What the mailbox's scripts share; each of them begins with this. Every workspace ("team") with something to do has
--- a sorted set of threads (score: when each may be claimed) and a place in `teams` (score: when it was served last,
--- counted in tokens, so that the one that waited longest comes first).
+-- Shared by the mailbox's scripts: each of them begins with this. Every workspace ("team") with work has a sorted set of
+-- threads (score: when each may be claimed) and a place in `teams` (score: the token of its latest claim, so that the one
+-- that waited longest comes first).
 -- KEYS prefix
 local p = KEYS[1]
 local time = redis.call('TIME')
@@ -10,7 +10,7 @@ local teams, lease = p .. ':teams', p .. ':lease'
 local function team_of(thread) return string.match(thread, '^[^:]*') end
 local function ready_of(thread) return p .. ':ready:' .. team_of(thread) end
 
--- A workspace that has something to do again stands behind all that wait, but before the one served last.
+-- A workspace that has work again comes after all that wait, but before the one that was served last.
 local function make_ready(thread, at)
   redis.call('ZADD', ready_of(thread), at, thread)
   redis.call('ZADD', teams, 'NX', (redis.call('GET', p .. ':fence') or 0) - 0.5, team_of(thread))
@@ -21,7 +21,7 @@ local function take_from_ready(thread)
   if redis.call('EXISTS', ready_of(thread)) == 0 then redis.call('ZREM', teams, team_of(thread)) end
 end
 
--- Wake one waiting worker. Where there are several shards (TTL 0) whoever called rings the one bell they share.
+-- Wake one waiting worker. With several shards (TTL 0) the caller rings the one bell that they share.
 local function ring(ttl)
   if tonumber(ttl) > 0 then
     redis.call('LPUSH', p .. ':bell', 1)

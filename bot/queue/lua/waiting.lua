@@ -1,8 +1,8 @@
--- Whom to tell that they wait: messages that could have been claimed since `since` ms, and the newest behind a turn that
--- runs in its thread; each only if nobody told it within the last `again` ms. To be in the answer is to be marked as told.
--- One process looks in `each` ms, at a part of the waiting threads; the next look goes on with the workspace after it.
+-- List messages whose authors should hear that they wait: those due for `since` ms, and the newest one after a running
+-- turn of its thread. Each is listed once in `again` ms. One process looks once in `each` ms, at a part of the waiting
+-- threads. The next look goes on with the following workspace.
 -- KEYS prefix  ARGV since ms, again ms, at most, each ms (0: always)
--- -> { {thread, entry, place in the queue from 1, 0 behind a turn}... }
+-- -> { {thread, entry, place in the queue from 1, 0 after a running turn}... }
 local since, again, most, each = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local looked_at_most = 400
 if each > 0 and not redis.call('SET', p .. ':swept', 1, 'NX', 'PX', each) then return {} end
@@ -15,7 +15,7 @@ local function tell(thread, entry)
   return new
 end
 
--- Workspaces take turns: of another one, as many come first as this one has before it.
+-- Workspaces take turns: of each other one, as many threads come first as this one has before it.
 local function place(team_number, rank)
   if not due then
     due = {}
@@ -38,7 +38,7 @@ for step = 0, #names - 1 do
     looked = looked + 1
     if tell(thread, redis.call('LINDEX', p .. ':mb:' .. thread, 0)) then told[#told][3] = place(i, rank - 1) end
   end
-  -- One of which not all could be told is looked at again.
+  -- A workspace of which not all could be listed is looked at again.
   if #told < most then redis.call('SET', p .. ':swept_to', names[i], 'EX', 3600) end
 end
 
