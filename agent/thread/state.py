@@ -55,7 +55,8 @@ class SavedFindings:
 class ThreadState:
     """One conversation. ``version`` grows with each save; ``todolist_id`` is None when there is no todo list.
 
-    ``undo`` is the state before the latest question as JSON, without what the rest of the state still has.
+    ``preferences`` outlive a mission; nothing sets one yet. ``undo`` is the state before the latest question as JSON,
+    without what the rest of the state still has.
     ``opened_with_files``: the thread's first message has files, to be read again for the next question.
     ``found`` is set while a question back waits for its answer. ``posted`` maps the ts of the latest questions to those
     of the messages with their answers.

@@ -20,7 +20,6 @@ from verification.types import Source
 GIT_LOG: Final = "git_log"
 GIT_SHOW: Final = "git_show"
 DEFAULT_COMMITS: Final = parameter(GIT_LOG, "limit")["default"]
-MAX_COMMITS: Final = parameter(GIT_LOG, "limit")["maximum"]
 MAX_LOG_SOURCES: Final = 12  # a longer list shares them: a turn numbers only so many sources
 MAX_OUTPUT_BYTES: Final = 400_000  # of git's output; the rest is cut, and the result says so
 MAX_CHANGES_CHARS: Final = 15_000
