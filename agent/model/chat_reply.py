@@ -50,7 +50,7 @@ class Reply:
         choices = _mappings(payload.get("choices"))
         if choices and self._index is None:  # a second choice, which was not asked for, would be another answer
             self._index = choices[0].get("index")
-        choice = next((each for each in choices if each.get("index") in (None, self._index)), {})
+        choice = next((each for each in choices if str(each.get("index")) in {"None", str(self._index)}), {})
         return self._read_choice(choice, _mapping(choice.get("delta" if "delta" in choice else "message")))
 
     def _read_choice(self, choice: Mapping[str, Any], message: Mapping[str, Any]) -> list[Piece]:
@@ -63,7 +63,7 @@ class Reply:
             _call(each, len(self.calls) + n) for n, each in enumerate(_mappings(message.get("tool_calls")), 1)
         ]
         reasoning = _string(message.get("reasoning_content")) or _string(message.get("reasoning"))  # two names for it
-        content = _string(message.get("content"))
+        content = _string(message.get("content")) or _string(choice.get("text"))
         runs = (self._run("reasoning", reasoning), self._run("content", content))
         return [(channel, text) for channel, text in runs if text]
 
@@ -98,8 +98,18 @@ class Reply:
         return finish_failure(self._finish) is not None
 
     @property
+    def is_ended(self) -> bool:
+        """True if the server named an end: only figures are to come."""
+        return bool(self._finish)
+
+    @property
+    def is_whole(self) -> bool:
+        """True if the model ended its text by itself, or closed the answer: then all of it is there."""
+        return (is_whole_finish(self._finish) and not self.calls) or self.tags.is_closed
+
+    @property
     def tags(self) -> TagStream:
-        """The tags of the text so far. If an answer was opened and closed, all of it is there."""
+        """The tags of the text so far."""
         tags = TagStream()
         tags.feed(self.content)
         return tags
@@ -114,8 +124,7 @@ class Reply:
     def check_answer(self) -> None:
         """Raise ``ModelError`` if a stream ended before a whole answer was there."""
         failure = finish_failure(self._finish)
-        is_named = is_whole_finish(self._finish) and not self.calls
-        if failure is None and not (is_named or self.tags.is_closed):
+        if failure is None and not self.is_whole:
             failure = ModelError(kind="LLMError", detail="the stream ended before the reply was complete")
         if not self.content.strip() and (failure is None or self.calls):
             what = "only function calls" if self.calls else "only reasoning" if self.reasoning else "nothing"
@@ -193,7 +202,7 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _string(value: object) -> str:
-    """Return a string, or the texts of a list of content parts; anything else is empty."""
-    if isinstance(value, list):
-        return "".join(_string(_mapping(part).get("text")) for part in value)
-    return value if isinstance(value, str) else ""
+    """Return a string, or the texts of content parts; anything else is empty."""
+    parts = value if isinstance(value, list) else [value]
+    texts = (part.get("text") if isinstance(part, dict) else part for part in parts)
+    return "".join(text for text in texts if isinstance(text, str))

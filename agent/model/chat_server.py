@@ -29,6 +29,7 @@ T = TypeVar("T")
 log = structlog.get_logger()
 
 MAX_RETRY_WAIT_S: Final = 10.0  # a longer pause that the server asks for is up to the caller
+_LAST_CHUNK_S: Final = 2.0  # after the end of a reply: some bodies stay open
 # A server that counts less than this share of the estimated tokens of a long prompt did not read all of it.
 _CUT: Final = 0.75
 _LONG_PROMPT: Final = 2_000  # tokens, from which on the estimate is good enough
@@ -162,11 +163,12 @@ class ChatServer(ModelServer):
     async def _next_pieces(self, chunks: AsyncGenerator[object], reply: Reply) -> list[Piece] | None:
         """Return the text of the next chunk, or None if the reply ended. Raises ``ModelError``."""
         try:
-            chunk = await anext(chunks, None)
+            chunk = await (_last_chunk(chunks) if reply.is_ended else anext(chunks, None))
             return None if chunk is None else reply.read(chunk)
         except ModelError as failure:
             # A reply that is all there is whole, however its connection ends.
-            if isinstance(failure, ServerRefusalError) or not reply.tags.is_closed:
+            lost = failure.kind in RETRYABLE and not isinstance(failure, ServerRefusalError)
+            if not (lost and reply.is_whole):
                 raise
         return None
 
@@ -242,6 +244,11 @@ async def time_limit(seconds: float) -> AsyncGenerator[None]:
             yield
     except TimeoutError:
         raise ModelError(kind="TimeoutError", detail="no reply in time") from None
+
+
+async def _last_chunk(chunks: AsyncGenerator[object]) -> object:
+    async with time_limit(_LAST_CHUNK_S):
+        return await anext(chunks, None)
 
 
 def was_cut(figures: Usage, sent: int) -> bool:

@@ -114,11 +114,21 @@ class _Chunks(openai.AsyncStream[object]):
                 continue
             if event.event == "error" and (error := named_error(event.json(), event="error")):
                 raise error
-            yield event
+            for text in _json_texts(event.data):
+                yield type(event)(data=text)
+
+
+def _json_texts(data: str) -> list[str]:
+    """Return the JSON texts of one event. A server that leaves out the empty lines between events sends several."""
+    try:
+        json.loads(data if "\n" in data else "null")
+    except ValueError:
+        return data.split("\n")
+    return [data]
 
 
 async def _event_bytes(response: httpx2.Response) -> AsyncIterator[bytes]:
-    """Yield a body without a byte order mark and with a last empty line; a JSON object in place of events is one."""
+    """Yield a body without a byte order mark and with a last empty line; JSON in place of events is one event."""
     is_begun = is_object = False
     size = 0
     async for chunk in response.aiter_bytes():
@@ -130,7 +140,7 @@ async def _event_bytes(response: httpx2.Response) -> AsyncIterator[bytes]:
             text = chunk.lstrip(_BEFORE_TEXT)
             is_begun, is_object = bool(text), text.startswith(b"{")
             text = b"data:" + text if is_object else text
-        yield text.translate(None, b"\r\n") if is_object else text
+        yield text.replace(b"\n", b"\ndata:") if is_object else text
     yield b"\n\n"
 
 

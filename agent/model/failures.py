@@ -26,7 +26,8 @@ _OVER: Final = re.compile(
     re.IGNORECASE,
 )
 _TOO_LARGE: Final = re.compile(
-    r"\b(?:request|prompt|input|message|context)s?\b.{0,20}(?:too (?:long|large|big)|exceed|longer than|overflow)",
+    r"\b(?:request|prompt|input|message|context)s?\b.{0,20}(?:too (?:long|large|big)|exceed|longer than|overflow)"
+    r"|超长|超[过出].{0,12}(?:长度|限制|上限)|(?:长度|上下文).{0,8}超",
     re.IGNORECASE,
 )
 _TOO_LONG_CODE: Final = re.compile(r"context_(?:length|window|size)|too_long|too_large|exceed_context", re.IGNORECASE)
@@ -49,10 +50,11 @@ _BY_STATUS: Final[Mapping[int, ModelErrorKind]] = {
     451: "RefusalError",
     429: "RateLimitError",
 }
-# For errors inside a reply of status 200, whose code is a name.
+# Where the status says little, a code that is a name says more. 0: an error inside a reply of status 200.
+_NAMING_STATUSES: Final = frozenset({0, 400, 403, 422})
 _BY_NAME: Final[Mapping[ModelErrorKind, re.Pattern[str]]] = {
     "AuthenticationError": re.compile(r"api.?key|auth|permission|forbidden|access.?denied", re.IGNORECASE),
-    "RateLimitError": re.compile(r"rate.?limit|too.?many.?requests|throttl|overload|exhausted", re.IGNORECASE),
+    "RateLimitError": re.compile(r"rate.?limit|too.?many.?requests|throttl|overload|busy|exhausted", re.IGNORECASE),
     "TimeoutError": re.compile(r"time.?out|deadline", re.IGNORECASE),
     "ConfigurationError": re.compile(
         r"not.?found|(?:invalid|bad).?(?:request|argument|param)|unsupported", re.IGNORECASE
@@ -65,7 +67,7 @@ _REFUSED_FINISH: Final = re.compile(
     r"filter|safety|refus|recitation|prohibited|block|sensitive|moderat|inspection", re.IGNORECASE
 )
 _WHOLE_FINISH: Final = re.compile(
-    r"stop(?:_sequence)?|eos(?:_token)?|end(?:_turn)?|completed?|finish(?:ed)?|done|(?:tool|function)_calls?",
+    r"(?:finish_?reason[._])?(?:stop(?:_sequence)?|eos(?:_token)?|end(?:_turn)?|completed?|finish(?:ed)?|done|(?:tool|function)_calls?)",
     re.IGNORECASE,
 )
 
@@ -95,8 +97,10 @@ def failure_kind(status: int, code: str, words: str) -> ModelErrorKind:
         return "TokenLimitError"
     if status in _REFUSING_STATUSES and _REFUSED.search(f"{code} {words}"):
         return "RefusalError"
-    named = (kind for kind, pattern in _BY_NAME.items() if not status and pattern.search(code))
-    return _BY_STATUS[status] if status in _BY_STATUS else next(named, "LLMError")
+    named = next((kind for kind, pattern in _BY_NAME.items() if pattern.search(code)), None)
+    if named and status in _NAMING_STATUSES:
+        return named
+    return _BY_STATUS.get(status, "LLMError")
 
 
 def is_too_long(status: int, code: str, words: str) -> bool:

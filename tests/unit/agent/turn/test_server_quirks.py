@@ -75,6 +75,21 @@ WHOLE_STREAMS: Final[Mapping[str, Scripted]] = {
     "one JSON object in place of a stream": Scripted(
         raw=json.dumps({"choices": [{"message": {"content": WHOLE}, "finish_reason": None}]}).encode()
     ),
+    "that object over several lines": Scripted(
+        raw=json.dumps({"choices": [{"message": {"content": WHOLE}, "finish_reason": "stop"}]}, indent=2).encode()
+    ),
+    "a JSON object a line": Scripted(raw=(cut(WHOLE) + STOP).replace(b"\n\ndata: ", b"\n").removeprefix(b"data: ")),
+    "events without empty lines": stream((cut(WHOLE) + STOP + DONE).replace(b"\n\n", b"\n")),
+    "events as a JSON document": Scripted(raw=cut(WHOLE) + STOP + DONE, content_type="application/json"),
+    "lines end with CR": stream((cut(WHOLE) + STOP + DONE).replace(b"\n", b"\r")),
+    "finish, then cut": stream(cut(TEXT), STOP, raw_end="cut"),
+    "finish, then the body stays open": stream(cut(TEXT), STOP, raw_end="open"),
+    "finish as an enumeration": stream(cut(TEXT), event({}, "FinishReason.STOP"), DONE),
+    "content as one part": stream(event({"content": {"type": "text", "text": WHOLE}}), STOP, DONE),
+    "text of a completion": stream(
+        b"data: " + json.dumps({"choices": [{"text": WHOLE, "finish_reason": "stop"}]}).encode() + b"\n\n", DONE
+    ),
+    "index as a text": stream(text(WHOLE[:9]), text(WHOLE[9:]).replace(b'"index": 0', b'"index": "0"'), STOP, DONE),
     "a second choice": stream(text(WHOLE), text("no").replace(b'"index": 0', b'"index": 1'), STOP, DONE),
     "a model that never closes the tag": stream(cut(WHOLE.removesuffix("</answer>")), STOP, DONE),
 }  # fmt: skip
@@ -124,6 +139,8 @@ TOO_LONG: Final = (
     failing(500, "The decoder prompt (length 5000) is longer than the maximum model length of 4096."),
     failing(400, "the request exceeds the available context size, try increasing it", "exceed_context_size_error"),
     failing(413, "Request Entity Too Large"),
+    failing(400, "输入长度超过限制"),
+    failing(400, "Prompt 超长", "1261"),
     in_body("prompt is too long: 210000 tokens > 199999 maximum", "invalid_request_error"),
     stream(cut(HALF), event({}, "length"), DONE),
     stream(cut(HALF), event({}, "max_tokens"), DONE),
@@ -151,6 +168,9 @@ WRONG_SETTINGS: Final = (
 )
 AWAY: Final = (
     failing(503, "overloaded"),
+    failing(400, "Rate limit reached", "rate_limit_exceeded"),
+    failing(403, "Too many requests", "rateLimitExceeded"),
+    failing(400, "try again later", "server_busy"),
     failing(429, "Rate limit reached on tokens per min (TPM): Limit 10000, Requested 2000"),
     in_body("Rate limit exceeded", 429),
     in_body("Overloaded", "overloaded_error"),
