@@ -7,6 +7,7 @@ filled in. Variables and comments of a code block belong to the writer. Linear i
 import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
+from itertools import islice
 from string import ascii_uppercase
 
 from verification.evidence.evidence import MAX_VALUES, Certainty, Evidence, Finding, Kind
@@ -52,57 +53,26 @@ _MAX_COMMANDS = 40  # commands and findings: a bound on the work
 
 def identifier_findings(evidence: Evidence, urls: frozenset[str]) -> Iterator[Finding]:
     """Yield a finding for each identifier that no cited source has. ``urls`` are known links, normalised."""
-    claimed = evidence.claim.identifiers[:MAX_VALUES]
-    passages = (*(cited.passage for cited in evidence.cited), *evidence.known) if claimed else ()
-    texts = [passage.normalised_text for passage in passages]
-    inside_code: list[tuple[int, int]] = []
-    for identifier in claimed:
-        if any(start <= identifier.start < end for start, end in inside_code):
+    code_end = 0
+    for identifier in evidence.claim.identifiers[:MAX_VALUES]:
+        if identifier.start < code_end or (identifier.kind == "url" and normalise_url(identifier.text) in urls):
             continue
-        if identifier.kind == "code":
-            inside_code.append((identifier.start, identifier.end))
-        missing = _missing_words(identifier, texts, urls)
+        code_end = identifier.end if identifier.kind == "code" else code_end
+        missing = min((missing_words(identifier, each.normalised_text) for each in evidence.passages), key=len)
         if missing and not _is_filled_in(identifier, evidence, missing):
-            yield _finding(identifier, missing, evidence)
+            yield _finding(identifier, " ".join(missing), evidence)
 
 
 def _is_filled_in(identifier: Identifier, evidence: Evidence, missing: tuple[str, ...]) -> bool:
     """Return True for a source's command with its placeholders filled in, or one of the words filled in there."""
     texts = [passage.text for passage in evidence.passages]
-    codes = [each.text for each in evidence.claim.identifiers[:MAX_VALUES] if each.kind == "code"]
     if identifier.kind == "code" and placeholder_values(identifier.text, texts):
         return True
+    codes = [each.text for each in evidence.claim.identifiers[:MAX_VALUES] if each.kind == "code"]
     return all(any(word in placeholder_values(code, texts) for code in codes) for word in missing)
 
 
-def _missing_words(identifier: Identifier, texts: list[str], urls: frozenset[str]) -> tuple[str, ...]:
-    if identifier.kind == "url" and normalise_url(identifier.text) in urls:
-        return ()
-    best: tuple[str, ...] | None = None
-    for text in texts:
-        missing = missing_words(identifier, text)
-        if not missing:
-            return ()
-        best = missing if best is None or len(missing) < len(best) else best
-    return best or ()
-
-
-def _certainty(identifier: Identifier, missing: tuple[str, ...], *, near: bool) -> Certainty:
-    """Rate a missing identifier. A code span of plain words may only be emphasis."""
-    words = identifier.text.split()
-    if identifier.kind == "code" and len(words) > 1 and all(map(_EVERYDAY.fullmatch, missing)):
-        return "doubtful"
-    if near or identifier.kind == "url":
-        return "certain"
-    if identifier.kind == "code_number":
-        # COVID-19 and U-30 are names. An error code has more digits.
-        return "unfounded" if sum(map(str.isdigit, identifier.text)) >= _MIN_CODE_DIGITS else "doubtful"
-    plain = identifier.kind == "code" and len(words) > 1 and not any(map(_MACHINE_WORD.fullmatch, words))
-    return "doubtful" if plain else "unfounded"
-
-
-def _finding(identifier: Identifier, missing: tuple[str, ...], evidence: Evidence) -> Finding:
-    wrong = " ".join(missing)
+def _finding(identifier: Identifier, wrong: str, evidence: Evidence) -> Finding:
     known = [each for cited in evidence.cited for each in cited.passage.identifiers]
     there = most_similar(wrong, known) or most_similar(identifier.text, known)
     where = evidence.name_sources()
@@ -110,20 +80,30 @@ def _finding(identifier: Identifier, missing: tuple[str, ...], evidence: Evidenc
         detail, remedy = f"{where} has {there}, not {wrong}", f"Write {there} as {where} has it, or drop the sentence."
     else:
         detail, remedy = f"{wrong} is not in {where}", f"Drop {wrong}, or cite the source that states it."
-    kind: Kind = "url" if identifier.kind == "url" else "identifier"
-    certainty = _certainty(identifier, missing, near=bool(there))
+    certainty = _certainty(identifier, wrong, near=bool(there))
     # Certainly wrong only if no source of the turn has it: the citation may be the wrong one.
     elsewhere = any(not missing_words(identifier, other.normalised_text) for other in evidence.others)
-    if elsewhere or (identifier.kind == "version" and _is_same_release(wrong, there)):
+    # v1.4 and 1.4.0 are the same release, one written shorter.
+    shorter, longer = sorted((f"{version.casefold().removeprefix('v')}." for version in (wrong, there)), key=len)
+    if elsewhere or (identifier.kind == "version" and longer.startswith(shorter)):
         certainty = "doubtful"
+    kind: Kind = "url" if identifier.kind == "url" else "identifier"
     span = (identifier.start, identifier.end)
     return Finding(kind=kind, span=span, detail=detail, remedy=remedy, certainty=certainty)
 
 
-def _is_same_release(one: str, other: str) -> bool:
-    """Return True if one version is written shorter than the other: v1.4 and 1.4.0."""
-    shorter, longer = sorted((f"{version.casefold().removeprefix('v')}." for version in (one, other)), key=len)
-    return longer.startswith(shorter)
+def _certainty(identifier: Identifier, wrong: str, *, near: bool) -> Certainty:
+    """Rate a missing identifier. A code span of plain words may only be emphasis."""
+    words = identifier.text.split()
+    is_code = identifier.kind == "code" and len(words) > 1
+    if is_code and all(map(_EVERYDAY.fullmatch, wrong.split())):
+        return "doubtful"
+    if near or identifier.kind == "url":
+        return "certain"
+    # COVID-19 and U-30 are names. An error code has more digits.
+    is_name = identifier.kind == "code_number" and sum(map(str.isdigit, identifier.text)) < _MIN_CODE_DIGITS
+    is_plain = is_code and not any(map(_MACHINE_WORD.fullmatch, words))
+    return "doubtful" if is_name or is_plain else "unfounded"
 
 
 def code_findings(evidence: Evidence, texts: Iterable[str], urls: frozenset[str]) -> Iterator[Finding]:
@@ -133,39 +113,41 @@ def code_findings(evidence: Evidence, texts: Iterable[str], urls: frozenset[str]
     text = evidence.claim.text
     filled = {word for line in text.split("\n") for word in placeholder_values(line, known_texts)}
     where = evidence.name_sources()
-    seen: set[str] = set()
-    for match in _ADDRESS.finditer(text):
-        address = match[0].rstrip(".,;:")
-        if not (_FREE.fullmatch(address) or address in filled | seen or _is_known_address(address, folded, urls)):
-            seen.add(address)
-            if len(seen) <= _MAX_COMMANDS:
-                detail, remedy = f"{address} is not in {where}", f"Drop {address}, or the code."
-                yield Finding(kind="identifier", span=match.span(), detail=detail, remedy=remedy)
-    altered = next(_altered_commands(text, known_texts, filled), None)
-    if altered and not seen:
+    addresses = {match[0].rstrip(".,;:"): match.span() for match in reversed([*_ADDRESS.finditer(text)])}
+    unknown = [
+        address
+        for address in reversed(addresses)
+        if not (_FREE.fullmatch(address) or address in filled or _is_known_address(address, folded, urls))
+    ]
+    for address in unknown[:_MAX_COMMANDS]:
+        detail, remedy = f"{address} is not in {where}", f"Drop {address}, or the code."
+        yield Finding(kind="identifier", span=addresses[address], detail=detail, remedy=remedy)
+    if unknown:
+        return
+    if altered := next(_altered_commands(text, known_texts, filled), None):
         span, wrong, right = altered
         detail, remedy = f"the source's command is: {right}", f"Write {right} as {where} has it, not {wrong}."
         yield Finding(kind="identifier", span=span, detail=detail, remedy=remedy)
-        return
-    unknown = _unknown_words(text, folded, filled | seen)
-    if unknown and not seen:
-        named = ", ".join(unknown[:_MAX_NAMED])
-        detail = f"the code has {named}, which {where} does not show"
+    elif words := _unknown_words(text, folded, filled):
+        detail = f"the code has {', '.join(words[:_MAX_NAMED])}, which {where} does not show"
         # A shell command or a header may be adapted. A called or assigned name or a number may not.
-        certainty: Certainty = "unfounded" if any(_is_precise(word, text) for word in unknown) else "doubtful"
+        certainty: Certainty = "unfounded" if any(_is_precise(word, text) for word in words) else "doubtful"
         remedy = f"Show the code as {where} has it."
         yield Finding(kind="identifier", span=(0, len(text)), detail=detail, remedy=remedy, certainty=certainty)
 
 
 def _altered_commands(text: str, known: list[str], filled: set[str]) -> Iterator[tuple[tuple[int, int], str, str]]:
     """Yield lines that differ from a source's command in one unknown word: span, that word, the command."""
-    commands = {command: command.split() for source in known for command in _source_commands(source)}
+    # With two words it is unclear which one was altered.
+    commands = [
+        (said, said.split()) for source in known for said, is_line in _commands(source) if not is_line or is_code(said)
+    ]
     whole = "\n".join(known)
     for line in NON_EMPTY_LINE.finditer(text):
         words = line[0].strip("$ \t").split()
-        for command, command_words in commands.items():
+        for command, command_words in commands:
             differing = [pair for pair in zip(words, command_words, strict=False) if pair[0] != pair[1]]
-            if len(command_words) != len(words) or len(differing) != 1:
+            if len(words) < _MIN_COMMAND_WORDS or len(command_words) != len(words) or len(differing) != 1:
                 continue
             wrong, right = differing[0]
             free = _FILLABLE.search(right) or _FREE.fullmatch(wrong) or wrong in filled
@@ -173,12 +155,10 @@ def _altered_commands(text: str, known: list[str], filled: set[str]) -> Iterator
                 yield line.span(), wrong, command
 
 
-def _source_commands(source: str) -> Iterator[str]:
-    """Yield the commands of a source: its code spans and its lines of code."""
+def _commands(source: str) -> Iterator[tuple[str, bool]]:
+    """Yield the code spans and the lines of a source that may be commands, with True for a line."""
     for match in _SPAN.finditer(source):
-        command = " ".join((match[1] or match[2]).strip("$ ").split())
-        if len(command.split()) >= _MIN_COMMAND_WORDS and (match[1] or is_code(command)):
-            yield command
+        yield " ".join((match[1] or match[2]).strip("$ ").split()), not match[1]
 
 
 def _is_known_address(address: str, folded: str, urls: frozenset[str]) -> bool:
@@ -189,15 +169,15 @@ def _is_known_address(address: str, folded: str, urls: frozenset[str]) -> bool:
 
 def _unknown_words(text: str, folded: str, known: set[str]) -> tuple[str, ...]:
     """The names and numbers of the code that appear in no source."""
-    words: dict[str, None] = {}
     variables = set(_VARIABLE.findall(text))
     bare = _COMMENT.sub(lambda match: " ".join(_NUMBER.findall(match[0])), _FILLABLE.sub(" ", text))
-    for match in _TOKEN.finditer(bare):
-        word = match[0].rstrip(".")
-        free = word in known | variables or word.casefold() in _PLAIN or word.partition(".")[0] in variables
-        if not free and not _is_known_word(word.casefold(), folded):
-            words[word] = None
-    return tuple(words)
+    words = dict.fromkeys(match.rstrip(".") for match in _TOKEN.findall(bare))
+    return tuple(
+        word
+        for word in words
+        if not (word in known | variables or word.casefold() in _PLAIN or word.partition(".")[0] in variables)
+        and not _is_known_word(word.casefold(), folded)
+    )
 
 
 def _is_precise(word: str, text: str) -> bool:
@@ -207,32 +187,23 @@ def _is_precise(word: str, text: str) -> bool:
 
 def _is_known_word(word: str, folded: str) -> bool:
     """Return True if the sources have the word. A number must not be part of another number."""
-    if not word.isdecimal():
-        return word in folded
-    return bool(re.search(rf"(?<![\d.,]){word}(?![\d]|[.,]\d)", folded))
+    number = word.isdecimal() and re.compile(rf"(?<![\d.,]){word}(?![\d]|[.,]\d)")
+    return bool(number.search(folded)) if number else word in folded
 
 
 def placeholder_values(line: str, texts: Iterable[str]) -> frozenset[str]:
     """The words with which ``line`` fills the placeholders of a command in ``texts``. Empty without one."""
     command = " ".join(line.strip("` \t$").split())
-    for text in texts:
-        for pattern in _placeholder_patterns(text):
-            match = pattern.fullmatch(command)
-            if match:
-                return frozenset({word for group in match.groups() for word in (group, *group.split())})
-    return frozenset()
+    matches = (pattern.fullmatch(command) for text in texts for pattern in _placeholder_patterns(text))
+    groups = next((match.groups() for match in matches if match), ())
+    return frozenset({word for group in groups for word in (group, *group.split())})
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=64)  # a turn keeps its sources
 def _placeholder_patterns(text: str) -> tuple[re.Pattern[str], ...]:
-    """Patterns for the commands of a text that have placeholders. Cached: a turn keeps its sources."""
-    patterns: list[re.Pattern[str]] = []
-    for match in _SPAN.finditer(text) if _FILLABLE.search(text) else ():
-        command = " ".join((match[1] or match[2]).strip("$ ").split())
-        parts = _FILLABLE.split(command)
-        if 1 < len(parts) <= _MAX_NAMED * 3 and re.search(r"\w", parts[0]):
-            # A flag never fills a placeholder: it would change what the command does.
-            patterns.append(re.compile(r"((?!-)[\w.@:/-]{1,80})".join(map(re.escape, parts))))
-        if len(patterns) >= _MAX_COMMANDS:
-            break
-    return tuple(patterns)
+    """Patterns for the commands of a text that have placeholders."""
+    commands = (_FILLABLE.split(command) for command, _ in _commands(text)) if _FILLABLE.search(text) else ()
+    fillable = (parts for parts in commands if 1 < len(parts) <= _MAX_NAMED * 3 and re.search(r"\w", parts[0]))
+    # A flag never fills a placeholder: it would change what the command does.
+    value = r"((?!-)[\w.@:/-]{1,80})"
+    return tuple(re.compile(value.join(map(re.escape, parts))) for parts in islice(fillable, _MAX_COMMANDS))

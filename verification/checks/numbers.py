@@ -7,7 +7,7 @@ numbers: "300 km × 0.32 €/km = 96 €", "(9 + 19) * 12 makes 336".
 import math
 import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -74,9 +74,11 @@ def _is_known(quantity: Quantity, evidence: Evidence) -> bool:
 def _finding(quantity: Quantity, evidence: Evidence) -> Finding:
     span, replacement = (quantity.start, quantity.end), _number_in_its_place(quantity, evidence)
     certainty = _certainty(quantity, evidence, replacement)
-    if replacement is None or certainty == "doubtful" or not _may_replace(quantity, *replacement):
+    if replacement is None or certainty == "doubtful":
         return evidence.not_found("number", span, certainty)
     hit, other = replacement
+    if not (other.unit or other.noun == quantity.noun or hit.share >= _MIN_TOPIC_SHARE):
+        return evidence.not_found("number", span, certainty)
     right = hit.text[other.start : other.end].strip()
     if right == evidence.claim.text[slice(*span)]:  # then the periods differ
         right = hit.text[other.start : rate_end(hit.text, other.end)].strip()
@@ -85,24 +87,22 @@ def _finding(quantity: Quantity, evidence: Evidence) -> Finding:
 
 
 def _certainty(quantity: Quantity, evidence: Evidence, there: tuple[Hit, Quantity] | None) -> Certainty:
+    def is_in(passages: Iterable[Passage]) -> bool:
+        return any(matches(quantity, other) for passage in passages for other in passage.quantities)
+
     near = [*(hit.passage for hit in evidence.hits[:_MAX_SENTENCES]), *evidence.conversation]
     is_date = quantity.noun in ORDINALS or quantity.readings[0] >= _MIN_YEAR  # otherwise it may match an hour by chance
-    asked, answered = (
-        any(matches(quantity, other) for passage in passages for other in passage.quantities)
-        for passages in (evidence.known, evidence.context)
-    )
+    # The 2021 of "in 2021 dollar sales fell" is a year, if the source has it.
+    written = evidence.claim.text[quantity.start : quantity.end].partition(" ")[0]
     is_doubt = (
-        asked
+        is_in(evidence.known)
         or any(_is_part(quantity, passage) for passage in (evidence.passages if is_date else near))
-        or _may_be_year(quantity, evidence)
-        or appears_in_calculation(quantity, evidence.claim, alone=answered or there is None)
+        or any(written == str(moment.year) for passage in evidence.passages for moment in passage.moments)
+        or appears_in_calculation(quantity, evidence.claim, alone=there is None or is_in(evidence.context))
         or (there is None and _may_be_counted(quantity, evidence))
         or is_derivable(quantity, evidence)
     )
-    if is_doubt:
-        return "doubtful"
-    elsewhere = any(matches(quantity, other) for passage in evidence.others for other in passage.quantities)
-    return evidence.certainty(there[0] if there and not elsewhere else None)
+    return "doubtful" if is_doubt else evidence.certainty(there[0] if there and not is_in(evidence.others) else None)
 
 
 def _may_be_counted(quantity: Quantity, evidence: Evidence) -> bool:
@@ -130,12 +130,6 @@ def _is_part(quantity: Quantity, passage: Passage) -> bool:
     return not parts.union(hour - _NOON for hour in hours).isdisjoint(quantity.readings)  # "half past eight" is 20:30
 
 
-def _may_be_year(quantity: Quantity, evidence: Evidence) -> bool:
-    """Recognise the 2021 of "in 2021 dollar sales fell" if the source has that year."""
-    written = evidence.claim.text[quantity.start : quantity.end].partition(" ")[0]
-    return any(written == str(moment.year) for passage in evidence.passages for moment in passage.moments)
-
-
 def _number_in_its_place(quantity: Quantity, evidence: Evidence) -> tuple[Hit, Quantity] | None:
     """Find a number of the same kind in the sentences nearest to the claim."""
     claimed = evidence.claim.quantities[:MAX_VALUES]
@@ -144,11 +138,6 @@ def _number_in_its_place(quantity: Quantity, evidence: Evidence) -> tuple[Hit, Q
             if is_same_kind(quantity, other) and not any(matches(mine, other) for mine in claimed):
                 return hit, other
     return None
-
-
-def _may_replace(quantity: Quantity, hit: Hit, other: Quantity) -> bool:
-    """Return True if a number may be named as the right one: same unit or noun, or a sentence about the same thing."""
-    return bool(other.unit) or other.noun == quantity.noun or hit.share >= _MIN_TOPIC_SHARE
 
 
 class Equation(NamedTuple):
@@ -169,11 +158,10 @@ class Equation(NamedTuple):
         if self.said is None:
             return False
         # 2.500 may be two and a half. The result decides.
-        readings = (*self.said.readings, *(reading / 1000 for reading in self.said.readings))
-        values = self.values()
-        if self.in_coins:
-            values += tuple(value / 100 for value in values)
-        return any(is_result(self.said._replace(readings=readings), value) for value in values)
+        said = self.said._replace(readings=tuple(r / size for r in self.said.readings for size in (1, 1000)))
+        return any(
+            is_result(said, value / size) for value in self.values() for size in ((1, 100) if self.in_coins else (1,))
+        )
 
     @property
     def is_clear(self) -> bool:
@@ -189,13 +177,11 @@ class Equation(NamedTuple):
 
     def values(self) -> tuple[float, ...]:
         """The result in the unit of the written one: by operator precedence, and from left to right."""
-        sums_only = {"*", "/"}.isdisjoint(self.signs)
-        in_points = sums_only and all(each.unit is None or _is_percent(each) for each in self.operands)
+        in_points = {"*", "/"}.isdisjoint(self.signs) and all(
+            each.unit is None or _is_percent(each) for each in self.operands
+        )
         percent = _is_percent(self.said) or (in_points and all(map(_is_percent, self.operands)))
-        factor = self.said.unit.factor if self.said and self.said.unit and self._in_one_unit and not percent else 0
-        numbers = [each.amounts()[0] / factor if factor and each.unit else _as_factor(each) for each in self.operands]
-        if in_points and percent:  # 60 % − 25 % is 35 percentage points, and so is 60 − 25 = 35 %
-            numbers = [each.readings[0] / 100 for each in self.operands]
+        numbers = [self._as_operand(each, percent=percent, in_points=in_points) for each in self.operands]
         in_order, terms = numbers[0], [numbers[0]]
         for sign, number in zip(self.signs, numbers[1:], strict=True):
             in_order = _OPERATIONS[sign](in_order, number)
@@ -207,14 +193,16 @@ class Equation(NamedTuple):
         as_fractions = in_points and percent and not any(each.unit for each in self.operands)  # 0.25 + 0.1 = 35 %
         return (*values, *(value * 100 for value in values)) if as_fractions else values
 
+    def _as_operand(self, each: Quantity, *, percent: bool, in_points: bool) -> float:
+        if in_points and percent:  # 60 % − 25 % is 35 percentage points, and so is 60 − 25 = 35 %
+            return each.readings[0] / 100
+        if each.unit and self.said and self.said.unit and self._in_one_unit and not percent:
+            return each.amounts()[0] / self.said.unit.factor
+        return each.amounts()[0] / 100 if _is_percent(each) else each.readings[0]
+
 
 def _is_percent(quantity: Quantity | None) -> bool:
     return quantity is not None and quantity.unit is not None and quantity.unit.dimension == "ratio"
-
-
-def _as_factor(quantity: Quantity) -> float:
-    """The number as a factor: 20 % is 0.2."""
-    return quantity.amounts()[0] / 100 if _is_percent(quantity) else quantity.readings[0]
 
 
 def appears_in_calculation(quantity: Quantity, claim: Passage, *, alone: bool) -> bool:
@@ -237,13 +225,11 @@ def correct_results(answer: Passage) -> str:
 
 def wrong_results(evidence: Evidence) -> Iterator[Finding]:
     """Yield a finding for each calculation of the claim whose written result is wrong."""
-    text = evidence.claim.text
     for equation in equations(evidence.claim):
         said = equation.said
         if said and equation.is_clear and not equation.is_right:
-            first, last = equation.operands[0], equation.operands[-1]
-            detail = f"{text[first.start : last.end]} is {equation.values()[0]:g}"
-            remedy = "Calculate again, or leave the calculation out."
+            written = evidence.claim.text[equation.operands[0].start : equation.operands[-1].end]
+            detail, remedy = f"{written} is {equation.values()[0]:g}", "Calculate again, or leave the calculation out."
             yield Finding(kind="number", span=(said.start, said.end), detail=detail, remedy=remedy)
 
 
@@ -266,14 +252,10 @@ def _equations(passage: Passage) -> Iterator[Equation]:
             colon = len(signs) if match and match["sign"] == ":" else colon
             continue
         said = other if sign == "=" else None
-        in_coins = any(_is_in_coins(passage.text, each) for each in run)
-        if signs:
-            yield Equation(tuple(run), tuple(signs), said, bracketed, in_coins)
-        if signs[colon:] and colon:  # "520 € : 390 € + 130 €", as the French write a colon
-            yield Equation(tuple(run[colon:]), tuple(signs[colon:]), said, bracketed, in_coins)
+        units = (_NEXT_WORD.match(passage.text, each.end) for each in run)
+        in_coins = any(word[1].casefold() in HUNDREDTHS for word in units if word)
+        # "520 € : 390 € + 130 €", as the French write a colon
+        for first in sorted({0, colon}) if signs else ():
+            if signs[first:]:
+                yield Equation(tuple(run[first:]), tuple(signs[first:]), said, bracketed, in_coins)
         run, signs, bracketed, colon = [other] if other else [], [], False, 0
-
-
-def _is_in_coins(text: str, quantity: Quantity) -> bool:
-    word = _NEXT_WORD.match(text, quantity.end)
-    return word is not None and word[1].casefold() in HUNDREDTHS

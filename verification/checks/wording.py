@@ -33,6 +33,8 @@ _MIN_SHARE = 0.5  # of the claim's words, if no source has the name
 _MIN_SHARE_OF_REST = 0.8  # of the other words, if the sources use the name elsewhere
 _MIN_SHARED_WORDS = 2  # words that a sentence must share
 _MAX_SENTENCES = 2  # sentences
+_NO_SPACE = re.compile(r"\S+")
+_AUXILIARIES = frozenset({"do", "does", "did"})
 _INITIAL_SIGNS = " *_•-\"'“„«("  # allowed before the first word of a sentence
 
 
@@ -90,24 +92,22 @@ def _same_substance(words: str, original: str, language: str | None) -> bool:
 
 
 def _closest_passage(evidence: Evidence, words: str) -> tuple[int, str] | None:
-    """The source and the passage that the quotation is closest to."""
+    """The source and the passage that the quotation is closest to, in whole words."""
     from rapidfuzz import fuzz  # noqa: PLC0415 - a twentieth of each start, for quotations that were altered
 
-    best: tuple[float, int, str] = (_MIN_SIMILARITY, 0, "")
+    score, best = _MIN_SIMILARITY, None
     for hit in evidence.hits:
         sentence = text_as_read(hit.text)
-        alignment = fuzz.partial_ratio_alignment(text_as_read(words), sentence, score_cutoff=best[0])
-        if alignment and alignment.score > best[0]:
-            best = (alignment.score, hit.source.id, _whole_words(sentence, alignment.dest_start, alignment.dest_end))
-    return (best[1], best[2]) if best[2] else None
-
-
-def _whole_words(text: str, start: int, end: int) -> str:
-    while start > 0 and not text[start - 1].isspace():
-        start -= 1
-    while end < len(text) and not text[end].isspace():
-        end += 1
-    return text[start:end].strip(_EDGE)
+        alignment = fuzz.partial_ratio_alignment(text_as_read(words), sentence, score_cutoff=score)
+        if alignment and alignment.score > score:
+            score, best = alignment.score, (hit.source.id, sentence, alignment)
+    if best is None:
+        return None
+    number, sentence, alignment = best
+    whole = (
+        m[0] for m in _NO_SPACE.finditer(sentence) if alignment.dest_start < m.end() and m.start() < alignment.dest_end
+    )
+    return number, " ".join(whole).strip(_EDGE)
 
 
 def wording_findings(evidence: Evidence) -> Iterator[Finding]:
@@ -171,23 +171,18 @@ def _is_surely_another(evidence: Evidence, hit: Hit, names: frozenset[str], run:
 def _negation_findings(evidence: Evidence, hit: Hit) -> Iterator[Finding]:
     """Yield a finding if only one of two sentences with the same words in the same order has a negation."""
     # "May not cost more than 140" is "up to 140": next to a bound, a negation proves nothing.
-    if evidence.claim.language in WITHOUT_SPACES or any(
-        quantity.bound not in {"", "~"} for quantity in (*evidence.claim.quantities, *hit.passage.quantities)
-    ):
+    bounded = any(each.bound not in {"", "~"} for each in (*evidence.claim.quantities, *hit.passage.quantities))
+    if bounded or evidence.claim.language in WITHOUT_SPACES:
         return
-    known = listed("negations").get(evidence.claim.language or "en", frozenset())
-    claimed, said = (
-        [term.word.replace("’", "'") for term in sentence] for sentence in (evidence.claim.terms, hit.terms)
+    negations = listed("negations").get(evidence.claim.language or "en", frozenset())
+    claimed, said = ([term.word.replace("’", "'") for term in each] for each in (evidence.claim.terms, hit.terms))
+    count = sum(1 for word in (*claimed, *said) if word in negations or word.endswith("n't"))
+    # Nothing but the negation, and the auxiliary that English needs for one, may differ: "whether or not" turns
+    # nothing, and "not only … but also" neither.
+    rest, other = (
+        [word for each in words if each not in negations and (word := each.removesuffix("n't")) not in _AUXILIARIES]
+        for words in (claimed, said)
     )
-    negations = [sum(1 for word in words if word in known or word.endswith("n't")) for words in (claimed, said)]
-    # Nothing but the negation may differ: "whether or not" turns nothing, and "not only … but also" neither.
-    alike = _without_negations(claimed, known) == _without_negations(said, known)
-    answers = bool(claimed) and claimed[0] in known  # "No, ..."
-    if sum(negations) % 2 and alike and not answers and len(claimed) > _MIN_SHARED_WORDS:
+    answers = bool(claimed) and claimed[0] in negations  # "No, ..."
+    if count % 2 and rest == other and not answers and len(claimed) > _MIN_SHARED_WORDS:
         yield evidence.replaced_by("polarity", (0, len(evidence.claim.text)), hit, repr(hit.text), "unfounded")
-
-
-def _without_negations(words: Sequence[str], negations: frozenset[str]) -> list[str]:
-    """The words without negations, and without the auxiliary that English needs for one."""
-    whole = [word.removesuffix("n't") if word.endswith("n't") else word for word in words if word not in negations]
-    return [word for word in whole if word not in {"do", "does", "did"}]
