@@ -25,7 +25,7 @@ from verification.rules.mentions import no_broadcast
 from verification.rules.relevance import addresses_question, coherent, minimum_length, not_empty
 from verification.rules.secrets import no_secrets
 from verification.text.invisible import remove_unencodable, remove_unsendable
-from verification.types import Claim, Draft, Reading, Repair, RuleName, Source, Verdict, Violation
+from verification.types import Claim, Draft, Reading, Repair, RuleName, Verdict, Violation
 
 T = TypeVar("T")
 
@@ -105,9 +105,8 @@ def check(draft: Draft, on_crash: OnCrash | None = None) -> Verdict:
     broken = [each for name, rule in RULES.items() for each in wall.around(name, partial(rule, reading)) or ()]
     if removed and not draft.repair:
         detail = "The text holds control characters or halves of characters."
-        broken.append(
-            Violation(rule="mrkdwn", severity="error", end=len(text), detail=detail, remedy="Write plain text.")
-        )
+        whole = reading.violation("mrkdwn", (0, len(text)), detail, "Write plain text.")
+        broken.append(replace(whole, words=""))
     violations = dict.fromkeys([*wall.failures, *broken, *unsupported])
     return Verdict(
         passed=not any(each.severity == "error" for each in violations),
@@ -127,29 +126,27 @@ def is_better(a: Verdict, b: Verdict) -> bool:
 def _rank(verdict: Verdict) -> tuple[bool, bool, int, int, int]:
     """Sort key of a verdict, most important part first. An empty or unchecked text ranks lowest."""
     hopeless = any(each.rule == "not_empty" or each.detail == _CRASHED for each in verdict.errors)
-    standing = sum(1 for claim in verdict.claims if claim.supported != "no")
-    return verdict.passed, not hopeless, -len(verdict.errors), standing, -len(verdict.violations)
+    unrefuted = sum(1 for claim in verdict.claims if claim.supported != "no")
+    return verdict.passed, not hopeless, -len(verdict.errors), unrefuted, -len(verdict.violations)
 
 
 def _clean_draft(draft: Draft) -> tuple[Draft, tuple[Repair, ...]]:
     """Remove unsendable characters from the draft and its sources. Also return the repairs of its text."""
     text, count = remove_unsendable(draft.text)
-    removed = (Repair(kind="control", count=count),) if count else ()
-    sources = tuple(map(_clean_source, draft.sources))
+    clean = remove_unencodable
+    sources = (
+        replace(each, title=clean(each.title), url=clean(each.url), text=clean(each.text)) for each in draft.sources
+    )
     question, known = remove_unsendable(draft.question)[0], remove_unsendable(draft.known_text)[0]
-    return replace(draft, text=text, question=question, known_text=known, sources=sources), removed
-
-
-def _clean_source(source: Source) -> Source:
-    title, url, text = map(remove_unencodable, (source.title, source.url, source.text))
-    return replace(source, title=title, url=url, text=text)
+    draft = replace(draft, text=text, question=question, known_text=known, sources=tuple(sources))
+    return draft, (Repair(kind="control", count=count),) if count else ()
 
 
 def _repair_text(draft: Draft, wall: _Wall) -> tuple[str, tuple[Repair, ...]]:
     """Repair the text, then its links, then its citations. Return it unchanged if repair is off."""
     citable = () if draft.own_words or draft.unsourced else draft.sources
     steps: tuple[tuple[RuleName, Callable[[str], tuple[str, tuple[Repair, ...]]]], ...] = (
-        ("mrkdwn", _unwrap),
+        ("mrkdwn", unwrap),
         ("mrkdwn", lambda text: mrkdwn.repair(text, draft.dialect)),
         ("citation_resolves", lambda text: show_as_code(text, KnownLinks(draft))),
         ("citation_resolves", lambda text: normalise_citations(text, citable)),
@@ -160,11 +157,6 @@ def _repair_text(draft: Draft, wall: _Wall) -> tuple[str, tuple[Repair, ...]]:
         text, made = wall.around(rule, partial(step, text)) or (text, ())
         repairs += made
     return text, repairs
-
-
-def _unwrap(text: str) -> tuple[str, tuple[Repair, ...]]:
-    plain, count = unwrap(text)
-    return plain, (Repair(kind="serialised", count=count),) if count else ()
 
 
 def _read_draft(draft: Draft, text: str, wall: _Wall) -> Reading:
@@ -190,13 +182,10 @@ def _check_against_sources(draft: Draft, text: str, wall: _Wall) -> tuple[Readin
     if corpus is None:
         return reading, (), ()
     reading, findings = _with_findings(corpus, reading, wall)
-    source_ids = {source.id for source in draft.sources}
-    doubtful = tuple(
-        each for each in _doubtful_claims(reading, findings) if each.cited and source_ids.issuperset(each.cited)
-    )
     # A judge knows better than shared words which source says it.
-    if not draft.repair or draft.has_judge or not doubtful:
+    if not draft.repair or draft.has_judge:
         return reading, findings, ()
+    doubtful = [each for each in _doubtful_claims(reading, findings) if each.cited and each.cites_only(draft.sources)]
     moved, repairs = wall.around("claim_supported", lambda: fix_citations(corpus, text, doubtful)) or (text, ())
     if repairs:
         other, other_findings = _with_findings(corpus, _read_draft(draft, moved, wall), wall)
@@ -213,19 +202,13 @@ def _count_doubts(reading: Reading, violations: Violations) -> tuple[int, int]:
 
 def _doubtful_claims(reading: Reading, violations: Violations) -> list[Claim]:
     """Claims that have a finding against them or share few words with their sources."""
-    return [
-        claim
-        for claim in reading.claims
-        if claim.score < SUPPORTED or any(claim.start <= each.start and each.end <= claim.end for each in violations)
-    ]
+    return [each for each in reading.claims if each.score < SUPPORTED or any(map(each.surrounds, violations))]
 
 
 def _with_findings(corpus: Corpus, reading: Reading, wall: _Wall) -> tuple[Reading, Violations]:
     """Check the claims of a reading against the corpus. Return the reading and the violations."""
-    claims, violations = wall.around("claim_supported", lambda: check_claims(corpus, reading.claims)) or (
-        reading.claims,
-        (),
-    )
+    checked = wall.around("claim_supported", lambda: check_claims(corpus, reading.claims))
+    claims, violations = checked or (reading.claims, ())
     if corpus.has_judge:
         claims = tuple(_reopen_numbered_step(claim, reading.text) for claim in claims)
     return replace(reading, claims=claims), violations

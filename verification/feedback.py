@@ -51,7 +51,7 @@ def _unique_violations(verdict: Verdict, severity: Severity) -> list[Violation]:
 def _describe(violation: Violation, verdict: Verdict, sources: tuple[Source, ...]) -> str:
     """One line: the words and their sentence, the fault, and the remedy."""
     words = _one_line(violation.words)
-    around = (claim.text for claim in verdict.claims if claim.start <= violation.start and violation.end <= claim.end)
+    around = (claim.text for claim in verdict.claims if claim.surrounds(violation))
     sentence = _one_line(next(around, "")) if violation.rule != "no_secrets" else ""
     if sentence.startswith(words) and 2 * len(words) > len(sentence):  # most of it: quoted once, whole
         words = sentence

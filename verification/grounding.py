@@ -15,9 +15,10 @@ from verification.claims.small_talk import announcement_end
 from verification.evidence.evidence import SUPPORTED, Cited, Evidence, Finding, score
 from verification.evidence.passages import Passage, analyse
 from verification.evidence.verbatim import is_quoted, is_row_in_words, is_verbatim_sentence, join_wrapped_lines
+from verification.markup.edits import Edit, apply_edits
 from verification.markup.link_targets import KnownLinks, normalise_url
 from verification.markup.reading import text_as_read
-from verification.rules.citations import Citation, citations
+from verification.rules.citations import citations
 from verification.rules.injection import orders_in, without_orders
 from verification.text.invisible import remove_unsendable
 from verification.text.language import detect_language
@@ -26,7 +27,6 @@ from verification.types import Claim, Draft, Repair, Source, Violation
 _MIN_WORD_SHARE = 0.75  # of the words: a source with fewer is not named as the right one
 _MIN_STEMS = 2  # many sources share a single word
 _DAY = len("2026-11-23")
-_MAX_WORDS = 200
 _MAX_CLAIMS = 50  # with a wrong citation: an answer with more needs another attempt
 
 
@@ -71,9 +71,13 @@ class Corpus:
 
     def evidence_for(self, claim: Passage, numbers: Sequence[int]) -> Evidence:
         """Return the claim with the sources it is checked against."""
-        cited = tuple(_in_language_of(claim, self.sources[number]) for number in numbers)
+        cited = [self.sources[number] for number in numbers]
+        cited = [  # a source that is too short to detect its language is read in the claim's
+            each if each.passage.language else each._replace(passage=analyse(each.passage.text, claim.language))
+            for each in cited
+        ]
         others = tuple(source.passage for number, source in self.sources.items() if number not in numbers)
-        return Evidence(claim=claim, cited=cited, others=others, known=self.known, context=self.context)
+        return Evidence(claim=claim, cited=tuple(cited), others=others, known=self.known, context=self.context)
 
     def findings_against(self, evidence: Evidence) -> Iterator[Finding]:
         """Yield all findings against a claim, the most precise kind first."""
@@ -93,8 +97,7 @@ class Corpus:
         evidence = self.evidence_for(claim, (number,))
         if not evidence.same_language or len(claim.stems & evidence.stems) < _MIN_WORD_SHARE * len(claim.stems):
             return False
-        spoken_against = any(True for _ in self.findings_against(evidence))  # the first finding is enough
-        return not spoken_against and score(evidence, ()) >= SUPPORTED
+        return not any(True for _ in self.findings_against(evidence)) and score(evidence, ()) >= SUPPORTED
 
 
 def read_corpus(draft: Draft, text: str) -> Corpus:
@@ -127,19 +130,10 @@ def _shared_language(text: str, cited: Sequence[Passage]) -> str | None:
     return next((passage.language for passage in cited if 2 * len(words & passage.words) > len(words)), None)
 
 
-def _in_language_of(claim: Passage, cited: Cited) -> Cited:
-    """Read a source that is too short to detect its language in the language of the claim."""
-    if cited.passage.language or not claim.language:
-        return cited
-    return Cited(id=cited.id, passage=analyse(cited.passage.text, claim.language))
-
-
 def check_claims(corpus: Corpus, claims: tuple[Claim, ...]) -> tuple[tuple[Claim, ...], tuple[Violation, ...]]:
     """Settle the claims as far as rules can, and return the violations with spans of the answer."""
     results = [_check_claim(corpus, claim) for claim in claims]
-    return tuple(claim for claim, _ in results), tuple(
-        violation for _, findings_against in results for violation in findings_against
-    )
+    return tuple(claim for claim, _ in results), tuple(each for _, violations in results for each in violations)
 
 
 def _check_claim(corpus: Corpus, claim: Claim) -> tuple[Claim, list[Violation]]:
@@ -147,9 +141,10 @@ def _check_claim(corpus: Corpus, claim: Claim) -> tuple[Claim, list[Violation]]:
     cited = corpus.existing_ids(claim.cited)
     if not cited:  # it stays open: another rule fails the missing citation
         return replace(claim, score=0.0), []
+    quotation = replace(claim, supported="yes", settled_by="quotation")
     texts = [corpus.sources[number].passage.text for number in cited]
     if not claim.code and is_verbatim_sentence(claim.text, texts, lambda url: normalise_url(url) in corpus.urls):
-        return _quotation(claim), []
+        return quotation, []
     evidence = corpus.evidence_for(corpus.read_claim(claim), cited)
     all_texts = (source.passage.text for source in corpus.sources.values())
     findings = tuple(
@@ -161,58 +156,37 @@ def _check_claim(corpus: Corpus, claim: Claim) -> tuple[Claim, list[Violation]]:
     elsewhere = corpus.supporting_sources(evidence.claim, cited) if (refuted or foreign) and not claim.code else ()
     if foreign and elsewhere:
         findings = (evidence.not_found("overlap", (0, len(claim.text)), "doubtful"),)
-    claim = replace(claim, score=1.0 if claim.code else score(evidence, findings, refuted=refuted))
     if refuted:
         claim = replace(claim, supported="no", settled_by="rule")
     elif not findings and (evidence.quotes_lines if claim.code else corpus.is_quotation(evidence)):
-        claim = _quotation(claim)
+        claim = quotation
+    claim = replace(claim, score=1.0 if claim.code else score(evidence, findings, refuted=refuted))
     return claim, [_violation(corpus, claim, finding, elsewhere) for finding in findings]
-
-
-def _quotation(claim: Claim) -> Claim:
-    return replace(claim, supported="yes", settled_by="quotation")
 
 
 def _violation(corpus: Corpus, claim: Claim, finding: Finding, elsewhere: tuple[int, ...]) -> Violation:
     """The finding as a violation. The remedy names another source if that one supports the sentence."""
-    start, end = finding.span
     remedy = f"Cite [{elsewhere[0]}] instead: that source supports this sentence." if elsewhere else finding.remedy
-    return Violation(
-        rule="claim_supported",
-        severity="error" if finding.is_error(has_judge=corpus.has_judge) else "warning",
-        start=claim.start + start,
-        end=claim.start + end,
-        words=claim.text[start:end][:_MAX_WORDS],
-        detail=finding.detail,
-        remedy=remedy,
-    )
+    violation = Violation.found_in(claim.text, finding.span, "claim_supported", finding.detail, remedy)
+    is_error = finding.is_error(has_judge=corpus.has_judge)
+    return replace(violation.moved_by(claim.start), severity="error" if is_error else "warning")
 
 
-def fix_citations(corpus: Corpus, text: str, claims: tuple[Claim, ...]) -> tuple[str, tuple[Repair, ...]]:
+def fix_citations(corpus: Corpus, text: str, claims: Sequence[Claim]) -> tuple[str, tuple[Repair, ...]]:
     """Return ``text`` with corrected citations, and how many. ``claims`` are its doubtful claims.
 
     A citation is corrected if exactly one other source of the turn supports the sentence. Only the bracket changes.
     """
-    pieces: list[str] = []
-    last, count = 0, 0
+    edits: list[Edit] = []
     marks = citations(text)
+    fixed: list[Claim] = []
     for claim in claims[:_MAX_CLAIMS]:
         own = [mark for mark in marks if claim.start <= mark.start and mark.end <= claim.end]
-        right = _right_source(corpus, claim, own) if claim.start >= last else None
-        if right is None:
+        # A shared citation stays: it may be right for the other sentences.
+        if not own or {number for mark in own for number in mark.ids} != set(claim.cited):
             continue
-        for index, mark in enumerate(own):
-            pieces.append(text[last : mark.start] + (f"[{right}]" if index == 0 else ""))
-            last = mark.end
-        count += 1
-    repairs = (Repair(kind="citation_source", count=count),) if count else ()
-    return "".join([*pieces, text[last:]]), repairs
-
-
-def _right_source(corpus: Corpus, claim: Claim, own: list[Citation]) -> int | None:
-    """The one source that supports the claim. None if there are several, or if the citation is shared."""
-    # A shared citation stays: it may be right for the other sentences.
-    if not own or {number for mark in own for number in mark.ids} != set(claim.cited):
-        return None
-    others = corpus.supporting_sources(corpus.read_claim(claim), claim.cited)
-    return others[0] if len(others) == 1 else None
+        others = corpus.supporting_sources(corpus.read_claim(claim), claim.cited)
+        if len(others) == 1:
+            edits += [Edit(each.start, each.end, "" if number else f"[{others[0]}]") for number, each in enumerate(own)]
+            fixed.append(claim)
+    return apply_edits(text, edits), (Repair(kind="citation_source", count=len(fixed)),) if fixed else ()

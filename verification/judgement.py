@@ -11,7 +11,7 @@ from typing import Final
 from verification.types import Claim, Source, Verdict, Violation
 
 UNCONFIRMED: Final = "The judge could not confirm this sentence."
-_MAX_WORDS: Final = 200  # letters of a claim, and of the source's words
+_MAX_WORDS: Final = 200  # letters of the source's words
 
 Line = tuple[int, int]
 """A line of a source: the source's number, and the line's from 1. Line 0 is the title and the date."""
@@ -60,7 +60,12 @@ def apply_judgements(
         for claim in verdict.claims
     ]
     faults = [violation for _, violation in settled if violation]
-    still_valid = [each for each in verdict.violations if not _is_suspicion(each, decided)]
+    # A rule's suspicion about a claim ends with the judge's decision.
+    still_valid = [
+        each
+        for each in verdict.violations
+        if each.rule != "claim_supported" or each.severity == "error" or not any(c.surrounds(each) for c in decided)
+    ]
     return replace(
         verdict,
         passed=verdict.passed and not faults,
@@ -82,13 +87,6 @@ def without_unconfirmed(verdict: Verdict) -> Verdict:
 def is_unconfirmed(violation: Violation) -> bool:
     """Return True if the judge gave no usable opinion on a claim, rather than one against it."""
     return violation.rule == "claim_supported" and violation.detail == UNCONFIRMED
-
-
-def _is_suspicion(violation: Violation, decided: Sequence[Claim]) -> bool:
-    """Return True for a rule's warning about a claim that the judge has now decided."""
-    if violation.rule != "claim_supported" or violation.severity != "warning":
-        return False
-    return any(claim.start <= violation.start and violation.end <= claim.end for claim in decided)
 
 
 def _settle(claim: Claim, judgement: Judgement | None, lengths: Mapping[int, int]) -> tuple[Claim, Violation | None]:
@@ -115,5 +113,5 @@ def _is_sound(judgement: Judgement, lengths: Mapping[int, int]) -> bool:
 
 
 def _violation(claim: Claim, detail: str, remedy: str) -> Violation:
-    violation = Violation(rule="claim_supported", severity="error", start=claim.start, end=claim.end)
-    return replace(violation, words=claim.text[:_MAX_WORDS], detail=detail, remedy=remedy)
+    whole = (0, claim.end - claim.start)
+    return Violation.found_in(claim.text, whole, "claim_supported", detail, remedy).moved_by(claim.start)

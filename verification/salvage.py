@@ -6,20 +6,24 @@ sentence with the one it depends on.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
+
+from sentencex import segment  # type: ignore[import-untyped]  # a compiled wheel without type information
 
 from verification.check import check
 from verification.claims.small_talk import is_bare_answer
-from verification.markup.lines import Unit, outline
+from verification.markup.lines import TextLine, ends_in_colon, lines
 from verification.text.lexicon import compile_pattern
 from verification.types import Claim, Draft, Verdict
 
 _CONNECTIVE: Final = r"(?:(?:{connectives}),?\s+|(?:{connectives_unparted})[、，]?)"
 _LEANING: Final = r"(?:{leaning})\b|(?:{leaning_unparted})"
 _MARKER: Final = re.compile(r"[ \t\u00a0\u2003]*[0-9]{1,9}[.)][ \t\u00a0]+")
+_ONLY_CITES: Final = re.compile(r"(?:\s*\[[0-9]+\])*[\s.。]*")
+_TABLE: Final = frozenset({"frame", "head", "rule", "row"})
 _MAX_ROUNDS: Final = 3
 
 
@@ -28,6 +32,81 @@ class LeftOut(NamedTuple):
 
     step: str
     row: str
+
+
+class Unit(NamedTuple):
+    """A unit of an answer: span without line end, its block, and for items depth and number."""
+
+    start: int
+    end: int
+    kind: Literal["sentence", "item", "row", "head", "foot", "heading", "fence"]
+    block: int
+    introduces: bool = False  # it ends in a colon
+    indent: int = 0
+    number: int | None = None
+
+    @property
+    def has_place(self) -> bool:
+        """True if a reader would miss it: a numbered step or a table row."""
+        return self.number is not None or self.kind == "row"
+
+
+def outline(text: str) -> tuple[Unit, ...]:
+    """Return the units of a text in order, without overlap."""
+    return tuple(unit for number, block in enumerate(_blocks(text)) for unit in _units(text, block, number))
+
+
+def _blocks(text: str) -> Iterator[list[TextLine]]:
+    """Yield runs of lines of one kind. A blank line ends a block, except between items of a list."""
+    block: list[TextLine] = []
+    near = False
+    for line in lines(text):
+        if line.kind != "blank":
+            kind = block[0].kind if block else "blank"
+            kin = (line.kind == kind and kind not in {"heading", "fence"}) or {line.kind, kind} <= _TABLE
+            hangs = kind == "item" and line.kind == "text" and line.indent > 0 and near
+            if block and not (hangs or (kin and (near or kind == "item"))):
+                yield block
+                block = []
+            block.append(line)
+        near = line.kind != "blank"
+    if block:
+        yield block
+
+
+def _units(text: str, block: list[TextLine], number: int) -> Iterator[Unit]:
+    kind = block[0].kind
+    if kind == "text" or (kind == "rule" and len(block) == 1):
+        for start, end in _sentences(text, block[0].start, block[-1].end):
+            yield Unit(start, end, "sentence", number, ends_in_colon(text[start:end]))
+    elif kind == "item":  # with its continuation lines
+        starts = [at for at, line in enumerate(block) if line.kind == "item"]
+        for first, last in pairwise([*starts, len(block)]):
+            item, end = block[first], block[last - 1].end
+            yield Unit(item.start, end, "item", number, ends_in_colon(text[item.start : end]), item.indent, item.number)
+    elif kind in _TABLE:  # the rule and everything above it are the head
+        first_row = next((at for at, line in enumerate(block) if line.kind == "row"), len(block))
+        for at, line in enumerate(block):
+            part: Literal["head", "foot", "row"] = "foot" if line.kind == "frame" else "row"
+            yield Unit(line.start, line.end, "head" if at < first_row else part, number)
+    else:
+        yield Unit(block[0].start, block[0].end, "heading" if kind == "heading" else "fence", number)
+
+
+def _sentences(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the sentences of a paragraph. A piece with only citations belongs to the sentence before."""
+    at = start
+    spans: list[tuple[int, int]] = []
+    for piece in segment("en", text[start:end]):
+        position = text.find(piece, at, end)
+        if position < 0:  # the splitter changed characters: the rest is one sentence
+            break
+        at = position + len(piece)
+        joins = spans and _ONLY_CITES.fullmatch(piece)
+        spans.append((spans.pop()[0] if joins else position, at))
+    if text[at:end].strip():
+        spans.append((at, end))
+    return ((first, first + len(text[first:last].rstrip())) for first, last in spans)
 
 
 def salvage(
@@ -65,38 +144,30 @@ def _drop_failed(draft: Draft, verdict: Verdict, left_out: LeftOut | None) -> st
             | _orphaned_lists(units, fallen)
             | _empty_headings(units, fallen)
         )
-        # Without a phrase, the remaining steps would be renumbered and hide the gap.
-        fallen |= set() if left_out else _incomplete_blocks(units, fallen)
+        if not left_out:  # then the remaining steps would be renumbered and hide the gap
+            incomplete = {units[at].block for at in fallen if units[at].has_place}
+            fallen |= {at for at, unit in enumerate(units) if unit.block in incomplete}
     left = {unit.block for at, unit in enumerate(units) if at not in fallen and unit.kind in {"item", "row"}}
     whole = fallen - _nested_items(units, fallen)  # items below a dropped step leave no gap
-    places = {at for at in whole if _has_place(units[at]) and units[at].block in left}
+    places = {at for at in whole if units[at].has_place and units[at].block in left}
     source_ids = {source.id for source in draft.sources}
     citing_claims = tuple(claim for claim in verdict.claims if source_ids.issuperset(claim.cited))
     gaps = {at: _gap_text(text, citing_claims, units[at], left_out) for at in places} if left_out else {}
     return _join_units(text, units, fallen, gaps)
 
 
-def _incomplete_blocks(units: tuple[Unit, ...], fallen: set[int]) -> set[int]:
-    """All units of the numbered lists and tables that lost a part."""
-    blocks = {units[at].block for at in fallen if _has_place(units[at])}
-    return {at for at, unit in enumerate(units) if unit.block in blocks}
-
-
-def _has_place(unit: Unit) -> bool:
-    """Return True if a reader would miss the part: a numbered step or a table row."""
-    return unit.number is not None or unit.kind == "row"
-
-
 def _gap_text(answer: str, claims: tuple[Claim, ...], unit: Unit, left_out: LeftOut) -> str:
     """The replacement of a unit: its number, the phrase, and its citations."""
     text = answer[unit.start : unit.end]
+    inside = (
+        number for claim in claims if unit.start <= claim.start and claim.end <= unit.end for number in claim.cited
+    )
+    citations = "".join(f"[{number}]" for number in dict.fromkeys(inside))
+    if unit.kind == "row":
+        phrase = f"{left_out.row} {citations}".rstrip()
+        return f"| {phrase} |" if text.lstrip().startswith("|") else phrase
     marker = _MARKER.match(text)
-    claims_inside = [claim for claim in claims if unit.start <= claim.start and claim.end <= unit.end]
-    citations = "".join(f"[{number}]" for number in dict.fromkeys(n for claim in claims_inside for n in claim.cited))
-    phrase = f"{left_out.row if unit.kind == 'row' else left_out.step} {citations}".rstrip()
-    if unit.kind != "row":
-        return f"{marker.group() if marker else ''}{phrase}"
-    return f"| {phrase} |" if text.lstrip().startswith("|") else phrase
+    return f"{marker.group() if marker else ''}{left_out.step} {citations}".rstrip()
 
 
 def _nested_items(units: tuple[Unit, ...], fallen: set[int]) -> set[int]:
@@ -114,15 +185,15 @@ def _nested_items(units: tuple[Unit, ...], fallen: set[int]) -> set[int]:
 
 def _dependent_sentences(text: str, units: tuple[Unit, ...], fallen: set[int]) -> set[int]:
     """The sentences that refer back to a dropped one, and a bare yes or no before one."""
-    sentences = [at for at in fallen if units[at].kind == "sentence"]
-    behind = {at + 1 for at in sentences if at + 1 < len(units) and units[at + 1].block == units[at].block}
-    before = {at - 1 for at in sentences if at and units[at - 1].kind == "sentence"}
-    leaning = {at for at in behind if compile_pattern(_LEANING).match(_unit_words(text, units[at]))}
-    return leaning | {at for at in before if is_bare_answer(_unit_words(text, units[at]))}
-
-
-def _unit_words(text: str, unit: Unit) -> str:
-    return text[unit.start : unit.end].lstrip(" \n*_~")
+    words = [text[unit.start : unit.end].lstrip(" \n*_~") for unit in units]
+    leaning = compile_pattern(_LEANING)
+    dependent: set[int] = set()
+    for at in (at for at in fallen if units[at].kind == "sentence"):
+        if at + 1 < len(units) and units[at + 1].block == units[at].block and leaning.match(words[at + 1]):
+            dependent.add(at + 1)
+        if at and units[at - 1].kind == "sentence" and is_bare_answer(words[at - 1]):
+            dependent.add(at - 1)
+    return dependent
 
 
 def _orphaned_lists(units: tuple[Unit, ...], fallen: set[int]) -> set[int]:
@@ -178,13 +249,9 @@ def _join_units(text: str, units: tuple[Unit, ...], fallen: set[int], gaps: Mapp
         if goes_on and (match := compile_pattern(_CONNECTIVE).match(piece)):
             rest = piece[match.end() :]
             piece = rest[:1].upper() + rest[1:]
-        pieces += ("" if last < 0 else _separator(text, units[last : at + 1]), piece)
+        # Between units that are now neighbours, the widest of the original gaps.
+        between = [text[one.end : other.start] for one, other in pairwise(units[last : at + 1])] if last >= 0 else [""]
+        breaks = max(gap.count("\n") for gap in between)
+        pieces += (between[-1] if len(between) == 1 or not breaks else "\n" * min(breaks, 2), piece)
         last = at
     return "".join(pieces)
-
-
-def _separator(text: str, units: tuple[Unit, ...]) -> str:
-    """The white space between two units that are now neighbours: the widest of the original gaps."""
-    gaps = [text[one.end : other.start] for one, other in pairwise(units)]
-    lines = max(gap.count("\n") for gap in gaps)
-    return gaps[-1] if len(gaps) == 1 or not lines else "\n" * min(lines, 2)

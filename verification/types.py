@@ -3,8 +3,9 @@
 Offsets are character positions in ``Verdict.text`` (after repair), half open.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Final, Literal, Self
 
 _MAX_WORDS: Final = 200
 
@@ -96,6 +97,17 @@ class Violation:
     detail: str = ""
     remedy: str = ""
 
+    @classmethod
+    def found_in(cls, text: str, span: tuple[int, int], rule: RuleName, detail: str, remedy: str) -> Self:
+        """Return an error at ``span`` of the text. Its words are truncated to 200 characters."""
+        start, end = span
+        words = text[start : min(end, start + _MAX_WORDS)]
+        return cls(rule=rule, severity="error", start=start, end=end, words=words, detail=detail, remedy=remedy)
+
+    def moved_by(self, offset: int) -> Self:
+        """Return the violation with its span moved."""
+        return replace(self, start=self.start + offset, end=self.end + offset)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
@@ -117,6 +129,14 @@ class Claim:
     code: bool = False
     lines: tuple[tuple[int, int], ...] = ()
 
+    def surrounds(self, violation: Violation) -> bool:
+        """Return True if the violation is in this claim."""
+        return self.start <= violation.start and violation.end <= self.end
+
+    def cites_only(self, sources: Iterable[Source]) -> bool:
+        """Return True if every number that it cites is one of these sources."""
+        return {source.id for source in sources}.issuperset(self.cited)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
@@ -129,10 +149,8 @@ class Reading:
     claims: tuple[Claim, ...]
 
     def violation(self, rule: RuleName, span: tuple[int, int], detail: str, remedy: str) -> Violation:
-        """Return an error of ``rule`` at ``span`` of the text. Its words are truncated to 200 characters."""
-        start, end = span
-        words = self.text[start : min(end, start + _MAX_WORDS)]
-        return Violation(rule=rule, severity="error", start=start, end=end, words=words, detail=detail, remedy=remedy)
+        """Return an error of ``rule`` at ``span`` of the text."""
+        return Violation.found_in(self.text, span, rule, detail, remedy)
 
     def warning(self, rule: RuleName, span: tuple[int, int], detail: str, remedy: str) -> Violation:
         """Return a warning; otherwise like ``violation``."""

@@ -6,12 +6,12 @@ The form rules report exactly what this pass changes. It never looks inside code
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import ClassVar, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from verification.markup import links, tables
 from verification.markup.edits import ZERO_WIDTH, Page, apply_edits
-from verification.markup.inline import repair_inline
+from verification.markup.inline import Inline
 from verification.markup.scanner import QUOTE, Fence, fences
 from verification.text.lexicon import load_table
 from verification.types import Dialect
@@ -28,7 +28,6 @@ _ALERT = re.compile(r"\[!([A-Za-z]+)\][ \t]*$")
 _RULE = re.compile(r"([-*_])(?:[ \t]*\1){2,}")
 _LANGUAGE = re.compile(r"([A-Za-z][\w+#.-]{0,30})(?:[ \t]*(?:\{.*\}|[\w-]+=.*))?$")
 _LANGUAGES = frozenset(load_table(__file__)["languages"].split())
-_STRUCTURAL = frozenset(">#-*+•_=[|0123456789")
 
 
 class Line(NamedTuple):
@@ -117,19 +116,17 @@ class Layout:
             return index + 1
         if "|" in stripped and self.page.is_mrkdwn and (after := self._table(index)):
             return after
-        if quoted or stripped[0] in _STRUCTURAL:
-            for block in self._blocks.get(stripped[0], ()):
-                if block(self, line):
-                    return index + 1
-            if quoted:
-                self._quote(line)
-                return index + 1
+        if self._rule(line) or self._item(line) or self._heading(line) or self._definition(line):
+            return index + 1
+        if quoted:
+            self._quote(line)
+            return index + 1
         return self._plain(index)
 
     def _flush(self) -> None:
         """Repair the paragraph collected so far."""
         if self.paragraph:
-            repair_inline(self.page, *self.paragraph)
+            Inline(self.page, *self.paragraph).repair()
             self.paragraph = None
 
     def _plain(self, index: int) -> int:
@@ -164,10 +161,10 @@ class Layout:
         start = self.text.find(content, start)
         end = start + len(content)
         if not content.strip("*_~ \t"):
-            repair_inline(self.page, start, end)
+            Inline(self.page, start, end).repair()
         elif not (content[0] == content[-1] == "*" and "*" not in content[1:-1] and not content[1].isspace()):
             self.page.edit(start, start, "*")
-            repair_inline(self.page, start, end, bold=True)
+            Inline(self.page, start, end, bold=True).repair()
             self.page.edit(end, end, "*")
 
     def _rule(self, line: Line) -> bool:
@@ -192,7 +189,7 @@ class Layout:
         self._flush()
         self._unquote(line)
         if not self.page.is_mrkdwn:
-            repair_inline(self.page, match.end(), line.end)
+            Inline(self.page, match.end(), line.end).repair()
             return True
         self.indents, self.marked = [], False
         tail = _HEADING_TAIL.search(self.text, match.end(), line.end)
@@ -224,7 +221,7 @@ class Layout:
                 self.page.replace("heading", content, heading.end(), "")
                 self._bold_line(heading.end(), line.end)
                 return True
-        repair_inline(self.page, content, line.end)
+        Inline(self.page, content, line.end).repair()
         return True
 
     def _marker(self, match: re.Match[str], task: re.Match[str] | None) -> None:
@@ -255,7 +252,7 @@ class Layout:
             self._unquote(line)
             self.page.replace("footnote", note.start(1), note.end(1), "")
             self.page.edit(note.start(3), note.end(3), "")
-            repair_inline(self.page, note.end(), line.end)
+            Inline(self.page, note.end(), line.end).repair()
             return True
         if links.DEFINITION.match(self.text, line.start, line.end):
             self._flush()
@@ -272,14 +269,14 @@ class Layout:
         if _COMPARISON.match(self.text, start, line.end):
             form = "&gt;" if self.page.is_mrkdwn else ZERO_WIDTH + ">"
             self.page.edit(line.start, start + 1, bullet + form)
-            repair_inline(self.page, start + 1, line.end)
+            Inline(self.page, start + 1, line.end).repair()
             return
         self.page.edit(line.start, line.body, "    " * (marks.count(">") - 1) + bullet)
         alert = _ALERT.match(self.text, line.body, line.end)
         if alert and self.page.is_mrkdwn:
             self.page.edit(line.body, line.end, f"*{alert[1]}*")
         else:
-            repair_inline(self.page, line.body, line.end)
+            Inline(self.page, line.body, line.end).repair()
 
     def _table(self, index: int) -> int:
         """Draw a table as an aligned block. Return the index after it, or 0 without a table."""
@@ -316,7 +313,7 @@ class Layout:
         page = Page(text, "mrkdwn")
         page.references = self.page.references
         page.used = self.page.used
-        repair_inline(page, 0, len(text))
+        Inline(page, 0, len(text)).repair()
         return tables.flatten_cell(apply_edits(text, page.edits))
 
     def _fence(self, fence: Fence) -> None:
@@ -325,15 +322,6 @@ class Layout:
             if fence.quoted:
                 self.page.fault("quote", fence.start, fence.end)
             self.page.replace("fence", fence.start, fence.end, form)
-
-    _blocks: ClassVar[Mapping[str, tuple[Callable[[Layout, Line], bool], ...]]] = {
-        **dict.fromkeys("-*", (_rule, _item)),
-        **dict.fromkeys("+•0123456789", (_item,)),
-        "_": (_rule,),
-        "#": (_heading,),
-        "[": (_definition,),
-    }
-    """What a line may be, by what it begins with."""
 
 
 def _repair_fence(text: str, fence: Fence, dialect: Dialect) -> str:

@@ -21,6 +21,8 @@ _LINK_OR_CITATION = re.compile(rf"{_MARKDOWN_LINK.pattern}|(?<!\\)\[(\d{{1,9}}(?
 _ESCAPE = re.compile(r"&(?:amp|lt|gt);")
 _ATOM = re.compile(r"https?://[^\s<>|]+|&(?:amp|lt|gt);|\[\d[\d, ]{0,60}\]")
 _PARAGRAPH = re.compile(r"\n[ \t]*(?:\n[ \t]*)*\n")
+_TITLE = re.compile(r"#.*|.*:|\*[^*]+\*", re.DOTALL)
+_BLANK = re.compile(r"\s+")
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’)\]]*[ \t]+|[。！？][」』）]*")
 # At the start of a line these would be read as a quote, a heading, a list, a table, code or an entity.
 _RISKY_START = frozenset("#>|-*+=_~`[{&")
@@ -67,34 +69,28 @@ def group_messages(chunks: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
 def render_links(text: str, sources: tuple[Source, ...], dialect: Dialect) -> str:
     """Return the text with citations as links and, for mrkdwn, bare URLs as links and code escaped. Idempotent."""
     urls = {source.id: source.url for source in reversed(sources) if links.is_absolute(source.url)}
+
+    def link_citation(match: re.Match[str]) -> str:
+        numbers = [int(number) for number in match[1].split(",")] if match[1] else []
+        known = not urls.keys().isdisjoint(numbers)  # existing links stay
+        return "".join(_link(number, urls.get(number, ""), dialect) for number in numbers) if known else match[0]
+
     pieces = []
     for segment in segments(text):
         part = text[segment.start : segment.end]
         if segment.kind == "text":
-            part = _LINK_OR_CITATION.sub(lambda match: _link_citation(match, urls, dialect), part) if urls else part
-            part = apply_edits(part, _bare_urls(part)) if dialect == "mrkdwn" else part
+            part = _LINK_OR_CITATION.sub(link_citation, part)
+            # A host without "https://" stays a word.
+            bare = (link for link in links_in(part) if part.startswith(("https://", "http://"), link.start))
+            edits = [Edit(link.start, link.end, f"<{links.quote_url(link.target)}>") for link in bare]
+            part = apply_edits(part, edits) if dialect == "mrkdwn" else part
         elif segment.kind != "token" and dialect == "mrkdwn":
             part = UNESCAPED.sub(lambda match: ESCAPES[match[0]], part)
         pieces.append(part)
     return "".join(pieces)
 
 
-def _bare_urls(text: str) -> Iterator[Edit]:
-    """Yield edits that turn the bare URLs of one stretch into links. A host without ``https://`` stays a word."""
-    for link in links_in(text):
-        if text.startswith(("https://", "http://"), link.start):
-            yield Edit(link.start, link.end, f"<{links.quote_url(link.target)}>")
-
-
-def _link_citation(match: re.Match[str], urls: dict[int, str], dialect: Dialect) -> str:
-    """Link a citation to those of its sources that have an address. Existing links stay."""
-    numbers = [number.strip() for number in match[1].split(",")] if match[1] else []
-    if urls.keys().isdisjoint(map(int, numbers)):
-        return match[0]
-    return "".join(_link(number, urls.get(int(number), ""), dialect) for number in numbers)
-
-
-def _link(number: str, url: str, dialect: Dialect) -> str:
+def _link(number: int, url: str, dialect: Dialect) -> str:
     if not url:
         return f"[{number}]"
     if dialect == "mrkdwn":
@@ -107,9 +103,9 @@ def _units(text: str) -> Iterator[ChunkUnit]:
     """Yield fences and paragraphs, each with the white space before it."""
     position = 0
     for fence in fences(text):
-        yield from _paragraphs(text[position : fence.start])
-        lead = text[position : fence.start]
-        yield ChunkUnit(lead[len(lead.rstrip()) :], text[fence.start : fence.end], fenced=True)
+        before = text[position : fence.start]
+        yield from _paragraphs(before)
+        yield ChunkUnit(before[len(before.rstrip()) :], text[fence.start : fence.end], fenced=True)
         position = fence.end
     yield from _paragraphs(text[position:])
 
@@ -131,24 +127,16 @@ def _paragraphs(text: str) -> Iterator[ChunkUnit]:
 def _fit_units(units: Iterator[ChunkUnit], limit: int) -> Iterator[ChunkUnit]:
     """Yield the units, with those that are too long for a chunk split into parts."""
     for unit in units:
-        if len(unit.text) <= limit:
-            yield unit
-            continue
-        parts = _cut_fence(unit.text, limit) if unit.fenced else _cut_prose(unit.text, limit)
-        lead = unit.lead
-        for part in parts:
-            yield ChunkUnit(lead, part, unit.fenced)
-            lead = "\n"
+        fits = len(unit.text) <= limit
+        parts = [unit.text] if fits else _cut_fence(unit.text, limit) if unit.fenced else _cut_prose(unit.text, limit)
+        for number, part in enumerate(parts):
+            yield ChunkUnit("\n" if number else unit.lead, part, unit.fenced)
 
 
 def _move_title(last: ChunkUnit, following: ChunkUnit, limit: int) -> list[ChunkUnit]:
     """Move a title or a list's introduction to the next chunk if there is room for both."""
-    introduces = not last.fenced and "\n" not in last.text and (last.text.endswith(":") or _is_title(last.text))
+    introduces = not last.fenced and "\n" not in last.text and _TITLE.fullmatch(last.text)
     return [last] if introduces and len(_join_units([last, following])) <= limit else []
-
-
-def _is_title(text: str) -> bool:
-    return text.startswith("#") or (len(text) > 2 and text[0] == text[-1] == "*" and "*" not in text[1:-1])  # noqa: PLR2004 - *x*
 
 
 def _join_units(units: list[ChunkUnit]) -> str:
@@ -163,10 +151,9 @@ def _cut_fence(text: str, limit: int) -> Iterator[str]:
     body = text[fence.body : fence.body_end]
     if fence.inline:
         body = text[len(fence.ticks) : fence.body_end].removeprefix("\n")
-    if tables.is_drawn(body):
-        header = "\n".join(body.split("\n", 2)[:2]) + "\n"
-        if len(header) < limit // 2:
-            head, body = head + header, body[len(header) :]
+    header = "\n".join([*body.split("\n", 2)[:2], ""]) if tables.is_drawn(body) else ""
+    if len(header) < limit // 2:
+        head, body = head + header, body[len(header) :]
     room = limit - len(head) - len(ticks) - 1
     for part in _pack_lines(_code_lines(body, room), room):
         yield f"{head}{part}\n{ticks}"
@@ -179,22 +166,20 @@ def _code_lines(body: str, room: int) -> Iterator[str]:
         while position + room < len(line):
             cut = position + room
             # The longest escape, "&amp;", has five letters.
-            for escape in _ESCAPE.finditer(line, max(position + 1, cut - 4), cut + 4):
-                cut = escape.start() if escape.start() < cut < escape.end() else cut
-            yield line[position:cut]
-            position = cut
+            inside = (escape for escape in _ESCAPE.finditer(line, max(position + 1, cut - 4), cut + 4))
+            end = next((escape.start() for escape in inside if escape.start() < cut < escape.end()), cut)
+            yield line[position:end]
+            position = end
         yield line[position:]
 
 
 def _cut_prose(text: str, limit: int) -> Iterator[str]:
     """Split a paragraph, list or Markdown table at line ends, and a long line at sentences or words."""
     lines = text.split("\n")
-    header = ""
-    if len(lines) > 2 and tables.is_delimiter(lines[1]) and len(lines[0]) + len(lines[1]) < limit // 2:  # noqa: PLR2004 - header, rule, rows
-        header = f"{lines[0]}\n{lines[1]}\n"
-        lines = lines[2:]
+    is_table = len(lines) > 2 and tables.is_delimiter(lines[1]) and len(lines[0]) + len(lines[1]) < limit // 2  # noqa: PLR2004 - header, rule, rows
+    header = f"{lines[0]}\n{lines[1]}\n" if is_table else ""
     room = limit - len(header)
-    pieces = (piece for line in lines for piece in _cut_line(line, room))
+    pieces = (piece for line in lines[2 if is_table else 0 :] for piece in _cut_line(line, room))
     for part in _pack_lines(pieces, room):
         yield header + part
 
@@ -247,15 +232,10 @@ def _best_cut(line: str, start: int, room: int, spans: list[tuple[int, int]], fi
     end = start + room
     inside = spans[first : bisect_left(spans, (end, end), lo=first)]
     ends = [match.end() for match in _SENTENCE_END.finditer(line, start + room // 2, end)]
-    blanks = [match.end() for match in re.finditer(r"\s+", line[start:end])]
-    for places in (ends, [start + blank for blank in blanks]):
-        for place in reversed(places):
-            if place > start and _is_whole(line, place, inside):
-                return place
-    for place in range(end, max(start, end - 400), -1):
-        if _is_whole(line, place, inside):
-            return place
-    return inside[-1][0] if inside and start < inside[-1][0] else end
+    blanks = [match.end() for match in _BLANK.finditer(line, start, end)]
+    places = (*reversed(ends), *reversed(blanks), *range(end, max(start, end - 400), -1))
+    otherwise = inside[-1][0] if inside and start < inside[-1][0] else end
+    return next((place for place in places if place > start and _is_whole(line, place, inside)), otherwise)
 
 
 def _is_whole(line: str, place: int, spans: list[tuple[int, int]]) -> bool:

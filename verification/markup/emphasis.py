@@ -106,33 +106,22 @@ def pair_runs(text: str, runs: list[Run]) -> list[Pair]:
     """Pair the runs that belong together, in order of their openings. Unpaired runs are plain characters."""
     result: list[Pair] = []
     stack: list[Run] = []
-    waiting: dict[str, int] = {}
     for closer in runs:
-        while closer.closes and closer.weight and waiting.get(closer.mark):
-            opener = _opener(text, stack, waiting, closer)
-            if opener is None:
-                break
-            result.append(_make_pair(opener, closer))
-            if not opener.weight:
+        while closer.closes and closer.weight and (place := _opener_place(text, stack, closer)) >= 0:
+            del stack[place + 1 :]  # runs above it are not emphasis
+            result.append(_make_pair(stack[-1], closer))
+            if not stack[-1].weight:
                 stack.pop()
-                waiting[opener.mark] -= 1
         if closer.opens and closer.weight and (closer.mark in "bis" or closer.end - closer.start == closer.weight):
             stack.append(closer)
-            waiting[closer.mark] = waiting.get(closer.mark, 0) + 1
-    result.sort()
-    return result
+    return sorted(result)
 
 
-def _opener(text: str, stack: list[Run], waiting: dict[str, int], closer: Run) -> Run | None:
-    """The nearest run on the stack that this one closes. Runs above it are not emphasis and are dropped."""
-    for index in range(len(stack) - 1, max(-1, len(stack) - 1 - _MAX_OPEN_RUNS), -1):
-        opener = stack[index]
-        if opener.mark == closer.mark and _fits(text, opener, closer):
-            for dropped in stack[index + 1 :]:
-                waiting[dropped.mark] -= 1
-            del stack[index + 1 :]
-            return opener
-    return None
+def _opener_place(text: str, stack: list[Run], closer: Run) -> int:
+    """The place on the stack of the nearest run that this one closes, or -1."""
+    last = len(stack) - 1
+    near = range(last, max(-1, last - _MAX_OPEN_RUNS), -1)
+    return next((at for at in near if stack[at].mark == closer.mark and _fits(text, stack[at], closer)), -1)
 
 
 def _fits(text: str, opener: Run, closer: Run) -> bool:

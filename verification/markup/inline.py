@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from html import unescape
 from html.entities import html5
 
 from verification.markup import emphasis, links
@@ -33,7 +34,7 @@ LEAKED_TAG = re.compile(
     re.IGNORECASE,
 )
 # The longest name of an entity in HTML 5 has 31 letters.
-_ENTITY = re.compile(r"&(?:#([0-9]{1,7})|#[xX]([0-9a-fA-F]{1,6})|([A-Za-z][A-Za-z0-9]{1,31}));")
+_ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 _ESCAPED = re.compile(r"&(?:amp|lt|gt);")
 _ATTRIBUTE = re.compile(r"\b(href|src|alt)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+))", re.IGNORECASE)
 _EMPHASIS: dict[str, str] = _TAGS["emphasis"]
@@ -42,11 +43,6 @@ _CODE, _ALONE, _BLOCKS, _HEADINGS, _SILENT = (
 )
 _BREAKS: dict[str, str] = {**_TAGS["breaks"], **dict.fromkeys(_HEADINGS, "\n# ")}
 HTML_TAGS = _CODE | _BLOCKS | _SILENT | {*_EMPHASIS, *_BREAKS, "a", "img"}
-
-
-def repair_inline(page: Page, start: int, end: int, *, bold: bool = False) -> None:
-    """Collect the faults and edits of a stretch. ``bold``: all of it becomes bold."""
-    Inline(page, start, end, bold=bold).repair()
 
 
 class Inline:
@@ -296,13 +292,9 @@ def _attributes(text: str) -> dict[str, str]:
     return {match[1].lower(): match[2] or match[3] or match[4] or "" for match in _ATTRIBUTE.finditer(text)}
 
 
-def _character(match: re.Match[str]) -> str:
+def _character(entity: re.Match[str]) -> str:
     """The character of an entity, or an empty string. White space becomes a plain space."""
-    if match[3]:
-        character = html5.get(match[3] + ";", "")
-    else:
-        code = int(match[1]) if match[1] else int(match[2], 16)
-        character = chr(code) if 0x20 <= code <= 0x10FFFF and not 0xD800 <= code <= 0xDFFF else "\ufffd"  # noqa: PLR2004 - Unicode's own bounds
+    character = unescape(entity[0]) if entity[0][1] == "#" or entity[0][1:] in html5 else ""
     return " " if character.isspace() else character
 
 

@@ -1,19 +1,16 @@
 """The lines of an answer and their kinds. Claims, salvage and streams use them to see which lines belong together.
 
-``outline`` groups them into units, in order and without overlap. In a fence, code is distinguished from plain words.
+In a fence, code is distinguished from plain words.
 """
 
 import re
 from collections.abc import Iterator
 from typing import Final, Literal, NamedTuple
 
-from sentencex import segment  # type: ignore[import-untyped]  # a compiled wheel without type information
-
 from verification.markup.scanner import Fence, fences
 
 Kind = Literal["text", "heading", "item", "row", "head", "rule", "frame", "fence", "blank"]
 """``head`` is the row above a table's ``rule``; ``frame`` is what stands round a table in a code block."""
-UnitKind = Literal["sentence", "item", "row", "head", "foot", "heading", "fence"]
 
 ITEM: Final = re.compile(r"[ \t\u00a0\u2003]*(?:[-*+–•◦▪▫‣▸☐☑]|([0-9]{1,9})[.)]|[a-z][.)])[ \t\u00a0]+")
 _HEADING: Final = re.compile(r"#{1,6}\s+\S.*|\*{1,2}[^*\n]{1,200}\*{1,2}:?")
@@ -34,8 +31,6 @@ NON_EMPTY_LINE: Final = re.compile(r"[^\n]+")
 _CODE_SIGN: Final = re.compile(r"[={}();$|<>\\&`\[\]#@]|(?<!\S)--?[A-Za-z]|://|/\w+/")
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 _MIN_PROSE_WORDS: Final = 3  # "make test" is a command, "then restart the service" is not
-_ONLY_CITES: Final = re.compile(r"(?:\s*\[[0-9]+\])*[\s.。]*")
-_TABLE: Final = frozenset({"frame", "head", "rule", "row"})
 
 
 class TextLine(NamedTuple):
@@ -128,21 +123,14 @@ def _fence_lines(text: str, fence: Fence) -> Iterator[TextLine]:
 
 def code_runs(body: str, offset: int) -> Iterator[tuple[int, int, bool]]:
     """Yield spans of a fence's lines: adjacent code lines together (True), each line of words alone (False)."""
-    begun = end = -1
+    runs: list[tuple[int, int, bool]] = []
     for line in NON_EMPTY_LINE.finditer(body):
-        words = line[0].strip()
-        if not words:
-            continue
-        start = offset + line.start() + line[0].index(words)
-        if is_code(words):
-            begun, end = start if begun < 0 else begun, start + len(words)
-            continue
-        if begun >= 0:
-            yield begun, end, True
-            begun = -1
-        yield start, start + len(words), False
-    if begun >= 0:
-        yield begun, end, True
+        if words := line[0].strip():
+            start = offset + line.start() + line[0].index(words)
+            code = is_code(words)
+            joins = code and runs and runs[-1][2]
+            runs.append((runs.pop()[0] if joins else start, start + len(words), code))
+    yield from runs
 
 
 def is_code(line: str) -> bool:
@@ -150,91 +138,3 @@ def is_code(line: str) -> bool:
     if _CODE_SIGN.search(line):
         return True
     return len(_WORD.findall(line)) < _MIN_PROSE_WORDS and not re.search("[\u3040-\u30ff\u3400-\u9fff]{4}", line)
-
-
-class Unit(NamedTuple):
-    """A unit of an answer: span without line end, its block, and for items depth and number."""
-
-    start: int
-    end: int
-    kind: UnitKind
-    block: int
-    introduces: bool = False  # it ends in a colon
-    indent: int = 0
-    number: int | None = None
-
-
-def outline(text: str) -> tuple[Unit, ...]:
-    """Return the units of a text in order."""
-    return tuple(unit for number, block in enumerate(_blocks(text)) for unit in _units(text, block, number))
-
-
-def _blocks(text: str) -> Iterator[list[TextLine]]:
-    """Yield runs of lines of one kind. A blank line ends a block, except between items of a list."""
-    block: list[TextLine] = []
-    near = False
-    for line in lines(text):
-        if line.kind == "blank":
-            near = False
-            continue
-        kind = block[0].kind if block else "blank"
-        kin = (line.kind == kind and kind not in {"heading", "fence"}) or {line.kind, kind} <= _TABLE
-        hangs = kind == "item" and line.kind == "text" and line.indent > 0
-        if block and ((kin and (near or kind == "item")) or (hangs and near)):
-            block.append(line)
-        else:
-            if block:
-                yield block
-            block = [line]
-        near = True
-    if block:
-        yield block
-
-
-def _units(text: str, block: list[TextLine], number: int) -> Iterator[Unit]:
-    kind = block[0].kind
-    if kind == "text" or (kind == "rule" and len(block) == 1):
-        yield from _sentences(text, block[0].start, block[-1].end, number)
-    elif kind == "item":
-        yield from _items(text, block, number)
-    elif kind in _TABLE:
-        yield from _rows(block, number)
-    else:
-        yield Unit(block[0].start, block[0].end, "heading" if kind == "heading" else "fence", number)
-
-
-def _sentences(text: str, start: int, end: int, block: int) -> Iterator[Unit]:
-    """Yield the sentences of a paragraph. A piece with only citations belongs to the sentence before."""
-    at = start
-    spans: list[tuple[int, int]] = []
-    for piece in segment("en", text[start:end]):
-        position = text.find(piece, at, end)
-        if position < 0:  # the splitter changed characters: the rest is one sentence
-            break
-        at = position + len(piece)
-        if spans and _ONLY_CITES.fullmatch(piece):
-            spans[-1] = (spans[-1][0], at)
-        else:
-            spans.append((position, at))
-    if at < end and text[at:end].strip():
-        spans.append((at, end))
-    for first, last in spans:
-        seen = text[first:last].rstrip()
-        yield Unit(first, first + len(seen), "sentence", block, ends_in_colon(seen))
-
-
-def _items(text: str, block: list[TextLine], number: int) -> Iterator[Unit]:
-    """Yield the items of a list, each with its continuation lines."""
-    starts = [at for at, line in enumerate(block) if line.kind == "item"]
-    for first, last in zip(starts, [*starts[1:], len(block)], strict=True):
-        item, end = block[first], block[last - 1].end
-        yield Unit(item.start, end, "item", number, ends_in_colon(text[item.start : end]), item.indent, item.number)
-
-
-def _rows(block: list[TextLine], number: int) -> Iterator[Unit]:
-    """Yield the rows of a table. The rule and everything above it are the head."""
-    above = True
-    for line in block:
-        above = above and line.kind != "row"
-        kind: UnitKind = "head" if above else "foot" if line.kind == "frame" else "row"
-        yield Unit(line.start, line.end, kind, number)

@@ -9,7 +9,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Final, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 SCHEMES = "https?|mailto|tel"
 """The schemes of links that may be clicked: the one list of repair, chunks and the citation rule."""
@@ -26,11 +26,8 @@ _RUN = re.compile(r"`{3,}|~{3,}")  # CommonMark: three or more of either sign
 _PREFIX = re.compile(r"[ \t]*+((?:>[ \t]?+)*+)[ \t]*+((?:[-*+•]|\d{1,9}[.)])[ \t]++)?+")
 _CLOSER = re.compile(r"(`{3,}|~{3,})[ \t\r]*$", re.MULTILINE)
 _WORD = re.compile(r"[A-Za-z][\w+#.-]{0,20}")
-_NOT_QUOTED = re.compile(r"^(?![ \t]*>)", re.MULTILINE)
 _MAX_CLOSERS = 4  # an unclosed fence looks ahead in bounded steps
-_MAX_DISTANCE = (
-    2000  # characters between ticks in mid-line: farther apart they are two mentions, and noise stays linear
-)
+_MAX_DISTANCE = 2000  # characters between ticks in mid-line: farther apart they are two mentions
 _MAX_CACHED = 50_000  # characters: longer texts may have too many segments to cache
 _TICKS_OR_NEWLINE = re.compile(r"`+|\n")
 _CODE_OR_ANGLE = re.compile(r"\\?`+|<")
@@ -121,30 +118,27 @@ def _at_line_start(text: str, match: re.Match[str], line_start: int) -> Fence | 
     if not prefix or (match[0][0] == "`" and "`" in info):
         return None
     quoted, marker = bool(prefix[1]), bool(prefix[2])
-    start = match.start() if marker else line_start
     opening = Opening(match[0], quoted=quoted, bare=not info)
     body = min(eol + 1, len(text))
-    limit = _last_quoted(text, opening, body) if quoted else len(text)
+    limit = _quoted_end(text, opening, body) if quoted else len(text)
     body_end, end, inline = _closing(text, opening, body, limit)
     closed = end >= 0
     if not closed:
         end = body_end = limit - 1 if limit < len(text) else limit
         body = min(body, end)
+    start = match.start() if marker else line_start
     indent = 0 if quoted else match.start() - line_start
     return Fence(start, end, match[0], info, body, max(body, body_end), closed, quoted, inline, indent)
 
 
-def _last_quoted(text: str, opening: Opening, body: int) -> int:
-    """The end of the quoted lines from ``body`` on. The look-ahead grows until it or a closing line is found."""
-    size = 500
-    while True:
-        bound = min(len(text), body + size)
-        unquoted = _NOT_QUOTED.search(text, body, bound)
-        if unquoted and (unquoted.start() < bound or bound == len(text)):
-            return unquoted.start()
-        if bound == len(text) or _closing(text, opening, body, bound)[1] >= 0:
-            return bound
-        size *= 8
+def _quoted_end(text: str, opening: Opening, position: int) -> int:
+    """The end of the quoted lines from ``position`` on, or of the one that closes the fence."""
+    while position < len(text) and QUOTE.match(text, position):
+        end = _line_end(text, position)
+        if _closing(text, opening, position, end)[1] >= 0 and not text[position:end].strip(f"{opening.ticks[0]}> \t\r"):
+            return end
+        position = min(end + 1, len(text))
+    return position
 
 
 def _closing(text: str, opening: Opening, body: int, limit: int) -> tuple[int, int, bool]:
@@ -234,14 +228,8 @@ def _inline(text: str, start: int, end: int) -> Iterator[Segment]:
         yield Segment("text", done, end)
 
 
-_NOT_NEWLINE: Final = re.compile(r"[^\n]")
-
-
 @lru_cache(maxsize=16)  # several steps ask for the same text
 def prose(text: str) -> str:
     """The text with fences and inline code replaced by spaces: same length, same line ends."""
-    pieces = [
-        _NOT_NEWLINE.sub(" ", text[start:end]) if kind in {"fence", "code"} else text[start:end]
-        for kind, start, end in segments(text)
-    ]
-    return "".join(pieces)
+    pieces = ((kind in {"fence", "code"}, text[start:end]) for kind, start, end in segments(text))
+    return "".join(re.sub(r"[^\n]", " ", part) if is_code else part for is_code, part in pieces)

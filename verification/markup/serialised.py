@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator
 from html import unescape
 from typing import Final
 
+from verification.markup.edits import Edit, apply_edits
 from verification.markup.inline import HTML_TAGS, LEAKED_TAGS
 from verification.markup.scanner import segments
+from verification.types import Repair
 
 _MAX_LENGTH: Final = 100_000  # a longer text is not parsed
 _MAX_DEPTH: Final = 4
@@ -47,8 +49,8 @@ def is_serialised(text: str) -> bool:
     return value is not None and not (isinstance(value[0], str) and value[0].strip())
 
 
-def unwrap(text: str) -> tuple[str, int]:
-    """Return the one text of a serialised value with real line ends, and the number of changes."""
+def unwrap(text: str) -> tuple[str, tuple[Repair, ...]]:
+    """Return the one text of a serialised value with real line ends."""
     count = 0
     for _ in range(_MAX_DEPTH):
         value = _parse(text.strip())
@@ -56,12 +58,11 @@ def unwrap(text: str) -> tuple[str, int]:
         if len(texts) != 1:
             break
         text, count = texts[0], count + 1
-    pieces = [(kind, text[start:end]) for kind, start, end in segments(text)] if "\\n" in text else []
-    broken = [
-        _LINE_END.subn(lambda match: "\n" * match[0].count("n"), part) if kind == "text" else (part, 0)
-        for kind, part in pieces
-    ]
-    return "".join(part for part, _ in broken) if broken else text, count + sum(number for _, number in broken)
+    outside_code = (segment for segment in segments(text) if segment.kind == "text")
+    ends = (match for segment in outside_code for match in _LINE_END.finditer(text, segment.start, segment.end))
+    edits = [Edit(match.start(), match.end(), "\n" * match[0].count("n")) for match in ends]
+    count += len(edits)
+    return apply_edits(text, edits), (Repair(kind="serialised", count=count),) if count else ()
 
 
 def _texts(value: object) -> Iterator[str]:

@@ -32,7 +32,6 @@ _MACHINE_JSON = re.compile(
 )
 _LEAKS_IN_TEXT = (("tag", LEAKED_TAG), ("tag", _ESCAPED_TAG), ("json", _JSON))
 _LEAKS_IN_CODE = (("json", _MACHINE_JSON),)
-_WORDS_SHOWN = 200
 
 
 def violations(text: str, dialect: Dialect = "mrkdwn", *, limit: int = 3000) -> tuple[Violation, ...]:
@@ -50,15 +49,8 @@ def violations(text: str, dialect: Dialect = "mrkdwn", *, limit: int = 3000) -> 
 
 def _violation(text: str, fault: Fault) -> Violation:
     what, remedy = load_table(__file__)[fault.kind]
-    return Violation(
-        rule=_RULES.get(fault.kind, "mrkdwn"),
-        severity="error",
-        start=fault.start,
-        end=fault.end,
-        words=text[fault.start : min(fault.end, fault.start + _WORDS_SHOWN)],
-        detail=f"{fault.kind}: {what}",
-        remedy=remedy,
-    )
+    rule, span = _RULES.get(fault.kind, "mrkdwn"), (fault.start, fault.end)
+    return Violation.found_in(text, span, rule, f"{fault.kind}: {what}", remedy)
 
 
 def _origin(edits: Sequence[Edit]) -> Callable[[int], int]:

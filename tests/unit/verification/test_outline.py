@@ -1,11 +1,11 @@
-"""verification/markup/lines.py: the units of a text."""
+"""The units of a text that salvage keeps or drops."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from verification.markup.lines import outline
+from verification.salvage import outline
 
 
 def shape(text: str) -> list[tuple[str, str]]:
