@@ -12,6 +12,7 @@ from verification.types import Claim, Source, Verdict, Violation
 
 UNCONFIRMED: Final = "The judge could not confirm this sentence."
 _MAX_WORDS: Final = 200  # letters of the source's words
+_WRAPPED_CHARS: Final = 50  # a shorter line ends by itself
 
 Line = tuple[int, int]
 """A line of a source: the source's number, and the line's from 1. Line 0 is the title and the date."""
@@ -33,7 +34,21 @@ def source_lines(source: Source) -> tuple[str, ...]:
     """The numbered lines of a source as a judge sees them, without empty lines."""
     # A page's date may support a claim, so the judge must be able to name its line.
     dated = f", updated {source.updated_at}" if source.updated_at else ""
-    return (" ".join(f"{source.title}{dated}".split()), *filter(str.strip, source.text.splitlines()))
+    return (" ".join(f"{source.title}{dated}".split()), *_whole_lines(source.text))
+
+
+def _whole_lines(text: str) -> list[str]:
+    """Return the lines that are not empty. Outside code, a sentence that was wrapped for paper is one line again."""
+    lines, is_code, above = list[str](), False, ""
+    for line in text.splitlines():
+        words = line.strip()
+        if words[:1].islower() and len(above) >= _WRAPPED_CHARS and not is_code:
+            lines[-1] += f" {words}"
+        elif words:
+            lines.append(line)
+        is_code ^= words.startswith(("```", "~~~"))
+        above = line
+    return lines
 
 
 def open_claims(verdict: Verdict) -> tuple[Claim, ...]:
@@ -97,7 +112,8 @@ def _settle(claim: Claim, judgement: Judgement | None, lengths: Mapping[int, int
     named = [source for source, _ in judgement.lines]
     elsewhere = next((source for source in named if source not in claim.cited), None)
     if judgement.supported and (elsewhere is None or not claim.cited or any(source in claim.cited for source in named)):
-        return replace(claim, supported="yes", settled_by="judge", lines=judgement.lines), None
+        lines = () if judgement.absent else judgement.lines  # no line shows that a source lacks something
+        return replace(claim, supported="yes", settled_by="judge", lines=lines), None
     refuted = replace(claim, supported="no", settled_by="judge")
     if judgement.supported:
         return refuted, _violation(claim, f"[{elsewhere}] says this, not {cited}.", f"Cite [{elsewhere}] for it.")

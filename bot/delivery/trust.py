@@ -26,12 +26,8 @@ _REMOVAL_REASONS: Final = {
     "cites_sources": "reason_citation",
     "citation_resolves": "reason_citation",
 }
+_HEADING: Final = re.compile(r"^#{1,6}(?= )", re.MULTILINE)
 _ROW: Final = re.compile(r"^\|(.*)\|$", re.MULTILINE)
-# Signs of Markdown that people do not see, and the line ends inside a sentence.
-_SIGN: Final = re.compile(
-    r"(^#{1,6} |^ *[*+-] (?=\S)|\*\*|`|\[(?=[^\]]*\]\([^)\s]*\))|\]\([^)\s]*\)|(?<=[^\n|])\n *(?=[^\W\d_]|\*\*|\[))",
-    re.MULTILINE,
-)
 QUOTING: Final = frozenset({"", ExtractiveModel.name})
 """Models that only quote. A language model is named even if it quotes."""
 _CITATION: Final = re.compile(r"\s?\[\d+\]")
@@ -79,41 +75,27 @@ def _headline(record: Mapping[str, Any], claims: Sequence[Mapping[str, Any]], la
 
 def _claim_block(claim: Mapping[str, Any]) -> Iterable[Block]:
     """Yield the claim and its passages with the common words marked. A quotation is marked in its passage instead."""
-    text = truncate(_as_read(strip_mrkdwn(string(claim, "text")), ())[0].strip(), _MAX_CLAIM_LENGTH)
+    text = truncate(_without_signs(strip_mrkdwn(string(claim, "text"))).strip(), _MAX_CLAIM_LENGTH)
     if not text:
         return
     stated: list[Block] = [{"type": "rich_text_section", "elements": _rich_words([(text, True)])}]
     quotes: list[Block] = []
     for found in objects(claim, "passages")[:MAX_PASSAGES]:
-        passage, marks = _as_read(string(found, "text")[:_MAX_PASSAGE_LENGTH], found.get("marks"))
-        if text in passage:
-            start = passage.index(text)
-            marks, stated = [] if text == passage.strip() else [(start, start + len(text))], []
+        passage, marks = _without_signs(string(found, "text")[:_MAX_PASSAGE_LENGTH]), found.get("marks")
+        unmarked = passage.replace("`", "")
+        if text in unmarked:
+            start = unmarked.index(text)
+            passage, marks = unmarked, [] if text == unmarked.strip() else [[start, start + len(text)]]
+            stated = []
         if passage.strip():
             quotes.append({"type": "rich_text_quote", "elements": _rich_words(_marked_parts(passage, marks))})
     yield {"type": "rich_text", "elements": [*stated, *quotes]}
 
 
-def _as_read(passage: str, marks: object) -> tuple[str, list[tuple[int, int]]]:
-    """Return a passage as people read it, and its marks where their words are now. Marks outside of it are dropped."""
-    passage = _ROW.sub(lambda found: f" {found[1].replace('|', '·')} ", passage)
-    text, places = "", list[int]()
-    for number, piece in enumerate(_SIGN.split(passage)):
-        is_sign = number % 2 == 1
-        places += [len(text)] * len(piece) if is_sign else range(len(text), len(text) + len(piece))
-        text += (
-            (" " if "\n" in piece else "• " if piece.endswith(" ") and "#" not in piece else "") if is_sign else piece
-        )
-    places.append(len(text))
-    moved, position = list[tuple[int, int]](), 0
-    for mark in marks if isinstance(marks, list) else []:
-        match mark:
-            case [int(start), int(end)] if position <= start < end < len(places):
-                moved.append((places[start], places[end]))
-                position = end
-            case _:
-                continue
-    return text, moved
+def _without_signs(passage: str) -> str:
+    """Blank the signs of headings and table rows. The length stays the same, because marks count characters."""
+    passage = _HEADING.sub(lambda found: " " * len(found[0]), passage)
+    return _ROW.sub(lambda found: f" {found[1].replace('|', '·')} ", passage)
 
 
 def _check_line(claim: Mapping[str, Any], lines: Mapping[int, str], language: str | None) -> str:
@@ -125,13 +107,17 @@ def _check_line(claim: Mapping[str, Any], lines: Mapping[int, str], language: st
     return " · ".join(filter(None, (*(lines.get(number, "") for number in numbers), checked)))
 
 
-def _marked_parts(passage: str, marks: Iterable[tuple[int, int]]) -> Iterable[tuple[str, bool]]:
-    """Split the passage into marked and unmarked parts."""
+def _marked_parts(passage: str, marks: object) -> Iterable[tuple[str, bool]]:
+    """Split the passage into marked and unmarked parts. Marks outside the text are ignored."""
     position = 0
-    for start, end in marks:
-        yield passage[position:start], False
-        yield passage[start:end], True
-        position = end
+    for mark in marks if isinstance(marks, list) else []:
+        match mark:
+            case [int(start), int(end)] if position <= start < end <= len(passage):
+                yield passage[position:start], False
+                yield passage[start:end], True
+                position = end
+            case _:
+                continue
     yield passage[position:], False
 
 

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from verification.evidence.verbatim import Span, is_quoted, mark_shared_words, without_citations
 from verification.judgement import Line, source_lines
+from verification.markup.reading import text_as_read
 from verification.markup.tables import is_delimiter, split_cells
 from verification.types import Claim, Source
 
@@ -44,9 +45,14 @@ def passages_of(claim: Claim, sources: Sequence[Source]) -> list[NamedPassage]:
 def _passage(words: str, run: Sequence[Line], page: Sequence[str]) -> NamedPassage:
     source, first = run[0]
     head = _table_head(page, first)
-    marked = mark_shared_words(words, "\n".join(page[line] for _, line in run))
+    marked = mark_shared_words(words, _as_read("\n".join(page[line] for _, line in run)))
     marks = tuple((start + len(head), end + len(head)) for start, end in marked.spans)
     return NamedPassage(source, head + marked.text, marks)
+
+
+def _as_read(text: str) -> str:
+    """Return the text as a page shows it, without the marks of bold and code."""
+    return text_as_read(text).replace("**", "").replace("`", "")
 
 
 def _table_head(page: Sequence[str], row: int) -> str:
@@ -62,7 +68,7 @@ def _quoted_lines(words: str, page: Sequence[str]) -> range:
     parts = [cell for cell in split_cells(words) if cell] if "|" in words else [words]
     for count in range(1, _MAX_QUOTED_LINES + 1):
         for first in range(1, len(page) - count + 1):
-            place = " ".join(page[first : first + count])
+            place = text_as_read(" ".join(page[first : first + count]))
             if all(is_quoted(part, [place], whole=False) for part in parts):
                 return range(first, first + count)
     return range(0)

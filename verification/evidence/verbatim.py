@@ -145,10 +145,17 @@ def mark_shared_words(claim: str, passage: str) -> MarkedPassage:
     shared = [term for term in terms(passage, language) if term.stem in wanted]
     start = max(0, shared[0].start - _MAX_PASSAGE // 4) if shared and len(passage) > _MAX_PASSAGE else 0
     text = passage[start : start + _MAX_PASSAGE]
+    if start + len(text) < len(passage):
+        text = (text.rpartition(" ")[0] or text) + "…"
+    if start:
+        start += text.find(" ")  # the first word is cut
+        text = "…" + text[text.find(" ") + 1 :]
     spans: list[Span] = []
     for term in shared:
         begin, end = term.start - start, term.end - start
-        if end > len(text):
+        if begin < 0:
+            continue
+        if end > len(text.rstrip("…")):
             break
         if spans and begin <= spans[-1][1] + 1:
             spans[-1] = (spans[-1][0], max(end, spans[-1][1]))

@@ -67,7 +67,7 @@ def test_each_claim_stands_beside_its_passage_with_the_words_marked() -> None:
         ["key", "600 requests"],
     )
     assert texts(checked) == [
-        "<https://x.example/r|[1] Rate limits> · 1 day ago · Confirmed by a second reading of the language model"
+        "<https://x.example/r|[1] Rate limits> · 1 day ago · Checked a second time by the language model"
     ]
     assert texts(origin) == [
         "It took 2 drafts until every check passed. · Model: gpt &amp; co · Id for an admin: turn-7-and-m"
@@ -94,15 +94,6 @@ def test_passage_is_read_without_the_signs_of_headings_and_rows() -> None:
     quote = trust_modal({**RECORD, "claims": [row]}, TODAY)["blocks"][1]["elements"][1]
     assert [each["text"] for each in quote["elements"] if "style" in each] == ["Audit logs", "400 days"]
     assert "".join(texts(quote)).split() == ["Logs", "Audit", "logs", "·", "400", "days"]
-
-
-def test_passage_is_read_without_markdown_and_its_marks_stay_on_their_words() -> None:
-    text = "- **Keys** are [made\n  here](https://x.example/k) in\n  `keys.toml`.\n- Ask Ann."
-    marked = [[text.index(word), text.index(word) + len(word)] for word in ("Keys", "made", "keys.toml")]
-    row = {**CLAIM, "passages": passage(text, *marked)}
-    quote = trust_modal({**RECORD, "claims": [row]}, TODAY)["blocks"][1]["elements"][1]
-    assert "".join(texts(quote)) == "• Keys are made here in keys.toml.\n• Ask Ann."
-    assert [each["text"] for each in quote["elements"] if "style" in each] == ["Keys", "made", "keys.toml"]
 
 
 def test_what_was_left_out_is_told_with_the_reason_but_no_secret() -> None:

@@ -61,6 +61,20 @@ def test_lines_of_two_sources_are_two_passages_and_a_date_is_the_titles_line() -
     assert shown(one)[1] == (2, "Leave, updated 2026-11-01")
 
 
+def test_a_passage_is_shown_as_a_page_shows_it_and_cut_between_words() -> None:
+    text = "- A key is [made\n  here](https://x.example/k) **once**.\n- Ask [Ann](mailto:ann@x.example) first.\n\n"
+    text += "The list of all regions in which a key may be used is long, so it comes in\ntwo parts that need time."
+    page = Source(id=2, title="Keys", text=text)
+    quoted, judged = claim("Ask Ann first [2].", settled_by="quotation"), claim("It is long [2].", lines=((2, 4),))
+    assert [one.text for one in passages_of(quoted, (page,))] == ["- Ask Ann first."]
+    assert [one.text for one in passages_of(judged, (page,))] == [text.partition("\n\n")[2].replace("\n", " ")]
+    words = " ".join(f"word{number}" for number in range(200))
+    (cut,) = passages_of(claim("Here is word150 [2].", lines=((2, 1),)), (replace(page, text=words),))
+    assert set(cut.text.strip("…").split()) <= set(words.split())
+    assert (cut.text[0], cut.text[-1]) == ("…", "…")
+    assert [cut.text[start:end] for start, end in cut.marks] == ["word150"]
+
+
 @pytest.mark.parametrize("settled_by", ["nobody", "rule"])
 def test_a_claim_that_no_one_read_has_no_passage(settled_by: str) -> None:
     assert shown(claim("After six years notice is three months [2].", settled_by=settled_by)) == []
@@ -85,7 +99,7 @@ def test_every_passage_is_one_that_the_verdict_names(
     found = passages_of(one, sources)
     assert len(found) <= MAX_PASSAGES
     for passage in found:
-        for part in passage.text.split("\n"):
+        for part in passage.text.strip("…").split("\n"):
             is_named = any(part in line for number, line in named if number == passage.source)
             is_head = part == "| Plan | Requests | Price |"
             is_quoted = settled_by == "quotation" and part in "\n".join(pages[1])
