@@ -4,6 +4,7 @@ What is sent goes with the host's certificates and proxies, and one log line say
 """
 
 import atexit
+import re
 import ssl
 from base64 import b64encode
 from collections.abc import Callable, Iterator
@@ -32,6 +33,7 @@ log = structlog.get_logger()
 
 API_ERRORS: Final = (ApiError, httpx.HTTPError, ValueError, RuntimeError)
 """Errors of a call of its API: refused, unreachable, a reply in another form, a client closed meanwhile."""
+_REJECTED: Final = re.compile(r'"rejected"\s*:\s*([1-9]\d*)')
 _REMEDIES: Final = {
     "scores": "Scores need Langfuse 4.59 or newer; `orion doctor` reads its version.",
     "traces": "Answers are not affected; `orion doctor` checks the keys.",
@@ -67,27 +69,35 @@ class _SpanSession(requests.Session):
         except requests.RequestException as error:
             self.deliveries.record(type(error).__name__)
             raise
-        self.deliveries.record("" if reply.ok else f"http_{reply.status_code}")
+        self.deliveries.record(_fault_of(reply))
         return reply
 
 
 class _ApiClient(httpx.Client):
-    """The API's HTTP client. It reads what became of scores: 207 is a success to the SDK, rejected scores or not."""
+    """The API's HTTP client. It reads what became of scores: a 207 may reject all of them."""
 
     deliveries: DeliveryLog
 
     def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
-        if request.url.path != "/api/public/scores":
+        if not request.url.path.endswith("/api/public/scores"):
             return super().send(request, **options)
         try:
             reply = super().send(request, **options)
         except httpx.HTTPError as error:
             self.deliveries.record(type(error).__name__)
             raise
-        rejected = reply.status_code == HTTPStatus.MULTI_STATUS and reply.json().get("rejected")
-        fault = "" if reply.is_success else f"http_{reply.status_code}"
-        self.deliveries.record(f"rejected_{rejected}" if rejected else fault)
+        self.deliveries.record(_fault_of(reply))
         return reply
+
+
+def _fault_of(reply: httpx.Response | requests.Response) -> str:
+    """Return why what was sent did not arrive; empty if it did."""
+    if reply.status_code >= 300:  # noqa: PLR2004 (what HTTP does not call a success)
+        return f"http_{reply.status_code}"
+    if "html" in reply.headers.get("Content-Type", ""):  # a page for signing in, or of another server
+        return "html"
+    counts = _REJECTED.search(reply.text) if reply.status_code == HTTPStatus.MULTI_STATUS else None
+    return f"rejected_{counts[1]}" if counts else ""
 
 
 def span_exporter(connection: Connection) -> OTLPSpanExporter:

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from structlog.testing import capture_logs
 
 from bot.settings import load_settings
@@ -53,6 +55,19 @@ async def test_refused_scores_are_logged_once(fault: Callable[[LangfuseReceiver]
     assert [entry for entry in reported(logs) if entry[0] == "langfuse_failing"] == [
         ("langfuse_failing", "scores", reason)
     ]
+
+
+async def test_page_in_place_of_langfuse_is_not_taken_for_it() -> None:
+    async def sign_in(_: web.Request) -> web.Response:
+        return web.Response(text="<html>Sign in</html>", content_type="text/html")
+
+    app = web.Application()
+    app.router.add_route("*", "/{path:.*}", sign_in)
+    with capture_logs() as logs:
+        async with TestServer(app) as host, tracer_to(str(host.make_url("/langfuse"))) as tracer:
+            await one_turn(tracer)
+            await wait_until(lambda: len(logs) == 2, "both kinds of data are refused", 20)
+    assert {entry[1:] for entry in reported(logs)} == {("scores", "html"), ("traces", "html")}
 
 
 async def test_busy_host_is_asked_again() -> None:
