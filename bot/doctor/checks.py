@@ -261,30 +261,17 @@ async def check_knowledge(settings: Settings, within_s: float) -> Finding:
     except WrongUse as error:
         remedy = "Name folders that exist in ORION_DOCS, and one that can be written in ORION_HOME."
         return Problem(str(error), remedy)
-    unread = [f"; not read: {path} ({reason})" for source in known.sources for path, reason in source.state.failed]
-    skipped = [
-        f"; not read: {each} ({each.advice})"
-        for source in known.sources
-        for each in source.skipped_files
-        if each.advice
-    ]
-    other = sum(each.files for source in known.sources for each in source.skipped_files if not each.advice)
-    waiting = [f"; never read: {source.where}" for source in known.sources if not source.state.tried]
-    detail = f"{known.documents} document{'' if known.documents == 1 else 's'}{''.join(unread[:NAMED] + waiting)}"
-    if (more := known.failures - len(unread[:NAMED])) > 0:
-        detail += f"; {more} more: `orion docs` names them"
-    detail += "".join(skipped[:NAMED]) + (
-        f"; {other:,} files of other formats: `orion docs` counts them" if other else ""
+    waiting = [f"never read: {source.where}" for source in known.sources if not source.state.tried]
+    unread = [f"not read: {line}" for source in known.sources for line in source.unread_lines]
+    more = [f"{len(unread) - NAMED} more: `orion docs` names them"] if len(unread) > NAMED else []
+    count = f"{known.documents} document{'' if known.documents == 1 else 's'}"
+    detail = "; ".join([count, *waiting, *unread[:NAMED], *more])
+    faults = (
+        (waiting, "Run `orion index`, or let a running Orion do it: it reads web sites soon after its start."),
+        (known.failures, "Fix or remove them."),
+        (not known.documents, "Set ORION_DOCS to your folders, or run `orion index DIR`."),
     )
-    if waiting:
-        return Problem(
-            detail, "Run `orion index`, or let a running Orion do it: it reads web sites soon after its start."
-        )
-    if unread:
-        return Problem(detail, "Fix or remove them.")
-    if not known.documents:
-        return Problem(detail, "Set ORION_DOCS to your folders, or run `orion index DIR`.")
-    return detail
+    return next((Problem(detail, remedy) for is_wrong, remedy in faults if is_wrong), detail)
 
 
 async def check_langfuse(settings: Settings, within_s: float) -> Finding:

@@ -395,10 +395,8 @@ async def test_what_was_not_read_is_named_and_what_never_was_too(tmp_path: Path)
     web = frozenset({"http://127.0.0.1:9/handbook"})
     check = (await checks(settings_in(tmp_path / "home", "", docs=(docs,), web_docs=web)))["Knowledge"]
     assert not check.ok
-    assert check.detail == (
-        "1 document" + "".join(f"; not read: {n}.md (is empty)" for n in range(5)) + "; never read: "
-        "http://127.0.0.1:9; 2 more: `orion docs` names them"
-    )
+    unread = "".join(f"; not read: {n}.md: is empty" for n in range(5))
+    assert check.detail == f"1 document; never read: http://127.0.0.1:9{unread}; 2 more: `orion docs` names them"
     assert check.remedy.startswith("Run `orion index`")
     mended = (await checks(settings_in(tmp_path / "home", "", docs=(docs,))))["Knowledge"]
     assert mended.remedy == "Fix or remove them."
