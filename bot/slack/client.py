@@ -21,7 +21,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from agent.payload import mapping, string
 from bot.slack.message import BotIdentity
-from bot.slack.web_api import MALFORMED, DeliveryFailed, SlackCalls, await_reply
+from bot.slack.web_api import MALFORMED, DeliveryFailed, Reply, SlackCalls, await_reply
 from observability.loopback import proxy_for
 
 SLACK_API_URL: Final = "https://slack.com/api/"
@@ -132,30 +132,25 @@ class Workspace:
     client: AsyncWebClient
     calls: SlackCalls
     _identity: BotIdentity | None = field(default=None, init=False)
-    _enterprise: str | None = field(default=None, init=False)
+    _reply: Reply = field(default_factory=dict, init=False)
     _asking: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     async def identity(self) -> BotIdentity:
         """Return Orion's ids here. Raises ``DeliveryFailed``: the token is refused, or Slack is away."""
-        async with self._asking:  # concurrent callers wait for one call
-            if self._identity is None:
-                await self._ask()
-            assert self._identity is not None  # noqa: S101 - set by the call
+        if self._identity:
             return self._identity
+        reply = await self._ask()
+        user, bot, team = (string(reply, name) for name in ("user_id", "bot_id", "team_id"))
+        return self._set_identity(BotIdentity(user=user, bot=bot, team=team))
 
     async def enterprise(self) -> str:
         """Return the id of the Enterprise organisation, or an empty text. Raises as ``identity`` does."""
-        async with self._asking:
-            if self._enterprise is None:
-                await self._ask()
-            return self._enterprise or ""
+        return string(await self._ask(), "enterprise_id")
 
-    async def _ask(self) -> None:
-        reply = await self.calls.read("auth.test")
-        self._enterprise = string(reply, "enterprise_id")
-        user, bot, team = (string(reply, name) for name in ("user_id", "bot_id", "team_id"))
-        self._identity = self._identity or BotIdentity(user=user, bot=bot, team=team)
-        self._name_team()
+    async def _ask(self) -> Reply:
+        async with self._asking:  # concurrent callers wait for one call
+            self._reply = self._reply or await self.calls.read("auth.test")
+            return self._reply
 
     @property
     def team(self) -> str:
@@ -165,12 +160,13 @@ class Workspace:
     def use_installation(self, token: str, identity: BotIdentity) -> None:
         """Use this token from now on, and the identity that it was installed with."""
         self.client.token = token
-        self._identity = identity
-        self._name_team()
+        self._set_identity(identity)
 
-    def _name_team(self) -> None:
+    def _set_identity(self, identity: BotIdentity) -> BotIdentity:
+        self._identity = identity
         if self.calls.limits:
-            self.calls.limits.team = self.team
+            self.calls.limits.team = identity.team
+        return identity
 
     async def authorize(self, _team: str | None = None) -> AuthorizeResult:
         """Authorise an event for Bolt. Raises ``NotAuthorized`` while Slack cannot be asked: then no ack goes out."""
