@@ -41,6 +41,7 @@ MAX_CLAIM = 8
 MAX_CLAIM_WHEN_BUSY = 2
 LAG_S = 0.02
 MAX_BUSY_WAIT_S = 0.5
+# The loops over an outage are no stamina: `stop` must wake them at once, and shortens their time limit.
 OUTAGE_FIRST_S = 0.1
 OUTAGE_MAX_S = 2.0
 REPORT_TIMEOUT_S = 60.0
