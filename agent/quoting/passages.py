@@ -148,18 +148,17 @@ def windows(section: Sequence[QuotableUnit]) -> Iterator[Sequence[QuotableUnit]]
     """Yield the whole section if it is short, else as much as fits from each of its units."""
     for start in range(len(section)):
         end, size = start + 1, len(section[start].text)
-        while end < len(section) and size + len(section[end].text) < _room(section[end - 1], section[end]):
-            size += len(section[end].text) + 1
+        while end < len(section):
+            unit, following = section[end - 1], section[end]
+            # The steps of one procedure stay together if they can.
+            is_procedure = unit.kind == following.kind == "step" and unit.block == following.block
+            if size + len(following.text) >= (MAX_PROCEDURE_CHARS if is_procedure else MAX_PASSAGE_CHARS):
+                break
+            size += len(following.text) + 1
             end += 1
         yield section[start:end]
         if end == len(section):
             return
-
-
-def _room(unit: QuotableUnit, following: QuotableUnit) -> int:
-    """Return the maximum size up to the following unit. The steps of one procedure stay together if they can."""
-    is_procedure = unit.kind == following.kind == "step" and unit.block == following.block
-    return MAX_PROCEDURE_CHARS if is_procedure else MAX_PASSAGE_CHARS
 
 
 @lru_cache(maxsize=8_192)

@@ -20,7 +20,9 @@ def render_passages(passages: Sequence[RankedPassage], bold: str, language: str 
     parts = []
     for number, passage in enumerate(passages):
         name: Line = ("also_part" if number else "part") if passage.is_excerpt else ("also" if number else "quoted")
-        head = phrase(name, language, title=_title(passage.best))
+        title, context = passage.best.source.title, passage.best.context.split(" › ")
+        path = (title, *(part for part in context if part and part not in title.split(" › ")))
+        head = phrase(name, language, title=" › ".join(path))
         parts.append(_render(head, passage.units, bold))
         bold = "" if any(bold in unit.text for unit in passage.units) else bold
     return "\n\n".join(parts)
@@ -29,11 +31,6 @@ def render_passages(passages: Sequence[RankedPassage], bold: str, language: str 
 def render_units(source: Source, units: Sequence[QuotableUnit], language: str | None) -> str:
     """Return units of a source that is shown for itself: a list, or the beginning of an attached file."""
     return _render(phrase("quoted", language, title=source.title), units, "")
-
-
-def _title(unit: QuotableUnit) -> str:
-    title = unit.source.title
-    return " › ".join((title, *(part for part in unit.context.split(" › ") if part and part not in title.split(" › "))))
 
 
 def _render(opening: str, units: Sequence[QuotableUnit], bold: str) -> str:

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from verification.markup.scanner import Fence, fences, segments
+from verification.markup.scanner import fences, segments
 from verification.markup.tables import drawn_rows, is_drawn
 from verification.rules.citations import citations
 
@@ -21,14 +21,11 @@ def as_markdown(text: str) -> str:
         text = text[: citation.start].rstrip(" ") + text[citation.end :]
     for fence in reversed(fences(text)):
         if is_drawn(text[fence.body : fence.body_end]):
-            text = text[: fence.start] + _table(text, fence) + text[fence.end :]
+            rows = drawn_rows(_IN_CELL.sub("", text[fence.body : fence.body_end]).strip("\n"))
+            head, *body = ("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
+            table = "\n".join([head, "|---" * len(rows[0]) + "|", *body])
+            text = text[: fence.start] + table + text[fence.end :]
     return "".join(_to_markdown(text[segment.start : segment.end], segment.kind) for segment in segments(text))
-
-
-def _table(text: str, fence: Fence) -> str:
-    rows = drawn_rows(_IN_CELL.sub("", text[fence.body : fence.body_end]).strip("\n"))
-    head, *body = ("| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows)
-    return "\n".join([head, "|---" * len(rows[0]) + "|", *body])
 
 
 def _to_markdown(part: str, kind: str) -> str:

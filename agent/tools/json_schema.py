@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
 # The schema may come from another server. These keywords can follow links, recurse, backtrack without end or fail on
@@ -38,13 +37,10 @@ def coerce(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str,
 
 
 def faults(value: object, schema: Mapping[str, Any]) -> Iterator[str]:
-    """Return one sentence per fault, none if ``value`` fits."""
-    return map(_sentence, _Validator(schema).iter_errors(value))
-
-
-def _sentence(error: ValidationError) -> str:
-    place = error.json_path.removeprefix("$").removeprefix(".")
-    said = error.message.replace(repr(error.instance), f"'{place}'" if place else "the input", 1)
-    limit = error.validator_value
-    is_named = not isinstance(limit, int) or isinstance(limit, bool) or str(limit) in said
-    return said if is_named else f"{said} ({error.validator}: {limit})"
+    """Yield one sentence per fault, none if ``value`` fits."""
+    for error in _Validator(schema).iter_errors(value):
+        place = error.json_path.removeprefix("$").removeprefix(".")
+        said = error.message.replace(repr(error.instance), f"'{place}'" if place else "the input", 1)
+        limit = error.validator_value
+        is_named = not isinstance(limit, int) or isinstance(limit, bool) or str(limit) in said
+        yield said if is_named else f"{said} ({error.validator}: {limit})"

@@ -245,22 +245,18 @@ async def _act(progress: Progress, action: Action) -> TurnOutcome | None:
 
 
 async def _use_tools(progress: Progress, calls: tuple[ToolCall, ...]) -> TurnOutcome | None:
-    """Call the tools. If the budget has no room for them, answer from what was found so far."""
+    """Note the calls in their steps and run them. If the budget has no room for them, answer from what was found."""
     if progress.used.tool_calls + len(calls) > progress.budget.tool_calls:
         return await write_answer(progress) if progress.sources else budget_notice(progress, "tool_calls")
-    _begin_steps(progress, calls)
+    plan = progress.state.plan
+    # Later arguments may quote what Slack's search found, which may not be stored.
+    if plan is not None and not any(result.tool == SLACK_SEARCH for result in progress.results):
+        for call in calls:
+            arguments = json.dumps(call.input, ensure_ascii=False).encode(errors="replace").decode()
+            plan = begin_step(plan, call.tool, arguments)
+        progress.state = replace(progress.state, plan=plan)
     await _call_all(progress, calls)
     return None
-
-
-def _begin_steps(progress: Progress, calls: tuple[ToolCall, ...]) -> None:
-    """Note in each step the arguments of its tool, unless they may quote results of Slack's search."""
-    if any(result.tool == SLACK_SEARCH for result in progress.results):
-        return
-    for call in calls:
-        if progress.state.plan is not None:
-            arguments = json.dumps(call.input, ensure_ascii=False).encode(errors="replace").decode()
-            progress.state = replace(progress.state, plan=begin_step(progress.state.plan, call.tool, arguments))
 
 
 async def _call_all(progress: Progress, calls: tuple[ToolCall, ...]) -> None:

@@ -14,7 +14,7 @@ import structlog
 from agent.actions import Step
 from agent.model.prompts import MAX_DECIDE_RESULT_CHARS
 from agent.thread.plan import Plan
-from agent.thread.state import Finding, SavedFindings, ThreadState, state_with_answer
+from agent.thread.state import Finding, SavedFindings, state_with_answer
 from agent.tools.builtin.llm_generate import NAME as LLM_GENERATE
 from agent.tools.builtin.slack_search import ORIGIN, SLACK_SEARCH
 from agent.tools.tool import ToolResult
@@ -40,23 +40,15 @@ async def meet_message(progress: Progress) -> None:
     if answered is not None:
         progress.update(answered, answered=True)
         return
-    if _is_completed(progress.state, str(question.thread)):
+    thread, plan = str(question.thread), progress.state.plan
+    if (plan.id if plan else None) != progress.state.todolist_id:
+        log.warning("todolist_not_found", thread=thread, todolist_id=progress.state.todolist_id)
+    if plan is not None and plan.is_finished:
         await _reset(progress)
-    state = progress.state
-    goes_on = state.pending_question is not None or (state.plan is not None and not state.plan.is_finished)
-    if state.mission and goes_on:
+    elif plan is not None and progress.state.mission:
         return
-    progress.state = replace(state, mission=question.text)
-    log.info("mission_set", thread=str(question.thread), mission_length=Length(question.text))
-
-
-def _is_completed(state: ThreadState, thread: str) -> bool:
-    """Return True if a todo list has no open step. Never while a question is pending."""
-    if state.pending_question is not None or (state.todolist_id is None and state.plan is None):
-        return False
-    if state.plan is None or state.plan.id != state.todolist_id:
-        log.warning("todolist_not_found", thread=thread, todolist_id=state.todolist_id)
-    return state.plan is not None and state.plan.is_finished
+    progress.state = replace(progress.state, mission=question.text)
+    log.info("mission_set", thread=thread, mission_length=Length(question.text))
 
 
 async def _reset(progress: Progress) -> None:

@@ -79,7 +79,9 @@ def _shift(item: Located, text: str, order: Order) -> Located:
 
 def missing_note(progress: Progress, verdict: Verdict | None = None) -> str:
     """Return a sentence on what a partial answer lacks: the subjects of the claims that failed, or the rest."""
-    failed = [claim for claim in verdict.claims if _has_error(claim, verdict)] if verdict else []
+    errors = verdict.errors if verdict else ()
+    claims = verdict.claims if verdict else ()
+    failed = [claim for claim in claims if any(e.start < claim.end and claim.start < e.end for e in errors)]
     ids = dict.fromkeys(number for claim in failed for number in claim.cited)
     titles = {escape(safe_title(source), quote=False): None for source in progress.sources if source.id in ids}
     named = ", ".join(f"“{each}”" for each in [*titles][:_MAX_NAMED])
@@ -94,10 +96,6 @@ def away_note(progress: Progress) -> str:
     keys = {place: f"away_{place}" for place in progress.places_away()}
     names = [say(key, language) if key in known else place for place, key in keys.items()]
     return say("service_away", language, names=", ".join(names)) if names else ""
-
-
-def _has_error(claim: Claim, verdict: Verdict) -> bool:
-    return any(error.start < claim.end and claim.start < error.end for error in verdict.errors)
 
 
 def refusal(progress: Progress, reason: str) -> Refused:

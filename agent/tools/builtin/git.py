@@ -104,7 +104,10 @@ class GitLogTool:
         lines = [commit.line for commit in commits[:limit]]
         if len(commits) > limit:
             lines.append(f"There are more; these are the newest {limit}.")
-        return ToolResult(content="\n".join(lines), sources=tuple(_sources(repository, commits[:limit])))
+        listed = commits[:limit]
+        size = -(-len(listed) // MAX_LOG_SOURCES)  # of each source
+        groups = (listed[start : start + size] for start in range(0, len(listed), size))
+        return ToolResult(content="\n".join(lines), sources=tuple(_source(repository, group) for group in groups))
 
 
 class GitShowTool:
@@ -217,12 +220,6 @@ def _parse_commits(output: str) -> Iterator[Commit]:  # without a last one that 
         commit, at, subject, line, text = fields[start : start + _FIELDS]
         commit = commit.strip()
         yield Commit(commit, at, subject, f"{commit[:10]} {line}", text.strip())
-
-
-def _sources(repository: Repository, commits: Sequence[Commit]) -> Iterator[Source]:
-    size = -(-len(commits) // MAX_LOG_SOURCES)
-    for start in range(0, len(commits), size):
-        yield _source(repository, commits[start : start + size])
 
 
 def _source(repository: Repository, commits: Sequence[Commit]) -> Source:

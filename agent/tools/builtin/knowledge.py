@@ -77,7 +77,11 @@ class SearchTool(_KnowledgeTool):
             vector = await self.index.embed_question(query)
         hits = await _query_index(self.index.search, query, limit=limit + 1, vector=vector)
         stretches, left_out = await _query_index(self._expand_hits, hits[:limit])
-        lines = [f"{each.title} ({_place_of(each.hit)})" for each in stretches]
+        lines = []
+        for each in stretches:
+            hit = each.hit
+            place = f"page {hit.page}" if hit.page else f"line {hit.line}"
+            lines.append(f"{each.title} ({hit.document}, {place}{_age_of(hit)})")
         if len(hits) > limit:
             lines.append(
                 f"More passages fit this query. Narrower words, or a limit of up to {_MAX_LIMIT}, bring others."
@@ -149,11 +153,6 @@ def _away_as_failure() -> Iterator[None]:
 
 def _source(title: str, text: str, found: Passage | Document) -> Source:
     return Source(id=0, title=title, url=found.url, text=text, updated_at=found.updated_at, audience=found.audience)
-
-
-def _place_of(passage: Passage) -> str:
-    place = f"page {passage.page}" if passage.page else f"line {passage.line}"
-    return f"{passage.document}, {place}{_age_of(passage)}"
 
 
 def _age_of(found: Passage | Document) -> str:

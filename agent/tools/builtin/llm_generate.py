@@ -59,7 +59,10 @@ class LlmGenerate:
             # A failed call counts against the turn's budget too.
             usage = Usage(model_calls=1)
             return ToolResult(ok=False, content=compact_json(body), error=error, hints=hints, usage=usage)
-        usage = _usage_of(generated, prompt)
+        usage = generated.usage
+        if min(usage.prompt_tokens, usage.completion_tokens) < 0:  # unknown
+            usage = estimate_usage(len(prompt), len(generated.text))
+        usage = replace(usage, model_calls=max(1, usage.model_calls))
         counts = (usage.tokens, usage.prompt_tokens, usage.completion_tokens)
         tokens = dict(zip(("tokens_used", "prompt_tokens", "completion_tokens"), counts, strict=True))
         log.info("llm_generate_completed", **tokens, latency_ms=latency_ms)
@@ -84,14 +87,6 @@ class LlmGenerate:
             return ModelError(kind="LLMError", detail=f"the model failed: {type(error).__name__}")
         text = draft_of(results[0].text).strip() if "<think" in results[0].text else results[0].text
         return replace(results[0], text=text) if text else ModelError(kind="LLMError", detail="the text is empty")
-
-
-def _usage_of(generated: Generated, prompt: str) -> Usage:
-    """Return the cost of the call. Figures below zero are unknown: they are estimated from the texts."""
-    usage = replace(generated.usage, model_calls=max(1, generated.usage.model_calls))
-    if min(usage.prompt_tokens, usage.completion_tokens) >= 0:
-        return usage
-    return replace(estimate_usage(len(prompt), len(generated.text)), model_calls=1)
 
 
 _BLANK: Final = ("Bad parameters: 'prompt' must not be blank.", "Correct the parameters and call again.")

@@ -129,12 +129,9 @@ def _server(name: str, given: object) -> McpServer:
     try:
         return McpServer.model_validate({**given, "name": name} if isinstance(given, dict) else given)
     except ValidationError as error:
-        faults = error.errors(include_input=False, include_url=False, include_context=False)
-    message = f"Server {name!r}: {'; '.join(map(_sentence, faults))}."
+        errors = error.errors(include_input=False, include_url=False, include_context=False)
+    places = (".".join(map(str, fault["loc"])) for fault in errors)
+    said = (fault["msg"].removeprefix("Value error, ") for fault in errors)
+    faults = "; ".join(f"{place}: {what}" if place else what for place, what in zip(places, said, strict=True))
+    message = f"Server {name!r}: {faults}."
     raise ValueError(message)
-
-
-def _sentence(fault: Mapping[str, Any]) -> str:
-    place = ".".join(map(str, fault["loc"]))
-    what = fault["msg"].removeprefix("Value error, ")
-    return f"{place}: {what}" if place else what

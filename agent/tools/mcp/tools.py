@@ -45,7 +45,11 @@ class McpTool:
         texts = [without_surrogates(text) for text in _texts_of(result, self.connection)]
         whole = "\n".join(texts)
         if failure := (whole or "no message") if result.is_error else failure_in(whole):
-            raise _failure(self.connection, failure)
+            said = to_one_line(failure)
+            if REFUSALS.search(said):
+                raise McpFailed(self.connection.server, f"does not let Orion in: {said}")
+            why = f"The tool failed: {said}"
+            raise ToolFailed(why, _OTHER_INPUT)
         shown = _add_page(self, texts, values_in(arguments), self.listed.title)
         return shown if shown.sources else replace(shown, content=whole.strip() or "Done.")  # an empty list, say
 
@@ -143,14 +147,6 @@ def _tools_of(connection: McpConnection) -> Iterator[McpTool | ReadOnTool | Away
 def _add_page(tool: McpTool | ReadOnTool, texts: Sequence[str], asked: Iterable[Any], title: str) -> ToolResult:
     records = _join_untitled([record for text in texts for record in read_records(text)])
     return tool.connection.pages.add(records, asked, title=title, origin=f"tool:{tool.spec.name}")
-
-
-def _failure(connection: McpConnection, message: str) -> ToolFailed:
-    """Return the failure that a server reports, as away if it does not let Orion in."""
-    said = to_one_line(message)
-    if REFUSALS.search(said):
-        return McpFailed(connection.server, f"does not let Orion in: {said}")
-    return ToolFailed(f"The tool failed: {said}", _OTHER_INPUT)
 
 
 def _join_untitled(records: Sequence[Record]) -> list[Record]:
