@@ -35,14 +35,7 @@ def add_unread_notes(outcome: TurnOutcome, question: Question, history: tuple[Me
 
     For files of the thread's first message only the first answer says so.
     """
-    lines = _unread_notes(question, is_repeated=any(message.role == "assistant" for message in history))
-    if not lines or isinstance(outcome, Silent):
-        return outcome
-    label = "\n".join(filter(None, (outcome.answer.label, *lines)))
-    return replace(outcome, answer=replace(outcome.answer, label=label))
-
-
-def _unread_notes(question: Question, *, is_repeated: bool) -> list[str]:
+    is_repeated = any(message.role == "assistant" for message in history)
     language = detect_language(question.text)
     notes: list[str] = []
     for file in question.files:
@@ -55,7 +48,10 @@ def _unread_notes(question: Question, *, is_repeated: bool) -> list[str]:
             notes.append(say("file_cut", language, name=name))
         elif len(file.text) > MAX_WHOLE_CHARS:
             notes.append(say("file_long", language, name=name))
-    return notes
+    if not notes or isinstance(outcome, Silent):
+        return outcome
+    label = "\n".join(filter(None, (outcome.answer.label, *notes)))
+    return replace(outcome, answer=replace(outcome.answer, label=label))
 
 
 def _sources_of(file: AttachedFile, question: Question) -> list[Source]:

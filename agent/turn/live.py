@@ -35,7 +35,6 @@ _MAY_COME: Final[frozenset[RuleName]] = frozenset({"not_empty", "cites_sources"}
 State = Literal["reading", "closed", "failed", "stopped", "lost"]
 Event = Literal["next_attempt", "block_failed", "block_unshowable", "showing_ended"]
 
-TAKES_BLOCKS: Final[frozenset[State]] = frozenset({"reading"})
 SHOWS_BLOCKS: Final[frozenset[State]] = frozenset({"reading", "closed", "failed"})  # those that passed before
 HAS_FAILED: Final[frozenset[State]] = frozenset({"failed", "lost"})
 
@@ -205,7 +204,7 @@ class LiveAnswer:
 
     def is_due(self, piece: str) -> bool:
         """Return True if a block may be complete now that ``piece`` arrived, and may still be shown."""
-        return self.state in TAKES_BLOCKS and self._watch.feed(piece)
+        return self.state == "reading" and self._watch.feed(piece)
 
     def whole(self, text: str) -> str:
         """Return the answer to be judged: what was shown before this attempt, and its ``text`` as far as that counts.
@@ -220,11 +219,11 @@ class LiveAnswer:
     async def grow(self, text: str, *, ended: bool = False) -> None:
         """Take the complete blocks of this attempt's ``text`` that were not taken before."""
         reading = self._reading
-        if self.state not in TAKES_BLOCKS or says_not_found(text):
+        if self.state != "reading" or says_not_found(text):
             return
         for block in complete_blocks(text[reading.position :], ended=ended):
             reading.position += len(block)
-            if self.state in TAKES_BLOCKS and not reading.repeats(block):
+            if self.state == "reading" and not reading.repeats(block):
                 await self._take(block)
         reading.to_end = reading.to_end or (ended and self.state not in HAS_FAILED)  # nothing is left to be cut short
         if len(text) - reading.position > MAX_EARLY_CHARS:  # do not cut an endless block again with each of its lines

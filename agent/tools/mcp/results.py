@@ -33,7 +33,9 @@ class Pages:
         """
         if len(records) == 1:
             earlier = next((self._known[key] for key in map(_key, asked) if key in self._known), Record(text=""))
-            records = [_with_details(records[0], earlier)]
+            said = records[0]
+            named = replace(said, title=said.title or earlier.title, url=said.url or earlier.url)
+            records = [replace(named, updated_at=said.updated_at or earlier.updated_at)]
         for record in records:
             if record.title:
                 self._known |= dict.fromkeys(map(_key, record.keys), replace(record, text=""))
@@ -93,15 +95,6 @@ def values_in(arguments: Mapping[str, Any]) -> Iterator[Any]:
 
 def _key(value: Any) -> str:
     return str(value).replace("-", "").lower()  # the same id is written with and without them
-
-
-def _with_details(record: Record, earlier: Record) -> Record:
-    return replace(
-        record,
-        title=record.title or earlier.title,
-        url=record.url or earlier.url,
-        updated_at=record.updated_at or earlier.updated_at,
-    )
 
 
 def _passage(records: Sequence[Record], find: str) -> int:
