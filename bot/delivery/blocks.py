@@ -23,7 +23,7 @@ Block = dict[str, Any]
 
 HELPFUL_ACTION = "orion_feedback"
 NOT_HELPFUL_ACTION = "orion_not_helpful"
-UNASKED_DISLIKE_ACTION = "orion_unasked_not_helpful"  # under an answer that nobody asked for
+UNASKED_DISLIKE_ACTION = "orion_unasked_not_helpful"  # under an unasked answer
 HAND_OFF_ACTION = "orion_hand_off"
 TRUST_ACTION = "orion_trust"
 SHARE_ACTION = "orion_share"

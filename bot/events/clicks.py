@@ -110,7 +110,7 @@ class Click:
 
     @property
     def trigger_id(self) -> str:
-        """What opens a dialog within three seconds."""
+        """Key with which a dialog can be opened within three seconds."""
         return string(self.body, "trigger_id")
 
     async def refusal(self, channel: str | None = None) -> str:
@@ -169,7 +169,7 @@ def read_click(services: Services, body: Body, context: AsyncBoltContext) -> Cli
     )
 
 
-def acknowledged(services: Services, handle: Callable[[Click], Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+def acknowledge_after(services: Services, handle: Callable[[Click], Awaitable[None]]) -> Callable[..., Awaitable[None]]:
     """Return a Bolt listener that hands on the click and acknowledges it when ``handle`` is done."""
 
     async def listen(body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:

@@ -39,7 +39,7 @@ from bot.delivery.home import TRY_ACTION, HomeFigures
 from bot.delivery.save_answer import DECISIONS, SAVE_ACTION, SAVE_DIALOG
 from bot.delivery.trust import trust_modal
 from bot.events.channels import ChannelDialogs
-from bot.events.clicks import Body, Click, Services, acknowledged, as_message, read_click, read_shortcut
+from bot.events.clicks import Body, Click, Services, acknowledge_after, as_message, read_click, read_shortcut
 from bot.events.parse import apply_thread_mode, parse_event
 from bot.events.private import PrivateAsking
 from bot.events.saving import Saving
@@ -87,10 +87,10 @@ def register(app: AsyncApp, services: Services, installing: InstallPages | None 
     }
     shortcuts = {ASK_SHORTCUT: listeners.on_shortcut, PRIVATE_SHORTCUT: private.on_ask, SAVE_SHORTCUT: saving.on_save}
     for button, handle in buttons.items():
-        app.action(button)(acknowledged(services, handle))
+        app.action(button)(acknowledge_after(services, handle))
     for shortcut, handle in shortcuts.items():
-        app.shortcut(shortcut)(acknowledged(services, handle))
-    app.view(COMPLAINT)(acknowledged(services, listeners.on_complaint))
+        app.shortcut(shortcut)(acknowledge_after(services, handle))
+    app.view(COMPLAINT)(acknowledge_after(services, listeners.on_complaint))
     app.view(SAVE_DIALOG)(saving.on_submit)  # these two may answer with what is wrong in the dialog
     app.view(CHANNEL_DIALOG)(channels.on_submit)
     for family in (app.action, app.view, app.shortcut, app.command, app.options):
@@ -135,7 +135,7 @@ class Listeners:
         _log.info("event_stored", **about, text_length=len(found.text))
 
     def _listens(self, incoming: Incoming) -> bool:
-        """Return whether a message that nobody addressed to Orion is worth a look in its channel."""
+        """Return whether an overheard message is worth a look in its channel."""
         settings = self.services.channels.of(incoming.thread.team, incoming.thread.channel)
         if settings.mode != "listen" or incoming.through_app:
             return False
@@ -148,7 +148,7 @@ class Listeners:
         return asks or incoming.kind in {"mute", "unmute"}
 
     async def on_unasked_dislike(self, click: Click) -> None:
-        """Count a dislike of an answer that nobody asked for, and delete it if the asker dislikes it."""
+        """Count a dislike of an unasked answer, and delete it if the asker dislikes it."""
         turn_id = click.value.partition(":")[2]
         if (record := await self._judged_record(click, turn_id)) is not None:
             await self.services.judgements.feedback(turn_id, click.user, good=False)

@@ -46,7 +46,7 @@ class HumanRequest:
 
     @property
     def handoff(self) -> HandOffPlace:
-        """Where people are asked from this channel."""
+        """The place where people are asked from this channel."""
         return self.at.handoff.in_channel(self.incoming.thread)
 
     @property

@@ -1,4 +1,4 @@
-"""The gates of a message that nobody addressed to Orion, in a channel where it listens. None of them says a word."""
+"""The gate of a message that was not addressed to Orion, in a channel where it listens. It says nothing of itself."""
 
 import structlog
 

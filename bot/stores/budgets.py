@@ -70,7 +70,7 @@ class Limits:
 
     @property
     def are_set(self) -> bool:
-        """Whether there is any limit."""
+        """True if there is any limit."""
         return bool(self.user or self.channel or self.workspace)
 
     def of(self, incoming: Incoming) -> dict[Holder, int]:

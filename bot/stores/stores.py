@@ -102,12 +102,12 @@ class Facts:
 
     @property
     def is_engaged(self) -> bool:
-        """Whether Orion takes part in the thread: addressed, and not muted since."""
+        """True if Orion was addressed in the thread, and not muted since."""
         return self.thread_mode == "engaged"
 
     @property
     def is_wanted(self) -> bool:
-        """Whether the question still wants an answer."""
+        """True if the question was neither deleted nor stopped."""
         return not (self.is_deleted or self.stop_ts)
 
 

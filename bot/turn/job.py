@@ -43,7 +43,7 @@ class Job:
 
     @property
     def addressed(self) -> bool:
-        """Whether the message is meant for Orion: it mentions it, is a direct message, or answers its question."""
+        """True for a message that is meant for Orion: a mention, a direct message, or an answer to its question."""
         pending = self.facts.state.pending_question
         answers = pending is not None and pending.user == self.incoming.user
         return self.incoming.addressed in ADDRESSES_ORION or answers
@@ -68,12 +68,12 @@ class Job:
 
     @property
     def may_be_answered(self) -> bool:
-        """Whether Slack may have a message for this question: tried before, edited, or asked long ago."""
+        """True if Slack may have a message for this question: tried before, edited, or asked long ago."""
         return self.claimed.tries > 1 or self._answered_before
 
     @property
     def may_have_posted(self) -> bool:
-        """Whether an earlier delivery try may have posted: answers and streams are recorded before they show."""
+        """True if an earlier delivery try may have posted: answers and streams are recorded before they show."""
         asks_nothing = self.incoming.kind not in {"question", "edit"}
         return bool(asks_nothing or self.facts.outbox or self.facts.streams)
 

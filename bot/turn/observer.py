@@ -57,18 +57,6 @@ _DOING: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TeamStats:
-    """The counters of each of several workspaces."""
-
-    redis: Redis
-    prefix: str
-
-    def of(self, team: str) -> Stats:
-        """Return the counters of one workspace."""
-        return Stats(self.redis, prefix=f"{self.prefix}:{team}")
-
-
 @dataclass(slots=True, kw_only=True)
 class Observers:
     """The watchers of one process."""
@@ -77,11 +65,13 @@ class Observers:
     stats: Stats
     records: TurnRecords
     tracer: Tracer
-    team_stats: TeamStats | None = None  # where several workspaces are served
+    per_team: bool = False  # several workspaces are served
 
     def stats_of(self, team: str) -> Stats:
         """Return the counters of one workspace, of all turns if only one is served."""
-        return self.team_stats.of(team) if self.team_stats else self.stats
+        if not self.per_team:
+            return self.stats
+        return Stats(self.records.redis, prefix=f"{self.records.prefix}:{team}")
 
     @asynccontextmanager
     async def turn(self, question: Question, turn_id: str, engine: Engine) -> AsyncIterator[TurnObserver]:
@@ -192,8 +182,8 @@ class TurnObserver:
         try:
             figures = self._figures(outcome, seconds)
             await self.observers.stats.record(figures)
-            if self.observers.team_stats:
-                await self.observers.team_stats.of(self.question.thread.team).record(figures)
+            if self.observers.per_team:
+                await self.observers.stats_of(self.question.thread.team).record(figures)
         except RedisError as error:
             log.warning("stats_not_recorded", error_type=type(error).__name__)
 
@@ -380,7 +370,7 @@ async def open_observers(settings: Settings, redis: Redis, *, prefix: str = "ori
     stats, records = Stats(redis, prefix=prefix), TurnRecords(redis, prefix=prefix)
     tracer = open_tracer(settings)
     try:
-        team_stats = TeamStats(redis, prefix) if settings.many_workspaces else None
-        yield Observers(metrics=Metrics(), stats=stats, records=records, tracer=tracer, team_stats=team_stats)
+        per_team = settings.many_workspaces
+        yield Observers(metrics=Metrics(), stats=stats, records=records, tracer=tracer, per_team=per_team)
     finally:
         await tracer.aclose()

@@ -56,7 +56,7 @@ class TeamServices:
 
     @property
     def visibility(self) -> Visibility:
-        """What decides which sources of an earlier turn may be shown."""
+        """Decides which sources of an earlier turn may be shown."""
         return Visibility(self.engine.index)
 
     async def read_files(self, incoming: Incoming, earlier: EarlierThread) -> tuple[AttachedFile, ...]:

@@ -1,4 +1,4 @@
-"""Answers to questions that nobody addressed to Orion, in channels where it listens.
+"""Answers to questions that were not addressed to Orion, in channels where it listens.
 
 It works unseen, on one question of a channel at a time. Only an answer whose every claim the judge or a quotation
 supports is posted, and only if right before the post the question is younger than two minutes, unchanged and still
