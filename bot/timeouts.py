@@ -16,16 +16,15 @@ class TurnTimeouts:
 
     ``model_s``: wait for a model (or the documents' database) that is away, from its first failure until the person
     is told. ``slack_s``: wait of a decided answer for a Slack that is away. Both retry every ``pause_least_s`` to
-    ``pause_most_s``. After ``late_s`` without a word from the model, its delay is shown. ``call_s`` bounds all tries of
-    one Slack call, ``attempt_s`` each of them, ``first_pause_s`` is the pause before the second. After ``failures``
-    failures in a row a service is not called for ``rest_s``, then for twice as long. If Slack drops a new socket at
-    once, the next one is requested after ``socket_pause_s``, then twice as long.
+    ``pause_most_s``. ``call_s`` bounds all tries of one Slack call, ``attempt_s`` each of them, ``first_pause_s`` is
+    the pause before the second. After ``failures`` failures in a row a service is not called for ``rest_s``, then for
+    twice as long. If Slack drops a new socket at once, the next one is requested after ``socket_pause_s``, then twice
+    as long.
     """
 
     model: Timeouts = field(default_factory=Timeouts)
     judge: Timeouts = JUDGE_TIMEOUTS
     model_s: float = 180.0
-    late_s: float = 5.0
     slack_s: float = 6 * 3600.0
     pause_least_s: float = 2.0
     pause_most_s: float = 60.0

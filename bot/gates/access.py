@@ -129,7 +129,8 @@ async def check_access(job: Job, at: TeamServices) -> Ending | None:
     if refusal:
         await _reject(job, at, refusal)
         return OK
-    if incoming.addressed == "mention" and costs_tokens(incoming) and job.facts.is_wanted and not job.facts.is_engaged:
+    engaged = job.facts.thread_mode == "engaged"
+    if incoming.addressed == "mention" and costs_tokens(incoming) and job.facts.is_wanted and not engaged:
         await at.stores.thread_modes.confirm(incoming.thread)
     return None
 

@@ -11,9 +11,8 @@ from agent.packing import parse_json
 from agent.thread.state import SCHEMA
 from bot.delivery.pending_checks import PendingCheck, read_pending_check
 from bot.gates.access import cached_refusal, check_access, check_allowance, visit_of
-from bot.gates.follow_up import check_pending, check_replay, check_thread_member
+from bot.gates.follow_up import check_pending, check_replay, check_thread_member, handle_overheard
 from bot.gates.handoff import handle_hand_off, notify_failure
-from bot.gates.listening import handle_overheard
 from bot.gates.stop import handle_stop
 from bot.queue.lease import Lease
 from bot.queue.queue import GIVEBACK, Claimed, Ending, give_up, retry_uncounted
@@ -74,18 +73,15 @@ class Flow:
             with structlog.contextvars.bound_contextvars(thread=claimed.thread, turn_id=job.turn_id):
                 if left := defer_to_newer_version(job.claimed, schema, job.facts.state_schema):
                     return left
-                return await self._pass_gates(job)
+                overheard = job.incoming.addressed == "overheard"
+                for gate in self.gates["overheard" if overheard else job.incoming.kind]:
+                    if (ending := await gate(job, self.at)) is not None:
+                        return ending
+                return await (self.unasked if overheard else self.answering).answer(job)
         except asyncio.CancelledError:
             if not lease.stopped:
                 raise
             return GIVEBACK  # cancelled before its turn began: the next try says so
-
-    async def _pass_gates(self, job: Job) -> Ending:
-        overheard = job.incoming.addressed == "overheard"
-        for gate in self.gates["overheard" if overheard else job.incoming.kind]:
-            if (ending := await gate(job, self.at)) is not None:
-                return ending
-        return await (self.unasked if overheard else self.answering).answer(job)
 
     async def notify_given_up(self, claimed: Claimed, lease: Lease, reason: str) -> None:
         """Tell the person that the message was given up, if Orion may talk to them and they talked to Orion.

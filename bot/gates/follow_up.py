@@ -1,4 +1,4 @@
-"""Messages that the thread itself decides about: follow-ups without a mention, and questions that come hours late.
+"""Gates of messages without a mention, which the thread or the channel decides about, and of questions hours late.
 
 For a thread that is older than Redis' memory, Slack is asked whether Orion spoke there.
 """
@@ -12,6 +12,7 @@ import structlog
 from agent.texts.catalogue import LANGUAGES, say
 from agent.thread.conversation import Message
 from agent.thread.state import is_waiting_for_another, with_messages
+from bot.gates.access import find_refusal, visit_of
 from bot.queue.queue import OK, Ending, retry_uncounted
 from bot.slack.history import sort_key
 from bot.slack.message import Incoming, ThreadMode
@@ -116,3 +117,25 @@ async def check_replay(job: Job, at: TeamServices) -> Ending | None:
     if known:
         log.info("late_question_known", late_s=round(late_s))
     return OK if known else None
+
+
+async def handle_overheard(job: Job, at: TeamServices) -> Ending | None:
+    """Mute or unmute the channel, or let a question pass to its answer. Everything else ends here."""
+    incoming = job.incoming
+    try:
+        if await find_refusal(visit_of(incoming, job.facts.person, shared=job.facts.shared), at.access, at.people):
+            return OK
+        if incoming.kind in {"mute", "unmute"}:
+            await at.stores.listening.set_muted(
+                incoming.thread.team, incoming.thread.channel, muted=incoming.kind == "mute"
+            )
+            name = "listening_muted" if incoming.kind == "mute" else "listening_unmuted"
+            text = say(name, await at.people.message_language(incoming))
+            await at.delivery.post_own_text(incoming.thread, text, incoming.ts, job.lease.require)
+            return OK
+    except DeliveryFailed as failure:
+        log.info("overheard_message_dropped", reason=failure.reason)
+        return OK
+    facts = job.facts
+    passes = incoming.kind == "question" and facts.pause is None and facts.exhausted is None and facts.is_wanted
+    return None if passes else OK

@@ -101,11 +101,6 @@ class Facts:
     thread: str | None = None
 
     @property
-    def is_engaged(self) -> bool:
-        """True if Orion was addressed in the thread, and not muted since."""
-        return self.thread_mode == "engaged"
-
-    @property
     def is_wanted(self) -> bool:
         """True if the question was neither deleted nor stopped."""
         return not (self.is_deleted or self.stop_ts)

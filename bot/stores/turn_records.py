@@ -215,9 +215,7 @@ class TurnRecords:
                 kept.append({**record, "complaints": await self.complaints(record)})
         return kept
 
-    async def _load_values(
-        self, kind: str, record: Mapping[str, Any]
-    ) -> list[str]:  # by person: the last word of each counts
+    async def _load_values(self, kind: str, record: Mapping[str, Any]) -> list[str]:
         values: Any = self.redis.hvals(f"{self.prefix}:{kind}:{record['turn_id']}")
         return list(map(str, await values))
 
@@ -228,10 +226,8 @@ class TurnRecords:
             pipe.expire(key, RECORD_TTL_S)
             await pipe.execute()
 
-    async def _add_to_list(
-        self, kind: str, turn_id: str
-    ) -> bool:  # ids and times only: what was said stays in the record
-        """Add a turn to a list. Return whether it was not there yet."""
+    async def _add_to_list(self, kind: str, turn_id: str) -> bool:
+        """Add a turn's id and time to a list. Return whether it was not there yet."""
         key = f"{self.prefix}:latest:{kind}"
         async with self.redis.pipeline(transaction=True) as pipe:
             pipe.zadd(key, {turn_id: time.time()})

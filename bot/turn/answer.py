@@ -259,24 +259,22 @@ class Answering:
                 await self._post_text(job, help_text(about or await self._thread_language(job)))
                 return OK
             question = replace(job.question(), text=text, files=files)
-            history = (*job.context, *earlier.state.history)
-            known = replace(earlier.state, history=history, opened_with_files=has_opening_files(files, job.incoming))
+            known = replace(
+                earlier.state,
+                history=(*job.context, *earlier.state.history),
+                opened_with_files=has_opening_files(files, job.incoming),
+            )
             question, known = await self.at.prepare(question, known)
             job = replace(job, context=known.history[: len(context)])  # as it is in the history now
-            return await self._run_streamed(job, question, known, status)
-
-    async def _run_streamed(
-        self, job: Job, question: Question, state: ThreadState, status: WorkingStatus
-    ) -> Entry | Ending:
-        before = earlier_stream(job)
-        await delete_plan(self.at, job, before)
-        async with streaming(open_stream(self.at, job, before, status)) as stream:
-            return await self._run_turn(job, question, state, LiveView(status=status, stream=stream, before=before))
+            before = earlier_stream(job)
+            await delete_plan(self.at, job, before)
+            async with streaming(open_stream(self.at, job, before, status)) as stream:
+                return await self._run_turn(job, question, known, LiveView(status=status, stream=stream, before=before))
 
     def _pace(self, job: Job) -> Pace:
         """Return the pace: at once in a direct chat, whose session needs a status, and after a wait in the queue."""
         at_once = job.place.channel.startswith("D") or job.claimed.tries > 1 or job.claimed.waited_s > QUEUE_NOTICE_S
-        return Pace(first_s=0.0 if at_once else FIRST_STATUS_S, late_s=self.at.timeouts.late_s)
+        return Pace(first_s=0.0 if at_once else FIRST_STATUS_S)
 
     async def _run_turn(self, job: Job, question: Question, state: ThreadState, live_view: LiveView) -> Entry | Ending:
         status = live_view.status

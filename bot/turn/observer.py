@@ -24,7 +24,6 @@ from agent.turn.events import (
     ModelStart,
     PlanMoved,
     StepSeen,
-    Thinking,
     Token,
     ToolEnd,
     ToolStart,
@@ -265,19 +264,16 @@ class TurnObserver:
             case ToolStart(call=call):
                 looking = "is searching the documents…" if call.tool == "search" else "is looking something up…"
                 status.show(self._step or looking)  # what the tool is called for says more
-            case Token() | Thinking() | ModelEnd():
-                status.end_model_wait()
             case ModelStart(phase=phase, attempt=attempt):
                 if doing := _DOING.get((phase, attempt > 1)):
                     status.show(doing)
-                status.start_model_wait()
             case Verification():
                 status.show(CHECKING)
             case _:
                 pass
 
     def _show_plan(self, status: WorkingStatus, steps: tuple[StepSeen, ...]) -> None:
-        """The step in hand as the status, wherever the answer goes; all of them where there is a stream."""
+        """Show the step in hand as the status, and all of them where there is a stream."""
         self._step = step_status(steps, status.language)
         if self._step:
             status.show(self._step)

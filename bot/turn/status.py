@@ -27,7 +27,6 @@ from bot.slack.web_api import DeliveryFailed
 
 _log = structlog.get_logger()
 THINKING: Final = "is thinking…"
-MODEL_LATE: Final = "is waiting for the language model…"
 _TASK_STATES: Final = {"done": "complete", "failed": "error", "skipped": "error"}
 _MAX_STEP_LENGTH: Final = 60  # Slack documents no limit and shows one line
 
@@ -36,15 +35,13 @@ _MAX_STEP_LENGTH: Final = 60  # Slack documents no limit and shows one line
 class Pace:
     """Pace of updates in seconds: at most one each ``change_s``, at least one each ``remind_s`` (below 120).
 
-    A model that is silent for ``late_s`` changes the status. Nothing is sent for ``first_s``, and a change not for
-    ``settle_s``: a faster answer saves the calls.
+    Nothing is sent for ``first_s``, and a change not for ``settle_s``: a faster answer saves the calls.
     """
 
     first_s: float = 0.0
     settle_s: float = 0.2
     change_s: float = 1.0
     remind_s: float = 90.0
-    late_s: float = 5.0
 
 
 @dataclass(slots=True, eq=False)
@@ -62,13 +59,11 @@ class WorkingStatus:
     title: str = ""
     _text: str = ""
     _loading: Sequence[str] = ()
-    _before: str = ""
     _has_status: bool = True
     _keeps_text: bool = False
     _was_sent: bool = False
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
     _keeper: asyncio.Task[None] | None = None
-    _alarm: asyncio.TimerHandle | None = None
 
     @property
     def language(self) -> str | None:
@@ -85,7 +80,6 @@ class WorkingStatus:
                 try:
                     yield self
                 finally:
-                    self.end_model_wait()
                     self._keeper.cancel()
         finally:
             await self._clear()
@@ -105,37 +99,18 @@ class WorkingStatus:
 
     async def stop_updates(self) -> None:
         """Send nothing more and wait for a call under way: the answer may replace a placeholder now."""
-        self.end_model_wait()
         if self._keeper is not None:
             self._keeper.cancel()
             await asyncio.wait({self._keeper})
 
     def show(self, text: str) -> None:
         """Show this text from now on. Return at once; of several within a second the last is sent."""
-        self._text, self._loading, self._before = text, (), ""
+        self._text, self._loading = text, ()
         self._changed.set()
 
     def resend(self) -> None:
         """Send the status again: Slack removed it, as it does when a message appears."""
         self._changed.set()
-
-    def start_model_wait(self) -> None:
-        """Begin to wait for the model: if it is silent for a while, the status says so."""
-        self.end_model_wait()
-        self._alarm = asyncio.get_running_loop().call_later(self.pace.late_s, self._show_late)
-
-    def end_model_wait(self) -> None:
-        """End the wait for the model and restore the status before it."""
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm = None
-        if self._before:
-            self.show(self._before)
-
-    def _show_late(self) -> None:
-        if before := self._text:
-            self.show(MODEL_LATE)
-            self._before = before
 
     async def _run_updates(self) -> None:
         """Send changes and reminders until cancelled or until the lease is lost, which ends the turn itself."""

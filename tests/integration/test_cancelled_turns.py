@@ -7,12 +7,11 @@ from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
 import pytest
-from structlog.testing import capture_logs
 
-from agent.actions import Respond, Step, ToolCall, ToolCalls
+from agent.actions import ToolCall, ToolCalls
 from agent.budget import Budget
-from agent.model.protocol import ModelError, Piece, WriteContext, WriteStream
-from agent.outcome import Answered, OutOfBudget, TurnOutcome
+from agent.model.protocol import Piece, WriteContext, WriteStream
+from agent.outcome import OutOfBudget, TurnOutcome
 from agent.thread.state import ThreadState
 from agent.tools.tool import Tool, ToolResult, ToolSpec
 from agent.turn.events import Done
@@ -114,35 +113,3 @@ async def test_deadline_ends_tools_that_run_at_once_and_says_so() -> None:
     outcome = await turn(ScriptedModel([GOOD], decisions=[both()]), Listener(), one, two, deadline_s=0.05)
     assert isinstance(outcome, OutOfBudget)
     assert one.notes == two.notes == ["begun", "ended"]
-
-
-async def test_malformed_control_output_twice_counts_as_a_failed_step_of_the_plan_there_is() -> None:
-    wrong = ModelError("MalformedControlError", "no action named 'dance'")
-    plan = (Step(description="Look it up"), Step(description="Say it"))
-    look = ToolCalls(calls=(ToolCall(call_id="a", tool="search", input={"query": "keys"}),), plan=plan)
-    model = ScriptedModel([GOOD], decisions=[look, wrong, wrong])
-    with capture_logs() as logs:
-        outcome, state = await run_turn(
-            question(),
-            ThreadState(),
-            model=model,
-            tools={"search": PassageTool(LIMITS)},
-            budget=Budget(),
-            emit=Listener(),
-        )
-    assert isinstance(outcome, Answered)
-    assert state.plan is not None
-    assert [(step.status, step.result) for step in state.plan.steps] == [
-        ("failed", "malformed control output"),
-        ("done", ""),
-    ]
-    assert [context.complaint for context in model.decided] == ["", "", "no action named 'dance'"]
-    assert [line["event"] for line in logs].count("control_output_malformed") == 1
-
-
-async def test_one_malformed_reply_costs_no_step() -> None:
-    wrong = ModelError("MalformedControlError", "no action named 'dance'")
-    model = ScriptedModel([GOOD], decisions=[wrong, Respond()])
-    with capture_logs() as logs:
-        assert isinstance(await turn(model, Listener(), PassageTool(LIMITS)), Answered)
-    assert "control_output_malformed" not in [line["event"] for line in logs]

@@ -7,7 +7,7 @@ import pytest
 from bot.delivery.answer_key import AnswerKey
 from bot.queue.lease import LeaseLost
 from bot.turn.retry_later import MODEL_AWAY
-from bot.turn.status import MODEL_LATE, Pace, WorkingStatus
+from bot.turn.status import Pace, WorkingStatus
 from tests.support.local_slack import CHANNEL, local_slack
 from tests.support.posted_answers import answer, answers, texts
 from tests.support.shown_statuses import cleared, shown
@@ -55,22 +55,6 @@ async def test_changes_in_a_burst_are_sent_as_the_last_one() -> None:
                 status.show(f"step {number}")
             await slack.server.wait_for(lambda: len(shown(slack)) > 1)
         assert shown(slack) == ["is thinking…", "step 49"]
-
-
-async def test_model_that_says_nothing_for_a_while_is_shown_to_be_waited_for() -> None:
-    async with local_slack() as slack:
-        place, ts = slack.ask()
-        pace = Pace(change_s=0.01, late_s=0.05)
-        async with WorkingStatus(slack.delivery, place, AnswerKey(question_ts=ts), pace).updating() as status:
-            status.show("is writing…")
-            status.start_model_wait()
-            await slack.server.wait_for(lambda: shown(slack)[-1:] == [MODEL_LATE])
-            status.end_model_wait()
-            await slack.server.wait_for(lambda: shown(slack)[-1] == "is writing…")
-            status.start_model_wait()
-            status.end_model_wait()
-            status.start_model_wait()
-        assert shown(slack)[-2:] == [MODEL_LATE, "is writing…"], "one that speaks in time is not mentioned"
 
 
 @pytest.mark.parametrize("error", ["unknown_method", "missing_scope", "not_allowed_token_type"])
