@@ -35,6 +35,21 @@ _SHAPES: Final = tuple(
         (("dapi", "hf_", "gsk_", "lin_api_", "shp", "glsa_"),
          r"()\b(?:dapi[0-9a-f]{32}|hf_\w{20,}|gsk_\w{20,}|lin_api_\w{16,}|shp(?:at|ss|ca|pa)_\w{16,}|glsa_\w{16,})"),
         (("sg.", ":aa"), r"()\b(?:SG\.[\w-]{16,}\.[\w-]{16,}|\d{8,10}:AA[\w-]{30,})"),  # SendGrid, Telegram
+        (("-", "_", "."),  # the prefixes of many services
+         r"""()\b(?:AGE-SECRET-KEY-1|NRAK-|PMAK-|figd_|r8_|xai-|sntry[su]_|pscale_tkn_|lsv2_(?:pt|sk)_|sbp_|sb_secret_
+         |pplx-|glc_|do[opr]_v1_|dp\.(?:pt|st|ct|sa)\.|pul-|CCIPAT_|bk[uc]a_|pcsk_|tskey-[a-z]{2,12}-|vercel_blob_rw_
+         |fm[12]_|sq0(?:atp|csp|idp)-|rubygems_|sl\.[\w-]{80}|key-(?=[0-9a-f]{32}\b))[\w.=-]{20,}"""),
+        (("akcp", "eaaa", "ops_eyj", "ssws"), r"()\b(?:AKCp|EAAA[\w-]{30}|ops_eyJ|SSWS[ ])[\w.=-]{20,}"),
+        (("us", "q~", "nral", "atlasv1", "pat", ":", "ac"),  # Mailchimp, Azure, New Relic, Terraform, Airtable, Asana
+         r"""()(?:\b[0-9a-f]{32}-us\d{1,2}\b|\b[\w~.-]{3}\dQ~[\w~.-]{31,34}|\b[0-9a-f]{36}NRAL\b
+         |\b[A-Za-z0-9]{14}\.atlasv1\.[\w=-]{60,}|\bpat[A-Za-z0-9]{14}\.[0-9a-f]{64}|\bAC[0-9a-f]{32}\b
+         |\b\d/\d{12,20}(?:/\d{12,20})?:[0-9a-f]{32}\b)"""),
+        ((".",), r"()\b[MNO][\w-]{23,27}\.[\w-]{6}\.[\w-]{27,45}\b"),  # Discord
+        (("webhook.office.com",), r"(webhook\.office\.com/webhookb2/)[\w@/-]+"),
+        (("-u", "user"), r"""((?:\s-u|--user)[\s=]["']?[^\s:"']{1,60}:)[^\s"']{4,}"""),
+        (("password", "passphrase", "<secret", "<token"),
+         r"(?i:((?:login\s\S+\spassword|passphrase\sis)\s|<(?:password|secret|token)>))[^\s<]{4,}"),
+        (("_pass", "mysql"), r"""(?i:(\w_pass\s*=\s*["']?|\bmysql\w*\b[^\n]{0,80}?\s-p))[^\s"']{4,}"""),
         (("discord",), r"(discord(?:app)?\.com/api/webhooks/\d+/)[\w-]+"),
         (("sk",), r"()\bSK[0-9a-f]{32}\b"),  # Twilio
         (("eyj",), r"()\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"),  # JSON web tokens

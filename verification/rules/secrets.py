@@ -16,10 +16,12 @@ from verification.text.lexicon import load_table
 from verification.types import Reading, Violation
 
 _CALLED: Final = (
-    r"(?:pass(?:word|wd|phrase|code)|passwort|kennwort|pwd|mot de passe|contraseña|kata sandi|密码|密碼|パスワード)"
+    r"(?:[A-Za-z]{0,12}pass(?:word|wd|phrase)|passcode|[A-Za-z0-9]{1,20}_(?:pass|pw)|passwort|kennwort|pwd"
+    r"|mot de passe|contraseña|kata sandi|密码|密碼|パスワード)"
 )
 _KEY_WORD: Final = (
-    r"(?:(?:[A-Za-z0-9]{1,30}[_-]){0,5}(?:secret|token|credentials?|(?:api|access|auth|private|signing)[ _-]?key)"
+    r"(?:(?:[A-Za-z0-9]{1,30}[_-]){0,5}(?:secret|token|credentials?"
+    r"|(?:api|access|auth|private|signing|encryption)[ _-]?key)"
     r"(?:[_-](?:[A-Za-z0-9]{1,30})){0,4}|(?:aws|client|app|shared|signing) secret)"
 )
 _SMALL_KEY_WORD: Final = r"(?:secret(?:[_-]?key)?|api[_-]?key|access[_-]?token|auth[_-]?token|client[_-]?secret)"
@@ -29,7 +31,9 @@ _PURPOSE: Final = (
     r"(?:\s[\w.@-]{1,40}){0,3}?)?"
 )
 _OPEN: Final = r"[\"'(„“”«「‘‹]{0,3}\s?"
-_ASSIGNS: Final = r"\s{0,2}(?:[:=：]|(?:is|ist|lautet|est|es|adalah|ialah)\b|是|为|為|は)\s{0,2}(?:[:：=]\s{0,2})?"
+_ASSIGNS: Final = (
+    r"\s{0,2}(?:[:=：>]|&gt;|(?:is|ist|lautet|est|es|adalah|ialah)\b|是|为|為|は)\s{0,2}(?:[:：=]\s{0,2})?"
+)
 _VALUE: Final = r"(?![\"'(])((?:(?![\"'`,;<>])[!-~]){6,200})"
 _LONG: Final = r"([A-Za-z0-9+/_.=~-]{16,400})"
 _SECRET_COLUMN: Final = re.compile(rf"\W*(?:\w+ )?(?:{_CALLED}|{_KEY_WORD}|secret|token)s?\W*", re.IGNORECASE)
@@ -98,11 +102,17 @@ def _patterns() -> list[tuple[re.Pattern[str], Callable[[str], bool]]]:
     password = rf"(?i)(?<![A-Za-z0-9]){_CALLED}{_PURPOSE}[\"']{{0,2}}{_ASSIGNS}{_OPEN}{_VALUE}"
     small_key = rf"(?i)(?<![A-Za-z0-9]){_SMALL_KEY_WORD}[\"']{{0,2}}\s{{0,2}}[:=：]\s{{0,2}}{_OPEN}{_VALUE}"
     header = rf"(?i)\b(?:bearer|authorization:\s{{0,2}}(?:basic|token|apikey))\s{{1,2}}{_LONG}"
+    commands = (
+        r"(?:\s-u|\s--user)[\s=]{1,2}[\"']?[^\s:\"']{1,60}:([^\s\"'`]{4,120})",  # curl
+        r"\bmysql\w{0,8}\b[^\n]{0,80}?\s-p([^\s\"'`]{6,120})",
+        r"(?i)\blogin\s{1,2}\S{1,80}\s{1,2}password\s{1,2}(\S{6,120})",  # .netrc
+    )
+    cookie = rf"(?i)\bcookie:\s{{0,2}}[\w.-]{{1,60}}={_LONG}"
     in_url = r"://[^\s/:@<>`]{0,80}:([^\s/:@<>`]{4,120})@"
     tests: dict[Callable[[str], bool], list[str]] = {
         _is_token: load_table(__file__)["shapes"],
-        _is_password: [password, small_key],
-        _is_key: [key, header],
+        _is_password: [password, small_key, *commands],
+        _is_key: [key, header, cookie],
         _is_url_password: [in_url],
     }
     return [(re.compile(pattern), test) for test, patterns in tests.items() for pattern in patterns]

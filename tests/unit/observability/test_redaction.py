@@ -20,7 +20,9 @@ R = "0a1B2c3D4e5F6a7B8c9D0e1F2a3B4c5D"
         "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
         f"glpat-{R}", f"gldt-{R}", f"npm_{R}", f"pypi-{R}", f"hvs.{R}", f"sk_live_{R}", f"rk_test_{R}", f"whsec_{R}",
         f"ATATT3{R}", f"ntn_{R}", f"secret_{R}", f"dapi{R.lower()}", f"hf_{R}", f"SG.{R}.{R}", f"123456789:AA{R}",
-        f"SK{R.lower()}", f"ya29.{R}", f"shpat_{R}",
+        f"SK{R.lower()}", f"ya29.{R}", f"shpat_{R}", f"pplx-{R}", f"dop_v1_{R}", f"pcsk_{R}", f"tskey-auth-{R}",
+        f"ops_eyJ{R}", f"figd_{R}", f"sb_secret_{R}", f"AGE-SECRET-KEY-1{R}", f"SSWS {R}", f"{R[:14]}.atlasv1.{R * 2}",
+        f"key-{'0a1b2c3d' * 4}", f"{'0a1b2c3d' * 4}-us12", f"a1b8Q~{R}a", f"2/3425093249375627:{'0a1b2c3d' * 4}",
     ],
 )  # fmt: skip
 def test_tokens_are_found_anywhere(secret: str) -> None:

@@ -95,7 +95,27 @@ SECRETS = [
     "sk" + "-proj-Ab3dEf\u200b6hIj9kLm2nOp5qRs8t",
     "sk" + "-proj-Ab3dEf**6hIj9kLm2nOp5qRs8t",
     "xoxb" + "\u00ad-2847163950-5820394716",
-]
+    *(prefix + (MIX * 4)[:120] for prefix in (
+        "xoxd-", "gldt-", "sq0atp-", "pplx-", "glc_", "sb_secret_", "dp.pt.", "CCIPAT_", "AKCp", "pcsk_", "tskey-auth-",
+        "ops_eyJ", "vercel_blob_rw_", "FlyV1 fm2_", "sl.",
+    )),
+    *(before + "0123456789abcdef9876543210fedcba" + after for before, after in (
+        ("key-", ""), ("pul-", "01234567"), ("bkua_", "01234567"), ("2/3425093249375627/7818912618458046:", ""),
+        ("9876", "NRAL"), ("https://", "@o1.ingest.sentry.io/2"),
+        ("https://hooks.slack.com/triggers/" + "T02AB34CD/7174556141712/", ""),
+    )),
+    "SSWS 00" + (MIX * 2)[:40],
+    "pat" + MIX[:14] + "." + "0123456789abcdef" * 4,
+    MIX[:14] + ".atlasv1." + (MIX * 2)[:67],
+    "curl -u admin:" + "Winter2026! https://x.test",
+    "mysql -p" + "Winter2026 -u root",
+    "machine x.test login bob password " + "Winter2026",
+    "Set-Cookie: session=" + MIX,
+    "export PGPASSWORD=" + "Winter2026",
+    "DB_PASS=" + "Winter2026",
+    "ENCRYPTION_KEY=" + (MIX * 2)[:43] + "=",
+    "<password>" + "Winter2026</password>",
+]  # fmt: skip
 HARMLESS = [
     "xoxb-...",
     "xoxb-…",
@@ -117,6 +137,8 @@ HARMLESS = [
     "password=changeme1",
     "password: at least 12 characters",
     "Password: 12-characters or more",
+    "docker run -u 1000:1000 and mkdir -p build2/out",
+    "a pass: 2 of 3, key-value-pairs, slim.Builder",
     "API key: 90-day rotation",
     "password: sha256-hashed",
     "The password is `SHA256` hashed",
