@@ -82,7 +82,7 @@ async def write_answer(progress: Progress, *, summary: str = "") -> TurnOutcome:
         attempts.append(attempt)
         if attempt.verdict.passed:
             return _outcome_of(progress, attempt, attempt.verdict, number, whole=True)
-        if only_unconfirmed(attempt.verdict) or progress.is_knowledge_away():
+        if only_unconfirmed(attempt.verdict) or _has_nothing_to_cite(progress):
             return await _give_up(progress, attempt, number)
     return await _end_without_pass(progress, attempts)
 
@@ -131,8 +131,13 @@ def _shown_draft(progress: Progress) -> str:
     return progress.live.shown_draft if progress.live else ""
 
 
+def _has_nothing_to_cite(progress: Progress) -> bool:
+    """Return True if no draft can pass, because the documents are away and nothing else was found."""
+    return progress.are_documents_away() and not progress.sources
+
+
 def _refuse(progress: Progress, reason: str) -> TurnOutcome:
-    return knowledge_failure(progress) if progress.is_knowledge_away() else refusal(progress, reason)
+    return knowledge_failure(progress) if progress.are_documents_away() else refusal(progress, reason)
 
 
 async def _write_draft(progress: Progress, number: int, context: WriteContext) -> str:
@@ -187,7 +192,7 @@ async def _verify(progress: Progress, number: int, text: str, *, summary: bool =
 
 async def _give_up(progress: Progress, best: Attempt, attempts: int) -> TurnOutcome:
     """Keep the verified part; without one, say what could not be verified."""
-    if progress.is_knowledge_away():  # there was nothing to cite: the draft is not at fault
+    if _has_nothing_to_cite(progress):  # the draft is not at fault
         return knowledge_failure(progress)
     salvaged = await AttemptJudge(progress, best.draft, attempts).salvage(best.verdict)
     partial = partial_answer(progress, attempts)
@@ -205,10 +210,12 @@ def _outcome_of(progress: Progress, best: Attempt, verdict: Verdict, attempts: i
     draft, claims = best.draft, bool(best.verdict.claims)
     away = away_note(progress)
     if verdict.no_answer:
+        if progress.are_documents_away() and not _shown_draft(progress):
+            return knowledge_failure(progress)
         text = to_answer(progress, verdict, attempts=attempts, note=away)
         return Refused(answer=replace(text, verified=False), reason="not_in_sources")
     if draft.unsourced and claims and not progress.model.quotes_only:  # the deployment decides (ORION_GENERAL)
-        if progress.policy.general == "refuse" or progress.is_knowledge_away():
+        if progress.policy.general == "refuse" or progress.are_documents_away():
             return _refuse(progress, "no_source")
         text = to_answer(progress, verdict, attempts=attempts, label="general", note=away)
         return Unsourced(answer=replace(text, verified=False))

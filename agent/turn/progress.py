@@ -139,9 +139,9 @@ class Progress:
         away = dict.fromkeys(result.place for result in self.results if result.away and result.place)
         return tuple(place for place in away if place not in seen)
 
-    def is_knowledge_away(self) -> bool:
-        """Return True if the documents could not be reached in the whole turn, and nothing else was found."""
-        return not self.sources and DOCUMENTS in self.places_away()
+    def are_documents_away(self) -> bool:
+        """Return True if the documents could not be reached in the whole turn."""
+        return DOCUMENTS in self.places_away()
 
     def write_context(self) -> WriteContext:
         """Return what the first draft of an answer is written from."""

@@ -18,6 +18,7 @@ from tests.support.fakes import PassageTool, ScriptedModel, take_turn
 from verification.types import Answer, Source
 
 ASKED = "Which number do I call in an emergency inside the building?"
+LOOK_FOR = ToolCalls(calls=(ToolCall(call_id="a", tool="elsewhere", input={"query": "number"}),))
 LOOK = ToolCalls(calls=(ToolCall(call_id="a", tool="elsewhere"),))
 HOST = "https://docs.example.org"
 NUMBER = "The emergency number inside the building is 4112."
@@ -93,6 +94,11 @@ async def test_documents_that_a_search_failed_in_are_not_said_to_hold_nothing() 
     for failure in (AWAY, RuntimeError("a bug")):
         search = Away("documents", failure, name="search")
         outcome, _ = await take_turn(ScriptedModel([f"<answer>{NOT_FOUND}</answer>"]), tools=[search])
+        assert isinstance(outcome, Failed)
+        assert outcome.reason == "KnowledgeAwayError"
+        other = PassageTool(page("Office", origin="tool:wiki"), name="elsewhere")
+        model = ScriptedModel([f"<answer>{NOT_FOUND}</answer>"], decisions=[LOOK_FOR, Respond()])
+        outcome, _ = await take_turn(model, tools=[search, other])
         assert isinstance(outcome, Failed)
         assert outcome.reason == "KnowledgeAwayError"
 
