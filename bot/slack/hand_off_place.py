@@ -8,6 +8,7 @@ from typing import Final
 import structlog
 
 from agent.payload import mapping, objects, string
+from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
 from bot.channel_settings import ChannelFile
 from bot.slack.users import People, find_channel
@@ -37,7 +38,7 @@ class HandOffPlace:
         """Return whether a user group is asked, in the thread itself."""
         return self.name.startswith("S")
 
-    async def label(self, thread: ThreadKey) -> str:
+    async def label(self, thread: ThreadKey, language: str | None = None) -> str:
         """Return how to call the place before the click. Empty: from this thread people cannot be asked.
 
         A user group cannot be called into a direct chat.
@@ -50,7 +51,8 @@ class HandOffPlace:
         except DeliveryFailed as failure:
             _log.warning("hand_off_place_not_named", reason=failure.reason)
             known = ""
-        return (known or self.name)[:MAX_LABEL_CHARS]
+        unnamed = say("hand_off_group" if self.is_group else "hand_off_private", language)
+        return (known or (self.name if self.name.startswith("#") else unnamed))[:MAX_LABEL_CHARS]
 
     async def find(self, thread: ThreadKey) -> ThreadKey:
         """Return where to post: the thread itself for a user group, else the channel. Raises ``DeliveryFailed``."""

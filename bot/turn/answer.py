@@ -342,9 +342,10 @@ class Answering:
             marks.append("failed")
         # No model has checked whether a quoted passage answers the question.
         unanswered = entry.outcome in NOT_ANSWERED or "quotes" in marks
-        ask_human = await self.at.handoff.in_channel(job.place).label(job.place) if unanswered else ""
         streamed, stream = (live_view.streamed, live_view.stream) if live_view else (earlier_stream(job), None)
         key = job.answer_key(*marks, may_exist=may_exist or streamed.is_begun)
+        place = self.at.handoff.in_channel(job.place)
+        ask_human = await place.label(job.place, key.language) if unanswered else ""
         answer_key = replace(key, ask_human=ask_human, stream=stream, streamed=streamed)
         messages = await self.at.delivery.answer(job.place, entry.answer, answer_key)
         return replace(entry, state=with_posted(entry.state, job.incoming.ts, messages))

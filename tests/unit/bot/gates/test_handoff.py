@@ -149,10 +149,11 @@ async def test_failure_is_told_in_the_thread_and_the_next_click_counts_again(tmp
 async def test_the_button_is_offered_where_people_can_be_asked(redis_client: Redis) -> None:
     async with local_slack() as slack:
         people, labels = People(slack.workspace, redis_client), {}
-        for name in ("", "S0HELPERS", HELPERS, "#help", "S0NOBODY"):
+        for name in ("", "S0HELPERS", HELPERS, "#help", "S0NOBODY", "C0SECRET"):
             labels[name] = await HandOffPlace(name, slack.calls, people).label(THREAD)
         assert labels == {
-            "": "", "S0HELPERS": "@helpers", HELPERS: "#engineering", "#help": "#help", "S0NOBODY": "S0NOBODY",
+            "": "", "S0HELPERS": "@helpers", HELPERS: "#engineering", "#help": "#help", "S0NOBODY": "a group of people",
+            "C0SECRET": "a private channel",
         }  # fmt: skip
         direct = replace(THREAD, channel="D1")
         assert [await HandOffPlace(name, slack.calls, people).label(direct) for name in ("S0HELPERS", "#help")] == [
