@@ -155,6 +155,10 @@ class Click:
         await delivery.publish_home(user, await self.services.homes.figures(self.team, user, language), language)
 
 
+ClickHandler = Callable[[Click], Awaitable[Mapping[str, str] | None]]
+"""Does what a click asks. A sent dialog stays open with the texts that this returns, by the block that is wrong."""
+
+
 def read_click(services: Services, body: Body, context: AsyncBoltContext) -> Click:
     """Read an interaction, or an event of App Home."""
     channel = string(body, "channel", "id") or string(body, "container", "channel_id")
@@ -169,12 +173,12 @@ def read_click(services: Services, body: Body, context: AsyncBoltContext) -> Cli
     )
 
 
-def acknowledge_after(services: Services, handle: Callable[[Click], Awaitable[None]]) -> Callable[..., Awaitable[None]]:
+def acknowledge_after(services: Services, handle: ClickHandler) -> Callable[..., Awaitable[None]]:
     """Return a Bolt listener that hands on the click and acknowledges it when ``handle`` is done."""
 
     async def listen(body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
-        await handle(read_click(services, body, context))
-        await ack()
+        errors = await handle(read_click(services, body, context))
+        await (ack(response_action="errors", errors=dict(errors)) if errors else ack())
 
     return listen
 

@@ -8,7 +8,7 @@ for about six minutes. ``bot.events.catch_up`` looks up what came to nothing by 
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -39,7 +39,16 @@ from bot.delivery.home import TRY_ACTION, HomeFigures
 from bot.delivery.save_answer import DECISIONS, SAVE_ACTION, SAVE_DIALOG
 from bot.delivery.trust import trust_modal
 from bot.events.channels import ChannelDialogs
-from bot.events.clicks import Body, Click, Services, acknowledge_after, as_message, read_click, read_shortcut
+from bot.events.clicks import (
+    Body,
+    Click,
+    ClickHandler,
+    Services,
+    acknowledge_after,
+    as_message,
+    read_click,
+    read_shortcut,
+)
 from bot.events.parse import apply_thread_mode, parse_event
 from bot.events.private import PrivateAsking
 from bot.events.saving import Saving
@@ -73,7 +82,7 @@ def register(app: AsyncApp, services: Services, installing: InstallPages | None 
     app.event("app_home_opened")(listeners.on_home_opened)
     app.event("member_joined_channel")(listeners.on_member_joined)
     app.event(_ANY)(listeners.on_event)
-    buttons: dict[str | re.Pattern[str], Callable[[Click], Awaitable[None]]] = {
+    buttons: dict[str | re.Pattern[str], ClickHandler] = {
         HELPFUL_ACTION: listeners.on_feedback,
         NOT_HELPFUL_ACTION: listeners.on_feedback,
         UNASKED_DISLIKE_ACTION: listeners.on_unasked_dislike,
@@ -86,13 +95,10 @@ def register(app: AsyncApp, services: Services, installing: InstallPages | None 
         **{action: partial(listeners.store_click, kind) for action, kind in QUEUED.items()},
     }
     shortcuts = {ASK_SHORTCUT: listeners.on_shortcut, PRIVATE_SHORTCUT: private.on_ask, SAVE_SHORTCUT: saving.on_save}
-    for button, handle in buttons.items():
-        app.action(button)(acknowledge_after(services, handle))
-    for shortcut, handle in shortcuts.items():
-        app.shortcut(shortcut)(acknowledge_after(services, handle))
-    app.view(COMPLAINT)(acknowledge_after(services, listeners.on_complaint))
-    app.view(SAVE_DIALOG)(saving.on_submit)  # these two may answer with what is wrong in the dialog
-    app.view(CHANNEL_DIALOG)(channels.on_submit)
+    dialogs = {COMPLAINT: listeners.on_complaint, SAVE_DIALOG: saving.on_submit, CHANNEL_DIALOG: channels.on_submit}
+    for add, handlers in ((app.action, buttons), (app.shortcut, shortcuts), (app.view, dialogs)):
+        for name, handle in handlers.items():
+            add(name)(acknowledge_after(services, handle))
     for family in (app.action, app.view, app.shortcut, app.command, app.options):
         family(_ANY)(listeners.on_unknown)
     app.error(listeners.on_error)

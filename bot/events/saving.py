@@ -8,7 +8,6 @@ from functools import partial
 from typing import Final
 
 import structlog
-from slack_bolt.async_app import AsyncAck, AsyncBoltContext
 
 from agent.knowledge.saved_answer import SavedAnswer
 from agent.knowledge.slack_message import read_message
@@ -34,7 +33,7 @@ from bot.delivery.save_answer import (
     read_submission,
     save_dialog,
 )
-from bot.events.clicks import LOOKUP_TIMEOUT_S, Body, Click, Services, read_click
+from bot.events.clicks import LOOKUP_TIMEOUT_S, Click, ClickHandler, Services
 from bot.slack.history import ANSWER_EVENT, is_direct
 from bot.slack.web_api import DeliveryFailed
 
@@ -55,7 +54,7 @@ class Saving:
     services: Services
 
     @property
-    def decisions(self) -> dict[str, Callable[[Click], Awaitable[None]]]:
+    def decisions(self) -> dict[str, ClickHandler]:
         """The buttons of App Home, by the end of their ids."""
         return {
             "edit": self.on_edit,
@@ -119,14 +118,14 @@ class Saving:
         )  # fmt: skip
         return save_dialog(request, draft, audiences_at(place, click.user, channel, language), language)
 
-    async def on_submit(self, body: Body, context: AsyncBoltContext, ack: AsyncAck) -> None:
-        """Write the answer, or propose it to its owner, before the ack. Show in the dialog what is wrong with it."""
-        click, submission, errors = read_click(self.services, body, context), read_submission(body, today_utc()), {}
-        if submission and self.services.desk:
-            language = await click.language()
-            wrong = await self._carry_out(self.services.desk, *submission, click)
-            errors = {block: say(text, language) for block, text in wrong.items()}
-        await (ack(response_action="errors", errors=errors) if errors else ack())
+    async def on_submit(self, click: Click) -> dict[str, str]:
+        """Write the answer, or propose it to its owner, before the ack. Return what is wrong with it, by block."""
+        submission = read_submission(click.body, today_utc())
+        if not (submission and self.services.desk):
+            return {}
+        language = await click.language()
+        wrong = await self._carry_out(self.services.desk, *submission, click)
+        return {block: say(text, language) for block, text in wrong.items()}
 
     async def _carry_out(
         self, desk: AnswerDesk, request: SaveRequest, answer: SavedAnswer, click: Click
