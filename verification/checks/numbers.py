@@ -62,8 +62,8 @@ def number_findings(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _is_known(quantity: Quantity, evidence: Evidence) -> bool:
-    # Look at the nearest sentences first.
-    passages = (*evidence.nearest_sentences(), *evidence.passages)
+    # A sentence read by itself may give another number than in its table or list.
+    passages = (*(hit.passage for hit in evidence.hits[:2]), *evidence.passages)
     if any(matches(quantity, other) for passage in passages for other in passage.quantities):
         return True
     # The 22 of "59-22 at the club" where the source has the date "July 19-22 at the club".

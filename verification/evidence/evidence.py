@@ -5,7 +5,7 @@ It ranks and measures; no claim fails because of it.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -141,16 +141,12 @@ class Evidence:
             [Hit(self.cited[place], index, -count / len(claim_stems)) for count, place, index in shared[:MAX_HITS]]
         )
 
-    def nearest_sentences(self) -> Iterator[Passage]:
-        """The sentences nearest to the claim. Look here first: most values are in them."""
-        return (hit.passage for hit in self.hits[:2])
-
     def is_written_near(self, start: int, end: int) -> bool:
         """Return True if a nearby sentence has exactly these words of the claim, with a number among them."""
         words = normalise_text(self.claim.text[start:end])
         if not any(map(str.isdecimal, words)):
             return False
-        return any(is_whole_word_in(words, passage.normalised_text) for passage in self.nearest_sentences())
+        return any(is_whole_word_in(words, hit.passage.normalised_text) for hit in self.hits[:2])
 
     @property
     def quotes_lines(self) -> bool:
@@ -169,12 +165,9 @@ class Evidence:
 
     def denies(self, place: int) -> bool:
         """Return True if the claim's sentence at this place is negated: a denied value need not be in a source."""
-        return any(start <= place < end for start, end in self._denials)
-
-    @cached_property
-    def _denials(self) -> list[tuple[int, int]]:
         sentences = zip(self.claim.spans, self.claim.sentence_words, strict=True)
-        return [span for span, said in sentences if any(is_negation(word, self.claim.language) for word in said)]
+        words = next((words for (start, end), words in sentences if start <= place < end), [])
+        return any(is_negation(word, self.claim.language) for word in words)
 
     @property
     def conversation(self) -> tuple[Passage, ...]:
@@ -214,19 +207,16 @@ def score(evidence: Evidence, findings: Iterable[Finding], *, refuted: bool = Fa
     # A claim that adds to a source of one or two sentences is less likely supported.
     closeness = 1 - _CLOSE_READING * math.exp(-len(evidence.stems) / _SHORT_SOURCE)
     value = _word_overlap(evidence) * closeness if evidence.same_language else _ACROSS_LANGUAGES
-    against = tuple(findings)
-    if refuted:
-        value *= _REFUTED_FACTOR
-    if any(finding.kind == "polarity" for finding in against):
-        value *= _NEGATED_FACTOR
-    if any(finding.kind in {"number", "date", "identifier"} for finding in against):
-        value *= _DOUBTED_FACTOR
-    # "I think": no document says what the writer thinks.
-    if evidence.claim.words & _FIRST_PERSON and not evidence.words & _FIRST_PERSON:
-        value *= _FIRST_PERSON_FACTOR
-    if "?" in evidence.claim.text:
-        value *= _QUESTION_FACTOR
-    return round(max(0.0, value), 3)
+    kinds = {finding.kind for finding in findings}
+    own_words = evidence.claim.words & _FIRST_PERSON and not evidence.words & _FIRST_PERSON
+    doubts = (
+        (refuted, _REFUTED_FACTOR),
+        ("polarity" in kinds, _NEGATED_FACTOR),
+        (not kinds.isdisjoint({"number", "date", "identifier"}), _DOUBTED_FACTOR),
+        (own_words, _FIRST_PERSON_FACTOR),  # no document says what the writer thinks
+        ("?" in evidence.claim.text, _QUESTION_FACTOR),
+    )
+    return round(max(0.0, value * math.prod(factor for applies, factor in doubts if applies)), 3)
 
 
 def _word_overlap(evidence: Evidence) -> float:
@@ -235,27 +225,19 @@ def _word_overlap(evidence: Evidence) -> float:
     if not stems:
         return 1.0
     known = evidence.stems
-    whole = worst = 1.0
-    if not stems <= known:
-        whole = _share(stems, known, evidence.prefixes)
-        worst = min([_share(held, known, evidence.prefixes) for held in evidence.claim.sentence_stems if held])
-    near = [window for hit in evidence.hits[:_MAX_CLOSE_HITS] for window in _windows_around(hit)]
-    nearest = max([_share(stems, window, prefixes(window)) for window in near], default=0.0)
+    whole = _share(stems, known, evidence.prefixes)
+    worst = min(_share(sentence, known, evidence.prefixes) for sentence in evidence.claim.sentence_stems if sentence)
+    nearest = 0.0
+    for hit in evidence.hits[:_MAX_CLOSE_HITS]:
+        around = hit.source.passage.sentence_stems
+        for first in range(max(0, hit.place - _WINDOW + 1), hit.place + 1):  # each run of sentences around the hit
+            window = union_of(around[first : first + _WINDOW])
+            nearest = max(nearest, _share(stems, window, prefixes(window)))
     absent = sum(1 for name in evidence.claim.capitals if name not in known and name[:PREFIX] not in evidence.prefixes)
     return (whole + 2 * worst + nearest) / 4 - _PER_NAME * min(_MAX_NAMES, absent)
 
 
 def _share(stems: frozenset[str], known: frozenset[str], alike: frozenset[str]) -> float:
     """The share of known stems. A stem that begins like a known one counts nearly as much."""
-    shared = stems & known
-    if len(shared) == len(stems):
-        return 1.0
-    begun = sum(1 for stem in stems - shared if stem[:PREFIX] in alike)
-    return (len(shared) + _PREFIX_WEIGHT * begun) / len(stems)
-
-
-def _windows_around(hit: Hit) -> Iterator[frozenset[str]]:
-    """Yield the stems of each run of neighbouring sentences that includes the hit."""
-    stems = hit.source.passage.sentence_stems
-    first = max(0, hit.place - _WINDOW + 1)
-    return (union_of(stems[index : index + _WINDOW]) for index in range(first, hit.place + 1))
+    begun = sum(1 for stem in stems - known if stem[:PREFIX] in alike)
+    return (len(stems & known) + _PREFIX_WEIGHT * begun) / len(stems)

@@ -98,32 +98,23 @@ def _is_source_sentence(words: str, texts: Iterable[str]) -> bool:
 
 
 def _contains_sentence(text: str, words: str) -> bool:
-    at = text.find(words)
+    at = -1
     for _ in range(_MAX_MATCHES):
-        if at < 0:
-            return False
-        if _begins_sentence(text, at) and _ends_sentence(text, at + len(words)):
-            return True
         at = text.find(words, at + 1)
+        if at >= 0 and _begins_sentence(text, at):
+            match = _AFTER.match(text, at + len(words))
+            if match and not (match[0].endswith(".") and is_false_boundary(text, 0, match.end())):
+                return True
     return False
 
 
 def _begins_sentence(text: str, at: int) -> bool:
-    if text[at - 2 : at] not in _PARTED:
-        lead = text[max(0, at - _LOOK_BACK) : at]
-        match = _BEFORE.search(lead)
-        if match is None or (match.start() == 0 and at > _LOOK_BACK):
-            return False
-        # A line in lower case continues the one before.
-        if text[at].islower() and match[0].startswith("\n"):
-            return False
-    # A date or an abbreviation does not end a sentence.
-    return not is_false_boundary(text, 0, at)
-
-
-def _ends_sentence(text: str, end: int) -> bool:
-    match = _AFTER.match(text, end)
-    return match is not None and not (match[0].endswith(".") and is_false_boundary(text, 0, match.end()))
+    lead = text[max(0, at - _LOOK_BACK) : at]
+    match = _BEFORE.search(lead)
+    if match is None or (match.start() == 0 and at > _LOOK_BACK and lead[-2:] not in _PARTED):
+        return False
+    # A line in lower case continues the one before. A date or an abbreviation does not end a sentence.
+    return not (text[at].islower() and match[0].startswith("\n")) and not is_false_boundary(text, 0, at)
 
 
 class MarkedPassage(NamedTuple):

@@ -4,8 +4,8 @@
 """
 
 import re
+from collections import Counter
 from functools import cache, lru_cache
-from itertools import chain
 from typing import Final
 
 from verification.text.lexicon import language_data, values_by_language, words_by_language
@@ -17,56 +17,33 @@ _NOISE: Final = re.compile(
     re.DOTALL,
 )
 _MAIL: Final = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@\S{1,255}")
-_KANA: Final = "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\uff66-\uff9f"
-_HAN: Final = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3005\U00020000-\U0002fa1f"
-_KANA_LETTER: Final = re.compile(f"[{_KANA}]+")
-_HAN_LETTER: Final = re.compile(f"[{_HAN}]+")
+_KANA_LETTERS: Final = "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\uff66-\uff9f"
+_HAN_LETTERS: Final = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3005\U00020000-\U0002fa1f"
+_KANA: Final = re.compile(f"[{_KANA_LETTERS}]+")
+_HAN: Final = re.compile(f"[{_HAN_LETTERS}]+")
 _LETTER: Final = re.compile(r"[^\W\d_]+")
 _WORD: Final = re.compile(r"[^\W_]+")
 _LATIN: Final = re.compile("[A-Za-z\u00c0-\u024f\u1e00-\u1eff]+")
-_SAMPLE: Final = 20_000
+_SAMPLE: Final = 5_000
 _MIN_LETTERS: Final = 8
 _FEW_LETTERS: Final = 20  # a short question needs clear function words
 _CJK_SHARE: Final = 0.3  # such text also has names and terms in Latin letters
 _KANA_SHARE: Final = 0.05  # Chinese has kana only in names
 _LATIN_SHARE: Final = 0.6
 _MARGIN: Final = 1.25
-_WIDE_MARGIN: Final = 3.0
-_OPENING_LETTERS: Final = 500
 _ALONE_SHARE: Final = 0.2
 
 
 @lru_cache(maxsize=256)  # each claim asks for the language of its sources
 def detect_language(text: str) -> str | None:
     """Return one of ``en de fr es id ja zh``, or None if it is another language or unclear."""
-    if len(text) > 2 * _OPENING_LETTERS:
-        language = _guess(text[:_OPENING_LETTERS], sure=True)
-        if language:
-            return language
-    return _guess(text[:_SAMPLE], sure=False)
-
-
-def _guess(text: str, *, sure: bool) -> str | None:
-    """Guess the language. ``sure`` asks for a wide lead, as for the opening of a longer text."""
-    sample = _NOISE.sub(" ", text)
-    if "@" in sample:
-        sample = _MAIL.sub(" ", sample)
-    letters = _count_letters(_LETTER, sample)
-    if not letters:
-        return None
-    latin = letters
-    if not sample.isascii():
-        kana, han = _count_letters(_KANA_LETTER, sample), _count_letters(_HAN_LETTER, sample)
-        if kana + han >= _CJK_SHARE * letters:
-            return None if sure else "ja" if kana > _KANA_SHARE * (kana + han) else "zh"
-        latin = _count_letters(_LATIN, sample)
+    sample = _MAIL.sub(" ", _NOISE.sub(" ", text[:_SAMPLE]))
+    letters, kana, han, latin = (sum(map(len, run.findall(sample))) for run in (_LETTER, _KANA, _HAN, _LATIN))
+    if letters and kana + han >= _CJK_SHARE * letters:
+        return "ja" if kana > _KANA_SHARE * (kana + han) else "zh"
     if letters < _MIN_LETTERS or latin < _LATIN_SHARE * letters:
         return None
-    return _best_by_words(sample.lower(), short=letters < _FEW_LETTERS, margin=_WIDE_MARGIN if sure else _MARGIN)
-
-
-def _count_letters(run: re.Pattern[str], sample: str) -> int:
-    return sum(map(len, run.findall(sample)))
+    return _best_by_words(sample.lower(), short=letters < _FEW_LETTERS)
 
 
 @cache
@@ -83,38 +60,22 @@ def _letters_by_language() -> dict[str, str]:
     return {**neighbours, **values_by_language("letters")}
 
 
-@cache
-def _languages_by_word() -> dict[str, tuple[str, ...]]:
-    """For each function word, the languages that have it."""
-    languages: dict[str, tuple[str, ...]] = {}
-    for name, listed in _function_words().items():
-        for word in listed:
-            languages[word] = (*languages.get(word, ()), name)
-    return languages
-
-
-def _best_by_words(sample: str, *, short: bool, margin: float) -> str | None:
+def _best_by_words(sample: str, *, short: bool) -> str | None:
     """The language whose function words clearly lead. None if a language other than the seven leads or is close."""
-    words = _WORD.findall(sample)
-    scores = _scores(words, sample)
+    words = Counter(_WORD.findall(sample))
+    count = words.total()
+    scores: dict[str, float] = {
+        name: sum(number for word, number in words.items() if word in listed)
+        for name, listed in _function_words().items()
+    }
+    for name, letters in _letters_by_language().items():  # letters count for at most a fifth of all words
+        scores[name] += min(sum(map(sample.count, letters)), 0.2 * count)
     best = max(scores, key=scores.__getitem__)
     best_score, second_score = scores.pop(best), max(scores.values())
-    if best in language_data("others") or best_score < max(1.0, 0.12 * len(words)):
+    if best in language_data("others") or best_score < max(1.0, 0.12 * count):
         return None
     if short:  # half of the words, and twice as many as any other language
-        clear = best_score >= max(2.0, len(words) / 2) and second_score <= best_score / 2
+        clear = best_score >= max(2.0, count / 2) and second_score <= best_score / 2
         return best if clear else None
-    alone = second_score == 0 and best_score >= _ALONE_SHARE * len(words)
-    return best if alone or best_score >= max(2.0, margin * second_score) else None
-
-
-def _scores(words: list[str], sample: str) -> dict[str, float]:
-    """Count each language's function words, plus at most a fifth of all words for its letters."""
-    scores: dict[str, float] = dict.fromkeys(_function_words(), 0)
-    languages = list(chain.from_iterable(filter(None, map(_languages_by_word().get, words))))
-    scores |= {name: languages.count(name) for name in set(languages)}
-    if not sample.isascii():
-        present = set(sample)
-        for name, letters in _letters_by_language().items():
-            scores[name] += min(sum(map(sample.count, present.intersection(letters))), 0.2 * len(words))
-    return scores
+    alone = second_score == 0 and best_score >= _ALONE_SHARE * count
+    return best if alone or best_score >= max(2.0, _MARGIN * second_score) else None
