@@ -9,7 +9,6 @@ import html
 import re
 import unicodedata
 from collections.abc import Iterator
-from itertools import islice
 from typing import Final
 
 _UNSEEN: Final = re.compile(
@@ -25,10 +24,7 @@ _GAP: Final = re.compile(r"(?<=\S) (?=\S)")
 _ENCODED: Final = re.compile(r"(?<![A-Za-z0-9+/=_-])[A-Za-z0-9+/_-]{24,4000}={0,2}(?![A-Za-z0-9+/=_-])")
 _MIXED: Final = re.compile("[A-Za-z][\u0370-\u03ff\u0400-\u04ff]|[\u0370-\u03ff\u0400-\u04ff][A-Za-z]")
 _STYLED: Final = re.compile("[\uff21-\uff3a\uff41-\uff5a\u249c-\u24e9\U0001d400-\U0001d7ff\U0001f130-\U0001f189]")
-# A fast check for spaced text.
-_SPACED_SIGN: Final = re.compile(r" \S {1,3}\S {1,3}\S {1,3}")
 _DIGIT_IN_WORD: Final = re.compile(r"[013457$@](?<=[a-z].)(?=[a-z])", re.IGNORECASE)
-_MIN_ENCODED: Final = 24
 _MIN_LEET_WORDS: Final = 2
 _MAX_WORD: Final = 20
 _MIN_PRINTABLE: Final = 0.9
@@ -61,53 +57,25 @@ def fold_letters(text: str) -> str:
 
 def readings(text: str) -> tuple[str, ...]:
     """Return the other readings of a text. A plain text has none."""
-    decoded = {reading for decode in _DECODERS for reading in decode(text)}
-    return tuple(sorted(decoded - {text, ""}))
+    return tuple(sorted({*_readings(text)} - {text, ""}))
 
 
-def _fold_letters(text: str) -> Iterator[str]:
-    """Drop invisible letters, and turn styled, wide and look-alike letters into plain ones."""
-    if text.isascii():
-        return
-    hidden = _UNSEEN.search(text) or _STYLED.search(text) or _MIXED.search(text)
-    if hidden:
+def _readings(text: str) -> Iterator[str]:
+    if _UNSEEN.search(text) or _STYLED.search(text) or _MIXED.search(text):
         yield _UNSEEN.sub("", unicodedata.normalize("NFKC", text)).translate(_LOOK_ALIKE)
-
-
-def _read_tags(text: str) -> Iterator[str]:
-    """Read the letters of Unicode's invisible tag block."""
-    if not text.isascii():
-        yield "\n".join("".join(chr(ord(c) - 0xE0000) for c in run) for run in _TAGS.findall(text))
-
-
-def _reverse_overrides(text: str) -> Iterator[str]:
-    """Read text that is written backwards after a right-to-left mark."""
-    if not text.isascii():
-        yield "\n".join(run[::-1] for run in _BACKWARDS.findall(text))
-
-
-def _unescape(text: str) -> Iterator[str]:
-    """Decode numbered entities, and read the text of comments."""
-    if "&#" in text and _ENTITY.search(text):
+    yield "\n".join("".join(chr(ord(c) - 0xE0000) for c in run) for run in _TAGS.findall(text))
+    yield "\n".join(run[::-1] for run in _BACKWARDS.findall(text))
+    if _ENTITY.search(text):
         yield html.unescape(text)
     if "<!--" in text:
         yield text.replace("<!--", "\n").replace("-->", "\n")
+    yield "\n".join(re.sub(r" {2,}", " ", _GAP.sub("", run)) for run in _SPACED.findall(text))
+    yield "\n".join(filter(None, map(_decode_base64, _ENCODED.findall(text)[:_MAX_ENCODED])))
+    if sum(1 for word in text.split() if len(word) <= _MAX_WORD and _DIGIT_IN_WORD.search(word)) >= _MIN_LEET_WORDS:
+        yield text.translate(_LEET)
 
 
-def _close_up(text: str) -> Iterator[str]:
-    """Join words that are written with a space after each letter."""
-    if _SPACED_SIGN.search(text):
-        yield "\n".join(re.sub(r" {2,}", " ", _GAP.sub("", run)) for run in _SPACED.findall(text))
-
-
-def _decode_base64(text: str) -> Iterator[str]:
-    """Decode Base64 that holds a text."""
-    long = "\n".join([word for word in text.split() if len(word) >= _MIN_ENCODED])
-    decoded = (_decode_text(match) for match in _ENCODED.findall(long)[:_MAX_ENCODED])
-    yield "\n".join(plain for plain in decoded if plain)
-
-
-def _decode_text(encoded: str) -> str:
+def _decode_base64(encoded: str) -> str:
     # RFC 4648 has a second alphabet for URLs.
     bare = encoded.rstrip("=").replace("-", "+").replace("_", "/")
     try:
@@ -115,15 +83,3 @@ def _decode_text(encoded: str) -> str:
     except (binascii.Error, UnicodeDecodeError):
         return ""
     return plain if sum(c.isprintable() for c in plain) >= _MIN_PRINTABLE * len(plain) else ""
-
-
-def _undo_leet(text: str) -> Iterator[str]:
-    """Replace digits used as letters."""
-    if not _DIGIT_IN_WORD.search(text):
-        return
-    words = (word for word in text.split() if len(word) <= _MAX_WORD and _DIGIT_IN_WORD.search(word))
-    if len(list(islice(words, _MIN_LEET_WORDS))) == _MIN_LEET_WORDS:
-        yield text.translate(_LEET)
-
-
-_DECODERS: Final = (_fold_letters, _read_tags, _reverse_overrides, _unescape, _close_up, _decode_base64, _undo_leet)
