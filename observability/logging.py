@@ -27,13 +27,10 @@ CONTENT = frozenset({
     "value", "words",
 })  # fmt: skip
 MAX_IN_DEBUG = 100
-MAX_VALUE = 300
-"""Characters of any field: no fact needs more, and a text under an unknown name is truncated."""
-MAX_FRAMES = 6
-"""The innermost frames name the fault; all of them would fill the log with frameworks."""
+MAX_VALUE = 300  # characters of any field: no fact needs more, and a text under an unknown name is truncated
+MAX_FRAMES = 6  # the innermost frames name the fault; all of them would fill the log with frameworks
 REPEAT_INTERVAL_S = 60.0
-MAX_LINES = 1_000
-"""Lines of libraries that are remembered; a library that generates its lines must not fill the memory."""
+MAX_LINES = 1_000  # lines of libraries that are remembered; a library that generates its lines must not fill the memory
 # The meaning of a library's line for an operator, who does not see its text.
 _NOTES = {
     "opentelemetry": "traces may be lost; answers are not affected",

@@ -217,12 +217,6 @@ async def test_options_a_server_refuses_are_left_out_and_the_usage_is_estimated(
     assert stream.usage.prompt_tokens > 100
 
 
-async def test_server_that_does_not_stream_is_read_all_the_same() -> None:
-    whole = b'{"choices": [{"message": {"content": "<answer>Hi</answer>"}}], "usage": null}'
-    async with asking(drafts=[Scripted(raw=whole)]) as (_, model):
-        assert await collected(model.write(WRITE)) == [("content", "<answer>Hi</answer>")]
-
-
 @pytest.mark.parametrize(
     ("scripted", "kind"),
     [
