@@ -74,7 +74,7 @@ class SlackPeople:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class McpDesk:
+class McpAgent:
     """Serves callers by their user id, or ``public``. There is no ``slack`` without a bot token."""
 
     settings: Settings
@@ -206,7 +206,7 @@ def _digest(token: str) -> str:
 
 
 @asynccontextmanager
-async def open_desk(settings: Settings) -> AsyncIterator[McpDesk]:
+async def open_agent(settings: Settings) -> AsyncIterator[McpAgent]:
     """Open everything that a caller needs. Raises ``WrongUse``."""
     async with AsyncExitStack() as stack:
         redis = await stack.enter_async_context(open_redis(settings))
@@ -222,10 +222,10 @@ async def open_desk(settings: Settings) -> AsyncIterator[McpDesk]:
             slack = SlackPeople(workspace=workspace, people=people, memberships=memberships)
         budgets = Budgets(redis, limits_of(settings), prefix=prefix)
         pausing = Pausing(redis, prefix=prefix)
-        yield McpDesk(settings=settings, engine=engine, budgets=budgets, pausing=pausing, slack=slack)
+        yield McpAgent(settings=settings, engine=engine, budgets=budgets, pausing=pausing, slack=slack)
 
 
-def build_server(desk: McpDesk, *, user: str = "", tokens: Tokens | None = None) -> MCPServer:
+def build_server(agent: McpAgent, *, user: str = "", tokens: Tokens | None = None) -> MCPServer:
     """Build the server for one caller, or for those who bring one of the tokens."""
     # The SDK wants an issuer; the tokens are Orion's own, so that none is ever asked.
     auth = AuthSettings(issuer_url=AnyHttpUrl("http://localhost"), resource_server_url=None) if tokens else None
@@ -243,18 +243,18 @@ def build_server(desk: McpDesk, *, user: str = "", tokens: Tokens | None = None)
     @server.tool(annotations=_READS)
     async def ask(question: str) -> dict[str, Any]:
         """Ask a question about the team's documents. Each claim of the answer is checked against its sources."""
-        return await desk.ask(caller(), question)
+        return await agent.ask(caller(), question)
 
     @server.tool(annotations=_READS)
     async def search(query: str, limit: int = 8) -> dict[str, Any]:
         """Find the passages of the team's documents that match a query best, with title, link and date."""
-        return await desk.search(caller(), query, limit)
+        return await agent.search(caller(), query, limit)
 
     @server.tool(annotations=_READS)
     async def verify(text: str, sources: list[SourceRow], question: str = "") -> dict[str, Any]:
         """Check each claim of a text in Markdown against the sources that it cites as [n]."""
         draft = Draft(text=text, question=question, sources=sources_of(sources), dialect="markdown")
-        return await desk.verify(caller(), draft)
+        return await agent.verify(caller(), draft)
 
     return server
 
@@ -262,8 +262,8 @@ def build_server(desk: McpDesk, *, user: str = "", tokens: Tokens | None = None)
 async def serve_mcp(settings: Settings, *, http: bool, host: str, port: int, user: str) -> None:
     """Serve until the standard input or the process ends. Raises ``WrongUse``."""
     tokens = read_tokens(settings.mcp_tokens.get_secret_value()) if http else None
-    async with open_desk(settings) as desk:
-        server = build_server(desk, user=user, tokens=tokens)
+    async with open_agent(settings) as agent:
+        server = build_server(agent, user=user, tokens=tokens)
         if http:
             await server.run_streamable_http_async(host=host, port=port, stateless_http=True, json_response=True)
         else:

@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 from pydantic import SecretStr
 
 from agent.texts.catalogue import say
-from bot.cli.mcp import McpDesk, build_server, open_desk, read_tokens
+from bot.cli.mcp import McpAgent, build_server, open_agent, read_tokens
 from bot.errors import WrongUse
 from bot.local.model.roster import Member
 from bot.local.server import LocalWorkspace
@@ -51,16 +51,16 @@ async def call(client: Client, tool: str, **arguments: Any) -> Any:
 
 
 @asynccontextmanager
-async def desk_of(tmp_path: Path, redis_url: str, **more: Any) -> AsyncIterator[McpDesk]:
+async def agent_over(tmp_path: Path, redis_url: str, **more: Any) -> AsyncIterator[McpAgent]:
     settings: Settings = settings_in(tmp_path / "home", redis_url, docs=(folder_of_documents(tmp_path),), **more)
-    async with open_desk(settings) as desk:
-        yield desk
+    async with open_agent(settings) as agent:
+        yield agent
 
 
 @asynccontextmanager
-async def over_http(desk: McpDesk, tokens: Mapping[str, str] = TOKENS) -> AsyncIterator[str]:
+async def over_http(agent: McpAgent, tokens: Mapping[str, str] = TOKENS) -> AsyncIterator[str]:
     pairs = ",".join(f"{user}={token}" for user, token in tokens.items())
-    server = build_server(desk, tokens=read_tokens(pairs))
+    server = build_server(agent, tokens=read_tokens(pairs))
     async with serve_app(server.streamable_http_app(stateless_http=True, json_response=True)) as url:
         yield url
 
@@ -93,7 +93,7 @@ async def test_person_asks_over_standard_streams(tmp_path: Path) -> None:
 
 
 async def test_token_decides_what_a_caller_sees(tmp_path: Path, redis_url: str) -> None:
-    async with desk_of(tmp_path, redis_url) as desk, over_http(desk) as url:
+    async with agent_over(tmp_path, redis_url) as agent, over_http(agent) as url:
         seen = {}
         for user, token in TOKENS.items():
             async with client_of(url, token) as client:
@@ -108,14 +108,14 @@ async def test_gates_and_budgets_hold(tmp_path: Path, redis_url: str) -> None:
     drafts = [says("<answer>Each API key may make 600 requests a minute [1].</answer>")]
     async with ScriptedOpenAI(decisions=[RESPOND], drafts=drafts) as server:
         more = {"openai_base_url": server.url, "model": "m", "judge": False, "daily_tokens_user": 1}
-        async with desk_of(tmp_path, redis_url, deny_users=frozenset({"U0BOB1"}), **more) as desk:
-            async with Client(build_server(desk, user="U0BOB1")) as client:
+        async with agent_over(tmp_path, redis_url, deny_users=frozenset({"U0BOB1"}), **more) as agent:
+            async with Client(build_server(agent, user="U0BOB1")) as client:
                 assert "hasn't given your account access" in await call(client, "ask", question=QUESTION)
-            async with Client(build_server(desk, user="U0ANN1")) as client:
+            async with Client(build_server(agent, user="U0ANN1")) as client:
                 await call(client, "ask", question=QUESTION)
                 assert "budget of today is used up" in await call(client, "ask", question=QUESTION)
-            await desk.pausing.pause()
-            async with Client(build_server(desk, user="public")) as client:
+            await agent.pausing.pause()
+            async with Client(build_server(agent, user="public")) as client:
                 assert "paused" in await call(client, "search", query=QUESTION)
 
 
@@ -126,7 +126,10 @@ async def test_guest_of_the_workspace_needs_to_be_let_in(
     async with running(LocalWorkspace()) as slack:
         slack.workspace.roster.members["U0GUEST"] = Member(id="U0GUEST", name="Guest", is_restricted=True)
         more = {"slack_bot_token": SecretStr(slack.bot_token), "slack_api_url": slack.api_url, "allow_guests": allowed}
-        async with desk_of(tmp_path, redis_url, **more) as desk, Client(build_server(desk, user="U0GUEST")) as client:
+        async with (
+            agent_over(tmp_path, redis_url, **more) as agent,
+            Client(build_server(agent, user="U0GUEST")) as client,
+        ):
             assert said in str(await call(client, "search", query=QUESTION))
 
 
