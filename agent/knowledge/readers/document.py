@@ -135,7 +135,7 @@ def part_note_marks(text: str) -> str:
 def raise_or_lower(text: str, way: str) -> str:
     """Return text in superscript (``way`` ``sup``) or subscript (``sub``) so that it does not glue to a number."""
     signs = _SUPERSCRIPTS if way == "sup" else _SUBSCRIPTS
-    bare = text.strip()
+    bare = text.strip().strip("[]")
     if bare and all(character in signs for character in bare):
         return "".join(signs[character] for character in bare)
     if len(bare) > 1 and bare.isalpha():  # as in 1st

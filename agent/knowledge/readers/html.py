@@ -1,11 +1,14 @@
 """Reader of HTML: the main text as Markdown, without navigation, scripts and what a browser hides."""
 
 import re
+from copy import deepcopy
 from html import unescape
-from typing import Final
+from itertools import accumulate, islice
+from typing import Any, Final
 
 from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
 from html_to_markdown.exceptions import ConversionError
+from lxml.html import HTMLParser, document_fromstring, tostring  # type: ignore[import-untyped]  # ships no types
 
 from agent.knowledge.readers.document import Content, Limits, clean, one_line, part_note_marks, raise_or_lower, whole
 from agent.knowledge.readers.text import decode, replace_closed
@@ -19,7 +22,7 @@ _OPTIONS: Final = ConversionOptions(
     max_depth=400,
     exclude_selectors=[
         *("script", "style", "nav", "footer", "template", "noscript", "svg", "iframe", "del", "s", "strike"),
-        *("button", "select", "textarea", "[hidden]"),
+        *("button", "select", "textarea", "[hidden]", "[style*=line-through]"),
         *("a.headerlink", "a.anchor", "a.hash-link"),  # the signs beside headings that builders of documentation add
     ],
 )
@@ -38,6 +41,8 @@ _ATTRIBUTE: Final = re.compile(
     r"(?P<name>name|property|itemprop|content)\s*=\s*[\"'](?P<value>[^\"']*)[\"']", re.IGNORECASE
 )
 _HEAD: Final = 100_000
+_MAX_CELLS: Final = 2_000  # over several rows
+_MAX_ROWS: Final = 100  # that one cell covers
 _FIELDS: Final = {
     **dict.fromkeys(("article:modified_time", "datemodified", "last-modified", "dcterms.modified"), "modified"),
     **dict.fromkeys(("article:published_time", "datepublished", "date", "dcterms.created"), "date"),
@@ -50,6 +55,7 @@ def read_html(data: bytes, _: Limits) -> Content:
     page = decode(data, declared[1].decode("ascii") if declared else "")
     title = _TITLE.search(page[:_HEAD])
     shown = _TAB.sub(lambda tab: _HIDES.sub("", tab[0]), replace_closed(_RAISED, _replace_raised, page, *_RAISED_ENDS))
+    shown = _repeat_cells(shown) if "rowspan" in shown.lower() else shown
     try:
         text = part_note_marks(convert(shown, _OPTIONS).content or "")
     except (ConversionError, ValueError) as error:
@@ -57,6 +63,23 @@ def read_html(data: bytes, _: Limits) -> Content:
     return Content(
         title=one_line(unescape(title["text"])) if title else "", fields=_dates(page), parts=whole(clean(text))
     )
+
+
+def _repeat_cells(page: str) -> str:
+    """Return a page in which a table cell over several rows stands in each of them."""
+    tree = document_fromstring(page.encode("utf-8", "replace"), HTMLParser(encoding="utf-8"))
+    for cell in islice(tree.xpath("//tr/*[@rowspan > 1]"), _MAX_CELLS):
+        rows = islice(cell.getparent().itersiblings("tr"), min(int(cell.attrib.pop("rowspan")), _MAX_ROWS) - 1)
+        column = sum(map(_width, cell.itersiblings(preceding=True)))
+        for row in rows:
+            before = accumulate(map(_width, row), initial=0)
+            row.insert(sum(width < column for width in before), deepcopy(cell))
+    return str(tostring(tree, encoding="unicode"))
+
+
+def _width(cell: Any) -> int:
+    columns = cell.get("colspan") or ""
+    return int(columns) if columns.isdecimal() else 1
 
 
 def _replace_raised(found: re.Match[str]) -> str:

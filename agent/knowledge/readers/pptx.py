@@ -13,6 +13,7 @@ from agent.knowledge.readers.document import (
     Limits,
     clean,
     join_parts,
+    raise_or_lower,
     refusing_damage,
     table_row,
 )
@@ -48,11 +49,37 @@ def _shape_texts(shapes: Iterable[Any], depth: int) -> Iterator[str]:
         if getattr(shape, "shapes", None) is not None and depth < _MAX_SHAPE_DEPTH:  # a group
             yield from _shape_texts(shape.shapes, depth + 1)
         elif getattr(shape, "has_table", False):
-            rows = [table_row(cell.text for cell in row.cells) for row in shape.table.rows]
+            rows = [table_row(cells) for cells in _table_cells(shape.table)]
             yield "\n".join([*rows[:1], f"|{' --- |' * len(shape.table.columns)}", *rows[1:]])
-        elif shape.has_text_frame and shape.text_frame.text.strip():
-            lines = [paragraph for paragraph in shape.text_frame.paragraphs if paragraph.text.strip()]
-            bullets = len(lines) > 1
-            yield "\n".join(
-                f"{_INDENT * line.level}{'- ' if bullets else ''}{' '.join(line.text.split())}" for line in lines
-            )
+        elif shape.has_text_frame:
+            texts = ((line.level, " ".join(_inline(line).split())) for line in shape.text_frame.paragraphs)
+            lines = [(level, text) for level, text in texts if text]
+            bullet = "- " if len(lines) > 1 else ""
+            yield from filter(None, ["\n".join(f"{_INDENT * level}{bullet}{text}" for level, text in lines)])
+
+
+def _table_cells(table: Any) -> Iterator[list[str]]:
+    """Yield rows. A cell over columns is followed by empty ones, one over rows is repeated."""
+    above: list[str] = []
+    for row in table.rows:
+        cells = [" ".join(map(_inline, cell.text_frame.paragraphs)) for cell in row.cells]
+        merged = zip(row.cells, cells, above or cells, strict=True)
+        above = [over if cell.is_spanned and cell._tc.vMerge else text for cell, text, over in merged]  # noqa: SLF001 - only there
+        yield above
+
+
+def _inline(paragraph: Any) -> str:
+    """Return the text of a paragraph with its links, without what is struck out."""
+    links: Any = paragraph.part.rels
+    pieces = []
+    for element in paragraph._p.content_children:  # noqa: SLF001 - the library shows neither breaks nor these styles
+        font = getattr(element, "rPr", None)
+        if font is None:
+            pieces.append(element.text)
+        elif font.get("strike", "noStrike") == "noStrike":
+            raised = int(font.get("baseline") or 0)
+            text = raise_or_lower(element.text, "sup" if raised > 0 else "sub") if raised else element.text
+            link: Any = links.get(font.hlinkClick.rId) if font.hlinkClick is not None else None
+            is_web = link is not None and link.is_external and link.target_ref.startswith("http") and text.strip()
+            pieces.append(f"[{text}]({link.target_ref})" if is_web else text)
+    return "".join(pieces)

@@ -2,12 +2,13 @@
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator
 from datetime import date, datetime, time
-from itertools import islice
+from itertools import islice, zip_longest
 from typing import Any, Final
 
-from agent.knowledge.readers.document import Content, Limits, Part, clean, refusing_damage, table_row
+from agent.knowledge.readers.document import Content, Limits, Part, clean, raise_or_lower, refusing_damage, table_row
 from agent.knowledge.readers.package import open_package
 from agent.knowledge.readers.text import decode
 
@@ -19,6 +20,10 @@ _MAX_EMPTY_ROWS: Final = 1_000  # a sheet may be declared a million rows long
 _SAMPLE: Final = 2_048  # the sniffer's patterns take the square of it
 _DELIMITERS: Final = ",;\t|"
 _RULE: Final = " --- |"
+_MERGED: Final = re.compile(rb"<(?:\w+:)?mergeCell ref=\"([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})\"")
+_DIGITS: Final = re.compile(r"[0#?][0#?.,\s]*")
+_BRACKET: Final = re.compile(r"\[(?:\$([^\]-]*))?[^\]]*\]")  # a currency with its country, a colour, a condition
+_UNIT: Final = re.compile(r"\"([^\"]*)\"|\\(.)|([$€£¥])")
 
 
 def read_csv(data: bytes, limits: Limits) -> Content:
@@ -40,7 +45,7 @@ def read_xlsx(data: bytes, limits: Limits) -> Content:
     from openpyxl.utils.exceptions import InvalidFileException  # noqa: PLC0415 - likewise
 
     with refusing_damage("Excel workbook", InvalidFileException):
-        workbook = load_workbook(open_package(data), read_only=True, data_only=True)
+        workbook = load_workbook(open_package(data), read_only=True, data_only=True, rich_text=True)
         sheets = [sheet for sheet in workbook.worksheets if sheet.sheet_state == "visible"]
         parts = (part for sheet in sheets for part in _parts(f"## {sheet.title}\n\n", _sheet_rows(sheet, limits)))
         return Content(title=clean(workbook.properties.title or ""), parts=tuple(parts))
@@ -48,8 +53,30 @@ def read_xlsx(data: bytes, limits: Limits) -> Content:
 
 def _sheet_rows(sheet: Any, limits: Limits) -> Iterator[str]:
     sheet.reset_dimensions()  # a wrong declaration would hide rows
-    rows = ([_cell_text(cell) for cell in row[:MAX_COLUMNS]] for row in sheet.iter_rows(max_row=MAX_ROWS))
-    return limits.take(_table(rows), f"sheet {sheet.title}, row", len)
+    return limits.take(_table(_read_rows(sheet)), f"sheet {sheet.title}, row", len)
+
+
+def _read_rows(sheet: Any) -> Iterator[list[str]]:
+    """Yield rows. A cell that is merged over rows is repeated in each that has other cells."""
+    repeated = set(islice(_repeated_cells(sheet), MAX_ROWS))
+    above: list[str] = []
+    for number, row in enumerate(sheet.iter_rows(max_row=MAX_ROWS), 1):
+        cells = [_cell_text(cell) for cell in row[:MAX_COLUMNS]]
+        if any(cells):
+            both = enumerate(zip_longest(cells, above, fillvalue=""))
+            cells = [over if (number, at) in repeated else text for at, (text, over) in both]
+        yield cells
+        above = cells
+
+
+def _repeated_cells(sheet: Any) -> Iterator[tuple[int, int]]:
+    """Yield row and column (from 0) of the cells below the first of each merged range, in its first column."""
+    from openpyxl.utils import column_index_from_string  # noqa: PLC0415 - slow to load, and CSV does not need it
+
+    with sheet._get_source() as source:  # noqa: SLF001 - in its read-only mode the library reads no merged cells
+        for found in _MERGED.finditer(source.read()):
+            column = column_index_from_string(found[1].decode()) - 1
+            yield from ((row, column) for row in range(int(found[2]) + 1, int(found[3]) + 1))
 
 
 def _parts(above: str, lines: Iterator[str]) -> tuple[Part, ...]:
@@ -94,16 +121,33 @@ def _filled_rows(rows: Iterable[list[str]]) -> Iterator[list[str]]:
 
 
 def _cell_text(cell: Any) -> str:
-    """Return a cell as Excel shows it, as far as its format matters for the meaning."""
+    """Return a cell as Excel shows it, as far as its format matters for the meaning. What is struck out is left out."""
     value = cell.value
-    if value is None:
+    if value is None or (cell.has_style and cell.font.strike):
         return ""
+    if isinstance(value, list):  # text of several fonts
+        return "".join(part if isinstance(part, str) else _text_of(part) for part in value)
     if isinstance(value, datetime):
         return value.date().isoformat() if value.time() == time() else value.isoformat(" ", "minutes")
     if isinstance(value, date | time):
         return value.isoformat()
     if isinstance(value, bool):
         return str(value).upper()
-    if isinstance(value, int | float) and "%" in str(cell.number_format):
+    return _with_unit(value, str(cell.number_format)) if isinstance(value, int | float) else str(value)
+
+
+def _text_of(block: Any) -> str:
+    way = (block.font.vertAlign or "")[:3]
+    text = raise_or_lower(block.text, way) if way in {"sup", "sub"} else block.text
+    return "" if block.font.strike else str(text)
+
+
+def _with_unit(value: float, number_format: str) -> str:
+    """Return a number with the percent sign, currency or words that its format shows."""
+    if "%" in number_format:
         return f"{round(value * 100, 6):.15g}%"
-    return f"{value:.15g}" if isinstance(value, float) else str(value)
+    sides = _DIGITS.split(_BRACKET.sub(lambda found: f'"{found[1] or ""}"', number_format.partition(";")[0]))
+    if len(sides) == 1:
+        return f"{value:.15g}"
+    prefix, suffix = ("".join(map("".join, _UNIT.findall(side))).strip() for side in (sides[0], sides[-1]))
+    return f"{prefix}{value:.15g} {suffix}".rstrip()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 from docx import Document
 from fpdf import FPDF
 from openpyxl import Workbook
+from openpyxl.styles import Font
 from pptx import Presentation
 
 from agent.knowledge.readers.document import ReadDocument
@@ -123,3 +125,67 @@ def test_each_part_of_a_long_table_has_its_header() -> None:
     parts = read("a.csv", f"id,name\n{rows}".encode()).parts
     assert [part.text.split("\n", 1)[0] for part in parts] == ["| id | name |"] * 3
     assert sum(part.text.count("| plan ") for part in parts) == 450
+
+
+def test_slides_are_read_as_they_look() -> None:
+    presentation = Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[5])
+    line = slide.shapes.add_textbox(0, 0, 9, 9).text_frame.paragraphs[0]
+    for text, style in (("Old price 30", {"strike": "sngStrike"}), (" 40 for 10", {}), ("6", {"baseline": "30000"})):
+        run = line.add_run()
+        run.text = text
+        for name, value in style.items():
+            run.font._element.set(name, value)
+    line.add_line_break()
+    run = line.add_run()
+    run.text, run.hyperlink.address = "our wiki", "https://wiki.example"
+    table = slide.shapes.add_table(3, 2, 0, 0, 9, 9).table
+    table.cell(1, 0).merge(table.cell(2, 0))
+    for row, (first, second) in enumerate((("Region", "Plan"), ("North", "Team"), ("", "Solo"))):
+        table.cell(row, 0).text, table.cell(row, 1).text = first, second
+    text = read("a.pptx", saved(presentation.save)).text
+    assert "40 for 10⁶ [our wiki](https://wiki.example)" in text
+    assert "Old" not in text
+    assert "| North | Solo |" in text
+
+
+RICH = (
+    '<sst xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"><si><r><t>10</t></r>'
+    '<r><rPr><vertAlign val="superscript"/></rPr><t>6</t></r><r><rPr><strike/></rPr><t>old</t></r>'
+    '<r><t xml:space="preserve"> users</t></r></si></sst>'
+)
+
+
+def with_rich_text(data: bytes) -> bytes:
+    """Return a workbook whose cell ``rich`` has text of several fonts, as Excel stores it."""
+    result = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as package, zipfile.ZipFile(result, "w") as changed:
+        for name in package.namelist():
+            xml = package.read(name).decode()
+            xml = re.sub(r't="inlineStr"><is><t>rich</t></is>', 't="s"><v>0</v>', xml)
+            xml = xml.replace(
+                "</Types>",
+                '<Override PartName="/xl/sharedStrings.xml" ContentType="application/vnd.openxmlformats-'
+                'officedocument.spreadsheetml.sharedStrings+xml"/></Types>',
+            )
+            changed.writestr(name, xml)
+        changed.writestr("xl/sharedStrings.xml", RICH)
+    return result.getvalue()
+
+
+def test_sheets_are_read_as_they_look() -> None:
+    workbook = Workbook()
+    sheet = workbook.worksheets[0]
+    for row in (
+        ["Region", "Plan", "Price", "Limit"],
+        ["North", "Team", 1234.5, "rich"],
+        ["", "Solo", 5],
+        ["", "Old", 3],
+    ):
+        sheet.append(row)
+    sheet.merge_cells("A2:A3")
+    sheet["C2"].number_format, sheet["C3"].number_format = "#,##0.00\\ [$€-407]", '"$"#,##0_);[Red]("$"#,##0)'
+    sheet["B4"].font = sheet["C4"].font = Font(strike=True)
+    text = read("a.xlsx", with_rich_text(saved(workbook.save))).text
+    assert "| North | Team | 1234.5 € | 10⁶ users |\n| North | Solo | $5 |  |" in text
+    assert "Old" not in text

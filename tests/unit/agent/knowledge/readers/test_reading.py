@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -73,6 +74,8 @@ def test_html_is_read_as_a_browser_shows_it() -> None:
         "seats<sup>3</sup>, 7<sup><a href='#n'>4</a></sup>, the 1<sup>st</sup>, n<sup>k+1</sup>.</p>"
         "<aside>Only seats.</aside>"
         "<form><p>Ask Ann.</p><button>Send</button></form><p><del>30</del> 40 days<span hidden>secret</span></p>"
+        "<table><tr><td rowspan=2>South<td>3<td rowspan=x>6</tr><tr><td>4</table>"
+        "<p style='text-decoration: line-through'>30</p>"
         "<div role=\"tabpanel\" class='tab' hidden=''>On a Mac: 7 keys.</div>"
     )
     text = read("a.html", page).text
@@ -81,6 +84,7 @@ def test_html_is_read_as_a_browser_shows_it() -> None:
     assert "Ask Ann." in text
     assert "40 days" in text
     assert "On a Mac: 7 keys." in text
+    assert "| South | 4 |" in re.sub(" +", " ", text)
     assert not any(gone in text for gone in ("30", "secret", "Send"))
 
 
