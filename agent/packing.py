@@ -4,10 +4,11 @@ import base64
 import json
 import zlib
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import orjson
 
+Record = TypeVar("Record")
 _MARK: Final = "z1:"
 _MIN_COMPRESSED_CHARS: Final = 400  # below this the compressed text is hardly shorter
 # A dictionary of what most records have in common. If it changes, so must the mark.
@@ -40,6 +41,19 @@ def parse_json(text: str | bytes) -> Any:
     except RecursionError:
         message = "JSON that is nested too deeply"
         raise ValueError(message) from None
+
+
+def parse_record(kind: type[Record], text: str | bytes | None, *, complete: bool = False) -> Record | None:
+    """Parse a dataclass with slots that was stored as JSON, without the fields of a newer version.
+
+    Return None if it is malformed or lacks a field: one without a default or, with ``complete``, any.
+    """
+    try:
+        fields = parse_json(text or "")
+        names: tuple[str, ...] = kind.__slots__  # type: ignore[attr-defined]  # a dataclass with slots
+        return kind(**{name: fields[name] for name in names if complete or name in fields})
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def compress(text: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any, Final
 import structlog
 from redis.asyncio import Redis
 
+from agent.packing import parse_record
 from agent.payload import string
 from bot.errors import WrongUse
 from bot.install.takeover import take_over
@@ -76,7 +77,7 @@ async def recall_identity(redis: Redis, settings: Settings) -> Identity | None:
 async def list_orions(redis: Redis) -> list[Identity]:
     """List the Orions that have started over this Redis. Raises ``RedisError``."""
     entries: Any = redis.hgetall(ORIONS_KEY)
-    found = (_parse(prefix, text) for prefix, text in sorted((await entries).items()))
+    found = (parse_record(Identity, text, complete=True) for _, text in sorted((await entries).items()))
     return [one for one in found if one is not None]
 
 
@@ -110,11 +111,3 @@ def _digest(settings: Settings) -> str:
 
 def _safe(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]", "-", name)
-
-
-def _parse(prefix: str, text: str) -> Identity | None:
-    try:
-        fields = json.loads(text)
-        return Identity(**{name: fields[name] for name in Identity.__slots__} | {"prefix": prefix})
-    except (ValueError, KeyError, TypeError):
-        return None

@@ -18,6 +18,7 @@ from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from redis.asyncio import Redis
 from redis.asyncio.lock import Lock
 
+from agent.packing import parse_record
 from bot.slack.web_api import DeliveryFailed
 
 # A refresh may take this long before another process tries. A call to Slack ends long before.
@@ -116,10 +117,11 @@ class Installations:
         sealed = await self._redis.get(self.key(team))
         if not sealed:
             return None
-        found = _parse_installation(self._seal.open(str(sealed)), str(sealed))
+        found = parse_record(Installation, self._seal.open(str(sealed)))
         if found is None or found.team != team:  # a copy of another workspace's entry is not valid here
             _log.error("installation_unreadable", team=team)
             raise UnreadableInstallation
+        found = replace(found, sealed=str(sealed))
         fresh = self._seal.open(found.sealed, first=True) is not None
         return found if fresh else await self.replace(found, found) or await self.find(team)
 
@@ -146,12 +148,3 @@ class Installations:
 
     def _encrypt(self, installation: Installation) -> str:
         return self._seal.close(json.dumps(asdict(replace(installation, sealed=""))))
-
-
-def _parse_installation(text: str | None, sealed: str) -> Installation | None:
-    """Parse an installation, ignoring fields of a newer version. None if it is malformed."""
-    try:
-        fields = json.loads(text or "") | {"sealed": sealed}
-        return Installation(**{name: fields[name] for name in Installation.__slots__ if name in fields})
-    except (ValueError, TypeError, RecursionError):
-        return None

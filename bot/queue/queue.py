@@ -23,7 +23,7 @@ from typing import Literal
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from agent.packing import parse_json
+from agent.packing import parse_record
 from agent.thread.store import Fence, hash_tag, shards_of, team_of
 from bot.queue.lease import Lease, LeaseLost, now, raise_if_cancelled
 from bot.queue.scripts import Entry, Wakeup, load_script, shard_tags, split_entry
@@ -338,7 +338,7 @@ class Mailbox:
             while True:
                 raise_if_cancelled()
                 message = await pubsub.get_message(timeout=1.0)
-                if message is not None and (wish := _parse_cancellation(message["data"])) is not None:
+                if message is not None and (wish := parse_record(Cancellation, message["data"])) is not None:
                     yield wish
 
     async def wait(self, timeout_s: float) -> None:
@@ -377,12 +377,3 @@ class Mailbox:
         rows = [await self._depth(keys=[shard]) for shard in self._tags]
         messages, leased, dead = (sum(column) for column in zip(*rows, strict=True))
         return Depth(messages=messages, leased=leased, dead=dead)
-
-
-def _parse_cancellation(text: str) -> Cancellation | None:
-    """Parse a cancellation from a worker of any version. None if it is malformed."""
-    try:
-        fields = parse_json(text)
-        return Cancellation(thread=fields["thread"], reason=fields["reason"], message_id=fields["message_id"])
-    except (ValueError, KeyError, TypeError):
-        return None

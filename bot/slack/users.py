@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 
 from redis.asyncio import Redis
 
-from agent.packing import parse_json
+from agent.packing import parse_record
 from agent.payload import mapping, objects, string
 from bot.slack.client import Workspace
 from bot.slack.message import Incoming
@@ -193,11 +193,7 @@ async def find_channel(calls: SlackCalls, name: str) -> str:
 
 def parse_person(stored: bytes | str | None) -> Person | None:
     """Return a cached person; None, so that Slack is asked again, if another version stored it in another form."""
-    try:
-        fields = parse_json(stored or "")
-        return Person(**{one: fields[one] for one in Person.__slots__})
-    except (ValueError, KeyError, TypeError):
-        return None
+    return parse_record(Person, stored, complete=True)
 
 
 def read_person(user: Mapping[str, Any], team: str, enterprise: str = "") -> Person:
