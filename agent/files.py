@@ -36,7 +36,7 @@ def add_unread_notes(outcome: TurnOutcome, question: Question, history: tuple[Me
     For files of the thread's first message only the first answer says so.
     """
     is_repeated = any(message.role == "assistant" for message in history)
-    language = detect_language(question.text)
+    language = question.reply_language
     notes: list[str] = []
     for file in question.files:
         if is_repeated and file.opening and file.trouble != "away":  # it may have been read before

@@ -35,7 +35,6 @@ from agent.quoting.small_talk import (
 from agent.quoting.units import QuotableUnit, units_of
 from agent.thread.requests import asks_for_file, is_from_own_words
 from agent.tools.builtin.knowledge import LIST_DOCUMENTS, LIST_TITLE, SEARCH
-from verification.text.language import detect_language
 
 _PIECE: Final = 24  # characters at once: as small as the pieces of a server
 _MAX_COMPARED_CHARS: Final = 90
@@ -98,7 +97,7 @@ def _answer(context: WriteContext) -> str:
         return talk
     if is_from_own_words(question):
         return NOT_FOUND
-    language = detect_language(question)
+    language = context.question.reply_language
     if asks_for_documents(question):
         listed = next((source for source in context.sources if source.title == LIST_TITLE), None)
         if listed is not None:

@@ -80,8 +80,16 @@ def best_passages(
 
 def _best_window(section: Sequence[QuotableUnit], weights: Mapping[str, float]) -> RankedPassage:
     """Return the best window, of equals the one that begins closest before the first of the best sentences."""
-    passages = [_passage(some, section, weights) for some in windows(section)][::-1]
-    return max(passages, key=lambda each: (each.score, -section.index(each.best)))
+    passages: list[RankedPassage] = []
+    for units in windows(section):
+        shares = [_share(weights, (unit,)) for unit in units]
+        closest = max(shares)
+        best, covered = units[shares.index(closest)], _share(weights, units)
+        is_excerpt = len(units) < len(section)
+        passages.append(
+            RankedPassage(units=tuple(units), best=best, covered=covered, closest=closest, is_excerpt=is_excerpt)
+        )
+    return max(reversed(passages), key=lambda each: (each.score, -section.index(each.best)))
 
 
 def _closest_newest(passage: RankedPassage) -> tuple[float, int]:
@@ -91,20 +99,6 @@ def _closest_newest(passage: RankedPassage) -> tuple[float, int]:
 
 def _is_telling(unit: QuotableUnit, weights: Mapping[str, float]) -> bool:
     return unit.kind != "field" or unit.text.endswith(_STOPS) or bool(weights.keys() & _words(unit.text))
-
-
-def _passage(
-    units: Sequence[QuotableUnit], section: Sequence[QuotableUnit], weights: Mapping[str, float]
-) -> RankedPassage:
-    shares = [_share(weights, (unit,)) for unit in units]
-    best = shares.index(max(shares))
-    return RankedPassage(
-        units=tuple(units),
-        best=units[best],
-        covered=_share(weights, units),
-        closest=shares[best],
-        is_excerpt=len(units) < len(section),
-    )
 
 
 def closest_sentence(passages: Sequence[RankedPassage], weights: Mapping[str, float]) -> str:
@@ -120,7 +114,10 @@ def values_differ(passages: Sequence[RankedPassage], weights: Mapping[str, float
         (each.best.source.title, weights.keys() & _words(each.best.text), _values(each.best)) for each in passages
     ]
     return any(
-        title != other_title and words and words == other_words and _conflict(own, others)
+        title != other_title
+        and words
+        and words == other_words
+        and any(own[unit].isdisjoint(others[unit]) for unit in own.keys() & others.keys())
         for (title, words, own), (other_title, other_words, others) in combinations(values, 2)
     )
 
@@ -131,10 +128,6 @@ def _values(unit: QuotableUnit) -> Mapping[str, set[str]]:
     for match in _VALUE.finditer(unit.text):
         values.setdefault(match["unit"].casefold(), set()).add(match["number"])
     return values
-
-
-def _conflict(own: Mapping[str, set[str]], others: Mapping[str, set[str]]) -> bool:
-    return any(own[unit].isdisjoint(others[unit]) for unit in own.keys() & others.keys())
 
 
 def _share(weights: Mapping[str, float], units: Sequence[QuotableUnit]) -> float:

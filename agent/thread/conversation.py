@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
+from verification.text.language import detect_language
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadKey:
@@ -71,6 +73,11 @@ class Question:
     instruction: str = ""
     documents: tuple[str, ...] = ()
     language: str = ""
+
+    @property
+    def reply_language(self) -> str | None:
+        """Language of what Orion itself says: the one set for the channel, else that of the question, if known."""
+        return self.language or detect_language(self.text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

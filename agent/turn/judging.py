@@ -69,7 +69,7 @@ class AttemptJudge:
 
     async def salvage(self, verdict: Verdict) -> Verdict | None:
         """Return the verified part of a failed attempt, checked by the judge too, or None if it is not an answer."""
-        language = detect_language(self.draft.question) or detect_language(self.draft.text)
+        language = self.progress.question.reply_language or detect_language(self.draft.text)
         left_out = LeftOut(step=say("left_out_step", language), row=say("left_out_row", language))
         for _ in range(MAX_CUTS):
             partial = await asyncio.to_thread(salvage, self.draft, verdict, check_draft, left_out)

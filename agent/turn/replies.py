@@ -14,7 +14,6 @@ from agent.turn.renumbering import Order, citation_order, renumber
 from verification.judgement import is_unconfirmed
 from verification.markup.chunks import split_chunks
 from verification.rules.injection import safe_title
-from verification.text.language import detect_language
 from verification.types import Answer, Claim, RuleName, Source, Verdict, Violation
 
 Located = TypeVar("Located", Violation, Claim)
@@ -68,7 +67,7 @@ def to_answer(
             )
             for claim in verdict.claims
         ),
-        label=" ".join(filter(None, (say(label, _language(progress)) if label else "", note))),
+        label=" ".join(filter(None, (say(label, progress.question.reply_language) if label else "", note))),
     )
 
 
@@ -85,13 +84,13 @@ def missing_note(progress: Progress, verdict: Verdict | None = None) -> str:
     ids = dict.fromkeys(number for claim in failed for number in claim.cited)
     titles = {escape(safe_title(source), quote=False): None for source in progress.sources if source.id in ids}
     named = ", ".join(f"“{each}”" for each in [*titles][:_MAX_NAMED])
-    note = say("partial_about" if named else "partial_rest", _language(progress), titles=named)
+    note = say("partial_about" if named else "partial_rest", progress.question.reply_language, titles=named)
     return " ".join(filter(None, (note, away_note(progress))))
 
 
 def away_note(progress: Progress) -> str:
     """Return a sentence that names the places that could not be looked into, or an empty text."""
-    language = _language(progress)
+    language = progress.question.reply_language
     known = texts("en")
     keys = {place: f"away_{place}" for place in progress.places_away()}
     names = [say(key, language) if key in known else place for place, key in keys.items()]
@@ -100,12 +99,12 @@ def away_note(progress: Progress) -> str:
 
 def refusal(progress: Progress, reason: str) -> Refused:
     """Return the message that the documents have no answer, with the closest ones."""
-    return Refused(answer=_message(progress, say("not_found", _language(progress))), reason=reason)
+    return Refused(answer=_message(progress, say("not_found", progress.question.reply_language)), reason=reason)
 
 
 def verification_failure(progress: Progress, verdict: Verdict, *, attempts: int) -> Answer:
     """Return what could not be verified and why, in plain words; never the draft itself."""
-    language = _language(progress)
+    language = progress.question.reply_language
     reasons = dict.fromkeys(
         "reason_unchecked" if is_unconfirmed(violation) else _REASONS.get(violation.rule, "reason_form")
         for violation in verdict.errors
@@ -118,18 +117,22 @@ def verification_failure(progress: Progress, verdict: Verdict, *, attempts: int)
 
 def model_failure(progress: Progress, error: ModelError) -> Failed:
     """Return the message that the model was not reachable, or declined."""
-    text = say(_MODEL_PHRASES.get(error.kind, "model_down"), _language(progress))
+    text = say(_MODEL_PHRASES.get(error.kind, "model_down"), progress.question.reply_language)
     return Failed(answer=plain_answer(text), reason=error.kind, retry_after_s=error.retry_after_s)
 
 
 def knowledge_failure(progress: Progress) -> Failed:
     """Return the message that the documents were not reachable: that nothing was found means nothing."""
-    return Failed(answer=plain_answer(say("knowledge_down", _language(progress))), reason="KnowledgeAwayError")
+    return Failed(
+        answer=plain_answer(say("knowledge_down", progress.question.reply_language)), reason="KnowledgeAwayError"
+    )
 
 
 def budget_notice(progress: Progress, limit: str) -> TurnOutcome:
     """Return the message that a limit of the turn was reached."""
-    return OutOfBudget(answer=_message(progress, say("out_of_budget", _language(progress))), reason=limit or "attempts")
+    return OutOfBudget(
+        answer=_message(progress, say("out_of_budget", progress.question.reply_language)), reason=limit or "attempts"
+    )
 
 
 def plain_answer(text: str) -> Answer:
@@ -138,7 +141,7 @@ def plain_answer(text: str) -> Answer:
 
 
 def _message(progress: Progress, head: str, lines: Iterable[str] = ()) -> Answer:
-    language, near = _language(progress), _nearest(progress)
+    language, near = progress.question.reply_language, _nearest(progress)
     parts = [head, *lines, *filter(None, [away_note(progress)])]
     if near:
         parts += ["", say("nearest", language), *(f"• {_link(source)}" for source in near)]
@@ -162,7 +165,3 @@ def _nearest(progress: Progress) -> tuple[Source, ...]:
 def _link(source: Source) -> str:
     title = escape(safe_title(source), quote=False)
     return f"<{source.url}|{title.replace('|', '¦')}>" if source.url else title
-
-
-def _language(progress: Progress) -> str | None:
-    return progress.question.language or detect_language(progress.question.text)

@@ -77,11 +77,12 @@ def test_each_file_that_was_not_read_is_named_above_the_answer() -> None:
     assert add_unread_notes(refused, ask("what is it?", NOTES)) is refused
 
 
-def test_what_was_not_read_is_said_in_the_language_of_the_question() -> None:
-    answered = Answered(answer=plain_answer("Ja."))
-    told = add_unread_notes(answered, ask("Was steht in dieser Datei?", AttachedFile(name="a.zip", trouble="form")))
-    assert isinstance(told, Answered)
-    assert told.answer.label == say("file_form", "de", name="a.zip")
+def test_unread_files_are_named_in_the_channels_language_else_in_that_of_the_question() -> None:
+    asked = ask("Was steht in dieser Datei?", AttachedFile(name="a.zip", trouble="form"))
+    for question_, language in ((asked, "de"), (replace(asked, language="fr"), "fr")):
+        outcome = add_unread_notes(Answered(answer=plain_answer("Ja.")), question_)
+        assert isinstance(outcome, Answered)
+        assert outcome.answer.label == say("file_form", language, name="a.zip")
 
 
 def test_of_files_at_the_top_of_a_thread_only_the_first_answer_says_what_was_not_read() -> None:

@@ -229,6 +229,12 @@ async def test_sources_that_give_different_values_are_announced_and_others_are_n
     assert verdict(text, "What is the daily limit for meals?", ALL).passed
 
 
+async def test_channel_language_holds_for_the_lines_above_passages() -> None:
+    context = write_context("What does SEV2 mean?", (SEVERITIES,))
+    text = await write(replace(context, question=replace(context.question, language="de")))
+    assert text.startswith("Zitiert aus Severity:")
+
+
 async def test_an_attached_file_is_shown_from_its_beginning() -> None:
     file = source(1, "plan.txt", "We move in summer. Boxes come first.", origin="file")
     context = write_context("Summarise this file", (file, MEALS_NEW))
