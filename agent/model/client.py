@@ -17,7 +17,7 @@ import openai
 
 from agent.circuit_breaker import retry_after_s
 from agent.model.address import ServerAddress
-from agent.model.failures import ServerRefusalError, named_error
+from agent.model.failures import ServerRefusalError, named_error, reported_error
 from agent.model.protocol import ModelError
 from observability.loopback import proxy_for
 
@@ -90,10 +90,10 @@ class SdkClient:
                 async for chunk in stream:
                     yield chunk
 
-    async def models(self) -> Sequence[Mapping[str, Any]]:
-        """Return the server's list of models, each with all that the server says of it. Raises ``ModelError``."""
+    async def model_names(self) -> list[str]:
+        """Return the server's list of models. Raises ``ModelError``."""
         with model_errors():
-            return [model.to_dict() async for model in self._sdk.models.list()]
+            return [str(model.id) async for model in self._sdk.models.list()]
 
     async def embed(self, model: str, texts: Sequence[str], **options: Any) -> tuple[list[list[float]], int]:
         """Return a vector for each text, and the tokens that were read (0: unknown). Raises ``ModelError``."""
@@ -149,8 +149,6 @@ def model_errors() -> Iterator[None]:
     """Turn whatever a call can raise into ``ModelError``."""
     try:
         yield
-    except openai.APIConnectionError as error:
-        raise _connection_failure(error) from error
     except openai.APIStatusError as error:
         headers = error.response.headers
         raise ServerRefusalError(
@@ -160,10 +158,10 @@ def model_errors() -> Iterator[None]:
             retry_after_s=retry_after_s(headers, now=time.time()),
             is_final=headers.get("x-should-retry") == "false",
         ) from error
-    except openai.APIError as error:  # named in a stream
-        raise named_error(error.body, event="error") or ModelError(kind="LLMError", detail="failed") from error
-    except (openai.OpenAIError, httpx2.HTTPError, httpx2.StreamError, aiohttp.ClientError, OSError) as error:
+    except (openai.APIConnectionError, httpx2.HTTPError, httpx2.StreamError, aiohttp.ClientError, OSError) as error:
         raise _connection_failure(error) from error
+    except openai.OpenAIError as error:  # named in a stream
+        raise reported_error(getattr(error, "body", str(error)), {}) from error
     except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ModelError(kind="LLMError", detail="the server sent a reply that is not JSON") from error
     except (httpx2.InvalidURL, ValueError, TypeError) as error:  # an address, a header or a body that cannot be sent

@@ -46,7 +46,7 @@ class ServerEmbedder(ModelServer):
         if not self.name:
             try:
                 async with time_limit(REPLY_TIMEOUT_S):
-                    listed = [str(each.get("id", "")) for each in await (await self.client()).models()]
+                    listed = await (await self.client()).model_names()
             except ServerRefusalError:  # it has no list
                 listed = []
             except ModelError as error:

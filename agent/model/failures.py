@@ -6,7 +6,7 @@ a policy refuses.
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from agent.model.protocol import ModelError, ModelErrorKind
 
@@ -134,8 +134,11 @@ def named_error(payload: object, *, event: str = "") -> ServerRefusalError | Non
     fault = reply.get("error")
     if not fault and "error" in {event, reply.get("object")}:
         fault = payload
-    if not fault:
-        return None
+    return reported_error(fault, reply) if fault else None
+
+
+def reported_error(fault: object, reply: Mapping[str, Any]) -> ServerRefusalError:
+    """Return an error of this body, or of this text in a reply."""
     details = fault if isinstance(fault, Mapping) else reply
     code = next((details[name] for name in ("code", "status", "type") if details.get(name)), None)
     return ServerRefusalError(0, code, str(fault))
