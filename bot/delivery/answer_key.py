@@ -52,27 +52,27 @@ def assign_messages(existing: Sequence[Posted], parts: int, turn_id: str) -> lis
     return [own.get(part) or (others.pop(0) if others else None) for part in range(1, parts + 1)]
 
 
-def message_to_reuse(found: Sequence[Posted]) -> tuple[Posted, ...]:
+def message_to_reuse(messages: Sequence[Posted]) -> tuple[Posted, ...]:
     """Return the message that an answer replaces: a stream with a part of it, else the earliest."""
-    return tuple(sorted(found, key=lambda posted: not posted.stream)[:1])
+    return tuple(sorted(messages, key=lambda posted: not posted.stream)[:1])
 
 
-def duplicate_posts(found: Sequence[Posted], turn_id: str) -> list[Posted]:
+def duplicate_posts(messages: Sequence[Posted], turn_id: str) -> list[Posted]:
     """Return the surplus answers and notices; ``found`` is in order of parts, then of time.
 
     Of several versions of an answer, the one of ``turn_id`` remains if it exists, else the first.
     """
-    said = [posted for posted in found if not posted.placeholder]
-    turns = [posted.turn_id for posted in said if posted.turn_id]
+    answers = [posted for posted in messages if not posted.placeholder]
+    turns = [posted.turn_id for posted in answers if posted.turn_id]
     current = turn_id if turn_id in turns else next(iter(turns), "")
-    known: set[tuple[str, int, bool]] = set()
+    seen: set[tuple[str, int, bool]] = set()
     surplus: list[Posted] = []
-    for posted in said:
+    for posted in answers:
         identity = (posted.about, posted.part, bool(posted.turn_id))
-        if identity in known or posted.turn_id not in {"", current}:
+        if identity in seen or posted.turn_id not in {"", current}:
             surplus.append(posted)
         else:
-            known.add(identity)
+            seen.add(identity)
     return surplus
 
 

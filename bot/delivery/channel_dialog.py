@@ -64,12 +64,12 @@ def channel_dialog(channel: str, settings: ChannelSettings, language: str | None
 def read_channel_dialog(body: object) -> tuple[str, dict[str, Any]]:
     """Read a submitted dialog: the channel, and its table as it would be in the file."""
     values = mapping(body, "view", "state", "values")
-    said = {name: string(values, name, name, "value").strip() for name in (DOCUMENTS, INSTRUCTION, HANDOFF)}
+    texts = {name: string(values, name, name, "value").strip() for name in (DOCUMENTS, INSTRUCTION, HANDOFF)}
     picked = {name: string(values, name, name, "selected_option", "value") for name in (MODE, LANGUAGE)}
     table: dict[str, Any] = {
-        **said,
+        **texts,
         **picked,
-        DOCUMENTS: [line.strip() for line in said[DOCUMENTS].splitlines() if line.strip()],
+        DOCUMENTS: [line.strip() for line in texts[DOCUMENTS].splitlines() if line.strip()],
         LANGUAGE: "" if picked[LANGUAGE] == _ASKERS else picked[LANGUAGE],
     }
     return string(body, "view", "private_metadata") or string(values, WHICH, WHICH, "selected_conversation"), table

@@ -99,19 +99,19 @@ class Delivery:
                 await self._delete(place.channel, placeholder.ts, answer_key.lease_check)
             return (answer_key.stream.streamed.ts,)
         posts = render(answer, answer_key, self.today())
-        found = await self._find_posted(place, answer_key)
+        existing = await self._find_posted(place, answer_key)
         # Reuse a placeholder only if there is no answer yet; delete one that a crashed worker left.
-        earlier = message_to_reuse(found) or ((placeholder,) if placeholder else ())
-        standing = [posted for posted in found if not posted.placeholder] or earlier
-        taken = assign_messages(standing, len(posts), answer_key.turn_id)
+        replaced = message_to_reuse(existing) or ((placeholder,) if placeholder else ())
+        reusable = [posted for posted in existing if not posted.placeholder] or replaced
+        assigned = assign_messages(reusable, len(posts), answer_key.turn_id)
         stamps: list[str] = []
-        for number, (post, seat) in enumerate(zip(posts, taken, strict=True), 1):
+        for number, (post, message) in enumerate(zip(posts, assigned, strict=True), 1):
             metadata = _metadata(answer_key, verified=answer.verified, number=number)
-            stamps.append(await self._put_message(place, metadata, post, answer_key, seat))
-        for surplus in (posted for posted in found if posted not in taken):
+            stamps.append(await self._put_message(place, metadata, post, answer_key, message))
+        for surplus in (posted for posted in existing if posted not in assigned):
             await self._end_and_delete(place, surplus, answer_key)
         answer_key.lease_check()  # without the lease, the next worker counts this answer and checks it again
-        _log.info("answer_delivered", messages=len(posts), updated=len(standing), verified=answer.verified)
+        _log.info("answer_delivered", messages=len(posts), updated=len(reusable), verified=answer.verified)
         return tuple(stamps)
 
     async def _find_posted(self, place: ThreadKey, answer_key: AnswerKey) -> tuple[Posted, ...]:
@@ -119,16 +119,16 @@ class Delivery:
         if not answer_key.may_exist:
             return ()
         try:
-            found = await self.reader.find_posts(place, answer_key.question_ts, answer_key.streamed)
+            messages = await self.reader.find_posts(place, answer_key.question_ts, answer_key.streamed)
         except DeliveryFailed as failure:
             # Do not make people wait for Slack's limits if our records are complete.
             if not (failure.again_s and answer_key.posted_is_complete):
                 raise
-            found = ()
-        known = {posted.ts for posted in found}
+            messages = ()
+        stamps = {posted.ts for posted in messages}
         # Those of this answer that Slack does not return.
-        more = [Posted(ts=ts, part=part) for part, ts in enumerate(answer_key.posted, 1) if ts not in known]
-        return tuple(sorted((*found, *more), key=lambda posted: posted.part))
+        recorded = [Posted(ts=ts, part=part) for part, ts in enumerate(answer_key.posted, 1) if ts not in stamps]
+        return tuple(sorted((*messages, *recorded), key=lambda posted: posted.part))
 
     async def is_waiting_to_post(self, place: ThreadKey, answer: Answer, answer_key: AnswerKey) -> bool:
         """Return whether the rate limiter still holds the answer's first post, so no part of it can be in Slack."""
@@ -168,13 +168,17 @@ class Delivery:
     ) -> int:
         """Delete the answer to a deleted question, including the recorded messages ``posted``. Return how many."""
         key = AnswerKey(question_ts=question_ts, posted=tuple(posted), posted_is_complete=bool(posted))
-        known = self._placeholders.pop((place, question_ts), None)
-        if known:  # by its ts: the history may be closed to Orion
-            await self._delete(place.channel, known.ts, lease_check)
-        found = [one for one in await self._find_posted(place, key) if not known or one.ts != known.ts]
-        for one in found:
-            await self._delete(place.channel, one.ts, lease_check)
-        return len(found)
+        placeholder = self._placeholders.pop((place, question_ts), None)
+        if placeholder:  # by its ts: the history may be closed to Orion
+            await self._delete(place.channel, placeholder.ts, lease_check)
+        messages = [
+            message
+            for message in await self._find_posted(place, key)
+            if not placeholder or message.ts != placeholder.ts
+        ]
+        for message in messages:
+            await self._delete(place.channel, message.ts, lease_check)
+        return len(messages)
 
     async def delete_post(self, place: ThreadKey, posted: Posted, answer_key: AnswerKey) -> bool:
         """Delete one message. Return False if it is a stream that its own turn has ended as an answer meanwhile."""
@@ -195,22 +199,25 @@ class Delivery:
     async def show_placeholder(self, place: ThreadKey, text: str, answer_key: AnswerKey) -> None:
         """Show the present activity as a message, if Slack has no status. The answer replaces it."""
         key = (place, answer_key.question_ts)
-        said = {"text": text, "blocks": [section(text)]}  # it may name a plan's step, whose hosts must not become links
-        if (known := self._placeholders.get(key)) is not None:
-            body = {"channel": place.channel, "ts": known.ts, **said}
+        content = {
+            "text": text,
+            "blocks": [section(text)],
+        }  # it may name a plan's step, whose hosts must not become links
+        if (shown := self._placeholders.get(key)) is not None:
+            body = {"channel": place.channel, "ts": shown.ts, **content}
             await self.calls.write("chat.update", body, lease_check=answer_key.lease_check)
             return
         look = self._look(place, answer_key, lambda posted: posted.placeholder)
-        reply = await self._post(place, {**said, "metadata": _working_metadata(answer_key)}, answer_key, look)
+        reply = await self._post(place, {**content, "metadata": _working_metadata(answer_key)}, answer_key, look)
         self._placeholders[key] = Posted(ts=str(reply.get("ts", "")), placeholder=True)
 
     async def delete_placeholders(self, place: ThreadKey, answer_key: AnswerKey) -> None:
         """Delete the placeholders that no answer replaced, including one whose post was cancelled halfway."""
-        known = self._placeholders.pop((place, answer_key.question_ts), None)
-        if known and known.ts:  # first, by its ts: the conversation may be unreadable
-            await self._delete(place.channel, known.ts, answer_key.lease_check)
+        shown = self._placeholders.pop((place, answer_key.question_ts), None)
+        if shown and shown.ts:  # first, by its ts: the conversation may be unreadable
+            await self._delete(place.channel, shown.ts, answer_key.lease_check)
         for posted in await self.reader.find_posts(place, answer_key.question_ts):
-            if posted.placeholder and not (known and posted.ts == known.ts):
+            if posted.placeholder and not (shown and posted.ts == shown.ts):
                 await self._delete(place.channel, posted.ts, answer_key.lease_check)
 
     async def end_streams(self, place: ThreadKey, answer_key: AnswerKey, note: str = "") -> bool:
@@ -231,18 +238,18 @@ class Delivery:
 
     async def post_ephemeral(self, place: ThreadKey, user: str, text: str, *, blocks: Sequence[Block] = ()) -> None:
         """Post a message that only this person sees."""
-        said = {"user": user, "text": text, **({"blocks": list(blocks)} if blocks else {})}
-        await self.calls.call_once("chat.postEphemeral", {**_address(place), **said})
+        content = {"user": user, "text": text, **({"blocks": list(blocks)} if blocks else {})}
+        await self.calls.call_once("chat.postEphemeral", {**_address(place), **content})
 
     async def send_direct_message(self, user: str, text: str) -> tuple[str, str]:
         """Post one of Orion's own messages in a person's direct chat. Return the chat's id and the message's ts.
 
         Retry if Slack limits the call: the person pressed a button and would see no reason for the silence.
         """
-        said = {"channel": user, "text": text, **_NO_PREVIEWS}
+        body = {"channel": user, "text": text, **_NO_PREVIEWS}
         async for attempt in stamina.retry_context(_limit_pause_s, attempts=_DIRECT_MESSAGE_TRIES, timeout=None):
             with attempt:
-                reply = await self.calls.call_once("chat.postMessage", said)
+                reply = await self.calls.call_once("chat.postMessage", body)
         return str(reply.get("channel", "")), str(reply.get("ts", ""))
 
     async def open_modal(self, trigger_id: str, view: Block) -> None:
@@ -260,22 +267,24 @@ class Delivery:
         await self.calls.call_once("assistant.threads.setSuggestedPrompts", body)
 
     async def _put_message(
-        self, place: ThreadKey, metadata: Mapping[str, Any], post: Post, answer_key: AnswerKey, known: Posted | None
+        self, place: ThreadKey, metadata: Mapping[str, Any], post: Post, answer_key: AnswerKey, message: Posted | None
     ) -> str:
         """Leave, update or post one message of the answer. Return its ts."""
-        if known:
-            if known.stream:  # an open stream cannot be updated
-                await self._end_stream(place.channel, known, answer_key)
+        if message:
+            if message.stream:  # an open stream cannot be updated
+                await self._end_stream(place.channel, message, answer_key)
             # A message of this turn was complete when it was posted; only a button press has no turn.
-            if answer_key.turn_id and known.turn_id == answer_key.turn_id:
-                return known.ts
-            if await self._update({"channel": place.channel, "metadata": metadata}, post, known.ts, answer_key):
-                return known.ts
-            await self._delete(place.channel, known.ts, answer_key.lease_check)
+            if answer_key.turn_id and message.turn_id == answer_key.turn_id:
+                return message.ts
+            if await self._update({"channel": place.channel, "metadata": metadata}, post, message.ts, answer_key):
+                return message.ts
+            await self._delete(place.channel, message.ts, answer_key.lease_check)
         own = (metadata["event_payload"].get("part", 1), answer_key.turn_id)
         look = self._look(place, answer_key, lambda p: not p.placeholder and (p.part, p.turn_id) == own)
-        said = {"metadata": metadata, "text": post.text}
-        reply = await _with_blocks(post, lambda blocks: self._post(place, {**said, "blocks": blocks}, answer_key, look))
+        content = {"metadata": metadata, "text": post.text}
+        reply = await _with_blocks(
+            post, lambda blocks: self._post(place, {**content, "blocks": blocks}, answer_key, look)
+        )
         return str(reply.get("ts", ""))
 
     async def _update(self, body: Mapping[str, Any], post: Post, ts: str, answer_key: AnswerKey) -> bool:
@@ -298,15 +307,15 @@ class Delivery:
         """Return a look for the message that a post without a reply may have left."""
 
         async def look() -> Reply | None:
-            found = await self.reader.find_posts(place, answer_key.question_ts)
-            return next(({"ts": posted.ts} for posted in found if is_it(posted)), None)
+            messages = await self.reader.find_posts(place, answer_key.question_ts)
+            return next(({"ts": posted.ts} for posted in messages if is_it(posted)), None)
 
         return look
 
-    async def _post(self, place: ThreadKey, said: Mapping[str, Any], answer_key: AnswerKey, look: Look) -> Reply:
+    async def _post(self, place: ThreadKey, content: Mapping[str, Any], answer_key: AnswerKey, look: Look) -> Reply:
         return await self.calls.write(
             "chat.postMessage",
-            {**_address(place), **said, **_NO_PREVIEWS},
+            {**_address(place), **content, **_NO_PREVIEWS},
             lease_check=answer_key.lease_check,
             look=look,
             maybe_posted=partial(self.check_later, place, answer_key.question_ts),

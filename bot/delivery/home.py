@@ -79,8 +79,8 @@ def _question_blocks(questions: Sequence[str], language: str | None) -> list[Blo
     """Return a button for each sample question, or one general button if there are none."""
     if not questions:
         return [{"type": "actions", "elements": [button(say("home_try", language), TRY_ACTION, "home")]}]
-    asked = enumerate(questions[:3], 1)
-    buttons = [button(truncate(one, _MAX_BUTTON_LENGTH), f"{TRY_ACTION}_{n}", one) for n, one in asked]
+    numbered = enumerate(questions[:3], 1)
+    buttons = [button(truncate(one, _MAX_BUTTON_LENGTH), f"{TRY_ACTION}_{n}", one) for n, one in numbered]
     return [section(f"*{say('home_ask', language)}*"), *({"type": "actions", "elements": [one]} for one in buttons)]
 
 
@@ -126,7 +126,7 @@ def _admin_blocks(figures: HomeFigures, language: str | None) -> list[Block]:
     disliked = []
     for record in figures.disliked:
         # Each chosen complaint once. `orion stats --disliked` shows the comments.
-        chosen = {reason for said in objects(record, "complaints") for reason in said.get("reasons", [])}
+        chosen = {reason for complaint in objects(record, "complaints") for reason in complaint.get("reasons", [])}
         named = ", ".join(say(f"wrong_{reason}", language) for reason in REASONS if reason in chosen)
         disliked.append(_record_line(record, named))
     failures = [_record_line(record, string(record, "outcome")) for record in figures.failures] or nothing

@@ -45,8 +45,8 @@ class PendingCheck:
 def read_pending_check(fields: Any) -> PendingCheck | None:
     """Return the check in these fields, or None if they are another message's."""
     try:
-        found = fields[_KIND]
-        return PendingCheck(place=ThreadKey(**found["place"]), question_ts=str(found["question_ts"]))
+        check = fields[_KIND]
+        return PendingCheck(place=ThreadKey(**check["place"]), question_ts=str(check["question_ts"]))
     except (KeyError, TypeError):
         return None
 

@@ -150,20 +150,20 @@ def _split_lines(chunk: str) -> Iterator[list[Segment]]:
 
 def _inline(pieces: Sequence[tuple[str, str]]) -> list[Block]:
     """Return the elements of one line."""
-    found: list[Block | _Mark] = []
+    elements: list[Block | _Mark] = []
     line = "".join(text if kind == "text" else "\0" * len(text) for kind, text in pieces)
     offset = 0
     for kind, text in pieces:
         if kind == "code":
             ticks = len(text) - len(text.lstrip("`"))
             inside = text[ticks:-ticks] if len(text) > 2 * ticks else text
-            found.append(_text(unescape_wire(inside), {"code": True}))
+            elements.append(_text(unescape_wire(inside), {"code": True}))
         elif kind == "token":
-            found.append(_token(text[1:-1]))
+            elements.append(_token(text[1:-1]))
         else:
-            found += _split_marks(line, offset, offset + len(text))
+            elements += _split_marks(line, offset, offset + len(text))
         offset += len(text)
-    return _apply_marks(found)
+    return _apply_marks(elements)
 
 
 def _split_marks(line: str, start: int, end: int) -> Iterator[Block | _Mark]:
@@ -178,11 +178,11 @@ def _split_marks(line: str, start: int, end: int) -> Iterator[Block | _Mark]:
         yield _text(unescape_wire(line[position:end].replace("\u200b", "")))
 
 
-def _pair_up(found: Sequence[Block | _Mark]) -> dict[int, int]:
+def _pair_up(elements: Sequence[Block | _Mark]) -> dict[int, int]:
     """Return the index of the closing mark for each opening one."""
     ends: dict[int, int] = {}
     stack: list[tuple[int, str]] = []
-    for index, one in enumerate(found):
+    for index, one in enumerate(elements):
         if not isinstance(one, _Mark):
             continue
         opener = next((n for n, (_, sign) in enumerate(stack) if sign == one.sign), -1) if one.closes else -1
@@ -194,12 +194,12 @@ def _pair_up(found: Sequence[Block | _Mark]) -> dict[int, int]:
     return ends
 
 
-def _apply_marks(found: Sequence[Block | _Mark]) -> list[Block]:
+def _apply_marks(elements: Sequence[Block | _Mark]) -> list[Block]:
     """Turn marks that pair up into styles; others remain text."""
-    ends = _pair_up(found)
+    ends = _pair_up(elements)
     styled: list[Block] = []
     open_until: dict[str, int] = {}
-    for index, one in enumerate(found):
+    for index, one in enumerate(elements):
         if not isinstance(one, _Mark):
             styled.append(_with_style(one, dict.fromkeys(open_until, True)))
         elif index in ends:

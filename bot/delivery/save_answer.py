@@ -62,11 +62,11 @@ def draft_of(messages: Sequence[Message], ts: str, question: str = "") -> tuple[
     """
     first = [message for message in messages[:1] if message.role == "user"]  # a hand-off post has no question before it
     before = [one for one in messages if one.role == "user" and sort_key(one.ts) < sort_key(ts)]
-    asked = next((one for one in [*reversed(before), *first] if one.addressed), next(iter(first), None))
-    since, asker = (sort_key(asked.ts), asked.user) if asked else ((0, 0), "")
+    question_message = next((one for one in [*reversed(before), *first] if one.addressed), next(iter(first), None))
+    since, asker = (sort_key(question_message.ts), question_message.user) if question_message else ((0, 0), "")
     replies = [one for one in messages if one.role == "user" and sort_key(one.ts) > since]
     picked = [one.text for one in replies if one.ts == ts] or [one.text for one in replies if one.user != asker]
-    return question or (asked.text if asked else ""), "\n\n".join(picked)
+    return question or (question_message.text if question_message else ""), "\n\n".join(picked)
 
 
 def save_dialog(
@@ -125,16 +125,16 @@ class AnswerList:
 
     def blocks(self, today: date, language: str | None) -> list[Block]:
         """Return the sections of App Home: what waits for approval, then the answers with the earliest review."""
-        found: list[Block] = []
+        entries: list[Block] = []
         for proposer, answer in self.proposals[:MAX_LISTED]:
             words = say("save_proposed", language, who=f"<@{proposer}>", question=escape(answer.question))
             shown = escape(truncate(answer.answer, MAX_SHOWN_CHARS))
-            found += _entry(f"{words}\n{shown}", answer.key, language, ("approve", "reject"))
+            entries += _entry(f"{words}\n{shown}", answer.key, language, ("approve", "reject"))
         latest = sorted(self.answers.items(), key=lambda item: item[1].review or date.max)
         for key, answer in latest[:MAX_LISTED]:
             text = f"{escape(answer.question)}\n_{escape(answer.confirmation(today))}_"
-            found += _entry(text, key, language, ("edit", "withdraw"))
-        return [{"type": "divider"}, section(f"*{say('save_heading', language)}*"), *found] if found else []
+            entries += _entry(text, key, language, ("edit", "withdraw"))
+        return [{"type": "divider"}, section(f"*{say('save_heading', language)}*"), *entries] if entries else []
 
 
 def _entry(text: str, key: str, language: str | None, actions: tuple[str, str]) -> list[Block]:

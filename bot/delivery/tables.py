@@ -32,18 +32,18 @@ class Part(NamedTuple):
 
 def split_tables(chunk: str) -> list[Part]:
     """Split a chunk into mrkdwn and tables, in order. A table with rows of unequal length remains a fence."""
-    found: list[Part] = []
+    parts: list[Part] = []
     position = 0
     for fence in fences(chunk):
         body = chunk[fence.body : fence.body_end].strip("\n")
         rows = drawn_rows(html.unescape(body)) if is_drawn(body) else []
         if len({len(row) for row in rows}) == 1 and len(rows[0]) <= MAX_COLUMNS:
-            found += [Part(chunk[position : fence.start]), Part(chunk[fence.start : fence.end], rows)]
+            parts += [Part(chunk[position : fence.start]), Part(chunk[fence.start : fence.end], rows)]
             position = fence.end
-    if not found:
+    if not parts:
         return [Part(chunk)]
-    found.append(Part(chunk[position:]))
-    return [part._replace(text=part.text.strip("\n")) for part in found if part.text.strip()]
+    parts.append(Part(chunk[position:]))
+    return [part._replace(text=part.text.strip("\n")) for part in parts if part.text.strip()]
 
 
 def is_native_table(rows: Sequence[Row]) -> bool:

@@ -80,8 +80,8 @@ def _claim_block(claim: Mapping[str, Any]) -> Iterable[Block]:
         return
     stated: list[Block] = [{"type": "rich_text_section", "elements": _rich_words([(text, True)])}]
     quotes: list[Block] = []
-    for found in objects(claim, "passages")[:MAX_PASSAGES]:
-        passage, marks = _without_signs(string(found, "text")[:_MAX_PASSAGE_LENGTH]), found.get("marks")
+    for named_passage in objects(claim, "passages")[:MAX_PASSAGES]:
+        passage, marks = _without_signs(string(named_passage, "text")[:_MAX_PASSAGE_LENGTH]), named_passage.get("marks")
         unmarked = passage.replace("`", "")
         if text in unmarked:
             start = unmarked.index(text)
@@ -100,7 +100,7 @@ def _without_signs(passage: str) -> str:
 
 def _check_line(claim: Mapping[str, Any], lines: Mapping[int, str], language: str | None) -> str:
     """Name the sources of a claim's passages, or those it cites, and who checked it."""
-    named = [found.get("source") for found in objects(claim, "passages")] or claim.get("cited")
+    named = [named_passage.get("source") for named_passage in objects(claim, "passages")] or claim.get("cited")
     numbers = dict.fromkeys(n for n in (named if isinstance(named, list) else ()) if isinstance(n, int))
     checker = string(claim, "settled_by")
     checked = say(f"trust_by_{checker if checker in _CHECKERS else 'nobody'}", language)
@@ -131,18 +131,18 @@ def _removed_sentences(record: Mapping[str, Any], language: str | None) -> Itera
     """Yield the removed sentences, struck through, with reasons; none that broke a rule of safety."""
     if string(record, "outcome") != "partial":
         return
-    posted, found = _plain_words(string(record, "answer")), {}
+    posted, removed = _plain_words(string(record, "answer")), {}
     objected = [one for attempt in objects(record, "attempts") for one in objects(attempt, "objected")]
     unsafe = {string(one, "text") for one in objected if string(one, "rule") not in _REMOVAL_REASONS}
     for sentence in objected:
         words = " ".join(string(sentence, "text").split())
         if words and _plain_words(words) not in posted and string(sentence, "text") not in unsafe:
-            found[truncate(words, _MAX_CLAIM_LENGTH)] = say(_REMOVAL_REASONS[string(sentence, "rule")], language)
-    if found:
+            removed[truncate(words, _MAX_CLAIM_LENGTH)] = say(_REMOVAL_REASONS[string(sentence, "rule")], language)
+    if removed:
         yield section(f"*{say('trust_left_out', language)}*")
         pairs = [
             [{"type": "text", "text": words, "style": {"strike": True}}, {"type": "text", "text": f" {why}"}]
-            for words, why in list(found.items())[:_MAX_REMOVED]
+            for words, why in list(removed.items())[:_MAX_REMOVED]
         ]
         items = [{"type": "rich_text_section", "elements": pair} for pair in pairs]
         yield {"type": "rich_text", "elements": [{"type": "rich_text_list", "style": "bullet", "elements": items}]}

@@ -120,17 +120,17 @@ class CatchUp:
     async def _catch_up(self, now: float, away_s: float) -> None:
         oldest = f"{now - min(away_s + OVERLAP_S, self.max_age_s):.6f}"
         places = await self.stores.served.latest(MAX_PLACES) if self.max_age_s else []
-        found = 0
+        count = 0
         for place in places:
             try:
-                found += await self._catch_up_in(place, oldest)
+                count += await self._catch_up_in(place, oldest)
             except DeliveryFailed as failure:
                 if not failure.permanent:
                     raise
                 log.warning("catch_up_skipped", thread=str(place), reason=failure.reason)
                 if failure.reason in _GONE:
                     await self.stores.served.forget(place)
-        log.info("caught_up", away_s=round(away_s), places=len(places), messages=found)
+        log.info("caught_up", away_s=round(away_s), places=len(places), messages=count)
 
     async def _catch_up_in(self, place: ThreadKey, oldest: str) -> int:
         """Take the unanswered messages since ``oldest`` (a ts). Return their number.
@@ -139,14 +139,14 @@ class CatchUp:
         """
         reader = (await self.workspaces.delivery_of(place.team)).reader
         own = await reader.workspace.identity()
-        said = [
+        messages = [
             one for one in await reader.read_since(place, oldest) if sort_key(string(one, "ts")) >= sort_key(oldest)
         ]
-        own_data = [mapping(one, "metadata") for one in said if is_own(one, own)]
+        own_data = [mapping(one, "metadata") for one in messages if is_own(one, own)]
         answers = [one for one in own_data if string(one, "event_type") == ANSWER_EVENT]
         answered = {string(one, "event_payload", "question_ts") for one in answers} - {""}
         count = 0
-        for message in said:
+        for message in messages:
             ts = string(message, "ts")
             if is_direct(place) and message.get("reply_count"):
                 count += await self._catch_up_in(replace(place, thread_ts=ts), oldest)

@@ -42,9 +42,9 @@ class Enqueuer:
         await self.stores.save_token(incoming)
         thread = str(incoming.thread)
         keys = incoming.event_ids or (f"ts:{thread}:{incoming.ts}",)
-        said = incoming.event_ts or incoming.ts
+        said_at = incoming.event_ts or incoming.ts
         new = await self.stores.mailbox.enqueue(
-            thread, incoming.to_json(), event_ids=keys, said=said,
+            thread, incoming.to_json(), event_ids=keys, said=said_at,
             hold_s=self._hold_s(incoming), fuller=incoming.addressed == "mention" and incoming.files != "unknown",
         )  # fmt: skip
         if new and incoming.kind == "edit":
@@ -75,8 +75,8 @@ class Enqueuer:
         thread = str(incoming.thread)
         stored = await self.stores.mailbox.list_messages(thread)
         running = turn_at_head(stored)
-        asked = (Incoming.from_body(one.body) for one in stored)
-        alone = all(one and one.ts == incoming.ts for one in asked)
+        messages = (Incoming.from_body(one.body) for one in stored)
+        alone = all(one and one.ts == incoming.ts for one in messages)
         if not (running and alone) or running[1].edited_ts == incoming.edited_ts:
             return
         facts = await read_facts(self.stores, incoming, "")

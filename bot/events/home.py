@@ -45,14 +45,16 @@ class HomePage:
         index, records = self.engine.index, self.observers.records
         examples = () if self.prompts is SUGGESTED_PROMPTS else [prompt["message"] for prompt in self.prompts]
         viewer = Viewers(team=team, channel="", user=user)
-        known = await available_figures(index)
+        index_figures = await available_figures(index)
         documents, questions = await asyncio.to_thread(_visible_documents, index, viewer, language, examples)
         admin = user in self.admins
         return HomeFigures(
             documents=documents[:_MAX_LISTED],
             total=len(documents),
-            size=known.size if known and known.documents == len(documents) else 0,  # of all documents, or not at all
-            synced=known.synced if known else None,
+            size=index_figures.size
+            if index_figures and index_figures.documents == len(documents)
+            else 0,  # of all documents, or not at all
+            synced=index_figures.synced if index_figures else None,
             questions=questions,
             stats=await self.observers.stats_of(team).read(SHOWN_DAYS),
             days=SHOWN_DAYS,
@@ -60,7 +62,9 @@ class HomePage:
             quotes=self.engine.model.quotes_only,
             disliked=await records.list_disliked(_MAX_FOR_ADMINS) if admin else None,
             channels=self.channels.channels_of(team) if admin else {},
-            unread=[line for source in known.sources for line in source.unread_lines] if known and admin else (),
+            unread=[line for source in index_figures.sources for line in source.unread_lines]
+            if index_figures and admin
+            else (),
             answers=await self._answers(team, user),
             failures=await records.list_latest("failed", _MAX_FOR_ADMINS) if admin else None,
         )

@@ -119,26 +119,35 @@ class Listeners:
 
     async def take(self, body: Body, own: BotIdentity) -> None:
         """Store the message of an event, also of one that was looked up. Return when it is durable, or raise."""
-        found = parse_event(body, own, self.services.access)
-        if isinstance(found, Refused):
-            found = found.without_content()
-        elif isinstance(found, Incoming) and found.addressed == "overheard":
-            found = found if self._listens(found) else Ignored(reason="not_addressed")
-        elif isinstance(found, Incoming):
-            always = found.addressed == "mention" and found.kind != "edit"  # counts in every mode of the thread
-            found = found if always else apply_thread_mode(found, await self.services.thread_modes.get(found.thread))
-        if isinstance(found, Ignored):
-            _log.debug("event_ignored", reason=found.reason)
-            self.services.judgements.slack_event(found.reason)
+        incoming = parse_event(body, own, self.services.access)
+        if isinstance(incoming, Refused):
+            incoming = incoming.without_content()
+        elif isinstance(incoming, Incoming) and incoming.addressed == "overheard":
+            incoming = incoming if self._listens(incoming) else Ignored(reason="not_addressed")
+        elif isinstance(incoming, Incoming):
+            always = incoming.addressed == "mention" and incoming.kind != "edit"  # counts in every mode of the thread
+            incoming = (
+                incoming
+                if always
+                else apply_thread_mode(incoming, await self.services.thread_modes.get(incoming.thread))
+            )
+        if isinstance(incoming, Ignored):
+            _log.debug("event_ignored", reason=incoming.reason)
+            self.services.judgements.slack_event(incoming.reason)
             return
-        if not await self.services.intake.receive(found):
+        if not await self.services.intake.receive(incoming):
             # A mention in a channel comes as two events: the second one is not worth a line.
-            _log.debug("event_known_already", thread=str(found.thread), kind=found.kind)
+            _log.debug("event_known_already", thread=str(incoming.thread), kind=incoming.kind)
             self.services.judgements.slack_event("known_already")
             return
-        self.services.judgements.slack_event(found.refused or found.kind)
-        about = {"thread": str(found.thread), "ts": found.ts, "kind": found.kind, "addressed": found.addressed}
-        _log.info("event_stored", **about, text_length=len(found.text))
+        self.services.judgements.slack_event(incoming.refused or incoming.kind)
+        about = {
+            "thread": str(incoming.thread),
+            "ts": incoming.ts,
+            "kind": incoming.kind,
+            "addressed": incoming.addressed,
+        }
+        _log.info("event_stored", **about, text_length=len(incoming.text))
 
     def _listens(self, incoming: Incoming) -> bool:
         """Return whether an overheard message is worth a look in its channel."""
@@ -190,10 +199,10 @@ class Listeners:
         turn_id, channel, thread_ts, *_ = [*string(click.body, "view", "private_metadata").split(" "), "", "", ""]
         click = replace(click, place=replace(click.place, channel=channel, thread_ts=thread_ts))
         if (record := await self._judged_record(click, turn_id)) is not None:
-            reasons, said = read_complaint(click.body)
+            reasons, comment = read_complaint(click.body)
             await self.services.judgements.feedback(turn_id, click.user, good=False)
-            if reasons or said:
-                await self.services.judgements.complaint(turn_id, click.user, reasons=reasons, said=said)
+            if reasons or comment:
+                await self.services.judgements.complaint(turn_id, click.user, reasons=reasons, said=comment)
             _thank(click, record)
 
     async def _judged_record(self, click: Click, turn_id: str) -> Mapping[str, Any] | None:
@@ -210,9 +219,9 @@ class Listeners:
 
         async def show(delivery: Delivery) -> None:
             record, missing = None, await click.refusal()
-            if not missing and (found := await services.records.load_for(click.value, place)):
+            if not missing and (turn_record := await services.records.load_for(click.value, place)):
                 viewer = Viewers(team=place.team, channel=place.channel, user=click.user)
-                record = await services.visibility.visible_record(found, viewer)
+                record = await services.visibility.visible_record(turn_record, viewer)
             language = _question_language(record) or await click.language()
             view = trust_modal(record, delivery.today(), language, missing=missing or "trust_unknown")
             await delivery.open_modal(click.trigger_id, view)

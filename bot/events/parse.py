@@ -70,16 +70,16 @@ def parse_event(envelope: object, own: BotIdentity, access: Access) -> Incoming 
     event = mapping(envelope, "event")
     kind = string(event, "type")
     if kind == "agent_session_stopped":
-        found: Incoming | Ignored = _parse_stop(event)
+        incoming: Incoming | Ignored = _parse_stop(event)
     elif kind not in {"message", "app_mention"}:
         return Ignored(reason="not_a_message")
     elif string(event, "subtype") == "message_changed":
-        found = _parse_edit(event, own, access)
+        incoming = _parse_edit(event, own, access)
     elif string(event, "subtype") == "message_deleted":
-        found = _parse_deletion(event, mapping(event, "previous_message"), string(event, "deleted_ts"), own, access)
+        incoming = _parse_deletion(event, mapping(event, "previous_message"), string(event, "deleted_ts"), own, access)
     else:
-        found = _parse_message(event, own, access)
-    return found if isinstance(found, Ignored) else _complete(envelope, found, access)
+        incoming = _parse_message(event, own, access)
+    return incoming if isinstance(incoming, Ignored) else _complete(envelope, incoming, access)
 
 
 def apply_thread_mode(incoming: Incoming, thread_mode: ThreadMode) -> Incoming | Ignored:
@@ -255,5 +255,5 @@ def _reject_author(message: Mapping[str, Any], own: BotIdentity, access: Access)
     if is_own(message, own):
         return "self"
     user = string(message, "user")
-    nobody = user == "USLACKBOT" or (string(message, "bot_id") and not user)
-    return "bot" if nobody and not _is_allowed_bot(message, access) else ""
+    without_account = user == "USLACKBOT" or (string(message, "bot_id") and not user)
+    return "bot" if without_account and not _is_allowed_bot(message, access) else ""

@@ -32,22 +32,22 @@ class PrivateAsking:
 
     async def on_ask(self, click: Click) -> None:
         """Ask the message's question in the person's direct chat."""
-        asked, attached = read_shortcut(click.body), attached_files(mapping(click.body, "message"))
+        shortcut, attached = read_shortcut(click.body), attached_files(mapping(click.body, "message"))
 
         async def ask(delivery: Delivery) -> None:
-            if asked is None:
+            if shortcut is None:
                 return
-            place, user = asked.thread, asked.user
+            place, user = shortcut.thread, shortcut.user
             if refusal := await click.refusal(place.channel):
                 await delivery.send_direct_message(user, say(refusal, await click.language()))
                 return
-            quoted = escape(truncate(" ".join(asked.text.split()), MAX_QUOTED_CHARS))
-            where = await delivery.reader.permalink(place.channel, asked.ts)
-            opened = link(where, say("hand_off_where", detect_language(asked.text)))
+            quoted = escape(truncate(" ".join(shortcut.text.split()), MAX_QUOTED_CHARS))
+            where = await delivery.reader.permalink(place.channel, shortcut.ts)
+            opened = link(where, say("hand_off_where", detect_language(shortcut.text)))
             channel, ts = await delivery.send_direct_message(user, f"_{quoted or '…'}_\n{opened}")
             thread = ThreadKey(team=place.team, channel=channel, thread_ts=ts)
             question = replace(
-                asked, thread=thread, ts=ts, addressed="direct", event_ids=(f"private:{thread}",), attached=attached,
+                shortcut, thread=thread, ts=ts, addressed="direct", event_ids=(f"private:{thread}",), attached=attached,
                 origin=f"{place.channel} {place.thread_ts}",
             )  # fmt: skip
             await self.services.intake.receive(question)

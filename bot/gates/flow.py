@@ -39,7 +39,7 @@ GATES: Final[Mapping[Kind | Literal["overheard"], Sequence[Gate]]] = {
     "delete": (),
     "overheard": (handle_overheard,),
 }
-"""The gates of each kind of message, in their order. A message that nobody addressed to Orion has its own."""
+"""The gates of each kind of message, in their order. An overheard message has its own."""
 
 NEWER_RETRY_S: Final = 5.0
 # After a rollback no newer worker will come: the message is then read as far as this version can.

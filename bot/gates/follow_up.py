@@ -108,15 +108,15 @@ async def check_replay(job: Job, at: TeamServices) -> Ending | None:
     late_s = job.claimed.enqueued_at - sort_key(incoming.ts)[0]
     if not incoming.event_ts or late_s < LATE_S or job.claimed.tries > 1:
         return None
-    asked = any(message.ts == incoming.ts and message.addressed for message in state.history)
+    was_asked = any(message.ts == incoming.ts and message.addressed for message in state.history)
     try:
-        known = asked or incoming.ts in state.posted
-        known = known or bool(await at.delivery.reader.find_posts(incoming.thread, incoming.ts))
+        is_answered = was_asked or incoming.ts in state.posted
+        is_answered = is_answered or bool(await at.delivery.reader.find_posts(incoming.thread, incoming.ts))
     except DeliveryFailed as failure:
         return None if failure.permanent else retry_uncounted(failure.again_s or gate_wait_s(job.claimed))
-    if known:
+    if is_answered:
         log.info("late_question_known", late_s=round(late_s))
-    return OK if known else None
+    return OK if is_answered else None
 
 
 async def handle_overheard(job: Job, at: TeamServices) -> Ending | None:

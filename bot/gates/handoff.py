@@ -122,8 +122,8 @@ async def _build_post(request: HumanRequest, place: ThreadKey) -> tuple[list[Blo
     if near := [source_line(source, today, language) for source in sources]:
         blocks.append(context([say("nearest", language), *near], language))
     if place != incoming.thread:  # the channel may be the same one: its reader still looks for the thread
-        found = await at.delivery.reader.permalink(incoming.thread.channel, incoming.ts)
-        blocks.append(section(link(found, say("hand_off_where", language))))
+        permalink = await at.delivery.reader.permalink(incoming.thread.channel, incoming.ts)
+        blocks.append(section(link(permalink, say("hand_off_where", language))))
     if at.saves_answers:
         save = button(say("save_title", language), SAVE_ACTION, incoming.text)
         blocks.append({"type": "actions", "elements": [save]})
@@ -136,8 +136,8 @@ async def _mark_button(request: HumanRequest) -> None:
     answer, _ = await request.at.delivery.reader.find_message(incoming.thread, incoming.ts)
     blocks = [_with_button_text(block, say("human_asked", request.language)) for block in objects(answer, "blocks")]
     if blocks and blocks != list(objects(answer, "blocks")):
-        kept = {"text": string(answer, "text"), "metadata": dict(mapping(answer, "metadata"))}
-        body = {"channel": incoming.thread.channel, "ts": incoming.ts, "blocks": blocks, **kept}
+        unchanged = {"text": string(answer, "text"), "metadata": dict(mapping(answer, "metadata"))}
+        body = {"channel": incoming.thread.channel, "ts": incoming.ts, "blocks": blocks, **unchanged}
         await calls.write("chat.update", body, lease_check=request.job.lease.require)
 
 

@@ -76,8 +76,8 @@ class Limits:
     def of(self, incoming: Incoming) -> dict[Holder, int]:
         """Return the limits that apply to this message."""
         personal = 0 if incoming.user in self.admins else self.user
-        found: dict[Holder, int] = {"user": personal, "channel": self.channel, "workspace": self.workspace}
-        return {holder: limit for holder, limit in found.items() if limit}
+        limits: dict[Holder, int] = {"user": personal, "channel": self.channel, "workspace": self.workspace}
+        return {holder: limit for holder, limit in limits.items() if limit}
 
 
 def limits_of(settings: Settings) -> Limits:

@@ -125,21 +125,21 @@ async def read_facts(stores: Stores, incoming: Incoming, turn_id: str) -> Facts:
             pipe.mget(list(keys.values()))
         replies = await pipe.execute()
     used = replies[_USED] if budgeted else ()
-    found = dict(zip(keys, replies[-len(keys) :] if clustered else replies[-1], strict=True))
+    values = dict(zip(keys, replies[-len(keys) :] if clustered else replies[-1], strict=True))
     state, schema = read_row(replies[_ROW])
-    marks: dict[str, Any] = {name: found[name] for name in _MARKS}
+    marks: dict[str, Any] = {name: values[name] for name in _MARKS}
     return Facts(
         state=state,
         state_schema=schema,
         exhausted=stores.budgets.find_exhausted(incoming, used),
-        thread_mode=found["thread_mode"],
-        is_deleted=found["gone"] is not None,
-        stop_ts=stop_after(found["stop"], incoming),
-        pause=read_pause(found["paused"]),
-        resumed=float(found["resumed"] or 0),
-        person=parse_person(found["person"]),
-        shared=None if found["shared"] is None else found["shared"] == "1",
-        token=found["token"] or "",
+        thread_mode=values["thread_mode"],
+        is_deleted=values["gone"] is not None,
+        stop_ts=stop_after(values["stop"], incoming),
+        pause=read_pause(values["paused"]),
+        resumed=float(values["resumed"] or 0),
+        person=parse_person(values["person"]),
+        shared=None if values["shared"] is None else values["shared"] == "1",
+        token=values["token"] or "",
         **marks,
     )
 

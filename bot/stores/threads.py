@@ -108,8 +108,8 @@ class ThreadModes:
 
     async def load_lookup(self, thread: ThreadKey, ts: str) -> ThreadMode | None:
         """Return the mode that Slack's history gave before the message ``ts``; None if it was not looked up."""
-        found = await self.redis.get(f"{self.prefix}:standing_at:{thread}:{ts}")
-        return next((thread_mode for thread_mode in _THREAD_MODES if thread_mode == str(found)), None)
+        stored = await self.redis.get(f"{self.prefix}:standing_at:{thread}:{ts}")
+        return next((thread_mode for thread_mode in _THREAD_MODES if thread_mode == str(stored)), None)
 
     async def save_lookup(self, thread: ThreadKey, ts: str, thread_mode: ThreadMode) -> None:
         """Save a looked-up mode, so that a waiting message looks it up once."""
@@ -152,8 +152,8 @@ class DirectChats:
         if not (thread.channel.startswith("D") and thread.thread_ts == ts):
             return None
         oldest, latest = f"({float(ts) - MAX_CONTEXT_AGE_S}", f"({float(ts)}"
-        found = await self.redis.zrevrangebyscore(self.key(thread), latest, oldest, start=0, num=1)
-        return replace(thread, thread_ts=str(found[0])) if found else None
+        threads = await self.redis.zrevrangebyscore(self.key(thread), latest, oldest, start=0, num=1)
+        return replace(thread, thread_ts=str(threads[0])) if threads else None
 
     async def forget(self, thread: ThreadKey, *, chat: bool) -> None:
         """Forget this thread; with ``chat``, all threads of its direct chat."""
@@ -192,8 +192,8 @@ class Served:
 
     async def latest(self, limit: int) -> list[ThreadKey]:
         """Return up to ``limit`` places, the latest first."""
-        found = await self.redis.zrevrange(self.key, 0, limit - 1)
-        parts = [str(member).split(":", 2) for member in found]
+        members = await self.redis.zrevrange(self.key, 0, limit - 1)
+        parts = [str(member).split(":", 2) for member in members]
         return [ThreadKey(team=team, channel=channel, thread_ts=ts) for team, channel, ts in parts]
 
     async def forget(self, thread: ThreadKey) -> None:

@@ -71,9 +71,9 @@ class Recorder:
 
     def _attempt(self, event: Verification) -> None:
         verdict = event.verdict
-        found = verdict.violations
+        violations = verdict.violations
         if not self._keeps_found:  # details and remedies may quote a source
-            found = tuple(replace(violation, detail="", remedy="") for violation in found)
+            violations = tuple(replace(violation, detail="", remedy="") for violation in violations)
         self.attempts.append(
             {
                 "attempt": event.attempt,
@@ -81,7 +81,7 @@ class Recorder:
                 "passed": verdict.passed,
                 "ms": round(self._add("verify", "verify"), 1),
                 "repairs": json_of(verdict.repairs),
-                "violations": json_of(found),
+                "violations": json_of(violations),
                 "objected": objected_json(verdict),
             }
         )
@@ -89,7 +89,7 @@ class Recorder:
     def record(self, question: Question, outcome: TurnOutcome, *, turn_id: str, model: str) -> dict[str, Any]:
         """Return the whole turn as JSON-ready values."""
         answer = outcome.answer
-        kept = replace(answer, sources=permalinks_only(answer.sources))
+        shortened = replace(answer, sources=permalinks_only(answer.sources))
         return {
             "turn_id": turn_id,
             "thread": str(question.thread),
@@ -101,8 +101,8 @@ class Recorder:
             "model": model,
             "attempts": self.attempts,
             "timings_ms": self.timings_ms,
-            "sources": _kept_sources(kept),
-            "claims": claims_json(kept),
+            "sources": _kept_sources(shortened),
+            "claims": claims_json(shortened),
             "usage": self.usage,
         }
 
@@ -130,9 +130,9 @@ def objected_json(verdict: Verdict) -> list[dict[str, Any]]:
     ]
 
 
-def json_of(found: Sequence[Repair | Violation]) -> list[dict[str, Any]]:
+def json_of(values: Sequence[Repair | Violation]) -> list[dict[str, Any]]:
     """Return repairs or violations with the field names of the outside contract."""
-    return [asdict(one) for one in found]
+    return [asdict(one) for one in values]
 
 
 def sources_json(answer: Answer, *, text: bool = False) -> list[dict[str, Any]]:
@@ -209,11 +209,11 @@ class TurnRecords:
 
     async def list_disliked(self, most: int) -> list[dict[str, Any]]:
         """Return the records of the latest disliked verified answers, with ``complaints`` and ``at``."""
-        kept: list[dict[str, Any]] = []
+        disliked: list[dict[str, Any]] = []
         for record in await self.list_latest("disliked", MAX_LISTED):
-            if len(kept) < most and record.get("verified") is True and "bad" in await self.judgements(record):
-                kept.append({**record, "complaints": await self.complaints(record)})
-        return kept
+            if len(disliked) < most and record.get("verified") is True and "bad" in await self.judgements(record):
+                disliked.append({**record, "complaints": await self.complaints(record)})
+        return disliked
 
     async def _load_values(self, kind: str, record: Mapping[str, Any]) -> list[str]:
         values: Any = self.redis.hvals(f"{self.prefix}:{kind}:{record['turn_id']}")
@@ -238,8 +238,8 @@ class TurnRecords:
     async def list_latest(self, kind: Literal["disliked", "failed", "refused"], most: int) -> list[dict[str, Any]]:
         """Return the records on a list, newest first, with ``at`` in seconds since 1970; expired ones are skipped."""
         listed: Any = self.redis.zrevrange(f"{self.prefix}:latest:{kind}", 0, -1, withscores=True)
-        found = [(await self.load(str(turn_id)), at) for turn_id, at in await listed]
-        return [{**record, "at": at} for record, at in found if record is not None][:most]
+        records = [(await self.load(str(turn_id)), at) for turn_id, at in await listed]
+        return [{**record, "at": at} for record, at in records if record is not None][:most]
 
     async def claim_share(self, turn_id: str) -> bool:
         """Return whether this answer was not shared before, and record that it is."""

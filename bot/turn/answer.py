@@ -61,7 +61,7 @@ QUEUE_NOTICE_S: Final = 2.0
 """After this wait the question may have a status already: ``bot.turn.queue_position`` sets one after 3 seconds."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class LiveView:
     """The status and the stream that people see before the answer is complete."""
 
@@ -167,9 +167,11 @@ class Answering:
 
     async def _thread_language(self, job: Job) -> str | None:
         """Return the language of the thread's latest question, else the person's, for a message without words."""
-        asked = [message.text for message in job.facts.state.history if message.role == "user" and message.addressed]
-        if asked:
-            return detect_language(asked[-1])
+        questions = [
+            message.text for message in job.facts.state.history if message.role == "user" and message.addressed
+        ]
+        if questions:
+            return detect_language(questions[-1])
         return await self.at.people.cached_language(job.place.team, job.incoming.user)
 
     async def _question(self, job: Job) -> Ending:
@@ -180,12 +182,12 @@ class Answering:
             if not (entry or await self.at.stores.budgets.reserve(job.turn_id, job.incoming)):
                 log.info("question_waits", because="budget_reserved", message_id=job.claimed.id)
                 return retry_uncounted(gate_wait_s(job.claimed))  # turns under way may leave enough of the budget
-            found = await (self._deliver_decided(job, entry) if entry else self._begin_turn(job))
+            result = await (self._deliver_decided(job, entry) if entry else self._begin_turn(job))
         except asyncio.CancelledError:
             if not job.lease.stopped:
                 raise
             return await self._end_stopped(job)
-        return await self._save_delivered(job, found) if isinstance(found, Entry) else found
+        return await self._save_delivered(job, result) if isinstance(result, Entry) else result
 
     async def _save_delivered(self, job: Job, entry: Entry) -> Ending:
         """Save the thread of a delivered answer and settle the outbox entry."""
@@ -259,17 +261,17 @@ class Answering:
                 await self._post_text(job, help_text(about or await self._thread_language(job)))
                 return OK
             question = replace(job.question(), text=text, files=files)
-            known = replace(
+            before_question = replace(
                 earlier.state,
                 history=(*job.context, *earlier.state.history),
                 opened_with_files=has_opening_files(files, job.incoming),
             )
-            question, known = await self.at.prepare(question, known)
-            job = replace(job, context=known.history[: len(context)])  # as it is in the history now
+            question, before_question = await self.at.prepare(question, before_question)
+            job = replace(job, context=before_question.history[: len(context)])  # as it is in the history now
             before = earlier_stream(job)
             await delete_plan(self.at, job, before)
             async with streaming(open_stream(self.at, job, before, status)) as stream:
-                return await self._run_turn(job, question, known, LiveView(status=status, stream=stream, before=before))
+                return await self._run_turn(job, question, before_question, LiveView(status, stream, before))
 
     def _pace(self, job: Job) -> Pace:
         """Return the pace: at once in a direct chat, whose session needs a status, and after a wait in the queue."""
@@ -304,9 +306,9 @@ class Answering:
             entry = await self._record_entry(job, decided)
             async with observer.during_delivery(outcome):
                 await live_view.stop_updates()
-                known = entry is not decided or job.may_be_answered
+                may_exist = entry is not decided or job.may_be_answered
                 try:
-                    entry = await self._deliver(job, entry, may_exist=known, live_view=live_view)
+                    entry = await self._deliver(job, entry, may_exist=may_exist, live_view=live_view)
                 except DeliveryFailed as failure:
                     if failure.again_s:
                         status.keep_text()
@@ -358,8 +360,8 @@ class Answering:
         if (before := state_before_last_question(state, incoming.ts)) is not None:
             return before
         # An edited message without an answer is a first question, unless another question came after it.
-        asked = (m.ts for m in state.history if m.role == "user" and m.addressed)
-        if incoming.addressed == "follow_up" or any(sort_key(ts) >= sort_key(incoming.ts) for ts in asked):
+        question_stamps = (m.ts for m in state.history if m.role == "user" and m.addressed)
+        if incoming.addressed == "follow_up" or any(sort_key(ts) >= sort_key(incoming.ts) for ts in question_stamps):
             return None
         muted = incoming.addressed != "mention" and await self.at.stores.thread_modes.get(job.place) == "muted"
         return None if muted else state

@@ -76,20 +76,22 @@ async def delete_duplicates(
     """
     seen = await delivery.reader.find_status(place, question_ts)
     # An empty stream may be another turn's that has just begun: it gets its first words within moments.
-    found = [posted for posted in seen.posted if not posted.stream or is_empty_stream(posted)]
+    messages = [posted for posted in seen.posted if not posted.stream or is_empty_stream(posted)]
     over = question_ts not in at_work
-    twice = [p for p in duplicate_posts(found, turn_id_for(place, question_ts, seen.edited_ts)) if over or p.about]
-    answered = any(not (posted.placeholder or posted.about) for posted in found)
+    duplicates = [
+        p for p in duplicate_posts(messages, turn_id_for(place, question_ts, seen.edited_ts)) if over or p.about
+    ]
+    answered = any(not (posted.placeholder or posted.about) for posted in messages)
     # Without an answer, the next delivery try replaces the placeholder.
-    left = [posted for posted in found if posted.placeholder and answered and over]
+    placeholders = [posted for posted in messages if posted.placeholder and answered and over]
     answer_key = AnswerKey(question_ts=question_ts, lease_check=lease_check)
-    gone = 0
-    for posted in (*twice, *left):
+    deleted = 0
+    for posted in (*duplicates, *placeholders):
         if await delivery.delete_post(place, posted, answer_key):
-            gone += 1
-            what = "placeholder" if posted in left else "second_notice" if posted.about else "second_answer"
+            deleted += 1
+            what = "placeholder" if posted in placeholders else "second_notice" if posted.about else "second_answer"
             _log.warning(f"{what}_deleted", part=posted.part, stood_s=round(age_s(posted.ts), 1))
     if answered and not at_work and seen.last_word:  # a thread has one status, which may be another question's
         with suppress(DeliveryFailed):  # a workspace may have no statuses
             await delivery.set_status(place, "", lease_check=lease_check)
-    return gone
+    return deleted

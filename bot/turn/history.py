@@ -49,24 +49,24 @@ async def load_earlier(job: Job, state: ThreadState, reader: ThreadReader) -> Ea
     opens, in_chat = job.place.thread_ts == incoming.ts, job.place.channel.startswith("D")
     unread: Mapping[str, Any] | None = None if state.opened_with_files and not opens else {}
     # If Slack delivers a question late, an earlier turn may have read it as part of the thread.
-    known = tuple(message for message in state.history if message.ts != incoming.ts)
+    remembered_messages = tuple(message for message in state.history if message.ts != incoming.ts)
     # A thread whose questions were all stopped has no answer and was not read completely.
-    remembered = any(message.role == "assistant" for message in known)
+    remembered = any(message.role == "assistant" for message in remembered_messages)
     knows = remembered and (incoming.kind == "edit" or incoming.addressed != "mention" or in_chat)
     if opens or knows:
-        return EarlierThread(state=replace(state, history=known), first=unread)
-    last = max((message.ts for message in known if remembered), key=sort_key, default="")
-    stamps = {message.ts for message in known}
+        return EarlierThread(state=replace(state, history=remembered_messages), first=unread)
+    last = max((message.ts for message in remembered_messages if remembered), key=sort_key, default="")
+    stamps = {message.ts for message in remembered_messages}
     read = read_stored_conversation(job.facts.thread) or await _read_thread(job, reader, after=last)
     # Questions to Orion have turns of their own, and Orion's answers are in the state.
     missed = [m for m in read.messages if m.role == "user" and not m.addressed and m.ts not in stamps]
     # Orion's own "Stopped." must not count as an answer.
-    heard = tuple(m for m in read.messages if m.role == "user" or not known)
-    history = (*known, *missed) if remembered else heard or known
+    spoken = tuple(m for m in read.messages if m.role == "user" or not remembered_messages)
+    history = (*remembered_messages, *missed) if remembered else spoken or remembered_messages
     limited = read is _LIMITED
-    kept = "" if limited else _pack_conversation(read)
-    found = replace(state, history=history)
-    return EarlierThread(state=found, first=read.first, asked=read.asked, limited=limited, read=kept)
+    packed = "" if limited else _pack_conversation(read)
+    earlier = replace(state, history=history)
+    return EarlierThread(state=earlier, first=read.first, asked=read.asked, limited=limited, read=packed)
 
 
 def _pack_conversation(read: Conversation) -> str:
@@ -88,8 +88,8 @@ async def load_chat_context(incoming: Incoming, stores: Stores) -> tuple[Message
     """Load the latest exchange of a direct chat before a message that opens a new thread, if it is recent."""
     before = await stores.direct_chats.previous_thread(incoming.thread, incoming.ts)
     history = (await stores.threads.load(before)).history if before else ()
-    asked = [index for index, message in enumerate(history) if message.role == "user" and message.addressed]
-    return history[asked[-1] :] if asked else ()
+    question_indexes = [index for index, message in enumerate(history) if message.role == "user" and message.addressed]
+    return history[question_indexes[-1] :] if question_indexes else ()
 
 
 async def _read_thread(job: Job, reader: ThreadReader, after: str) -> Conversation:

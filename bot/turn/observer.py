@@ -225,9 +225,9 @@ class TurnObserver:
                 self._report_tokens(usage.tokens)
             case ToolEnd(result=result):
                 # The name comes from the model: an unknown one must not become a label.
-                known = result.tool if result.tool in self.engine.tool_names else "unknown"
-                metrics.tool_seconds.labels(known).observe(seconds)
-                metrics.tool_calls.labels(known, str(result.ok).lower()).inc()
+                tool = result.tool if result.tool in self.engine.tool_names else "unknown"
+                metrics.tool_seconds.labels(tool).observe(seconds)
+                metrics.tool_calls.labels(tool, str(result.ok).lower()).inc()
                 self._add_tokens(result.usage, result.call)
             case Verification(attempt=attempt, verdict=verdict):
                 if verdict.passed:
@@ -297,8 +297,10 @@ def trace_event(trace: TurnTrace, event: TurnEvent) -> None:
             trace.tool_end(done.call_id, ok=done.ok, content=done.content, error=done.error, call=call_made)
         case Verification(attempt=number, draft=draft, verdict=verdict):
             repairs = {repair.kind: repair.count for repair in verdict.repairs}
-            text, found = verdict.text, verdict.violations
-            issues = [{"rule": v.rule, "severity": v.severity, "words": v.words, "detail": v.detail} for v in found]
+            text, violations = verdict.text, verdict.violations
+            issues = [
+                {"rule": v.rule, "severity": v.severity, "words": v.words, "detail": v.detail} for v in violations
+            ]
             trace.attempt(
                 Attempt(number=number, draft=draft, text=text, passed=verdict.passed, issues=issues, repairs=repairs)
             )

@@ -95,9 +95,11 @@ class UnaskedAnswers:
 
     async def _model_agrees(self, job: Job, counter: TurnTokens, prompt: str, later: str = "") -> bool:
         """Return whether the model replies "yes". Without a reply it does not."""
-        asked = prompt.format(question=job.incoming.text[:MAX_QUESTION_CHARS], later=later)
+        question_prompt = prompt.format(question=job.incoming.text[:MAX_QUESTION_CHARS], later=later)
         try:
-            generated = await self.at.engine.model.generate(asked, max_tokens=_MAX_REPLY_TOKENS, temperature=0.0)
+            generated = await self.at.engine.model.generate(
+                question_prompt, max_tokens=_MAX_REPLY_TOKENS, temperature=0.0
+            )
         except ModelError as error:
             log.info("unasked_question_not_judged", error_type=error.kind)
             return False
@@ -114,10 +116,10 @@ class UnaskedAnswers:
             return False  # muted meanwhile
         own = await reader.workspace.identity()
         messages = await reader.read_since(replace(job.place, thread_ts=job.place.channel), ts)
-        asked = next((message for message in messages if string(message, "ts") == ts), {})
-        if asked.get("reply_count") or read_message(asked, own.user).text != job.incoming.text:
+        question = next((message for message in messages if string(message, "ts") == ts), {})
+        if question.get("reply_count") or read_message(question, own.user).text != job.incoming.text:
             return False
-        texts = [read_message(one, own.user).text for one in messages if one is not asked and not is_own(one, own)]
+        texts = [read_message(one, own.user).text for one in messages if one is not question and not is_own(one, own)]
         later = "\n".join(truncate(text, _MAX_LATER_CHARS) for text in filter(None, texts[-_MAX_LATER_MESSAGES:]))
         return not later or await self._model_agrees(job, counter, _STILL_OPEN, later)
 

@@ -61,11 +61,11 @@ class Visibility:
         """Return a thread's state without what its viewers may not see any more."""
         if state.found is None or not state.found.sources:
             return state
-        found = replace(state.found, sources=await self.visible_sources(state.found.sources, viewers))
-        if len(found.sources) == len(state.found.sources):
+        findings = replace(state.found, sources=await self.visible_sources(state.found.sources, viewers))
+        if len(findings.sources) == len(state.found.sources):
             return state
-        _log.info("findings_hidden", count=len(state.found.sources) - len(found.sources))
-        return replace(state, found=found)
+        _log.info("findings_hidden", count=len(state.found.sources) - len(findings.sources))
+        return replace(state, found=findings)
 
 
 def _is_visible(source: Source, documents: Iterable[Document], viewers: Viewers) -> bool:
