@@ -16,7 +16,8 @@ ReplyKind = Literal["answered", "partly", "not_in_sources"]
 """Kind of an answer as a whole: it gives what was asked, or a part of it, or only says that no source has it."""
 _LINE: Final = re.compile(r"\s*\[?(\d{1,9})\.(\d{1,9})\]?\s*")
 _LISTED: Final = re.compile(r"[^\s,;]+")
-_BOOLEANS: Final = {"true": True, "yes": True, "false": False, "no": False, "partly": False, "partially": False}
+# Half a claim that is supported is not supported: the model writes it again.
+_BOOLEANS: Final = {"true": True, "yes": True} | dict.fromkeys(("false", "no", "partly", "partially", "partial"), False)
 _DECODER: Final = json.JSONDecoder(parse_float=str)  # as numbers the lines 2.1 and 2.10 would be one
 
 

@@ -147,7 +147,7 @@ async def test_not_supported_goes_back_to_the_model_with_the_reason() -> None:
     assert DOUBTFUL in feedback
 
 
-@pytest.mark.parametrize("word", ["partly", "Partially"])
+@pytest.mark.parametrize("word", ["partly", "Partially", "partial"])
 async def test_claim_that_is_partly_supported_is_not_supported_and_written_again(word: str) -> None:
     half = {"claim": 1, "lines": [LINE], "supported": word, "instead": "It says nothing of impatience."}
     told = await turn(
