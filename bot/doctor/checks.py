@@ -32,7 +32,7 @@ from bot.redis.url import plain_cause
 from bot.settings import Settings
 from bot.slack.client import TokenTrial, open_client, try_token
 from bot.slack.hand_off_place import find_fault
-from bot.slack.manifest import OPTIONAL_SCOPES, REQUIRED_SCOPES, SEARCH_SCOPE
+from bot.slack.manifest import OPTIONAL_SCOPES, REQUIRED_SCOPES, SEARCH_SCOPE, UPDATE_APP
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 from bot.stores.switches import Pausing
 from observability.loopback import is_loopback
@@ -80,7 +80,6 @@ class CheckLine(NamedTuple):
 
 NAMED: Final = 5  # so many of what is wrong are named
 SLACK_AWAY: Final = "Check the network, the proxy and SLACK_API_URL."
-_UPDATE: Final = "Update the app from `orion manifest` and reinstall it."
 SCORES_SINCE: Final = (4, 59)  # the version of Langfuse that takes scores as its SDK 5 sends them
 _REDIS_AWAY: Final = (WrongUse, EmbeddedRedisError, RedisError, TimeoutError)  # a check of its own says so
 _LANGFUSE: Final = "Check LANGFUSE_BASE_URL and the two keys. Orion works without Langfuse."
@@ -102,7 +101,7 @@ async def check_bot_token(settings: Settings, within_s: float) -> Finding:
         return Problem(f"{settings.slack_api_url} names no workspace: another server answers there", SLACK_AWAY)
     # Some Slack-compatible servers name no scopes: that is fine.
     if tried.scopes and (missing := sorted(REQUIRED_SCOPES - tried.scopes)):
-        return Problem(f"the app lacks the scopes {', '.join(missing)}", _UPDATE)
+        return Problem(f"the app lacks the scopes {', '.join(missing)}", UPDATE_APP)
     refused = sorted(OPTIONAL_SCOPES - tried.scopes) if tried.scopes else []
     without = f"; without the optional scopes {', '.join(refused)}" if refused else ""
     searches = "; slack_search may search public channels" if SEARCH_SCOPE in tried.scopes else ""
@@ -176,7 +175,7 @@ async def check_places(names: Sequence[str], variable: str, settings: Settings, 
                 if wrong := await find_fault(SlackCalls(client, patience_s=0), name, variable):
                     return Problem(*wrong)
     except DeliveryFailed as failure:
-        return Problem(f"Slack does not tell: {failure.reason}", _UPDATE if failure.permanent else SLACK_AWAY)
+        return Problem(f"Slack does not tell: {failure.reason}", UPDATE_APP if failure.permanent else SLACK_AWAY)
     except TimeoutError:
         return Problem("Slack did not answer in time", SLACK_AWAY)
     return f"{variable} reaches {', '.join(named)}"

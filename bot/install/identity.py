@@ -21,6 +21,7 @@ from bot.errors import WrongUse
 from bot.install.takeover import take_over
 from bot.settings import Settings
 from bot.slack.client import open_client, try_token
+from bot.slack.manifest import REQUIRED_SCOPES, UPDATE_APP
 
 DEFAULT_PREFIX: Final = "orion"
 ORIONS_KEY: Final = "orion:orions"
@@ -60,6 +61,8 @@ async def identify(settings: Settings) -> Identity | None:
     if tried.state == "unreachable" or not (team and user):
         _log.warning("slack_unreachable", reason=tried.reason or "auth.test named no team")
         return None
+    if tried.scopes and (missing := sorted(REQUIRED_SCOPES - tried.scopes)):
+        _log.warning("scopes_missing", scopes=missing, remedy=UPDATE_APP)
     return Identity(
         prefix=f"{DEFAULT_PREFIX}:{_safe(team)}:{_safe(user)}",
         name=f"{string(tried.reply, 'team') or team} as {string(tried.reply, 'user') or user}",

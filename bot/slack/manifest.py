@@ -14,6 +14,7 @@ _MANIFEST: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(e
 BOT_SCOPES: Final[tuple[str, ...]] = tuple(_MANIFEST["oauth_config"]["scopes"]["bot"])
 OPTIONAL_SCOPES: Final = frozenset(_MANIFEST["oauth_config"]["scopes"]["bot_optional"])
 REQUIRED_SCOPES: Final = frozenset(BOT_SCOPES) - OPTIONAL_SCOPES
+UPDATE_APP: Final = "Update the app from `orion manifest` and reinstall it."
 ASK_SHORTCUT: Final = "orion_ask"  # the shortcuts' ids are in the TOML file
 PRIVATE_SHORTCUT: Final = "orion_ask_privately"
 SAVE_SHORTCUT: Final = "orion_save"

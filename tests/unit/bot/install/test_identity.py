@@ -81,10 +81,12 @@ async def test_start_warns_of_the_others(redis_client: Redis) -> None:
 
 
 async def test_a_token_names_its_orion_while_slack_is_away(tmp_path: Path, redis_url: str, redis_client: Redis) -> None:
-    workspace = LocalWorkspace()
+    workspace = LocalWorkspace(scopes=("chat:write",))
     await workspace.start()
     settings = signed_in(tmp_path, redis_url, workspace)
-    identity = await identify(settings)
+    with capture_logs() as log:
+        identity = await identify(settings)
+    assert "app_mentions:read" in log[0]["scopes"], "the start names what doctor names"
     assert identity is not None
     assert identity.prefix.startswith("orion:T0LOCAL:U")
     await join_redis(redis_client, identity)
