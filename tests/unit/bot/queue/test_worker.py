@@ -20,7 +20,7 @@ from structlog.testing import capture_logs
 
 from bot.queue import worker as turns_module
 from bot.queue.lease import Lease, LeaseLost, now
-from bot.queue.queue import GIVEBACK, MAX_TRIES, OK, Cancellation, Claimed, Depth, Ending, Mailbox, give_up, retry
+from bot.queue.queue import GIVEBACK, MAX_TRIES, OK, Cancellation, Claimed, Depth, Ending, Mailbox, give_up
 from bot.queue.worker import Turn, Turns, backoff
 from bot.redis.embedded import connect
 from tests.support.dead_letters import dead_letters
@@ -61,6 +61,13 @@ class Stage:
         if self.farewell is not None:
             self.farewell()
         self.told.append((claimed.body, reason))
+
+
+def waiting_stage() -> Stage:
+    """A stage whose turns wait for ``go``."""
+    stage = Stage()
+    stage.behaviour = stage.until_told
+    return stage
 
 
 @pytest.fixture
@@ -106,8 +113,7 @@ async def head(mailbox: Mailbox) -> str:
 
 
 async def test_thread_is_worked_on_in_order_and_threads_side_by_side(mailbox: Mailbox) -> None:
-    stage = Stage()
-    stage.behaviour = stage.until_told
+    stage = waiting_stage()
     await put(mailbox, "1", "2", "3")
     await put(mailbox, "a", thread="other")
     async with working(mailbox, stage) as worker:
@@ -141,8 +147,7 @@ async def test_while_the_processor_is_busy_few_are_claimed_and_others_can_overta
 
 
 async def test_concurrency_is_a_limit(mailbox: Mailbox) -> None:
-    stage = Stage()
-    stage.behaviour = stage.until_told
+    stage = waiting_stage()
     for number in range(5):
         await put(mailbox, str(number), thread=f"thread {number}")
     async with working(mailbox, stage, concurrency=2) as worker:
@@ -238,26 +243,9 @@ async def test_if_nobody_can_be_told_the_message_is_buried_in_the_end(redis_clie
     assert incoming.reason == "crashed: ConnectionResetError"
 
 
-async def test_handler_decides_itself_when_to_try_again_or_give_up(redis_client: Redis, mailbox: Mailbox) -> None:
-    stage = Stage()
-
-    async def wait_then_give_up(claimed: Claimed, lease: Lease) -> Ending:
-        return retry(3600) if claimed.tries == 1 else give_up("the model is gone")
-
-    stage.behaviour = wait_then_give_up
-    await put(mailbox, "q")
-    async with working(mailbox, stage) as worker:
-        await wait_until(lambda: stage.started == ["q"] and worker.in_flight == 0, "the first try is over")
-        assert await mailbox.depth() == Depth(messages=1, leased=0, dead=0)
-        await hurry(redis_client, mailbox)
-        await wait_until(lambda: empty_but_dead(mailbox), "it was given up")
-    assert stage.told == [("q", "the model is gone")]
-
-
 @pytest.mark.parametrize("where", ["here", "on another worker"])
 async def test_stop_ends_the_running_turn_and_the_thread_goes_on(mailbox: Mailbox, where: str) -> None:
-    stage = Stage()
-    stage.behaviour = stage.until_told
+    stage = waiting_stage()
     await put(mailbox, "long", "next")
     async with working(mailbox, stage) as worker:
         await wait_until(lambda: stage.started == ["long"], "the turn runs")
@@ -273,8 +261,7 @@ async def test_stop_ends_the_running_turn_and_the_thread_goes_on(mailbox: Mailbo
 
 
 async def test_cancellation_may_mean_one_message_only(mailbox: Mailbox) -> None:
-    stage = Stage()
-    stage.behaviour = stage.until_told
+    stage = waiting_stage()
     await put(mailbox, "edited", "later")
     async with working(mailbox, stage) as worker:
         await wait_until(lambda: stage.started == ["edited"], "the turn runs")
@@ -290,8 +277,7 @@ async def test_cancellation_may_mean_one_message_only(mailbox: Mailbox) -> None:
 
 async def test_wish_that_cannot_be_understood_ends_no_worker(redis_client: Redis, mailbox: Mailbox) -> None:
     """A newer version may say more, and anybody may say nonsense."""
-    stage = Stage()
-    stage.behaviour = stage.until_told
+    stage = waiting_stage()
     await put(mailbox, "q")
     async with working(mailbox, stage):
         await wait_until(lambda: stage.started == ["q"], "the turn runs")
@@ -323,8 +309,7 @@ async def test_handler_may_clean_up_when_stopped_and_choose_its_ending(mailbox: 
 
 async def test_turn_is_interrupted_when_somebody_else_took_its_thread(redis_client: Redis) -> None:
     mailbox = Mailbox(redis_client, lease_s=0.4)
-    stage = Stage()
-    stage.behaviour = stage.until_told
+    stage = waiting_stage()
     await put(mailbox, "q")
     with capture_logs() as logs:
         async with working(mailbox, stage) as worker:
@@ -340,8 +325,7 @@ async def test_turn_is_interrupted_when_somebody_else_took_its_thread(redis_clie
 
 async def test_turn_longer_than_its_lease_runs_once(redis_client: Redis) -> None:
     mailbox = Mailbox(redis_client, lease_s=0.4)
-    stage = Stage()
-    stage.behaviour = stage.until_told
+    stage = waiting_stage()
     await put(mailbox, "q")
     async with working(mailbox, stage), working(mailbox, stage):
         await wait_until(lambda: stage.started == ["q"], "the turn runs")
@@ -354,8 +338,7 @@ async def test_turn_longer_than_its_lease_runs_once(redis_client: Redis) -> None
 
 async def test_turn_whose_worker_was_killed_is_begun_again(redis_client: Redis) -> None:
     mailbox = Mailbox(redis_client, lease_s=0.4)
-    stage = Stage()
-    stage.behaviour = stage.until_told
+    stage = waiting_stage()
     await put(mailbox, "q")
     async with working(mailbox, stage) as worker:
         await wait_until(lambda: stage.started == ["q"], "the turn runs")
@@ -440,8 +423,7 @@ async def test_an_idle_worker_stops_within_a_second(mailbox: Mailbox) -> None:
 
 
 async def test_ended_at_once_it_still_gives_back(mailbox: Mailbox) -> None:
-    stage = Stage()
-    stage.behaviour = stage.until_told
+    stage = waiting_stage()
     await put(mailbox, "q")
     worker = Turns(mailbox, stage)
     async with asyncio.TaskGroup() as group:
@@ -501,8 +483,7 @@ async def kill_server(redis: Redis) -> None:
 
 
 async def test_redis_that_dies_and_comes_back_loses_and_repeats_nothing(tmp_path: Path) -> None:
-    stage = Stage()
-    stage.behaviour = stage.until_told
+    stage = waiting_stage()
     async with connect(tmp_path) as redis:
         mailbox = Mailbox(redis)
         await put(mailbox, "q", "next")
@@ -528,8 +509,7 @@ def away(directory: Path) -> Iterator[None]:
 
 
 async def test_an_outage_longer_than_a_lease_ends_the_turn_and_another_try_answers(tmp_path: Path) -> None:
-    stage = Stage()
-    stage.behaviour = stage.until_told
+    stage = waiting_stage()
     async with connect(tmp_path) as redis:
         mailbox = Mailbox(redis, lease_s=0.5)
         await put(mailbox, "q")
@@ -554,8 +534,7 @@ async def test_an_outage_longer_than_a_lease_ends_the_turn_and_another_try_answe
 
 async def test_stopping_while_redis_is_away_does_not_hang(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns_module, "SHUTDOWN_REPORT_TIMEOUT_S", 0.1)  # a constant, not a function
-    stage = Stage()
-    stage.behaviour = stage.until_told
+    stage = waiting_stage()
     async with connect(tmp_path) as redis:
         mailbox = Mailbox(redis)
         await put(mailbox, "q")
