@@ -94,8 +94,7 @@ Host = Annotated[
 ]
 Hosts = Annotated[frozenset[Host], NoDecode, BeforeValidator(split_names)]
 ChannelPlace = Annotated[
-    str,
-    match(r"[SCG][A-Z0-9]{2,}|#[^\s#<>]{1,80}", "a user group (S…), a channel (C… or G…) or a channel's #name"),
+    str, match(r"[SCG][A-Z0-9]{2,}|#[^\s#<>]{1,80}", "a user group (S…), a channel (C… or G…) or a channel's #name")
 ]
 SearxngUrl = Annotated[  # a login would be logged
     str,

@@ -19,11 +19,7 @@ log = structlog.get_logger()
 
 GIT_TIMEOUT_S: Final = 20.0
 Fault = Literal["empty", "long", "secret", "broadcast", "injection"]
-_RULES: Final[dict[str, Fault]] = {
-    "no_secrets": "secret",
-    "no_broadcast": "broadcast",
-    "no_injection": "injection",
-}
+_RULES: Final[dict[str, Fault]] = {"no_secrets": "secret", "no_broadcast": "broadcast", "no_injection": "injection"}
 
 
 def find_fault(answer: SavedAnswer) -> Fault | None:

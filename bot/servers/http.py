@@ -94,11 +94,7 @@ def page_routes(status: Status) -> list[web.RouteDef]:
 
 @asynccontextmanager
 async def serve(
-    application: web.Application,
-    *,
-    host: str = "127.0.0.1",
-    port: int = 0,
-    limits: ConnectionLimits | None = None,
+    application: web.Application, *, host: str = "127.0.0.1", port: int = 0, limits: ConnectionLimits | None = None
 ) -> AsyncIterator[int]:
     """Serve until the block ends and yield the bound port (0 picks a free one). Raises ``OSError`` if it is in use."""
     limits = limits or ConnectionLimits()

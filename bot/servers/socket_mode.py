@@ -41,10 +41,7 @@ class PacedClient(SocketModeClient):
 
     def __init__(self, front: SocketFront) -> None:
         super().__init__(
-            front.app_token,
-            logger=library_logger(),
-            web_client=front.app.client,
-            ping_interval=front.ping_interval_s,
+            front.app_token, logger=library_logger(), web_client=front.app.client, ping_interval=front.ping_interval_s
         )
         self.closing = asyncio.Event()
         self._front = front

@@ -356,10 +356,7 @@ async def replica(slack: TwoTeams, redis: Redis) -> AsyncIterator[Replica]:
     async with open_client("", api_url=slack.api_url) as client:
         installations = Installations(redis, Seal([KEY]))
         oauth = OAuthCalls(client, client_id=CLIENT_ID, client_secret=CLIENT_SECRET)
-        yield Replica(
-            workspaces=InstalledWorkspaces(installations, oauth, client, Bots()),
-            installations=installations,
-        )
+        yield Replica(workspaces=InstalledWorkspaces(installations, oauth, client, Bots()), installations=installations)
 
 
 class Bots:
@@ -372,13 +369,7 @@ class Bots:
 def incoming(thread: str) -> tuple[Claimed, Lease]:
     until = monotonic() + 30
     claimed = Claimed(
-        thread=thread,
-        id="1",
-        body="{}",
-        tries=1,
-        enqueued_at=0.0,
-        leased_until=until,
-        fence=Fence(key="f", token="t"),
+        thread=thread, id="1", body="{}", tries=1, enqueued_at=0.0, leased_until=until, fence=Fence(key="f", token="t")
     )
     return claimed, Lease(until)
 
