@@ -10,8 +10,8 @@ from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
 from html_to_markdown.exceptions import ConversionError
 from lxml.html import HTMLParser, document_fromstring, tostring  # type: ignore[import-untyped]  # ships no types
 
-from agent.knowledge.readers.document import Content, Limits, clean, one_line, part_note_marks, raise_or_lower, whole
-from agent.knowledge.readers.text import decode, replace_closed
+from agent.knowledge.readers.document import Content, Limits, clean, one_line, part_note_marks, whole
+from agent.knowledge.readers.text import apply_raised_tags, decode
 from agent.knowledge.types import ReadError
 
 _OPTIONS: Final = ConversionOptions(
@@ -28,14 +28,11 @@ _OPTIONS: Final = ConversionOptions(
 )
 _TITLE: Final = re.compile(r"<title[^>]*>(?P<text>[^<]{1,300})</title", re.IGNORECASE)
 _CHARSET: Final = re.compile(rb"<meta[^>]{0,200}?charset=[\"']?\s*([A-Za-z0-9_-]{2,20})", re.IGNORECASE)
-_RAISED: Final = re.compile(r"<(?P<way>su[pb])\b[^>]*>(?P<inside>[^<]*(?:<(?!/su[pb])[^<]*)*)</su[pb]>", re.IGNORECASE)
 # A tab's text is hidden until it is chosen: readers see it.
 _TAB: Final = re.compile(r"<[^<>]*\brole\s*=\s*[\"']?tabpanel[^<>]*>", re.IGNORECASE)
 _HIDES: Final = re.compile(
     r"\s(?:hidden(?:\s*=\s*[\"'][^\"']*[\"'])?(?=[\s>])|style\s*=\s*[\"'][^\"']*[\"'])", re.IGNORECASE
 )
-_RAISED_ENDS: Final = ("</sup>", "</sub>", "</SUP>", "</SUB>")
-_TAG: Final = re.compile(r"<[^>]*>")
 _META: Final = re.compile(r"<meta\b(?P<attributes>[^>]{1,600})>", re.IGNORECASE)
 _ATTRIBUTE: Final = re.compile(
     r"(?P<name>name|property|itemprop|content)\s*=\s*[\"'](?P<value>[^\"']*)[\"']", re.IGNORECASE
@@ -54,7 +51,7 @@ def read_html(data: bytes, _: Limits) -> Content:
     declared = _CHARSET.search(data[:_HEAD])
     page = decode(data, declared[1].decode("ascii") if declared else "")
     title = _TITLE.search(page[:_HEAD])
-    shown = _TAB.sub(lambda tab: _HIDES.sub("", tab[0]), replace_closed(_RAISED, _replace_raised, page, *_RAISED_ENDS))
+    shown = _TAB.sub(lambda tab: _HIDES.sub("", tab[0]), apply_raised_tags(page))
     shown = _repeat_cells(shown) if "rowspan" in shown.lower() else shown
     try:
         text = part_note_marks(convert(shown, _OPTIONS).content or "")
@@ -80,11 +77,6 @@ def _repeat_cells(page: str) -> str:
 def _width(cell: Any) -> int:
     columns = cell.get("colspan") or ""
     return int(columns) if columns.isdecimal() else 1
-
-
-def _replace_raised(found: re.Match[str]) -> str:
-    mark = raise_or_lower(_TAG.sub("", found["inside"]), found["way"].lower())
-    return f" {mark}" if "<a " in found["inside"].lower() else mark  # a note's number, not an exponent
 
 
 def _dates(page: str) -> dict[str, str]:

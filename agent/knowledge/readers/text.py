@@ -7,7 +7,16 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, Final
 
-from agent.knowledge.readers.document import Content, Limits, clean, one_line, refusing_damage, whole
+from agent.knowledge.readers.document import (
+    Content,
+    Limits,
+    clean,
+    one_line,
+    part_note_marks,
+    raise_or_lower,
+    refusing_damage,
+    whole,
+)
 from agent.knowledge.types import ReadError
 
 MAX_FIELDS: Final = 100  # of front matter
@@ -50,6 +59,16 @@ _MDX_CODE: Final = (
     (re.compile(r"\{/\*.*?\*/\}", re.DOTALL), "*/}"),
     (re.compile(r"^(?:import|export)[ \t](?:[^\n]*\n?)|</?[A-Z][\w.]*(?:\s[^<>]*)?/?>|</?>", re.MULTILINE), ""),
 )
+_RAISED: Final = re.compile(r"<(?P<way>su[pb])\b[^>]*>(?P<inside>[^<]*(?:<(?!/su[pb])[^<]*)*)</su[pb]>", re.IGNORECASE)
+_RAISED_ENDS: Final = ("</sup>", "</sub>", "</SUP>", "</SUB>")
+_TAG: Final = re.compile(r"<[^>]*>")
+_STRUCK: Final = (
+    re.compile(
+        r"~~(?=[^\s~])[^~\n]{1,500}(?<=\S)~~(?!~)|<(?P<tag>del|s|strike)\b[^<>]{0,100}>[^<]{0,500}</(?P=tag)>",
+        re.IGNORECASE,
+    ),
+    *("~~", "</del>", "</s>", "</strike>"),
+)
 Unseen = tuple[re.Pattern[str], *tuple[str, ...]]
 
 
@@ -67,17 +86,17 @@ def read_rst(data: bytes, _: Limits) -> Content:
 
 def read_markdown(data: bytes, _: Limits) -> Content:
     """Read Markdown without front matter, comments and template code. Line numbers stay true."""
-    return _markdown(data, _COMMENT, _TEMPLATE_COMMENT, *_TEMPLATE_CODE)
+    return _markdown(data, _TEMPLATE_COMMENT, *_TEMPLATE_CODE)
 
 
 def read_mdx(data: bytes, _: Limits) -> Content:
     """Read MDX: Markdown without imports and component tags."""
-    return _markdown(data, _COMMENT, _TEMPLATE_COMMENT, *_TEMPLATE_CODE, *_MDX_CODE)
+    return _markdown(data, _TEMPLATE_COMMENT, *_TEMPLATE_CODE, *_MDX_CODE)
 
 
 def _markdown(data: bytes, *unseen: Unseen) -> Content:
     fields, text = split_front_matter(decode(data))
-    text = outside_code(text, lambda prose: _blank(_SPOKEN_TAG.sub(r"\g<words>", prose), *unseen))
+    text = outside_code(text, lambda prose: _visible(_SPOKEN_TAG.sub(r"\g<words>", prose), *unseen))
     return Content(title=fields.get("title", ""), fields=fields, parts=whole(text))
 
 
@@ -93,7 +112,7 @@ def read_notebook(data: bytes, _: Limits) -> Content:
 def _cell_blocks(cell: dict[str, Any], language: str) -> Iterator[str]:
     source = clean("".join(cell.get("source", ""))).strip("\n")
     if cell.get("cell_type") != "code":
-        yield source
+        yield outside_code(source, _visible)
         return
     yield f"```{language}\n{source}\n```"
     for output in cell.get("outputs", ()):
@@ -130,10 +149,22 @@ def outside_code(text: str, change: Callable[[str], str]) -> str:
     return "".join([*pieces, change(text[at:])])
 
 
-def _blank(text: str, *unseen: Unseen) -> str:
-    for pattern, *closings in unseen:
+def _visible(text: str, *unseen: Unseen) -> str:
+    """Return Markdown without comments, struck-out text and what is ``unseen``, on the same lines."""
+    every: tuple[Unseen, ...] = (_COMMENT, _STRUCK, *unseen)
+    for pattern, *closings in every:
         text = replace_closed(pattern, lambda found: "\n" * found[0].count("\n"), text, *closings)
-    return text
+    return part_note_marks(apply_raised_tags(text)) if "</su" in text.lower() else text
+
+
+def apply_raised_tags(text: str) -> str:
+    """Return HTML or Markdown with the signs of Unicode for ``<sup>`` and ``<sub>``."""
+    return replace_closed(_RAISED, _replace_raised, text, *_RAISED_ENDS)
+
+
+def _replace_raised(found: re.Match[str]) -> str:
+    mark = raise_or_lower(_TAG.sub("", found["inside"]), found["way"].lower())
+    return f" {mark}" if "<a " in found["inside"].lower() else mark  # a note's number, not an exponent
 
 
 def replace_closed(

@@ -88,6 +88,11 @@ def test_html_is_read_as_a_browser_shows_it() -> None:
     assert not any(gone in text for gone in ("30", "secret", "Send"))
 
 
+def test_markdown_loses_struck_out_text_and_keeps_exponents_apart() -> None:
+    text = read("a.md", "~~30~~ 40 for 10<sup>6</sup>, <del>old</del> new. `~~code~~` H~2~O ~~~\n\nA ~~ b ~~ c").text
+    assert text == " 40 for 10⁶,  new. `~~code~~` H~2~O ~~~\n\nA ~~ b ~~ c"
+
+
 def test_template_code_and_comments_are_not_text_outside_of_code() -> None:
     text = "<!-- a --> Left.\n\n{% include x.md %}{{ site.url }}{{< note >}}Kept {{ name }}.\n\n```\n{% raw %}\n```\n"
     kept = read("a.md", text).text
