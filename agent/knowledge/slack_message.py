@@ -158,8 +158,9 @@ def _once(text: str, blocks: Iterable[str], more: Iterable[str]) -> str:
 
 
 def _key(wire: str) -> str:
-    """The words of a part, by which two parts are the same thing with any markup."""
-    return f" {' '.join(_WORD.findall(unescape_wire(wire).casefold()))} "
+    """The words of a part, or its signs ("???"), by which two parts are the same thing with any markup."""
+    text = unescape_wire(wire).casefold()
+    return f" {' '.join(_WORD.findall(text) or text.split())} "
 
 
 _PLACEHOLDER_KEYS: Final = frozenset(_key(text).strip() for text in _PLACEHOLDERS)

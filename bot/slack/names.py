@@ -28,7 +28,7 @@ class Names:
         """
         latest = [one for message in reversed(history) for one in (*named_ids(message.text), message.user) if one]
         team = question.thread.team
-        names = await self._find(question.thread, dict.fromkeys([*named_ids(question.text), *latest]))
+        names = await self._find(question.thread, dict.fromkeys([question.user, *named_ids(question.text), *latest]))
         try:
             tz = (await self.people.find_person(team, question.user)).tz
         except DeliveryFailed:
