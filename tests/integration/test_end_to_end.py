@@ -11,7 +11,6 @@ from pydantic import SecretStr
 from redis.asyncio import Redis
 
 from agent.texts.catalogue import say
-from observability.stats import Stats
 from tests.support.langfuse_receiver import LangfuseReceiver
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_running import (
@@ -141,26 +140,6 @@ async def test_status_is_shown_and_no_answer_is_unfurled(setting: Setting) -> No
     for post in posts:
         assert post.arguments["unfurl_links"] in (False, "false", "0")
         assert post.arguments["unfurl_media"] in (False, "false", "0")
-
-
-async def test_second_orion_over_one_redis_leaves_no_key_among_the_first_ones(
-    tmp_path: Path, redis_url: str, redis_client: Redis
-) -> None:
-    """Neither its questions nor its figures and records mix with those of the Orion that serves people."""
-    async with running(settings_in(tmp_path, redis_url), prefix="orion-local-1") as setting:
-        ts = setting.ask(f"{MENTION} {LIMIT}")
-        answer = await setting.answer_to(ts)
-        await setting.workspace.click(CHANNEL, answer["ts"], "orion_feedback", value=f"good:{turn_id(answer)}")
-        await setting.workspace.wait_for(lambda: setting.workspace.ephemerals(CHANNEL), 10)
-
-        async def counted() -> bool:
-            return (await setting.orion.observers.stats.read(1)).turns == 1
-
-        await wait_until(counted, "the turn is counted")
-    assert (await Stats(redis_client).read(1)).turns == 0
-    keys = [str(key) for key in await redis_client.keys("*")]
-    assert keys
-    assert [key for key in keys if not key.startswith("orion-local-1:")] == []
 
 
 def turn_id(answer: dict[str, object]) -> str:

@@ -1,4 +1,4 @@
-"""A thread that Redis lost is looked up in Slack, by the worker and once."""
+"""A thread that Redis lost is looked up in Slack once. A question that Slack delivers hours late is answered once."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -10,11 +10,11 @@ from redis.asyncio import Redis
 from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
 from bot.delivery.answer_key import AnswerKey
-from bot.gates.follow_up import RETRY_S
+from bot.gates.follow_up import LATE_S, RETRY_S
 from bot.local.model.roster import VISITOR
 from bot.queue.lease import Lease
 from bot.queue.queue import OK, Claimed, Ending, retry_uncounted
-from bot.slack.message import ThreadMode
+from bot.slack.message import Access, ThreadMode
 from bot.stores.threads import ThreadModes
 from tests.support.gates import GateScene, gates
 from tests.support.posted_answers import answer
@@ -99,3 +99,27 @@ async def test_nobody_is_told_of_a_message_that_was_perhaps_not_for_orion(redis_
         await lost.thread_modes.engage(lost.place)
         await lost.at.flow.notify_given_up(claimed, lease, "crashed")
         assert lost.at.dead == [], "nor of one that nobody addressed to Orion"
+
+
+EVERYBODY = Access(allow_external=True, allow_guests=True)
+
+
+@pytest.mark.parametrize("answered", [True, False])
+async def test_a_late_question_is_answered_unless_slack_shows_an_answer(redis_client: Redis, *, answered: bool) -> None:
+    async with gates(redis_client, EVERYBODY) as at:
+        place, ts = at.slack.ask()
+        if answered:
+            await at.slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="t1"))
+        claimed, lease = await at.store(thread=place, ts=ts, event_ts=ts)
+        late = replace(claimed, enqueued_at=claimed.enqueued_at + LATE_S + 60)
+        assert await at.flow.handle(late, lease) == OK
+        assert len(at.through) == (0 if answered else 1)
+
+
+async def test_the_shortcut_may_use_an_old_message_again(redis_client: Redis) -> None:
+    async with gates(redis_client, EVERYBODY) as at:
+        place, ts = at.slack.ask()
+        await at.slack.delivery.answer(place, answer("So."), AnswerKey(question_ts=ts, turn_id="t1"))
+        claimed, lease = await at.store(thread=place, ts=ts)
+        await at.flow.handle(replace(claimed, enqueued_at=claimed.enqueued_at + LATE_S + 60), lease)
+        assert len(at.through) == 1
