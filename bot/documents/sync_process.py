@@ -56,7 +56,7 @@ def run_order(order: Order) -> int:
     try:
         report = sync_index(order.corpus, every_s=order.every_s, fetch=order.fetch, wait_s=order.wait_s)
     except (KnowledgeAwayError, WrongUse, OSError, sqlite3.Error) as error:
-        log.warning("knowledge_sync_failed", cause=type(error).__name__)
+        log.warning("knowledge_sync_failed", cause=type(error).__name__, reason=str(error))
         return FAILED
     return ELSEWHERE if report is None else 0
 

@@ -92,6 +92,7 @@ class Flow:
         if not isinstance(message, Incoming) or message.kind == "stop":  # its turn ended long ago
             return
         job, access = await self._job(claimed, lease, message), self.at.access
+        await self.at.stores.budgets.release(job.turn_id, message)
         visit = visit_of(message, job.facts.person, shared=job.facts.shared)
         if message.refused or cached_refusal(visit, access) or not job.addressed:
             return

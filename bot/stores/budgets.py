@@ -50,6 +50,7 @@ return 1
 """
 _RELEASE: Final = """
 local held = cjson.decode(redis.call('HGET', KEYS[1], 'reserved') or '{}')
+if not held[ARGV[1]] then return end
 held[ARGV[1]] = nil
 redis.call('HSET', KEYS[1], 'reserved', cjson.encode(held))
 redis.call('HINCRBY', KEYS[1], 'turns', 1)
@@ -147,9 +148,10 @@ class Budgets:
                 yield tokens
             finally:
                 await tokens.write()
-                await self._release(turn_id, incoming)
+                await self.release(turn_id, incoming)
 
-    async def _release(self, turn_id: str, incoming: Incoming) -> None:
+    async def release(self, turn_id: str, incoming: Incoming) -> None:
+        """End a turn's reservation: it is over, or given up after its workers crashed."""
         if not self.limits.are_set:
             return
         try:

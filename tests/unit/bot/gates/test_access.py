@@ -317,6 +317,16 @@ async def test_refused_letter_that_dies_is_told_to_nobody(redis_client: Redis) -
         assert at.dead == ["{}"]
 
 
+async def test_question_given_up_after_crashes_frees_what_it_reserved(redis_client: Redis) -> None:
+    async with gates(redis_client, limits=Limits(channel=2_000)) as at:
+        claimed, lease = await at.store(vouched=True)
+        incoming = Incoming.from_json(claimed.body)
+        assert await at.budgets.reserve(turn_id_of(incoming), incoming)
+        assert not await at.budgets.reserve("other", incoming)
+        await at.flow.notify_given_up(claimed, lease, "crashed")
+        assert await at.budgets.reserve("other", incoming)
+
+
 async def test_an_answer_decided_already_is_delivered_whatever_was_spent(redis_client: Redis) -> None:
     async with gates(redis_client, limits=Limits(workspace=1)) as at:
         claimed, lease = await at.store(vouched=True)
