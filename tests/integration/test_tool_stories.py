@@ -6,10 +6,8 @@ model's server with a script. Each list is compared whole.
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
-import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -37,6 +35,7 @@ from bot.settings import Settings
 from bot.turn.engine import Engine, open_engine
 from tests.support.openai_server import RESPOND, Scripted, ScriptedOpenAI, calls, says
 from tests.support.orion_running import settings_in
+from tests.support.repository import Work
 from tests.support.searxng import LocalSearxNG
 
 PLACE = ThreadKey(team="T1", channel="C1", thread_ts="1.0")
@@ -153,7 +152,8 @@ async def test_summarise_last_week_s_commits(tmp_path: Path) -> None:
     """git_log, then a cited summary with a link to each commit."""
     work = tmp_path / "shop"
     made = [("Raise tea to 4 euros", "2026-11-17T09:00:00+00:00"), ("Fix the door", "2026-11-18T09:00:00+00:00")]
-    ids = await asyncio.to_thread(committed, work, made)
+    repository = Work(work)
+    ids = [repository.commit(message, at=at, author="Ada") for message, at in made]
     asked = {"since": "2026-11-16", "until": "2026-11-21"}
     answer = "<answer>- Ada raised tea to 4 euros [2].\n- Ada fixed the door [1].</answer>"
     async with (
@@ -179,21 +179,6 @@ async def test_summarise_last_week_s_commits(tmp_path: Path) -> None:
         f"https://git.example/{one}" for one in ids
     )
     assert f"<https://git.example/{ids[0]}|" in outcome.answer.chunks[0]
-
-
-def committed(work: Path, commits: list[tuple[str, str]]) -> list[str]:
-    """A repository with these messages at these times; their ids."""
-    ids = []
-    who = {f"GIT_{role}_{part}": "Ada" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")}
-    plain = {"PATH": os.defpath, "GIT_CONFIG_GLOBAL": "/dev/null", **who}
-    subprocess.run(["git", "init", "-q", str(work)], check=True, env=plain)
-    for message, at in commits:
-        when = {"GIT_AUTHOR_DATE": at, "GIT_COMMITTER_DATE": at}
-        git = ["git", "-C", str(work)]
-        subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", message], check=True, env=plain | when)
-        head = subprocess.run([*git, "rev-parse", "HEAD"], check=True, env=plain, capture_output=True, text=True)
-        ids.append(head.stdout.strip())
-    return ids
 
 
 async def test_question_over_web_results(tmp_path: Path) -> None:
