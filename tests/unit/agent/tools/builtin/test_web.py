@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import httpx2
@@ -103,11 +102,6 @@ async def test_search_engine_that_fails_is_a_failed_result(fault: dict[str, Any]
     assert (found.ok, found.error, found.sources) == (False, error, ())
     assert found.hints
     assert server.asked == ["tea"]
-
-
-async def test_results_of_another_form_are_none() -> None:
-    async with LocalSearxNG(raw=json.dumps({"results": {"a": 1}}).encode()) as server:
-        assert (await search(server, query="tea")).content == "Nothing was found."
 
 
 async def test_search_engine_that_hangs_or_is_away() -> None:
