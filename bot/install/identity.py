@@ -35,16 +35,12 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """One Orion: ``prefix`` of its keys, ``name`` for people, its ``team`` (empty: many), digest of its ``token``.
-
-    ``took_over`` once the keys of an older version were moved.
-    """
+    """One Orion: ``prefix`` of its keys, ``name`` for people, its ``team`` (empty: many), digest of its ``token``."""
 
     prefix: str
     name: str
     team: str = ""
     token: str = ""
-    took_over: bool = False
 
 
 async def identify(settings: Settings) -> Identity | None:
@@ -86,13 +82,12 @@ async def list_orions(redis: Redis) -> list[Identity]:
 
 async def join_redis(redis: Redis, identity: Identity) -> None:
     """Enter this Orion in the list, take over keys of an older version, warn of the others. Raises ``RedisError``."""
-    known = {one.prefix: one for one in await list_orions(redis)}
-    if identity.prefix not in known or not known[identity.prefix].took_over:
+    known = {one.prefix: one.name for one in await list_orions(redis)}
+    if identity.prefix not in known:
         await take_over(redis, DEFAULT_PREFIX, identity.prefix, identity.team)
-    entry = json.dumps({**asdict(identity), "took_over": True})
-    written: Any = redis.hset(ORIONS_KEY, identity.prefix, entry)
+    written: Any = redis.hset(ORIONS_KEY, identity.prefix, json.dumps(asdict(identity)))
     await written
-    if others := [one.name for prefix, one in known.items() if prefix != identity.prefix]:
+    if others := [name for prefix, name in known.items() if prefix != identity.prefix]:
         _log.warning("redis_is_shared", own_prefix=identity.prefix, others=others)
 
 

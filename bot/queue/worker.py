@@ -137,10 +137,6 @@ class Turn:
         return retry(backoff(self.claimed.tries))  # the handler cancelled itself: a bug, counted as a try
 
 
-def _worker_name() -> str:
-    return f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
-
-
 @dataclass(slots=True, eq=False)
 class Turns:
     """Claims messages and handles up to ``concurrency`` of them at once, until ``stop``."""
@@ -152,11 +148,14 @@ class Turns:
     drain_s: float = DRAIN_S
     sweeper: Sweeper | None = None
     sweep_s: float = SWEEP_S
-    worker: str = field(default_factory=_worker_name, init=False)
+    worker: str = field(init=False)
     listening: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _running: set[Turn] = field(default_factory=set, init=False)
     _stopping: asyncio.Event = field(default_factory=asyncio.Event, init=False)
     _changed: asyncio.Event = field(default_factory=asyncio.Event, init=False)
+
+    def __post_init__(self) -> None:
+        self.worker = f"{socket.gethostname()}:{os.getpid()}:{uuid.uuid4().hex[:6]}"
 
     @property
     def in_flight(self) -> int:

@@ -63,6 +63,8 @@ _FIELDS: Final[Mapping[str, str]] = {
 }
 """The field that each method's reply must have. A reply without it is not Slack's, and counts as an outage."""
 _MAX_PAUSE_S: Final = 20.0
+# A call that must wait longer fails and says how long: its job goes back to the queue and keeps a place.
+_MAX_TURN_WAIT_S: Final = 2.0
 _PAGE: Final = 200
 AT_ONCE: Final = 20  # fifty slow workspaces fit into the thousand connections of ``bot.slack.client``
 MAX_CLOCK_OFFSET_S: Final = 60.0
@@ -112,8 +114,6 @@ class SlackCalls:
     # Guards calls that change something.
     breaker: CircuitBreaker = field(default_factory=partial(CircuitBreaker, "slack"))
     limits: RateLimits | None = None
-    # A call that must wait longer fails and says how long: its job goes back to the queue and keeps a place.
-    turn_s: float = 2.0
     at_once: int = AT_ONCE  # calls in flight: a slow workspace leaves connections to others
     _places: asyncio.Semaphore = field(init=False)
     _missing: dict[str, tuple[str, float]] = field(default_factory=dict, init=False)
@@ -232,7 +232,7 @@ class SlackCalls:
         in_doubt = False
         while True:
             place: Keeps = "" if in_doubt else keeps
-            await self._take_turn(method, arguments, patience_s=self.turn_s, keeps=place, spare=spare)
+            await self._take_turn(method, arguments, patience_s=_MAX_TURN_WAIT_S, keeps=place, spare=spare)
             try:
                 async with self._places:
                     return await attempt()
@@ -242,7 +242,7 @@ class SlackCalls:
                 if by_limits and not in_doubt and clock.time() < deadline:
                     continue  # after the calls that wait already
                 wait = pause if failure.again_s is None else failure.again_s
-                longest = min(deadline - clock.time(), self.turn_s if by_limits else math.inf)
+                longest = min(deadline - clock.time(), _MAX_TURN_WAIT_S if by_limits else math.inf)
                 if failure.permanent or wait > longest:
                     raise
                 _log.warning("slack_call_waits", method=method, reason=failure.reason, wait_s=round(wait, 2))
