@@ -17,6 +17,7 @@ from redis.exceptions import LockError, RedisError
 from agent.knowledge.slack_message import read_message
 from agent.payload import mapping, string
 from agent.thread.conversation import ThreadKey
+from bot.events.listeners import Listeners
 from bot.install.workspaces import Workspaces
 from bot.queue.lease import raise_if_cancelled
 from bot.slack.history import ANSWER_EVENT, is_direct, is_own, sort_key
@@ -43,13 +44,6 @@ class Connection(Protocol):
         """Return whether events can arrive now."""
 
 
-class EventTaker(Protocol):
-    """Stores the message of an event (``bot.events.listeners``)."""
-
-    async def take(self, body: dict[str, Any], own: BotIdentity) -> None:
-        """Return when the message is durable, or raise."""
-
-
 @dataclass(slots=True)
 class CatchUp:
     """Writes the heartbeat, and looks up what was missed.
@@ -60,7 +54,7 @@ class CatchUp:
 
     stores: Stores
     _: KW_ONLY
-    listeners: EventTaker
+    listeners: Listeners
     workspaces: Workspaces
     connection: Connection | None = None
     max_age_s: float = MAX_AGE_S

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 import pytest
 from redis.asyncio import Redis
@@ -16,12 +16,12 @@ from structlog.testing import capture_logs
 
 from agent.thread.conversation import ThreadKey
 from bot.events.catch_up import CatchUp
+from bot.events.listeners import Listeners
 from bot.install.workspaces import TeamBot, Workspaces
 from bot.local.model.limits import LENIENT
 from bot.local.model.roster import TEAM_ID
 from bot.local.server import LocalWorkspace
 from bot.queue.queue import Mailbox
-from bot.slack.message import BotIdentity
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.stores import Stores
 from bot.stores.threads import MAX_SERVED, Served
@@ -202,11 +202,7 @@ class Deaf:
         return False
 
 
-class Nothing:
-    async def take(self, body: dict[str, Any], own: BotIdentity) -> None:
-        """Ignore what was missed."""
-
-
+NOTHING = cast("Listeners", None)  # there is nothing to take
 PLACE = ThreadKey(team=TEAM_ID, channel=CHANNEL, thread_ts="1700000000.000100")
 
 
@@ -219,7 +215,7 @@ async def test_place_that_is_gone_is_forgotten_and_a_slack_that_is_away_puts_it_
 ) -> None:
     await served_at(redis_client, PLACE)
     workspaces = nowhere(DeliveryFailed(reason, permanent=permanent))
-    catching_up = CatchUp(stores_over(redis_client), listeners=Nothing(), workspaces=workspaces)
+    catching_up = CatchUp(stores_over(redis_client), listeners=NOTHING, workspaces=workspaces)
     away = time.time() - MIN_ABSENCE_S
     await redis_client.set(catching_up.heartbeat_key, away)
     if caught_up:
@@ -234,10 +230,10 @@ async def test_place_that_is_gone_is_forgotten_and_a_slack_that_is_away_puts_it_
 
 async def test_who_does_not_listen_says_nothing_and_who_looks_is_alone(redis_client: Redis) -> None:
     workspaces = nowhere(DeliveryFailed("", permanent=True))
-    deaf = CatchUp(stores_over(redis_client), listeners=Nothing(), workspaces=workspaces, connection=Deaf())
+    deaf = CatchUp(stores_over(redis_client), listeners=NOTHING, workspaces=workspaces, connection=Deaf())
     await deaf.beat()
     assert not await redis_client.exists(deaf.heartbeat_key)
-    second = CatchUp(stores_over(redis_client), listeners=Nothing(), workspaces=workspaces)
+    second = CatchUp(stores_over(redis_client), listeners=NOTHING, workspaces=workspaces)
     await redis_client.set(second.heartbeat_key, "not a number")
     await second.beat()
     assert float(await redis_client.get(second.heartbeat_key) or 0) > time.time() - 60

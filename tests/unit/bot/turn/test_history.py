@@ -1,11 +1,13 @@
 """What was said in a thread before a question: A2."""
 
+import asyncio
 import json
 from pathlib import Path
 
 import pytest
 
-from agent.texts.catalogue import SUGGESTED_PROMPTS, help_text
+from agent.texts.catalogue import SUGGESTED_PROMPTS, help_text, say
+from bot.local.model.limits import Strictness
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, says
 from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answers, running, settings_in, shown
 from tests.support.scripted_orion import DRAFTS, LIMIT, done, with_server
@@ -146,3 +148,20 @@ async def test_after_a_first_question_that_was_stopped_the_thread_above_is_read_
         asked = [json.dumps(body, default=str) for body in server.requests]
         assert asked
         assert all("Lisbon plan" in body and "disk quota" in body for body in asked)
+
+
+async def test_one_reading_a_minute_keeps_nobody_waiting_and_the_answer_says_what_it_did_not_see(
+    tmp_path: Path, redis_url: str
+) -> None:
+    unseen = say("file_unseen", None)
+    async with running(
+        settings_in(tmp_path, redis_url), strictness=Strictness(calls_a_minute={"conversations.replies": 1})
+    ) as setting:
+        roots = [setting.workspace.post("U0ONCALL", CHANNEL, f"Thread {number}") for number in range(2)]
+        first = setting.ask(f"{MENTION} {LIMIT}", thread=roots[0])
+        assert unseen not in shown(await setting.answer_to(first, thread=roots[0]))
+        async with asyncio.timeout(10):
+            second = setting.ask(f"{MENTION} {LIMIT}", thread=roots[1])
+            assert unseen in shown(await setting.answer_to(second, thread=roots[1]))
+        refused = [call for call in setting.workspace.calls if call.method == "conversations.replies"]
+        assert len(refused) == 2, "the refusal is remembered, and nobody asks again before its time"
