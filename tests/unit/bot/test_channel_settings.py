@@ -26,6 +26,10 @@ def test_a_change_counts_at_once_and_a_missing_file_means_the_defaults(tmp_path:
         "listen",
         "mention",
     ]
+    assert {team: [*settings.channels_of(team)] for team in ("T1", "T2")} == {
+        "T1": ["C0HELP"],
+        "T2": ["C0HELP", "C0NEWS"],
+    }
     write(settings.path, GOOD)
     assert settings.of("T1", "C0OPS") == OPS
     write(settings.path, GOOD.replace("[C0OPS]", '["T1/C0OPS"]'))
