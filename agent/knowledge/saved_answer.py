@@ -18,9 +18,9 @@ _HEADING: Final = re.compile(r"\A\s*# .*\n")
 class SavedAnswer:
     """A question with the answer that a person confirmed.
 
-    ``owner`` is the Slack id of whoever answers for it, ``name`` is theirs as people know it. ``review`` is the day on
-    which it should be looked at again. ``link`` leads to the thread it comes from; ``turn_id`` names Orion's own answer
-    there, if there was one.
+    ``owner`` is the Slack id of the person responsible for it, ``name`` their name. ``review`` is the day on which it
+    should be looked at again. ``link`` leads to the thread it comes from; ``turn_id`` names Orion's own answer there,
+    if there was one.
     """
 
     question: str

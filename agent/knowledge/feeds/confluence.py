@@ -14,7 +14,7 @@ from typing import Any, Final
 from atlassian.rest_client import AtlassianRestAPI
 from requests import RequestException
 
-from agent.knowledge.feeds.lines import FeedError, FeedPage, Printer, required
+from agent.knowledge.feeds.lines import FeedError, FeedPage, Printer, read_setting
 
 _EXPANDED: Final = "version,ancestors,restrictions.read.restrictions.user,restrictions.read.restrictions.group"
 _MAX_LISTED: Final = 100  # pages of a list; Confluence allows 200 with such expansions
@@ -33,10 +33,10 @@ def print_pages(config: Mapping[str, Any], printer: Printer) -> None:
         raise FeedError(message)
     wiki = Wiki(
         api=AtlassianRestAPI(
-            required(config, "url").rstrip("/"),
+            read_setting(config, "url").rstrip("/"),
             username=config.get("username"),
             password=config["token"] if config.get("username") else None,
-            token=None if config.get("username") else required(config, "token"),
+            token=None if config.get("username") else read_setting(config, "token"),
             backoff_and_retry=True,
             max_backoff_retries=_MAX_RETRIES,
             max_backoff_seconds=_MAX_BACKOFF_S,
@@ -89,7 +89,7 @@ def _page(wiki: Wiki, space: str, audience: str | Sequence[str], item: Mapping[s
 
 
 def narrow_audience(audience: str | Sequence[str], allowed: Emails) -> list[str]:
-    """Return the entries for those of an audience whose addresses are allowed; ``C1+ann@x`` stands for both at once."""
+    """Return the entries for those of an audience whose addresses are allowed; ``C1+ann@x`` means both at once."""
     if isinstance(audience, str):
         return sorted(allowed)
     people = [entry for entry in audience if entry in allowed]
@@ -112,16 +112,16 @@ class Wiki:
     def remember_restrictions(self, listed: Sequence[Mapping[str, Any]]) -> None:
         """Keep the restrictions of listed pages, so that pages below them need no request."""
         for item in listed:
-            self._readers[str(item["id"])] = self._allowed(item["restrictions"]["read"]["restrictions"])
+            self._readers[str(item["id"])] = self._allowed_emails(item["restrictions"]["read"]["restrictions"])
 
     def readers(self, number: str) -> Emails | None:
         """Return the addresses that a page's own restriction lets read it; None if it has none."""
         if number not in self._readers:  # a folder, or a page of another space
             found = self._get(f"/rest/api/content/{number}/restriction/byOperation/read")
-            self._readers[number] = self._allowed(found["restrictions"])
+            self._readers[number] = self._allowed_emails(found["restrictions"])
         return self._readers[number]
 
-    def _allowed(self, restrictions: Mapping[str, Any]) -> Emails | None:
+    def _allowed_emails(self, restrictions: Mapping[str, Any]) -> Emails | None:
         users, groups = restrictions["user"]["results"], restrictions["group"]["results"]
         if not users and not groups:
             return None

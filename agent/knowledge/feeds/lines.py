@@ -73,7 +73,7 @@ def read_config(path: Path) -> dict[str, Any]:
         raise FeedError(message) from None
 
 
-def required(config: Mapping[str, Any], name: str) -> str:
+def read_setting(config: Mapping[str, Any], name: str) -> str:
     """Return a setting that must be there. Raises ``FeedError``."""
     value = config.get(name)
     if not isinstance(value, str) or not value:

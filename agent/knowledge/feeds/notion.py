@@ -13,7 +13,7 @@ from notion_client import Client
 from notion_client.errors import NotionClientErrorBase
 from notion_client.helpers import iterate_paginated_api
 
-from agent.knowledge.feeds.lines import FeedError, FeedPage, Printer, required
+from agent.knowledge.feeds.lines import FeedError, FeedPage, Printer, read_setting
 
 _MAX_PARTS: Final = 50  # requests for one page whose text comes in parts
 Audience = str | Sequence[str]
@@ -22,7 +22,7 @@ Audience = str | Sequence[str]
 def print_pages(config: Mapping[str, Any], printer: Printer) -> None:
     """Print every page that is shared with the integration. Raises ``FeedError``."""
     options = {"base_url": config["url"]} if config.get("url") else {}
-    with Client(auth=required(config, "token"), **options) as notion:
+    with Client(auth=read_setting(config, "token"), **options) as notion:
         try:
             found = list(iterate_paginated_api(notion.search, page_size=100))
             tree = Tree(found, config)

@@ -173,7 +173,7 @@ class IndexBuilder:
         self._chars = 0
 
     def _finish(self) -> IndexReport:
-        """Drop what is gone; what stood under a source that is away stays."""
+        """Remove documents that are gone. Those of a source that cannot be reached stay."""
         below_missing = tuple(f"{root}/" for root in self._run.missing)
         gone = [key for key in self._known if key not in self._kept and not key.startswith(below_missing)]
         if gone:

@@ -37,10 +37,10 @@ class SeenBy:
 
     def _of(self, passages: tuple[Passage, ...]) -> tuple[Passage, ...]:
         seen = tuple(passage for passage in passages if may_see(passage.audience, self._viewers))
-        return tuple(one for one in seen if one.document in self._named) if self._prefixes else seen
+        return tuple(one for one in seen if one.document in self._named_ids) if self._prefixes else seen
 
     @cached_property
-    def _named(self) -> frozenset[str]:
+    def _named_ids(self) -> frozenset[str]:
         """Ids of the documents that the prefixes name."""
         return frozenset(document.id for document in self._index.documents() if self._is_named(document))
 

@@ -26,7 +26,7 @@ class Meaning(Protocol):
 
     @property
     def failure(self) -> str:
-        """Reason why there is no search by meaning now, empty if there is."""
+        """Reason why search goes by words only, empty if it does not."""
 
     @property
     def tokens(self) -> Mapping[str, int]:

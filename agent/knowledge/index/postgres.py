@@ -34,7 +34,7 @@ _OPTIONS: Final[dict[str, Any]] = {
 _AWAY: Final = (
     psycopg.OperationalError,
     psycopg.InterfaceError,
-    # another version of Orion has made the tables anew beneath this one
+    # another version of Orion has replaced the tables meanwhile
     psycopg.errors.UndefinedTable,
     psycopg.errors.UndefinedColumn,
 )
@@ -65,7 +65,7 @@ class _Session:
 
 
 class PostgresIndex(KnowledgeIndex):
-    """A ``KnowledgeIndex`` in one schema of a database. Contacts nobody yet. Raises ``ValueError`` for no address."""
+    """A ``KnowledgeIndex`` in one schema of a database. It connects later. Raises ``ValueError`` for no address."""
 
     def __init__(self, url: str, *, schema: str = _NAME) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ class PostgresIndex(KnowledgeIndex):
 
     def _connect(self) -> _Session:
         with ExitStack() as stack:
-            session = self._opened(stack)
+            session = self._open_session(stack)
             if not self._prepared:
                 self._prepare(session)
                 self._prepared = True
@@ -102,7 +102,7 @@ class PostgresIndex(KnowledgeIndex):
             stack.pop_all()
             return session
 
-    def _opened(self, stack: ExitStack) -> _Session:
+    def _open_session(self, stack: ExitStack) -> _Session:
         session = _Session(psycopg.connect(self._url, **_OPTIONS))
         stack.callback(session.close)
         session.connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self._schema)))
@@ -121,7 +121,7 @@ class PostgresIndex(KnowledgeIndex):
     def _building(self) -> Iterator[_Session]:
         """A connection of its own that holds the lock: the server lets go of it when this process dies."""
         with self._telling(), ExitStack() as stack:
-            session = self._opened(stack)
+            session = self._open_session(stack)
             self._prepare(session)
             # A lock in Redis would expire under a frozen builder, which would write on (decision 9).
             session.execute("SELECT pg_advisory_lock(hashtext('orion knowledge'), hashtext(?))", (self._schema,))

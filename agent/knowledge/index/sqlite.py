@@ -58,7 +58,7 @@ class SqliteIndex(KnowledgeIndex):
         return index
 
     def _prepare(self) -> None:
-        # Of two at once that set the mode SQLite refuses one, whatever its time-out is.
+        # If two set the mode at once, SQLite refuses one without waiting.
         with self.alone("tables", _WAIT_S), closing(self._connect()) as session:
             session.execute("PRAGMA journal_mode = WAL")
             with session.transaction():
@@ -88,7 +88,7 @@ class SqliteIndex(KnowledgeIndex):
         try:
             yield
         except sqlite3.OperationalError:
-            with closing(self._connect()) as session:  # another version may have made the tables anew
+            with closing(self._connect()) as session:  # another version may have replaced the tables
                 if _is_current(session):
                     raise
             message = "made anew by another version"
@@ -117,7 +117,7 @@ def _is_current(session: Session) -> bool:
     return bool(session.execute("PRAGMA user_version").fetchone()[0] == VERSION)
 
 
-def _set_aside(path: Path) -> None:  # not deleted: whatever stands here may be something else
+def _set_aside(path: Path) -> None:  # not deleted: the file may be something else
     for suffix in ("", "-wal", "-shm"):
         file = Path(f"{path}{suffix}")
         if file.exists():

@@ -17,8 +17,8 @@ from agent.knowledge.search.postings import BLOCK, Changes, Found, change, no_ch
 from agent.knowledge.types import Readable, SourceState
 
 VERSION: Final = 15  # grows with the tables and with anything that changes what the same bytes become
-MAX_PASSAGES: Final = 1 << 20  # of a document, whose number stands in a passage's above the lower 20 bits
-# Made anew by another version. `vectors` stays: it is kept by text, and costs much to make.
+MAX_PASSAGES: Final = 1 << 20  # of a document: a passage's number has the document's above its lower 20 bits
+# Replaced by another version. `vectors` stays: it belongs to texts, and is expensive to make.
 NAMES: Final = ("documents", "settings", "passages", "passage_vectors", "postings", "totals")
 SCHEMA: Final = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
 _AT_ONCE: Final = 400  # values in one statement; an older SQLite takes no more than 999
@@ -175,7 +175,7 @@ def _insert(session: Session, batch: Iterable[Parsed], changes: Changes) -> None
             change(changes, number + n, impacts(document.title, chunk.path, chunk.text))
             where = (chunk.path, chunk.heading, chunk.anchor, chunk.line, chunk.page)
             passages.append(((number << 20) + n, *where, chunk.text))
-        # A document without passages takes a place as well: its number must be nobody else's.
+        # A document without passages takes a place as well: its number must be its own.
         number += max(1, len(chunks))
     insert(session, "INSERT INTO documents VALUES {}", documents)
     insert(session, "INSERT INTO passages VALUES {}", passages)

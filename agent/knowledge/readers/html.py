@@ -63,7 +63,7 @@ def read_html(data: bytes, _: Limits) -> Content:
 
 
 def _repeat_cells(page: str) -> str:
-    """Return a page in which a table cell over several rows stands in each of them."""
+    """Return a page with each table cell that covers several rows repeated in them."""
     tree = document_fromstring(page.encode("utf-8", "replace"), HTMLParser(encoding="utf-8"))
     for cell in islice(tree.xpath("//tr/*[@rowspan > 1]"), _MAX_CELLS):
         rows = islice(cell.getparent().itersiblings("tr"), min(int(cell.attrib.pop("rowspan")), _MAX_ROWS) - 1)

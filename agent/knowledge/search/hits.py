@@ -1,6 +1,6 @@
 """Expands a hit to its section or its short page, small siblings merged, so that it is enough to answer from.
 
-Texts stay as the document has them; a heading that stands above a stretch and in none of its passages is put back.
+Texts stay as the document has them; a heading above a stretch that none of its passages contains is put back.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -125,7 +125,7 @@ def _share(length: int, usual: int) -> float:
 
 
 def _words_and_pairs(text: str) -> tuple[list[str], list[str]]:
-    """Return stems in order, and of identifiers (``FH-2002``, ``full-text``) each two that stand together."""
+    """Return stems in order, and of identifiers (``FH-2002``, ``full-text``) each two neighbours."""
     words: list[str] = []
     pairs: list[str] = []
     for written in _plain(text).split():

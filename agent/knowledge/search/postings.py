@@ -34,7 +34,7 @@ def change(changes: Changes, place: int, impacts: Mapping[str, int]) -> None:
 
 def revise(data: bytes, changed: Iterable[tuple[int, int]]) -> bytes:
     """Return a word's block after these changes, empty if no passage of it has the word any more."""
-    places, held = _unpacked(data)
+    places, held = _unpack(data)
     impacts = bytearray(held)
     for place, impact in changed:
         if impact:
@@ -48,7 +48,7 @@ def revise(data: bytes, changed: Iterable[tuple[int, int]]) -> bytes:
     return places.tobytes() + impacts
 
 
-def _unpacked(data: bytes) -> tuple[array[int], bytes]:
+def _unpack(data: bytes) -> tuple[array[int], bytes]:
     count = len(data) // _BYTES
     places = array("H")
     places.frombytes(data[: 2 * count])
@@ -62,7 +62,7 @@ def best(found: Iterable[Found], *, passages: int, most: int) -> list[tuple[int,
     """
     words: dict[str, list[tuple[int, array[int], bytes]]] = {}
     for word, block, data in found:
-        words.setdefault(word, []).append((block * BLOCK, *_unpacked(data)))
+        words.setdefault(word, []).append((block * BLOCK, *_unpack(data)))
     scores: dict[int, float] = {}
     known = scores.get
     # In a fixed order: sums of the same numbers in another order differ in their last bits, and equals must be equal.

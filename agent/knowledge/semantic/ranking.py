@@ -31,7 +31,7 @@ _CACHED_QUESTIONS: Final = 256
 
 
 class SemanticRanker:
-    """A ``Meaning`` over the vectors of one index. ``failure`` says why there is no search by meaning, if so."""
+    """A ``Meaning`` over the vectors of one index. ``failure`` says why search goes by words only, if it does."""
 
     def __init__(self, embedder: Embedder, index: KnowledgeIndex) -> None:
         self._embedder = embedder

@@ -48,7 +48,7 @@ DELETE FROM vectors WHERE digest IN (SELECT digest FROM vectors EXCEPT SELECT di
 class EmbedderError(Exception):
     """The embedding server is away or refuses. The text says why, for the admin.
 
-    ``is_unset``: nobody named a model, and the server lists none.
+    ``is_unset``: the settings name no model, and the server lists none.
     """
 
     def __init__(self, reason: str, *, is_unset: bool = False) -> None:
@@ -154,7 +154,7 @@ class VectorStore:
     def without_vector(self, model: str, texts: Mapping[int, str]) -> dict[bytes, str]:
         """Return the texts that have no stored vector, by digest."""
         by_digest = {_digest(model, text): text for text in texts.values()}
-        held = self._held(by_digest)
+        held = self._stored_vectors(by_digest)
         return {digest: text for digest, text in by_digest.items() if digest not in held}
 
     def put(self, model: str, texts: Mapping[int, str], vectors: Mapping[bytes, Vectors]) -> None:
@@ -180,7 +180,7 @@ class VectorStore:
         """Return the model and a word that changes with every change of the vectors, or nothing without vectors."""
         return "".join(stamp for (stamp,) in self._rows(_STAMP))
 
-    def _held(self, digests: Collection[bytes]) -> dict[bytes, bytes]:
+    def _stored_vectors(self, digests: Collection[bytes]) -> dict[bytes, bytes]:
         """Return the stored vectors among these digests."""
         return dict(row for some in parts(digests) for row in self._rows(_HELD.format(marks(some)), some))
 
@@ -206,7 +206,7 @@ class VectorStore:
     def _read(self, before: _Loaded, stamp: str) -> _Loaded:
         """Read the vectors that this process does not have yet."""
         places = self._rows("SELECT number, digest FROM passage_vectors ORDER BY number")
-        new = self._held({digest for _, digest in places if digest not in before.rows})
+        new = self._stored_vectors({digest for _, digest in places if digest not in before.rows})
         placed = [(number, digest) for number, digest in places if digest in before.rows or digest in new]
         size = len(next(iter(new.values()))) // _STORED.itemsize if new else before.vectors.shape[1]
         # A row stays zero, near nothing, if its server sent vectors of another size before.

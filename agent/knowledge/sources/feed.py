@@ -56,7 +56,7 @@ class Feed(Source):
         seen: set[str] = set()
         try:
             with tempfile.TemporaryDirectory(prefix="orion-feed-") as folder:
-                for line in self._lines(Path(folder), self._remembered(run)):
+                for line in self._lines(Path(folder), self._known_revisions(run)):
                     document = self._document(line, Path(folder), run)
                     if document and document.key not in seen:
                         seen.add(document.key)
@@ -65,7 +65,7 @@ class Feed(Source):
             run.missing.append(self.key)
             run.failed.append((self.key, error.reason))
 
-    def _remembered(self, run: IndexRun) -> bytes:
+    def _known_revisions(self, run: IndexRun) -> bytes:
         prefix = f"{FETCHED}{self.key}/"
         notes = ((note.removeprefix(prefix), said) for note, said in run.notes.items() if note.startswith(prefix))
         return b"".join(orjson.dumps({"key": key, "revision": revision}) + b"\n" for key, revision in notes)
@@ -157,7 +157,7 @@ def _read_lines(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def _fields(line: bytes) -> dict[str, Any]:
-    """Return the JSON object of a line; empty if it is none."""
+    """Return the JSON object of a line; empty for anything else."""
     if len(line) > MAX_LINE_BYTES:
         return {}
     try:
@@ -193,7 +193,7 @@ def _keep(*, known: bool) -> tuple[bytes, float]:
 
 
 def _timestamp(updated: object) -> float:
-    """Return an ISO 8601 time as seconds since 1970; 0 if there is none."""
+    """Return an ISO 8601 time as seconds since 1970; 0 without one."""
     try:
         when = datetime.fromisoformat(str(updated))
     except ValueError:
