@@ -37,6 +37,8 @@ MENDED = (
     ("- a\n\n- b", "• a\n\n• b"),
     ("* a\n* b", "• a\n• b"),
     ("+ a", "• a"),
+    ("1. a\n1. b\n   1. x\n   1. y\n1. c", "1. a\n2. b\n   1. x\n   2. y\n3. c"),
+    ("1. a\n1. b\n2. c\n\ntext\n\n1. d", "1. a\n2. b\n3. c\n\ntext\n\n1. d"),
     ("- a\n\n  ```js\n  x = 1\n  ```\n- b", "• a\n\n```\nx = 1\n```\n• b"),
     ("1. ```sh\n   ls\n   ```", "1. \n```\nls\n```"),
     ("```js\nx", "```\nx\n```"),

@@ -43,6 +43,8 @@ _OPERATIONS: dict[str, Callable[[float, float], float]] = {
 }
 # Numbers that need no citation: both of two, days of a week, months of a year.
 _CONSTANTS = frozenset({2, 7, 12, 24, 52, 60, 100, 365, 1000})
+_CENTURY_LEFT_OUT = re.compile(r"['’]$")  # Q3 '24
+_ROMAN = ("I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII", "XIII", "XIV", "XV")
 _NEXT_WORD = re.compile(r"\s?([^\W\d_]+)")
 
 
@@ -94,15 +96,26 @@ def _certainty(quantity: Quantity, evidence: Evidence, there: tuple[Hit, Quantit
     is_date = quantity.noun in ORDINALS or quantity.readings[0] >= _MIN_YEAR  # otherwise it may match an hour by chance
     # The 2021 of "in 2021 dollar sales fell" is a year, if the source has it.
     written = evidence.claim.text[quantity.start : quantity.end].partition(" ")[0]
+    century = _CENTURY_LEFT_OUT.search(evidence.claim.text, 0, quantity.start)
+    years = {str(moment.year) for passage in evidence.passages for moment in passage.moments}
     is_doubt = (
         is_in(evidence.known)
         or any(_is_part(quantity, passage) for passage in (evidence.passages if is_date else near))
-        or any(written == str(moment.year) for passage in evidence.passages for moment in passage.moments)
+        or any(year == written or (century and year[2:] == written) for year in years)
+        or (quantity.unit is None and _is_numbered(quantity.readings[0], evidence))
         or appears_in_calculation(quantity, evidence.claim, alone=there is None or is_in(evidence.context))
         or (there is None and _may_be_counted(quantity, evidence))
         or is_derivable(quantity, evidence)
     )
     return "doubtful" if is_doubt else evidence.certainty(there[0] if there and not is_in(evidence.others) else None)
+
+
+def _is_numbered(number: float, evidence: Evidence) -> bool:
+    """Return True for the 4 of "Chapter IV"."""
+    if not (number.is_integer() and 1 <= number <= len(_ROMAN)):
+        return False
+    titled = re.compile(rf"\b[A-ZÄÖÜÉ][^\W\d_]{{2,}} {_ROMAN[int(number) - 1]}\b")
+    return any(titled.search(cited.passage.text) for cited in evidence.cited)
 
 
 def _may_be_counted(quantity: Quantity, evidence: Evidence) -> bool:

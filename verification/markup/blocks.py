@@ -20,7 +20,7 @@ _COMPARISON = re.compile(r">=?\d|>=")
 # CommonMark: at most three blanks before a heading and six signs; "## Title ##" closes itself.
 _HEADING = re.compile(r"[ \t]{0,3}#{1,6}(?:[ \t]+|$)")
 _HEADING_TAIL = re.compile(r"[ \t]+#+[ \t]*$")
-_ITEM = re.compile(r"([ \t]*)(?:([-*+])|(•)|\d{1,9}[.)])[ \t]+(?=\S)")
+_ITEM = re.compile(r"([ \t]*)(?:([-*+])|(•)|(\d{1,9})[.)])[ \t]+(?=\S)")
 # GitHub's task lists, footnotes and alerts: models write them everywhere.
 _TASK = re.compile(r"\[([ xX])\](?:[ \t]+|$)")
 _NOTE = re.compile(r"[ \t]{0,3}\[(\^)(\w[\w.-]{0,40})\](:)")
@@ -56,6 +56,7 @@ class Layout:
         self.paragraph: tuple[int, int] | None = None
         self.indents: list[int] = []  # of the items around the current one
         self.marked = False  # whether the current list had Markdown's bullets
+        self.numbers: dict[int, tuple[int, int]] = {}  # of the last item at each depth, as shown and as written
 
     def survey(self) -> None:
         """Collect all faults and edits."""
@@ -135,7 +136,7 @@ class Layout:
         if self.page.is_mrkdwn and self._is_underline(index + 1, "=" if self.paragraph else "=-"):
             return self._setext_heading(index)
         if not self.text[line.start].isspace():
-            self.indents, self.marked = [], False
+            self.indents, self.marked, self.numbers = [], False, {}
         self.paragraph = (self.paragraph[0] if self.paragraph else line.start, line.end)
         return index + 1
 
@@ -191,7 +192,7 @@ class Layout:
         if not self.page.is_mrkdwn:
             Inline(self.page, match.end(), line.end).repair()
             return True
-        self.indents, self.marked = [], False
+        self.indents, self.marked, self.numbers = [], False, {}
         tail = _HEADING_TAIL.search(self.text, match.end(), line.end)
         end = tail.start() if tail else line.end
         self.page.fault("heading", line.body, line.end)
@@ -244,6 +245,18 @@ class Layout:
                 self.page.replace("list", start, end, f"{indent}• ")
         elif not match[3] and self.marked and match[1] != indent:
             self.page.replace("list", match.start(1), match.end(1), indent)
+        self._count(match, depth)
+
+    def _count(self, match: re.Match[str], depth: int) -> None:
+        """Count the items of a list written "1. 1. 1.", as Markdown does. Slack shows a number as it is written."""
+        self.numbers = {at: numbers for at, numbers in self.numbers.items() if at <= depth}
+        shown, written = self.numbers.pop(depth, (0, 0))
+        if match[4]:
+            number = int(match[4])
+            counts = number == written == 1 or shown != written
+            self.numbers[depth] = (shown + 1 if counts else number, number)
+            if counts and shown + 1 != number:
+                self.page.replace("list", *match.span(4), str(shown + 1))
 
     def _definition(self, line: Line) -> bool:
         """Process ``[id]: url`` (edited at the end) and ``[^1]: text``."""

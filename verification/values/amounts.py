@@ -16,7 +16,7 @@ _APPROXIMATE = 0.1  # "about 10,000" for 10,432
 _MEASURED = frozenset({"length", "length 2", "length 3", "mass", "volume"})
 _DEGREES = frozenset({"celsius", "fahrenheit"})
 _MIN_UNIT_LETTERS = 3  # many words end in a shorter unit
-_DAY = UNITS["day"].factor
+_DAY, _PERCENT = UNITS["day"].factor, UNITS["%"]
 _ROUND_SHARE = 0.006  # 66.6 % is two thirds
 _ROUND_RATE = 0.02  # 1,200 a year is 23 a week
 _MONTH_DAYS = (28, 30, 31)
@@ -27,6 +27,10 @@ def matches(claimed: Quantity, other: Quantity) -> bool:
     if claimed.period and other.period:
         return _is_same_rate(claimed, claimed.period, other, other.period)
     if claimed.unit is None or other.unit is None:
+        if claimed.unit == _PERCENT and any(
+            0 < part < 1 and is_share(claimed.readings[0], 100 * part) for part in other.readings
+        ):
+            return True  # 33 % for 1/3, 50 % for 0.5
         is_other_thing = _counts_other_things(claimed, other) or _is_other_measure(claimed, other)
         return not is_other_thing and _is_any_close(claimed, claimed.readings, other.readings)
     dimensions = {claimed.unit.dimension, other.unit.dimension}
@@ -34,7 +38,8 @@ def matches(claimed: Quantity, other: Quantity) -> bool:
         return _is_same_duration(claimed, other)
     if dimensions == _DEGREES:
         celsius, fahrenheit = (claimed, other) if claimed.unit.dimension == "celsius" else (other, claimed)
-        return any(abs((f - 32) * 5 / 9 - c) <= 1 for c in celsius.readings for f in fahrenheit.readings)
+        either_sign = {sign * reading for reading in celsius.readings for sign in (1, -1)}  # −5 is read as 5
+        return any(abs((f - 32) * 5 / 9 - c) <= 1 for c in either_sign for f in fahrenheit.readings)
     return len(dimensions) == 1 and _is_same_measure(claimed, claimed.unit, other, other.unit)
 
 

@@ -52,6 +52,7 @@ ORDINALS = frozenset({"st", "nd", "rd", "th"})
 _CENTURY = re.compile(
     r"(?:st|nd|rd|th|\.|e|er|ème)?[ -](?:century|centuries|Jahrhunderts?|siècles?|siglos?)\b|世紀|世纪", re.IGNORECASE
 )
+_MILLION = re.compile(r"m\b")
 _CURRENCY_BEFORE = re.compile(r"(?:([$€£¥₹])|\b(USD|EUR|GBP|CHF|IDR|Rp)\.?)\s?$")
 _OF = re.compile(r"\s(?:of|de|d[’'])\s?")
 _A_THIRD = re.compile(r"(?<=\ba )third(?= of\b)|(?<=\bone )third(?= of\b)", re.IGNORECASE)
@@ -205,6 +206,8 @@ def _quantity(
 ) -> Quantity:
     start, end = span
     measured = unit is not None and unit.dimension not in CURRENCIES
+    if unit and not measured and (million := _MILLION.match(text, end)):  # a small m after an amount of money
+        readings, end = tuple(reading * 1e6 for reading in readings), million.end()
     factor, named, noun, end = (1.0, None, "", end) if measured else _read_tail(text, end)
     return Quantity(
         start=start,
