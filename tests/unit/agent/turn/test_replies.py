@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from agent.actions import Respond, ToolCall, ToolCalls
+from agent.model.judge import JudgeContext, Opinion
 from agent.model.prompts import NOT_FOUND
 from agent.outcome import Answered, Failed, Refused
 from agent.quoting.model import ExtractiveModel
-from agent.tools.tool import ToolFailed, ToolResult, ToolSpec
+from agent.tools.tool import Tool, ToolFailed, ToolResult, ToolSpec
 from agent.turn.progress import Policy
 from tests.support.fakes import PassageTool, ScriptedModel, take_turn
+from verification.judgement import Judgement
 from verification.types import Answer, Source
 
 ASKED = "Which number do I call in an emergency inside the building?"
@@ -90,15 +92,24 @@ async def test_answer_that_passes_says_which_place_could_not_be_looked_into(plac
     assert outcome.answer.label == f"I couldn't look into {name}, so something from there may be missing."
 
 
-async def test_documents_that_a_search_failed_in_are_not_said_to_hold_nothing() -> None:
-    for failure in (AWAY, RuntimeError("a bug")):
-        search = Away("documents", failure, name="search")
-        outcome, _ = await take_turn(ScriptedModel([f"<answer>{NOT_FOUND}</answer>"]), tools=[search])
-        assert isinstance(outcome, Failed)
-        assert outcome.reason == "KnowledgeAwayError"
-        other = PassageTool(page("Office", origin="tool:wiki"), name="elsewhere")
-        model = ScriptedModel([f"<answer>{NOT_FOUND}</answer>"], decisions=[LOOK_FOR, Respond()])
-        outcome, _ = await take_turn(model, tools=[search, other])
+class FindsNoAnswer:
+    """A judge that takes every draft for a refusal."""
+
+    name = "judge"
+
+    async def judge(self, context: JudgeContext) -> Opinion:
+        absent = Judgement(supported=True, absent=True)
+        return Opinion(judgements=dict.fromkeys(range(1, len(context.claims) + 1), absent), reply="not_in_sources")
+
+
+@pytest.mark.parametrize("failure", [AWAY, RuntimeError("a bug")])
+async def test_documents_that_a_search_failed_in_are_not_said_to_hold_nothing(failure: Exception) -> None:
+    search: Tool = Away("documents", failure, name="search")
+    other: Tool = PassageTool(page("Office", origin="tool:wiki"), name="elsewhere")
+    silent = "The pages keep silent about the weather [1]."
+    for draft, tools in ((NOT_FOUND, [search]), (NOT_FOUND, [search, other]), (silent, [search, other])):
+        model = ScriptedModel([f"<answer>{draft}</answer>"], decisions=[LOOK_FOR, Respond()])
+        outcome, _ = await take_turn(model, tools=tools, judge=FindsNoAnswer())
         assert isinstance(outcome, Failed)
         assert outcome.reason == "KnowledgeAwayError"
 
