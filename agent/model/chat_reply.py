@@ -46,7 +46,8 @@ class Reply:
             raise ModelError(kind="LLMError", detail="the server sent a reply that is not an object")
         if error := named_error(payload):
             raise error
-        self.usage = _usage(payload) or self.usage
+        if figures := _mapping(payload.get("usage")):
+            self.usage = _usage(figures) or self.usage
         choices = _mappings(payload.get("choices"))
         if choices and self._index is None:  # a second choice, which was not asked for, would be another answer
             self._index = choices[0].get("index")
@@ -62,8 +63,8 @@ class Reply:
         self.calls += [
             _call(each, len(self.calls) + n) for n, each in enumerate(_mappings(message.get("tool_calls")), 1)
         ]
-        reasoning = _string(message.get("reasoning_content")) or _string(message.get("reasoning"))  # two names for it
-        content = _string(message.get("content")) or _string(choice.get("text"))
+        reasoning = _string(message.get("reasoning_content") or message.get("reasoning"))  # two names for it
+        content = _string(message.get("content") or choice.get("text"))
         runs = (self._run("reasoning", reasoning), self._run("content", content))
         return [(channel, text) for channel, text in runs if text]
 
@@ -180,8 +181,7 @@ def _call(wire: Mapping[str, Any], position: int) -> tuple[ToolCall, str]:
     return call, join_surrogates(_string(arguments))
 
 
-def _usage(payload: Mapping[str, Any]) -> Usage | None:
-    usage = _mapping(payload.get("usage"))
+def _usage(usage: Mapping[str, Any]) -> Usage | None:
     prompt, completion = (_mapping(usage.get(f"{kind}_tokens_details")) for kind in ("prompt", "completion"))
     figures = {
         "prompt_tokens": usage.get("prompt_tokens"),
@@ -203,6 +203,8 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 def _string(value: object) -> str:
     """Return a string, or the texts of content parts; anything else is empty."""
+    if isinstance(value, str):
+        return value
     parts = value if isinstance(value, list) else [value]
     texts = (part.get("text") if isinstance(part, dict) else part for part in parts)
     return "".join(text for text in texts if isinstance(text, str))

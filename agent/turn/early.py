@@ -6,6 +6,8 @@ Nothing of it is read before the decision says ``respond``. On any other decisio
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 from agent.model.protocol import Model, ModelError, Piece, WriteContext, WriteStream
@@ -52,8 +54,14 @@ class EarlyDraft:
 
     async def _relay(self) -> AsyncGenerator[Piece]:
         try:
-            while (piece := await self._waiting.get()) is not None:
-                yield piece
+            received: list[Piece | None] = []
+            while received[-1:] != [None]:
+                received = [await self._waiting.get()]
+                while not self._waiting.empty():
+                    received.append(self._waiting.get_nowait())
+                # Together, what came meanwhile: each piece costs its listeners the same.
+                for channel, pieces in groupby(filter(None, received), key=itemgetter(0)):
+                    yield channel, "".join(text for _, text in pieces)
         finally:
             await self.stop()
         if self.error:
