@@ -226,7 +226,7 @@ class Delivery:
         streams = [posted for posted in posts if posted.stream]
         for posted in streams:
             if not await self._end_stream(place.channel, posted, answer_key, note) and note:
-                ended = StreamedMessage.begun(posted.ts)
+                ended = StreamedMessage("begun", posted.ts)
                 await self.answer(place, own_message(note), replace(answer_key, turn_id="", streamed=ended))
         return bool(note and streams)
 

@@ -235,7 +235,7 @@ class AnswerStream:
                 self.streams.remember_refusal(place, failure)
             _log.info("stream_not_started", reason=failure.reason, unsure=self.streamed.is_begun)
             return False
-        self.streamed = StreamedMessage.begun(str(reply.get("ts", "")))
+        self.streamed = StreamedMessage("begun", str(reply.get("ts", "")))
         await self.record.record_start(self.streamed.ts)
         return True
 

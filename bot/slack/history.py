@@ -29,15 +29,10 @@ _log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class StreamedMessage:
-    """The streamed message of a question in one of three states: not begun, begun, or begun with an unknown ts."""
+    """The streamed message of a question: not begun, begun with the ``ts`` that Slack confirmed, or unknown."""
 
     state: Literal["not_begun", "begun", "unknown"] = "not_begun"
     ts: str = ""
-
-    @classmethod
-    def begun(cls, ts: str) -> StreamedMessage:
-        """Return the state of a stream that Slack confirmed with its ts."""
-        return cls("begun", ts)
 
     @property
     def is_begun(self) -> bool:

@@ -20,7 +20,7 @@ def earlier_stream(job: Job) -> StreamedMessage:
     """Return the message that an earlier delivery try of the turn streamed."""
     if job.facts.streams is None:
         return STREAM_UNKNOWN if job.claimed.tries > 1 else NOT_STREAMED
-    return StreamedMessage.begun(job.facts.stream) if job.facts.stream else STREAM_UNKNOWN
+    return StreamedMessage("begun", job.facts.stream) if job.facts.stream else STREAM_UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)

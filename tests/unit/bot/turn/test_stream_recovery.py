@@ -51,7 +51,7 @@ async def test_the_next_answer_takes_a_stream_over(text: str, *, known: bool, en
         ts = await begun(slack, place, text)
         if ended:
             await slack.calls.write("chat.stopStream", {"channel": CHANNEL, "ts": ts})
-        streamed = StreamedMessage.begun(ts) if known else STREAM_UNKNOWN
+        streamed = StreamedMessage("begun", ts) if known else STREAM_UNKNOWN
         answer_key = AnswerKey(question_ts=asked, turn_id="t" * 32, streamed=streamed)
         (answered,) = await slack.delivery.answer(place, ANSWER, answer_key)
         found = {message["ts"]: message["text"] for message in own(slack, place)}
@@ -100,7 +100,7 @@ async def test_what_was_shown_stands_under_the_note_that_it_was_stopped() -> Non
     async with local_slack() as slack:
         place, asked = slack.ask()
         ts = await begun(slack, place, "Each key")
-        answer_key = AnswerKey(question_ts=asked, turn_id="t" * 32, streamed=StreamedMessage.begun(ts))
+        answer_key = AnswerKey(question_ts=asked, turn_id="t" * 32, streamed=StreamedMessage("begun", ts))
         assert await slack.delivery.end_streams(place, answer_key, "Stopped.")
         (message,) = own(slack, place)
         assert [block["type"] for block in message["blocks"]] == ["markdown", "context"]
@@ -112,12 +112,12 @@ async def test_stream_waits_for_the_next_answer_or_goes() -> None:
     async with local_slack() as slack:
         place, asked = slack.ask()
         ts = await begun(slack, place, "Each key")
-        answer_key = AnswerKey(question_ts=asked, streamed=StreamedMessage.begun(ts))
+        answer_key = AnswerKey(question_ts=asked, streamed=StreamedMessage("begun", ts))
         assert not await slack.delivery.end_streams(place, answer_key)
         (posted,) = await slack.reader.find_posts(place, asked)
         assert (posted.ts, posted.placeholder) == (ts, True)
         other = await begun(slack, place, "Each key")
-        await slack.delivery.delete_streams(place, replace(answer_key, streamed=StreamedMessage.begun(other)))
+        await slack.delivery.delete_streams(place, replace(answer_key, streamed=StreamedMessage("begun", other)))
         assert [message["ts"] for message in own(slack, place)] == [ts]
 
 
