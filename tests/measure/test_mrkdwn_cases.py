@@ -327,7 +327,7 @@ MARKDOWN = (
 )
 
 
-def test_hard_case_is_mended() -> None:
+def test_hard_case_is_repaired() -> None:
     for draft, expected in MENDED:
         text, repairs = repair(draft)
         assert text == expected
@@ -342,7 +342,7 @@ def test_what_must_not_change_does_not() -> None:
         assert violations(draft) == ()
 
 
-def test_leak_is_never_mended_and_fails() -> None:
+def test_leak_is_never_repaired_and_fails() -> None:
     for draft, name in UNREPAIRABLE:
         text, _ = repair(draft)
         assert text == draft
@@ -351,7 +351,7 @@ def test_leak_is_never_mended_and_fails() -> None:
         assert {violation.detail.partition(":")[0] for violation in found} == {name}
 
 
-def test_standard_markdown_stays_where_it_is_the_dialect() -> None:
+def test_standard_markdown_stays_in_its_own_dialect() -> None:
     for draft, expected in MARKDOWN:
         text, _ = repair(draft, "markdown")
         assert text == (draft if expected is None else expected)

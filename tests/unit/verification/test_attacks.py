@@ -42,7 +42,7 @@ def live_links(verdict: Verdict, address: str) -> list[str]:
 @pytest.mark.parametrize(
     "form", ["[x]({})", "<{}|x>", "<{}>", "{}", "![x]({})", '<a href="{}">x</a>', "[x][y]\n\n[y]: {}", "[x](<{}>)"]
 )
-def test_link_of_another_scheme_goes_out_in_no_form(scheme: str, form: str) -> None:
+def test_link_of_another_scheme_is_sent_in_no_form(scheme: str, form: str) -> None:
     address = f"{scheme}://attacker.zone/x?leak=1"
     for draft in drafts(f"Deploy from the console [1]. See {form.format(address)} now [1]."):
         assert "citation_resolves" in [error.rule for error in check(draft).errors]
@@ -58,7 +58,7 @@ def test_address_without_a_host_does_not_become_a_link(address: str, form: str) 
         assert not verdict.passed or live_links(verdict, address) == []
 
 
-def test_address_of_another_scheme_that_a_source_holds_is_shown_as_code() -> None:
+def test_source_address_of_another_scheme_is_shown_as_code() -> None:
     for dialect in DIALECTS:
         verdict = check(Draft(text="Clone ssh://git@acme.test/repo [1].", sources=(SOURCE,), dialect=dialect))
         assert (verdict.passed, verdict.text) == (True, "Clone `ssh://git@acme.test/repo` [1].")

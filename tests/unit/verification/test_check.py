@@ -164,7 +164,7 @@ def test_bad_input_gives_a_verdict(text: str, repair: bool) -> None:  # noqa: FB
         verdict.text.encode()
 
 
-def test_control_characters_are_taken_out_and_recorded_or_a_violation_without_repair() -> None:
+def test_control_characters_are_removed_or_are_a_violation_without_repair() -> None:
     draft = Draft(text="Refunds\x00 take \ud80014 days [1].", question=QUESTION, sources=SOURCES)
     verdict, left = check(draft), check(replace(draft, repair=False))
     assert verdict.text == "Refunds take \ufffd14 days [1]."
@@ -309,7 +309,7 @@ def test_tag_that_a_table_would_swallow_is_found_all_the_same(form: str) -> None
     assert "mrkdwn" in rules_of(check(Draft(text=form.format(table), sources=(source,))))
 
 
-def test_citation_in_another_language_is_set_right_too() -> None:
+def test_citation_in_another_language_is_corrected_too() -> None:
     sources = (
         Source(id=1, title="Kiln", text="The kiln heats up for nine hours and is opened by the master only."),
         Source(id=2, title="Bibliothek", text="Taschen sind im Lesesaal nicht erlaubt. Die Ausleihe ist frei."),

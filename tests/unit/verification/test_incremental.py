@@ -39,7 +39,7 @@ def test_however_a_draft_arrives_its_blocks_are_the_same(text: str, cuts: list[i
 
 @settings(max_examples=40)
 @given(texts)
-def test_nothing_is_let_through_that_the_rules_do_not_pass(text: str) -> None:
+def test_no_block_is_shown_that_the_rules_reject(text: str) -> None:
     before = ""
     for block in complete_blocks(text.strip(), ended=True):
         shown, verdict = check_block(BASE, before, block, check)
@@ -111,7 +111,7 @@ def test_the_first_block_that_fails_says_why() -> None:
     assert [violation.rule for violation in verdict.errors] == ["claim_supported"]
 
 
-def test_what_holds_nothing_to_see_is_let_through_unseen() -> None:
+def test_invisible_block_passes_and_shows_nothing() -> None:
     shown, verdict = check_block(BASE, BLOCKS[0] + "\n\n", "<!-- note -->", check)
     assert shown is not None
     assert (shown.markdown, verdict.passed) == ("", True)

@@ -50,7 +50,7 @@ def after(*said: Judgement | None, text: str = f"{FAR_OFF} {ALSO_FAR}") -> Verdi
     return apply_judgements(verdict, dict(zip(keys, said, strict=False)), SOURCES)
 
 
-def test_the_lines_of_a_source_are_numbered_behind_its_title_and_date() -> None:
+def test_lines_of_a_source_are_numbered_after_its_title_and_date() -> None:
     assert source_lines(SOURCES[0])[1:] == (
         "Keep the **vent** open until",
         "the cones have fallen.",

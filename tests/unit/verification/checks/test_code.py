@@ -84,7 +84,7 @@ def test_code_as_a_source_has_it_is_not_even_suspected() -> None:
         ("dbctl status  # waits 45 seconds", "45"),
     ],
 )
-def test_names_and_numbers_of_code_that_stand_nowhere_fail_unless_a_judge_is_asked(code: str, words: str) -> None:
+def test_names_and_numbers_of_code_from_no_source_fail_unless_a_judge_is_asked(code: str, words: str) -> None:
     asked = draft(f"Do this [1]:\n```\n{code}\n```")
     (error,) = check(asked).errors
     assert words in error.detail

@@ -165,13 +165,13 @@ def test_what_follows_passes_and_what_nearly_does_fails(source: str, right: str,
     assert errors(source, wrong)
 
 
-def test_sum_of_unlike_things_is_for_somebody_else_to_compare() -> None:
+def test_sum_of_unlike_things_is_left_to_a_judge() -> None:
     source = Source(id=1, title="", text="The shelter has 5 cats and 3 dogs.")
     verdict = check(Draft(text="The shelter has 8 animals in total [1].", sources=(source,)))
     assert [(each.severity, each.words) for each in verdict.violations] == [("warning", "8")]
 
 
-def test_the_result_of_a_right_calculation_may_stand_in_every_sentence_of_the_answer() -> None:
+def test_every_sentence_may_use_the_result_of_a_right_calculation() -> None:
     source = "Own car: 0.38 euros a km for the first 300 km, then 0.20 euros."
     steps = "- 300 km × 0.38 euros = 114 euros [1]\n- 114 euros + 24 euros = {} euros"
     assert not [

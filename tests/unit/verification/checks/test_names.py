@@ -35,7 +35,7 @@ def test_known_names_initials_and_first_words_are_fine(claim: str) -> None:
     assert violations_of(claim) == []
 
 
-def test_before_an_article_the_same_word_must_stand_too() -> None:
+def test_name_is_compared_only_with_the_same_word_before_its_article() -> None:
     assert violations_of("Builds go from the Team in Lisbon.") == []
     assert violations_of("Requests of Marta Weiss go by the Warden in Los Angeles.") == []
 
@@ -61,7 +61,7 @@ def test_known_name_in_the_place_of_another_fails(claim: str, there: str) -> Non
     assert (violation.severity, violation.detail.split(" says ")[1].split(", not")[0]) == ("error", there)
 
 
-def test_known_name_where_it_may_stand_passes() -> None:
+def test_name_that_the_source_uses_elsewhere_passes() -> None:
     for claim, question in [
         ("Mei Tanaka writes the migration note.", ""),
         ("Mei objected because the rollback plan is untested.", ""),  # a first word has a capital anyway

@@ -16,7 +16,7 @@ def cited(text: str) -> list[tuple[str, tuple[int, ...]]]:
     return [(claim.text, claim.cited) for claim in claims(text)]
 
 
-def test_citations_before_and_behind_the_full_stop() -> None:
+def test_citations_before_and_after_the_full_stop() -> None:
     assert cited("The limit is 30. [1] It resets daily [2].") == [
         ("The limit is 30. [1]", (1,)),
         ("It resets daily [2].", (2,)),
@@ -198,7 +198,7 @@ def test_rows_of_a_drawn_table_share_the_citation_of_their_introduction() -> Non
     assert cited(text) == [("First updates [1]:", (1,)), ("SEV1     | 15 min", (1,))]
 
 
-def test_reference_behind_the_sentence_is_its_citation() -> None:
+def test_reference_after_the_sentence_is_its_citation() -> None:
     assert cited("Keys last 90 days. See https://wiki.test/p1 [1].")[0] == ("Keys last 90 days.", (1,))
     assert cited("See `https://evil.test/x` [1].") == [("See `https://evil.test/x` [1].", (1,))]
 

@@ -28,7 +28,7 @@ def test_heading_with_a_finite_verb_is_a_sentence(heading: str) -> None:
     ["*Limits*", "How keys are rotated", "What you need to know", "If you are on call", "Services that must go",
      "Wann ausgeliefert wird", "Is the office open?", "Step 2"],
 )  # fmt: skip
-def test_title_is_none(heading: str) -> None:
+def test_title_is_not_a_claim(heading: str) -> None:
     assert not is_sentence(heading)
 
 
@@ -57,5 +57,5 @@ def test_label_that_announces_the_answer_ends_before_it(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["Backups: 5 minutes.", "The short answer is yes: 5 minutes.", "Answer 5.", ""])
-def test_label_that_names_a_subject_is_none(text: str) -> None:
+def test_label_that_names_a_subject_is_not_a_claim(text: str) -> None:
     assert announcement_end(text) == 0

@@ -141,7 +141,7 @@ STATES_NOTHING = [
 ]
 
 
-def test_fact_behind_a_courtesy_is_a_claim() -> None:
+def test_fact_after_a_courtesy_is_a_claim() -> None:
     for sentence in STATES:
         assert not states_nothing(sentence)
         assert not is_interjection(sentence)

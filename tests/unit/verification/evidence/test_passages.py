@@ -36,7 +36,7 @@ def test_line_with_ends_inside_goes_through_the_splitter(line: str) -> None:
     assert [line[start:stop] for start, stop in sentence_spans(line, "en")] == parted
 
 
-def test_long_text_tells_like_a_short_one_how_many_stems_each_sentence_holds() -> None:
+def test_stems_shared_with_each_sentence_are_counted_in_texts_of_any_length() -> None:
     passage = analyse(" ".join(f"Key {number} opens door {number % 7}." for number in range(150)), "en")
     stems = frozenset({"key", "door", "3", "77", "window"})
     counts = {index: len(held & stems) for index, held in enumerate(passage.sentence_stems)}

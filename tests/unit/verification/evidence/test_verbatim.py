@@ -50,7 +50,7 @@ def test_part_of_a_sentence_is_not_recited() -> None:
         assert not is_verbatim_sentence(claim, ["Something else.", PAGE])
 
 
-def test_words_that_first_stand_inside_another_sentence_are_recited_where_they_are_one() -> None:
+def test_quotation_is_found_after_the_same_words_inside_another_sentence() -> None:
     assert is_verbatim_sentence("Keys expire daily.", ["All Keys expire daily. Keys expire daily. Keys last."])
 
 

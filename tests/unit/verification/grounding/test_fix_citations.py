@@ -21,7 +21,7 @@ def set_right(text: str, sources: tuple[Source, ...] = SOURCES) -> tuple[str, tu
     return fix_citations(offered, text, check_claims(offered, claims(text))[0])
 
 
-def test_wrong_citation_of_a_right_fact_is_set_right_and_recorded() -> None:
+def test_wrong_citation_of_a_right_fact_is_corrected_and_recorded() -> None:
     text = "Employees have 28 days of leave a year [1]. Backups are kept for 30 days [1]."
     assert set_right(text) == (
         "Employees have 28 days of leave a year [2]. Backups are kept for 30 days [1].",
@@ -29,12 +29,12 @@ def test_wrong_citation_of_a_right_fact_is_set_right_and_recorded() -> None:
     )
 
 
-def test_citation_that_does_not_exist_is_set_right_too() -> None:
+def test_citation_that_does_not_exist_is_corrected_too() -> None:
     assert set_right("The garage opens at 06:30 [9].")[0] == "The garage opens at 06:30 [3]."
     assert set_right("The garage opens at 06:30 [9][1].")[0] == "The garage opens at 06:30 [3]."
 
 
-def test_setting_right_is_idempotent() -> None:
+def test_correcting_a_citation_is_idempotent() -> None:
     once, _ = set_right("Employees have 28 days of leave a year [1].")
     assert set_right(once) == (once, ())
 
@@ -70,7 +70,7 @@ RULEBOOK = (
 )
 
 
-def test_wrong_citation_is_set_right_and_recorded() -> None:
+def test_wrong_citation_is_corrected_and_recorded() -> None:
     for text, mended in [
         ("Refunds take 14 days [2].", "Refunds take 14 days [1]."),
         ("Annual leave is 30 days [1].", "Annual leave is 30 days [2]."),

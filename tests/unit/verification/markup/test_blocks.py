@@ -137,7 +137,7 @@ def test_words_in_parentheses_stay_in_markdown() -> None:
     assert repair("<https://x.y|l> a", "markdown")[0] == "[l](https://x.y) a"
 
 
-def test_code_that_begins_behind_its_ticks_keeps_its_indentation() -> None:
+def test_code_that_begins_after_its_ticks_keeps_its_indentation() -> None:
     assert repair("x ```a\n b``` c", "markdown")[0] == "x \n```\na\n b\n```\n c"
 
 

@@ -148,7 +148,7 @@ def test_token_longer_than_a_chunk_is_cut_rather_than_refused() -> None:
 
 
 @pytest.mark.parametrize(("limit", "lines"), [(44, 9), (43, 8)])
-def test_as_many_lines_as_fit_stand_in_each_chunk(limit: int, lines: int) -> None:
+def test_each_chunk_has_as_many_lines_as_fit(limit: int, lines: int) -> None:
     chunks = split_chunks("\n".join(["abcd"] * 40), (), "mrkdwn", limit)
     assert {chunk.count("abcd") for chunk in chunks[:-1]} == {lines}
 
@@ -259,7 +259,7 @@ def test_bare_url_is_a_link_and_a_host_or_a_channel_a_word() -> None:
     assert split_chunks(text, dialect="markdown") == (text,)
 
 
-def test_citation_beside_a_url_is_none_of_it() -> None:
+def test_citation_after_a_url_is_not_part_of_it() -> None:
     source = Source(id=1, title="A", url="https://a.example/x", text="")
     (shown,) = split_chunks("It is at https://a.example/x[1].", (source,))
     assert shown == "It is at <https://a.example/x><https://a.example/x|[1]>."

@@ -28,7 +28,7 @@ def test_the_lines_of_a_text() -> None:
         assert kinds(text) == expected
 
 
-def test_citation_behind_the_colon_changes_nothing() -> None:
+def test_citation_after_the_colon_changes_nothing() -> None:
     assert ends_in_colon("*The steps:* [1]")
     assert not ends_in_colon("At 10:00 it starts")
 

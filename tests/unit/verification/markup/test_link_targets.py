@@ -114,7 +114,7 @@ def test_page_with_an_anchor_may_be_linked_without_it() -> None:
     assert KnownLinks(draft).status("https://a.test/p#section") == "resolves"
 
 
-def test_link_that_only_the_question_holds_is_shown_as_code() -> None:
+def test_link_that_is_only_in_the_question_is_shown_as_code() -> None:
     for text, shown in [
         ("see https://wiki.other.test/a_(b).", "see `https://wiki.other.test/a_(b)`."),
         ("see <https://wiki.other.test/a_(b)|the wiki>.", "see the wiki (`https://wiki.other.test/a_(b)`)."),

@@ -94,7 +94,7 @@ def test_words_shown_are_bounded() -> None:
     assert found.end == 904
 
 
-def test_bold_is_right_in_markdown_and_the_rest_holds() -> None:
+def test_bold_is_right_in_markdown_and_the_other_rules_apply() -> None:
     assert violations("**x**\n\n# T\n\n- [ ] a\n\n| a | b |\n|---|---|\n| 1 | 2 |", "markdown") == ()
     rules = [violation.rule for violation in violations("> q\n\n![a](https://x.y)\n\n```\nx", "markdown")]
     assert rules == ["no_blockquotes", "mrkdwn", "mrkdwn"]

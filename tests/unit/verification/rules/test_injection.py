@@ -215,7 +215,7 @@ def test_orders_are_found_in_whichever_source_gives_them() -> None:
         assert without_orders(text, orders_in((quiet, source))[1]) == without_orders(text)
 
 
-def test_the_page_of_an_honest_source_may_be_linked_beside_a_hostile_one() -> None:
+def test_honest_source_may_be_linked_in_spite_of_a_hostile_one() -> None:
     honest = Source(id=1, title="Keys", url="https://docs.example/keys", text="Keys are valid for 90 days.")
     hostile = Source(
         id=2,

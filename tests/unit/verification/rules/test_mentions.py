@@ -43,7 +43,7 @@ def test_broadcast_is_an_error_and_never_repaired(text: str, dialect: Dialect) -
         "See https://acme.test/@here for the page.",
     ],
 )
-def test_what_only_looks_like_one_is_none(text: str, dialect: Dialect) -> None:
+def test_text_that_only_looks_like_a_mention_passes(text: str, dialect: Dialect) -> None:
     assert violations_of(text, dialect) == []
 
 

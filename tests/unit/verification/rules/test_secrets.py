@@ -226,7 +226,7 @@ def test_run_of_a_private_text_is_an_error() -> None:
 @pytest.mark.parametrize(
     "text", [PROMPT[:59], "I answer only from the numbered sources and cite each claim.", "", "Orion"]
 )
-def test_shorter_run_is_none(text: str) -> None:
+def test_shorter_run_of_a_private_text_passes(text: str) -> None:
     verdict = check(Draft(text=text, private_texts=(PROMPT, "")))
     assert [each for each in verdict.violations if each.rule == "no_secrets"] == []
 

@@ -83,7 +83,7 @@ def test_any_text_is_read_without_trouble(text: str) -> None:
         assert 0 <= identifier.start <= identifier.end <= len(text)
 
 
-def test_severity_with_one_digit_is_an_identifier_and_a_chemical_is_none() -> None:
+def test_severity_with_one_digit_is_an_identifier_but_not_a_chemical() -> None:
     assert [found.text for found in identifiers("A SEV5 at EC2 in Q3, CO2 or H2")] == ["SEV5"]
 
 
@@ -121,7 +121,7 @@ def test_name_does_not_match_inside_a_longer_one() -> None:
         ("5", "1.5", False),
     ],
 )
-def test_name_may_go_on_behind_a_hyphen_and_a_flag_may_not(needle: str, haystack: str, stands: bool) -> None:  # noqa: FBT001 - a table
+def test_name_may_continue_after_a_hyphen_but_not_a_flag(needle: str, haystack: str, stands: bool) -> None:  # noqa: FBT001 - a table
     assert is_whole_word_in(needle, haystack) is stands
 
 

@@ -81,7 +81,7 @@ def test_values_with_their_units() -> None:
         assert quantity.amounts()[0] == pytest.approx(value * factor)
 
 
-def test_bounds_beside_a_number() -> None:
+def test_bounds_around_a_number() -> None:
     for text, language, bound in [
         ("at least 5 people", "en", ">="),
         ("no more than 5 people", "en", "<="),
