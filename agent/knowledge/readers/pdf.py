@@ -13,12 +13,16 @@ from verification.text.language import detect_language
 
 # PDFium's marks of a hyphen at a line's end.
 _BROKEN_WORD: Final = re.compile(r"[\x02\ufffe]\r?\n?|(?<=[^\W\d_])\u00ad\r?\n?")
+_SPACED: Final = re.compile(r"(?:[\u3040-\u30ff\u3400-\u9fff] ){3,}[\u3040-\u30ff\u3400-\u9fff]")  # 九 三 七 年
 _UNMAPPED: Final = re.compile("[\ufffd\ue000-\uf8ff]")
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 _PLAIN: Final = re.compile(  # a word, a number, or signs
     r"[^\w\x00-\x1f]*(?:(?:[A-ZÀ-ÖØ-Þ]?[a-zß-öø-ſ]+|[A-ZÀ-ÖØ-ÞĀ-ſ]+)(?:['’./@-][A-Za-zÀ-ſ]+)*|\d[\d.,:/-]*)?[^\w\x00-\x1f]*"
 )
 _ODD_SHARE: Final = 0.2
+_MIN_LINES: Final = 20
+_LETTERS_A_LINE: Final = 4  # on average: fewer are letters or figures of a drawing
+_GAP: Final = 0.2  # of a letter's height between two words
 _SAMPLE: Final = 300  # letters of a page
 _UNMAPPED_SHARE: Final = 0.3  # of the sampled letters: the page's font does not say which letters they are
 
@@ -54,16 +58,57 @@ def _texts(document: pypdfium2.PdfDocument) -> Iterator[str]:
     document.init_forms()
     for number in range(min(len(document), MAX_PAGES)):
         page = document[number]
-        if raw.FPDFPage_GetAnnotCount(page):  # filled-in fields and text boxes become part of the page
+        text, is_unmapped = _page_text(page)
+        if _has_fields(page):  # become part of the page, which may break its fonts
             raw.FPDFPage_Flatten(page, raw.FLAT_NORMALDISPLAY)
             page.close()
             page = document[number]
-        text_page = page.get_textpage()
-        text = text_page.get_text_range()
-        is_unmapped = _share_of_errors(text_page, text) > _UNMAPPED_SHARE and not _reads_well(text)
-        text_page.close()
+            filled, is_garbled = _page_text(page)
+            if len(set(text.split()) - set(filled.split())) <= _ODD_SHARE * len(text.split()):
+                text, is_unmapped = filled, is_garbled
         page.close()
-        yield _NO_LETTERS if is_unmapped else clean(_BROKEN_WORD.sub("", text))
+        text = _SPACED.sub(lambda line: line[0].replace(" ", ""), _BROKEN_WORD.sub("", text))
+        yield _NO_LETTERS if is_unmapped else clean(text)
+
+
+def _page_text(page: pypdfium2.PdfPage) -> tuple[str, bool]:
+    """Return the text of a page, and whether it is not writing because its fonts have no map to letters."""
+    text_page = page.get_textpage()
+    text = text_page.get_text_range()
+    lines = text.split("\r\n")
+    if len(lines) > _MIN_LINES and sum(map(len, lines)) < _LETTERS_A_LINE * len(lines):
+        text = _join_letters(text_page)
+    is_unmapped = _share_of_errors(text_page, text) > _UNMAPPED_SHARE and not _reads_well(text)
+    text_page.close()
+    return text, is_unmapped
+
+
+def _has_fields(page: pypdfium2.PdfPage) -> bool:
+    kinds = []
+    for number in range(raw.FPDFPage_GetAnnotCount(page)):
+        annotation = raw.FPDFPage_GetAnnot(page, number)
+        kinds.append(raw.FPDFAnnot_GetSubtype(annotation))
+        raw.FPDFPage_CloseAnnot(annotation)
+    return not {raw.FPDF_ANNOT_WIDGET, raw.FPDF_ANNOT_FREETEXT}.isdisjoint(kinds)
+
+
+def _join_letters(text_page: pypdfium2.PdfTextPage) -> str:
+    """Return the words of a page that PDFium breaks after each letter, by the gaps between its glyphs."""
+    pieces: list[str] = []
+    right = bottom = 0.0
+    for at in range(text_page.count_chars()):
+        letter = chr(raw.FPDFText_GetUnicode(text_page, at))
+        if raw.FPDFText_IsGenerated(text_page, at) or letter.isspace():
+            continue
+        box = text_page.get_charbox(at, loose=True)
+        size = box[3] - box[1]
+        if abs(box[1] - bottom) > size / 2 or box[0] < right - size:
+            pieces.append("\n")
+        elif box[0] - right > _GAP * size:
+            pieces.append(" ")
+        pieces.append(letter)
+        right, bottom = box[2], box[1]
+    return "".join(pieces).strip()
 
 
 def _share_of_errors(text_page: pypdfium2.PdfTextPage, text: str) -> float:

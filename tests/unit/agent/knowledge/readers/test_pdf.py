@@ -34,7 +34,7 @@ def pdf(path: Path, *pages: str, title: str = "") -> Path:
 
 def by_hand(text: str, font: str = "/Subtype/Type1/BaseFont/Helvetica", more: str = "") -> bytes:
     """Return a PDF of one page."""
-    content = f"BT /F 12 Tf 20 100 Td ({text}) Tj ET"
+    content = f"BT /F 12 Tf 20 100 Td {text if text.endswith('Tj') else f'({text}) Tj'} ET"
     return f"""%PDF-1.7
 1 0 obj <</Type/Catalog/Pages 2 0 R/AcroForm<</Fields[5 0 R]>>>> endobj
 2 0 obj <</Type/Pages/Kids[3 0 R]/Count 1>> endobj
@@ -81,6 +81,14 @@ def test_letters_of_a_font_without_a_map_are_read_if_they_are_writing() -> None:
     assert document.text == "The badge opens the door."
     with pytest.raises(ReadError, match="do not say which letters"):
         parse_document("a.pdf", by_hand("7KH EDGJH RSHQV 9ROXPHV 5&20$1", font, SQUARE))
+
+
+def test_words_whose_letters_dance_are_joined() -> None:
+    words = "The badge opens the door of the lab"
+    letters = [f"1 0 0 1 {20 + 7.2 * at} {100 + at % 2 * 5} Tm ({letter}) Tj" for at, letter in enumerate(words)]
+    dancing = " ".join(letter for letter in letters if "( )" not in letter)
+    courier = "/Subtype/Type1/BaseFont/Courier"
+    assert parse_document("a.pdf", by_hand(dancing, courier)).text == words
 
 
 def test_scanned_pdf_is_named_not_silently_empty(tmp_path: Path) -> None:
