@@ -5,10 +5,10 @@ so every call runs in a thread. Queries and texts are never logged.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final
 
 import structlog
 
@@ -21,8 +21,6 @@ from agent.tools.tool import Tool, ToolFailed, ToolResult
 from verification.types import Source
 
 log = structlog.get_logger()
-P = ParamSpec("P")
-T = TypeVar("T")
 
 SEARCH: Final = "search"
 LIST_DOCUMENTS: Final = "list_documents"
@@ -75,8 +73,8 @@ class SearchTool(_KnowledgeTool):
         limit, query = int(arguments.get("limit", _LIMIT)), str(arguments["query"])
         with _away_as_failure():
             vector = await self.index.embed_question(query)
-        hits = await _query_index(self.index.search, query, limit=limit + 1, vector=vector)
-        stretches, left_out = await _query_index(self._expand_hits, hits[:limit])
+            hits = await asyncio.to_thread(self.index.search, query, limit=limit + 1, vector=vector)
+            stretches, left_out = await asyncio.to_thread(self._expand_hits, hits[:limit])
         lines = []
         for each in stretches:
             hit = each.hit
@@ -108,7 +106,8 @@ class ListDocumentsTool(_KnowledgeTool):
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:  # noqa: ARG002 - takes none
         """Return one source, whose text is the list."""
-        documents = await _query_index(self.index.documents)
+        with _away_as_failure():
+            documents = await asyncio.to_thread(self.index.documents)
         if not documents:
             return ToolResult(content="There are no documents yet.")
         text = "\n".join(_truncate_list([f"- {each.title} ({each.id}){_age_of(each)}" for each in documents]))
@@ -123,7 +122,8 @@ class GetDocumentTool(_KnowledgeTool):
 
     async def run(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Return one source with the text up to ``MAX_TEXT_CHARS`` characters."""
-        document = await _query_index(self.index.document, str(arguments["document"]))
+        with _away_as_failure():
+            document = await asyncio.to_thread(self.index.document, str(arguments["document"]))
         if document is None:
             raise ToolFailed(*_UNKNOWN)
         cut = len(document.text) > MAX_TEXT_CHARS
@@ -133,12 +133,6 @@ class GetDocumentTool(_KnowledgeTool):
             sources=(_source(document.title, document.text[:MAX_TEXT_CHARS], document),),
             hints=(f"Only the document's beginning is shown{note}.",) if cut else (),
         )
-
-
-async def _query_index(ask: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Ask the index off the event loop."""
-    with _away_as_failure():
-        return await asyncio.to_thread(ask, *args, **kwargs)
 
 
 @contextmanager
