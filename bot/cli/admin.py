@@ -148,7 +148,7 @@ async def _decide_all(letters: DeadLetters, ids: Sequence[str], fate: Fate) -> d
 
 
 @app.command()
-def stats(  # noqa: PLR0913, PLR0917 - the options of the command
+def stats(
     days: Annotated[int, typer.Option(min=1, max=400, help="How many days back.")] = 14,
     local: output.LocalOption = None,
     by: Annotated[
@@ -158,16 +158,10 @@ def stats(  # noqa: PLR0913, PLR0917 - the options of the command
         Path | None, typer.Option(help="TOML file of prices by model. Default: prices.toml in ORION_HOME.")
     ] = None,
     as_json: output.JsonOption = False,
-    unanswered: Annotated[bool, typer.Option("--unanswered", help="List refused questions, by topic.")] = False,
-    disliked: Annotated[bool, typer.Option("--disliked", help="List verified answers that people disliked.")] = False,
 ) -> None:
     """Pass rate, attempts, reasons, latency, tokens and cost of the last days."""
     from observability.stats_table import cost, stats_table
 
-    if unanswered or disliked:
-        turns = output.with_redis(lambda redis, prefix: _turns(redis, prefix, local, disliked=disliked), local)
-        _print_turns(turns, disliked=disliked, as_json=as_json)
-        return
     known = _prices(prices)
     port, summary, others = output.with_redis(lambda redis, prefix: _read(redis, prefix, days, local), local)
     if as_json:
@@ -223,39 +217,6 @@ async def _read(redis: Redis, prefix: str, days: int, port: int | None) -> tuple
     }
     having = [other for other, figures in found.items() if figures.turns]
     return (having[0], found[having[0]], having[1:]) if having else (port, summary, [])
-
-
-async def _turns(redis: Redis, prefix: str, port: int | None, *, disliked: bool) -> list[dict[str, Any]]:
-    """Return records of the latest refused or disliked turns, of the first Orion that has any."""
-    from bot.stores.turn_records import MAX_LISTED, TurnRecords
-
-    others = [] if port is not None else map(output.local_prefix, await output.local_ports(redis))
-    for one in [prefix, *others]:
-        records = TurnRecords(redis, prefix=one)
-        if found := await (
-            records.list_disliked(MAX_LISTED) if disliked else records.list_latest("refused", MAX_LISTED)
-        ):
-            return found
-    return []
-
-
-def _print_turns(turns: list[dict[str, Any]], *, disliked: bool, as_json: bool) -> None:
-    """Print the turns by their nearest document, the one with most turns first."""
-    topics: dict[str, list[dict[str, Any]]] = {}
-    for turn in turns:
-        titles = (source["title"] for source in turn.get("sources", ()) if source.get("title"))
-        topics.setdefault(next(titles, "No document near"), []).append(turn)
-    by_size = sorted(topics.items(), key=lambda topic: -len(topic[1]))
-    if as_json:
-        output.print_json({topic: [turn["question"] for turn in found] for topic, found in by_size})
-        return
-    if not turns:
-        output.print_text("No verified answer was disliked." if disliked else "Every question was answered.")
-    for topic, found in by_size:
-        output.print_text(f"{topic}: {len(found)}")
-        for turn in found:
-            said = "; ".join(filter(None, (complaint["said"] for complaint in turn.get("complaints", ()))))
-            output.print_text(f"  {' '.join(turn['question'].split())}" + (f" — {said}" if said else ""))
 
 
 def _name(port: int | None) -> str:

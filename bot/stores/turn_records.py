@@ -23,8 +23,8 @@ if TYPE_CHECKING:  # `orion ask` records a turn and has no Redis: its client tak
 
 RECORD_TTL_S = 30 * 86_400  # as long as a thread is remembered
 MAX_LISTED = 200  # turns on a list for admins
-_LISTS = {"failed": "failed", "out_of_budget": "failed", "refused": "refused"}
-UNANSWERED = frozenset(_LISTS)
+_FAILED = frozenset({"failed", "out_of_budget"})
+UNANSWERED = _FAILED | {"refused"}
 
 
 @dataclass(slots=True)
@@ -177,8 +177,8 @@ class TurnRecords:
         """Save a record for as long as its thread's state."""
         text = compact_json(record)
         await self.redis.set(self.key(record["turn_id"]), compress(text), ex=RECORD_TTL_S)  # packed it is half as long
-        if kind := _LISTS.get(record.get("outcome", "")):
-            await self._add_to_list(kind, record["turn_id"])
+        if record.get("outcome") in _FAILED:
+            await self._add_to_list("failed", record["turn_id"])
 
     async def save_feedback(self, turn_id: str, user: str, *, good: bool) -> bool:
         """Save one person's judgement of an answer; the last one counts. Return whether it is its first dislike."""
@@ -235,7 +235,7 @@ class TurnRecords:
             pipe.expire(key, RECORD_TTL_S)
             return bool((await pipe.execute())[0])
 
-    async def list_latest(self, kind: Literal["disliked", "failed", "refused"], most: int) -> list[dict[str, Any]]:
+    async def list_latest(self, kind: Literal["disliked", "failed"], most: int) -> list[dict[str, Any]]:
         """Return the records on a list, newest first, with ``at`` in seconds since 1970; expired ones are skipped."""
         listed: Any = self.redis.zrevrange(f"{self.prefix}:latest:{kind}", 0, -1, withscores=True)
         records = [(await self.load(str(turn_id)), at) for turn_id, at in await listed]

@@ -46,32 +46,6 @@ def test_what_serves_slack_comes_first_and_each_can_be_named(terminal: Terminal,
     assert terminal.orion("stats", "--local", "9", "--json").json["turns"] == 0
 
 
-def test_what_was_refused_is_listed_by_topic_and_what_was_disliked_with_what_was_said(
-    terminal: Terminal, redis_url: str
-) -> None:
-    async def kept() -> None:
-        async with Redis.from_url(redis_url, decode_responses=True) as redis:
-            records = TurnRecords(redis)
-            for number, (title, outcome) in enumerate(
-                [("Pay", "refused"), ("Leave", "refused"), ("Leave", "refused"), ("Leave", "answered")]
-            ):
-                record = {
-                    "turn_id": f"t{number}",
-                    "outcome": outcome,
-                    "verified": True,
-                    "question": f"What of {number}?",
-                }
-                await records.save({**record, "sources": [{"id": 1, "title": title}]})
-            await records.save_feedback("t3", "U1", good=False)
-            await records.save_complaint("t3", "U1", reasons=["outdated"], said="It is 30 days.")
-
-    assert terminal.orion("stats", "--unanswered").out == "Every question was answered.\n"
-    asyncio.run(kept())
-    shown = terminal.orion("stats", "--unanswered").out.splitlines()
-    assert (shown[0], shown[3], sorted(shown[1:3])) == ("Leave: 2", "Pay: 1", ["  What of 1?", "  What of 2?"])
-    assert terminal.orion("stats", "--disliked").out.splitlines() == ["Leave: 1", "  What of 3? — It is 30 days."]
-
-
 def test_second_local_workspace_is_named(terminal: Terminal, redis_url: str) -> None:
     turns(redis_url, 8765, 3)
     turns(redis_url, 8766, 1)
