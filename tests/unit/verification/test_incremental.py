@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -85,17 +83,6 @@ def test_closing_is_shown_though_it_cites_nothing_by_itself() -> None:
     assert verdict.passed
     assert shown is not None
     assert shown.markdown == "Mind the limit of your key."
-
-
-@pytest.mark.parametrize(
-    "part", ["def f():\n    return 1\n\n", "- a point of the list [1].\n\n", "| a | b |\n\n", "a\n \n"]
-)
-def test_blocks_are_found_in_linear_time(part: str) -> None:
-    """It is done again with every line that a model writes, on the loop of all turns."""
-    text = "```\n" + part * 4_000 if "def" in part else part * 4_000
-    began = time.process_time()
-    complete_blocks(text)
-    assert time.process_time() - began < 2
 
 
 def test_block_is_markdown_with_the_links_of_its_citations() -> None:

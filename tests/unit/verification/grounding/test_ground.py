@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from verification.claims.claims import claims
@@ -64,28 +62,6 @@ def test_other_spellings_are_no_errors() -> None:
 def test_numbers_of_the_question_and_the_thread_are_known() -> None:
     assert not judge("For 99 users 30 days hold too [1].", question="Does it hold for 99 users?")[1]
     assert not judge("For 99 users 30 days hold too [1].", known_text="We are 99 users.")[1]
-
-
-@pytest.mark.parametrize(
-    "unit", ["`", "*", "<", "1 ", "[", "--", "http://", "一", "A ", "\ud800", '"a b c ', "X_", "/a"]
-)
-def test_hostile_text_is_grounded_in_linear_time(unit: str) -> None:
-    text = unit * (20_000 // len(unit))
-    claim = Claim(text=text, start=0, end=len(text), cited=(1,))
-    started = time.process_time()
-    draft = Draft(text=text, sources=(Source(id=1, title="Noise", text=text + "."),))
-    check_claims(read_corpus(draft, text), (claim,))
-    assert time.process_time() - started < 10
-
-
-@pytest.mark.parametrize("unit", ["1 ", "1:"])
-def test_many_numbers_that_no_source_has_are_looked_at_quickly(unit: str) -> None:
-    text = unit * 10_000
-    claim = Claim(text=text, start=0, end=len(text), cited=(1,))
-    draft = Draft(text=text, sources=(Source(id=1, title="Other", text="Nine of 2 are 3."),))
-    started = time.process_time()
-    check_claims(read_corpus(draft, text), (claim,))
-    assert time.process_time() - started < 4
 
 
 def test_claim_without_an_existing_source_stays_open() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-import time
 
 import pytest
 from hypothesis import given, settings
@@ -227,22 +226,6 @@ def test_messages_keep_every_chunk_in_order(sizes: list[int]) -> None:
     groups = group_messages(chunks)
     assert tuple(chunk for group in groups for chunk in group) == chunks
     assert all(len(group) <= 45 and sum(map(len, group)) <= 12_000 for group in groups)
-
-
-@pytest.mark.parametrize("noise", ["<", "`", "[", "[1]", "\\[", "~~~\n", "&lt;", "a. ", "**a ", "\n", "|"])
-def test_noise_stays_linear(noise: str) -> None:
-    def seconds(size: int, dialect: Dialect) -> float:
-        spent = []
-        for again in range(2):  # the better one: a busy machine slows one or the other
-            text = (noise * size)[:size] + dialect + "x" * again  # a text seen before may be remembered
-            start = time.process_time()
-            split_chunks(text, SOURCES, dialect)
-            spent.append(time.process_time() - start)
-        return min(spent)
-
-    for dialect in ("mrkdwn", "markdown"):
-        small, large = max(seconds(10_000, dialect), 0.003), seconds(100_000, dialect)
-        assert large < small * 60, (small, large)  # ten times the input; a quadratic cut would take a hundred times
 
 
 def test_segments_of_a_chunk_cover_it() -> None:
