@@ -26,8 +26,8 @@ from agent.model.protocol import Model
 from agent.tasks import background_tasks
 from agent.texts.catalogue import SUGGESTED_PROMPTS
 from bot.answers.answer_book import AnswerBook
-from bot.answers.desk import AnswerDesk
 from bot.answers.proposals import Proposals
+from bot.answers.saved_answers import SavedAnswers
 from bot.channel_settings import ChannelFile
 from bot.delivery.delivery import Delivery
 from bot.delivery.pending_checks import PendingChecks
@@ -318,17 +318,17 @@ class _TeamBots:
         enqueuer = Enqueuer(stores, cancel, self.access)
         admin_chat = AdminChat(enqueuer, admins=self.settings.admins, workspaces=workspaces)
         folder = self.settings.answers
-        desk = None if folder is None else AnswerDesk(
+        saved = None if folder is None else SavedAnswers(
             book=AnswerBook(folder=folder), proposals=Proposals(stores.redis, prefix=stores.prefix),
             admins=self.settings.admins, editors=self.settings.answer_editors,
             sync=partial(sync_now, self.corpus, AnswerFolder(folder=folder).key),
         )  # fmt: skip
         home = HomePage(
             engine=self.engine, observers=observers, pausing=stores.pausing, admins=self.settings.admins,
-            prompts=self.prompts, channels=self.channels, desk=desk,
+            prompts=self.prompts, channels=self.channels, saved_answers=saved,
         )  # fmt: skip
         return Services(
-            desk=desk,
+            saved_answers=saved,
             tasks=tasks,
             access=self.access,
             thread_modes=stores.thread_modes,

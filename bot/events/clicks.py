@@ -17,7 +17,7 @@ from slack_bolt.async_app import AsyncAck, AsyncBoltContext
 from agent.knowledge.slack_message import read_message, shared_files
 from agent.payload import mapping, objects, string
 from agent.thread.conversation import ThreadKey
-from bot.answers.desk import AnswerDesk
+from bot.answers.saved_answers import SavedAnswers
 from bot.channel_settings import ChannelFile
 from bot.delivery.delivery import Delivery
 from bot.delivery.home import HomeFigures
@@ -71,7 +71,7 @@ class Judgements(Protocol):
 class Services:
     """The collaborators of the listeners. What is done after an ack runs in ``tasks``.
 
-    Without ``desk`` no answer can be saved. Only ``admins`` change settings of channels.
+    Without ``saved_answers`` no answer can be saved. Only ``admins`` change settings of channels.
     """
 
     access: Access
@@ -86,7 +86,7 @@ class Services:
     visibility: Visibility
     homes: Homes
     admins: frozenset[str] = frozenset()
-    desk: AnswerDesk | None = None
+    saved_answers: SavedAnswers | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.types import Document, KnowledgeAwayError
 from agent.texts.catalogue import SUGGESTED_PROMPTS, say
 from agent.thread.audience import Viewers, may_see
-from bot.answers.desk import AnswerDesk
+from bot.answers.saved_answers import SavedAnswers
 from bot.channel_settings import ChannelFile
 from bot.delivery.home import HomeFigures
 from bot.delivery.save_answer import AnswerList
@@ -38,7 +38,7 @@ class HomePage:
     admins: frozenset[str]
     prompts: Sequence[Mapping[str, str]]
     channels: ChannelFile
-    desk: AnswerDesk | None = None
+    saved_answers: SavedAnswers | None = None
 
     async def figures(self, team: str, user: str, language: str | None) -> HomeFigures:
         """Return all that this person may see. Counts are those of their own workspace."""
@@ -70,10 +70,10 @@ class HomePage:
         )
 
     async def _answers(self, team: str, user: str) -> AnswerList:
-        if self.desk is None:
+        if self.saved_answers is None:
             return AnswerList()
-        waiting = [(one.proposer, one.answer) for one in await self.desk.waiting_for(team, user)]
-        return AnswerList(answers=await asyncio.to_thread(self.desk.editable, team, user), proposals=waiting)
+        waiting = [(one.proposer, one.answer) for one in await self.saved_answers.waiting_for(team, user)]
+        return AnswerList(answers=await asyncio.to_thread(self.saved_answers.editable, team, user), proposals=waiting)
 
 
 def _visible_documents(

@@ -15,8 +15,8 @@ from agent.payload import mapping, string
 from agent.texts.catalogue import say
 from agent.thread.conversation import ThreadKey
 from bot.answers.answer_book import find_fault
-from bot.answers.desk import AnswerDesk
 from bot.answers.proposals import Proposal
+from bot.answers.saved_answers import SavedAnswers
 from bot.delivery.blocks import Block, button, escape, section
 from bot.delivery.delivery import Delivery, today_utc
 from bot.delivery.save_answer import (
@@ -49,7 +49,7 @@ class MessageDeletedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """One method for each thing that arrives. Without a desk nothing can be saved, and people are told why."""
+    """One method for each thing that arrives. Without a folder for answers people are told why nothing is saved."""
 
     services: Services
 
@@ -88,16 +88,16 @@ class Saving:
             click.after_ack(open_dialog)
 
     def _missing(self) -> str:
-        desk = self.services.desk
-        if desk is None:
+        saved = self.services.saved_answers
+        if saved is None:
             return "save_off"
-        return "" if desk.admins | desk.editors else "save_closed"
+        return "" if saved.admins | saved.editors else "save_closed"
 
     async def _dialog(
         self, delivery: Delivery, click: Click, request: SaveRequest, answer: str, language: str | None
     ) -> Block:
         """Return the dialog for the message of a click. What Slack does not tell soon is left out of it."""
-        place, desk = request.place, self.services.desk
+        place, saved = request.place, self.services.saved_answers
         record = await self.services.records.load(request.turn_id) if request.turn_id else None
         question, channel = string(record, "question"), ""
         try:
@@ -112,7 +112,7 @@ class Saving:
             if reason == "thread_not_found":
                 raise MessageDeletedError from None
             _log.info("thread_not_read", reason=reason)
-        owner = desk.default_owner(click.user) if desk else click.user
+        owner = saved.default_owner(click.user) if saved else click.user
         draft = SavedAnswer(
             question=question, answer=answer, audience="", owner=owner, name="", confirmed=today_utc()
         )  # fmt: skip
@@ -121,29 +121,29 @@ class Saving:
     async def on_submit(self, click: Click) -> dict[str, str]:
         """Write the answer, or propose it to its owner, before the ack. Return what is wrong with it, by block."""
         submission = read_submission(click.body, today_utc())
-        if not (submission and self.services.desk):
+        if not (submission and self.services.saved_answers):
             return {}
         language = await click.language()
-        wrong = await self._carry_out(self.services.desk, *submission, click)
+        wrong = await self._carry_out(self.services.saved_answers, *submission, click)
         return {block: say(text, language) for block, text in wrong.items()}
 
     async def _carry_out(
-        self, desk: AnswerDesk, request: SaveRequest, answer: SavedAnswer, click: Click
+        self, saved: SavedAnswers, request: SaveRequest, answer: SavedAnswer, click: Click
     ) -> dict[str, str]:
         """Save or propose. Return the name of a text for each block that is wrong; nothing is saved then."""
         team, user = request.place.team, click.user
-        old = (await asyncio.to_thread(desk.editable, team, user)).get(request.replaces)
+        old = (await asyncio.to_thread(saved.editable, team, user)).get(request.replaces)
         if refusal := await click.refusal(request.place.channel):
             return {QUESTION: refusal}
         if team != click.team or (request.replaces and old is None):
             return {QUESTION: "save_gone"}
-        direct = old is not None or desk.may_save(user)
+        direct = old is not None or saved.may_save(user)
         allowed = [old.audience] if old else audiences_at(request.place, user, "", None)
         fault = find_fault(answer)
         checks = (
             (answer.audience in allowed, AUDIENCE, "save_wide"),
             (not answer.is_overdue(today_utc()), REVIEW, "save_past"),
-            (direct or desk.may_save(answer.owner), OWNER, "save_not_owner"),
+            (direct or saved.may_save(answer.owner), OWNER, "save_not_owner"),
             (fault is None, ANSWER, f"save_fault_{fault}"),
         )
         if wrong := {block: text for passes, block, text in checks if not passes}:
@@ -157,19 +157,19 @@ class Saving:
             await click.show_home(delivery)
 
         if direct:
-            return await self._write(desk, answer, request.replaces, click, thank)
-        if not await desk.proposals.add(team, Proposal(answer=answer, proposer=user)):
+            return await self._write(saved, answer, request.replaces, click, thank)
+        if not await saved.proposals.add(team, Proposal(answer=answer, proposer=user)):
             return {QUESTION: "save_full"}
         text = say("save_sent", language, who=f"<@{answer.owner}>")
         click.after_ack(lambda delivery: _notify(delivery, request.place, user, text))
         return {}
 
     async def _write(
-        self, desk: AnswerDesk, answer: SavedAnswer, replaces: str, click: Click, then: Publish
+        self, saved: SavedAnswers, answer: SavedAnswer, replaces: str, click: Click, then: Publish
     ) -> dict[str, str]:
         """Write the file. After the ack commit and index it, and ``then`` say so with whether Git took it."""
         try:
-            files = await asyncio.to_thread(desk.book.write, answer, replaces=replaces)
+            files = await asyncio.to_thread(saved.book.write, answer, replaces=replaces)
         except FileExistsError:
             return {QUESTION: "save_known"}
         except OSError as error:
@@ -177,7 +177,7 @@ class Saving:
             return {QUESTION: "save_not_written"}
 
         async def publish(delivery: Delivery) -> None:
-            committed = await asyncio.to_thread(desk.publish, f"Save answer: {answer.question}", files)
+            committed = await asyncio.to_thread(saved.publish, f"Save answer: {answer.question}", files)
             await self.services.judgements.correct(answer.turn_id, answer.answer)
             await then(delivery, committed)
 
@@ -209,34 +209,34 @@ class Saving:
         click.after_ack(edit)
 
     async def _editable(self, click: Click) -> SavedAnswer | None:
-        desk = self.services.desk
-        if desk is None or await click.refusal():
+        saved = self.services.saved_answers
+        if saved is None or await click.refusal():
             return None
-        return (await asyncio.to_thread(desk.editable, click.team, click.user)).get(click.value)
+        return (await asyncio.to_thread(saved.editable, click.team, click.user)).get(click.value)
 
     async def on_withdraw(self, click: Click) -> None:
         """Delete a saved answer, and index that."""
-        desk, answer = self.services.desk, await self._editable(click)
-        if not (desk and answer):
+        saved, answer = self.services.saved_answers, await self._editable(click)
+        if not (saved and answer):
             return
-        files = await asyncio.to_thread(desk.book.delete, click.value)
+        files = await asyncio.to_thread(saved.book.delete, click.value)
 
         async def publish(delivery: Delivery) -> None:
-            await asyncio.to_thread(desk.publish, f"Withdraw answer: {answer.question}", files)
+            await asyncio.to_thread(saved.publish, f"Withdraw answer: {answer.question}", files)
             await click.show_home(delivery)
 
         click.after_ack(publish)
 
     async def on_decide(self, click: Click, *, approved: bool) -> None:
         """Save or drop a proposal, and tell its author. Of two clicks one counts."""
-        desk = self.services.desk
-        waiting = await desk.waiting_for(click.team, click.user) if desk and not await click.refusal() else []
+        saved = self.services.saved_answers
+        waiting = await saved.waiting_for(click.team, click.user) if saved and not await click.refusal() else []
         proposal = next((one for one in waiting if one.answer.key == click.value), None)
-        if desk is None or proposal is None:
+        if saved is None or proposal is None:
             return
 
         async def report(delivery: Delivery, _committed: bool = True) -> None:  # noqa: FBT001, FBT002 - as published
-            if await desk.proposals.take(click.team, proposal.answer.key):
+            if await saved.proposals.take(click.team, proposal.answer.key):
                 name = "save_approved" if approved else "save_rejected"
                 their, owner = await click.language(proposal.proposer), f"<@{click.user}>"
                 text = say(name, their, question=escape(proposal.answer.question), who=owner)
@@ -249,7 +249,7 @@ class Saving:
         answer = replace(
             proposal.answer, name=await self._name(click.team, click.user), confirmed=today_utc()
         )  # fmt: skip
-        if wrong := await self._write(desk, answer, "", click, report):
+        if wrong := await self._write(saved, answer, "", click, report):
             text = say(next(iter(wrong.values())), await click.language())
             click.after_ack(lambda delivery: delivery.send_direct_message(click.user, text))
 
@@ -259,7 +259,7 @@ class Saving:
         user, thread_ts, channel = (string(event, name) for name in ("user", "thread_ts", "channel"))
         place = ThreadKey(team=click.team, channel=channel, thread_ts=thread_ts)
         plain = string(event, "type") == "message" and string(event, "subtype") in _READABLE
-        if self.services.desk is None or not (plain and thread_ts and user) or "bot_id" in event:
+        if self.services.saved_answers is None or not (plain and thread_ts and user) or "bot_id" in event:
             return
 
         async def offer(delivery: Delivery) -> None:

@@ -10,7 +10,7 @@ from bot.answers.proposals import Proposal, Proposals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerDesk:
+class SavedAnswers:
     """The saved answers of an installation. ``sync`` reads them into the index; it blocks and raises nothing."""
 
     book: AnswerBook
