@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 import zlib
 from dataclasses import asdict
 from typing import Any, Final, TypeVar
@@ -75,3 +76,12 @@ def decompress(stored: str) -> str:
         return zlib.decompressobj(zdict=_COMMON).decompress(data).decode()
     except (ValueError, zlib.error):
         return ""
+
+
+def parse_number(text: str | bytes | None) -> float:
+    """Return a stored number, or 0 for what is none: one damaged entry must not stop a worker."""
+    try:
+        number = float(text or 0)
+    except ValueError:
+        return 0.0
+    return number if math.isfinite(number) else 0.0

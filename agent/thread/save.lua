@@ -5,7 +5,9 @@ if ARGV[5] ~= '' then
   local token, untl = unpack(redis.call('HMGET', KEYS[2], 'token', 'until'))
   if token ~= ARGV[5] or tonumber(untl) < time[1] * 1000 + math.floor(time[2] / 1000) then return -1 end
 end
-if (redis.call('HGET', KEYS[1], 'version') or '0') ~= ARGV[1] then return 0 end
+local version = redis.call('HGET', KEYS[1], 'version')
+if not (version and string.match(version, '^%d+$')) then version = '0' end -- a damaged one is that of a fresh state
+if version ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[1], 'version', ARGV[2], 'state', ARGV[3], 'schema', ARGV[6])
 redis.call('EXPIRE', KEYS[1], ARGV[4])
 return 1

@@ -68,7 +68,7 @@ def read_row(row: Sequence[Any]) -> tuple[ThreadState, int]:
     """Return a state and its schema: 0 without a state (or from an early version)."""
     version, text, schema = row
     written = int(schema) if schema and str(schema).isdecimal() else 0
-    if version is None:
+    if version is None or not str(version).isdecimal():  # none, or damaged: the next save overwrites it
         return ThreadState(), written
     # The next save is checked against the hash's own version, not against the one in the text.
     return replace(from_json(decompress(str(text))), version=int(version)), written

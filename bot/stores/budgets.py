@@ -18,6 +18,7 @@ import structlog
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from agent.packing import parse_number
 from agent.tasks import background_tasks
 from bot.settings import Settings
 from bot.slack.message import Incoming
@@ -30,32 +31,40 @@ RESERVATION_TTL_S: Final = 900  # longer than a turn: a crashed one releases its
 FIRST_RESERVATION: Final = 2_000  # tokens of a turn, until one of the day has ended
 # Reservations are one field of the day's hash, {turn: [expiry, tokens, field, …]}. ARGV: now, expiry, turn, tokens of a
 # first turn, number of limits, then field and limit of each, then the fields of the turn.
-_RESERVE: Final = """
-local held = cjson.decode(redis.call('HGET', KEYS[1], 'reserved') or '{}')
+# What is damaged counts as nothing: one entry must not stop a worker.
+_HELD: Final = """
+local function number(name) return tonumber(redis.call('HGET', KEYS[1], name) or 0) or 0 end
+local is_whole, held = pcall(cjson.decode, redis.call('HGET', KEYS[1], 'reserved') or '{}')
+if not is_whole or type(held) ~= 'table' then held = {} end
+"""
+_RESERVE: Final = (
+    _HELD
+    + """
 local reserved = {}
 for turn, one in pairs(held) do
-  if tonumber(one[1]) <= tonumber(ARGV[1]) or turn == ARGV[3] then held[turn] = nil
+  if type(one) ~= 'table' or tonumber(one[1]) <= tonumber(ARGV[1]) or turn == ARGV[3] then held[turn] = nil
   else for i = 3, #one do reserved[one[i]] = (reserved[one[i]] or 0) + one[2] end end
 end
 for i = 6, 4 + 2 * ARGV[5], 2 do
-  local used = tonumber(redis.call('HGET', KEYS[1], ARGV[i]) or 0)
-  if used + (reserved[ARGV[i]] or 0) >= tonumber(ARGV[i + 1]) then return 0 end
+  if number(ARGV[i]) + (reserved[ARGV[i]] or 0) >= tonumber(ARGV[i + 1]) then return 0 end
 end
-local turns, total = redis.call('HGET', KEYS[1], 'turns'), redis.call('HGET', KEYS[1], 'workspace')
-local one = {ARGV[2], turns and math.ceil((total or 0) / turns) or tonumber(ARGV[4])}
+local turns = number('turns')
+local one = {ARGV[2], turns > 0 and math.ceil(number('workspace') / turns) or tonumber(ARGV[4])}
 for i = 6 + 2 * ARGV[5], #ARGV do one[#one + 1] = ARGV[i] end
 held[ARGV[3]] = one
 redis.call('HSET', KEYS[1], 'reserved', cjson.encode(held))
 return 1
 """
-_RELEASE: Final = """
-local held = cjson.decode(redis.call('HGET', KEYS[1], 'reserved') or '{}')
+)
+_RELEASE: Final = (
+    _HELD
+    + """
 if not held[ARGV[1]] then return end
 held[ARGV[1]] = nil
-redis.call('HSET', KEYS[1], 'reserved', cjson.encode(held))
-redis.call('HINCRBY', KEYS[1], 'turns', 1)
+redis.call('HSET', KEYS[1], 'reserved', cjson.encode(held), 'turns', number('turns') + 1)
 redis.call('EXPIRE', KEYS[1], ARGV[2])
 """
+)
 _HOLDERS: Final[tuple[Holder, ...]] = ("user", "channel", "workspace")
 _log = structlog.get_logger()
 
@@ -120,7 +129,7 @@ class Budgets:
         """Return the holder whose budget is exhausted, given the ``used`` tokens from Redis."""
         limits = self.limits.of(incoming)
         pairs = zip(limits.items(), used, strict=True) if used else ()
-        return next((holder for (holder, limit), n in pairs if int(n or 0) >= limit), None)
+        return next((holder for (holder, limit), n in pairs if parse_number(n) >= limit), None)
 
     async def reserve(self, turn_id: str, incoming: Incoming) -> bool:
         """Reserve an average turn's tokens. Return False if turns under way may use up a budget. Raises ``RedisError``.

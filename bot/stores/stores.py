@@ -11,6 +11,7 @@ import structlog
 from redis.asyncio import Redis
 from redis.asyncio.cluster import RedisCluster
 
+from agent.packing import parse_number
 from agent.thread.conversation import ThreadKey
 from agent.thread.state import StateNotSaved, ThreadState
 from agent.thread.store import StateFenced, ThreadStore, read_row
@@ -136,7 +137,7 @@ async def read_facts(stores: Stores, incoming: Incoming, turn_id: str) -> Facts:
         is_deleted=values["gone"] is not None,
         stop_ts=stop_after(values["stop"], incoming),
         pause=read_pause(values["paused"]),
-        resumed=float(values["resumed"] or 0),
+        resumed=parse_number(values["resumed"]),
         person=parse_person(values["person"]),
         shared=None if values["shared"] is None else values["shared"] == "1",
         token=values["token"] or "",

@@ -11,7 +11,7 @@ from redis.asyncio import Redis
 
 from bot.local.model.roster import TEAM_ID, VISITOR
 from bot.queue.dead_letters import DeadLetters
-from tests.support.orion_running import CHANNEL, MENTION, Setting, answers, running, settings_in, shown
+from tests.support.orion_running import CHANNEL, MENTION, Setting, answers, idle, running, settings_in, shown
 from tests.support.waiting import wait_until
 
 DEEP = "[" * 100_000
@@ -67,21 +67,33 @@ async def test_damaged_entries_become_dead_letters_and_others_are_answered(
 STORED = {"deep": DEEP, "not UTF-8": b"\xff\xfe\x80", "cut": '{"a": ', "empty": "", "a number": "7"}
 
 
+async def damage_everything(redis: Redis, value: str | bytes) -> set[str]:
+    """Overwrite each stored text, number and field but the messages themselves; a schema tells an older version."""
+    kinds: set[str] = set()
+    for key in await redis.keys("orion:*"):
+        kind = await redis.type(key)
+        if kind == "string":
+            await redis.set(key, value, keepttl=True)
+        elif kind == "hash":
+            for field in set(await redis.hkeys(key)) - {"schema"}:
+                written: Any = redis.hset(key, field, value)
+                await written
+        kinds |= {part for part in str(key).split(":") if part.isalpha()}
+    return kinds
+
+
 @pytest.mark.parametrize("value", STORED.values(), ids=STORED)
-async def test_damaged_notes_about_people_threads_and_turns_do_not_stop_an_answer(
+async def test_damaged_notes_about_people_threads_turns_and_budgets_stop_no_answer(
     value: str | bytes, tmp_path: Path, redis_url: str, redis_client: Redis
 ) -> None:
-    async with running(settings_in(tmp_path, redis_url)) as setting:
+    limited = settings_in(tmp_path, redis_url, daily_tokens_user=100_000, daily_tokens_workspace=100_000)
+    async with running(limited) as setting:
         workspace = setting.workspace
         first = workspace.post(VISITOR, CHANNEL, f"{MENTION} How many requests per minute may one API key send?")
         await wait_until(lambda: answers(workspace, first, first), "the first is answered", 20)
-        for pattern in ("orion:person:*", "orion:turn:*", "orion:standing:*", "orion:direct:*"):
-            for key in await redis_client.keys(pattern):
-                if await redis_client.type(key) in {"string", b"string"}:
-                    await redis_client.set(key, value, keepttl=True)
-        for key in await redis_client.keys("orion:{0}:state:*"):
-            written: Any = redis_client.hset(key, "state", value)
-            await written
+        await wait_until(lambda: idle(setting), "its turn is over")
+        kinds = await damage_everything(redis_client, value)
+        assert {"person", "turn", "standing", "state", "fence", "tokens", "stats", "pace"} <= kinds
         ts = workspace.post(VISITOR, CHANNEL, f"{MENTION} And how long are backups kept?", thread_ts=first)
         await wait_until(lambda: answers(workspace, ts, first), "the follow-up is answered", 20)
         assert shown(answers(workspace, ts, first)[0])

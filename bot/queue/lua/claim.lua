@@ -8,16 +8,31 @@
 local worker, lease_ms, limit, last_try = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local deaths_of_a_suspect, cap = tonumber(ARGV[7]), tonumber(ARGV[8])
 
+-- A damaged counter begins anew, and the fence at the time, which is beyond every token so far: it must stop no worker.
+local function count(thread, name)
+  local counted = redis.pcall('HINCRBY', p .. ':head:' .. thread, name, 1)
+  if type(counted) == 'number' then return counted end
+  redis.call('HSET', p .. ':head:' .. thread, name, 1)
+  return 1
+end
+
+local function next_token()
+  local token = redis.pcall('INCR', p .. ':fence')
+  if type(token) == 'number' then return token end
+  redis.call('SET', p .. ':fence', now)
+  return now
+end
+
 -- A lease that ran out loses its token: from now on every script refuses the old holder.
 for _, thread in ipairs(redis.call('ZRANGEBYSCORE', lease, '-inf', now, 'LIMIT', 0, 100)) do
   redis.call('ZREM', lease, thread)
-  redis.call('HINCRBY', p .. ':head:' .. thread, 'deaths', 1)
+  count(thread, 'deaths')
   redis.call('HDEL', p .. ':head:' .. thread, 'token', 'until', 'worker')
   make_ready(thread, now)
 end
 
 local function suspected(thread)
-  return tonumber(redis.call('HGET', p .. ':head:' .. thread, 'deaths') or 0) >= deaths_of_a_suspect
+  return (tonumber(redis.call('HGET', p .. ':head:' .. thread, 'deaths') or 0) or 0) >= deaths_of_a_suspect
 end
 
 local running, holds_a_suspect = {}, false
@@ -40,9 +55,9 @@ end
 local claimed = {}
 local function try(thread)
   local head = p .. ':head:' .. thread
-  local tries = redis.call('HINCRBY', head, 'tries', 1)
+  local tries = count(thread, 'tries')
   if tries > last_try then return bury(thread, tries - 1) end
-  local token, team = redis.call('INCR', p .. ':fence'), team_of(thread)
+  local token, team = next_token(), team_of(thread)
   holds_a_suspect = holds_a_suspect or suspected(thread)
   redis.call('ZADD', teams, token, team)
   take_from_ready(thread)
