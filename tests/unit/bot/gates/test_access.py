@@ -14,10 +14,8 @@ from agent.texts.catalogue import help_text, say
 from agent.thread.conversation import ThreadKey
 from agent.thread.state import PendingQuestion, ThreadState
 from agent.thread.store import ThreadStore
-from bot.delivery.blocks import TRUST_ACTION
 from bot.gates.access import MAX_LOOKUP_WAIT_S
 from bot.local.model.roster import BOT_USER, TEAM_ID, VISITOR, Channel, Member
-from bot.local.page.people import People
 from bot.queue.lease import Lease
 from bot.queue.queue import OK
 from bot.slack.message import Access, Incoming
@@ -377,61 +375,3 @@ async def test_help_and_mute_speak_the_threads_language_or_the_persons(tmp_path:
         await wait_until(lambda: idle(setting), "the turn is over")
         muted = await setting.answer_to(setting.ask("mute", thread=german, user="U0RELEASE"), thread=german)
         assert say("muted", "de") in shown(muted)
-
-
-async def test_a_guest_is_shown_no_documents_on_home_and_no_passages(tmp_path: Path, redis_url: str) -> None:
-    async with orion(tmp_path, redis_url) as setting:
-        answer = await setting.answer_to(setting.ask(f"{MENTION} {LIMIT}"))
-        homes = setting.workspace.workspace.views.homes
-        for user, allowed in ((VISITOR, True), (GUEST, False), (STRANGER, False)):
-            People(setting.workspace.workspace).open_home(user)
-            await setting.workspace.wait_for(lambda: user in homes)  # noqa: B023 - awaited at once
-            words = str(homes[user])
-            assert (say("home_does", None) in words or say("home_does", "de") in words) is allowed
-        await setting.workspace.click(CHANNEL, answer["ts"], TRUST_ACTION, user=GUEST)
-        views = setting.workspace.workspace.views.open
-        await wait_until(lambda: views, "a dialog is shown")
-        (shown_view,) = views.values()
-        assert say("guest", "de") in str(shown_view.view) or say("guest", None) in str(shown_view.view)
-        assert "600" not in str(shown_view.view)
-
-
-async def test_notice_whose_sender_died_before_it_was_noted_stands_once(redis_client: Redis) -> None:
-    async with gates(redis_client) as at:
-        await Pausing(redis_client).pause("stocktaking")
-        claimed, lease = await at.store(vouched=True)
-        for _ in range(2):
-            at.slack.server.faults.lose_response("chat.postMessage")
-            assert (await at.flow.handle(claimed, lease)).verb == "giveback"
-            async for mark in redis_client.scan_iter("*:mark:*"):
-                await redis_client.delete(mark)
-        place = Incoming.from_json(claimed.body).thread
-        said = [m for m in at.slack.server.messages("C0GENERAL", place.thread_ts) if m.get("bot_id")]
-        assert [m["text"] for m in said] == [say("paused", None) + "\nstocktaking"]
-
-
-async def test_on_an_edit_only_its_writer_is_told(redis_client: Redis) -> None:
-    async with gates(redis_client, limits=Limits(workspace=1)) as at:
-        edit = {"kind": "edit", "edited_ts": "1.0", "vouched": True}
-        claimed, lease = await at.store(**edit)
-        await Pausing(redis_client).pause()
-        for _ in range(2):
-            assert (await at.flow.handle(claimed, lease)).verb == "giveback"
-        await Pausing(redis_client).resume()
-        async with at.budgets.count_turn("t", Incoming.from_json(claimed.body)) as tokens:
-            tokens.add(1)
-        assert (await at.flow.handle(claimed, lease)).verb == "ok"
-        told = [one["text"] for one in at.slack.server.ephemerals("C0GENERAL")]
-        assert [text.split("\n")[0][:20] for text in told] == [say("paused", None)[:20], told[1][:20]]
-        assert say("budget_workspace", None) in told[1]
-        assert at.through == []
-
-
-async def test_notice_that_slack_refuses_for_good_ends_the_question_and_else_it_waits(redis_client: Redis) -> None:
-    async with gates(redis_client) as at:
-        await Pausing(redis_client).pause()
-        claimed, lease = await at.store(vouched=True)
-        for error, verb in (("internal_error", "giveback"), ("channel_not_found", "dead")):
-            at.slack.server.faults.fail("chat.postMessage", error, times=6)
-            assert (await at.flow.handle(claimed, lease)).verb == verb
-            at.slack.server.faults.clear()
