@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.async_api import Browser, expect
 
-from tests.support.local_echo import CHAT, HELP, MENTION, YOU, call
+from tests.support.local_echo import CHAT, HELP, MENTION, YOU, call, modal
 from tests.support.staged_page import staged
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="module")]
@@ -83,6 +84,33 @@ async def test_modal_opens_keeps_its_errors_and_closes_with_escape(browser: Brow
         await dialog.get_by_role("button", name="Save").click()
         await expect(dialog).to_have_count(0)
         assert stage.echo.names == ["Ada"]
+
+
+async def test_every_input_of_a_dialog_is_filled_in_and_sent_as_slack_sends_it(browser: Browser) -> None:
+    def asked(name: str, kind: str, **more: Any) -> dict[str, Any]:
+        element = {"type": kind, "action_id": "value", **more}
+        return {"type": "input", "block_id": name, "label": {"type": "plain_text", "text": name}, "element": element}
+
+    modes = [{"text": {"type": "plain_text", "text": mode}, "value": mode} for mode in ("mention", "listen")]
+    blocks = [
+        asked("name", "plain_text_input", initial_value="Ada"),
+        asked("text", "plain_text_input", multiline=True, initial_value="Two\nlines"),
+        asked("mode", "static_select", options=modes, initial_option=modes[1]),
+        asked("owner", "users_select", initial_user="U0ONCALL"),
+        asked("place", "conversations_select", initial_conversation=HELP),
+        asked("review", "datepicker", initial_date="2027-05-26"),
+    ]
+    async with staged(browser) as stage:
+        page, workspace = await stage.open(), stage.workspace.workspace
+        view = {**modal(), "blocks": blocks}
+        call(workspace, "views.open", trigger_id=workspace.views.new_trigger(YOU), view=view)
+        await page.get_by_role("dialog").get_by_role("button", name="Save").click()
+        await stage.workspace.wait_for(lambda: stage.echo.names)
+    values = {name: next(iter(sent.values())) for name, sent in stage.echo.bodies[0]["view"]["state"]["values"].items()}
+    assert values["mode"]["selected_option"]["value"] == "listen"
+    assert [values[name]["value"] for name in ("name", "text")] == ["Ada", "Two\nlines"]
+    chosen = {"owner": "selected_user", "place": "selected_conversation", "review": "selected_date"}
+    assert [values[name][field] for name, field in chosen.items()] == ["U0ONCALL", HELP, "2027-05-26"]
 
 
 async def test_the_inspector_shows_how_an_answer_was_made(browser: Browser) -> None:

@@ -8,6 +8,7 @@ from bot.local.model.roster import Json
 from bot.local.page.mrkdwn import escape, link_html, markdown_html, mrkdwn_html, plain_html
 
 Names = Mapping[str, str]
+_IDS_TO_CHOOSE = {"users_select": "U", "conversations_select": "C"}
 
 
 def text_html(value: Any, names: Names) -> str:
@@ -92,9 +93,17 @@ def element_view(element: Json, names: Names) -> Json:
         view["confirm"] = {part: str(given.get("text", "")) for part, given in asked.items() if isinstance(given, dict)}
     if "placeholder" in element:
         view["placeholder"] = _text(element, "placeholder")
-    if options := element.get("options"):
-        view["options"] = [{"text": one["text"]["text"], "value": one["value"]} for one in options]
-    return view
+    return view | _choice(element, names)
+
+
+def _choice(element: Json, names: Names) -> Json:
+    """Return the options of an input, and its value from the start."""
+    offered = [{"text": one["text"]["text"], "value": one["value"]} for one in element.get("options") or ()]
+    if ids := _IDS_TO_CHOOSE.get(element.get("type", "")):
+        offered = [{"text": name, "value": key} for key, name in names.items() if key.startswith(ids)]
+    initial = next((element[name] for name in element if name.startswith("initial_")), "")
+    chosen = initial.get("value", "") if isinstance(initial, dict) else initial
+    return {"initial": chosen, **({"options": offered} if offered else {})}
 
 
 def _cell(cell: Json, names: Names) -> str:

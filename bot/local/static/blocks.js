@@ -84,9 +84,9 @@ function field(block) {
   const attributes = { name: given.action_id, "data-block": block.block_id, "data-type": given.type, placeholder: given.placeholder, required: !block.optional };
   let control;
   if (given.type === "checkboxes") return choices(block, given);
-  if (given.type === "plain_text_input" && given.multiline) control = el("textarea", { ...attributes, rows: 4 });
-  else if (given.options) control = el("select", attributes, ...given.options.map((one) => el("option", { value: one.value }, one.text)));
-  else control = el("input", { ...attributes, type: "text" });
+  if (given.type === "plain_text_input" && given.multiline) control = el("textarea", { ...attributes, rows: 4 }, given.initial);
+  else if (given.options) control = el("select", attributes, ...given.options.map((one) => el("option", { value: one.value, selected: one.value === given.initial }, one.text)));
+  else control = el("input", { ...attributes, type: given.type === "datepicker" ? "date" : "text", value: given.initial });
   return el("label", { class: "field", "data-block": block.block_id }, el("span", { html: labelOf(block) }), control);
 }
 

@@ -3,6 +3,9 @@ import { renderBlock } from "./blocks.js";
 import { byId, el, toast } from "./dom.js";
 import { act, get } from "./net.js";
 
+// The field in which Slack sends what was chosen in an input of this type.
+const CHOSEN = { users_select: "selected_user", conversations_select: "selected_conversation", datepicker: "selected_date" };
+
 let shown = "";
 let stack = [];
 
@@ -14,7 +17,9 @@ function values(form) {
       (state[control.dataset.block] ??= {})[control.name] = { type: control.dataset.type, selected_options: chosen };
       continue;
     }
-    const value = control.tagName === "SELECT"
+    const value = control.dataset.type in CHOSEN
+      ? { type: control.dataset.type, [CHOSEN[control.dataset.type]]: control.value || null }
+      : control.tagName === "SELECT"
       ? { type: control.dataset.type, selected_option: { value: control.value, text: { type: "plain_text", text: control.selectedOptions[0]?.text ?? "" } } }
       : { type: control.dataset.type, value: control.value || null };
     (state[control.dataset.block] ??= {})[control.name] = value;
