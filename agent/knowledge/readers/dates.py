@@ -44,6 +44,15 @@ def date_of(fields: Mapping[str, str], text: str, *, committed: float, changed: 
     )
 
 
+def parse_timestamp(text: str) -> float:
+    """Return an ISO 8601 date or time in seconds since 1970; 0 if it is invalid."""
+    try:
+        moment = datetime.fromisoformat(text)
+        return max(0.0, (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+    except (ValueError, OverflowError):
+        return 0.0
+
+
 def _field_dates(fields: Mapping[str, str]) -> Iterator[str]:
     for label in _LABELS:
         values = [value for name, value in fields.items() if label.fullmatch(name.replace("_", " "))]

@@ -5,7 +5,7 @@ import struct
 import time
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeVar
@@ -125,6 +125,13 @@ def one_line(text: str) -> str:
 def table_row(cells: Iterable[str]) -> str:
     """Return cells as a row of a Markdown table."""
     return f"| {' | '.join(' '.join(cell.split()).replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def markdown_table(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows as a Markdown table of equal width, the first one as its header."""
+    width = max(map(len, rows), default=0)
+    lines = [table_row([*row, *[""] * (width - len(row))]) for row in rows]
+    return "\n".join([*lines[:1], f"|{' --- |' * width}", *lines[1:]]) if rows else ""
 
 
 def part_note_marks(text: str) -> str:

@@ -16,10 +16,10 @@ from agent.knowledge.readers.document import (
     Content,
     Limits,
     clean,
+    markdown_table,
     part_note_marks,
     raise_or_lower,
     refusing_damage,
-    table_row,
     whole,
 )
 from agent.knowledge.readers.package import open_package
@@ -204,9 +204,7 @@ class _Body:
                 if len(cells) > _MAX_SPAN:
                     break
             rows += [cells] if any(cells) else []
-        width = max(map(len, rows), default=0)
-        lines = [table_row([*row, *[""] * (width - len(row))]) for row in rows]
-        return "\n".join([*lines[:1], f"|{' --- |' * width}", *lines[1:]]) if rows else ""
+        return markdown_table(rows)
 
 
 def _cells(row: Any) -> Iterator[Any]:

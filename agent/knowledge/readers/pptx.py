@@ -13,9 +13,9 @@ from agent.knowledge.readers.document import (
     Limits,
     clean,
     join_parts,
+    markdown_table,
     raise_or_lower,
     refusing_damage,
-    table_row,
 )
 from agent.knowledge.readers.package import open_package
 
@@ -49,8 +49,7 @@ def _shape_texts(shapes: Iterable[Any], depth: int) -> Iterator[str]:
         if getattr(shape, "shapes", None) is not None and depth < _MAX_SHAPE_DEPTH:  # a group
             yield from _shape_texts(shape.shapes, depth + 1)
         elif getattr(shape, "has_table", False):
-            rows = [table_row(cells) for cells in _table_cells(shape.table)]
-            yield "\n".join([*rows[:1], f"|{' --- |' * len(shape.table.columns)}", *rows[1:]])
+            yield markdown_table(list(_table_cells(shape.table)))
         elif shape.has_text_frame:
             texts = ((line.level, " ".join(_inline(line).split())) for line in shape.text_frame.paragraphs)
             lines = [(level, text) for level, text in texts if text]

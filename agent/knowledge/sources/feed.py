@@ -22,6 +22,7 @@ from typing import IO, Any, Final
 
 import orjson
 
+from agent.knowledge.readers.dates import parse_timestamp
 from agent.knowledge.readers.reading import read_bytes
 from agent.knowledge.sources.names import is_storable
 from agent.knowledge.types import FETCHED, IndexRun, NotModifiedError, Readable, ReadError, Source
@@ -169,7 +170,7 @@ def _fields(line: bytes) -> dict[str, Any]:
 
 def _read(fields: dict[str, Any], folder: Path, run: IndexRun, note: str) -> tuple[bytes, float]:
     """Return the document's bytes and the time of its last change; remember its revision. Raises ``ReadError``."""
-    changed = _timestamp(fields.get("updated"))
+    changed = parse_timestamp(str(fields.get("updated")))
     if isinstance(fields.get("path"), str):
         file = (folder / fields["path"]).resolve()
         if not file.is_relative_to(folder.resolve()):
@@ -190,15 +191,6 @@ def _keep(*, known: bool) -> tuple[bytes, float]:
     if not known:
         raise ReadError(reason="is called unchanged, but was never read")
     raise NotModifiedError(0)
-
-
-def _timestamp(updated: object) -> float:
-    """Return an ISO 8601 time as seconds since 1970; 0 without one."""
-    try:
-        when = datetime.fromisoformat(str(updated))
-    except ValueError:
-        return 0.0
-    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
 
 
 def _last_line(complaints: IO[bytes]) -> str:

@@ -2,10 +2,10 @@
 
 import io
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Final
 from xml.etree import ElementTree as ET
 
+from agent.knowledge.readers.dates import parse_timestamp
 from agent.knowledge.sources.fetch import decompress
 from agent.knowledge.types import ReadError
 
@@ -71,19 +71,10 @@ def _take(entry: ET.Element, found: Sitemap, max_pages: int) -> None:
     if _name(entry) == "sitemap":
         found.maps += [address] if len(found.maps) < max_pages else []
     elif len(found.pages) < max_pages or address in found.pages:
-        found.pages[address] = _seconds(said.get("lastmod", ""))
+        found.pages[address] = parse_timestamp(said.get("lastmod", ""))
     else:
         found.more = True
 
 
 def _name(element: ET.Element) -> str:
     return element.tag.rpartition("}")[2]
-
-
-def _seconds(text: str) -> float:
-    """Convert a W3C date or time to seconds since 1970; 0 if it is invalid."""
-    try:
-        found = datetime.fromisoformat(text)
-        return max(0.0, (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp())
-    except (ValueError, OverflowError):
-        return 0.0
