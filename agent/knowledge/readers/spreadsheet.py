@@ -21,7 +21,7 @@ _SAMPLE: Final = 2_048  # the sniffer's patterns take the square of it
 _DELIMITERS: Final = ",;\t|"
 _RULE: Final = " --- |"
 _MERGED: Final = re.compile(rb"<(?:\w+:)?mergeCell ref=\"([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})\"")
-_DIGITS: Final = re.compile(r"[0#?][0#?.,\s]*")
+_DIGITS: Final = re.compile(r"General|[0#?][0#?.,\s]*")
 _BRACKET: Final = re.compile(r"\[(?:\$([^\]-]*))?[^\]]*\]")  # a currency with its country, a colour, a condition
 _UNIT: Final = re.compile(r"\"([^\"]*)\"|\\(.)|([$€£¥])")
 
