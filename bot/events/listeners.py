@@ -115,7 +115,8 @@ class Listeners:
     async def on_event(self, body: Body, context: AsyncBoltContext) -> None:
         """Take any event. Other kinds than messages and stops are ignored by name."""
         await self.take(body, BotIdentity(user=context.bot_user_id or "", bot=context.bot_id or ""))
-        self.saving.offer(read_click(self.services, body, context))
+        if self.services.saved_answers is not None:
+            self.saving.offer(read_click(self.services, body, context))
 
     async def take(self, body: Body, own: BotIdentity) -> None:
         """Store the message of an event, also of one that was looked up. Return when it is durable, or raise."""

@@ -259,7 +259,7 @@ class Saving:
         user, thread_ts, channel = (string(event, name) for name in ("user", "thread_ts", "channel"))
         place = ThreadKey(team=click.team, channel=channel, thread_ts=thread_ts)
         plain = string(event, "type") == "message" and string(event, "subtype") in _READABLE
-        if self.services.saved_answers is None or not (plain and thread_ts and user) or "bot_id" in event:
+        if not (plain and thread_ts and user) or "bot_id" in event:
             return
 
         async def offer(delivery: Delivery) -> None:
