@@ -17,7 +17,7 @@ from agent.model.protocol import ModelError
 REPLY_TIMEOUT_S: Final = 120.0  # of a batch with its retries
 DIMENSIONS: Final = 512  # of models whose vectors may be shortened: a third of the memory, nearly the same ranking
 _SHORTENED: Final = re.compile(r"text-embedding-3")
-_EMBEDS: Final = re.compile(r"embed|\be5\b|e5-|bge|gte|minilm", re.IGNORECASE)
+_EMBEDS: Final = re.compile(r"embed|\be5\b|e5-|bge|gte|minilm|mpnet|paraphrase", re.IGNORECASE)
 _REPRESENT: Final = "Represent this sentence for searching relevant passages: "
 _INSTRUCT: Final = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: "
 # What the makers say, on the pages of their models, to put before a question and before a passage. First match counts.

@@ -178,7 +178,12 @@ async def test_batches_and_texts_that_are_too_large_are_made_smaller(index: Know
 
 @pytest.mark.parametrize(
     ("listed", "model"),
-    [(("llama3", "nomic-embed-text", "bge-m3"), "nomic-embed-text"), (("llama3",), ""), (None, "")],
+    [
+        (("llama3", "nomic-embed-text", "bge-m3"), "nomic-embed-text"),
+        (("llama3", "paraphrase-multilingual"), "paraphrase-multilingual"),
+        (("llama3",), ""),
+        (None, ""),
+    ],
 )
 async def test_model_is_found_in_the_servers_list(listed: Sequence[str] | None, model: str) -> None:
     models = None if listed is None else tuple({"id": name, "object": "model"} for name in listed)
