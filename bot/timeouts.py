@@ -37,7 +37,7 @@ class TurnTimeouts:
 
     @classmethod
     def of(cls, settings: Settings) -> TurnTimeouts:
-        """Take the admin's settings. A judge has a third of a model's time: a claim it leaves open does no harm."""
+        """Take the admin's settings. A judge has a third of a model's time: a claim that it leaves open is cut out."""
         reply = settings.model_timeout_s
         model = Timeouts(reply=reply, idle=reply)
         return cls(model=model, judge=replace(JUDGE_TIMEOUTS, reply=reply / 3, idle=reply))

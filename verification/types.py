@@ -113,8 +113,8 @@ class Violation:
 class Claim:
     """A sentence of the answer that states something, with what it cites.
 
-    ``supported`` and ``settled_by`` hold the decision and its maker: a quotation proves itself, a rule is sure that the
-    claim is wrong, a judge may say either. All else is ``open``. ``score`` is between 0 and 1, high means supported.
+    ``supported`` and ``settled_by`` hold the decision and its maker: a quotation proves itself, a rule fails the
+    claim, a judge may say either. All else is ``open``. ``score`` is between 0 and 1, high means supported.
     ``code`` marks lines of a code block, which cite what the text around the block cites.
     ``lines`` are those that the judge named: a source's number, and a line of it as ``judgement`` counts them.
     """

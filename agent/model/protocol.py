@@ -173,4 +173,4 @@ class Model(Protocol):
 
 
 RETRYABLE: Final[frozenset[str]] = frozenset({"RateLimitError", "TimeoutError", "LLMError", "KnowledgeAwayError"})
-"""Kinds after which the same call may succeed later. Every other failure needs a change."""
+"""Kinds of failure, of a model or of the documents, after which a later try may succeed. Others need a change."""

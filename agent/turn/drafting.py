@@ -1,9 +1,10 @@
 """Phase two: write, verify, feed back, up to ``budget.attempts`` drafts. The best one counts.
 
 The way of a draft with a wrong number: ``_verify`` has the rules look at it. ``claim_supported`` finds a number that
-the cited sources do not have (``verification/checks/numbers.py``), which fails the draft. ``_next_request`` asks for
+the cited sources do not have (``verification/checks/numbers.py``), which fails the draft; where no sentence gives
+another number and there is a judge, the judge decides. ``_next_request`` asks for
 another one and names the words and how to mend them. After the last attempt ``_give_up`` leaves out the sentences
-that fail; if too little remains, the person gets the graceful failure. A draft that failed never leaves this module:
+that fail; if too little remains, the person gets the graceful failure. A draft that failed never reaches people:
 not whole, not in pieces and not in an error.
 """
 

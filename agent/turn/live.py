@@ -49,14 +49,14 @@ TRANSITIONS: Final[Mapping[State, Mapping[Event, State]]] = {
 
 
 class Examiner(Protocol):
-    """Says what the judge makes of the answer so far."""
+    """Judges the answer so far (``agent.turn.judging.AttemptJudge``)."""
 
     async def examine(self, verdict: Verdict) -> Verdict:
         """Return the verdict of the rules together with the judge's opinion."""
 
 
 class Stage(Protocol):
-    """A place that shows an answer while it grows."""
+    """A place that shows an answer while it grows (``bot.delivery.stream.AnswerStream``)."""
 
     async def show(self, markdown: str, text: str) -> bool:
         """Show one more verified block. ``text`` is the answer up to here as an ordinary answer has it.

@@ -19,8 +19,8 @@ class AnswerKey:
     ``may_exist`` is False only on the first try of a new question: nothing can have been posted, so Slack is not asked.
     ``lease_check`` raises when the turn has lost its thread. ``language`` is the question's, None for English.
     ``stream`` showed the answer while it grew. ``streamed`` is the message that this turn or a crashed one streamed for
-    it. ``posted`` are the recorded messages of an earlier
-    answer. ``posted_is_complete``: by our records no other message can exist.
+    it. ``posted`` are the recorded messages of an earlier answer. ``posted_is_complete``: by our records no other
+    message can exist.
     """
 
     question_ts: str
@@ -58,7 +58,7 @@ def message_to_reuse(messages: Sequence[Posted]) -> tuple[Posted, ...]:
 
 
 def duplicate_posts(messages: Sequence[Posted], turn_id: str) -> list[Posted]:
-    """Return the surplus answers and notices; ``found`` is in order of parts, then of time.
+    """Return the surplus answers and notices; ``messages`` are in order of parts, then of time.
 
     Of several versions of an answer, the one of ``turn_id`` remains if it exists, else the first.
     """

@@ -199,10 +199,7 @@ class Delivery:
     async def show_placeholder(self, place: ThreadKey, text: str, answer_key: AnswerKey) -> None:
         """Show the present activity as a message, if Slack has no status. The answer replaces it."""
         key = (place, answer_key.question_ts)
-        content = {
-            "text": text,
-            "blocks": [section(text)],
-        }  # it may name a plan's step, whose hosts must not become links
+        content = {"text": text, "blocks": [section(text)]}  # a section: hosts that a step names must not become links
         if (shown := self._placeholders.get(key)) is not None:
             body = {"channel": place.channel, "ts": shown.ts, **content}
             await self.calls.write("chat.update", body, lease_check=answer_key.lease_check)

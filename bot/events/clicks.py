@@ -45,7 +45,7 @@ class Homes(Protocol):
 
 
 class Intake(Protocol):
-    """Takes messages in (``bot.events.enqueue``)."""
+    """Takes messages in (``bot.events.enqueue``: ``AdminChat``, then ``Enqueuer``)."""
 
     async def receive(self, incoming: Incoming) -> bool:
         """Store a message. Return whether it was new, or raise if it could not be stored."""

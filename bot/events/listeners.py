@@ -1,8 +1,8 @@
 """Bolt listeners: an event is parsed and stored in the queue, and only then does Slack get its ack.
 
 While Redis is away nothing can be stored: ``take`` raises, ``on_error`` answers 500, and Slack sends the event again
-for about six minutes. ``bot.events.catch_up`` looks up what came to nothing by then. The app must run with
-``process_before_response``: otherwise Bolt acknowledges first and calls the listener later.
+for about six minutes. Later ``bot.events.catch_up`` looks for what was lost in the threads and chats it knows. The
+app must run with ``process_before_response``: otherwise Bolt acknowledges first and calls the listener later.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def frame_lines(error: BaseException) -> list[str]:
 
 
 class Handler(Protocol):
-    """Does what claimed messages ask (``bot.gates.flow``)."""
+    """Does what claimed messages ask: ``bot.install.workspaces`` finds the team's ``bot.gates.flow.Flow``."""
 
     async def handle(self, claimed: Claimed, lease: Lease, /) -> Ending:
         """Handle a message. Check ``lease.require()`` right before each outside effect.

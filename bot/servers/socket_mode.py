@@ -1,7 +1,7 @@
 """Socket Mode: one WebSocket to Slack, opened again by the SDK whenever it breaks.
 
 If Slack accepts sockets and drops them (``too_many_websockets``), the SDK asks hundreds of times a second. Here the
-pauses grow. ``is_ready`` means that Slack said hello on the socket that is open now.
+pauses grow. ``ready`` means that Slack said hello on the socket that is open now.
 """
 
 from __future__ import annotations

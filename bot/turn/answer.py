@@ -6,8 +6,9 @@ A question goes this way (``Answering._question``):
 3. Put the decided answer into the outbox, then post it. Each call to Slack checks the lease first.
 4. Save the thread's state and settle the outbox entry.
 
-While Redis is away no lease can be renewed. When it runs out, ``LeaseLost`` ends the turn, and nothing more is posted.
-The message is still in its mailbox: once Redis is back, any worker claims it and begins at the first step.
+While Redis is away no lease can be renewed. The turn ends with its first failed call (``RedisError``) or with its lease
+(the worker cancels it, or the next effect raises ``LeaseLost``), and nothing more is posted. The message is still in
+its mailbox: once Redis is back, any worker claims it and begins at the first step.
 """
 
 import asyncio

@@ -291,7 +291,7 @@ FAILURES: Mapping[str, Failure] = {
     "streams: what was shown cannot be updated (`block_mismatch`)": streamed(not_updated),
     "redis: away when the question comes, Socket Mode": REDIS_AWAY,
     "redis: away when the question comes, HTTP": replace(REDIS_AWAY, mode="http"),
-    "redis: away for longer than Slack sends again": Failure(
+    "redis: away for longer than Slack sends again, in a thread or chat used before": Failure(
         needs=frozenset({"redis"}),
         before=served_before,
         ask=ask_directly,

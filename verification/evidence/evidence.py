@@ -203,7 +203,7 @@ class Evidence:
 
 
 def score(evidence: Evidence, findings: Iterable[Finding], *, refuted: bool = False) -> float:
-    """The score of a claim, given the findings against it. ``refuted``: one of them is certain."""
+    """The score of a claim, given the findings against it. ``refuted``: one of them fails it."""
     # A claim that adds to a source of one or two sentences is less likely supported.
     closeness = 1 - _CLOSE_READING * math.exp(-len(evidence.stems) / _SHORT_SOURCE)
     value = _word_overlap(evidence) * closeness if evidence.same_language else _ACROSS_LANGUAGES
