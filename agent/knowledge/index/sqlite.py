@@ -79,8 +79,12 @@ class SqliteIndex(KnowledgeIndex):
         session = sqlite3.connect(
             self.path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False, factory=_Session
         )
-        # A power cut may undo the last batches, never damage the file; they are read again.
-        session.execute("PRAGMA synchronous = NORMAL")
+        try:
+            # A power cut may undo the last batches, never damage the file; they are read again.
+            session.execute("PRAGMA synchronous = NORMAL")
+        except sqlite3.Error:
+            session.close()  # Python 3.13 warns of a connection that is only forgotten
+            raise
         return session
 
     @contextmanager

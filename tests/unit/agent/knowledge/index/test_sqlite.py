@@ -47,9 +47,9 @@ def test_new_schema_starts_anew(tmp_path: Path, docs: Path) -> None:
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA user_version = 999")
     connection.close()
-    again = SqliteIndex.open(path)
-    assert again.documents() == ()
-    assert again.index([docs]).added == 2
+    with closing(SqliteIndex.open(path)) as again:
+        assert again.documents() == ()
+        assert again.index([docs]).added == 2
 
 
 def test_tables_of_another_version_beneath_a_process_are_told(index: SqliteIndex, tmp_path: Path, docs: Path) -> None:
@@ -84,8 +84,8 @@ def test_index_damaged_at_any_place_is_rebuilt(tmp_path: Path, docs: Path, place
 def test_damaged_index_is_set_aside(tmp_path: Path, docs: Path) -> None:
     path = tmp_path / "k.db"
     path.write_text("this is no database, and long enough not to be taken for an empty one" * 40)
-    index = SqliteIndex.open(path)
-    assert index.index([docs]).added == 2
+    with closing(SqliteIndex.open(path)) as index:
+        assert index.index([docs]).added == 2
     assert (tmp_path / "k.db.damaged").read_text().startswith("this is no database")
 
 
@@ -120,9 +120,9 @@ def test_two_processes_may_index_at_once(tmp_path: Path, docs: Path) -> None:
     root = str(ROOT)
     both = [subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=root) for _ in range(2)]
     assert [process.wait(60) for process in both] == [0, 0]
-    index = SqliteIndex.open(tmp_path / "k.db")
-    assert len(index.documents()) == 82
-    assert len(index.search("canteen")) == 1
+    with closing(SqliteIndex.open(tmp_path / "k.db")) as index:
+        assert len(index.documents()) == 82
+        assert len(index.search("canteen")) == 1
 
 
 def test_what_a_hit_grows_by_is_read_without_looking_at_other_documents(index: SqliteIndex) -> None:
