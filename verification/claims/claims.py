@@ -195,42 +195,29 @@ def _is_statement(bare: str, kind: Kind, *, cited: bool) -> bool:
 
 
 def _mark_statements(text: str, sentences: list[Sentence], known: str) -> list[Sentence]:
-    """Mark sentences that state something although their form suggests otherwise."""
+    """Mark sentences that state something although their form suggests otherwise. A heading then loses its label."""
     silent = [index for index, sentence in enumerate(sentences) if not sentence.states and not sentence.refers]
     bare_texts = {i: CITATION.sub("", text[sentences[i].start : sentences[i].end]) for i in silent}
     own_numbers = {i: own_digits(words) for i, words in bare_texts.items()}
     known_numbers: frozenset[str] = frozenset()
     if any(own_numbers.values()):
         known_numbers = digits(known).union(*(digits(text[s.start : s.end]) for s in sentences if s.cited and s.states))
-    stating = {
-        i
-        for i in silent
-        if own_numbers[i] - known_numbers - _list_lengths(sentences, i) or _states_by_form(sentences[i], bare_texts[i])
-    }
-    return [_as_claim(sentence, text) if i in stating else sentence for i, sentence in enumerate(sentences)]
+    marked = list(sentences)
+    for i in silent:
+        start, end, kind, *_ = sentences[i]
+        introduces = kind in _INTRODUCING
+        says = (kind == "heading" and is_sentence(bare_texts[i])) or (introduces and opens_with_sentence(bare_texts[i]))
+        if says or own_numbers[i] - known_numbers - (_list_lengths(sentences, i) if introduces else frozenset()):
+            label = label_end(text[start:end]) if kind == "heading" else 0
+            marked[i] = sentences[i]._replace(start=start + label if start + label < end else start, states=True)
+    return marked
 
 
 def _list_lengths(sentences: list[Sentence], index: int) -> frozenset[str]:
     """The number of items in the list below an introduction such as "There are 3 steps:"."""
-    if sentences[index].kind not in _INTRODUCING:
-        return frozenset()
     below = takewhile(lambda each: each.kind in _LISTED, islice(sentences, index + 1, None))
     indents = Counter(each.indent for each in {each.group: each for each in below}.values())
     return frozenset(str(count) for count in indents.values())
-
-
-def _states_by_form(sentence: Sentence, written: str) -> bool:
-    if sentence.kind == "heading":
-        return is_sentence(written)
-    return sentence.kind in _INTRODUCING and opens_with_sentence(written)
-
-
-def _as_claim(sentence: Sentence, text: str) -> Sentence:
-    """The sentence as a claim; a heading loses its label."""
-    start = sentence.start
-    if sentence.kind == "heading":
-        start += label_end(text[sentence.start : sentence.end])
-    return sentence._replace(start=start if start < sentence.end else sentence.start, states=True)
 
 
 def _promote_headings(sentences: list[Sentence], text: str) -> list[Sentence]:

@@ -6,6 +6,7 @@ They are read as written. A comparison ignores only case, dashes and space.
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from verification.markup.link_targets import trim_punctuation
@@ -90,38 +91,20 @@ def _match_identifiers(text: str, begin: int, stop: int) -> Iterator[Identifier]
 
 def is_whole_word_in(needle: str, haystack: str) -> bool:
     """Return True if ``haystack`` has ``needle`` (both normalised) as a whole, not as part of a longer name."""
-    if not needle:
-        return True
-    position = haystack.find(needle)
-    while position >= 0:
-        end = position + len(needle)
-        if _is_free_before(haystack, position, needle) and _is_free_after(haystack, end, needle):
-            return True
-        position = haystack.find(needle, position + 1)
-    return False
+    return needle in haystack and bool(not needle or _whole_word(needle).search(haystack))
 
 
-def _is_free_before(haystack: str, position: int, needle: str) -> bool:
-    if position == 0 or not (needle[0].isalnum() or needle[0] == "-"):
-        return True
-    before = haystack[position - 1]
-    if needle[0].isdigit() and before == "." and position > 1 and haystack[position - 2].isdigit():
-        return False
-    # A version may have a v or not. A flag must not be the end of another one.
-    joined = before == "_" or (before.isalnum() and before.isascii()) or (needle[0] == "-" and before == "-")
-    return not joined or (
-        before == "v" and needle[0].isdigit() and (position == 1 or not haystack[position - 2].isalnum())
-    )
-
-
-def _is_free_after(haystack: str, end: int, needle: str) -> bool:
-    if end >= len(haystack) or not needle[-1].isalnum():
-        return True
-    after = haystack[end]
-    if after in ".-" and needle[-1].isalnum() and end + 1 < len(haystack):
-        following = haystack[end + 1]
-        return not (following.isdigit() if after == "." else following.isalnum() and needle.startswith("-"))
-    return not (after.isalnum() or after == "_") or not after.isascii()
+@lru_cache(maxsize=4096)
+def _whole_word(needle: str) -> re.Pattern[str]:
+    """Pattern of a whole word. Letters of a script without spaces may touch it. A version may have a v or not."""
+    before = after = ""
+    if needle[0].isdigit():
+        before = r"(?<!\d\.)(?:(?<![A-Za-z0-9_])|(?<=\bv))"
+    elif needle[0].isalnum() or needle[0] == "-":  # a flag must not be the end of another one
+        before = r"(?<![A-Za-z0-9_-])" if needle[0] == "-" else "(?<![A-Za-z0-9_])"
+    if needle[-1].isalnum():
+        after = r"(?!\.\d)(?![A-Za-z0-9_])" + (r"(?!-[^\W_])" if needle[0] == "-" else "")
+    return re.compile(before + re.escape(needle) + after)
 
 
 def missing_words(identifier: Identifier, haystack: str) -> tuple[str, ...]:
