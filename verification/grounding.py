@@ -97,7 +97,7 @@ class Corpus:
         evidence = self.evidence_for(claim, (number,))
         if not evidence.same_language or len(claim.stems & evidence.stems) < _MIN_WORD_SHARE * len(claim.stems):
             return False
-        return not any(True for _ in self.findings_against(evidence)) and score(evidence, ()) >= SUPPORTED
+        return not any(True for _ in self.findings_against(evidence)) and score(evidence) >= SUPPORTED
 
 
 def read_corpus(draft: Draft, text: str) -> Corpus:
@@ -160,7 +160,7 @@ def _check_claim(corpus: Corpus, claim: Claim) -> tuple[Claim, list[Violation]]:
         claim = replace(claim, supported="no", settled_by="rule")
     elif not findings and (evidence.quotes_lines if claim.code else corpus.is_quotation(evidence)):
         claim = quotation
-    claim = replace(claim, score=1.0 if claim.code else score(evidence, findings, refuted=refuted))
+    claim = replace(claim, score=1.0 if claim.code else score(evidence, refuted=refuted))
     return claim, [_violation(corpus, claim, finding, elsewhere) for finding in findings]
 
 

@@ -5,7 +5,6 @@ It ranks and measures; no claim fails because of it.
 """
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -30,7 +29,7 @@ _WINDOW = 3  # sentences that count as one place
 _MAX_CLOSE_HITS = 2  # hits whose surroundings are searched
 _CLOSE_READING, _SHORT_SOURCE = 0.35, 20
 _PER_NAME, _MAX_NAMES = 0.15, 2
-_REFUTED_FACTOR, _NEGATED_FACTOR, _DOUBTED_FACTOR, _FIRST_PERSON_FACTOR, _QUESTION_FACTOR = 0.15, 0.4, 0.8, 0.5, 0.4
+_REFUTED_FACTOR, _FIRST_PERSON_FACTOR, _QUESTION_FACTOR = 0.15, 0.5, 0.4
 _FIRST_PERSON_WORDS = (
     "i i'm i've i'd i'll my me mine myself ich mir mich mein meine je j'ai moi mon ma mes yo mi mis saya aku"
 )
@@ -202,21 +201,18 @@ class Evidence:
         return Finding(kind=kind, span=span, detail=detail, remedy=remedy, certainty=certainty)
 
 
-def score(evidence: Evidence, findings: Iterable[Finding], *, refuted: bool = False) -> float:
-    """The score of a claim, given the findings against it. ``refuted``: one of them fails it."""
+def score(evidence: Evidence, *, refuted: bool = False) -> float:
+    """The score of a claim. ``refuted``: a finding fails it."""
     # A claim that adds to a source of one or two sentences is less likely supported.
     closeness = 1 - _CLOSE_READING * math.exp(-len(evidence.stems) / _SHORT_SOURCE)
     value = _word_overlap(evidence) * closeness if evidence.same_language else _ACROSS_LANGUAGES
-    kinds = {finding.kind for finding in findings}
-    own_words = evidence.claim.words & _FIRST_PERSON and not evidence.words & _FIRST_PERSON
-    doubts = (
-        (refuted, _REFUTED_FACTOR),
-        ("polarity" in kinds, _NEGATED_FACTOR),
-        (not kinds.isdisjoint({"number", "date", "identifier"}), _DOUBTED_FACTOR),
-        (own_words, _FIRST_PERSON_FACTOR),  # no document says what the writer thinks
-        ("?" in evidence.claim.text, _QUESTION_FACTOR),
-    )
-    return round(max(0.0, value * math.prod(factor for applies, factor in doubts if applies)), 3)
+    if refuted:
+        value *= _REFUTED_FACTOR
+    if evidence.claim.words & _FIRST_PERSON and not evidence.words & _FIRST_PERSON:
+        value *= _FIRST_PERSON_FACTOR  # "I think": no document says what the writer thinks
+    if "?" in evidence.claim.text:
+        value *= _QUESTION_FACTOR
+    return round(max(0.0, value), 3)
 
 
 def _word_overlap(evidence: Evidence) -> float:

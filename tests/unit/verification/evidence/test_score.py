@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from verification.evidence.evidence import Cited, Evidence, Finding, Kind, score
+from verification.evidence.evidence import Cited, Evidence, score
 from verification.evidence.passages import analyse
 
 SOURCE = (
@@ -17,23 +17,11 @@ def evidence(claim: str) -> Evidence:
     return Evidence(claim=analyse(claim, "en"), cited=(Cited(id=1, passage=analyse(SOURCE, "en")),))
 
 
-def suspicion(kind: Kind) -> Finding:
-    return Finding(kind=kind, certainty="certain", span=(0, 1), detail="", remedy="")
-
-
 def test_what_the_source_says_scores_high_and_what_it_never_says_nothing() -> None:
-    assert score(evidence("Backups are kept for thirty days in the cellar of the old library."), ()) > 0.8
-    assert score(evidence("Ferdinand Oyelaran paints wonderful giraffes."), ()) == 0.0
+    assert score(evidence("Backups are kept for thirty days in the cellar of the old library.")) > 0.8
+    assert score(evidence("Ferdinand Oyelaran paints wonderful giraffes.")) == 0.0
 
 
 @pytest.mark.parametrize("claim", ["I keep backups for thirty days.", "Are backups kept for thirty days?"])
 def test_what_the_writer_thinks_or_asks_scores_far_lower(claim: str) -> None:
-    assert score(evidence(claim), ()) < 0.6 * score(evidence("Backups are kept for thirty days."), ())
-
-
-def test_doubt_weighs_by_its_kind() -> None:
-    told = evidence("Backups are kept for thirty days in the cellar.")
-    plain, name, number, turned = (
-        score(told, found) for found in ((), *((suspicion(kind),) for kind in ("name", "number", "polarity")))
-    )
-    assert plain == name > number > turned
+    assert score(evidence(claim)) < 0.6 * score(evidence("Backups are kept for thirty days."))
