@@ -43,7 +43,7 @@ _BROKEN_TOKEN: Final = re.compile(r"(?:<[^<>]*|&\w{0,4})$")
 _DIRECT_MESSAGE_TRIES: Final = 4
 # A preview would fetch an address that a document chose, without a click.
 _NO_PREVIEWS: Final = {"unfurl_links": False, "unfurl_media": False}
-_log = structlog.get_logger()
+log = structlog.get_logger()
 
 
 def today_utc() -> date:
@@ -111,7 +111,7 @@ class Delivery:
         for surplus in (posted for posted in existing if posted not in assigned):
             await self._end_and_delete(place, surplus, answer_key)
         answer_key.lease_check()  # without the lease, the next worker counts this answer and checks it again
-        _log.info("answer_delivered", messages=len(posts), updated=len(reusable), verified=answer.verified)
+        log.info("answer_delivered", messages=len(posts), updated=len(reusable), verified=answer.verified)
         return tuple(stamps)
 
     async def _find_posted(self, place: ThreadKey, answer_key: AnswerKey) -> tuple[Posted, ...]:
@@ -325,7 +325,7 @@ class Delivery:
         whole = await stream.close(answer.text, blocks, _metadata(answer_key, verified=answer.verified))
         if whole:
             answer_key.lease_check()
-            _log.info("answer_delivered", messages=1, updated=0, verified=answer.verified, streamed=True)
+            log.info("answer_delivered", messages=1, updated=0, verified=answer.verified, streamed=True)
         return whole
 
     async def _end_stream(self, channel: str, posted: Posted, answer_key: AnswerKey, note: str = "") -> bool:
@@ -340,7 +340,7 @@ class Delivery:
         except DeliveryFailed as failure:
             if not failure.permanent:
                 raise
-            _log.info("stream_ended_before", reason=failure.reason)
+            log.info("stream_ended_before", reason=failure.reason)
             return False
         return True
 
@@ -385,5 +385,5 @@ async def _with_blocks(post: Post, send: Callable[[list[Block]], Awaitable[Reply
         except DeliveryFailed as failure:
             if failure.reason not in _BLOCKS_REFUSED:
                 raise
-            _log.warning("blocks_refused", reason=failure.reason, blocks=len(blocks))
+            log.warning("blocks_refused", reason=failure.reason, blocks=len(blocks))
     return await send([])

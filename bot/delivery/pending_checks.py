@@ -22,7 +22,7 @@ ENDS_SESSION: Final = "session"
 """Used instead of a question's ts: end the place's agent session again."""
 _MAX_RETRY_S: Final = 0.25
 _KIND: Final = "settle"
-_log = structlog.get_logger()
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,7 @@ class PendingChecks:
                     await self.mailbox.enqueue(check.mailbox, check.to_json(), event_ids=[event])
                     await self.mailbox.make_due_now(check.mailbox)  # a postponed older check would delay this one
         except RedisError as error:
-            _log.warning("doubt_not_noted", error_type=type(error).__name__)
+            log.warning("doubt_not_noted", error_type=type(error).__name__)
         raise_if_cancelled()
 
     async def add_for(self, claimed: Claimed, place: ThreadKey, question_ts: str) -> None:

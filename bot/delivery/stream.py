@@ -31,7 +31,7 @@ _NO_TASKS: Final = frozenset({"invalid_arguments", "invalid_chunks", "no_text", 
 """Errors of a server that has streams but accepts no tasks in them."""
 _WORKSPACE, _TASKS = "", "tasks"  # keys next to the channels that refused
 _OPEN: Final = frozenset({"pending", "in_progress"})
-_log = structlog.get_logger()
+log = structlog.get_logger()
 
 _BOLD: Final = re.compile(r"(?<!\*)\*\*(?=[^\s*])([^*\n]+)(?<=\S)\*\*(?!\*)")
 _ZERO_WIDTH: Final = "\u200b"
@@ -171,7 +171,7 @@ class AnswerStream:
             except LeaseLost:
                 return
             except RedisError as error:  # the turn notices Redis itself, or ends before it matters
-                _log.warning("stream_not_kept", error_type=type(error).__name__)
+                log.warning("stream_not_kept", error_type=type(error).__name__)
                 return
 
     async def stop_sending(self) -> None:
@@ -195,7 +195,7 @@ class AnswerStream:
             except DeliveryFailed as failure:
                 if not failure.permanent:
                     raise
-                _log.warning("stream_not_closed", reason=failure.reason)
+                log.warning("stream_not_closed", reason=failure.reason)
                 return False
             return True
 
@@ -233,7 +233,7 @@ class AnswerStream:
             if failure.permanent or failure.is_limited:
                 self.streamed = NOT_STREAMED
                 self.streams.remember_refusal(place, failure)
-            _log.info("stream_not_started", reason=failure.reason, unsure=self.streamed.is_begun)
+            log.info("stream_not_started", reason=failure.reason, unsure=self.streamed.is_begun)
             return False
         self.streamed = StreamedMessage("begun", str(reply.get("ts", "")))
         await self.record.record_start(self.streamed.ts)
@@ -260,12 +260,12 @@ class AnswerStream:
                 # If the stream is closed first, that call sends them.
                 self._waiting, self._unsent = piece + self._waiting, {**tasks, **self._unsent}
                 self._grew.set()
-                _log.info("stream_waits", reason=failure.reason)
+                log.info("stream_waits", reason=failure.reason)
             self._broken = self._broken.replace("cut_off", "")
 
     def _break(self, reason: str) -> None:
         if reason != "closed":
-            _log.warning("stream_broken", reason=reason, length=self._length)
+            log.warning("stream_broken", reason=reason, length=self._length)
         self._broken = reason
 
 

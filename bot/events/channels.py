@@ -16,7 +16,7 @@ from bot.delivery.channel_dialog import (
 from bot.delivery.delivery import Delivery
 from bot.events.clicks import Click, Services
 
-_log = structlog.get_logger()
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +53,8 @@ class ChannelDialogs:
             name = f"channel_fault_{fault.field}" if typed else "channel_not_changed"
             return {fault.field if typed else DOCUMENTS: say(name, language, file=channels.path.name)}
         except OSError as error:
-            _log.warning("channel_settings_not_written", reason=type(error).__name__)
+            log.warning("channel_settings_not_written", reason=type(error).__name__)
             return {DOCUMENTS: say("channel_not_written", language, file=channels.path.name)}
-        _log.info("channel_settings_saved", team=click.team, channel=channel, user=click.user)
+        log.info("channel_settings_saved", team=click.team, channel=channel, user=click.user)
         click.after_ack(click.show_home)
         return {}

@@ -33,7 +33,7 @@ from bot.turn.visibility import Visibility
 LOOKUP_TIMEOUT_S: Final = 1.0  # Slack waits three seconds for an ack, and a modal's trigger expires then too
 # A fault in what one click shows must not end the process that takes everyone's questions.
 _FAULTS: Final = (RedisError, LookupError, TypeError, ValueError, AttributeError, OSError)
-_log = structlog.get_logger()
+log = structlog.get_logger()
 Body = dict[str, Any]
 
 
@@ -122,7 +122,7 @@ class Click:
                 visit = Visit(team=self.team, user=self.user, channel=channel)
                 return await find_refusal(visit, self.services.access, people)
         except (DeliveryFailed, TimeoutError) as failure:
-            _log.warning("access_unknown", reason=getattr(failure, "reason", "slow"))
+            log.warning("access_unknown", reason=getattr(failure, "reason", "slow"))
             return "unknown_person"
 
     async def language(self, user: str = "") -> str | None:
@@ -132,7 +132,7 @@ class Click:
                 people = await self.services.workspaces.people_of(self.team)
                 return await people.language_of(self.team, user or self.user)
         except (DeliveryFailed, TimeoutError) as failure:
-            _log.warning("language_unknown", reason=getattr(failure, "reason", "slow"))
+            log.warning("language_unknown", reason=getattr(failure, "reason", "slow"))
             return None
 
     def after_ack(self, show: Callable[[Delivery], Awaitable[object]]) -> None:
@@ -143,9 +143,9 @@ class Click:
             try:
                 await show(await self.services.workspaces.delivery_of(self.team))
             except DeliveryFailed as failure:
-                _log.warning("gesture_failed", reason=failure.reason)
+                log.warning("gesture_failed", reason=failure.reason)
             except _FAULTS as error:
-                _log.error("gesture_failed", reason=type(error).__name__)
+                log.error("gesture_failed", reason=type(error).__name__)  # noqa: TRY400 - a trace may quote people
 
         self.services.tasks.create_task(run(), name="after_ack")
 

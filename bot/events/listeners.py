@@ -64,7 +64,7 @@ from verification.text.language import detect_language
 QUEUED: Final[Mapping[str, Kind]] = {HAND_OFF_ACTION: "hand_off"}
 """Buttons whose clicks are stored as a message of this kind. ``bot.gates.flow`` names what works on it."""
 _ANY = re.compile(".*")
-_log = structlog.get_logger()
+log = structlog.get_logger()
 
 
 def register(app: AsyncApp, services: Services, installing: InstallPages | None = None) -> Listeners:
@@ -133,12 +133,12 @@ class Listeners:
                 else apply_thread_mode(incoming, await self.services.thread_modes.get(incoming.thread))
             )
         if isinstance(incoming, Ignored):
-            _log.debug("event_ignored", reason=incoming.reason)
+            log.debug("event_ignored", reason=incoming.reason)
             self.services.judgements.slack_event(incoming.reason)
             return
         if not await self.services.intake.receive(incoming):
             # A mention in a channel comes as two events: the second one is not worth a line.
-            _log.debug("event_known_already", thread=str(incoming.thread), kind=incoming.kind)
+            log.debug("event_known_already", thread=str(incoming.thread), kind=incoming.kind)
             self.services.judgements.slack_event("known_already")
             return
         self.services.judgements.slack_event(incoming.refused or incoming.kind)
@@ -148,7 +148,7 @@ class Listeners:
             "kind": incoming.kind,
             "addressed": incoming.addressed,
         }
-        _log.info("event_stored", **about, text_length=len(incoming.text))
+        log.info("event_stored", **about, text_length=len(incoming.text))
 
     def _listens(self, incoming: Incoming) -> bool:
         """Return whether an overheard message is worth a look in its channel."""
@@ -210,7 +210,7 @@ class Listeners:
         """Return the record of an answer of this channel; None if it is unknown, or the person has no access."""
         record = await self.services.records.load_for(turn_id, click.place)
         if reason := "turn_unknown" if record is None or not click.user else await click.refusal():
-            _log.info("judgement_ignored", reason=reason)
+            log.info("judgement_ignored", reason=reason)
             return None
         return record
 
@@ -297,13 +297,13 @@ class Listeners:
 
     async def on_unknown(self, ack: AsyncAck) -> None:
         """Acknowledge a button that is not, or no longer, Orion's."""
-        _log.info("interaction_ignored")
+        log.info("interaction_ignored")
         await ack()
 
     async def on_error(self, error: Exception) -> BoltResponse:
         """Answer 500 for a listener that failed, so that Slack sends the event again. The error's text may quote."""
         cause = {"cause": plain_cause(error)} if isinstance(error, RedisError) else {}
-        _log.error("listener_failed", error_type=type(error).__name__, **cause)
+        log.error("listener_failed", error_type=type(error).__name__, **cause)
         return BoltResponse(status=500, body="")
 
 

@@ -40,7 +40,7 @@ from bot.slack.web_api import DeliveryFailed
 Publish = Callable[[Delivery, bool], Awaitable[None]]
 """Told that an answer was published, and whether Git took it."""
 _READABLE: Final = frozenset({"", "file_share", "thread_broadcast"})
-_log = structlog.get_logger()
+log = structlog.get_logger()
 
 
 class MessageDeletedError(Exception):
@@ -111,7 +111,7 @@ class Saving:
             reason = getattr(failure, "reason", "slow")
             if reason == "thread_not_found":
                 raise MessageDeletedError from None
-            _log.info("thread_not_read", reason=reason)
+            log.info("thread_not_read", reason=reason)
         owner = saved.default_owner(click.user) if saved else click.user
         draft = SavedAnswer(
             question=question, answer=answer, audience="", owner=owner, name="", confirmed=today_utc()
@@ -173,7 +173,7 @@ class Saving:
         except FileExistsError:
             return {QUESTION: "save_known"}
         except OSError as error:
-            _log.error("answer_not_written", reason=type(error).__name__)
+            log.error("answer_not_written", reason=type(error).__name__)  # noqa: TRY400 - a trace may quote it
             return {QUESTION: "save_not_written"}
 
         async def publish(delivery: Delivery) -> None:

@@ -30,7 +30,7 @@ _SEVERAL: Final = (
     "Several Orions use this Redis: {names}. Set SLACK_BOT_TOKEN, or SLACK_CLIENT_ID and SLACK_CLIENT_SECRET, to say "
     "which one is meant."
 )
-_log = structlog.get_logger()
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,10 +55,10 @@ async def identify(settings: Settings) -> Identity | None:
         raise WrongUse(_REFUSED.format(reason=tried.reason))
     team, user = string(tried.reply, "team_id"), string(tried.reply, "user_id")
     if tried.state == "unreachable" or not (team and user):
-        _log.warning("slack_unreachable", reason=tried.reason or "auth.test named no team")
+        log.warning("slack_unreachable", reason=tried.reason or "auth.test named no team")
         return None
     if tried.scopes and (missing := sorted(REQUIRED_SCOPES - tried.scopes)):
-        _log.warning("scopes_missing", scopes=missing, remedy=UPDATE_APP)
+        log.warning("scopes_missing", scopes=missing, remedy=UPDATE_APP)
     return Identity(
         prefix=f"{DEFAULT_PREFIX}:{_safe(team)}:{_safe(user)}",
         name=f"{string(tried.reply, 'team') or team} as {string(tried.reply, 'user') or user}",
@@ -88,7 +88,7 @@ async def join_redis(redis: Redis, identity: Identity) -> None:
     written: Any = redis.hset(ORIONS_KEY, identity.prefix, json.dumps(asdict(identity)))
     await written
     if others := [name for prefix, name in known.items() if prefix != identity.prefix]:
-        _log.warning("redis_is_shared", own_prefix=identity.prefix, others=others)
+        log.warning("redis_is_shared", own_prefix=identity.prefix, others=others)
 
 
 async def find_prefix(redis: Redis, settings: Settings) -> str:

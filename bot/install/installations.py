@@ -24,7 +24,7 @@ from bot.slack.web_api import DeliveryFailed
 # A refresh may take this long before another process tries. A call to Slack ends long before.
 REFRESH_LOCK_TTL_S: Final = 60.0
 _KNOWN_TEXT: Final = "Orion's installations"
-_log = structlog.get_logger()
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,7 @@ class Installations:
             return None
         found = parse_record(Installation, self._seal.open(str(sealed)))
         if found is None or found.team != team:  # a copy of another workspace's entry is not valid here
-            _log.error("installation_unreadable", team=team)
+            log.error("installation_unreadable", team=team)
             raise UnreadableInstallation
         found = replace(found, sealed=str(sealed))
         fresh = self._seal.open(found.sealed, first=True) is not None

@@ -36,7 +36,7 @@ _ENTROPY: Final = 32  # bytes: a state cannot be guessed within its ten minutes,
 _CALL_TIMEOUT_S: Final = 20.0
 _ORG_WIDE_REASON: Final = "org_wide"
 _INCOMPLETE_REASON: Final = "incomplete_reply"
-_log = structlog.get_logger()
+log = structlog.get_logger()
 
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
@@ -181,11 +181,11 @@ class InstallPages:
         try:
             shown = await self._finish(request.query, request.cookies.get(COOKIE, ""))
         except DeliveryFailed as failure:
-            _log.warning("install_failed", reason=failure.reason)
+            log.warning("install_failed", reason=failure.reason)
             refused = _ORG_WIDE if failure.reason == _ORG_WIDE_REASON else _REFUSED
             shown = refused if failure.is_refused else _AWAY
         except RedisError as error:
-            _log.warning("install_failed", reason=type(error).__name__)
+            log.warning("install_failed", reason=type(error).__name__)
             shown = _AWAY
         response = _page(*shown)
         _bind(response, request, "", 0)
@@ -200,10 +200,10 @@ class InstallPages:
         if self.teams and found.team not in self.teams:
             # Slack has issued the token already: revoke it, since this workspace is not served.
             await self.calls.revoke(found.bot_token)
-            _log.warning("install_not_allowed", team=found.team)
+            log.warning("install_not_allowed", team=found.team)
             return _NOT_ALLOWED
         await self.installations.save(found)
-        _log.info("workspace_installed", team=found.team, rotates=bool(found.expires_at))
+        log.info("workspace_installed", team=found.team, rotates=bool(found.expires_at))
         return _DONE
 
 

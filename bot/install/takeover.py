@@ -28,7 +28,7 @@ _INSTALL_KINDS: Final = frozenset(
 )
 # The queue's own structure: rebuilt from the mailboxes, entry by entry.
 _STRUCTURE: Final = frozenset({"lease", "teams", "ready", "bell", "fence", "swept", "swept_to", "replicated", "orions"})
-_log = structlog.get_logger()
+log = structlog.get_logger()
 
 
 async def take_over(redis: Redis, source: str, target: str, team: str = "") -> None:
@@ -51,10 +51,10 @@ async def take_over(redis: Redis, source: str, target: str, team: str = "") -> N
             await _rename(redis, mailboxes)
             await _make_ready(redis, target, mailboxes)
     except LockError:
-        _log.warning("takeover_runs_elsewhere", prefix=target)
+        log.warning("takeover_runs_elsewhere", prefix=target)
         return
     if moves or mailboxes:
-        _log.info("keys_taken_over", prefix=target, keys=len(moves) + len(mailboxes), mailboxes=len(mailboxes))
+        log.info("keys_taken_over", prefix=target, keys=len(moves) + len(mailboxes), mailboxes=len(mailboxes))
 
 
 def _new_name(old: str, source: str, target: str, team: str) -> str:

@@ -53,7 +53,7 @@ _TEAMS: Final = (
     "ORION_ALLOW_TEAMS is not set: anyone could install this Orion and read its documents. "
     "Name the workspaces that may (T0123ABC,T0456DEF), or set it to * to let every workspace install it."
 )
-_log = structlog.get_logger()
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +124,7 @@ class Workspaces(ABC):
         try:
             return await self.of(claimed.thread.partition(":")[0])  # a team id has no colon
         except DeliveryFailed as failure:
-            _log.warning("workspace_not_served", thread=claimed.thread, reason=failure.reason)
+            log.warning("workspace_not_served", thread=claimed.thread, reason=failure.reason)
             raise
 
 
@@ -187,7 +187,7 @@ class InstalledWorkspaces(Workspaces):
             return await asyncio.shield(self._refresh_once(found.team)) or found
         except (DeliveryFailed, LockError) as error:
             reason = error.reason if isinstance(error, DeliveryFailed) else "refresh_locked"
-            _log.warning("token_not_refreshed", team=found.team, reason=reason)
+            log.warning("token_not_refreshed", team=found.team, reason=reason)
             if _expires_within(found, MIN_REMAINING_S):
                 permanent = isinstance(error, DeliveryFailed) and error.is_refused
                 raise DeliveryFailed(reason, permanent=permanent) from None
@@ -200,7 +200,7 @@ class InstalledWorkspaces(Workspaces):
             if found is None or not _expires_within(found, RENEW_BEFORE_S):
                 return found
             renewed = await self.oauth.refresh(found)
-            _log.info("token_refreshed", team=team)
+            log.info("token_refreshed", team=team)
             return await self.installations.replace(found, renewed) or await self.installations.find(team)
 
 
@@ -215,7 +215,7 @@ def register_uninstall_listeners(app: AsyncApp, installations: Installations) ->
         team, when = string(body, "team_id"), body.get("event_time")
         if team:
             gone = await installations.delete(team, as_of=float(when) if isinstance(when, int | float) else None)
-            _log.info("workspace_uninstalled", team=team, tokens_deleted=gone)
+            log.info("workspace_uninstalled", team=team, tokens_deleted=gone)
 
     async def on_revoke(body: dict[str, object]) -> None:
         if mapping(body, "event", "tokens").get(
@@ -289,6 +289,6 @@ async def _check_keys(installations: Installations) -> None:
             except UnreadableInstallation:
                 unreadable += 1
     except RedisError as error:
-        _log.warning("installations_not_looked_at", reason=type(error).__name__)
+        log.warning("installations_not_looked_at", reason=type(error).__name__)
         return
-    _log.info("workspaces_installed", count=len(teams) - unreadable, unreadable=unreadable)
+    log.info("workspaces_installed", count=len(teams) - unreadable, unreadable=unreadable)

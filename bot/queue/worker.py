@@ -34,7 +34,7 @@ from bot.queue.queue import (
 )
 from bot.redis.url import OUTAGES, plain_cause
 
-LOG = structlog.get_logger()
+log = structlog.get_logger()
 
 IDLE_S = 0.5
 MAX_CLAIM = 8
@@ -205,13 +205,13 @@ class Turns:
             try:
                 more = await self._claim_some(turns)
                 if pause_s > OUTAGE_FIRST_S:
-                    LOG.info("redis_back")
+                    log.info("redis_back")
                 pause_s = OUTAGE_FIRST_S
                 if not more:
                     await self.mailbox.wait(IDLE_S)
             except RedisError as error:
                 kind, cause = type(error).__name__, plain_cause(error)
-                LOG.warning("redis_unavailable", error_type=kind, cause=cause, again_in_s=pause_s)
+                log.warning("redis_unavailable", error_type=kind, cause=cause, again_in_s=pause_s)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(pause_s):
                         await self._stopping.wait()
@@ -253,7 +253,7 @@ class Turns:
         await self._changed.wait()
 
     async def _drain(self) -> None:
-        LOG.info("turns_draining", in_flight=self.in_flight)
+        log.info("turns_draining", in_flight=self.in_flight)
         with suppress(TimeoutError):
             async with asyncio.timeout(self.drain_s):
                 while self._running:
@@ -283,11 +283,11 @@ class Turns:
             lease.lose()
             raise asyncio.CancelledError from None
         except OUTAGES as error:
-            LOG.warning("turn_without_redis", **log_fields(claimed), cause=plain_cause(error))
+            log.warning("turn_without_redis", **log_fields(claimed), cause=plain_cause(error))
             return retry_uncounted(BACKOFF_FIRST_S)
         except Exception as error:  # noqa: BLE001 (the wall of the turn)
             what = type(error).__name__
-            LOG.error("turn_crashed", **log_fields(claimed), error_type=what, places=frame_lines(error))  # noqa: TRY400 (a traceback quotes texts)
+            log.error("turn_crashed", **log_fields(claimed), error_type=what, places=frame_lines(error))  # noqa: TRY400 (a traceback quotes texts)
             # The very last try ends here even if the person was not notified. An earlier one leaves that to the next.
             return give_up(f"crashed: {what}") if tries >= most + EXTRA_NOTIFY_TRIES else retry(backoff(tries))
         return ending
@@ -306,7 +306,7 @@ class Turns:
         try:
             ending = turn.ending(stopping=self._stopping.is_set())
             if ending is None:
-                LOG.warning("turn_lost", **log_fields(turn.claimed), seconds=seconds, held=turn.lease.is_held())
+                log.warning("turn_lost", **log_fields(turn.claimed), seconds=seconds, held=turn.lease.is_held())
             else:
                 await self._report_ending(turn.claimed, ending, seconds=seconds)
         finally:
@@ -323,12 +323,12 @@ class Turns:
                 accepted = await self.mailbox.finish(claimed, **asdict(ending))
             except RedisError as error:
                 if now() - began > (SHUTDOWN_REPORT_TIMEOUT_S if self._stopping.is_set() else REPORT_TIMEOUT_S):
-                    LOG.warning("turn_not_reported", **log_fields(claimed), error_type=type(error).__name__)
+                    log.warning("turn_not_reported", **log_fields(claimed), error_type=type(error).__name__)
                     return
                 await asyncio.sleep(OUTAGE_FIRST_S)
             else:
                 # An answered turn has its own line, ``turn_outcome``. Any other ending has only this one.
-                line = LOG.debug if ending.verb == "ok" else LOG.info
+                line = log.debug if ending.verb == "ok" else log.info
                 line("turn_ended", **log_fields(claimed), verb=ending.verb, accepted=accepted, seconds=seconds)
                 return
 
@@ -338,7 +338,7 @@ class Turns:
         try:
             await self.mailbox.beat([(turn.claimed, turn.lease) for turn in turns])
         except RedisError as error:
-            LOG.warning("beat_failed", error_type=type(error).__name__, held=len(turns))
+            log.warning("beat_failed", error_type=type(error).__name__, held=len(turns))
             pause_s /= 4
         for turn in turns:
             if not turn.lease.is_held():
@@ -350,7 +350,7 @@ class Turns:
             async for wish in self.mailbox.cancellations(self.listening.set):
                 self._stop_turn(wish)
         except RedisError as error:
-            LOG.warning("cancellations_unheard", error_type=type(error).__name__)
+            log.warning("cancellations_unheard", error_type=type(error).__name__)
         return OUTAGE_FIRST_S * 5
 
     async def _sweep_once(self) -> float:
@@ -359,15 +359,15 @@ class Turns:
             if self.sweeper is not None:
                 await self.sweeper.sweep()
         except RedisError as error:
-            LOG.warning("sweep_failed", error_type=type(error).__name__)
+            log.warning("sweep_failed", error_type=type(error).__name__)
         except Exception as error:  # noqa: BLE001 (the wall of the turn)
-            LOG.error("sweep_crashed", error_type=type(error).__name__, places=frame_lines(error))  # noqa: TRY400 (a traceback quotes texts)
+            log.error("sweep_crashed", error_type=type(error).__name__, places=frame_lines(error))  # noqa: TRY400 (a traceback quotes texts)
         return self.sweep_s
 
     def _stop_turn(self, wish: Cancellation) -> None:
         for turn in list(self._running):
             if (turn.claimed.thread, turn.claimed.id) == (wish.thread, wish.message_id):
-                LOG.info("turn_stopped", **log_fields(turn.claimed), reason=wish.reason)
+                log.info("turn_stopped", **log_fields(turn.claimed), reason=wish.reason)
                 turn.lease.stopped = wish.reason
                 turn.interrupt("stopped")
 

@@ -32,7 +32,7 @@ from redis.exceptions import RedisError
 from bot.redis.connection import DirectWrites
 from bot.redis.url import PATIENT, WAITING
 
-LOG = structlog.get_logger()
+log = structlog.get_logger()
 
 SOCKET_PATH_BYTES = 100  # sun_path has 108 bytes on Linux and 104 on macOS, the closing zero byte included
 MIN_FREE_BYTES = 1_000_000  # with less the disk is about to be full: the log names it as the cause
@@ -91,7 +91,7 @@ class EmbeddedServer:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory.absolute()
-        self._log = self._directory / "server.log"
+        self.log = self._directory / "server.log"
         self._record = self._directory / "socket"
 
     @asynccontextmanager
@@ -138,7 +138,7 @@ class EmbeddedServer:
             free = shutil.disk_usage(self._directory).free
             full = free < MIN_FREE_BYTES or any(sign in self._log_tail(20) for sign in DISK_TROUBLE)
             cause = FULL if full else "killed or crashed"
-            LOG.warning("embedded_redis_died", directory=str(self._directory), cause=cause, free_bytes=free)
+            log.warning("embedded_redis_died", directory=str(self._directory), cause=cause, free_bytes=free)
             try:
                 await self._running()
             except EmbeddedRedisError as error:
@@ -150,7 +150,7 @@ class EmbeddedServer:
         socket = self._new_socket()
         command = [str(binary), "--daemonize", "yes", "--port", "0", "--save", "", "--maxmemory-policy", "noeviction"]
         command += ["--unixsocket", str(socket), "--unixsocketperm", "700"]  # a file that is this user's alone, no port
-        command += ["--dir", str(self._directory), "--logfile", str(self._log)]
+        command += ["--dir", str(self._directory), "--logfile", str(self.log)]
         # With `everysec` up to a second of acknowledged questions can be lost.
         command += ["--appendonly", "yes", "--appendfsync", "always"]
         started = subprocess.run(  # noqa: S603 (a server found by us, arguments of our own, no shell)
@@ -159,7 +159,7 @@ class EmbeddedServer:
         if started.returncode != 0:
             said = (started.stdout + started.stderr).decode(errors="replace").strip()[-300:]
             raise EmbeddedRedisError(self._complaint(f"could not be started: {said}"))
-        LOG.info("embedded_redis_started", binary=binary.name, socket=str(socket))
+        log.info("embedded_redis_started", binary=binary.name, socket=str(socket))
 
     def _new_socket(self) -> Path:
         socket = self._socket()
@@ -181,7 +181,7 @@ class EmbeddedServer:
         gone = await wait_until(self._is_stopped)
         if gone and socket.parent != self._directory:
             shutil.rmtree(socket.parent, ignore_errors=True)
-        LOG.info("embedded_redis_stopped", socket=str(socket), gone=gone)
+        log.info("embedded_redis_stopped", socket=str(socket), gone=gone)
 
     def _is_stopped(self) -> bool:
         with (self._directory / "server.lock").open("wb") as lock:
@@ -191,7 +191,7 @@ class EmbeddedServer:
         return f"The embedded Redis under {self._directory} {what}. The end of its log: {self._log_tail(3) or 'none'}"
 
     def _log_tail(self, lines: int) -> str:
-        tail = self._log.read_text(errors="replace").splitlines()[-lines:] if self._log.is_file() else []
+        tail = self.log.read_text(errors="replace").splitlines()[-lines:] if self.log.is_file() else []
         return " | ".join(tail)
 
 

@@ -17,7 +17,7 @@ from aiohttp import web
 HEADER_TIMEOUT_S: Final = 10.0
 IDLE_TIMEOUT_S: Final = 30.0
 MIN_CONNECTIONS: Final = 32
-_log = structlog.get_logger()
+log = structlog.get_logger()
 
 
 def max_connections() -> int:
@@ -43,7 +43,7 @@ class ConnectionLimits:
                 self._forget(closed)
         if len(self._busy) + len(self._idle) >= self.limit:
             if not self._idle:
-                _log.warning("connection_refused", open=len(self._busy))
+                log.warning("connection_refused", open=len(self._busy))
                 return False
             self._abort(next(iter(self._idle)))
         self._rest(transport, self.header_s)

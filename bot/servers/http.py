@@ -27,7 +27,7 @@ from bot.slack.manifest import EVENTS_PATH
 MAX_BODY_BYTES: Final = 1024 * 1024  # Slack's own events are far smaller
 _STAMP: Final = re.compile(r"[0-9]{1,12}")
 _METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"  # Prometheus' text format
-_log = structlog.get_logger()
+log = structlog.get_logger()
 
 
 class Status:
@@ -133,7 +133,7 @@ async def _slack_events(intake: SlackEndpoint, request: web.Request) -> web.Resp
     except TimeoutError:
         return web.Response(status=408)
     if not has_valid_signature(intake.signing_secret, request.headers, body):
-        _log.warning("slack_signature_refused", body_length=len(body))
+        log.warning("slack_signature_refused", body_length=len(body))
         return web.Response(status=401)  # Bolt would log the signature and body of a request that it refuses
     try:
         asked = AsyncBoltRequest(body=body.decode(), headers=dict(request.headers))
@@ -142,7 +142,7 @@ async def _slack_events(intake: SlackEndpoint, request: web.Request) -> web.Resp
         # Bolt reads its context from the payload and does not check the types of its fields.
         trouble = type(exc).__name__
     if trouble:
-        _log.warning("slack_body_unreadable", error_type=trouble, body_length=len(body))
+        log.warning("slack_body_unreadable", error_type=trouble, body_length=len(body))
         return web.Response(status=400)
     return await to_aiohttp_response(await intake.app.async_dispatch(asked))
 

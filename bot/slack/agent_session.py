@@ -17,7 +17,7 @@ SESSION_METHOD: Final = "agents.sessions.setStatus"
 RENAME_METHOD: Final = "agents.sessions.rename"
 STATUS_METHOD: Final = "assistant.threads.setStatus"  # Slack plans to retire it in February 2027 (decision 18)
 MAX_TITLE_CHARS: Final = 200  # Slack's limit
-_log = structlog.get_logger()
+log = structlog.get_logger()
 
 
 @dataclass(slots=True, eq=False)
@@ -33,7 +33,7 @@ class AgentSessions:
             try:
                 await self.calls.call_once(SESSION_METHOD, _body(place, "processing"))
             except DeliveryFailed as failure:
-                _log.info("session_not_set", reason=failure.reason)
+                log.info("session_not_set", reason=failure.reason)
 
     async def end(self, place: ThreadKey, lease_check: LeaseCheck = no_lease, *, title: str = "") -> None:
         """End the session, under this title if there is one. Raises ``DeliveryFailed`` if Slack does not allow it now.
@@ -52,12 +52,12 @@ class AgentSessions:
                 await self.calls.call_once(SESSION_METHOD, active)
                 return
         except DeliveryFailed as failure:
-            _log.info("session_not_set", reason=failure.reason)
+            log.info("session_not_set", reason=failure.reason)
         try:
             # An empty status has the same effect, and may be sent more than fifty times a minute.
             await self.calls.write(STATUS_METHOD, nothing, lease_check=lease_check)
         except DeliveryFailed as failure:
-            _log.info("status_not_cleared", reason=failure.reason)
+            log.info("status_not_cleared", reason=failure.reason)
             if not (failure.permanent and self._is_supported()):
                 raise
             await self.calls.write(SESSION_METHOD, active, lease_check=lease_check)

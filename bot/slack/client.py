@@ -29,7 +29,7 @@ REPLY_TIMEOUT_S: Final = 5.0
 _CALL_TIMEOUT_S: Final = 20.0  # for calls without a bound of their own; ``SlackCalls`` ends an attempt after 15 s
 _MAX_CONNECTIONS: Final = 1_000  # of all workspaces; each has at most ``bot.slack.web_api.AT_ONCE``
 
-_log = structlog.get_logger()
+log = structlog.get_logger()
 
 # None: the team is not served, its events are ignored.
 Authorize = Callable[[str | None], Awaitable[AuthorizeResult | None]]
@@ -173,7 +173,7 @@ class Workspace:
         try:
             own = await self.identity()
         except DeliveryFailed as failure:
-            _log.warning("event_not_authorized", reason=failure.reason)
+            log.warning("event_not_authorized", reason=failure.reason)
             raise NotAuthorized(failure.reason) from None
         return AuthorizeResult(
             enterprise_id=None, team_id=own.team, bot_user_id=own.user, bot_id=own.bot, bot_token=self.client.token

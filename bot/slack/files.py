@@ -39,7 +39,7 @@ _TEXTUAL: Final = frozenset(
     | {"application/javascript", "application/sql", "application/x-sh", "application/csv"}
 )
 _ZIPPED: Final = {b"word/": ".docx", b"ppt/": ".pptx", b"xl/": ".xlsx"}  # a folder inside the file
-_log = structlog.get_logger()
+log = structlog.get_logger()
 
 
 class FileUnavailable(Exception):  # noqa: N818 - an outcome that the caller turns into a file's trouble
@@ -95,7 +95,7 @@ class Attachments:
             many = AttachedFile(name=_name(shared), trouble="many")
             read.append(replace(many if number >= MAX_FILES else await self._read_file(shared), opening=opening))
         if read:
-            _log.info("files_read", files=len(read), unread=sum(bool(file.trouble) for file in read))
+            log.info("files_read", files=len(read), unread=sum(bool(file.trouble) for file in read))
         return tuple(read)
 
     async def _look_up(self, place: ThreadKey, ts: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
@@ -105,7 +105,7 @@ class Attachments:
         except DeliveryFailed as failure:
             if not failure.permanent:
                 raise
-            _log.warning("files_not_looked_up", reason=failure.reason)
+            log.warning("files_not_looked_up", reason=failure.reason)
             return {}, {}
 
     async def _read_file(self, shared: Mapping[str, Any]) -> AttachedFile:
@@ -115,7 +115,7 @@ class Attachments:
             url = string(known, "permalink")
             document, chunks = await self._fetch_document(known)
         except FileUnavailable as failure:
-            _log.warning("file_not_read", reason=failure.trouble)
+            log.warning("file_not_read", reason=failure.trouble)
             return AttachedFile(name=_name(shared), url=url, trouble=failure.trouble)
         head = _mail_head(known)
         parts = [FilePart("", 1, head)] if head else []
@@ -142,13 +142,13 @@ class Attachments:
             async with asyncio.timeout(self.fetch_timeout_s):
                 data = await self._download(known)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            _log.warning("file_not_fetched", error_type=type(error).__name__)
+            log.warning("file_not_fetched", error_type=type(error).__name__)
             raise FileUnavailable(trouble="away") from None
         try:
             to_read = FileToRead(_name_by_content(name, data), data)
             return await asyncio.to_thread(self.documents.read, to_read)
         except ReadError as error:
-            _log.warning("file_not_parsed", reason=error.reason)
+            log.warning("file_not_parsed", reason=error.reason)
             raise FileUnavailable(trouble="unreadable") from None
 
     async def _download(self, known: Mapping[str, Any]) -> bytes:

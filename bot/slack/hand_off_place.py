@@ -15,7 +15,7 @@ from bot.slack.users import People, find_channel
 from bot.slack.web_api import DeliveryFailed, SlackCalls
 
 MAX_LABEL_CHARS: Final = 80
-_log = structlog.get_logger()
+log = structlog.get_logger()
 
 
 @dataclass(slots=True, eq=False)
@@ -49,7 +49,7 @@ class HandOffPlace:
             look = self.people.group_name if self.is_group else self.people.channel_name
             known = "" if self.name.startswith("#") else await look(thread.team, self.name)
         except DeliveryFailed as failure:
-            _log.warning("hand_off_place_not_named", reason=failure.reason)
+            log.warning("hand_off_place_not_named", reason=failure.reason)
             known = ""
         unnamed = say("hand_off_group" if self.is_group else "hand_off_private", language)
         return (known or (self.name if self.name.startswith("#") else unnamed))[:MAX_LABEL_CHARS]

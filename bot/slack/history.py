@@ -24,7 +24,7 @@ _PAGE: Final = 200
 _LONG_PAGE: Final = 999  # for the later pages of a long thread: the latest messages come last
 _MAX_PAGES: Final = 20
 _SPOKEN: Final = frozenset({"", "file_share", "thread_broadcast", "bot_message"})
-_log = structlog.get_logger()
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ class ThreadReader:
         except DeliveryFailed as failure:
             if failure.reason != "missing_scope":
                 raise
-            _log.warning("delivery_cannot_look", reason=failure.reason)  # an older manifest must not stop answers
+            log.warning("delivery_cannot_look", reason=failure.reason)  # an older manifest must not stop answers
             return ()
         return tuple(one for one in _find_posts(messages, own, question_ts, streamed) if not one.about)
 
@@ -195,7 +195,7 @@ class ThreadReader:
             if not cursor or (direct and len(found) >= enough):
                 break
         else:
-            _log.warning("thread_too_long_to_read_whole", pages=_MAX_PAGES)
+            log.warning("thread_too_long_to_read_whole", pages=_MAX_PAGES)
         return [*reversed(found.values())] if direct else [*found.values()]
 
 

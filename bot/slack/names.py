@@ -12,7 +12,7 @@ from bot.slack.users import People
 from bot.slack.web_api import DeliveryFailed
 
 MAX_NAMES: Final = 12  # ids of one turn that are looked up; most are cached
-_log = structlog.get_logger()
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Names:
             try:
                 names[found] = await self._name(place, found)
             except DeliveryFailed as failure:
-                _log.info("name_not_found", reason=failure.reason)
+                log.info("name_not_found", reason=failure.reason)
                 if not failure.permanent:
                     break  # an answer does not wait for names
         return {found: name for found, name in names.items() if name}

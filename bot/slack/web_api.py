@@ -69,7 +69,7 @@ _PAGE: Final = 200
 AT_ONCE: Final = 20  # fifty slow workspaces fit into the thousand connections of ``bot.slack.client``
 MAX_CLOCK_OFFSET_S: Final = 60.0
 SET_CLOCK: Final = "Set this host's clock (NTP)."
-_log = structlog.get_logger()
+log = structlog.get_logger()
 
 
 class DeliveryFailed(Exception):  # noqa: N818 - an outcome that callers expect, named as one
@@ -245,7 +245,7 @@ class SlackCalls:
                 longest = min(deadline - clock.time(), _MAX_TURN_WAIT_S if by_limits else math.inf)
                 if failure.permanent or wait > longest:
                     raise
-                _log.warning("slack_call_waits", method=method, reason=failure.reason, wait_s=round(wait, 2))
+                log.warning("slack_call_waits", method=method, reason=failure.reason, wait_s=round(wait, 2))
                 in_doubt = in_doubt or failure.doubt  # a later reply says nothing about an earlier try
             await asyncio.sleep(wait)
             pause = min(pause * 2, _MAX_PAUSE_S) * random.uniform(0.8, 1.2)  # noqa: S311 - spreads retries only
@@ -286,7 +286,7 @@ class SlackCalls:
         off_s = clock_offset_s(headers, now=time.time())
         if abs(off_s) > MAX_CLOCK_OFFSET_S and time.monotonic() >= self._clock_quiet_until:
             self._clock_quiet_until = time.monotonic() + 3_600
-            _log.warning("clock_differs", seconds_off=round(off_s), remedy=SET_CLOCK)
+            log.warning("clock_differs", seconds_off=round(off_s), remedy=SET_CLOCK)
 
 
 def _sendable(value: Any) -> Any:

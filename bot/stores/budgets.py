@@ -66,7 +66,7 @@ redis.call('EXPIRE', KEYS[1], ARGV[2])
 """
 )
 _HOLDERS: Final[tuple[Holder, ...]] = ("user", "channel", "workspace")
-_log = structlog.get_logger()
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +167,7 @@ class Budgets:
             released: Any = self.redis.eval(_RELEASE, 1, self.key(incoming.thread.team), turn_id, BUDGET_TTL_S)
             await released
         except RedisError as error:  # the reservation expires
-            _log.warning("tokens_not_released", error_type=type(error).__name__)
+            log.warning("tokens_not_released", error_type=type(error).__name__)
 
 
 @dataclass(slots=True, eq=False)
@@ -199,7 +199,7 @@ class TurnTokens:
                 await pipe.execute()
         except RedisError as error:
             self._unwritten += tokens
-            _log.warning("tokens_not_counted", error_type=type(error).__name__, tokens=tokens)
+            log.warning("tokens_not_counted", error_type=type(error).__name__, tokens=tokens)
 
 
 def _field(holder: Holder, incoming: Incoming) -> str:

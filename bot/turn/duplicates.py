@@ -28,7 +28,7 @@ CHECK_AT_S: Final = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
 """Check times in seconds since the message. A late post is visible for no longer than it was late."""
 _SLACK_AWAY_S: Final = 60.0
 _SESSION_RETRY_S: Final = 3.0
-_log = structlog.get_logger()
+log = structlog.get_logger()
 
 
 async def run_check(check: PendingCheck, claimed: Claimed, lease: Lease, stores: Stores, delivery: Delivery) -> Ending:
@@ -36,7 +36,7 @@ async def run_check(check: PendingCheck, claimed: Claimed, lease: Lease, stores:
     try:
         return await _check(check, claimed, lease, stores, delivery)
     except DeliveryFailed as failure:
-        _log.warning("thread_not_settled", thread=claimed.thread, reason=failure.reason)
+        log.warning("thread_not_settled", thread=claimed.thread, reason=failure.reason)
         return OK if failure.permanent else retry_uncounted(failure.again_s or _SLACK_AWAY_S)
 
 
@@ -90,7 +90,8 @@ async def delete_duplicates(
         if await delivery.delete_post(place, posted, answer_key):
             deleted += 1
             what = "placeholder" if posted in placeholders else "second_notice" if posted.about else "second_answer"
-            _log.warning(f"{what}_deleted", part=posted.part, stood_s=round(age_s(posted.ts), 1))
+            event = f"{what}_deleted"
+            log.warning(event, part=posted.part, stood_s=round(age_s(posted.ts), 1))
     if answered and not at_work and seen.last_word:  # a thread has one status, which may be another question's
         with suppress(DeliveryFailed):  # a workspace may have no statuses
             await delivery.set_status(place, "", lease_check=lease_check)

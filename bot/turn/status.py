@@ -25,7 +25,7 @@ from bot.delivery.stream import Task
 from bot.queue.lease import LeaseLost
 from bot.slack.web_api import DeliveryFailed
 
-_log = structlog.get_logger()
+log = structlog.get_logger()
 THINKING: Final = "is thinking…"
 _TASK_STATES: Final = {"done": "complete", "failed": "error", "skipped": "error"}
 _MAX_STEP_LENGTH: Final = 60  # Slack documents no limit and shows one line
@@ -151,7 +151,7 @@ class WorkingStatus:
             else:
                 await self.delivery.show_placeholder(self.place, f"_Orion {spoken}_", answer_key)
         except DeliveryFailed as failure:
-            _log.info("status_not_shown", reason=failure.reason, as_status=self._has_status)
+            log.info("status_not_shown", reason=failure.reason, as_status=self._has_status)
             if failure.permanent and self._has_status:
                 self._has_status = False
                 await self.delivery.sessions.begin(self.place, answer_key.lease_check)

@@ -20,7 +20,7 @@ from bot.stores.turn_records import sources_of
 from verification.types import Source
 
 _PATH: Final = " › "  # between a document's title and its headings
-_log = structlog.get_logger()
+log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Visibility:
             try:
                 documents = await asyncio.to_thread(self.index.documents)
             except KnowledgeAwayError as error:
-                _log.warning("audiences_not_read", cause=str(error))
+                log.warning("audiences_not_read", cause=str(error))
         return tuple(source for source in sources if _is_visible(source, documents, viewers))
 
     async def visible_record(self, record: Mapping[str, Any], viewers: Viewers) -> dict[str, Any]:
@@ -64,7 +64,7 @@ class Visibility:
         findings = replace(state.found, sources=await self.visible_sources(state.found.sources, viewers))
         if len(findings.sources) == len(state.found.sources):
             return state
-        _log.info("findings_hidden", count=len(state.found.sources) - len(findings.sources))
+        log.info("findings_hidden", count=len(state.found.sources) - len(findings.sources))
         return replace(state, found=findings)
 
 
