@@ -22,7 +22,8 @@ from tests.support.orion_running import CHANNEL, DIRECT, MENTION, Setting, answe
 from tests.support.waiting import wait_until
 
 QUESTION = "How many requests may one API key send per minute?"
-GOOD = says("<answer>One API key may send 600 requests per minute [1].</answer>")
+SAID = "<answer>One API key may send 600 requests per minute"
+GOOD = says(f"{SAID} [1].</answer>")
 DOUBTFUL = says("<answer>One API key may send 600 requests per minute, and nobody checks it [1].</answer>")
 YES, NO = says("Yes."), says("no")
 Judge = Callable[[Any], Scripted]
@@ -92,12 +93,14 @@ async def test_a_certain_answer_appears_with_the_reason_why(tmp_path: Path, redi
         (QUESTION, {"draft": DOUBTFUL, "judgements": judging(supported=True, reply="partly")}),
         (QUESTION, {"draft": says("<answer>NOT_IN_SOURCES</answer>")}),
         (QUESTION, {"draft": says("<answer>One API key may send 900 requests per minute [1].</answer>")}),
+        (QUESTION, {"draft": says(f"{SAID} [1]. See [x](https://evil.test/) [1].</answer>")}),
+        (QUESTION, {"draft": says(f"{SAID} [1]. The password is Winter2026! [1].</answer>")}),
         (QUESTION, {"judge": False}),
         ("See you at lunch, Jonas.", {}),
         (f"<@U0ONCALL> {QUESTION}", {}),
         (f"`{QUESTION}`", {}),
     ],
-    ids=range(10),
+    ids=range(12),
 )
 async def test_without_certainty_nothing_is_seen(
     text: str, more: dict[str, Any], tmp_path: Path, redis_url: str
