@@ -104,7 +104,7 @@ def write(body: Mapping[str, Any]) -> Scripted:
     return says(f"<answer>{TRUE} {attack if way == 'respond' else ''}</answer>")
 
 
-def acting(setting: Setting) -> dict[str, list[str]]:
+def live_parts_sent(setting: Setting) -> dict[str, list[str]]:
     """What Slack would make live of all that it was sent, by method, but for the documents and messages themselves."""
     own = re.compile(rf"{re.escape(setting.workspace.url)}/(?:docs|archives)/|@{VISITOR}$|#{CHANNEL}$|!date\^")
     found = {
@@ -132,7 +132,7 @@ async def test_nothing_that_a_model_repeats_of_an_attack_acts_in_slack(
             }
             await wait_until(lambda: idle(setting), "all are answered", 100)
             assert {ts: asked[ts] for ts in asked if not answers(setting.workspace, ts, ts)} == {}
-            assert acting(setting) == {}
+            assert live_parts_sent(setting) == {}
             sent = json.dumps([call.arguments for call in setting.workspace.calls if call.method.startswith("chat.")])
             assert [words for words in NEVER if json.dumps(words)[1:-1] in sent] == []
 
@@ -200,7 +200,7 @@ async def test_nothing_in_documents_names_and_messages_acts_on_any_surface(
             monday = latest_due(datetime.now(UTC), "UTC") + timedelta(days=7, hours=1)
             reports = replace(setting.orion.reporting, now=lambda: monday)
             assert await reports.post_if_due(await reports.workspaces.of(""))
-            assert acting(setting) == {}
+            assert live_parts_sent(setting) == {}
 
 
 REFUSED = {

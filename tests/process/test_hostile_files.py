@@ -30,7 +30,7 @@ SLOW = b"<meta " * 1_000_000  # minutes for a parser of HTML
 MANY = 1_100_000  # elements; a million may be read
 
 
-def changed(package: bytes, name: str, old: bytes, new: bytes) -> bytes:
+def replace_in_package(package: bytes, name: str, old: bytes, new: bytes) -> bytes:
     """An Office file with one of its members changed."""
     result = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(package)) as source, zipfile.ZipFile(result, "w", zipfile.ZIP_DEFLATED) as target:
@@ -43,14 +43,14 @@ def changed(package: bytes, name: str, old: bytes, new: bytes) -> bytes:
 def word(paragraphs: int) -> bytes:
     stream = io.BytesIO()
     Document().save(stream)
-    return changed(stream.getvalue(), "word/document.xml", b"<w:body>", b"<w:body>" + b"<w:p/>" * paragraphs)
+    return replace_in_package(stream.getvalue(), "word/document.xml", b"<w:body>", b"<w:body>" + b"<w:p/>" * paragraphs)
 
 
 def workbook() -> bytes:
     stream = io.BytesIO()
     Workbook().save(stream)
     rows = b'<sheetData><row r="1">' + b'<c t="inlineStr"><is><t>a</t></is></c>' * MANY + b"</row></sheetData>"
-    return changed(stream.getvalue(), "xl/worksheets/sheet1.xml", b"<sheetData />", rows)
+    return replace_in_package(stream.getvalue(), "xl/worksheets/sheet1.xml", b"<sheetData />", rows)
 
 
 def slides() -> bytes:
@@ -58,7 +58,7 @@ def slides() -> bytes:
     presentation.slides.add_slide(presentation.slide_layouts[5])
     presentation.save(stream)
     text = b"<a:p/>" * 300_000
-    return changed(stream.getvalue(), "ppt/slides/slide1.xml", b"</p:txBody>", text + b"</p:txBody>")
+    return replace_in_package(stream.getvalue(), "ppt/slides/slide1.xml", b"</p:txBody>", text + b"</p:txBody>")
 
 
 def pdf() -> bytes:

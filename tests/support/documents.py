@@ -28,7 +28,7 @@ SMALL: dict[str, Any] = {
 }
 
 
-def attached(name: str, text: str) -> AttachedFile:
+def attached_file(name: str, text: str) -> AttachedFile:
     """A file as it comes with a question, cut into parts."""
     known = format_of(name)
     parts = (Part(text=text),)

@@ -16,7 +16,7 @@ from agent.thread.conversation import AttachedFile, Message, Question
 from agent.thread.requests import asks_for_file
 from agent.turn.events import Done
 from agent.turn.replies import plain_answer
-from tests.support.documents import attached
+from tests.support.documents import attached_file
 from tests.support.fakes import Listener, ScriptedModel, question, take_turn
 
 NOTES = AttachedFile(
@@ -31,7 +31,7 @@ def ask(text: str, *files: AttachedFile) -> Question:
 def long_file(name: str = "log.txt") -> AttachedFile:
     lines = [f"Step {number} copies the records of region {number}.\n" for number in range(400)]
     lines[311] = "The walrus backup failed with error 7731.\n"
-    return attached(name, "\n".join(lines))
+    return attached_file(name, "\n".join(lines))
 
 
 def test_short_file_is_one_source_for_this_place_only() -> None:
@@ -52,13 +52,13 @@ def test_of_a_long_file_the_parts_nearest_to_the_question_are_sources() -> None:
 
 def test_parts_of_a_long_markdown_file_are_named_by_their_headings() -> None:
     text = "".join(f"# Part {n}\n\n{'The region has records. ' * 40}\n\n" for n in range(20))
-    found = file_sources(ask("What of Part 7?", attached("plan.md", text)))
+    found = file_sources(ask("What of Part 7?", attached_file("plan.md", text)))
     assert "plan.md › Part 7" in [source.title for source in found]
 
 
 @given(st.text(max_size=400), st.integers(0, 40))
 def test_sources_never_hold_more_than_the_file(text: str, times: int) -> None:
-    file = attached("a.txt", text * times)
+    file = attached_file("a.txt", text * times)
     found = file_sources(ask("what is the deadline?", file))
     assert sum(len(source.text) for source in found) <= len(file.text)
     assert bool(found) == bool(file.text.strip())
