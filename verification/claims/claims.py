@@ -231,7 +231,13 @@ def _promote_headings(sentences: list[Sentence], text: str) -> list[Sentence]:
 
 def _share_citations(sentences: Sequence[Sentence]) -> list[Sentence]:
     """Give each sentence its citations. A heading or an introduction gets those of the text below it."""
-    blocks = [[*block] for _, block in groupby(_within_groups(sentences), key=_block)]
+    grouped: list[Sentence] = []
+    for _, group in groupby(sentences, key=lambda each: each.group):
+        together = [*group]
+        grouped += [_with_citations(each, _all_cited(together)) for each in together]
+    # All sentences of a list or table make a block, or those of one paragraph.
+    parts = groupby(grouped, key=lambda each: _NO_GROUP if each.kind in _LISTED else each.group)
+    blocks = [[*part] for _, part in parts]
     for index, block in enumerate(blocks):
         before = blocks[index - 1] if index else []
         after = blocks[index + 1] if index + 1 < len(blocks) else []
@@ -280,11 +286,6 @@ def _free_next_steps(sentences: list[Sentence], text: str, *, has_judge: bool) -
     return freed
 
 
-def _block(sentence: Sentence) -> int:
-    """Key that is the same for all sentences of a list or table, or of one paragraph."""
-    return _NO_GROUP if sentence.kind in _LISTED else sentence.group
-
-
 def _is_reference(block: Sequence[Sentence]) -> bool:
     """Return True for a line such as "Source: [7]" that closes the block above it."""
     return bool(block) and all(each.refers or (each.cited and not each.states) for each in block)
@@ -293,13 +294,6 @@ def _is_reference(block: Sequence[Sentence]) -> bool:
 def _with_citations(sentence: Sentence, cited: tuple[int, ...]) -> Sentence:
     """Return the sentence, with these citations if it has none of its own."""
     return sentence if sentence.cited or not cited else sentence._replace(cited=cited)
-
-
-def _within_groups(sentences: Sequence[Sentence]) -> Iterator[Sentence]:
-    for _, group in groupby(sentences, key=lambda each: each.group):
-        together = [*group]
-        cited = _all_cited(together)
-        yield from (_with_citations(each, cited) for each in together)
 
 
 def _cite_items(block: Sequence[Sentence], before: Sequence[Sentence], after: Sequence[Sentence]) -> Iterator[Sentence]:

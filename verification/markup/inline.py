@@ -169,7 +169,7 @@ class Inline:
         return end
 
     def _plain_form(self, name: str, match: re.Match[str], *, closing: bool) -> str:
-        """The replacement of a tag. A line end is added only if there is none yet."""
+        """The replacement of a tag. A line end is added only if it is missing."""
         if name in _EMPHASIS:
             return {"b": "**", "i": "*", "s": "~~"}[_EMPHASIS[name]]
         parts = name in _BLOCKS or (closing and name in _HEADINGS)

@@ -203,16 +203,9 @@ def _host(key: str) -> str:
 
 def show_as_code(text: str, known: KnownLinks) -> tuple[str, tuple[Repair, ...]]:
     """Show each link that only appears in a text as code, where it can be read and not clicked."""
-    edits = [
-        Edit(link.start, link.end, _as_code(link))
-        for link in links(prose(text))
-        if "`" not in link.target and known.status(link.target) == "as_code"
-    ]
+    edits: list[Edit] = []
+    for start, end, target, label in links(prose(text)):
+        if "`" not in target and known.status(target) == "as_code":
+            same = not label.strip() or normalise_url(label.strip()) == normalise_url(target) or links(label.strip())
+            edits.append(Edit(start, end, f"`{target}`" if same else f"{label.strip()} (`{target}`)"))
     return apply_edits(text, edits), (Repair(kind="link_as_code", count=len(edits)),) if edits else ()
-
-
-def _as_code(link: Link) -> str:
-    """Return ``label (`target`)``, or the target alone if the label says the same."""
-    label = link.label.strip()
-    same = not label or normalise_url(label) == normalise_url(link.target) or links(label)
-    return f"`{link.target}`" if same else f"{label} (`{link.target}`)"

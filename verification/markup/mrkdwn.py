@@ -60,15 +60,12 @@ def strip_mrkdwn(text: str) -> str:
         if kind in {"code", "fence"}:
             code.append(part.strip("`").strip("\n") if kind == "fence" else part.strip("`"))
             part = _CODE_HERE
-        pieces.append(_token_text(part) if kind == "token" else part)
+        elif kind == "token":  # its label, else its address or name
+            inner, _, label = part[1:-1].partition("|")
+            name = "@" + inner[1:].partition("^")[0] if inner.startswith("!") else inner.removeprefix("mailto:")
+            part = label or name
+        pieces.append(part)
     # Code is set aside while marks are removed: marks in code are text.
     outside = strip_marks("".join(pieces)).split(_CODE_HERE)
     spoken = [piece for pair in zip(outside, [*code, ""], strict=False) for piece in pair]
     return html.unescape("".join(spoken)).strip()
-
-
-def _token_text(token: str) -> str:
-    """The text that a reader sees of a token."""
-    inner, _, label = token[1:-1].partition("|")
-    strip_mrkdwn = "@" + inner[1:].partition("^")[0] if inner.startswith("!") else inner.removeprefix("mailto:")
-    return label or strip_mrkdwn
