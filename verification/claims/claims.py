@@ -234,7 +234,8 @@ def _share_citations(sentences: Sequence[Sentence]) -> list[Sentence]:
     grouped: list[Sentence] = []
     for _, group in groupby(sentences, key=lambda each: each.group):
         together = [*group]
-        grouped += [_with_citations(each, _all_cited(together)) for each in together]
+        cited = _all_cited(together)
+        grouped += [_with_citations(each, cited) for each in together]
     # All sentences of a list or table make a block, or those of one paragraph.
     parts = groupby(grouped, key=lambda each: _NO_GROUP if each.kind in _LISTED else each.group)
     blocks = [[*part] for _, part in parts]
