@@ -52,7 +52,7 @@ from bot.queue.worker import DRAIN_S, Turns
 from bot.redis.connect import EVICTS_REMEDY, eviction_policy, missing_command, open_redis
 from bot.redis.url import plain_cause
 from bot.reports.weekly import WeeklyReports
-from bot.servers.http import Status
+from bot.servers.http import ProcessStatus
 from bot.servers.socket_mode import SocketFront
 from bot.settings import Settings
 from bot.slack.client import TokenCheck, Workspace, build_app
@@ -82,7 +82,7 @@ PAGE_TIMEOUT_S = 2.0  # wait of a page for Redis or the index
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Orion(Status):
+class Orion(ProcessStatus):
     """One running Orion, in any mode."""
 
     redis: Redis

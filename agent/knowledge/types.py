@@ -52,7 +52,7 @@ class Document:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passage:
+class FoundPassage:
     """A part of a document. ``line`` counts from 1. ``page`` is 0 if the format has no pages.
 
     ``heading`` joins all headings above it with ``PATH``; ``url`` links to the last one. ``number`` counts the
@@ -186,7 +186,7 @@ class IndexRun:
         return name
 
 
-class Source(Protocol):
+class DocumentSource(Protocol):
     """A place with documents that is not a plain folder."""
 
     @property

@@ -35,7 +35,7 @@ class PendingQuestion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class SavedResult:
     """Result of one tool call."""
 
     tool: str
@@ -47,7 +47,7 @@ class SavedFindings:
     """Results and sources of a turn that asked back. ``ts`` is the message that it was about."""
 
     ts: str = ""
-    results: tuple[Finding, ...] = ()
+    results: tuple[SavedResult, ...] = ()
     sources: tuple[Source, ...] = ()
 
 

@@ -1,6 +1,6 @@
 """Thread states in Redis under (team, channel, thread_ts), with a TTL that use refreshes.
 
-``save`` only overwrites the version that was loaded and, given a ``Fence``, only while the lease is still held. A
+``save`` only overwrites the version that was loaded and, given a ``LeaseFence``, only while the lease is still held. A
 missing or unreadable state loads as a fresh one.
 """
 
@@ -31,7 +31,7 @@ class StateFenced(StateNotSaved):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fence:
+class LeaseFence:
     """Fencing token: only its holder may write, while the hash ``key`` has it and until the hash's ``until`` (ms)."""
 
     key: str
@@ -99,7 +99,7 @@ class ThreadStore:
         pipe.hmget(self.key(key), ["version", "state", "schema"])
         pipe.expire(self.key(key), TTL_S)
 
-    async def save(self, key: ThreadKey, state: ThreadState, *, fence: Fence | None = None) -> ThreadState:
+    async def save(self, key: ThreadKey, state: ThreadState, *, fence: LeaseFence | None = None) -> ThreadState:
         """Overwrite the version that ``state`` was loaded as. Returns it with its new version.
 
         Raises ``StateConflict``, ``StateFenced``, or ``StateNotSaved`` if Redis is not reachable.

@@ -14,7 +14,7 @@ import structlog
 from agent.actions import Step
 from agent.model.prompts import MAX_DECIDE_RESULT_CHARS
 from agent.thread.plan import Plan
-from agent.thread.state import Finding, SavedFindings, state_with_answer
+from agent.thread.state import SavedFindings, SavedResult, state_with_answer
 from agent.tools.builtin.llm_generate import NAME as LLM_GENERATE
 from agent.tools.builtin.slack_search import ORIGIN, SLACK_SEARCH
 from agent.tools.tool import ToolResult
@@ -85,7 +85,7 @@ def collect_findings(progress: Progress) -> SavedFindings:
     barred = {SLACK_SEARCH, LLM_GENERATE} if from_slack else {SLACK_SEARCH}
     useful = [result for result in progress.results if result.ok and result.content and result.tool not in barred]
     results = tuple(
-        Finding(tool=each.tool, content=each.content[:MAX_DECIDE_RESULT_CHARS]) for each in useful[-MAX_FINDINGS:]
+        SavedResult(tool=each.tool, content=each.content[:MAX_DECIDE_RESULT_CHARS]) for each in useful[-MAX_FINDINGS:]
     )
     earlier = progress.state.found
     # Asked back twice: resumed findings do not become fresh again.

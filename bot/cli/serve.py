@@ -18,7 +18,7 @@ from bot.errors import WrongUse
 from bot.install.identity import Identity, identify, recall_identity
 from bot.redis.connect import open_redis
 from bot.redis.embedded import EmbeddedRedisError
-from bot.servers.http import SlackEndpoint, Status, build
+from bot.servers.http import ProcessStatus, SlackEndpoint, build
 from bot.servers.http import serve as serve_pages
 from bot.settings import Settings
 from bot.slack.client import NotAuthorized
@@ -46,7 +46,7 @@ async def serve(settings: Settings, *, host: str, concurrency: int, mode: str = 
             await run_until_stopped(orion, stopping, work=concurrency > 0, takes_events=bool(mode))
 
 
-class _WaitingForSlack(Status):
+class _WaitingForSlack(ProcessStatus):
     async def checks(self) -> dict[str, bool]:
         """Name Slack."""
         return {"slack": False}
@@ -110,7 +110,7 @@ async def _work(orion: Orion, *, work: bool) -> None:
 
 
 async def _open_pages(
-    stack: AsyncExitStack, status: Status, host: str, port: int, endpoint: SlackEndpoint | None = None
+    stack: AsyncExitStack, status: ProcessStatus, host: str, port: int, endpoint: SlackEndpoint | None = None
 ) -> None:
     try:
         bound = await stack.enter_async_context(serve_pages(build(status, endpoint), host=host, port=port))

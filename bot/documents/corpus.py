@@ -16,7 +16,7 @@ import structlog
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.index.sqlite import SqliteIndex
 from agent.knowledge.sources.feed import Feed
-from agent.knowledge.types import DeferredSource, IndexReport, KnowledgeAwayError, Source, due_at
+from agent.knowledge.types import DeferredSource, DocumentSource, IndexReport, KnowledgeAwayError, due_at
 from bot.errors import WrongUse
 
 log = structlog.get_logger()
@@ -38,14 +38,14 @@ class Corpus:
     index_path: Path
     docs_url: str = ""
     database: str = ""
-    sources: tuple[Source, ...] = ()
+    sources: tuple[DocumentSource, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the folders and sources, under which their states are stored."""
         return (*(str(root.expanduser().resolve()) for root in self.roots), *(source.key for source in self.sources))
 
-    def sources_to_read(self, *, fetch: bool) -> list[Path | Source | DeferredSource]:
+    def sources_to_read(self, *, fetch: bool) -> list[Path | DocumentSource | DeferredSource]:
         """Return the sources for a run. Web sites and feeds are deferred unless the run may ``fetch``."""
         if fetch or not self.sources:
             return [*self.roots, *self.sources]
@@ -71,7 +71,7 @@ def sync_index(corpus: Corpus, *, every_s: float, fetch: bool = True, wait_s: fl
 
 def sync_now(corpus: Corpus, key: str) -> None:
     """Sync one source and leave the others as they are. A failure is logged: the next sync reads it. Blocks."""
-    sources: list[Path | Source | DeferredSource] = [DeferredSource(key=name) for name in corpus.names]
+    sources: list[Path | DocumentSource | DeferredSource] = [DeferredSource(key=name) for name in corpus.names]
     for at, source in enumerate(corpus.sources, len(corpus.roots)):
         sources[at] = source if source.key == key else DeferredSource(key=source.key, part=source.part)
     try:

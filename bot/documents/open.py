@@ -23,7 +23,7 @@ from agent.knowledge.sources.answers import AnswerFolder
 from agent.knowledge.sources.feed import Feed
 from agent.knowledge.sources.git import GitSource
 from agent.knowledge.sources.slack_export import SlackExport
-from agent.knowledge.types import Document, IndexReport, KnowledgeAwayError, Source
+from agent.knowledge.types import Document, DocumentSource, IndexReport, KnowledgeAwayError
 from bot.documents.corpus import SYNC_LOCK, SYNC_WAIT_S, Corpus, index_for
 from bot.errors import WrongUse
 from bot.settings import Settings, feed_environment, require_folders
@@ -67,10 +67,13 @@ def local_corpus(settings: Settings, port: int, folders: Sequence[Path] = ()) ->
     return replace(corpus, index_path=settings.home / f"knowledge-local-{port}.sqlite3", sources=saved)
 
 
-def _sources(settings: Settings) -> tuple[Source, ...]:
+def _sources(settings: Settings) -> tuple[DocumentSource, ...]:
     """Return the configured repositories, exports, saved answers, feeds and web sites. Raises ``WrongUse``."""
     exports = [SlackExport(folder=folder, url=settings.slack_exports_url) for folder in settings.slack_exports]
-    sources: list[Source] = [*map(partial(_git_source, settings.git_docs_url), sorted(settings.git_docs)), *exports]
+    sources: list[DocumentSource] = [
+        *map(partial(_git_source, settings.git_docs_url), sorted(settings.git_docs)),
+        *exports,
+    ]
     if settings.answers:
         sources.append(AnswerFolder(folder=settings.answers))
     if settings.feeds:

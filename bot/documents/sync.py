@@ -17,7 +17,7 @@ import structlog
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.types import KnowledgeAwayError, due_at
 from bot.documents.corpus import SYNC_WAIT_S, Corpus
-from bot.documents.sync_process import ELSEWHERE, Order
+from bot.documents.sync_process import ELSEWHERE, SyncOrder
 
 log = structlog.get_logger()
 
@@ -77,7 +77,7 @@ class Syncing:
             start_new_session=True,  # a Ctrl-C at the terminal is for the process that decides
         )
         try:
-            order = Order(self.corpus, every_s, self.json, self.debug, fetch, wait_s)
+            order = SyncOrder(self.corpus, every_s, self.json, self.debug, fetch, wait_s)
             if process.stdin is not None:  # it was asked for
                 process.stdin.write(pickle.dumps(order))
             code = await process.wait()

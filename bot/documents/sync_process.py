@@ -27,7 +27,7 @@ ELSEWHERE = 3
 _NICE = 10
 
 
-class Order(NamedTuple):
+class SyncOrder(NamedTuple):
     """Corpus to sync, unless it was synced in the last ``every_s`` seconds, and how to log. See ``sync_index``.
 
     The process reads it, pickled, from its standard input, which then stays open.
@@ -43,7 +43,7 @@ class Order(NamedTuple):
 
 def main() -> int:
     """Read the order from standard input and run it at low priority. Return the exit code."""
-    order: Order = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the process that started this one, over its own pipe
+    order: SyncOrder = pickle.load(sys.stdin.buffer)  # noqa: S301 - from the process that started this one, over its own pipe
     configure(json=order.json, debug=order.debug)
     sys.excepthook = _log_crash
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -51,7 +51,7 @@ def main() -> int:
     return run_order(order)
 
 
-def run_order(order: Order) -> int:
+def run_order(order: SyncOrder) -> int:
     """Sync once. Return the exit code."""
     try:
         report = sync_index(order.corpus, every_s=order.every_s, fetch=order.fetch, wait_s=order.wait_s)

@@ -105,7 +105,7 @@ class EvalReply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class EvalRun:
     """One run over a file. ``pushed`` reports on its push to Langfuse, empty without keys."""
 
     file: str
@@ -119,7 +119,7 @@ class Run:
         return {"file": self.file, "model": self.model, **count_results(self.replies)}
 
 
-async def ask_all(settings: Settings, path: Path, docs: Path) -> Run:
+async def ask_all(settings: Settings, path: Path, docs: Path) -> EvalRun:
     """Ask every question of a file, or of the dataset ``langfuse:NAME``, about the documents in ``docs``.
 
     Raises ``WrongUse`` for a bad row, or a dataset that cannot be read.
@@ -149,7 +149,7 @@ async def ask_all(settings: Settings, path: Path, docs: Path) -> Run:
         pushed = await push(tracer, Experiment(dataset=path.stem, run=name, items=items, shares=shares, about=about))
     finally:
         await tracer.aclose(timeout_s=1.0)  # a Langfuse that hangs must not hold the report back
-    return Run(file=path.name, model=engine.model.name, began=began, replies=tuple(replies), pushed=pushed)
+    return EvalRun(file=path.name, model=engine.model.name, began=began, replies=tuple(replies), pushed=pushed)
 
 
 async def _read_questions(path: Path, tracer: Tracer) -> list[LabelledQuestion]:

@@ -62,7 +62,7 @@ class Sizes(NamedTuple):
 QUICK: Final = Sizes(rounds=1, alone=2, burst=3, waiting=3, kilobytes=10, chunks=40)  # for a look that takes seconds
 
 
-class Row(NamedTuple):
+class BenchRow(NamedTuple):
     """One figure, and the same figure of its yardstick, if there is one.
 
     Some figures are differences of two times: on a busy machine they can come out at zero or below.
@@ -91,25 +91,28 @@ class Row(NamedTuple):
         return f"{value:,.3g} {self.unit}" if value > 0 else TOO_NOISY
 
 
-def bench(sizes: Sizes) -> list[Row]:
+def bench(sizes: Sizes) -> list[BenchRow]:
     """Measure every figure; smaller sizes are quicker and rougher."""
     ours, theirs = asyncio.run(compare_bots(sizes.rounds, sizes.alone, sizes.burst, sizes.waiting))
     sending, silent = asyncio.run(measure_tracing(sizes.rounds, sizes.alone, sizes.burst))
     streams = asyncio.run(_per_chunk(sizes.rounds, sizes.chunks))
     return [
         *(
-            Row(name, ours[key], unit, *((BOLT, theirs[key]) if key in theirs else ()))
+            BenchRow(name, ours[key], unit, *((BOLT, theirs[key]) if key in theirs else ()))
             for key, (name, unit) in _DATA["mention"].items()
         ),
-        Row("Processor time a mention, traced to Langfuse", sending, "ms", UNTRACED, silent),
-        *(Row(f"Processor time a streamed chunk, {how}", x, "µs", AIOHTTP, raw) for how, (x, raw) in streams.items()),
-        Row("Round a tool call, median", asyncio.run(_tool_call_ms()), "ms"),
+        BenchRow("Processor time a mention, traced to Langfuse", sending, "ms", UNTRACED, silent),
+        *(
+            BenchRow(f"Processor time a streamed chunk, {how}", x, "µs", AIOHTTP, raw)
+            for how, (x, raw) in streams.items()
+        ),
+        BenchRow("Round a tool call, median", asyncio.run(_tool_call_ms()), "ms"),
         *_verification(sizes.rounds),
         *_growth(sizes.kilobytes),
     ]
 
 
-def _verification(rounds: int) -> list[Row]:
+def _verification(rounds: int) -> list[BenchRow]:
     """One answer of 2,000 characters with eight sources of 2,000, other texts in every round."""
     convert: Callable[[str], object] | None = None
     with suppress(ImportError):  # a well-known converter, where the benchmark's extra is installed
@@ -128,17 +131,17 @@ def _verification(rounds: int) -> list[Row]:
             spent.setdefault(name, []).append(_ms(look))
     medians = {name: statistics.median(times[2:]) for name, times in spent.items()}  # two rounds warm the caches
     known = medians.pop(CONVERTER, None)
-    return [Row(name, value, "ms", CONVERTER if known else "", known) for name, value in medians.items()]
+    return [BenchRow(name, value, "ms", CONVERTER if known else "", known) for name, value in medians.items()]
 
 
-def _growth(kilobytes: int) -> list[Row]:
+def _growth(kilobytes: int) -> list[BenchRow]:
     """Milliseconds a kilobyte of a long answer, next to those of one kilobyte: 1 if the cost is linear."""
     looks: dict[str, Callable[[Any], object]] = {"Repair": lambda draft: repair(draft.text), "All rules": check}
     rows = []
     for name, look in looks.items():
         small = statistics.median(_ms(partial(look, turn(number, length=1000))) for number in range(10))
         large = _ms(partial(look, turn(0, length=kilobytes * 1000))) / kilobytes
-        rows.append(Row(f"{name} of {kilobytes:,} kB, each", large, "ms", "1 kB", small))
+        rows.append(BenchRow(f"{name} of {kilobytes:,} kB, each", large, "ms", "1 kB", small))
     return rows
 
 
@@ -149,7 +152,7 @@ def _ms(work: Callable[[], object]) -> float:
     return (time.thread_time() - began) * 1000
 
 
-def bench_json(rows: Sequence[Row]) -> list[dict[str, Any]]:
+def bench_json(rows: Sequence[BenchRow]) -> list[dict[str, Any]]:
     """Return the figures as JSON-ready values; null if the machine was too noisy."""
 
     def figure(value: object) -> object:
@@ -161,7 +164,7 @@ def bench_json(rows: Sequence[Row]) -> list[dict[str, Any]]:
     ]
 
 
-def bench_table(rows: Sequence[Row]) -> Table:
+def bench_table(rows: Sequence[BenchRow]) -> Table:
     """Return the figures as a table."""
     table = Table("what", "Orion", "yardstick", "its figure", "ratio")
     for row in rows:

@@ -15,7 +15,7 @@ OUTCOMES = ("answered", "partial", "unsourced", "asked", "refused", "failed", "o
 MAX_BEFORE: Final = 5  # turns before a chosen one that come along, where not all are chosen
 
 
-class Turn(NamedTuple):
+class AskedTurn(NamedTuple):
     """One record, and the numbers of good and bad clicks on it."""
 
     record: dict[str, Any]
@@ -24,19 +24,19 @@ class Turn(NamedTuple):
 
 async def read_rows(redis: Redis, *, prefix: str, outcomes: Collection[str], bad_only: bool) -> list[dict[str, Any]]:
     """Return turns with these outcomes (all if empty) and the turns before them, by conversation, in order of time."""
-    conversations: dict[str, list[Turn]] = {}
+    conversations: dict[str, list[AskedTurn]] = {}
     records = TurnRecords(redis, prefix=prefix)
-    turns = [Turn(record, Counter(await records.judgements(record))) async for record in records.scan()]
+    turns = [AskedTurn(record, Counter(await records.judgements(record))) async for record in records.scan()]
     for turn in sorted(turns, key=lambda turn: float(turn.record["at"])):
         conversations.setdefault(str(turn.record.get("thread") or turn.record["turn_id"]), []).append(turn)
 
-    def chosen(turn: Turn) -> bool:
+    def chosen(turn: AskedTurn) -> bool:
         return (not outcomes or turn.record["outcome"] in outcomes) and (turn.judged["bad"] > 0 or not bad_only)
 
     return [row for turns in conversations.values() for row in _rows(turns, list(map(chosen, turns)))]
 
 
-def _rows(turns: Sequence[Turn], chosen: Sequence[bool]) -> Iterator[dict[str, Any]]:
+def _rows(turns: Sequence[AskedTurn], chosen: Sequence[bool]) -> Iterator[dict[str, Any]]:
     """Yield the chosen turns of a conversation and those before them, with the first one's id as their thread."""
     selected = [turn for at, turn in enumerate(turns) if any(chosen[at : at + MAX_BEFORE + 1])]
     for record, judged in selected:

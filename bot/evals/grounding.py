@@ -13,7 +13,7 @@ from verification.types import Claim, Draft, Source
 _STEPS = 200
 
 
-class Pair(Row):
+class LabelledPair(Row):
     """One labelled pair. Rows of one ``group`` count once; ``supported`` may be written as 1 or 0."""
 
     source: str
@@ -26,7 +26,7 @@ class Pair(Row):
 class Judged(NamedTuple):
     """A row with its verdict: ``score`` is 0 to 1, ``rules`` are those of error level that fired."""
 
-    row: Pair
+    row: LabelledPair
     score: float
     rules: tuple[str, ...]
 
@@ -41,7 +41,7 @@ class _Group(NamedTuple):
 
 def evaluate(paths: Sequence[Path], predictions: Path | None) -> list[dict[str, Any]]:
     """Return a report for each file; ``predictions`` gets a line for each row. Raises ``WrongUse`` and ``OSError``."""
-    files = [[_judge(row) for row in read_rows(path, Pair)] for path in paths]
+    files = [[_judge(row) for row in read_rows(path, LabelledPair)] for path in paths]
     groups = [_group(judged) for judged in files]
     reports, lines = [], []
     for index, path in enumerate(paths):
@@ -58,7 +58,7 @@ def evaluate(paths: Sequence[Path], predictions: Path | None) -> list[dict[str, 
     return reports
 
 
-def _judge(row: Pair) -> Judged:
+def _judge(row: LabelledPair) -> Judged:
     draft = Draft(text=row.claim, question=row.question, sources=(Source(id=1, title="", text=row.source),))
     claim = Claim(text=row.claim, start=0, end=len(row.claim), cited=(1,))
     (judged,), violations = check_claims(read_corpus(draft, row.claim), (claim,))

@@ -12,7 +12,7 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
-from bot.evals.answers import EvalReply, Result, Run
+from bot.evals.answers import EvalReply, EvalRun, Result
 from bot.evals.rows import by_kind, percentile
 from verification.types import Source
 
@@ -29,7 +29,7 @@ _EDGES_MS: Final = (0, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, math.inf
 _LONG: Final = 220  # characters of an answer that are shown unfolded
 
 
-def report_page(run: Run) -> str:
+def report_page(run: EvalRun) -> str:
     """Return the whole page."""
     style = (_HERE / "report.css").read_text(encoding="utf-8")
     replies = run.replies

@@ -37,7 +37,7 @@ _GONE: Final = frozenset({"channel_not_found", "thread_not_found", "not_in_chann
 log = structlog.get_logger()
 
 
-class Connection(Protocol):
+class SlackConnection(Protocol):
     """The socket to Slack (``bot.servers.socket_mode``)."""
 
     async def ready(self) -> bool:
@@ -56,7 +56,7 @@ class CatchUp:
     _: KW_ONLY
     listeners: Listeners
     workspaces: Workspaces
-    connection: Connection | None = None
+    connection: SlackConnection | None = None
     max_age_s: float = MAX_AGE_S
 
     @property

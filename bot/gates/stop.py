@@ -14,7 +14,7 @@ from agent.texts.catalogue import say
 from agent.thread.state import StateNotSaved, cancel_pending_question
 from bot.gates.access import cached_refusal, visit_of
 from bot.queue.queue import OK, Cancel, Cancellation, Ending
-from bot.queue.scripts import Entry
+from bot.queue.scripts import MailboxEntry
 from bot.slack.message import Access, Incoming
 from bot.slack.web_api import DeliveryFailed
 from bot.stores.stores import Stores
@@ -42,13 +42,13 @@ async def cancel_thread(incoming: Incoming, stores: Stores, cancel: Cancel) -> b
     return True
 
 
-def turn_at_head(stored: list[Entry]) -> tuple[str, Incoming] | None:
+def turn_at_head(stored: list[MailboxEntry]) -> tuple[str, Incoming] | None:
     """Return the id and message of the turn that runs or waits in a thread, if its first message is one."""
     incoming = Incoming.from_body(stored[0].body) if stored else None
     return (stored[0].id, incoming) if incoming and incoming.kind in _TURNS else None
 
 
-def _is_cancelled_by(stored: Entry, stop: Incoming) -> bool:
+def _is_cancelled_by(stored: MailboxEntry, stop: Incoming) -> bool:
     incoming = Incoming.from_body(stored.body)
     return incoming is not None and incoming.kind in _TURNS and bool(stop_after(stop.event_ts or stop.ts, incoming))
 

@@ -24,9 +24,9 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from agent.packing import parse_record
-from agent.thread.store import Fence, hash_tag, shards_of, team_of
+from agent.thread.store import LeaseFence, hash_tag, shards_of, team_of
 from bot.queue.lease import Lease, LeaseLost, now, raise_if_cancelled
-from bot.queue.scripts import Entry, Wakeup, load_script, shard_tags, split_entry
+from bot.queue.scripts import MailboxEntry, Wakeup, load_script, shard_tags, split_entry
 from bot.redis.replication import Replication
 from bot.redis.url import impatient
 
@@ -59,7 +59,7 @@ class Claimed:
     tries: int
     enqueued_at: float
     leased_until: float
-    fence: Fence
+    fence: LeaseFence
 
     @property
     def waited_s(self) -> float:
@@ -251,7 +251,7 @@ class Mailbox:
                 thread=thread,
                 tries=int(tries),
                 leased_until=asked_at + self.lease_s,
-                fence=Fence(key=self.fence_key(thread), token=token),
+                fence=LeaseFence(key=self.fence_key(thread), token=token),
                 **split_entry(entry)._asdict(),
             )
             for thread, token, tries, entry in await self._claim(keys=[shard], args=[worker, lease_ms, *limits])
@@ -358,7 +358,7 @@ class Mailbox:
                 found.append(Waiting(thread=thread, id=entry.id, body=entry.body, place=int(place)))
         return found
 
-    async def list_messages(self, thread: str) -> list[Entry]:
+    async def list_messages(self, thread: str) -> list[MailboxEntry]:
         """List a thread's messages in order. A running turn is that of the first."""
         entries = await self._redis.lrange(f"{self.shard_of(thread)}:mb:{thread}", 0, -1)
         return [split_entry(str(entry)) for entry in entries]

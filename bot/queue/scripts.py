@@ -31,7 +31,7 @@ def shard_tags(prefix: str, shards: int) -> list[str]:
     return [shard_tag(number, prefix=prefix, shards=shards) for number in range(shards)]
 
 
-class Entry(NamedTuple):
+class MailboxEntry(NamedTuple):
     """A message in a mailbox, as stored. ``enqueued_at`` is Redis' time in seconds since 1970."""
 
     id: str
@@ -39,13 +39,13 @@ class Entry(NamedTuple):
     body: str
 
 
-def split_entry(entry: str) -> Entry:
+def split_entry(entry: str) -> MailboxEntry:
     """Split a stored entry. A damaged one has no body."""
     message_id, _, rest = entry.partition(" ")
     stored_ms, _, body = rest.partition(" ")
     if not (message_id and stored_ms.isascii() and stored_ms.isdecimal()):
-        return Entry(UNREADABLE_ID, 0.0, "")
-    return Entry(message_id, int(stored_ms) / 1000, body)
+        return MailboxEntry(UNREADABLE_ID, 0.0, "")
+    return MailboxEntry(message_id, int(stored_ms) / 1000, body)
 
 
 class Wakeup:

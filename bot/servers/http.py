@@ -30,7 +30,7 @@ _METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"  # Prometheus'
 log = structlog.get_logger()
 
 
-class Status:
+class ProcessStatus:
     """What the pages show; here nothing. A pause and services that keep failing fail no check: questions are taken."""
 
     async def checks(self) -> Mapping[str, bool]:
@@ -63,7 +63,7 @@ class SlackEndpoint:
     installing: InstallPages | None = None
 
 
-def build(status: Status, intake: SlackEndpoint | None = None) -> web.Application:
+def build(status: ProcessStatus, intake: SlackEndpoint | None = None) -> web.Application:
     """Build the web application: three pages, and Slack's endpoint in HTTP mode."""
     application = web.Application(client_max_size=MAX_BODY_BYTES)
     application.add_routes(page_routes(status))
@@ -74,7 +74,7 @@ def build(status: Status, intake: SlackEndpoint | None = None) -> web.Applicatio
     return application
 
 
-def page_routes(status: Status) -> list[web.RouteDef]:
+def page_routes(status: ProcessStatus) -> list[web.RouteDef]:
     """Routes of the three pages, for any server that shows them."""
 
     async def healthz(_: web.Request) -> web.Response:

@@ -24,7 +24,7 @@ Keeps = Literal["", "fresh", "looked_for"]  # whether a waiting call keeps a pla
 REDIS_TIMEOUT_S: Final = 1.0  # without Redis a call goes out, and Slack decides
 
 
-class Pace(NamedTuple):
+class CallPace(NamedTuple):
     """Milliseconds from one call to the next, after a burst of so many at once."""
 
     interval_ms: int
@@ -40,12 +40,12 @@ _CALLS_A_MINUTE: Final = {
     ),
     100: ("chat.appendStream", "chat.postEphemeral", "users.info", "files.info", "views.open", "views.publish"),
 }
-_UNKNOWN: Final = Pace(interval_ms=0, burst=1)  # only Slack's refusals slow down such a method
+_UNKNOWN: Final = CallPace(interval_ms=0, burst=1)  # only Slack's refusals slow down such a method
 # Half of what a minute allows may go out at once.
-PACES: Final[Mapping[str, Pace]] = {
+PACES: Final[Mapping[str, CallPace]] = {
     # One a second a channel. For "short bursts" Slack gives no figure.
-    "chat.postMessage": Pace(interval_ms=1_000, burst=3),
-    **{name: Pace(60_000 // calls, calls // 2) for calls, names in _CALLS_A_MINUTE.items() for name in names},
+    "chat.postMessage": CallPace(interval_ms=1_000, burst=3),
+    **{name: CallPace(60_000 // calls, calls // 2) for calls, names in _CALLS_A_MINUTE.items() for name in names},
 }
 
 

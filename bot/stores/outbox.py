@@ -15,7 +15,7 @@ from verification.types import Answer, Repair, Source, Violation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class OutboxEntry:
     """One turn's outcome, the answer that goes with it, and the thread's state afterwards."""
 
     outcome: OutcomeName
@@ -28,13 +28,15 @@ class Entry:
         return compact_json({"outcome": self.outcome, "answer": answer, "state": to_json(self.state)})
 
 
-def read_entry(stored: str | None) -> Entry | None:
+def read_entry(stored: str | None) -> OutboxEntry | None:
     """Read an entry; None if it is missing or unreadable."""
     if not stored:
         return None
     try:
         fields = parse_json(stored)
-        return Entry(outcome=fields["outcome"], answer=_answer(fields["answer"]), state=from_json(fields["state"]))
+        return OutboxEntry(
+            outcome=fields["outcome"], answer=_answer(fields["answer"]), state=from_json(fields["state"])
+        )
     except (ValueError, KeyError, TypeError):
         return None
 

@@ -39,7 +39,7 @@ from bot.queue.queue import OK, Ending, give_up, retry_uncounted
 from bot.slack.files import has_opening_files
 from bot.slack.history import StreamedMessage, sort_key
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.outbox import Entry, read_entry
+from bot.stores.outbox import OutboxEntry, read_entry
 from bot.stores.stores import read_facts
 from bot.turn.history import load_chat_context, load_earlier
 from bot.turn.job import Job, gate_wait_s
@@ -188,14 +188,14 @@ class Answering:
             if not job.lease.stopped:
                 raise
             return await self._end_stopped(job)
-        return await self._save_delivered(job, result) if isinstance(result, Entry) else result
+        return await self._save_delivered(job, result) if isinstance(result, OutboxEntry) else result
 
-    async def _save_delivered(self, job: Job, entry: Entry) -> Ending:
+    async def _save_delivered(self, job: Job, entry: OutboxEntry) -> Ending:
         """Save the thread of a delivered answer and settle the outbox entry."""
         await self._save_state(job, entry.state)
         return replace(OK, settles=job.mark("outbox"))
 
-    async def _deliver_decided(self, job: Job, entry: Entry) -> Entry:
+    async def _deliver_decided(self, job: Job, entry: OutboxEntry) -> OutboxEntry:
         """Deliver what an earlier try decided, and clear the status or placeholder that it may have left."""
         only_waited = await self.at.delivery.is_waiting_to_post(job.place, entry.answer, job.answer_key())
         entry = await self._deliver(job, entry, may_exist=not only_waited)
@@ -232,7 +232,7 @@ class Answering:
             with suppress(DeliveryFailed):
                 await self._post_text(job, say("stopped", job.language))
 
-    async def _begin_turn(self, job: Job) -> Entry | Ending:
+    async def _begin_turn(self, job: Job) -> OutboxEntry | Ending:
         """Load the thread and the files, then run the turn. The status covers both: a file may take a while."""
         remembered = job.facts.state
         state = await self._state_before(job, remembered)
@@ -279,7 +279,9 @@ class Answering:
         at_once = job.place.channel.startswith("D") or job.claimed.tries > 1 or job.claimed.waited_s > QUEUE_NOTICE_S
         return Pace(first_s=0.0 if at_once else FIRST_STATUS_S)
 
-    async def _run_turn(self, job: Job, question: Question, state: ThreadState, live_view: LiveView) -> Entry | Ending:
+    async def _run_turn(
+        self, job: Job, question: Question, state: ThreadState, live_view: LiveView
+    ) -> OutboxEntry | Ending:
         status = live_view.status
         async with self.at.observers.turn(question, job.turn_id, self.at.engine) as observer:
             observer.record_wait(job.claimed.waited_s)
@@ -303,7 +305,7 @@ class Answering:
                 await self._stay_silent(job, job.without_context(after), live_view.streamed)
                 await observer.record_end(outcome)
                 return OK
-            decided = Entry(outcome=outcome.name, answer=outcome.answer, state=job.without_context(after))
+            decided = OutboxEntry(outcome=outcome.name, answer=outcome.answer, state=job.without_context(after))
             entry = await self._record_entry(job, decided)
             async with observer.during_delivery(outcome):
                 await live_view.stop_updates()
@@ -328,15 +330,15 @@ class Answering:
             await self.at.delivery.delete_answer(job.place, job.incoming.ts, job.lease.require, posted=posted)
         await self._save_state(job, state)
 
-    async def _record_entry(self, job: Job, entry: Entry) -> Entry:
+    async def _record_entry(self, job: Job, entry: OutboxEntry) -> OutboxEntry:
         """Put the entry into the outbox and return the one it holds: another worker may have written first."""
         written = entry.to_json()
         stored = await self.at.stores.mailbox.mark(job.claimed, job.mark("outbox"), written)
         return entry if stored == written else read_entry(stored) or entry
 
     async def _deliver(
-        self, job: Job, entry: Entry, *, may_exist: bool = True, live_view: LiveView | None = None
-    ) -> Entry:
+        self, job: Job, entry: OutboxEntry, *, may_exist: bool = True, live_view: LiveView | None = None
+    ) -> OutboxEntry:
         """Post what was decided. Return the entry with the ts of its messages."""
         marks: list[Mark] = ["partial"] if entry.outcome == "partial" else []
         if self.at.engine.model.quotes_only and entry.answer.sources and entry.answer.verified:

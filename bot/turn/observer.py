@@ -39,7 +39,7 @@ from bot.turn.status import WorkingStatus, step_status, stream_tasks
 from observability.langfuse.connection import Connection
 from observability.langfuse.corrections import send_correction
 from observability.langfuse.tracer import Tracer
-from observability.langfuse.tracing import Attempt, Generation, TurnTrace
+from observability.langfuse.tracing import Generation, TracedAttempt, TurnTrace
 from observability.metrics import Metrics
 from observability.redaction import known_secrets
 from observability.stats import Stats, TurnFigures
@@ -302,7 +302,9 @@ def trace_event(trace: TurnTrace, event: TurnEvent) -> None:
                 {"rule": v.rule, "severity": v.severity, "words": v.words, "detail": v.detail} for v in violations
             ]
             trace.attempt(
-                Attempt(number=number, draft=draft, text=text, passed=verdict.passed, issues=issues, repairs=repairs)
+                TracedAttempt(
+                    number=number, draft=draft, text=text, passed=verdict.passed, issues=issues, repairs=repairs
+                )
             )
         case _:
             pass

@@ -54,7 +54,7 @@ def log_exceptions(method: Callable[P, None]) -> Callable[P, None]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class TracedAttempt:
     """One checked draft. ``text`` is the draft after repair; ``repairs`` counts repairs by kind.
 
     Each issue is a violation: its ``rule`` and ``severity``, the ``words`` in question and the ``detail`` of the fault.
@@ -110,7 +110,7 @@ class TurnTrace:
         self._open: dict[tuple[str, str], Any] = {}
         self._has_text = False
         self._may_store = True
-        self._attempts: list[Attempt] = []
+        self._attempts: list[TracedAttempt] = []
 
     @log_exceptions
     def begin(self, *, thread: str, user: str, question: str, tag: str, version: str) -> None:
@@ -164,7 +164,7 @@ class TurnTrace:
         self._end(("tool", call_id), output=self._evidence(content or error), **made, **facts)
 
     @log_exceptions
-    def attempt(self, attempt: Attempt) -> None:
+    def attempt(self, attempt: TracedAttempt) -> None:
         """Add a checked draft: a guardrail observation with a score of its own."""
         if self._root is None:
             return

@@ -9,7 +9,7 @@ import pytest
 
 from bot.cli.main import serve as serve_command
 from bot.local.server import LocalWorkspace
-from bot.servers.http import Status, build, serve
+from bot.servers.http import ProcessStatus, build, serve
 
 
 async def answers(host: str, port: int) -> bool:
@@ -22,13 +22,13 @@ async def answers(host: str, port: int) -> bool:
 
 
 async def test_another_address_of_this_machine_is_refused() -> None:
-    application = build(Status())
+    application = build(ProcessStatus())
     async with serve(application) as port:
         assert [await answers(host, port) for host in ("127.0.0.1", "127.0.0.2")] == [True, False]
 
 
 async def test_whoever_says_so_is_served_elsewhere() -> None:
-    application = build(Status())
+    application = build(ProcessStatus())
     async with serve(application, host="127.0.0.2") as port:
         assert [await answers(host, port) for host in ("127.0.0.1", "127.0.0.2")] == [False, True]
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from agent.knowledge.readers.chunking import chunk_document
-from agent.knowledge.readers.document import Part, ReadDocument
+from agent.knowledge.readers.document import DocumentPart, ReadDocument
 from agent.knowledge.readers.formats import format_of
 from agent.knowledge.readers.reading import parse_document, read_bytes
 from agent.thread.conversation import AttachedFile, FilePart
@@ -31,7 +31,7 @@ SMALL: dict[str, Any] = {
 def attached_file(name: str, text: str) -> AttachedFile:
     """A file as it comes with a question, cut into parts."""
     known = format_of(name)
-    parts = (Part(text=text),)
+    parts = (DocumentPart(text=text),)
     document = ReadDocument(title=name, form=known.form if known else "text", parts=parts, updated_at="")
     cut = tuple(FilePart(chunk.path, chunk.line, chunk.text) for chunk in chunk_document(document))
     return AttachedFile(name=name, text=text, parts=cut)

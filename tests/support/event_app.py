@@ -20,7 +20,7 @@ from bot.delivery.home import HomeFigures
 from bot.events.clicks import Services
 from bot.local.model.limits import Strictness
 from bot.local.model.roster import TEAM_ID
-from bot.servers.http import SlackEndpoint, Status, build, serve
+from bot.servers.http import ProcessStatus, SlackEndpoint, build, serve
 from bot.slack.manifest import EVENTS_PATH
 from bot.slack.message import Access, Incoming
 from bot.stores.switches import Listening
@@ -108,7 +108,9 @@ def services(
 
 @asynccontextmanager
 async def over_http(slack: Slack, app: AsyncApp) -> AsyncIterator[None]:
-    async with serve(build(Status(), SlackEndpoint(app=app, signing_secret=slack.server.signing_secret))) as port:
+    async with serve(
+        build(ProcessStatus(), SlackEndpoint(app=app, signing_secret=slack.server.signing_secret))
+    ) as port:
         slack.server.http.url = f"http://127.0.0.1:{port}{EVENTS_PATH}"
         yield
 

@@ -22,12 +22,12 @@ from agent.knowledge.types import (
     FETCHED,
     UNREAD,
     DeferredSource,
+    DocumentSource,
     IndexReport,
     IndexRun,
     NotModifiedError,
     Readable,
     ReadError,
-    Source,
     SourceState,
 )
 
@@ -59,7 +59,7 @@ class IndexBuilder:
         self._chars = self._read = self._size = 0
         self._counts = {"added": 0, "changed": 0, "unchanged": 0}
 
-    def take_all(self, sources: Sequence[Path | Source | DeferredSource]) -> IndexReport:
+    def take_all(self, sources: Sequence[Path | DocumentSource | DeferredSource]) -> IndexReport:
         """Everything under these folders and sources; what is under none of them leaves the index."""
         folders = {str(source.expanduser().resolve()): source for source in sources if isinstance(source, Path)}
         others = {source.key: source for source in sources if not isinstance(source, Path)}
@@ -68,7 +68,7 @@ class IndexBuilder:
         tables.put_states(self._session, dict.fromkeys(self._states.keys() - folders.keys() - others.keys()))
         return self._finish()
 
-    def _take_each(self, folders: Mapping[str, Path], others: Mapping[str, Source | DeferredSource]) -> None:
+    def _take_each(self, folders: Mapping[str, Path], others: Mapping[str, DocumentSource | DeferredSource]) -> None:
         found = Folders([*folders.values()], self._run)
         for name, folder in folders.items():
             self._go_over(name, "", found.documents_in(folder))

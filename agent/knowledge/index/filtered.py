@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from agent.knowledge.index.index import KnowledgeIndex
-from agent.knowledge.types import Document, Passage
+from agent.knowledge.types import Document, FoundPassage
 from agent.thread.audience import Viewers, may_see
 
 _WIDER: Final = 4
@@ -25,7 +25,7 @@ class SeenBy:
         """Return what ``search`` takes as ``vector``."""
         return await self._index.embed_question(query)
 
-    def search(self, query: str, *, limit: int = 8, vector: Any = None) -> tuple[Passage, ...]:
+    def search(self, query: str, *, limit: int = 8, vector: Any = None) -> tuple[FoundPassage, ...]:
         """Return the best passages that all viewers may see."""
         asked = limit
         while True:
@@ -35,7 +35,7 @@ class SeenBy:
                 return seen[:limit]
             asked *= _WIDER
 
-    def _of(self, passages: tuple[Passage, ...]) -> tuple[Passage, ...]:
+    def _of(self, passages: tuple[FoundPassage, ...]) -> tuple[FoundPassage, ...]:
         seen = tuple(passage for passage in passages if may_see(passage.audience, self._viewers))
         return tuple(one for one in seen if one.document in self._named_ids) if self._prefixes else seen
 
@@ -52,7 +52,7 @@ class SeenBy:
     def _is_seen(self, document: Document) -> bool:
         return may_see(document.audience, self._viewers) and self._is_named(document)
 
-    def part(self, document: str, first: int, last: int) -> tuple[Passage, ...]:
+    def part(self, document: str, first: int, last: int) -> tuple[FoundPassage, ...]:
         """Return a part of a document that all viewers may see."""
         return self._of(self._index.part(document, first, last))
 

@@ -13,7 +13,15 @@ from agent.knowledge.index.build import IndexBuilder
 from agent.knowledge.index.tables import Session
 from agent.knowledge.search.index_terms import words_of
 from agent.knowledge.search.postings import best
-from agent.knowledge.types import DeferredSource, Document, Holding, IndexReport, Passage, Source, SourceState
+from agent.knowledge.types import (
+    DeferredSource,
+    Document,
+    DocumentSource,
+    FoundPassage,
+    Holding,
+    IndexReport,
+    SourceState,
+)
 
 Ranked = tuple[int, float]  # the number of a passage, and a score that grows with relevance
 
@@ -75,7 +83,7 @@ class KnowledgeIndex(ABC):
 
     def index(
         self,
-        roots: Sequence[Path | Source | DeferredSource],
+        roots: Sequence[Path | DocumentSource | DeferredSource],
         *,
         docs_url: str = "",
         progress: Callable[[str], None] | None = None,
@@ -89,7 +97,7 @@ class KnowledgeIndex(ABC):
         """Return what ``search`` takes as ``vector``; None without search by meaning."""
         return await self.meaning.embed_question(query) if self.meaning else None
 
-    def search(self, query: str, *, limit: int = 8, vector: Any = None) -> tuple[Passage, ...]:
+    def search(self, query: str, *, limit: int = 8, vector: Any = None) -> tuple[FoundPassage, ...]:
         """Return the best passages for ``query``, best first, none twice; any text is a valid query."""
         most = results.CANDIDATES * limit
         if self.meaning is None or vector is None or most < 1:
@@ -108,14 +116,14 @@ class KnowledgeIndex(ABC):
             numbers = tables.numbers_of(session, (place for place, _ in ranked))
         return [(numbers[place], score) for place, score in ranked if place in numbers]
 
-    def passages(self, ranked: Sequence[Ranked], limit: int) -> tuple[Passage, ...]:
+    def passages(self, ranked: Sequence[Ranked], limit: int) -> tuple[FoundPassage, ...]:
         """Return the first ``limit`` of these in order, no text twice; deleted passages are left out."""
         if limit < 1:
             return ()
         with self.session() as session:
             return results.spread(_read(session, ranked, limit), limit)
 
-    def part(self, document: str, first: int, last: int) -> tuple[Passage, ...]:
+    def part(self, document: str, first: int, last: int) -> tuple[FoundPassage, ...]:
         """Return the passages of one document from one number to another, both included, in order."""
         reach = (max(0, first), min(last, tables.MAX_PASSAGES - 1))
         with self.session() as session:
@@ -205,7 +213,7 @@ class KnowledgeIndex(ABC):
         """Return a call that tries once to take the lock of this name."""
 
 
-def _read(session: Session, ranked: Sequence[Ranked], limit: int) -> Iterator[Passage]:
+def _read(session: Session, ranked: Sequence[Ranked], limit: int) -> Iterator[FoundPassage]:
     """Yield these passages in order, read in batches of ``limit``: mostly the first batch is enough."""
     for some in tables.parts(ranked, limit):
         numbers = [number for number, _ in some]

@@ -6,7 +6,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from agent.knowledge.index.tables import MAX_PASSAGES
-from agent.knowledge.types import Document, Passage
+from agent.knowledge.types import Document, FoundPassage
 
 _PASSAGE: Final = """
 SELECT p.number, p.anchor, d.url, d.place, (SELECT value FROM settings WHERE name = 'docs_url'),
@@ -32,10 +32,10 @@ SELECT source, count(*), CAST(sum(chunks) AS integer), coalesce(min(nullif(updat
 CANDIDATES: Final = 4  # times the asked number, so that other documents and other texts can be preferred
 
 
-def spread(passages: Iterable[Passage], limit: int) -> tuple[Passage, ...]:
+def spread(passages: Iterable[FoundPassage], limit: int) -> tuple[FoundPassage, ...]:
     """Return the best ``limit`` passages, no text twice: one document gets at most half of the places."""
-    first: list[Passage] = []
-    later: list[Passage] = []
+    first: list[FoundPassage] = []
+    later: list[FoundPassage] = []
     taken: Counter[str] = Counter()
     texts: set[str] = set()
     for passage in passages:
@@ -49,7 +49,7 @@ def spread(passages: Iterable[Passage], limit: int) -> tuple[Passage, ...]:
     return (*first, *later)[:limit]
 
 
-def passage_of(row: Sequence[Any]) -> Passage:
+def passage_of(row: Sequence[Any]) -> FoundPassage:
     """Return one passage; its link leads to the page, the line or the heading, as the link's host understands it."""
     number, anchor, url, place, docs_url, *rest = row
     fields = dict(zip(_FIELDS, rest, strict=True))
@@ -58,7 +58,7 @@ def passage_of(row: Sequence[Any]) -> Passage:
     if fields["page"]:
         fragment = f"page={fields['page']}"
     whole = f"{link}#{fragment}" if link and fragment else link
-    return Passage(**fields, url=whole, number=number % MAX_PASSAGES)
+    return FoundPassage(**fields, url=whole, number=number % MAX_PASSAGES)
 
 
 def document_of(row: Sequence[Any]) -> Document:

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from agent.knowledge.readers.document import Form, Part, ReadDocument
+from agent.knowledge.readers.document import DocumentPart, Form, ReadDocument
 from agent.knowledge.types import PATH
 
 CHUNK_CHARS: Final = 1_200  # some 200 words: few enough to be about one thing, enough to be ranked by
@@ -72,7 +72,7 @@ def chunk_document(document: ReadDocument) -> tuple[Chunk, ...]:
     return tuple(chunk for part in document.parts for chunk in _part_chunks(part, document.form))
 
 
-def _part_chunks(part: Part, form: Form) -> Iterator[Chunk]:
+def _part_chunks(part: DocumentPart, form: Form) -> Iterator[Chunk]:
     lines = part.text.split("\n")
     plain = form != "markdown"
     for section in [_Section((), "", _paragraphs(lines))] if plain else _sections(_BLOCKS.parse(part.text)):

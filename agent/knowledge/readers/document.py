@@ -32,7 +32,7 @@ _INLINE_MARKUP: Final = re.compile(r"[*_`]+|\[([^\]]*)\]\([^)]*\)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class DocumentPart:
     """A stretch of a document: a whole file, or one page. ``line`` is its first line in the document's text."""
 
     text: str
@@ -46,7 +46,7 @@ class ReadDocument:
 
     title: str
     form: Form
-    parts: tuple[Part, ...]
+    parts: tuple[DocumentPart, ...]
     updated_at: str
     cut: str = ""
 
@@ -60,13 +60,13 @@ class ReadDocument:
 class Content:
     """Result of a reader. ``title`` is the one that the file names outside its text. ``fields`` are front matter."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[DocumentPart, ...]
     title: str = ""
     fields: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True, kw_only=True)
-class Limits:
+class ReadLimits:
     """Limits on reading one file; ``ends`` in seconds of `time.monotonic`. ``cut`` says what they left out."""
 
     ends: float = float("inf")
@@ -95,20 +95,20 @@ def refusing_damage(what: str, *own: type[Exception]) -> Iterator[None]:
         raise ReadError(reason=f"is a damaged {what}") from error
 
 
-def join_parts(texts: Iterable[str]) -> tuple[Part, ...]:
+def join_parts(texts: Iterable[str]) -> tuple[DocumentPart, ...]:
     """Return pages (counted from 1) as parts, without the empty ones."""
-    parts: list[Part] = []
+    parts: list[DocumentPart] = []
     line = 1
     for number, text in enumerate(texts, 1):
         if stripped := text.strip("\n"):
-            parts.append(Part(text=stripped, page=number, line=line))
+            parts.append(DocumentPart(text=stripped, page=number, line=line))
             line += stripped.count("\n") + 2
     return tuple(part for part in parts if part.text.strip())
 
 
-def whole(text: str) -> tuple[Part, ...]:
+def whole(text: str) -> tuple[DocumentPart, ...]:
     """Return a text as the only part, or no part if it is blank."""
-    return (Part(text=text),) if text.strip() else ()
+    return (DocumentPart(text=text),) if text.strip() else ()
 
 
 def clean(text: str) -> str:

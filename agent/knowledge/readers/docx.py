@@ -14,7 +14,7 @@ from docx.oxml import parse_xml
 
 from agent.knowledge.readers.document import (
     Content,
-    Limits,
+    ReadLimits,
     clean,
     markdown_table,
     part_note_marks,
@@ -48,7 +48,7 @@ class _Block(NamedTuple):
     marker: str = ""
 
 
-def read_docx(data: bytes, limits: Limits) -> Content:
+def read_docx(data: bytes, limits: ReadLimits) -> Content:
     """Read a document with its lists, tables, notes and text boxes."""
     with refusing_damage("Word document", OpcError):
         document = Document(open_package(data))

@@ -6,12 +6,12 @@ from importlib import import_module
 from pathlib import PurePath
 from typing import Final
 
-from agent.knowledge.readers.document import Content, Form, Limits
+from agent.knowledge.readers.document import Content, Form, ReadLimits
 
 MAX_BYTES: Final = 10_000_000
 MAX_PACKED_BYTES: Final = 50_000_000  # of a PDF or an Office document: most of it is pictures
 
-Reader = Callable[[bytes, Limits], Content]
+Reader = Callable[[bytes, ReadLimits], Content]
 _OFFICE: Final = "application/vnd.openxmlformats-officedocument."
 
 

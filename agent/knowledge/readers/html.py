@@ -10,7 +10,7 @@ from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
 from html_to_markdown.exceptions import ConversionError
 from lxml.html import HTMLParser, document_fromstring, tostring  # type: ignore[import-untyped]  # ships no types
 
-from agent.knowledge.readers.document import Content, Limits, clean, one_line, part_note_marks, whole
+from agent.knowledge.readers.document import Content, ReadLimits, clean, one_line, part_note_marks, whole
 from agent.knowledge.readers.text import apply_raised_tags, decode
 from agent.knowledge.types import ReadError
 
@@ -46,7 +46,7 @@ _FIELDS: Final = {
 }
 
 
-def read_html(data: bytes, _: Limits) -> Content:
+def read_html(data: bytes, _: ReadLimits) -> Content:
     """Read a page. Its ``<title>`` and the dates of its ``<meta>`` elements are fields."""
     declared = _CHARSET.search(data[:_HEAD])
     page = decode(data, declared[1].decode("ascii") if declared else "")

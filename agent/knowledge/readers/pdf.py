@@ -7,7 +7,15 @@ from typing import Final
 import pypdfium2
 from pypdfium2 import raw
 
-from agent.knowledge.readers.document import MAX_PAGES, Content, Limits, clean, join_parts, one_line, refusing_damage
+from agent.knowledge.readers.document import (
+    MAX_PAGES,
+    Content,
+    ReadLimits,
+    clean,
+    join_parts,
+    one_line,
+    refusing_damage,
+)
 from agent.knowledge.types import ReadError
 from verification.text.language import detect_language
 
@@ -27,7 +35,7 @@ _SAMPLE: Final = 300  # letters of a page
 _UNMAPPED_SHARE: Final = 0.3  # of the sampled letters: the page's font does not say which letters they are
 
 
-def read_pdf(data: bytes, limits: Limits) -> Content:
+def read_pdf(data: bytes, limits: ReadLimits) -> Content:
     """Read the pages up to ``MAX_PAGES``. A page of unmapped glyphs is left out and noted."""
     with refusing_damage("PDF", pypdfium2.PdfiumError):
         try:
@@ -130,7 +138,7 @@ def _reads_well(text: str) -> bool:
     return is_clean and (detect_language(text) is not None or not text.isupper())
 
 
-def _note_unmapped(unmapped: list[int], limits: Limits, *, is_all: bool) -> None:
+def _note_unmapped(unmapped: list[int], limits: ReadLimits, *, is_all: bool) -> None:
     reason = "the fonts do not say which letters their signs are"
     if unmapped and is_all:
         msg = f"has no readable text: {reason} (save it again, or use text recognition)"

@@ -10,7 +10,7 @@ from pptx.exc import PythonPptxError
 from agent.knowledge.readers.document import (
     MAX_PAGES,
     Content,
-    Limits,
+    ReadLimits,
     clean,
     join_parts,
     markdown_table,
@@ -23,7 +23,7 @@ _INDENT: Final = "    "
 _MAX_SHAPE_DEPTH: Final = 20
 
 
-def read_pptx(data: bytes, limits: Limits) -> Content:
+def read_pptx(data: bytes, limits: ReadLimits) -> Content:
     """Read the slides that are shown, each as a page under its title."""
     with refusing_damage("PowerPoint presentation", PythonPptxError):
         presentation = Presentation(open_package(data))

@@ -23,7 +23,7 @@ from typing import Any, Final, NamedTuple, Self
 import orjson
 
 from agent.knowledge.readers.chunking import Chunk, chunk_document
-from agent.knowledge.readers.document import MAX_ATTACHMENT_CHARS, Limits, Part, ReadDocument
+from agent.knowledge.readers.document import MAX_ATTACHMENT_CHARS, DocumentPart, ReadDocument, ReadLimits
 from agent.knowledge.readers.formats import format_of
 from agent.knowledge.readers.links import resolve_links
 from agent.knowledge.readers.reading import digest_of, parse_document
@@ -100,7 +100,7 @@ class DocumentReader:
         if "error" in reply:
             raise ReadError(reply["error"])
         fields = reply["document"]
-        document = ReadDocument(**fields | {"parts": tuple(Part(**part) for part in fields["parts"])})
+        document = ReadDocument(**fields | {"parts": tuple(DocumentPart(**part) for part in fields["parts"])})
         return document, tuple(Chunk(**chunk) for chunk in reply["chunks"])
 
     def _ask(self, file: FileToRead, when_slow: Callable[[], None]) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def _end(process: subprocess.Popen[bytes], pipe: Connection) -> None:
 
 def _read(file: FileToRead, timeout_s: float, *, for_attachments: bool) -> tuple[ReadDocument, tuple[Chunk, ...]]:
     """Read a file here."""
-    limits = Limits(ends=time.monotonic() + timeout_s * _SOFT_SHARE)
+    limits = ReadLimits(ends=time.monotonic() + timeout_s * _SOFT_SHARE)
     if for_attachments:
         limits.max_chars = MAX_ATTACHMENT_CHARS
     document = parse_document(file.name, file.data, changed=file.changed, committed=file.committed, limits=limits)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from agent.knowledge.readers.dates import date_of
-from agent.knowledge.readers.document import Limits, ReadDocument, one_line
+from agent.knowledge.readers.document import ReadDocument, ReadLimits, one_line
 from agent.knowledge.readers.formats import format_of, is_template, reason_not_read
 from agent.knowledge.readers.text import strip_template_code
 from agent.knowledge.types import ReadError
@@ -63,7 +63,7 @@ def digest_of(data: bytes) -> str:
 
 
 def parse_document(
-    name: str, data: bytes, *, changed: float = 0.0, committed: float = 0.0, limits: Limits | None = None
+    name: str, data: bytes, *, changed: float = 0.0, committed: float = 0.0, limits: ReadLimits | None = None
 ) -> ReadDocument:
     """Parse the bytes of a file. ``changed`` and ``committed`` are seconds since 1970, 0 if unknown."""
     known = format_of(name)
@@ -72,7 +72,7 @@ def parse_document(
     check_size(name, len(data))
     if not data.strip():
         raise ReadError(reason="is empty")
-    limits = limits or Limits()
+    limits = limits or ReadLimits()
     content = known.load_reader()(strip_template_code(data) if is_template(name) else data, limits)
     if not content.parts:
         raise ReadError(reason=limits.cut or "has no text")

@@ -8,7 +8,15 @@ from datetime import date, datetime, time
 from itertools import islice, zip_longest
 from typing import Any, Final
 
-from agent.knowledge.readers.document import Content, Limits, Part, clean, raise_or_lower, refusing_damage, table_row
+from agent.knowledge.readers.document import (
+    Content,
+    DocumentPart,
+    ReadLimits,
+    clean,
+    raise_or_lower,
+    refusing_damage,
+    table_row,
+)
 from agent.knowledge.readers.package import open_package
 from agent.knowledge.readers.text import decode
 
@@ -26,7 +34,7 @@ _BRACKET: Final = re.compile(r"\[(?:\$([^\]-]*))?[^\]]*\]")  # a currency with i
 _UNIT: Final = re.compile(r"\"([^\"]*)\"|\\(.)|([$€£¥])")
 
 
-def read_csv(data: bytes, limits: Limits) -> Content:
+def read_csv(data: bytes, limits: ReadLimits) -> Content:
     """Read a file of separated values as one table."""
     text = decode(data)
     try:
@@ -39,7 +47,7 @@ def read_csv(data: bytes, limits: Limits) -> Content:
         return Content(parts=_parts("", limits.take(_table(rows), "row", len)))
 
 
-def read_xlsx(data: bytes, limits: Limits) -> Content:
+def read_xlsx(data: bytes, limits: ReadLimits) -> Content:
     """Read the visible sheets, each under its name. Formulas count with their last results."""
     from openpyxl import load_workbook  # noqa: PLC0415 - slow to load, and CSV does not need it
     from openpyxl.utils.exceptions import InvalidFileException  # noqa: PLC0415 - likewise
@@ -51,7 +59,7 @@ def read_xlsx(data: bytes, limits: Limits) -> Content:
         return Content(title=clean(workbook.properties.title or ""), parts=tuple(parts))
 
 
-def _sheet_rows(sheet: Any, limits: Limits) -> Iterator[str]:
+def _sheet_rows(sheet: Any, limits: ReadLimits) -> Iterator[str]:
     sheet.reset_dimensions()  # a wrong declaration would hide rows
     return limits.take(_table(_read_rows(sheet)), f"sheet {sheet.title}, row", len)
 
@@ -79,13 +87,13 @@ def _repeated_cells(sheet: Any) -> Iterator[tuple[int, int]]:
             yield from ((row, column) for row in range(int(found[2]) + 1, int(found[3]) + 1))
 
 
-def _parts(above: str, lines: Iterator[str]) -> tuple[Part, ...]:
+def _parts(above: str, lines: Iterator[str]) -> tuple[DocumentPart, ...]:
     """Return a table in parts of ``PART_ROWS`` rows under its header: a whole one would take much memory to parse."""
-    parts: list[Part] = []
+    parts: list[DocumentPart] = []
     head = above
     while (some := list(islice(lines, PART_ROWS))) and any(some):
         text = clean(head + "\n".join(some) + "\n")
-        parts.append(Part(text=text, line=1 + len(parts) * PART_ROWS))
+        parts.append(DocumentPart(text=text, line=1 + len(parts) * PART_ROWS))
         if not parts[1:]:
             head = above + next((f"{line}\n" for line in some if _RULE in line), "")
     return tuple(parts)

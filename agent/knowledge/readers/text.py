@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from agent.knowledge.readers.document import (
     Content,
-    Limits,
+    ReadLimits,
     clean,
     one_line,
     part_note_marks,
@@ -72,24 +72,24 @@ _STRUCK: Final = (
 Unseen = tuple[re.Pattern[str], *tuple[str, ...]]
 
 
-def read_text(data: bytes, _: Limits) -> Content:
+def read_text(data: bytes, _: ReadLimits) -> Content:
     """Read plain text or a program."""
     return Content(parts=whole(decode(data)))
 
 
-def read_rst(data: bytes, _: Limits) -> Content:
+def read_rst(data: bytes, _: ReadLimits) -> Content:
     """Read reStructuredText as plain text; its title is the first underlined line."""
     text = decode(data)
     underlined = _RST_TITLE.search(text[:_TITLE_WITHIN])
     return Content(title=one_line(underlined["text"]) if underlined else "", parts=whole(text))
 
 
-def read_markdown(data: bytes, _: Limits) -> Content:
+def read_markdown(data: bytes, _: ReadLimits) -> Content:
     """Read Markdown without front matter, comments and template code. Line numbers stay true."""
     return _markdown(data, _TEMPLATE_COMMENT, *_TEMPLATE_CODE)
 
 
-def read_mdx(data: bytes, _: Limits) -> Content:
+def read_mdx(data: bytes, _: ReadLimits) -> Content:
     """Read MDX: Markdown without imports and component tags."""
     return _markdown(data, _TEMPLATE_COMMENT, *_TEMPLATE_CODE, *_MDX_CODE)
 
@@ -100,7 +100,7 @@ def _markdown(data: bytes, *unseen: Unseen) -> Content:
     return Content(title=fields.get("title", ""), fields=fields, parts=whole(text))
 
 
-def read_notebook(data: bytes, _: Limits) -> Content:
+def read_notebook(data: bytes, _: ReadLimits) -> Content:
     """Read a Jupyter notebook: its text, its code and the text that the code printed."""
     with refusing_damage("Jupyter notebook"):
         notebook = json.loads(decode(data))

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
 
-from agent.knowledge.types import Passage, format_label
+from agent.knowledge.types import FoundPassage, format_label
 
 MERGED_CHARS: Final = 1_200  # a section shorter than this takes in its neighbours under the same heading
 PAGE_CHARS: Final = 3_000  # a page up to this length comes whole; a section grows no further
 REACH: Final = 8  # passages before and behind a hit that are looked at
 _BYTES_A_TOKEN: Final = 4  # of English on average; other scripts have fewer letters in a token, but as many bytes
 
-Read = Callable[[str, int, int], Sequence[Passage]]
+Read = Callable[[str, int, int], Sequence[FoundPassage]]
 """Reads the passages of a document from one number to another, both included."""
 
 
@@ -23,8 +23,8 @@ Read = Callable[[str, int, int], Sequence[Passage]]
 class Stretch:
     """Neighbouring passages of one document, in order; ``hit`` is the one that was found."""
 
-    passages: tuple[Passage, ...]
-    hit: Passage
+    passages: tuple[FoundPassage, ...]
+    hit: FoundPassage
 
     @property
     def above(self) -> tuple[str, ...]:
@@ -55,11 +55,11 @@ class Stretch:
 
 
 def expand_hits(
-    found: Sequence[Passage], read: Read, *, tokens: int
-) -> tuple[tuple[Stretch, ...], tuple[Passage, ...]]:
+    found: Sequence[FoundPassage], read: Read, *, tokens: int
+) -> tuple[tuple[Stretch, ...], tuple[FoundPassage, ...]]:
     """Return stretches in the order of their hits, up to ``tokens`` in all, and the hits that do not fit."""
     stretches: list[Stretch] = []
-    left_out: list[Passage] = []
+    left_out: list[FoundPassage] = []
     taken: set[tuple[str, int]] = set()
     room = tokens * _BYTES_A_TOKEN
     for hit in found:
@@ -78,7 +78,7 @@ def expand_hits(
     return tuple(stretches), tuple(left_out)
 
 
-def _grow(hit: Passage, near: Sequence[Passage]) -> Stretch:
+def _grow(hit: FoundPassage, near: Sequence[FoundPassage]) -> Stretch:
     """Return the whole page if it is short, else the hit's section, with its neighbours if that is short."""
     at = next((place for place, each in enumerate(near) if each.number == hit.number), None)
     if at is None:  # the document changed since it was found
@@ -94,7 +94,11 @@ def _grow(hit: Passage, near: Sequence[Passage]) -> Stretch:
 
 
 def _extend(
-    near: Sequence[Passage], reach: tuple[int, int], max_chars: int, belongs: Callable[[Passage], bool], depth: int = 0
+    near: Sequence[FoundPassage],
+    reach: tuple[int, int],
+    max_chars: int,
+    belongs: Callable[[FoundPassage], bool],
+    depth: int = 0,
 ) -> tuple[int, int]:
     """Add neighbours that belong, following ones first, while all of it stays within ``max_chars`` characters.
 
@@ -116,12 +120,12 @@ def _extend(
             return low, high
 
 
-def _section(near: Sequence[Passage], place: int, depth: int) -> tuple[int, int]:
+def _section(near: Sequence[FoundPassage], place: int, depth: int) -> tuple[int, int]:
     path = near[place].path[:depth]
     before = takewhile(lambda at: near[at].path[:depth] == path, range(place, -1, -1))
     behind = takewhile(lambda at: near[at].path[:depth] == path, range(place, len(near)))
     return min(before), max(behind)
 
 
-def _adjoin(one: Passage, other: Passage) -> bool:
+def _adjoin(one: FoundPassage, other: FoundPassage) -> bool:
     return abs(one.number - other.number) == 1 and one.page == other.page

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from agent.knowledge.readers.reading import read_bytes
 from agent.knowledge.saved_answer import SavedAnswer, parse_saved_answer
-from agent.knowledge.types import IndexRun, Readable, ReadError, Source
+from agent.knowledge.types import DocumentSource, IndexRun, Readable, ReadError
 from agent.thread.audience import NOBODY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AnswerFolder(Source):
+class AnswerFolder(DocumentSource):
     """A folder of saved answers, which may be a Git working tree."""
 
     folder: Path

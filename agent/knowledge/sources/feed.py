@@ -25,7 +25,7 @@ import orjson
 from agent.knowledge.readers.dates import parse_timestamp
 from agent.knowledge.readers.reading import read_bytes
 from agent.knowledge.sources.names import is_storable
-from agent.knowledge.types import FETCHED, IndexRun, NotModifiedError, Readable, ReadError, Source
+from agent.knowledge.types import FETCHED, DocumentSource, IndexRun, NotModifiedError, Readable, ReadError
 from agent.thread.audience import NOBODY, parse_audience
 
 MAX_LINE_BYTES: Final = 8_000_000
@@ -35,7 +35,7 @@ _CHUNK_BYTES: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Feed(Source):
+class Feed(DocumentSource):
     """A program, or a file of such lines. ``environment`` is all that the program gets; ``timeout_s`` ends a run."""
 
     command: tuple[str, ...]

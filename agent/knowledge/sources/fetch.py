@@ -54,7 +54,7 @@ class CrawlPolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class WebReply:
     """Response of a server. Header names are in lower case; ``body`` is empty unless the status is 200."""
 
     status: int
@@ -115,7 +115,7 @@ class Fetcher:
             return False
         return True
 
-    def get(self, url: str, *, limit_of: LimitOf, etag: str = "", modified: str = "") -> Reply:
+    def get(self, url: str, *, limit_of: LimitOf, etag: str = "", modified: str = "") -> WebReply:
         """Return a page, or a 304 reply if it still has this etag or date. Raises ``ReadError``."""
         asked = {"If-None-Match": etag, "If-Modified-Since": modified}
         reply = self._follow(
@@ -127,7 +127,7 @@ class Fetcher:
 
     def _follow(
         self, url: str, limit_of: LimitOf, headers: Mapping[str, str], before_request: Callable[[httpx2.URL], None]
-    ) -> Reply:
+    ) -> WebReply:
         place = self._check_url(url)
         for _ in range(_MAX_HOPS):
             before_request(place)
@@ -187,7 +187,7 @@ class Fetcher:
             raise _status_error(reply.status, temporary=True)  # RFC 9309: in trouble (5xx) it may forbid all
         return Protego.parse(reply.body.decode("utf-8", "replace"))
 
-    def _exchange(self, place: httpx2.URL, limit_of: LimitOf, headers: Mapping[str, str]) -> Reply:
+    def _exchange(self, place: httpx2.URL, limit_of: LimitOf, headers: Mapping[str, str]) -> WebReply:
         server, now = self._servers[_origin(place)], time.monotonic()
         if server.failures_in_row >= self._policy.failures:
             msg = f"was not asked for: its server failed {self._policy.failures} times in a row"
@@ -209,7 +209,7 @@ class Fetcher:
         server.failures_in_row = server.failures_in_row + 1 if reply.status in _BUSY else 0
         return reply
 
-    def _send(self, place: httpx2.URL, limit_of: LimitOf, headers: Mapping[str, str]) -> Reply:
+    def _send(self, place: httpx2.URL, limit_of: LimitOf, headers: Mapping[str, str]) -> WebReply:
         sent = {"Host": place.netloc.decode("ascii"), "User-Agent": USER_AGENT, "Accept-Encoding": "gzip", **headers}
         lines = [(name.encode("ascii"), value.encode("latin-1", "replace")) for name, value in sent.items()]
         target = httpcore2.URL(
@@ -218,7 +218,7 @@ class Fetcher:
         timeout = dict.fromkeys(("connect", "read", "write", "pool"), self._policy.step_timeout_s)
         with self._pool.stream("GET", target, headers=lines, extensions={"timeout": timeout}) as stream:
             found = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in stream.headers}
-            reply = Reply(status=stream.status, headers=found)
+            reply = WebReply(status=stream.status, headers=found)
             if reply.status != HTTPStatus.OK:
                 return reply
             body = decompress(stream.iter_stream(), found.get("content-encoding", ""), limit_of(reply.kind))

@@ -15,7 +15,7 @@ from typing import Any, Final
 import orjson
 
 from agent.knowledge.slack_message import read_message, with_names
-from agent.knowledge.types import IndexRun, Readable, ReadError, Source
+from agent.knowledge.types import DocumentSource, IndexRun, Readable, ReadError
 from agent.thread.audience import PUBLIC
 
 _MAX_BYTES: Final = 50_000_000
@@ -28,7 +28,7 @@ Message = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SlackExport(Source):
+class SlackExport(DocumentSource):
     """An unpacked export. ``url`` is the workspace's address, such as ``https://acme.slack.com``."""
 
     folder: Path

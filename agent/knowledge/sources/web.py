@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 from agent.knowledge.readers.formats import format_of, format_of_type
 from agent.knowledge.readers.reading import digest_of
-from agent.knowledge.sources.fetch import CrawlPolicy, Fetcher, Reply
+from agent.knowledge.sources.fetch import CrawlPolicy, Fetcher, WebReply
 from agent.knowledge.sources.public_address import Resolve, resolve_host
 from agent.knowledge.sources.sitemap import MAX_SITEMAP_BYTES, looks_like_sitemap, read_sitemap
 from agent.knowledge.types import FETCHED, IndexRun, NotModifiedError, Readable, ReadError
@@ -158,7 +158,7 @@ class _Visit:
             read = partial(_fail, error)
         yield Readable(id=shown, key=key, name=name, source=source.key, read=read, audience=source.audience, url=url)
 
-    def _page_reader(self, url: str, page: Reply, before: _Memory) -> Callable[[], tuple[bytes, float]]:
+    def _page_reader(self, url: str, page: WebReply, before: _Memory) -> Callable[[], tuple[bytes, float]]:
         """Return the page's ``read`` and note it for the next run. Raises ``ReadError`` and ``NotModifiedError``."""
         if page.status == HTTPStatus.NOT_MODIFIED:
             self._remember(url, before)

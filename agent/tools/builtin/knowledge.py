@@ -14,7 +14,7 @@ import structlog
 
 from agent.knowledge.index.filtered import KnowledgeReader, SeenBy
 from agent.knowledge.search.hits import Stretch, expand_hits
-from agent.knowledge.types import Document, KnowledgeAwayError, Passage
+from agent.knowledge.types import Document, FoundPassage, KnowledgeAwayError
 from agent.thread.audience import Viewers
 from agent.tools.builtin.specs import parameter, spec_of
 from agent.tools.tool import Tool, ToolFailed, ToolResult
@@ -93,7 +93,7 @@ class SearchTool(_KnowledgeTool):
             hints=() if stretches else ("Try other words for the same thing, or list_documents.",),
         )
 
-    def _expand_hits(self, found: Sequence[Passage]) -> tuple[tuple[Stretch, ...], tuple[Passage, ...]]:
+    def _expand_hits(self, found: Sequence[FoundPassage]) -> tuple[tuple[Stretch, ...], tuple[FoundPassage, ...]]:
         if not self.source_tokens:
             return tuple(Stretch(passages=(hit,), hit=hit) for hit in found), ()
         return expand_hits(found, self.index.part, tokens=self.source_tokens)
@@ -145,11 +145,11 @@ def _away_as_failure() -> Iterator[None]:
         raise DocumentsAway(why="The index of the documents cannot be reached at the moment.") from error
 
 
-def _source(title: str, text: str, found: Passage | Document) -> Source:
+def _source(title: str, text: str, found: FoundPassage | Document) -> Source:
     return Source(id=0, title=title, url=found.url, text=text, updated_at=found.updated_at, audience=found.audience)
 
 
-def _age_of(found: Passage | Document) -> str:
+def _age_of(found: FoundPassage | Document) -> str:
     return f", updated {found.updated_at}" if found.updated_at else ""
 
 

@@ -18,7 +18,7 @@ from agent.actions import Step
 from agent.thread.conversation import Message, ThreadKey
 from agent.thread.plan import Plan
 from agent.thread.state import PendingQuestion, StateNotSaved, ThreadState
-from agent.thread.store import TTL_S, Fence, StateConflict, StateFenced, ThreadStore, hash_tag
+from agent.thread.store import TTL_S, LeaseFence, StateConflict, StateFenced, ThreadStore, hash_tag
 from bot.queue.queue import Claimed, Mailbox
 from verification.types import Source
 
@@ -145,4 +145,4 @@ def test_all_keys_of_a_thread_share_one_hash_tag(redis_client: Redis) -> None:
     assert tag.startswith("orion:{")
     assert store.key(KEY).startswith(f"{tag}:")
     assert mailbox.fence_key(str(KEY)).startswith(f"{tag}:")
-    assert Fence(key=mailbox.fence_key(str(KEY)), token="1").key == f"{tag}:head:{KEY}"
+    assert LeaseFence(key=mailbox.fence_key(str(KEY)), token="1").key == f"{tag}:head:{KEY}"

@@ -287,7 +287,7 @@ def test_bench_tells_the_whole_way_of_a_mention_beside_a_bot_that_does_the_least
     assert {row["yardstick"] for row in told} == {bench.BOLT, *others}
     shown = io.StringIO()
     whole = [row | {"value": row["value"] or 0.0} for row in told]  # noise on a busy machine is null
-    rows = [bench.Row(*(row[field] for field in bench.Row._fields)) for row in whole]
+    rows = [bench.BenchRow(*(row[field] for field in bench.BenchRow._fields)) for row in whole]
     Console(file=shown, width=200).print(bench.bench_table(rows))
     assert all(name in shown.getvalue() for name in names)
 

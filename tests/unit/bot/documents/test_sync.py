@@ -22,7 +22,7 @@ from bot.documents.corpus import SYNC_LOCK, Corpus, index_for, sync_index
 from bot.documents.figures import available_figures, figures_of
 from bot.documents.open import open_index
 from bot.documents.sync import Syncing
-from bot.documents.sync_process import ELSEWHERE, FAILED, Order, _log_crash, run_order
+from bot.documents.sync_process import ELSEWHERE, FAILED, SyncOrder, _log_crash, run_order
 from tests.support.waiting import wait_until
 from tests.support.web_site import LocalSite, Reply, html
 
@@ -49,8 +49,8 @@ def corpus(tmp_path: Path, site: LocalSite) -> Corpus:
     return Corpus(roots=(docs,), index_path=tmp_path / "home" / "knowledge.sqlite3", sources=(web(site, "/w"),))
 
 
-def order(corpus: Corpus, every_s: float = 3600.0) -> Order:
-    return Order(corpus=corpus, every_s=every_s, json=True, debug=False)
+def order(corpus: Corpus, every_s: float = 3600.0) -> SyncOrder:
+    return SyncOrder(corpus=corpus, every_s=every_s, json=True, debug=False)
 
 
 @asynccontextmanager

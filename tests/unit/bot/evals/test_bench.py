@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-from bot.evals.bench import Row, bench_json, bench_table, turn
+from bot.evals.bench import BenchRow, bench_json, bench_table, turn
 from verification.check import check
 
 
@@ -36,7 +36,11 @@ def test_every_round_has_its_own_texts() -> None:
 
 
 def test_costs_lost_in_noise_are_not_printed() -> None:
-    rows = [Row("a", -3.0, "µs", "aiohttp", 2.0), Row("b", 3.0, "µs", "aiohttp", -1.5), Row("c", 3.0, "µs", "x", 2.0)]
+    rows = [
+        BenchRow("a", -3.0, "µs", "aiohttp", 2.0),
+        BenchRow("b", 3.0, "µs", "aiohttp", -1.5),
+        BenchRow("c", 3.0, "µs", "x", 2.0),
+    ]
     console = Console(width=150)
     with console.capture() as shown:
         console.print(bench_table(rows))

@@ -15,7 +15,7 @@ from playwright.async_api import async_playwright
 
 from agent.outcome import OutcomeName
 from bot.evals import report as eval_report
-from bot.evals.answers import EvalReply, LabelledQuestion, Run
+from bot.evals.answers import EvalReply, EvalRun, LabelledQuestion
 from bot.evals.report import report_page
 from tests.support.browser import ARGUMENTS, browser_path
 from verification.types import Source
@@ -44,8 +44,8 @@ REPLIES = (
 )
 
 
-def run_of(*replies: EvalReply, file: str = "questions.jsonl") -> Run:
-    return Run(file=file, model="m", began=datetime(2026, 11, 22, 9, 0, tzinfo=UTC), replies=replies)
+def run_of(*replies: EvalReply, file: str = "questions.jsonl") -> EvalRun:
+    return EvalRun(file=file, model="m", began=datetime(2026, 11, 22, 9, 0, tzinfo=UTC), replies=replies)
 
 
 class Page(HTMLParser):

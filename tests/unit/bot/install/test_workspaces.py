@@ -23,7 +23,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from structlog.testing import capture_logs
 
 from agent.thread.conversation import ThreadKey
-from agent.thread.store import Fence, ThreadStore
+from agent.thread.store import LeaseFence, ThreadStore
 from bot.app import Orion, open_orion
 from bot.cli.local import HANDBOOK
 from bot.delivery.delivery import Delivery
@@ -36,7 +36,7 @@ from bot.local.model.roster import BOT_ID, BOT_USER, VISITOR
 from bot.queue.lease import Lease
 from bot.queue.lease import now as monotonic
 from bot.queue.queue import Claimed
-from bot.servers.http import SlackEndpoint, Status, build, serve
+from bot.servers.http import ProcessStatus, SlackEndpoint, build, serve
 from bot.settings import Settings
 from bot.slack.client import NotAuthorized, Workspace, open_client
 from bot.slack.manifest import SEARCH_SCOPE
@@ -315,7 +315,7 @@ async def test_slack_or_redis_that_is_away_installs_nothing_and_says_so(tmp_path
         assert place.orion.installing is not None
         pages = replace(place.orion.installing, states=States(away))
         async with serve(
-            build(Status(), SlackEndpoint(app=place.orion.app, signing_secret=SECRET, installing=pages))
+            build(ProcessStatus(), SlackEndpoint(app=place.orion.app, signing_secret=SECRET, installing=pages))
         ) as port:
             for path in ("install", "oauth_redirect?state=x&code=y"):
                 async with place.browser.get(f"http://127.0.0.1:{port}/slack/{path}", allow_redirects=False) as page:
@@ -369,7 +369,13 @@ class Bots:
 def incoming(thread: str) -> tuple[Claimed, Lease]:
     until = monotonic() + 30
     claimed = Claimed(
-        thread=thread, id="1", body="{}", tries=1, enqueued_at=0.0, leased_until=until, fence=Fence(key="f", token="t")
+        thread=thread,
+        id="1",
+        body="{}",
+        tries=1,
+        enqueued_at=0.0,
+        leased_until=until,
+        fence=LeaseFence(key="f", token="t"),
     )
     return claimed, Lease(until)
 

@@ -20,7 +20,7 @@ from slack_bolt.async_app import AsyncApp
 from slack_bolt.authorization import AuthorizeResult
 from structlog.testing import capture_logs
 
-from bot.servers.http import MAX_BODY_BYTES, SlackEndpoint, Status, build, has_valid_signature, serve
+from bot.servers.http import MAX_BODY_BYTES, ProcessStatus, SlackEndpoint, build, has_valid_signature, serve
 from tests.support.event_app import SECRET, headers
 
 
@@ -47,7 +47,7 @@ def bolt(heard: list[dict[str, Any]]) -> AsyncApp:
 
 
 @dataclass
-class Shown(Status):
+class Shown(ProcessStatus):
     ready: bool = True
     failing: Sequence[str] = ()
 
@@ -63,7 +63,7 @@ class Shown(Status):
 
 @asynccontextmanager
 async def front(
-    intake: SlackEndpoint | None = None, shown: Status | None = None
+    intake: SlackEndpoint | None = None, shown: ProcessStatus | None = None
 ) -> AsyncIterator[aiohttp.ClientSession]:
     async with (
         serve(build(shown or Shown(), intake)) as port,

@@ -26,7 +26,7 @@ from bot.slack.manifest import manifest
 from bot.slack.message import Access, BotIdentity, Incoming
 from bot.slack.search import SlackSearch
 from bot.slack.web_api import SlackCalls
-from bot.stores.outbox import Entry
+from bot.stores.outbox import OutboxEntry
 from tests.support.openai_server import RESPOND, ScriptedOpenAI, calls, says
 from tests.support.orion_running import MENTION, Setting, running, settings_in, shown
 from tests.support.waiting import wait_until
@@ -173,7 +173,7 @@ def test_only_permalinks_may_be_kept() -> None:
         page,
     )
     answer = Answer(text="a", chunks=("a",), sources=(private, page))
-    stored = json.loads(Entry(outcome="answered", answer=answer, state=ThreadState()).to_json())
+    stored = json.loads(OutboxEntry(outcome="answered", answer=answer, state=ThreadState()).to_json())
     assert [source["text"] for source in stored["answer"]["sources"]] == ["", "words"]
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from agent.thread.conversation import Message
 from agent.thread.state import ThreadState
-from bot.stores.outbox import Entry, read_entry
+from bot.stores.outbox import OutboxEntry, read_entry
 from verification.types import Answer, Repair, Source, Violation
 
 words = st.text(max_size=30)
@@ -30,7 +30,7 @@ answers = st.builds(
 @given(answers, words)
 def test_an_entry_is_read_back_as_it_was_written(answer: Answer, said: str) -> None:
     state = ThreadState(mission=said, history=(Message(role="user", text=said),))
-    entry = Entry(outcome="answered", answer=answer, state=state)
+    entry = OutboxEntry(outcome="answered", answer=answer, state=state)
     assert read_entry(entry.to_json()) == entry
 
 

@@ -21,7 +21,7 @@ from bot.queue.lease import Lease, LeaseLost
 from bot.queue.queue import OK, Cancellation
 from bot.slack.message import Incoming
 from bot.slack.web_api import DeliveryFailed
-from bot.stores.outbox import Entry
+from bot.stores.outbox import OutboxEntry
 from bot.turn import duplicates
 from bot.turn.job import turn_id_of
 from bot.turn.status import Pace
@@ -162,7 +162,7 @@ async def test_what_an_edits_turn_posted_is_looked_for_however_long_slack_lets_n
         assert await at.handle() == OK
         edit = await at.store(ts, place, kind="edit", edited_ts=f"{float(ts) + 60:.6f}")
         long = Answer(text="long", chunks=tuple(f"Paragraph {number}." for number in range(100)), sources=())
-        decided = Entry(outcome="answered", answer=long, state=await at.threads.load(place))
+        decided = OutboxEntry(outcome="answered", answer=long, state=await at.threads.load(place))
         await at.redis.set(at.mailbox.mark_key(str(place), f"outbox:{turn_id_of(edit)}"), decided.to_json(), ex=60)
 
         at.slack.server.faults.lose_response("chat.postMessage")

@@ -13,7 +13,7 @@ from bot.settings import load_settings
 from bot.turn.observer import open_tracer
 from observability.langfuse.connection import Connection, trace_id_of
 from observability.langfuse.tracer import Tracer
-from observability.langfuse.tracing import Attempt, Generation
+from observability.langfuse.tracing import Generation, TracedAttempt
 from observability.redaction import known_secrets
 from tests.support.langfuse_receiver import LangfuseReceiver, tracer_to
 from tests.support.waiting import wait_until
@@ -97,7 +97,7 @@ async def test_secrets_are_masked_wherever_they_are() -> None:
         trace.tool_start("1", tool="git_log", arguments={"clientSecret": "abc"})
         trace.tool_end("1", ok=False, content="", error=SECRET)
         issue = {"rule": "no_secrets", "severity": "error", "words": SECRET, "detail": f"It shows {KNOWN}."}
-        trace.attempt(Attempt(number=1, draft=SECRET, text=KNOWN, passed=False, issues=[issue]))
+        trace.attempt(TracedAttempt(number=1, draft=SECRET, text=KNOWN, passed=False, issues=[issue]))
         trace.end(outcome="answered", answer=SECRET)
         await tracer.feedback("t", user="U1", good=False, reasons=["wrong"], comment=f"it shows {SECRET}, {KNOWN}")
     (comment,) = (score["comment"] for score in receiver.scores if score["name"] == "user_feedback")

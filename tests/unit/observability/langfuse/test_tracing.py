@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 
 from observability.langfuse.connection import Connection, trace_id_of
 from observability.langfuse.tracer import Tracer
-from observability.langfuse.tracing import Attempt, Generation, TurnTrace
+from observability.langfuse.tracing import Generation, TracedAttempt, TurnTrace
 from tests.support.langfuse_receiver import LangfuseReceiver, tracer_to
 
 THREAD = "T1:C1:1700000000.000100"
@@ -40,7 +40,7 @@ def run_turn(trace: TurnTrace, *, outcome: str = "answered", reason: str = "") -
     trace.first_token()
     trace.model_end(phase="write", output="12 [1]", call=asked(20, 4))
     trace.attempt(
-        Attempt(
+        TracedAttempt(
             number=1,
             draft="**12** [1]",
             text="*12* [1]",
@@ -49,7 +49,7 @@ def run_turn(trace: TurnTrace, *, outcome: str = "answered", reason: str = "") -
             repairs={"bold": 1},
         )
     )
-    trace.attempt(Attempt(number=2, draft="120 [1]", text="120 [1]", passed=True))
+    trace.attempt(TracedAttempt(number=2, draft="120 [1]", text="120 [1]", passed=True))
     trace.end(outcome=outcome, reason=reason, answer="120 [1]")
 
 
@@ -90,7 +90,7 @@ async def test_what_slacks_search_found_leaves_as_lengths() -> None:
         trace.tool_end("2", ok=True, content="Ann said")
         trace.model_start(phase="write", attempt=1)
         trace.model_end(phase="write", output="12 [1]", call=asked(1, 1, "source [1]: Ann said walrus"))
-        trace.attempt(Attempt(number=1, draft="12 [1]", text="12 [1]", passed=False, issues=(WRONG,)))
+        trace.attempt(TracedAttempt(number=1, draft="12 [1]", text="12 [1]", passed=False, issues=(WRONG,)))
         trace.end(outcome="answered", answer="120 [1]")
     found = {span.name: span for span in receiver.spans}
     assert found["decide"]["input"] == [{"role": "user", "content": "how many?"}]

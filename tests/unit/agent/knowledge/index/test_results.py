@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from agent.knowledge.index.results import document_url, passage_of, resolve_document_name, spread
-from agent.knowledge.types import Document, Passage
+from agent.knowledge.types import Document, FoundPassage
 
 
 @pytest.mark.parametrize(
@@ -23,8 +23,8 @@ def test_the_link_leads_to_the_place_that_its_host_understands(url: str, place: 
     assert passage_of(row).url == link
 
 
-def passage(document: str, text: str) -> Passage:
-    return Passage(document=document, title="", heading="", text=text)
+def passage(document: str, text: str) -> FoundPassage:
+    return FoundPassage(document=document, title="", heading="", text=text)
 
 
 def test_no_text_comes_twice_and_one_document_leaves_room_and_no_more_is_read() -> None:

@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.knowledge.readers.chunking import CHUNK_CHARS, Chunk, chunk_document, slug
-from agent.knowledge.readers.document import Part, ReadDocument
+from agent.knowledge.readers.document import DocumentPart, ReadDocument
 
 
 def chunks(text: str, *, form: str = "markdown") -> tuple[Chunk, ...]:
     kind = "text" if form == "text" else "markdown"
-    return chunk_document(ReadDocument(title="T", form=kind, parts=(Part(text=text),), updated_at=""))  # type: ignore[arg-type]  # narrowed above
+    return chunk_document(ReadDocument(title="T", form=kind, parts=(DocumentPart(text=text),), updated_at=""))  # type: ignore[arg-type]  # narrowed above
 
 
 def test_headings_part_chunks_and_give_place_and_line() -> None:
@@ -94,7 +94,7 @@ def test_plain_text_parts_at_empty_lines() -> None:
 
 
 def test_pages_keep_their_number_and_line() -> None:
-    parts = (Part(text="one", page=1, line=1), Part(text="two\n\nthree", page=2, line=3))
+    parts = (DocumentPart(text="one", page=1, line=1), DocumentPart(text="two\n\nthree", page=2, line=3))
     found = chunk_document(ReadDocument(title="T", form="text", parts=parts, updated_at=""))
     assert [(c.page, c.line, c.text) for c in found] == [(1, 1, "one"), (2, 3, "two\n\nthree")]
 

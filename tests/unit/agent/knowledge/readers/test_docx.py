@@ -14,7 +14,7 @@ from docx.oxml.ns import nsdecls
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent.knowledge.readers.document import Limits
+from agent.knowledge.readers.document import ReadLimits
 from agent.knowledge.readers.docx import read_docx
 from agent.knowledge.types import ReadError
 from tests.support.documents import read_document
@@ -39,7 +39,7 @@ def made() -> bytes:
 
 
 def text_of(data: bytes) -> str:
-    parts = read_docx(data, Limits()).parts
+    parts = read_docx(data, ReadLimits()).parts
     return parts[0].text if parts else ""
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from agent.knowledge.readers.document import Part, ReadDocument
+from agent.knowledge.readers.document import DocumentPart, ReadDocument
 from agent.knowledge.readers.links import resolve_links
 
 BASE = "https://docs.example/guide/intro.md"
 
 
 def resolved(text: str, url: str = BASE) -> str:
-    document = ReadDocument(title="T", form="markdown", parts=(Part(text=text),), updated_at="")
+    document = ReadDocument(title="T", form="markdown", parts=(DocumentPart(text=text),), updated_at="")
     return resolve_links(document, url).text
 
 

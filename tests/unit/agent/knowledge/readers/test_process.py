@@ -14,7 +14,7 @@ import pytest
 from docx import Document
 
 from agent.knowledge.readers import process
-from agent.knowledge.readers.document import Limits
+from agent.knowledge.readers.document import ReadLimits
 from agent.knowledge.readers.process import MAX_HERE_BYTES, DocumentReader, FileToRead
 from agent.knowledge.readers.reading import parse_document
 from agent.knowledge.types import ReadError
@@ -92,7 +92,7 @@ UNCLOSED = {
 
 
 def test_text_that_closes_nothing_takes_no_time_in_the_process_of_orion() -> None:
-    limits = Limits(ends=time.monotonic() + 10)
+    limits = ReadLimits(ends=time.monotonic() + 10)
     for suffix, marks in UNCLOSED.items():
         for mark in marks:
             with suppress(ReadError):

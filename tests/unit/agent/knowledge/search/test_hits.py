@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.search.hits import MERGED_CHARS, PAGE_CHARS, REACH, Stretch, expand_hits
-from agent.knowledge.types import Passage
+from agent.knowledge.types import FoundPassage
 
 PLANS = """# Plans
 
@@ -29,12 +29,12 @@ Ten users and 100 requests a minute.
 
 All users and 9,000 requests a minute.
 """
-Find = Callable[..., tuple[tuple[Stretch, ...], tuple[Passage, ...]]]
+Find = Callable[..., tuple[tuple[Stretch, ...], tuple[FoundPassage, ...]]]
 
 
 @pytest.fixture
 def find(index: KnowledgeIndex, tmp_path: Path) -> Find:
-    def found(query: str, *texts: str, tokens: int = 6_000) -> tuple[tuple[Stretch, ...], tuple[Passage, ...]]:
+    def found(query: str, *texts: str, tokens: int = 6_000) -> tuple[tuple[Stretch, ...], tuple[FoundPassage, ...]]:
         folder = tmp_path / "docs"
         folder.mkdir()
         for number, text in enumerate(texts):
@@ -97,11 +97,11 @@ PATHS = st.lists(st.sampled_from(["T", "T › A", "T › A › X", "T › B", "T
 @given(PATHS, st.lists(st.integers(0, 29), max_size=6), st.integers(1, 1_000), st.integers(1, 900))
 def test_nothing_found_is_lost_or_brought_twice(paths: list[str], hits: list[int], tokens: int, size: int) -> None:
     page = [
-        Passage(document="d", title="T", heading=path, text=f"{n} " + "x" * size, number=n, of=len(paths))
+        FoundPassage(document="d", title="T", heading=path, text=f"{n} " + "x" * size, number=n, of=len(paths))
         for n, path in enumerate(paths)
     ]
 
-    def part(_: str, first: int, last: int) -> list[Passage]:
+    def part(_: str, first: int, last: int) -> list[FoundPassage]:
         assert last - first == 2 * REACH
         return page[max(0, first) : last + 1]
 
