@@ -114,14 +114,17 @@ class _Chunks(openai.AsyncStream[object]):
                 continue
             if event.event == "error" and (error := named_error(event.json(), event="error")):
                 raise error
-            for text in _json_texts(event.data):
+            texts = _json_texts(event.data) if "\n" in event.data else ()
+            for text in texts:
                 yield type(event)(data=text)
+            if not texts:
+                yield event
 
 
 def _json_texts(data: str) -> list[str]:
     """Return the JSON texts of one event. A server that leaves out the empty lines between events sends several."""
     try:
-        json.loads(data if "\n" in data else "null")
+        json.loads(data)
     except ValueError:
         return data.split("\n")
     return [data]
