@@ -1,4 +1,4 @@
-"""Vocabulary of the control channel: all that a model may decide in one step.
+"""Vocabulary of the control channel: everything that a model may decide in one step.
 
 Wire names and fields are a fixed contract: ``respond``, ``ask_user``, ``finish_step``, ``complete``, ``no_reply``. Any
 other function is a real tool. This channel carries no answer prose.
@@ -16,7 +16,7 @@ StepStatus = Literal["open", "done", "failed", "skipped"]
 class Step:
     """One line of the todo list. A model proposes ``description``, ``tool`` and ``acceptance``.
 
-    ``input`` is the beginning of the JSON that the step's tool was called with.
+    ``input`` is the beginning of the JSON input of the step's tool call.
     """
 
     description: str
@@ -45,7 +45,7 @@ class _WithPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCalls(_WithPlan):
-    """Run these tools; those of one step do not depend on each other and run at once."""
+    """Run these tools; tools of one step do not depend on each other and run concurrently."""
 
     calls: tuple[ToolCall, ...]
 
@@ -59,7 +59,7 @@ class AskUser(_WithPlan):
 
 
 class Respond(_WithPlan):
-    """Start phase two: everything needed was found."""
+    """Start phase two: the model has all it needs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 MAX_ATTEMPTS: Final = 3
-"""Drafts of an answer. The first rewrite gains most, the second a half to a sixth of it (Self-Refine)."""
+"""Drafts of an answer. The first rewrite gains most, the second a half to a sixth of that (Self-Refine)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """Limits of one turn. ``deadline_s``: seconds of wall time for all of it; ``tokens`` counts both directions."""
+    """Limits of one turn. ``deadline_s`` is the turn's wall time in seconds; ``tokens`` counts both directions."""
 
     deadline_s: float = 120.0
     model_calls: int = 24  # room for a judge that is asked block by block while an answer is streamed
@@ -25,8 +25,8 @@ class Budget:
 class Usage:
     """Costs so far. ``estimated`` is set if the server gave no figures.
 
-    ``cached_tokens`` are those of the prompt that the server took from its cache, ``reasoning_tokens`` those of the
-    completion that are not part of the text.
+    ``cached_tokens`` are the prompt tokens that the server took from its cache, ``reasoning_tokens`` the completion
+    tokens outside the text.
     """
 
     model_calls: int = 0

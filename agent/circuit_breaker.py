@@ -1,6 +1,7 @@
-"""Stops calling a service that failed several times in a row, for pauses that double, then probes it with one call.
+"""Stops calling a service that failed several times in a row; after each pause, one call probes it.
 
-A breaker belongs to one process and one event loop and never sleeps itself. ``Retry-After`` headers are read here too.
+The pauses double. A breaker belongs to one process and one event loop and never sleeps itself. ``Retry-After`` headers
+are read here too.
 """
 
 import math
@@ -65,7 +66,7 @@ class CircuitBreaker:
         """Count a failure that may pass. ``retry_after_s`` is the pause the service asked for."""
         self._failed += 1
         if self.is_open and not self._probing:
-            return  # this call was under way when the circuit opened
+            return  # this call was running when the circuit opened
         if self._failed < self.failures:
             return
         self._pause_s = min(self._pause_s * 2, self.max_pause_s) if self.is_open else self.first_pause_s
@@ -75,12 +76,12 @@ class CircuitBreaker:
         log.warning("circuit_opened", service=self.name, failures=self._failed, pause_s=round(pause, 2))
 
     def release_probe(self) -> None:
-        """Let another call probe: this one was cancelled before it showed anything."""
+        """Let another call probe: this one was cancelled before its result was known."""
         self._probing = False
 
 
 def retry_after_s(headers: Mapping[str, str], *, now: float) -> float | None:
-    """Return the seconds to wait by these headers, or None if they do not say. ``now`` is in seconds since 1970."""
+    """Return the seconds that these headers ask for, or None if they do not say. ``now`` is in seconds since 1970."""
     values = {name.lower(): value.strip() for name, value in headers.items()}
     value = values.get("retry-after", "")
     # Milliseconds are OpenAI's own header; RFC 9110 has seconds and a date.

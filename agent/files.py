@@ -1,7 +1,7 @@
 """Files attached to a question or to the first message of its thread, as sources.
 
-A short file is one source. A long one gives the parts closest to the question. ``file_sources`` may be slow: keep it
-off the event loop.
+A short file is one source. Of a long one, the parts closest to the question are used. ``file_sources`` may be slow:
+keep it off the event loop.
 """
 
 import math
@@ -26,14 +26,14 @@ _MAX_NAME_CHARS: Final = 120
 
 
 def file_sources(question: Question) -> tuple[Source, ...]:
-    """Return the question's files as sources that have no numbers yet."""
+    """Return the question's files as unnumbered sources."""
     return tuple(source for file in question.files if file.text.strip() for source in _sources_of(file, question))
 
 
 def add_unread_notes(outcome: TurnOutcome, question: Question, history: tuple[Message, ...] = ()) -> TurnOutcome:
     """Add a line above the answer for each file that was not read completely.
 
-    For files of the thread's first message only the first answer says so.
+    For files of the thread's first message, only the first answer has the line.
     """
     is_repeated = any(message.role == "assistant" for message in history)
     language = question.reply_language

@@ -1,1 +1,1 @@
-"""Knowledge: documents are read, cut into passages, indexed and found again."""
+"""Knowledge: reads documents, cuts them into passages, indexes and searches them."""

@@ -16,7 +16,7 @@ MAX_TEXT_CHARS: Final = 40_000  # Slack's own limit for a message
 _MAX_DEPTH: Final = 8
 _TOKEN: Final = re.compile(r"<(?:([@#!])([^<>|]*)|([a-z][a-z0-9+.-]*:[^<>|]*))(?:\|([^<>]*))?>", re.IGNORECASE)
 _SCHEME: Final = re.compile(r"^https?://")
-# In these a mention is quoted, not made: fences, code, quotations, the labels of links.
+# A mention inside these is only quoted: fences, code, quotations, link labels.
 _QUOTED: Final = re.compile(
     r"```.*?(?:```|\Z)|`[^`\n]+`|^[ \t]*(?:&gt;){3}.*\Z|^[ \t]*(?:&gt;|>)[^\n]*|\[[^\[\]\n]*\]\([^()\n]*\)"
     r"|<[a-z][a-z0-9+.-]*:[^<>|]*\|(?:[^<>]|<[^<>]*>)*>",
@@ -37,7 +37,7 @@ _LISTS: Final = ("fields", "elements", "accessory", "blocks", "child_blocks", "t
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlackMessage:
-    """A message, read. ``own_words`` leave out what was shared with it. Both leave out the mention of its reader.
+    """A message, read. ``own_words`` leave out shared content. Both leave out the mention of its reader.
 
     ``mentioned`` are the people it mentions, ``quoted`` those it only quotes. ``shares``: another message came with it.
     """
@@ -89,7 +89,7 @@ def unescape_wire(text: str) -> str:
 
 
 def named_ids(text: str) -> tuple[str, ...]:
-    """Return the ids of people, channels and groups that a plain text still holds, in order."""
+    """Return the ids of people, channels and groups left in a plain text, in order."""
     ids = (token[2].removeprefix("subteam^") for token in _TOKEN.finditer(text) if _is_id(token))
     return tuple(dict.fromkeys(ids))
 
@@ -129,7 +129,7 @@ def _plain_token(token: re.Match[str]) -> str:
         return label or shown
     shown = body.removeprefix("mailto:")
     if label and label == _SCHEME.sub("", shown):
-        return label  # Slack makes a link of "README.md" too: the author did not write "http://"
+        return label  # Slack also turns "README.md" into a link: the author did not write "http://"
     return shown if not label or label in body else f"{label} ({shown})"
 
 
@@ -158,7 +158,7 @@ def _once(text: str, blocks: Iterable[str], more: Iterable[str]) -> str:
 
 
 def _key(wire: str) -> str:
-    """The words of a part, or its signs ("???"), by which two parts are the same thing with any markup."""
+    """The words of a part, or its signs ("???"): they identify the same content under different markup."""
     text = unescape_wire(wire).casefold()
     return f" {' '.join(_WORD.findall(text) or text.split())} "
 
@@ -223,7 +223,7 @@ def _is_part(value: object) -> bool:
 
 
 def _of_table(block: Mapping[str, Any], depth: int) -> str:
-    """A table's rows as Markdown, the first one as its head."""
+    """A table's rows as Markdown, the first one as its header."""
     rows = block.get("rows")
     lines = []
     for row in rows if isinstance(rows, list) else ():

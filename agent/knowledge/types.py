@@ -8,12 +8,12 @@ from typing import Final, Protocol
 
 MAX_SUFFIX_CHARS: Final = 20  # a longer one is part of a name
 PATH: Final = " › "  # between the headings of a path
-UNREAD: Final = "unread:"  # prefix of the notes about documents that were not read, or not whole
+UNREAD: Final = "unread:"  # prefix of the notes about documents that were not read, or only in part
 FETCHED: Final = "fetched:"  # prefix of the notes about fetched documents; the document's key follows
 
 
 class KnowledgeAwayError(Exception):
-    """The index cannot be reached for now. The text names the kind of failure and is safe to log."""
+    """The index cannot be reached at the moment. The text names the kind of failure and is safe to log."""
 
 
 class ReadError(Exception):
@@ -37,7 +37,7 @@ class NotModifiedError(Exception):
 class Document:
     """One document. ``id`` is its path inside its root, with ``/``; ``text`` is empty in lists.
 
-    ``updated_at`` is an ISO 8601 date: the one the document states, else the day its file was changed (UTC).
+    ``updated_at`` is an ISO 8601 date: the one stated in the document, else the day its file was changed (UTC).
     ``source`` is the folder, repository, export or site it came from.
     """
 
@@ -114,9 +114,9 @@ class IndexReport:
 class SourceState:
     """State of one source after a run. Times are seconds since 1970. ``synced`` is the last success, 0 for never.
 
-    ``part`` names the part of the source that was read. ``read`` counts the documents looked at, ``size`` their bytes,
-    ``failures`` those that could not be read; ``failed`` pairs the first of them with reasons. ``skipped`` counts
-    files that were not looked at, by suffix.
+    ``part`` names the part of the source that was read. ``read`` counts the examined documents, ``size`` their bytes,
+    ``failures`` the unreadable ones; ``failed`` pairs the first of them with reasons. ``skipped`` counts files that
+    were not examined, by suffix.
     """
 
     tried: float
@@ -178,7 +178,7 @@ class IndexRun:
         self.skipped[source][PurePath(name.lower()).suffix[:MAX_SUFFIX_CHARS]] += 1
 
     def unique_id(self, inside: str, prefix: str) -> str:
-        """Return the path inside a source. If an earlier source has the same path, put this one's name before it."""
+        """Return the path inside a source, with the source's name in front if an earlier source has the same path."""
         name = inside
         while name in self._ids:
             name = f"{prefix}/{name}"
@@ -195,7 +195,7 @@ class DocumentSource(Protocol):
 
     @property
     def part(self) -> str:
-        """The part of it that the settings choose, empty for all. Another part means that it must be read again."""
+        """The configured part of the source, empty for all of it. A different part means that it must be read again."""
         return ""
 
     def documents(self, run: IndexRun) -> Iterator[Readable]:

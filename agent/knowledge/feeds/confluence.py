@@ -1,7 +1,7 @@
 """Confluence's pages as a feed, by version 1 of its REST API, which Cloud and Data Center both serve.
 
-A page is for the audience that the settings give its space, less everyone whom a restriction on the page or on a page
-above it leaves out. Restrictions name people; Slack knows them by their e-mail address.
+A page's audience is that of its space in the settings, minus everyone whom a restriction on the page or on a page above
+it excludes. Restrictions name people, who are matched to Slack by e-mail address.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _print_space(wiki: Wiki, space: str, audience: str | Sequence[str], printer:
             for item in wiki.pages(f"id in ({','.join(wanted)})", "body.view", _MAX_BODIES)
         }
         for number in wanted:
-            if number not in bodies:  # a page that is left out here would be deleted
+            if number not in bodies:  # a page omitted here would be deleted from the index
                 message = f"Confluence lists page {number} and does not return its text"
                 raise FeedError(message)
             page = pages[number]
@@ -89,7 +89,7 @@ def _page(wiki: Wiki, space: str, audience: str | Sequence[str], item: Mapping[s
 
 
 def narrow_audience(audience: str | Sequence[str], allowed: Emails) -> list[str]:
-    """Return the entries for those of an audience whose addresses are allowed; ``C1+ann@x`` means both at once."""
+    """Return the entries for the people in an audience whose addresses are allowed; ``C1+ann@x`` requires both."""
     if isinstance(audience, str):
         return sorted(allowed)
     people = [entry for entry in audience if entry in allowed]
@@ -98,7 +98,7 @@ def narrow_audience(audience: str | Sequence[str], allowed: Emails) -> list[str]
 
 @dataclass(slots=True, kw_only=True)
 class Wiki:
-    """Confluence's REST API. ``emails`` are addresses by account id or user name, where Confluence hides them."""
+    """Confluence's REST API. ``emails`` are addresses by account id or user name, in case Confluence hides them."""
 
     api: AtlassianRestAPI
     emails: dict[str, str]
@@ -115,7 +115,7 @@ class Wiki:
             self._readers[str(item["id"])] = self._allowed_emails(item["restrictions"]["read"]["restrictions"])
 
     def readers(self, number: str) -> Emails | None:
-        """Return the addresses that a page's own restriction lets read it; None if it has none."""
+        """Return the addresses that a page's own restriction allows; None if it has no restriction."""
         if number not in self._readers:  # a folder, or a page of another space
             found = self._get(f"/rest/api/content/{number}/restriction/byOperation/read")
             self._readers[number] = self._allowed_emails(found["restrictions"])

@@ -1,4 +1,4 @@
-"""Settings and lines that the shipped feeds share: a TOML file in, one JSON object a line out."""
+"""Settings and output of the shipped feeds: a TOML file in, one JSON object per line out."""
 
 import sys
 import tomllib
@@ -12,12 +12,12 @@ import orjson
 
 
 class FeedError(Exception):
-    """A feed that cannot go on. The text is for the admin and ends the program."""
+    """The feed cannot continue. The text is for the admin and ends the program."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedPage:
-    """A page as a list of pages shows it. ``audience`` is empty if no one may see it; ``reason`` says why then."""
+    """A page as a list of pages shows it. If no one may see it, ``audience`` is empty and ``reason`` says why."""
 
     key: str
     title: str
@@ -42,7 +42,7 @@ class Printer:
     out: BinaryIO = field(default_factory=lambda: sys.stdout.buffer)
 
     def is_needed(self, page: FeedPage) -> bool:
-        """Print what needs no text, and return whether the page's text is needed."""
+        """Print the line if it needs no text, and return whether the page's text is needed."""
         if self.dry_run:
             seen_by = page.audience if isinstance(page.audience, str) else ", ".join(page.audience)
             self.out.write(f"{page.title}\t{seen_by or 'no one: ' + page.reason}\t{page.url}\n".encode())
@@ -74,7 +74,7 @@ def read_config(path: Path) -> dict[str, Any]:
 
 
 def read_setting(config: Mapping[str, Any], name: str) -> str:
-    """Return a setting that must be there. Raises ``FeedError``."""
+    """Return a required setting. Raises ``FeedError``."""
     value = config.get(name)
     if not isinstance(value, str) or not value:
         message = f"{name} is missing. docs/knowledge.md has an example of the file."

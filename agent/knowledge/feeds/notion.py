@@ -1,7 +1,7 @@
 """Notion's pages as a feed, by its own client.
 
-Notion's API tells nothing of who may see a page, so the settings name audiences: of single pages, for what lies below
-them too, and of all others.
+Notion's API does not report who may see a page, so the settings name audiences: for single pages with the pages below
+them, and for all others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,7 +37,7 @@ def print_pages(config: Mapping[str, Any], printer: Printer) -> None:
 
 
 def _markdown(notion: Client, page: str) -> str:
-    """Return a page's text. What Notion leaves out of a long answer is asked for by the ids of its blocks."""
+    """Return a page's text. Parts that Notion omits from a long reply are requested by the ids of their blocks."""
     texts, waiting, seen = [], [page], set[str]()
     while waiting and len(seen) < _MAX_PARTS:
         part = waiting.pop(0)
@@ -52,7 +52,7 @@ def _markdown(notion: Client, page: str) -> str:
 
 
 class Tree:
-    """Pages and databases with their parents. An audience holds for a page and all below it."""
+    """Pages and databases with their parents. An audience applies to a page and all pages below it."""
 
     def __init__(self, found: Sequence[Mapping[str, Any]], config: Mapping[str, Any]) -> None:
         self._parents = {_id(item["id"]): _parent(item) for item in found}
@@ -80,14 +80,14 @@ class Tree:
                 return self._listed[page]
             seen.add(page)
             parent = self._parents.get(page)
-            if parent is None:  # not shared: a listed page that is not shared either could lie above it
+            if parent is None:  # not shared: a listed page above it might not be shared either
                 return () if self._has_hidden else self._default
             page = parent
         return self._default
 
 
 def _parent(item: Mapping[str, Any]) -> str:
-    """Return the id of what an item lies in; empty at the top of a workspace."""
+    """Return the id of an item's parent; empty at the top of a workspace."""
     parent = item.get("parent") or {}
     kind = str(parent.get("type", ""))
     return "" if kind == "workspace" else _id(parent.get(kind, ""))

@@ -1,7 +1,7 @@
-"""One pass over the sources into an index. What did not change is not parsed again; what cannot be read is named.
+"""One pass over the sources into an index. Unchanged files are not parsed again; unreadable ones are reported.
 
-Files are read outside of transactions and written in batches, so that a killed run loses only its open batch. What
-belongs to a source that is away stays.
+Files are read outside of transactions and written in batches, so a killed run loses only its open batch. Documents of
+an unreachable source stay.
 """
 
 import time
@@ -33,10 +33,10 @@ from agent.knowledge.types import (
 
 log = structlog.get_logger()
 
-MAX_FAILURES: Final = 100  # so many of a source are kept by name; of the others only how many there are
+MAX_FAILURES: Final = 100  # this many per source are kept by name; the others are only counted
 MAX_SUFFIXES: Final = 40  # of files that are not read, counted for each source
-_BATCH_DOCUMENTS: Final = 64  # what a killed run loses
-_BATCH_CHARS: Final = 2_000_000  # and what is held in memory meanwhile
+_BATCH_DOCUMENTS: Final = 64  # as much as a killed run loses
+_BATCH_CHARS: Final = 2_000_000  # and as much as is in memory meanwhile
 
 
 class IndexBuilder:
@@ -60,7 +60,7 @@ class IndexBuilder:
         self._counts = {"added": 0, "changed": 0, "unchanged": 0}
 
     def take_all(self, sources: Sequence[Path | DocumentSource | DeferredSource]) -> IndexReport:
-        """Everything under these folders and sources; what is under none of them leaves the index."""
+        """Everything under these folders and sources; all other documents leave the index."""
         folders = {str(source.expanduser().resolve()): source for source in sources if isinstance(source, Path)}
         others = {source.key: source for source in sources if not isinstance(source, Path)}
         with self._reader:
@@ -81,7 +81,7 @@ class IndexBuilder:
     def _leave(self, source: DeferredSource) -> None:
         """Remove at once the documents whose audience changed.
 
-        Then, and where another part is to be read than was, the source counts as never read: it soon is.
+        Then, or if another part of the source is configured now, the source counts as never read, so it is read soon.
         """
         held = {key: audience for key, (_, _, audience, _) in self._known.items() if key.startswith(f"{source.key}/")}
         stays = {key for key, audience in held.items() if source.audience in {"", audience}}
@@ -108,7 +108,7 @@ class IndexBuilder:
         )
         tables.put_states(self._session, {name: told})
 
-    def _take(self, file: Readable) -> None:  # what did not change is not parsed again
+    def _take(self, file: Readable) -> None:  # unchanged files are not parsed again
         self._seen.add(f"{UNREAD}{file.key}")
         if self._progress:
             self._progress(file.id)
@@ -135,7 +135,7 @@ class IndexBuilder:
                 self._kept.add(file.key)
 
     def _parse(self, file: Readable, digest: str, data: bytes, changed: float) -> None:
-        """Read a document that is new or changed. What could not be read is not tried again before it changes."""
+        """Read a new or changed document. An unreadable one is not tried again until it changes."""
         if file.key not in self._known and (reason := self._note_of(file, digest)):
             raise ReadError(reason)
         url = file.url or document_url(self._docs_url, file.id)
@@ -173,7 +173,7 @@ class IndexBuilder:
         self._chars = 0
 
     def _finish(self) -> IndexReport:
-        """Remove documents that are gone. Those of a source that cannot be reached stay."""
+        """Remove deleted documents. Documents of an unreachable source stay."""
         below_missing = tuple(f"{root}/" for root in self._run.missing)
         gone = [key for key in self._known if key not in self._kept and not key.startswith(below_missing)]
         if gone:

@@ -1,4 +1,4 @@
-"""An index filtered by audience: documents that not all viewers may see are in no result, list or count."""
+"""An index filtered by audience: no result, list or count includes a document that not all viewers may see."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from agent.knowledge.types import Document, FoundPassage
 from agent.thread.audience import Viewers, may_see
 
 _WIDER: Final = 4
-_MAX_LIMIT: Final = 2_000  # passages looked through: after so many withheld ones nothing relevant is left
+_MAX_LIMIT: Final = 2_000  # passages examined: after this many withheld ones nothing relevant is left
 
 
 class SeenBy:
@@ -22,7 +22,7 @@ class SeenBy:
         self._prefixes = prefixes
 
     async def embed_question(self, query: str) -> Any:
-        """Return what ``search`` takes as ``vector``."""
+        """Return the question's vector for ``search``."""
         return await self._index.embed_question(query)
 
     def search(self, query: str, *, limit: int = 8, vector: Any = None) -> tuple[FoundPassage, ...]:

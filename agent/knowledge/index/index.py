@@ -25,12 +25,12 @@ from agent.knowledge.types import (
 
 Ranked = tuple[int, float]  # the number of a passage, and a score that grows with relevance
 
-COMPARED: Final = 80  # of each ranking at least: the best by both is often not among the first by one
-_AGAIN_S: Final = 0.05  # between tries for a lock: a database itself waits as long as a statement may take
+COMPARED: Final = 80  # at least, from each ranking: the best passage by both is often not at the top of either
+_AGAIN_S: Final = 0.05  # between tries for a lock: the database itself would wait for the whole statement time-out
 
 
 class Meaning(Protocol):
-    """Ranks by more than words. Vectors are those of one embedding model."""
+    """Ranks by meaning as well as words. Vectors come from one embedding model."""
 
     @property
     def failure(self) -> str:
@@ -54,9 +54,9 @@ class Meaning(Protocol):
 
 
 class KnowledgeIndex(ABC):
-    """Documents in, ranked passages out. Every method but one blocks and may be called from any thread.
+    """Takes documents, returns ranked passages. Every method but one blocks and may be called from any thread.
 
-    A database that is away raises ``KnowledgeAwayError``. With ``meaning`` a search ranks by that as well.
+    An unreachable database raises ``KnowledgeAwayError``. With ``meaning`` a search ranks by meaning as well.
     """
 
     def __init__(self) -> None:
@@ -94,7 +94,7 @@ class KnowledgeIndex(ABC):
             return IndexBuilder(session, progress).take_all(roots)
 
     async def embed_question(self, query: str) -> Any:
-        """Return what ``search`` takes as ``vector``; None without search by meaning."""
+        """Return the question's vector for ``search``; None without search by meaning."""
         return await self.meaning.embed_question(query) if self.meaning else None
 
     def search(self, query: str, *, limit: int = 8, vector: Any = None) -> tuple[FoundPassage, ...]:

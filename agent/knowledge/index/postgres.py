@@ -13,7 +13,7 @@ from agent.knowledge.index.tables import SCHEMA, VERSION, Session, make, put_set
 from agent.knowledge.types import KnowledgeAwayError
 
 _NAME: Final = "orion"
-# Words are compared by their bytes, as SQLite does. Room in each page lets a block be rewritten where it lies; blocks
+# Words are compared by their bytes, as SQLite does. Free space in each page lets a block be rewritten in place; blocks
 # stay as they are, since they hardly get smaller and would be unpacked for every search.
 _SCHEMA: Final = SCHEMA.format(
     key="bigint PRIMARY KEY",
@@ -21,7 +21,7 @@ _SCHEMA: Final = SCHEMA.format(
     word='text COLLATE "C"',
     postings="WITH (fillfactor = 60); ALTER TABLE postings ALTER COLUMN data SET STORAGE EXTERNAL",
 )
-_STATEMENT_MS: Final = 15_000  # less than a turn gives any tool, so that a database that hangs is told as what it is
+_STATEMENT_MS: Final = 15_000  # less than a tool's time-out in a turn, so that a hanging database is reported as such
 _OPTIONS: Final[dict[str, Any]] = {
     "autocommit": True,
     "connect_timeout": 5,
@@ -65,7 +65,7 @@ class _Session:
 
 
 class PostgresIndex(KnowledgeIndex):
-    """A ``KnowledgeIndex`` in one schema of a database. It connects later. Raises ``ValueError`` for no address."""
+    """A ``KnowledgeIndex`` in one schema of a database. It connects later. Raises ``ValueError`` without an address."""
 
     def __init__(self, url: str, *, schema: str = _NAME) -> None:
         super().__init__()
@@ -119,7 +119,7 @@ class PostgresIndex(KnowledgeIndex):
 
     @contextmanager
     def _building(self) -> Iterator[_Session]:
-        """A connection of its own that holds the lock: the server lets go of it when this process dies."""
+        """A separate connection that holds the lock: the server releases it when this process dies."""
         with self._telling(), ExitStack() as stack:
             session = self._open_session(stack)
             self._prepare(session)
@@ -139,8 +139,8 @@ class PostgresIndex(KnowledgeIndex):
             try:
                 yield take
             finally:
-                # At once: a session that is closed holds its lock until the server has seen that.
-                with suppress(psycopg.Error):  # a session that is gone holds no lock
+                # Explicitly: a closed session holds its lock until the server notices.
+                with suppress(psycopg.Error):  # a lost session holds no lock
                     session.execute("SELECT pg_advisory_unlock(hashtext(?), hashtext(?))", values)
 
 

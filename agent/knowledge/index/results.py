@@ -14,13 +14,13 @@ SELECT p.number, p.anchor, d.url, d.place, (SELECT value FROM settings WHERE nam
 FROM passages p JOIN documents d ON d.number = p.number >> 20
 """
 _FIELDS: Final = ("document", "title", "heading", "text", "line", "page", "updated_at", "audience", "of")
-"""Of a passage: what the second line of the statement brings."""
+"""Columns of a passage, from the second line of the statement."""
 FOUND: Final = _PASSAGE + "WHERE p.number IN ({})"  # the passages of these numbers, in any order
 # The passages of the document of this id from one number to another.
 PART: Final = (
     _PASSAGE + "WHERE d.id = ? AND p.number BETWEEN (d.number << 20) + ? AND (d.number << 20) + ? ORDER BY p.number"
 )
-# What `document_of` reads, with or without the text.
+# Columns that `document_of` reads, with or without the text.
 DOCUMENTS: Final = """
 SELECT id, title, updated_at, audience, source, chunks, {}, url, (SELECT value FROM settings WHERE name = 'docs_url')
 FROM documents
@@ -29,7 +29,7 @@ HOLDINGS: Final = """
 SELECT source, count(*), CAST(sum(chunks) AS integer), coalesce(min(nullif(updated_at, '')), ''),
   max(updated_at) FROM documents GROUP BY source
 """
-CANDIDATES: Final = 4  # times the asked number, so that other documents and other texts can be preferred
+CANDIDATES: Final = 4  # times the requested number, so that other documents and other texts can be preferred
 
 
 def spread(passages: Iterable[FoundPassage], limit: int) -> tuple[FoundPassage, ...]:

@@ -19,7 +19,7 @@ from agent.knowledge.types import KnowledgeAwayError
 log = structlog.get_logger()
 
 _SCHEMA: Final = SCHEMA.format(key="INTEGER PRIMARY KEY", bytes="BLOB", word="text", postings="WITHOUT ROWID")
-_WAIT_S: Final = 30.0  # for another process's batch to be written: seconds on a busy disk
+_WAIT_S: Final = 30.0  # until another process has written its batch: seconds on a busy disk
 
 
 class _Session(sqlite3.Connection):
@@ -75,15 +75,15 @@ class SqliteIndex(KnowledgeIndex):
             raise sqlite3.DatabaseError(fault)
 
     def _connect(self) -> _Session:
-        # One thread at a time uses it, but not always the same; transactions are begun by us.
+        # One thread at a time uses it, but not always the same one; we begin transactions.
         session = sqlite3.connect(
             self.path, timeout=_WAIT_S, isolation_level=None, check_same_thread=False, factory=_Session
         )
         try:
-            # A power cut may undo the last batches, never damage the file; they are read again.
+            # A power cut may lose the last batches, which are then read again, but never damages the file.
             session.execute("PRAGMA synchronous = NORMAL")
         except sqlite3.Error:
-            session.close()  # Python 3.13 warns of a connection that is only forgotten
+            session.close()  # Python 3.13 warns about an unclosed connection
             raise
         return session
 
@@ -121,7 +121,7 @@ def _is_current(session: Session) -> bool:
     return bool(session.execute("PRAGMA user_version").fetchone()[0] == VERSION)
 
 
-def _set_aside(path: Path) -> None:  # not deleted: the file may be something else
+def _set_aside(path: Path) -> None:  # not deleted: it may be some other file
     for suffix in ("", "-wal", "-shm"):
         file = Path(f"{path}{suffix}")
         if file.exists():

@@ -1,6 +1,6 @@
 """The tables of an index, the same in SQLite and PostgreSQL: writing documents, and finding a query's words.
 
-Stored words are removed by the rules that made them, so ``VERSION`` must grow whenever those rules change.
+The rules that create stored words also remove them, so ``VERSION`` must grow whenever those rules change.
 """
 
 import json
@@ -16,13 +16,13 @@ from agent.knowledge.search.index_terms import impacts
 from agent.knowledge.search.postings import BLOCK, Changes, Found, change, no_changes, revise
 from agent.knowledge.types import Readable, SourceState
 
-VERSION: Final = 15  # grows with the tables and with anything that changes what the same bytes become
-MAX_PASSAGES: Final = 1 << 20  # of a document: a passage's number has the document's above its lower 20 bits
+VERSION: Final = 15  # grows with every change of the tables, or of the words and passages made from the same bytes
+MAX_PASSAGES: Final = 1 << 20  # per document: a passage's number has the document's number above its lower 20 bits
 # Replaced by another version. `vectors` stays: it belongs to texts, and is expensive to make.
 NAMES: Final = ("documents", "settings", "passages", "passage_vectors", "postings", "totals")
 SCHEMA: Final = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
 _AT_ONCE: Final = 400  # values in one statement; an older SQLite takes no more than 999
-_STATE: Final = "source:"  # what the names of the sources' states begin with among the settings
+_STATE: Final = "source:"  # prefix of the names of the sources' states among the settings
 _PUT_SETTING: Final = "INSERT INTO settings VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET value = excluded.value"
 _REVISE: Final = "INSERT INTO postings VALUES {} ON CONFLICT (block, word) DO UPDATE SET data = excluded.data"
 _OF_KEYS: Final = "SELECT number, title FROM documents WHERE key IN ({})"
@@ -63,7 +63,7 @@ def marks(values: Sequence[Any]) -> str:
 
 
 def insert(session: Session, statement: str, rows: Iterable[Sequence[Any]]) -> None:
-    """Insert these rows, many in a statement: the server of a shared index answers each statement by itself."""
+    """Insert these rows, many per statement: a database server replies to each statement separately."""
     every = list(rows)
     for some in parts(every, _AT_ONCE // len(every[0])) if every else ():
         values = ", ".join([f"({marks(some[0])})"] * len(some))
@@ -82,7 +82,7 @@ def notes(session: Session, prefix: str) -> dict[str, str]:
 
 
 def put_notes(session: Session, new_notes: Mapping[str, str]) -> None:
-    """Store these settings in one transaction; an empty one is removed."""
+    """Store these settings in one transaction; remove those with an empty value."""
     if new_notes:
         with session.transaction():
             for name, value in new_notes.items():
@@ -93,7 +93,7 @@ def put_notes(session: Session, new_notes: Mapping[str, str]) -> None:
 
 
 def states(session: Session) -> dict[str, SourceState]:
-    """Return the state of each source, by its name; those that another version of Orion wrote are left out."""
+    """Return the state of each source, by its name, without states that another version of Orion wrote."""
     found = {name.removeprefix(_STATE): _state(note) for name, note in notes(session, _STATE).items()}
     return {name: state for name, state in found.items() if state}
 
@@ -107,7 +107,7 @@ def _state(note: str) -> SourceState | None:
 
 
 def put_states(session: Session, states: Mapping[str, SourceState | None]) -> None:
-    """Store these; None removes what there is."""
+    """Store these states; None removes one."""
     told = {f"{_STATE}{name}": json.dumps(asdict(state)) if state else "" for name, state in states.items()}
     put_notes(session, told)
 
@@ -151,7 +151,7 @@ def document_facts(session: Session) -> dict[str, tuple[str, str, str, str]]:
 
 
 def replace(session: Session, batch: Sequence[Parsed], gone: Iterable[str] = ()) -> None:
-    """Store these documents in place of what has their keys, and remove those ``gone``, in one transaction."""
+    """Store these documents in place of those with the same keys, and remove ``gone``, in one transaction."""
     by_key = {parsed[0].key: parsed for parsed in batch}
     changes = no_changes()
     with session.transaction():

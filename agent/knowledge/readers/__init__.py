@@ -1,1 +1,1 @@
-"""File formats: each reader turns a file into text, and chunking cuts text into passages."""
+"""File formats: a reader turns a file into text, and chunking cuts text into passages."""

@@ -1,7 +1,7 @@
 """Cuts a document into chunks: by heading, then by size, at sentences, list items, table rows and code lines.
 
-A chunk's text is lines of the document. Only a table that continues repeats its header, and a row that is longer than
-a chunk becomes its cells with their headers. No URL, link or code span is cut. Lines count from 1.
+A chunk's text is lines of the document. There are two exceptions: a continued table repeats its header, and a row
+longer than a chunk becomes its cells with their headers. No URL, link or code span is cut. Lines count from 1.
 """
 
 import re
@@ -17,7 +17,7 @@ from markdown_it.token import Token
 from agent.knowledge.readers.document import DocumentPart, Form, ReadDocument
 from agent.knowledge.types import PATH
 
-CHUNK_CHARS: Final = 1_200  # some 200 words: few enough to be about one thing, enough to be ranked by
+CHUNK_CHARS: Final = 1_200  # some 200 words: few enough for one subject, enough for ranking
 _MIN_SHARE: Final = 3  # a cut at a sentence must leave at least a third of a chunk
 _TOKEN: Final = re.compile(
     r"(?P<whole>(?<!`)`++[^`\n]{1,1000}`+|!?\[[^\]\n]{0,500}\]\([^)\s]{0,2000}\)|<?https?://[^\s<>]+>?)\s*|[^\s。！？`\[<]+\s*|.\s*",
@@ -63,7 +63,7 @@ class _Piece(NamedTuple):
 
 
 def slug(heading: str) -> str:
-    """Return the fragment that repository hosts and most site builders give a heading."""
+    """Return the URL fragment that repository hosts and most site builders give a heading."""
     return re.sub(r"[^\w\- ]", "", heading.lower().strip()).replace(" ", "-")
 
 
@@ -109,7 +109,7 @@ def _sections(tokens: Sequence[Token]) -> Iterator[_Section]:
             trail[int(token.tag[1])] = title
             anchor, before = slug(title), seen[slug(title)]
             seen[anchor] += 1
-            anchor += f"-{before}" if before else ""  # the second heading of one name is ``name-1``, as hosts do it
+            anchor += f"-{before}" if before else ""  # hosts call the second heading of the same name ``name-1``
             blocks = []
         blocks.append((token.map[0], token.map[1], token.type))
     yield _Section(tuple(trail.values()), anchor, blocks)
@@ -199,7 +199,7 @@ def _split_row(number: int, head: str, row: str) -> Iterator[_Piece]:
 
 
 def _items(start: int, lines: Sequence[str]) -> Iterator[_Piece]:
-    """Yield the top-level items of a list with all that belongs to them; an item that is too long as lines."""
+    """Yield the top-level items of a list with everything below them; an item that is too long as lines."""
     depth = len(lines[0]) - len(lines[0].lstrip())
     items = ((number, _ITEM.match(line)) for number, line in enumerate(lines))
     starts = [number for number, item in items if item and len(item["indent"]) <= depth] or [0]

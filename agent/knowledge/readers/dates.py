@@ -1,4 +1,4 @@
-"""Date of a document: the one that its front matter, its repository or the head of its text states."""
+"""Date of a document, as stated by its front matter, its repository or the beginning of its text."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -60,7 +60,7 @@ def _field_dates(fields: Mapping[str, str]) -> Iterator[str]:
 
 
 def _read(text: str) -> str:
-    """Return the date at the start of a text; of a month its first day. "03/04/2026" is ambiguous and not read."""
+    """Return the date at the start of a text; for a month its first day. "03/04/2026" is ambiguous and ignored."""
     found = moments(text.rstrip("*_) "))
     begins = found[1].start if found and found[0].weekday and found[1:] else 0  # "Wednesday, 11 November"
     days = {(m.year, m.month, m.day or 1) for m in found if m.start == begins and m.month}

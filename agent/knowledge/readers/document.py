@@ -67,7 +67,7 @@ class Content:
 
 @dataclass(slots=True, kw_only=True)
 class ReadLimits:
-    """Limits on reading one file; ``ends`` in seconds of `time.monotonic`. ``cut`` says what they left out."""
+    """Limits on reading one file; ``ends`` is in seconds of `time.monotonic`. ``cut`` names the part they left out."""
 
     ends: float = float("inf")
     max_chars: int = MAX_CHARS
@@ -75,7 +75,7 @@ class ReadLimits:
     chars: int = 0
 
     def take(self, pieces: Iterable[Piece], unit: str, length: Callable[[Piece], int]) -> Iterator[Piece]:
-        """Yield pieces while time and characters last. Note where it first stopped ("page 12")."""
+        """Yield pieces within the limits of time and characters. Note where it first stopped ("page 12")."""
         for number, piece in enumerate(pieces, 1):
             self.chars += length(piece)
             if self.chars > self.max_chars or time.monotonic() > self.ends:

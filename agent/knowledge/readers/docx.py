@@ -42,7 +42,7 @@ _OFF: Final = frozenset({"0", "false", "off"})
 
 
 class _Block(NamedTuple):
-    """A paragraph, a table or a note as Markdown. ``marker`` is what a list item begins with."""
+    """A paragraph, a table or a note as Markdown. ``marker`` begins a list item."""
 
     text: str
     marker: str = ""
@@ -103,7 +103,7 @@ class _Body:
         return {note.get(f"{_W}id"): note for note in parse_xml(part.blob)} if part is not None else {}
 
     def blocks(self) -> Iterator[_Block]:
-        """Yield the blocks in their order; a note follows the block that refers to it."""
+        """Yield the blocks in order; a note follows the block that refers to it."""
         yield from self._blocks_in(self._document.element.body)
 
     def _blocks_in(self, parent: Any) -> Iterator[_Block]:
@@ -187,7 +187,7 @@ class _Body:
         return f" {raise_or_lower(str(self._numbers.notes), 'sup')}"
 
     def _table(self, table: Any) -> str:
-        """Return rows of equal width. A cell over columns is followed by empty ones, one over rows is repeated."""
+        """Return rows of equal width. A cell across columns is followed by empty ones, one across rows is repeated."""
         rows: list[list[str]] = []
         for row in table.iter(f"{_W}tr"):
             if next(row.iterancestors(f"{_W}tbl")) is not table:  # of a table inside a cell
@@ -220,7 +220,7 @@ def _span(properties: Any, name: str, default: int) -> int:
 
 
 def _control(element: Any) -> Iterable[Any]:
-    """Return the content of a control; none of a placeholder or a table of contents, which repeats the headings."""
+    """Return the content of a control, without placeholders and tables of contents, which repeat the headings."""
     properties = element.find(f"{_W}sdtPr")
     if properties is not None:
         gallery = properties.find(f".//{_W}docPartGallery")
@@ -276,7 +276,7 @@ def _list_level(properties: Any) -> tuple[int, int] | None:
 
 
 def _styles_of(styles: Any) -> dict[str, _Style]:
-    """Return the name and list of each paragraph style; the default one also under an empty id."""
+    """Return the name and list of each paragraph style; the default style also has an empty id."""
     known: dict[str, _Style] = {}
     for style in styles.findall(f"{_W}style"):
         named = _Style(_value(style, "name").lower(), _list_level(style.find(f"{_W}pPr")))

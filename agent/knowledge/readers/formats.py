@@ -19,8 +19,8 @@ _OFFICE: Final = "application/vnd.openxmlformats-officedocument."
 class Format:
     """A document format. ``reader`` is ``module:function`` below this package, loaded for the first such file.
 
-    ``types`` are its media types. ``packed`` formats are binary. ``name_is_title`` is for programs. ``advice`` says
-    what to do with a format that is not read.
+    ``types`` are its media types. ``packed`` formats are binary. ``name_is_title`` is for programs. ``advice`` says how
+    to handle a format that is not read.
     """
 
     name: str
@@ -86,7 +86,7 @@ def is_template(name: str) -> bool:
 
 
 def suffix_of(name: str) -> str:
-    """Return the suffix that tells a file's format, in lower case: ``.html`` of ``page.html.erb``."""
+    """Return the suffix that determines a file's format, in lower case: ``.html`` for ``page.html.erb``."""
     *_, before, last = ("", "", *PurePath(name.lower()).suffixes)
     return before if last in _TEMPLATES and before in _BY_SUFFIX else last
 
@@ -110,6 +110,6 @@ def reason_not_read(name: str) -> str:
 
 
 def advice_for(suffix: str) -> str:
-    """Return what to do with files of a format that is not read; empty for a suffix without advice."""
+    """Return the advice for files of a format that is not read; empty for a suffix without advice."""
     found = _BY_SUFFIX.get(suffix)
     return found.advice if found else ""

@@ -1,4 +1,4 @@
-"""Reader of HTML: the main text as Markdown, without navigation, scripts and what a browser hides."""
+"""Reader of HTML: the main text as Markdown, without navigation, scripts and hidden parts."""
 
 import re
 from copy import deepcopy
@@ -23,7 +23,7 @@ _OPTIONS: Final = ConversionOptions(
     exclude_selectors=[
         *("script", "style", "nav", "footer", "template", "noscript", "svg", "iframe", "del", "s", "strike"),
         *("button", "select", "textarea", "[hidden]", "[style*=line-through]"),
-        *("a.headerlink", "a.anchor", "a.hash-link"),  # the signs beside headings that builders of documentation add
+        *("a.headerlink", "a.anchor", "a.hash-link"),  # the signs next to headings that documentation builders add
     ],
 )
 _TITLE: Final = re.compile(r"<title[^>]*>(?P<text>[^<]{1,300})</title", re.IGNORECASE)

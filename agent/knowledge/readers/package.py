@@ -15,7 +15,7 @@ MAX_XML: Final = 60_000_000  # bytes of one XML part
 MAX_ELEMENTS: Final = 1_000_000  # of one XML part: each takes some 200 bytes of memory
 _OLE: Final = b"\xd0\xcf\x11\xe0"  # container of encrypted packages and of formats before 2007
 _ENCRYPTED_ENTRY: Final = 0x1
-_STRICT: Final = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")  # ISO 29500 Strict has namespaces of its own
+_STRICT: Final = re.compile(rb"http://purl\.oclc\.org/ooxml/(\w+)/")  # ISO 29500 Strict has separate namespaces
 _XML: Final = (".xml", ".rels")
 
 

@@ -29,7 +29,7 @@ _PLAIN: Final = re.compile(  # a word, a number, or signs
 )
 _ODD_SHARE: Final = 0.2
 _MIN_LINES: Final = 20
-_LETTERS_A_LINE: Final = 4  # on average: fewer are letters or figures of a drawing
+_LETTERS_A_LINE: Final = 4  # on average: fewer means letters or figures of a drawing
 _GAP: Final = 0.2  # of a letter's height between two words
 _SAMPLE: Final = 300  # letters of a page
 _UNMAPPED_SHARE: Final = 0.3  # of the sampled letters: the page's font does not say which letters they are
@@ -80,7 +80,7 @@ def _texts(document: pypdfium2.PdfDocument) -> Iterator[str]:
 
 
 def _page_text(page: pypdfium2.PdfPage) -> tuple[str, bool]:
-    """Return the text of a page, and whether it is not writing because its fonts have no map to letters."""
+    """Return the text of a page, and whether it is unreadable because its fonts have no map to letters."""
     text_page = page.get_textpage()
     text = text_page.get_text_range()
     lines = text.split("\r\n")
@@ -101,7 +101,7 @@ def _has_fields(page: pypdfium2.PdfPage) -> bool:
 
 
 def _join_letters(text_page: pypdfium2.PdfTextPage) -> str:
-    """Return the words of a page that PDFium breaks after each letter, by the gaps between its glyphs."""
+    """Return the words of a page that PDFium breaks after each letter, joined by the gaps between its glyphs."""
     pieces: list[str] = []
     right = bottom = 0.0
     for at in range(text_page.count_chars()):
@@ -120,7 +120,7 @@ def _join_letters(text_page: pypdfium2.PdfTextPage) -> str:
 
 
 def _share_of_errors(text_page: pypdfium2.PdfTextPage, text: str) -> float:
-    """Return the share of glyphs whose font has no map to letters. Their letters may be right all the same."""
+    """Return the share of glyphs whose font has no map to letters. Their letters may still be right."""
     count = int(text_page.count_chars())
     letters = range(0, count, max(1, count // _SAMPLE))
     errors: int = sum(raw.FPDFText_HasUnicodeMapError(text_page, at) == 1 for at in letters)
@@ -129,7 +129,7 @@ def _share_of_errors(text_page: pypdfium2.PdfTextPage, text: str) -> float:
 
 
 def _reads_well(text: str) -> bool:
-    """Return whether this is writing: in a known language, or Latin words in usual case and numbers."""
+    """Return whether this is readable text: a known language, or Latin words in usual case and numbers."""
     tokens = text.split()
     odd = sum(not _PLAIN.fullmatch(token) for token in tokens)
     if odd > _ODD_SHARE * len(tokens) and detect_language(text) not in {"ja", "zh"}:

@@ -24,7 +24,7 @@ _MAX_SHAPE_DEPTH: Final = 20
 
 
 def read_pptx(data: bytes, limits: ReadLimits) -> Content:
-    """Read the slides that are shown, each as a page under its title."""
+    """Read the visible slides, each as a page under its title."""
     with refusing_damage("PowerPoint presentation", PythonPptxError):
         presentation = Presentation(open_package(data))
         slides = (slide for slide in islice(presentation.slides, MAX_PAGES))
@@ -58,7 +58,7 @@ def _shape_texts(shapes: Iterable[Any], depth: int) -> Iterator[str]:
 
 
 def _table_cells(table: Any) -> Iterator[list[str]]:
-    """Yield rows. A cell over columns is followed by empty ones, one over rows is repeated."""
+    """Yield rows. A cell that spans columns is followed by empty ones, a cell that spans rows is repeated."""
     above: list[str] = []
     for row in table.rows:
         cells = [" ".join(map(_inline, cell.text_frame.paragraphs)) for cell in row.cells]
@@ -68,7 +68,7 @@ def _table_cells(table: Any) -> Iterator[list[str]]:
 
 
 def _inline(paragraph: Any) -> str:
-    """Return the text of a paragraph with its links, without what is struck out."""
+    """Return the text of a paragraph with its links, without struck-out text."""
     links: Any = paragraph.part.rels
     pieces = []
     for element in paragraph._p.content_children:  # noqa: SLF001 - the library shows neither breaks nor these styles

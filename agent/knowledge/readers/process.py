@@ -1,4 +1,4 @@
-"""Reads files in a child process, which is killed when a file takes too much time or memory.
+"""Reads files in a child process, which is killed if a file takes too much time or memory.
 
 The child gets one file at a time over a pipe and answers with JSON. It has an empty environment: a file
 that takes over its parser finds no secrets there.
@@ -34,7 +34,7 @@ DOCUMENT_TIMEOUT_S: Final = 30.0
 MAX_MEMORY: Final = 320_000_000  # bytes of address space beyond those of the started child
 MAX_HERE_BYTES: Final = 20_000  # any text of this size costs little: no process is needed
 _SLOW_S: Final = 1.0
-_NICE: Final = 5  # answers come before files
+_NICE: Final = 5  # answers have priority over files
 _SOFT_SHARE: Final = 0.7  # of the time, after which a reader returns what it has
 _RESTART_RSS: Final = 150_000_000  # a child that has grown to this is replaced
 _MAX_REFUSED: Final = 100  # digests of files that killed their reader
@@ -43,7 +43,7 @@ _STOPPING: Final = "was not read: Orion is stopping"
 
 
 class FileToRead(NamedTuple):
-    """A file: ``name`` tells its format, ``url`` is the base of its links, times are seconds since 1970."""
+    """A file: ``name`` determines its format, ``url`` is the base of its links, times are seconds since 1970."""
 
     name: str
     data: bytes
@@ -70,11 +70,11 @@ class DocumentReader:
         self.close()
 
     def close(self) -> None:
-        """End the process, also while it reads."""
+        """End the process, even while it reads."""
         self._closed.set()
         if child := self._child:
             child.process.kill()
-        with self._lock:  # a thread that reads lets it go now
+        with self._lock:  # a thread that reads releases it now
             self._stop()
 
     def read(
@@ -143,7 +143,7 @@ class _Child:
         self.process = subprocess.Popen(  # noqa: S603 - this module, with arguments of our own
             command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             cwd=_TREE, env={"LC_ALL": "C.UTF-8"},
-            start_new_session=True,  # a Ctrl-C at the terminal is for the process that decides
+            start_new_session=True,  # a Ctrl-C at the terminal is for the parent process
         )  # fmt: skip
         theirs.close()
         self.end = weakref.finalize(self, _end, self.process, self.pipe)
@@ -168,7 +168,7 @@ def _read(file: FileToRead, timeout_s: float, *, for_attachments: bool) -> tuple
 def main() -> None:
     """Answer until the pipe is closed. A file that needs too much time or memory ends the process."""
     pipe = Connection(os.dup(0))
-    if limit := _memory()[0]:  # else only the time is limited
+    if limit := _memory()[0]:  # otherwise only the time is limited
         resource.setrlimit(resource.RLIMIT_AS, (limit + MAX_MEMORY,) * 2)
     os.nice(_NICE)
     is_last = False
@@ -176,7 +176,7 @@ def main() -> None:
         while not is_last:
             head = orjson.loads(pipe.recv_bytes())
             timeout_s, for_attachments = head.pop("timeout_s"), head.pop("for_attachments")
-            signal.setitimer(signal.ITIMER_REAL, timeout_s + 1)  # ends the process, also when its parent is gone
+            signal.setitimer(signal.ITIMER_REAL, timeout_s + 1)  # ends the process, even if its parent is gone
             file = FileToRead(**head | {"data": pipe.recv_bytes()})
             reply = _reply(file, timeout_s, for_attachments=for_attachments)
             signal.setitimer(signal.ITIMER_REAL, 0)

@@ -58,7 +58,7 @@ def read_bytes(path: Path) -> tuple[bytes, float]:
 
 
 def digest_of(data: bytes) -> str:
-    """Return the digest that tells one content from another."""
+    """Return a digest of the content."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 

@@ -24,8 +24,8 @@ MAX_ROWS: Final = 100_000  # of a sheet
 MAX_COLUMNS: Final = 200
 PART_ROWS: Final = 200
 MAX_LONE_ROWS: Final = 20  # above a table's header
-_MAX_EMPTY_ROWS: Final = 1_000  # a sheet may be declared a million rows long
-_SAMPLE: Final = 2_048  # the sniffer's patterns take the square of it
+_MAX_EMPTY_ROWS: Final = 1_000  # a sheet may declare a million rows
+_SAMPLE: Final = 2_048  # the time of the sniffer's patterns grows with its square
 _DELIMITERS: Final = ",;\t|"
 _RULE: Final = " --- |"
 _MERGED: Final = re.compile(rb"<(?:\w+:)?mergeCell ref=\"([A-Z]{1,3})(\d{1,7}):[A-Z]{1,3}(\d{1,7})\"")
@@ -65,7 +65,7 @@ def _sheet_rows(sheet: Any, limits: ReadLimits) -> Iterator[str]:
 
 
 def _read_rows(sheet: Any) -> Iterator[list[str]]:
-    """Yield rows. A cell that is merged over rows is repeated in each that has other cells."""
+    """Yield rows. A cell merged across rows is repeated in each row that has other cells."""
     repeated = set(islice(_repeated_cells(sheet), MAX_ROWS))
     above: list[str] = []
     for number, row in enumerate(sheet.iter_rows(max_row=MAX_ROWS), 1):
@@ -129,7 +129,7 @@ def _filled_rows(rows: Iterable[list[str]]) -> Iterator[list[str]]:
 
 
 def _cell_text(cell: Any) -> str:
-    """Return a cell as Excel shows it, as far as its format matters for the meaning. What is struck out is left out."""
+    """Return a cell as Excel shows it, as far as its format affects the meaning. Struck-out text is left out."""
     value = cell.value
     if value is None or (cell.has_style and cell.font.strike):
         return ""

@@ -31,8 +31,8 @@ _BOMS: Final = (
     *((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")),
 )
 _SAMPLE: Final = 4_096
-_FOREIGN_SHARE: Final = 0.15  # Western text has fewer letters beyond ASCII: with more it is in another encoding
-_ZERO_SHARE: Final = 0.001  # of the bytes: browsers and editors pass over a stray zero
+_FOREIGN_SHARE: Final = 0.15  # Western text has fewer non-ASCII letters: with more it is in another encoding
+_ZERO_SHARE: Final = 0.001  # of the bytes: browsers and editors ignore a stray zero
 _CODE: Final = re.compile(
     r"^[ \t]*(?P<mark>`{3,}|~{3,}).*?(?:^[ \t]*(?P=mark)[`~]*[ \t]*$|\Z)|(?P<tick>`+)[^`\n]+?(?P=tick)(?!`)",
     re.MULTILINE | re.DOTALL,
@@ -46,7 +46,7 @@ _TEMPLATE_CODE: Final = (
     (re.compile(r"\{\{-?(?!\s*\w+\s*-?\}\})(?:[^{}]|\}(?!\}))*\}\}"), "}}"),
     (re.compile(r"<%.*?%>", re.DOTALL), "%>"),
 )
-# A tag that puts words on the page: ``{% slack_channel "help" %}``. Paths, conditions and includes put none there.
+# A tag that puts words on the page: ``{% slack_channel "help" %}``. Paths, conditions and includes do not.
 _SPOKEN_TAG: Final = re.compile(
     r"(?:\{%-?|\{\{[<%])\s*(?!if|el|unless|when|case|for|include|extends|import|from|set|assign)[\w-]+\s+"
     r"""(?P<quote>["'])(?P<words>[^"'/{}%\n]{1,200}?)(?<!\.\w\w)(?<!\.\w\w\w)(?<!\.\w\w\w\w)(?P=quote)[^{}%\n]{0,200}(?:[>%]\}\}|-?%\})"""
@@ -150,7 +150,7 @@ def outside_code(text: str, change: Callable[[str], str]) -> str:
 
 
 def _visible(text: str, *unseen: Unseen) -> str:
-    """Return Markdown without comments, struck-out text and what is ``unseen``, on the same lines."""
+    """Return Markdown without comments, struck-out text and matches of ``unseen``, on the same lines."""
     every: tuple[Unseen, ...] = (_COMMENT, _STRUCK, *unseen)
     for pattern, *closings in every:
         text = replace_closed(pattern, lambda found: "\n" * found[0].count("\n"), text, *closings)
@@ -158,7 +158,7 @@ def _visible(text: str, *unseen: Unseen) -> str:
 
 
 def apply_raised_tags(text: str) -> str:
-    """Return HTML or Markdown with the signs of Unicode for ``<sup>`` and ``<sub>``."""
+    """Return HTML or Markdown with Unicode characters in place of ``<sup>`` and ``<sub>``."""
     return replace_closed(_RAISED, _replace_raised, text, *_RAISED_ENDS)
 
 
@@ -170,13 +170,13 @@ def _replace_raised(found: re.Match[str]) -> str:
 def replace_closed(
     pattern: re.Pattern[str], new: str | Callable[[re.Match[str]], str], text: str, *closings: str
 ) -> str:
-    """Replace what the pattern finds up to the last closing sign. To look for one after each opening takes long."""
+    """Replace the pattern's matches up to the last closing sign. Searching for one after each opening would be slow."""
     end = max((text.rfind(closing) + len(closing) for closing in closings if closing in text), default=0)
     return pattern.sub(new, text[:end]) + text[end:]
 
 
 def decode(data: bytes, declared: str = "") -> str:
-    """Return text: by its mark, as UTF-8 (a few broken bytes are replaced), as ``declared``, or as Windows Western."""
+    """Return text, by its byte order mark, as UTF-8 (with few bad bytes), as ``declared``, or as Windows-1252."""
     encoding = next((name for mark, name in _BOMS if data.startswith(mark)), "") or _utf16_without_mark(data)
     sample = data[:65_536]
     if not encoding and sample.count(b"\0") > _ZERO_SHARE * len(sample):

@@ -1,6 +1,6 @@
-"""Expands a hit to its section or its short page, small siblings merged, so that it is enough to answer from.
+"""Expands a hit to its section or its short page, merged with small siblings, as a basis for an answer.
 
-Texts stay as the document has them; a heading above a stretch that none of its passages contains is put back.
+Texts stay as in the document; headings that the passages lack are put back.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -10,9 +10,9 @@ from typing import Final
 
 from agent.knowledge.types import FoundPassage, format_label
 
-MERGED_CHARS: Final = 1_200  # a section shorter than this takes in its neighbours under the same heading
-PAGE_CHARS: Final = 3_000  # a page up to this length comes whole; a section grows no further
-REACH: Final = 8  # passages before and behind a hit that are looked at
+MERGED_CHARS: Final = 1_200  # a section shorter than this is merged with its neighbours under the same heading
+PAGE_CHARS: Final = 3_000  # a page up to this length is used whole; a section does not grow beyond it
+REACH: Final = 8  # passages before and after a hit to consider
 _BYTES_A_TOKEN: Final = 4  # of English on average; other scripts have fewer letters in a token, but as many bytes
 
 Read = Callable[[str, int, int], Sequence[FoundPassage]]
@@ -39,7 +39,7 @@ class Stretch:
 
     @property
     def text(self) -> str:
-        """Passages, each under the headings that the one before it does not have."""
+        """Passages, each under the headings that the previous one lacks."""
         return "\n\n".join(self._texts())
 
     def _texts(self) -> Iterator[str]:
@@ -100,16 +100,16 @@ def _extend(
     belongs: Callable[[FoundPassage], bool],
     depth: int = 0,
 ) -> tuple[int, int]:
-    """Add neighbours that belong, following ones first, while all of it stays within ``max_chars`` characters.
+    """Add related neighbours, following ones first, within ``max_chars`` characters in total.
 
-    With ``depth`` whole sections of that depth are taken: a sub-section without what its section says first misleads.
+    With ``depth``, add whole sections of that depth: a sub-section without its section's introduction misleads.
     """
     low, high = reach
     while True:
         for place, beside in ((high + 1, high), (low - 1, low)):
             if not (0 <= place < len(near) and _adjoin(near[place], near[beside]) and belongs(near[place])):
                 continue
-            # Without it a model took the table of the section above for missing.
+            # Without it a model thought that the table of the section above was missing.
             first, last = _section(near, place, depth) if depth else (place, place)
             wider = (min(low, first), max(high, last))
             size = sum(len(each.text) for each in near[wider[0] : wider[1] + 1])

@@ -1,7 +1,7 @@
-"""The words of search: the subject of a question, and the words that an index stores and looks up.
+"""Search terms: the subject of a question, and the words that an index stores and looks up.
 
 Stored words are stems, pairs of an identifier's parts and pairs of characters, each with the weight of BM25F for the
-passage alone. A change of what is stored needs a new version of the indexes.
+passage alone. Any change of the stored terms needs a new version of the indexes.
 """
 
 import math
@@ -27,20 +27,20 @@ _TOKEN: Final = re.compile(r"[^\s\"'“”„«»‘’`()\[\]{}<>|,;!?！？。
 _OUTSIDE: Final = ".:-_/*=#~+&%$@^\\"
 _WORD: Final = re.compile(r"[^\W_]+")
 _JOINED: Final = re.compile(r"[^\W_]+(?:(?:[^\w\s\"'“”„«»‘’`()\[\]{}<>|,;!?]|_)+[^\W_]+)*")
-"""Words with nothing between them that ends an identifier."""
-# What grammar joins to a word with an apostrophe: "who's", "we're", "l'hôtel". Its letter is not a word.
+"""Words without a separator that ends an identifier."""
+# Parts joined to a word by an apostrophe: "who's", "we're", "l'hôtel". They are not words.
 _APOSTROPHE: Final = re.compile(r"(?<=[^\W_])['’](?:s|re|ve|ll|d|m|t)\b|\b[^\W\d_]['’](?=[^\W\d_])", re.IGNORECASE)
 _LINK_TARGET: Final = re.compile(r"(?<=\])\([^()\s]*(?:\([^()\s]*\)[^()\s]*)*(?:\s+[\"'][^\"'\n]*[\"'])?\)")
 _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
 _EDGES: Final = ".,:;()\"'"
-_MAX_CHARS: Final = 200  # longer runs of letters are no words
+_MAX_CHARS: Final = 200  # longer runs of letters are not words
 _SATURATION: Final = 1.2
 _LENGTH_SHARE: Final = 0.75  # BM25's usual parameters
 _HEAD_WORDS: Final = 26
 _BODY_WORDS: Final = 136
-"""Fields of this length count a word as it stands; shorter ones more, up to four times, longer ones less.
-The means of the collection that the ranking was chosen on; fixed, so that a passage stays as it was written."""
-# Words that ask but name no subject.
+"""In fields of this length a word counts once; in shorter ones more, up to four times, in longer ones less. These are
+the means of the collection that the ranking was tuned on. They are fixed, so stored weights stay valid."""
+# Question words that do not name a subject.
 _ASKING: Final = frozenset(Path(__file__).with_name("asking.txt").read_text(encoding="utf-8").split())
 
 
@@ -161,4 +161,4 @@ def _stem(word: str) -> str:
         return word[:_MAX_CHARS]
     # Snowball's newer stems of English found less (docs/measurements/answers.md).
     stem = str(snowballstemmer.stemmer("porter").stemWord(word[:_MAX_CHARS]))
-    return stem or word  # of "s" nothing would be left
+    return stem or word  # "s" alone would become empty

@@ -1,4 +1,4 @@
-"""Postings: the passages that have a word, and its weight there, in blocks for any storage, ranked by BM25."""
+"""Postings: the passages that contain a word, with its weight, in blocks for any storage, ranked by BM25."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Final
 
 BLOCK: Final = 2_048  # places; with larger ones an update wrote twice as much, and no search was faster
 MAX_IMPACT: Final = 255
-_BYTES: Final = 3  # of a posting: two for its place, lowest first as on all machines of Orion's, one for its impact
+_BYTES: Final = 3  # of a posting: two for its place (little-endian, as on all of Orion's machines), one for its impact
 
-Found = tuple[str, int, bytes]  # a word, a block, and what is stored of the word there
+Found = tuple[str, int, bytes]  # a word, a block, and the word's stored bytes there
 Changes = defaultdict[int, defaultdict[str, list[tuple[int, int]]]]
 """Changes of one transaction, by block and word: places inside the block, each with its impact, 0 to remove it."""
 
@@ -33,7 +33,7 @@ def change(changes: Changes, place: int, impacts: Mapping[str, int]) -> None:
 
 
 def revise(data: bytes, changed: Iterable[tuple[int, int]]) -> bytes:
-    """Return a word's block after these changes, empty if no passage of it has the word any more."""
+    """Return a word's block after these changes, empty if none of its passages has the word any more."""
     places, held = _unpack(data)
     impacts = bytearray(held)
     for place, impact in changed:
@@ -42,7 +42,7 @@ def revise(data: bytes, changed: Iterable[tuple[int, int]]) -> bytes:
             impacts.append(impact)
             continue
         at = bisect_left(places, place)
-        # A newer stemmer may see other words in the same text: another passage's place must not go for that.
+        # A newer stemmer may find other words in the same text: that must not remove another passage's place.
         if at < len(places) and places[at] == place:
             del places[at], impacts[at]
     return places.tobytes() + impacts
@@ -56,20 +56,20 @@ def _unpack(data: bytes) -> tuple[array[int], bytes]:
 
 
 def best(found: Iterable[Found], *, passages: int, most: int) -> list[tuple[int, float]]:
-    """Return the ``most`` best places with their scores, best first, by the blocks of a query's words.
+    """Return the ``most`` best places with their scores, best first, from the blocks of a query's words.
 
-    ``passages`` is how many there are in all: the fewer of them have a word, the more it counts.
+    ``passages`` is the total number of passages: the fewer contain a word, the more it counts.
     """
     words: dict[str, list[tuple[int, array[int], bytes]]] = {}
     for word, block, data in found:
         words.setdefault(word, []).append((block * BLOCK, *_unpack(data)))
     scores: dict[int, float] = {}
     known = scores.get
-    # In a fixed order: sums of the same numbers in another order differ in their last bits, and equals must be equal.
+    # In a fixed order: sums in another order differ in their last bits, and equal scores must be equal.
     for _, blocks in sorted(words.items()):
         worth = _rarity(sum(len(places) for _, places, _ in blocks), passages) / MAX_IMPACT
         worths = [worth * impact for impact in range(MAX_IMPACT + 1)]
-        for first, places, impacts in blocks:  # all: skipping won nothing below 100,000 passages (decision 12)
+        for first, places, impacts in blocks:  # all: skipping gained nothing below 100,000 passages (decision 12)
             for place, impact in zip(places, impacts, strict=True):
                 scores[first + place] = known(first + place, 0.0) + worths[impact]
     ranked = heapq.nsmallest(most, ((-score, place) for place, score in scores.items()))

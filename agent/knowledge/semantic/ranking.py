@@ -1,7 +1,7 @@
 """Ranks by words and meaning together: the words' score plus a share of the nearness of vectors.
 
-Vectors come from an embedding server. Passages without one yet, and all passages while that server is away, are found
-by their words. Nearness only brings a passage to be looked at.
+Vectors come from an embedding server. Passages without a vector, and all passages while that server is down, are found
+by their words. Similarity only makes a passage a candidate.
 """
 
 import asyncio
@@ -22,8 +22,8 @@ from agent.knowledge.semantic.vectors import Embedder, EmbedderError, Vectors, V
 log = structlog.get_logger()
 
 MEANING_SHARE: Final = 0.5  # the rest is the words' share
-QUESTION_TIMEOUT_S: Final = 3.0  # a question is not held up for longer by a slow embedding server
-RETRY_AFTER_S: Final = 30.0  # until a server that failed is asked again
+QUESTION_TIMEOUT_S: Final = 3.0  # a slow embedding server delays a question no longer than this
+RETRY_AFTER_S: Final = 30.0  # until a failed server is tried again
 _BATCH: Final = (
     32  # passages of one request, which a killed run loses; a small server without a GPU takes seconds for each
 )
@@ -31,7 +31,7 @@ _CACHED_QUESTIONS: Final = 256
 
 
 class SemanticRanker:
-    """A ``Meaning`` over the vectors of one index. ``failure`` says why search goes by words only, if it does."""
+    """A ``Meaning`` over the vectors of one index. ``failure`` says why search uses words only, if it does."""
 
     def __init__(self, embedder: Embedder, index: KnowledgeIndex) -> None:
         self._embedder = embedder
@@ -47,7 +47,7 @@ class SemanticRanker:
         return self._embedder.tokens
 
     async def embed_question(self, query: str) -> Vectors | None:
-        """Return the question's vector, or None to search by words: there are no vectors, or the server is away."""
+        """Return the question's vector, or None to search by words: there are no vectors, or the server is down."""
         if not query.strip() or time.monotonic() < self._retry_at:
             return None
         if query in self._questions:
@@ -70,14 +70,14 @@ class SemanticRanker:
         return vector
 
     def rank(self, vector: Vectors, by_words: Sequence[Ranked], most: int) -> Sequence[Ranked]:
-        """Return the best ``most`` of the passages found by words and of those near in meaning."""
+        """Return the best ``most`` passages of those found by words and those similar in meaning."""
         near, usual = self._store.nearness(vector, [number for number, _ in by_words], most)
         return fuse_scores(by_words, scale_cosines(near, usual))[:most]
 
     async def make(self, *, progress: Callable[[int, int], None] | None = None) -> int:
         """Make the missing vectors, and return how many passages got one: 0 while another process makes them.
 
-        A run that was stopped is continued by the next one. Raises ``EmbedderError`` and ``KnowledgeAwayError``.
+        The next run continues a stopped one. Raises ``EmbedderError`` and ``KnowledgeAwayError``.
         """
         try:
             made = await self._make(await self._embedder.find_model(), progress)
@@ -132,16 +132,16 @@ class SemanticRanker:
 def scale_cosines(near: Mapping[int, float], usual: float) -> dict[int, float]:
     """Return cosines as a share of the best one, above the ``usual`` cosine of any passage.
 
-    Models differ in what two unrelated texts have: .05 for some, .75 for others.
+    Models differ in the cosine of unrelated texts: .05 for some, .75 for others.
     """
     reach = max(near.values(), default=usual) - usual
     return {number: (cosine - usual) / reach if reach > 0 else 0.0 for number, cosine in near.items()}
 
 
 def fuse_scores(by_words: Sequence[Ranked], near: Mapping[int, float]) -> list[Ranked]:
-    """Return all passages of both, best first, ties by number: each has a share of both scores.
+    """Return all passages of both lists, best first, ties by number: each score combines both.
 
-    A passage without a vector gets the nearness that passages found by words have on average: it stays in their order.
+    A passage without a vector gets the average similarity of passages found by words, so it keeps its place among them.
     """
     best = max((score for _, score in by_words), default=0.0)
     words = {number: score / best for number, score in by_words} if best > 0 else {}

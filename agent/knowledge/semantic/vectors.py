@@ -1,7 +1,7 @@
 """Vectors of passages: made by an embedding server, stored under a digest of model and text, compared in memory.
 
 The store blocks. In the database they are 16-bit floats; in memory 8-bit numbers with a scale, which moves a cosine by
-less than .003: 100,000 passages of 512 numbers take 51 MB, and a search 10 ms of processor.
+less than .003: 100,000 passages of 512 numbers take 51 MB, and a search 10 ms of processor time.
 """
 
 import hashlib
@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from agent.knowledge.index.index import KnowledgeIndex
 from agent.knowledge.index.tables import Session, insert, marks, parts, put_setting
 
-Vectors = NDArray[np.float32]  # one row a text, each of length one
+Vectors = NDArray[np.float32]  # one row per text, each of length one
 
 _STORED: Final = np.dtype("<f2")
-_ROWS: Final = 256  # compared at once: their 32-bit copy stays in the processor's cache, and BLAS in one thread
+_ROWS: Final = 256  # compared at a time: their 32-bit copy stays in the processor's cache, and BLAS in one thread
 _MAX_INT8: Final = 127
-_REST: Final = 10  # times as long as reading all vectors took passes before they are read again
+_REST: Final = 10  # vectors are read again only after this many times the duration of the last read
 _STAMP: Final = "SELECT value FROM settings WHERE name = 'vectors'"
 _COUNTS: Final = """
 SELECT (SELECT count(*) FROM passage_vectors v JOIN passages p ON p.number = v.number),
@@ -36,7 +36,7 @@ WHERE p.number IN ({})
 _HELD: Final = "SELECT digest, vector FROM vectors WHERE digest IN ({})"
 _PUT_VECTORS: Final = "INSERT INTO vectors VALUES {} ON CONFLICT DO NOTHING"
 _PUT_PLACES: Final = "INSERT INTO passage_vectors VALUES {} ON CONFLICT (number) DO UPDATE SET digest = excluded.digest"
-# As sets: with NOT IN or NOT EXISTS one of the two databases compares each row with each other.
+# As sets: with NOT IN or NOT EXISTS one of the two databases compares every pair of rows.
 _TIDY_PLACES: Final = """
 DELETE FROM passage_vectors WHERE number IN (SELECT number FROM passage_vectors EXCEPT SELECT number FROM passages)
 """
@@ -46,7 +46,7 @@ DELETE FROM vectors WHERE digest IN (SELECT digest FROM vectors EXCEPT SELECT di
 
 
 class EmbedderError(Exception):
-    """The embedding server is away or refuses. The text says why, for the admin.
+    """The embedding server is down or refuses. The text says why, for the admin.
 
     ``is_unset``: the settings name no model, and the server lists none.
     """
@@ -60,20 +60,20 @@ class Embedder(Protocol):
     """Turns texts into vectors of length one. Vectors of two models must not be compared."""
 
     name: str
-    """The model, empty until it was found."""
+    """The model, empty until it is known."""
 
     @property
     def tokens(self) -> Mapping[str, int]:
         """Tokens that were embedded, by model."""
 
     async def find_model(self) -> str:
-        """Return the model that was named, or one from the server's list. Raises ``EmbedderError``."""
+        """Return the configured model, or one from the server's list. Raises ``EmbedderError``."""
 
     async def embed_question(self, question: str) -> Vectors:
         """Return the vector of a question. Raises ``EmbedderError``."""
 
     async def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        """Return a vector for each text, one a row. Raises ``EmbedderError``."""
+        """Return a vector for each text, one per row. Raises ``EmbedderError``."""
 
 
 class _Loaded(NamedTuple):
@@ -86,7 +86,7 @@ class _Loaded(NamedTuple):
     scales: NDArray[np.float32]
 
     def cosines(self, vector: Vectors) -> NDArray[np.float32]:
-        """Return the cosine of each vector and this one."""
+        """Return the cosine of each vector with this one."""
         cosines = np.empty(len(self.numbers), np.float32)
         block = np.empty((_ROWS, len(vector)), np.float32)
         for first in range(0, len(cosines), _ROWS):
@@ -110,11 +110,11 @@ class VectorStore:
         self._reading = threading.Lock()
 
     def model(self) -> str:
-        """Return the model that the vectors are of, empty without vectors."""
+        """Return the model of the vectors, empty without vectors."""
         return self._stamp().rpartition(" ")[0]
 
     def nearness(self, vector: Vectors, numbers: Sequence[int], most: int) -> tuple[dict[int, float], float]:
-        """Return the cosines of the ``most`` nearest passages and of these ``numbers``, and the mean of all."""
+        """Return the cosines of the ``most`` nearest passages and of these ``numbers``, and the overall mean."""
         loaded = self._current()
         if not len(loaded.numbers) or loaded.vectors.shape[1] != len(vector):
             return {}, 0.0
@@ -132,12 +132,12 @@ class VectorStore:
         return int(having), int(every)
 
     def is_complete(self, model: str) -> bool:
-        """Return True if each passage has a vector of this model, and no deleted one has."""
+        """Return True if each passage has a vector of this model, and no deleted passage has one."""
         ((having, every, stored),) = self._rows(_COUNTS)
         return bool(having == every == stored and (self.model() == model or not every))
 
     def begin(self, model: str) -> None:
-        """Forget which vectors of another model passages had; ``tidy`` deletes those."""
+        """Detach passages from the vectors of another model; ``tidy`` deletes those."""
         if self.model() != model:
             with self._index.session(write=True) as session:
                 session.execute("DELETE FROM passage_vectors")
@@ -158,7 +158,7 @@ class VectorStore:
         return {digest: text for digest, text in by_digest.items() if digest not in held}
 
     def put(self, model: str, texts: Mapping[int, str], vectors: Mapping[bytes, Vectors]) -> None:
-        """Store new ``vectors`` by digest, and which one each passage has."""
+        """Store new ``vectors`` by digest, and assign one to each passage."""
         places = {number: _digest(model, text) for number, text in texts.items()}
         with self._index.session(write=True) as session:
             insert(session, _PUT_VECTORS, ((d, row.astype(_STORED).tobytes()) for d, row in vectors.items()))
@@ -177,7 +177,7 @@ class VectorStore:
             return list(session.execute(statement, values))
 
     def _stamp(self) -> str:
-        """Return the model and a word that changes with every change of the vectors, or nothing without vectors."""
+        """Return the model and a stamp that changes with the vectors, or nothing without vectors."""
         return "".join(stamp for (stamp,) in self._rows(_STAMP))
 
     def _stored_vectors(self, digests: Collection[bytes]) -> dict[bytes, bytes]:
@@ -187,7 +187,7 @@ class VectorStore:
     def _current(self) -> _Loaded:
         """Return the vectors; a thread that finds them being read continues with the earlier ones.
 
-        While many are made they change every few seconds: at most a tenth of the time goes into reading them.
+        While many are being made they change every few seconds, so at most a tenth of the time goes into reading them.
         """
         if time.monotonic() < self._reload_at:
             return self._loaded
@@ -209,7 +209,7 @@ class VectorStore:
         new = self._stored_vectors({digest for _, digest in places if digest not in before.rows})
         placed = [(number, digest) for number, digest in places if digest in before.rows or digest in new]
         size = len(next(iter(new.values()))) // _STORED.itemsize if new else before.vectors.shape[1]
-        # A row stays zero, near nothing, if its server sent vectors of another size before.
+        # A row stays zero, similar to nothing, if its server sent vectors of another size before.
         vectors, scales = np.zeros((len(placed), size), np.int8), np.zeros(len(placed), np.float32)
         for at, (_, digest) in enumerate(placed):
             row = before.rows.get(digest)
@@ -234,5 +234,5 @@ def _put_stamp(session: Session, model: str) -> None:
 
 
 def _digest(model: str, text: str) -> bytes:
-    """Return the key of a vector: the same model makes the same of the same text."""
+    """Return the key of a vector: the same model makes the same vector from the same text."""
     return hashlib.sha256(f"{model}\n{text}".encode("utf-8", "surrogatepass")).digest()[:16]

@@ -1,1 +1,1 @@
-"""Where documents come from: folders, git, web pages, a Slack export."""
+"""Sources of documents: folders, git, web pages, a Slack export."""

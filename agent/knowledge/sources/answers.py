@@ -24,7 +24,7 @@ class AnswerFolder(DocumentSource):
         return f"answers:{self.folder.resolve()}"
 
     def answers(self) -> Iterator[tuple[Path, SavedAnswer | str]]:
-        """Yield each file with its answer, or with the reason why it has none."""
+        """Yield each file with its answer, or with the reason why it cannot be read."""
         for file in sorted(self.folder.glob("*.md")):
             try:
                 yield file, parse_saved_answer(read_bytes(file)[0].decode("utf-8"))

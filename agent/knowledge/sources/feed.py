@@ -1,8 +1,8 @@
-"""Documents that a program prints, one JSON object a line; ``docs/knowledge.md`` has the fields.
+"""Documents that a program prints, one JSON object per line; ``docs/knowledge.md`` has the fields.
 
-The program runs inside the sync with a bare environment and limits on time and output. It reads from its standard
-input what Orion remembers (``{"key": …, "revision": …}`` a line), so that it can answer ``"unchanged": true``. A run
-that does not end well removes no document.
+The program runs inside the sync with a bare environment and limits on time and output. Its standard input gets the
+revisions that Orion remembers (one ``{"key": …, "revision": …}`` per line), so it can answer ``"unchanged": true``. A
+failed run does not remove documents.
 """
 
 import os
@@ -36,7 +36,7 @@ _CHUNK_BYTES: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feed(DocumentSource):
-    """A program, or a file of such lines. ``environment`` is all that the program gets; ``timeout_s`` ends a run."""
+    """A program, or a file of such lines. The program gets only this ``environment``; ``timeout_s`` ends a run."""
 
     command: tuple[str, ...]
     environment: tuple[tuple[str, str], ...] = ()
@@ -105,7 +105,7 @@ class Feed(DocumentSource):
                     code = process.wait()
                 finally:
                     killer.cancel()
-                    _kill_group(process.pid)  # with all that it started
+                    _kill_group(process.pid)  # with all its children
             if time.monotonic() >= ends:
                 raise ReadError(reason="took too long and was ended; its documents stay")
             if code:
@@ -146,7 +146,7 @@ def _kill_group(group: int) -> None:
 
 
 def _read_lines(stream: IO[bytes]) -> Iterator[bytes]:
-    """Yield lines; of one that is too long, only its start. Raises ``ReadError``."""
+    """Yield lines, but only the start of one that is too long. Raises ``ReadError``."""
     total, goes_on = 0, False
     while line := stream.readline(MAX_LINE_BYTES + 1):
         total += len(line)

@@ -46,10 +46,10 @@ class CrawlPolicy:
     """
 
     delay_s: float = 0.2
-    max_delay_s: float = 60.0  # a site that asks for more is reported and skipped
+    max_delay_s: float = 60.0  # a site that asks for a longer delay is reported and skipped
     page_timeout_s: float = 60.0
     step_timeout_s: float = 15.0
-    run_timeout_s: float = 3_600.0  # the next run begins with the pages that wait longest
+    run_timeout_s: float = 3_600.0  # the next run begins with the pages that have waited longest
     failures: int = 3
 
 
@@ -184,7 +184,7 @@ class Fetcher:
     def _fetch_robots(self, origin: str) -> Protego:
         reply = self._follow(f"{origin}/robots.txt", lambda _: _MAX_ROBOTS_BYTES, {}, lambda _: None)
         if reply.status != HTTPStatus.OK and (reply.status < HTTPStatus.BAD_REQUEST or _is_temporary(reply.status)):
-            raise _status_error(reply.status, temporary=True)  # RFC 9309: in trouble (5xx) it may forbid all
+            raise _status_error(reply.status, temporary=True)  # RFC 9309: with an error (5xx) it may forbid everything
         return Protego.parse(reply.body.decode("utf-8", "replace"))
 
     def _exchange(self, place: httpx2.URL, limit_of: LimitOf, headers: Mapping[str, str]) -> WebReply:

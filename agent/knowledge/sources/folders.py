@@ -56,7 +56,7 @@ class Folders:
         self._run.failed.append((str(error.filename), f"cannot be opened ({error.strerror})"))
 
     def _take(self, root: Path, path: Path, dates: _Dates) -> Iterator[Readable]:
-        """Yield the file under its real path, unless that leaves the root or came before."""
+        """Yield the file under its real path, unless that is outside the root or was already yielded."""
         real = Path(os.path.realpath(path))
         if not real.is_relative_to(root):
             self._run.failed.append((path.relative_to(root).as_posix(), "is a link that leads out of its folder"))

@@ -35,12 +35,12 @@ ENVIRONMENT: Final = {
     "LC_ALL": "C.UTF-8",
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_GLOBAL": "/dev/null",
-    "GIT_TERMINAL_PROMPT": "0",  # no one is there to type a password
+    "GIT_TERMINAL_PROMPT": "0",  # nobody can type a password
     "GIT_NO_LAZY_FETCH": "1",  # nothing is fetched: a mirror does that
     "GIT_NO_REPLACE_OBJECTS": "1",
 }
 
-Blob = tuple[str, int]  # the name of an object, and its size in bytes
+Blob = tuple[str, int]  # an object's name and its size in bytes
 Pipes = tuple[IO[bytes], IO[bytes]]  # into a running `cat-file --batch`, and out of it
 
 
@@ -81,7 +81,7 @@ class GitSource:
             run.failed.append((f"{self.repository} at {self.ref}", error.reason))
             return
         with self._process("cat-file", "--batch") as process:
-            if process.stdin is None or process.stdout is None:  # both were asked for
+            if process.stdin is None or process.stdout is None:  # both were requested
                 return
             pipes = (process.stdin, process.stdout)
             audiences = self._audiences(entries, pipes, run)

@@ -1,4 +1,4 @@
-"""Names of files and folders: which are read, and which are skipped without being counted."""
+"""Rules for names of files and folders: read, or skipped without being counted."""
 
 from pathlib import PurePath
 from typing import Final
@@ -7,7 +7,7 @@ from agent.knowledge.readers.formats import format_of
 from agent.knowledge.sources.audience_file import FILE_NAME
 
 _PACKAGES: Final = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
-"""Folders of installed packages: thousands of files that no question is about."""
+"""Folders of installed packages: thousands of files that people do not ask about."""
 
 
 def is_left_out(name: str) -> bool:
@@ -16,7 +16,7 @@ def is_left_out(name: str) -> bool:
 
 
 def is_document(path: PurePath) -> bool:
-    """Return whether a path is read, judged by its name and the folders above it."""
+    """Return whether a path is read, according to its name and the folders above it."""
     return format_of(path.name) is not None and not is_left_out_path(path)
 
 

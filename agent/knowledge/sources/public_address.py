@@ -1,6 +1,6 @@
 """Connects only to public addresses, except for hosts that an admin named.
 
-A name is resolved once and the connection goes to an address that was checked, so DNS rebinding changes nothing. A
+A name is resolved once and the connection goes to an address that was checked, so DNS rebinding has no effect. A
 proxy would resolve the name again, so none is used.
 """
 
@@ -22,7 +22,7 @@ _TRANSLATED: Final = IPv6Network("64:ff9b::/96")  # NAT64 (RFC 6052): the last 3
 
 
 class AddressRefusedError(Exception):
-    """A name has no address that may be connected to."""
+    """The name has no allowed address."""
 
 
 def is_public(text: str) -> bool:
@@ -80,7 +80,7 @@ class CheckedNetwork(httpcore2.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.NetworkStream:
-        """Connect to an allowed address of ``host``. Raises ``AddressRefusedError`` if there is not one."""
+        """Connect to an allowed address of ``host``. Raises ``AddressRefusedError`` if it has none."""
         try:
             addresses = list(self._resolve(host, port))
         except OSError as error:

@@ -20,7 +20,7 @@ _ROOTS: Final = (b"<urlset", b"<sitemapindex")
 class Sitemap:
     """Contents of a sitemap. ``pages`` maps addresses to the time of change (seconds since 1970, 0 if unknown).
 
-    ``maps`` are addresses of further sitemaps. ``more``: there are more pages than were asked for.
+    ``maps`` are addresses of further sitemaps. ``more``: there are more pages than requested.
     """
 
     pages: dict[str, float] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Exported Slack channels as documents: one for each thread, and one a day for other messages.
+"""Exported Slack channels as documents: one per thread, and one per day for other messages.
 
 Documents of a private channel are for that channel only. Direct messages and bots are left out.
 """

@@ -1,6 +1,6 @@
 """The pages of a web site as documents, from its sitemaps or by single addresses.
 
-A page that is gone is removed from the index. One that cannot be fetched for now keeps its last version.
+A deleted page is removed from the index. A page that cannot be fetched for now keeps its last version.
 """
 
 import json
@@ -24,7 +24,7 @@ from agent.thread.audience import PUBLIC
 
 MAX_PAGES: Final = 1_000
 _MAX_SITEMAPS: Final = 500
-_MAX_NAMED: Final = 10  # left-out addresses that are named; the others are only counted
+_MAX_NAMED: Final = 10  # skipped addresses that are listed; the others are only counted
 _UNSPECIFIED: Final = frozenset({"", "application/octet-stream", "binary/octet-stream", "text/plain"})
 _SITEMAP_KINDS: Final = frozenset({"application/xml", "text/xml", "application/gzip", "application/x-gzip"})
 
@@ -232,7 +232,7 @@ def _path(url: str) -> str:
 
 
 def _in_utf8(data: bytes, charset: str) -> bytes:
-    """Convert to UTF-8 by the server's charset. If that fails, leave it to the page's own declaration."""
+    """Convert to UTF-8 according to the server's charset. If that fails, leave it to the page's own declaration."""
     try:
         return data.decode(charset).encode("utf-8")
     except (LookupError, ValueError):
