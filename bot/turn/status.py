@@ -29,6 +29,7 @@ log = structlog.get_logger()
 THINKING: Final = "is thinking…"
 _TASK_STATES: Final = {"done": "complete", "failed": "error", "skipped": "error"}
 _MAX_STEP_LENGTH: Final = 60  # Slack documents no limit and shows one line
+_LAST_CALL_S: Final = 3.0  # of a placeholder, which the answer waits for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +64,7 @@ class WorkingStatus:
     _keeps_text: bool = False
     _was_sent: bool = False
     _changed: asyncio.Event = field(default_factory=asyncio.Event)
+    _sending: asyncio.Lock = field(default_factory=asyncio.Lock)
     _keeper: asyncio.Task[None] | None = None
 
     @property
@@ -98,10 +100,18 @@ class WorkingStatus:
         self._keeps_text = True
 
     async def stop_updates(self) -> None:
-        """Send nothing more and wait for a call under way: the answer may replace a placeholder now."""
-        if self._keeper is not None:
-            self._keeper.cancel()
-            await asyncio.wait({self._keeper})
+        """Send nothing more: the answer may replace a placeholder now.
+
+        A placeholder's call under way may end first: Slack could carry it out after the answer, and over it.
+        """
+        if self._keeper is None:
+            return
+        if not self._has_status:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_LAST_CALL_S), self._sending:
+                    self._keeper.cancel()
+        self._keeper.cancel()
+        await asyncio.wait({self._keeper})
 
     def show(self, text: str) -> None:
         """Show this text from now on. Return at once; of several within a second the last is sent."""
@@ -118,8 +128,9 @@ class WorkingStatus:
         while True:
             self._changed.clear()
             try:
-                if self._text:
-                    await self._send(self._text)
+                async with self._sending:
+                    if self._text:
+                        await self._send(self._text)
             except LeaseLost:
                 return
             await asyncio.sleep(self.pace.change_s)

@@ -74,6 +74,26 @@ async def test_without_statuses_a_message_stands_in_and_becomes_the_answer(error
         assert slack.made("assistant.threads.setStatus") == 1
 
 
+@pytest.mark.parametrize("method", ["chat.postMessage", "chat.update"])
+async def test_the_answer_waits_for_a_slow_message_that_stands_in(method: str) -> None:
+    async with local_slack() as slack:
+        place, ts = slack.ask()
+        slack.server.faults.missing.add("assistant.threads.setStatus")
+        answer_key = AnswerKey(question_ts=ts, turn_id="turn-1", may_exist=False)
+        before = slack.made(method)
+        slack.server.faults.delay(method, 0.3)
+        async with WorkingStatus(slack.delivery, place, answer_key, SLOW).updating() as status:
+            if method == "chat.update":
+                await slack.server.wait_for(lambda: answers(slack, place))
+                status.show("is writing an answer…")
+            await slack.server.wait_for(lambda: slack.made(method) > before)
+            await status.stop_updates()
+            await slack.delivery.answer(place, answer("So."), answer_key)
+        await slack.server.wait_for(lambda: all(call.done for call in slack.server.calls if call.method == method))
+        assert texts(answers(slack, place)) == ["So."]
+        assert slack.made("chat.postMessage") == 1
+
+
 async def test_slack_in_trouble_stops_no_turn() -> None:
     async with local_slack(patience_s=0.05) as slack:
         place, ts = slack.ask()
