@@ -125,7 +125,7 @@ def _admin_blocks(figures: HomeFigures, language: str | None) -> list[Block]:
     nothing = [say("home_none", language)]
     disliked = []
     for record in figures.disliked:
-        # Each chosen complaint once. `orion stats --disliked` shows the comments.
+        # Each chosen complaint once. `orion report` shows the comments.
         chosen = {reason for complaint in objects(record, "complaints") for reason in complaint.get("reasons", [])}
         named = ", ".join(say(f"wrong_{reason}", language) for reason in REASONS if reason in chosen)
         disliked.append(_record_line(record, named))
