@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -17,12 +18,13 @@ import structlog
 from aiohttp import web
 from slack_bolt.adapter.aiohttp import to_aiohttp_response
 from slack_bolt.async_app import AsyncApp, AsyncBoltRequest
-from slack_sdk.signature import SignatureVerifier
+from slack_sdk.signature import Clock, SignatureVerifier
 
 from agent.payload import string
 from bot.install.oauth import InstallPages
 from bot.servers.connections import ConnectionLimits, LimitedProtocol
 from bot.slack.manifest import EVENTS_PATH
+from bot.slack.web_api import SET_CLOCK
 
 MAX_BODY_BYTES: Final = 1024 * 1024  # Slack's own events are far smaller
 _STAMP: Final = re.compile(r"[0-9]{1,12}")
@@ -115,14 +117,31 @@ async def serve(
         await runner.cleanup()
 
 
-def has_valid_signature(secret: str, headers: Mapping[str, str], body: bytes) -> bool:
-    """Return True if Slack signed exactly these bytes within the last five minutes."""
+@dataclass(frozen=True, slots=True)
+class _ClockAt(Clock):
+    stamp: int
+
+    def now(self) -> float:
+        """Return the time at which this clock stands still."""
+        return self.stamp
+
+
+def has_valid_signature(secret: str, headers: Mapping[str, str], body: bytes, clock: Clock | None = None) -> bool:
+    """Return True if Slack signed exactly these bytes within the last five minutes of the clock."""
     if not _STAMP.fullmatch(headers.get("X-Slack-Request-Timestamp", "")):  # `int` would take "+1" and "1_0" too
         return False
     try:
-        return SignatureVerifier(secret).is_valid_request(body, headers)
+        return SignatureVerifier(secret, clock or Clock()).is_valid_request(body, headers)
     except (ValueError, TypeError, OverflowError):  # Slack never sends these: a number too long, not UTF-8
         return False
+
+
+def _clock_fault(secret: str, headers: Mapping[str, str], body: bytes) -> dict[str, int | str]:
+    """Return what to log of a signature that is valid but for its age: this host's clock may be off."""
+    stamp = headers.get("X-Slack-Request-Timestamp", "")
+    if not _STAMP.fullmatch(stamp) or not has_valid_signature(secret, headers, body, _ClockAt(int(stamp))):
+        return {}
+    return {"seconds_off": round(time.time()) - int(stamp), "remedy": SET_CLOCK}
 
 
 async def _slack_events(intake: SlackEndpoint, request: web.Request) -> web.Response:
@@ -133,7 +152,8 @@ async def _slack_events(intake: SlackEndpoint, request: web.Request) -> web.Resp
     except TimeoutError:
         return web.Response(status=408)
     if not has_valid_signature(intake.signing_secret, request.headers, body):
-        log.warning("slack_signature_refused", body_length=len(body))
+        fault = _clock_fault(intake.signing_secret, request.headers, body)
+        log.warning("slack_signature_refused", body_length=len(body), **fault)
         return web.Response(status=401)  # Bolt would log the signature and body of a request that it refuses
     try:
         asked = AsyncBoltRequest(body=body.decode(), headers=dict(request.headers))

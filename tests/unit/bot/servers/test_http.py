@@ -155,6 +155,21 @@ async def test_bad_signature_is_a_401_and_leaves_no_text_in_any_log(
     assert "confidential" not in caplog.text
 
 
+@pytest.mark.parametrize("off_s", [-400, 400])
+async def test_clock_that_is_off_is_named_in_the_log(off_s: int) -> None:
+    body, log = event(), []
+    async with front(SlackEndpoint(app=bolt([]), signing_secret=SECRET)) as session:
+        for secret in (SECRET, "another"):
+            sent = headers(body, stamp=str(int(time.time()) - off_s), secret=secret)
+            with capture_logs() as lines:
+                async with session.post("/slack/events", data=body, headers=sent) as answer:
+                    assert answer.status == 401
+            log += lines
+    named, silent = log
+    assert abs(named["seconds_off"] - off_s) <= 2
+    assert "seconds_off" not in silent
+
+
 @pytest.mark.parametrize("age_s", [-305, 305])
 async def test_signature_lives_five_minutes(age_s: int) -> None:
     now = int(time.time())
