@@ -67,7 +67,7 @@ class PrivateAsking:
                 obstacle = say("share_unknown", language)
             elif refusal := await click.refusal(channel):
                 obstacle = say(refusal, language)
-            elif not await self._may_post(place, user):
+            elif place.channel != chat.channel and not await self._may_post(place, user):
                 obstacle = say("share_failed", language)
             else:
                 obstacle = await self._find_hidden(record, place, language)
@@ -81,8 +81,11 @@ class PrivateAsking:
     async def _may_post(self, place: ThreadKey, user: str) -> bool:
         """Return whether the person can read the channel now: they may have left a private one since they asked."""
         people = await self.services.workspaces.people_of(place.team)
-        is_public = bool(await people.channel_name(place.team, place.channel))
-        return is_public or place.channel in await people.channels_of(user)
+        if await people.channel_name(place.team, place.channel):  # a public one
+            return True
+        named = await people.channel_name(place.team, place.channel, within=place.channel)
+        # One kind: an admin may have refused the scope of the other.
+        return place.channel in await people.channels_of(user, "private_channel" if named else "mpim")
 
     async def _find_hidden(self, record: Mapping[str, Any], place: ThreadKey, language: str | None) -> str:
         """Return the words that name the sources which not everyone in the place may see; empty if all may."""

@@ -164,9 +164,9 @@ class People(CachedPeople):
             label = channel_label(await self._read_channel(team, channel)) if stored is None else str(stored)
         return label.removeprefix(_PRIVATE) if within == channel or not label.startswith(_PRIVATE) else ""
 
-    async def channels_of(self, user: str) -> list[str]:
+    async def channels_of(self, user: str, types: str = _CHANNEL_TYPES) -> list[str]:
         """Return the ids of the channels that a person is in, private ones if Orion is in them too. Raises the same."""
-        found = self._calls.read_pages("users.conversations", user=user, types=_CHANNEL_TYPES)
+        found = self._calls.read_pages("users.conversations", user=user, types=types)
         return [string(channel, "id") async for channel in found]
 
     async def group_name(self, team: str, group: str) -> str:

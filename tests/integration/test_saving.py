@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from pydantic import SecretStr
@@ -217,11 +217,16 @@ async def test_words_of_orions_are_no_persons_answer(tmp_path: Path, redis_url: 
 
 
 @pytest.mark.parametrize(
-    ("audience", "left", "words"),
-    [(f"{CHANNEL},{VISITOR}", False, ""), (VISITOR, False, "confirmed by Ann"), (f"{CHANNEL},{VISITOR}", True, "both")],
+    ("kind", "audience", "left", "words"),
+    [
+        ("group", f"{CHANNEL},{VISITOR}", False, ""),
+        ("mpim", f"{CHANNEL},{VISITOR}", False, ""),
+        ("group", VISITOR, False, "confirmed by Ann"),
+        ("group", f"{CHANNEL},{VISITOR}", True, "both"),
+    ],
 )
 async def test_a_private_answer_is_shared_if_all_there_may_see_its_sources_and_its_asker_is_there(
-    audience: str, words: str, tmp_path: Path, redis_url: str, *, left: bool
+    kind: Literal["group", "mpim"], audience: str, words: str, tmp_path: Path, redis_url: str, *, left: bool
 ) -> None:
     known = SavedAnswer(
         question=QUESTION, answer=ANSWER, audience=audience, owner=ANN, name="Ann", confirmed=date(2026, 11, 26)
@@ -230,7 +235,7 @@ async def test_a_private_answer_is_shared_if_all_there_may_see_its_sources_and_i
     async with saving(tmp_path, redis_url) as setting:
         workspace = setting.workspace
         channel = workspace.workspace.roster.channels[CHANNEL]
-        channel.kind = "group"
+        channel.kind = kind
         ts = setting.ask(QUESTION, user=BOB)
         await workspace.use_shortcut(CHANNEL, ts, "orion_ask_privately", VISITOR)
         asked = (await workspace.wait_for(lambda: workspace.messages(DIRECT), 10))[-1]
