@@ -10,13 +10,14 @@ import shlex
 import signal
 import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from io import BufferedReader, RawIOBase
+from multiprocessing.connection import wait
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -32,6 +33,7 @@ MAX_LINE_BYTES: Final = 8_000_000
 _MAX_OUTPUT_BYTES: Final = 2_000_000_000
 _MAX_TITLE_CHARS: Final = 300
 _CHUNK_BYTES: Final = 1 << 16
+_TOO_SLOW: Final = "took too long and was ended; its documents stay"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,17 +99,16 @@ class Feed(DocumentSource):
             except OSError as error:
                 raise ReadError(reason=f"cannot be started ({error.strerror})") from error
             ends = time.monotonic() + self.timeout_s
-            killer = threading.Timer(self.timeout_s, _kill_group, (process.pid,))
-            killer.start()
             with process:
                 try:
-                    yield from _read_lines(process.stdout)  # type: ignore[arg-type]  # it was asked for
-                    code = process.wait()
+                    output = _Output(process.stdout, ends)  # type: ignore[arg-type]  # it was asked for
+                    yield from _read_lines(BufferedReader(output, _CHUNK_BYTES))
+                    code = process.wait(max(0.0, ends - time.monotonic()))
+                except subprocess.TimeoutExpired:
+                    raise ReadError(_TOO_SLOW) from None
                 finally:
-                    killer.cancel()
-                    _kill_group(process.pid)  # with all its children
-            if time.monotonic() >= ends:
-                raise ReadError(reason="took too long and was ended; its documents stay")
+                    with suppress(ProcessLookupError):
+                        os.killpg(process.pid, signal.SIGKILL)  # with all its children
             if code:
                 raise ReadError(reason=f"ended with exit code {code}{_last_line(complaints)}; its documents stay")
 
@@ -140,9 +141,25 @@ class Feed(DocumentSource):
         )
 
 
-def _kill_group(group: int) -> None:
-    with suppress(ProcessLookupError):
-        os.killpg(group, signal.SIGKILL)
+class _Output(RawIOBase):
+    """A program's output. Raises ``ReadError`` if nothing more comes until ``ends``.
+
+    To kill the program is not enough: a daemon that it started may keep the pipe open for ever.
+    """
+
+    def __init__(self, pipe: IO[bytes], ends: float) -> None:
+        self._pipe = pipe
+        self._ends = ends
+
+    def readable(self) -> bool:
+        """Return True: a buffered reader asks."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the buffer with what has come."""
+        if not wait([self._pipe.fileno()], max(0.0, self._ends - time.monotonic())):
+            raise ReadError(_TOO_SLOW)
+        return os.readv(self._pipe.fileno(), [buffer])
 
 
 def _read_lines(stream: IO[bytes]) -> Iterator[bytes]:
