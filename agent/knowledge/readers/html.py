@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from html_to_markdown import ConversionOptions, PreprocessingOptions, convert
 from html_to_markdown.exceptions import ConversionError
+from lxml.etree import ParserError  # type: ignore[import-untyped]  # ships no types
 from lxml.html import HTMLParser, document_fromstring, tostring  # type: ignore[import-untyped]  # ships no types
 
 from agent.knowledge.readers.document import Content, ReadLimits, clean, one_line, part_note_marks, whole
@@ -38,6 +39,7 @@ _ATTRIBUTE: Final = re.compile(
     r"(?P<name>name|property|itemprop|content)\s*=\s*[\"'](?P<value>[^\"']*)[\"']", re.IGNORECASE
 )
 _HEAD: Final = 100_000
+_NUMBER: Final = re.compile(r"\s*0*([1-9][0-9]{0,4})\s*")
 _MAX_CELLS: Final = 2_000  # over several rows
 _MAX_ROWS: Final = 100  # that one cell covers
 _FIELDS: Final = {
@@ -52,10 +54,10 @@ def read_html(data: bytes, _: ReadLimits) -> Content:
     page = decode(data, declared[1].decode("ascii") if declared else "")
     title = _TITLE.search(page[:_HEAD])
     shown = _TAB.sub(lambda tab: _HIDES.sub("", tab[0]), apply_raised_tags(page))
-    shown = _repeat_cells(shown) if "rowspan" in shown.lower() else shown
     try:
+        shown = _repeat_cells(shown) if "rowspan" in shown.lower() else shown
         text = part_note_marks(convert(shown, _OPTIONS).content or "")
-    except (ConversionError, ValueError) as error:
+    except (ConversionError, ValueError, ParserError) as error:
         raise ReadError(reason="is HTML that cannot be parsed") from error
     return Content(
         title=one_line(unescape(title["text"])) if title else "", fields=_dates(page), parts=whole(clean(text))
@@ -66,7 +68,7 @@ def _repeat_cells(page: str) -> str:
     """Return a page with each table cell that covers several rows repeated in them."""
     tree = document_fromstring(page.encode("utf-8", "replace"), HTMLParser(encoding="utf-8"))
     for cell in islice(tree.xpath("//tr/*[@rowspan > 1]"), _MAX_CELLS):
-        rows = islice(cell.getparent().itersiblings("tr"), min(int(cell.attrib.pop("rowspan")), _MAX_ROWS) - 1)
+        rows = islice(cell.getparent().itersiblings("tr"), min(_span(cell.attrib.pop("rowspan")), _MAX_ROWS) - 1)
         column = sum(map(_width, cell.itersiblings(preceding=True)))
         for row in rows:
             before = accumulate(map(_width, row), initial=0)
@@ -75,8 +77,13 @@ def _repeat_cells(page: str) -> str:
 
 
 def _width(cell: Any) -> int:
-    columns = cell.get("colspan") or ""
-    return int(columns) if columns.isdecimal() else 1
+    return _span(cell.get("colspan") or "")
+
+
+def _span(number: str) -> int:
+    """Return how many rows or columns a cell covers: one, if that is not a number that a table can have."""
+    found = _NUMBER.fullmatch(number)
+    return int(found[1]) if found else 1
 
 
 def _dates(page: str) -> dict[str, str]:

@@ -181,6 +181,8 @@ def decode(data: bytes, declared: str = "") -> str:
     sample = data[:65_536]
     if not encoding and sample.count(b"\0") > _ZERO_SHARE * len(sample):
         raise ReadError(reason="is binary, although its name says text")
+    with suppress(UnicodeDecodeError):
+        return clean(data.decode(encoding or "utf-8"))
     text = data.decode(encoding or "utf-8", "replace")
     broken = text.count("\ufffd")
     if encoding or 2 * broken <= len(text) - len(text.encode("ascii", "ignore")):

@@ -74,7 +74,7 @@ def test_html_is_read_as_a_browser_shows_it() -> None:
         "seats<sup>3</sup>, 7<sup><a href='#n'>4</a></sup>, the 1<sup>st</sup>, n<sup>k+1</sup>.</p>"
         "<aside>Only seats.</aside>"
         "<form><p>Ask Ann.</p><button>Send</button></form><p><del>30</del> 40 days<span hidden>secret</span></p>"
-        "<table><tr><td rowspan=2>South<td>3<td rowspan=x>6</tr><tr><td>4</table>"
+        "<table><tr><td rowspan=2>South<td>3<td rowspan=x>6<td rowspan=2.5 colspan=9e9>7</tr><tr><td>4</table>"
         "<p style='text-decoration: line-through'>30</p>"
         "<div role=\"tabpanel\" class='tab' hidden=''>On a Mac: 7 keys.</div>"
     )
@@ -160,6 +160,7 @@ def test_what_cannot_be_read_says_why(name: str, data: bytes, said: str) -> None
         ("a.html", '<meta charset="shift_jis"><p>日本語</p>'.encode("shift_jis"), "日本語"),
         ("a.txt", b"a\x07b\x1b[0m", "ab[0m"),
         ("a.md", "Größe, Füße, Öl".encode() + b"\xff x", "Größe, Füße, Öl\ufffd x"),
+        ("a.md", "One lost sign \ufffd among plain letters.".encode(), "sign \ufffd among"),
         ("a.html", b'<meta charset="utf-8"><p>Caf\xe9', "Café"),
         ("a.txt", b"Forty seats." + b" A stray zero harms nothing." * 40 + b"\0", "Forty seats."),
     ],
