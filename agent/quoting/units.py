@@ -64,34 +64,38 @@ class _Reader:
     def read(self, blocks: SyntaxTreeNode) -> None:
         for node in blocks.children:
             self.block += 1
-            match node.type:
-                case "heading":
-                    level = int(node.tag[1])
-                    above = {each: title for each, title in self.headings.items() if each < level}
-                    self.headings, self.label = {**above, level: " ".join(_content(node).split())}, ""
-                case "paragraph":
-                    self._read_paragraph(_content(node))
-                case "bullet_list" | "ordered_list":
-                    self._read_list(node, 0)
-                case "table":
-                    self._read_table(node)
-                case "fence" | "code_block":
-                    self._add(node.content.strip("\n"), "code")
-                case "blockquote":
-                    self.read(node)
-                case _:  # HTML and rules say nothing that can be quoted
-                    pass
+            self._read_block(node, 0)
+
+    def _read_block(self, node: SyntaxTreeNode, depth: int) -> None:
+        match node.type:
+            case "heading":
+                level = int(node.tag[1])
+                above = {each: title for each, title in self.headings.items() if each < level}
+                self.headings, self.label = {**above, level: " ".join(_content(node).split())}, ""
+            case "paragraph":
+                self._read_paragraph(_content(node))
+            case "bullet_list" | "ordered_list":
+                self._read_list(node, depth)
+            case "table":
+                self._read_table(node)
+            case "fence" | "code_block":
+                self._add(node.content.strip("\n"), "code")
+            case "blockquote":
+                self.read(node)
+            case _:  # HTML and rules say nothing that can be quoted
+                pass
 
     def _read_list(self, node: SyntaxTreeNode, depth: int) -> None:
         kind: Kind = "step" if node.type == "ordered_list" else "item"
         for item in node.children:
-            own = " ".join(_one_line(_content(each)) for each in item.children if each.type == "paragraph")
+            parts = [
+                part for each in item.children for part in (each.children if each.type == "blockquote" else [each])
+            ]
+            own = " ".join(_one_line(_content(part)) for part in parts if part.type == "paragraph")
             self._add(own, kind, marker=f"{item.info}." if item.info else "-", depth=depth)
-            for each in item.children:
-                if each.type in {"bullet_list", "ordered_list"}:
-                    self._read_list(each, depth + 1)
-                elif each.type in {"fence", "code_block"}:
-                    self._add(each.content.strip("\n"), "code")
+            for part in parts:
+                if part.type != "paragraph":
+                    self._read_block(part, depth + 1)
 
     def _read_table(self, node: SyntaxTreeNode) -> None:
         """Read rows under the names of their columns, which the first row gives."""

@@ -36,6 +36,15 @@ def test_lists_keep_markers_depth_and_what_hangs_on_an_item() -> None:
     ]
 
 
+def test_tables_and_quotations_inside_an_item_are_read() -> None:
+    found = units("1. Choose:\n\n   | Plan | Price |\n   |---|---|\n   | A | 3 |\n\n2. Pay.\n\n   > At most 500.\n")
+    assert [(unit.kind, unit.marker, unit.text, unit.block) for unit in found] == [
+        ("step", "1.", "Choose:", 1),
+        ("row", "", "Plan: A; Price: 3", 1),
+        ("step", "2.", "Pay. At most 500.", 1),
+    ]
+
+
 def test_rows_name_their_columns() -> None:
     assert shape("| Code | | What |\n|---|---|---|\n| 1 | x | |\n| 2 | | `y` |") == [
         ("row", "Code: 1; x", ""),
