@@ -126,10 +126,11 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
 
 
 def _read_excerpt(file: IO[bytes], size: int, arguments: Mapping[str, Any]) -> FileExcerpt:
-    if file.read(2) in _UTF16:  # its line ends have two bytes: lines are counted in the part that is read at once
-        file.seek(0)
-        data = _decode(file.read(MAX_READ_BYTES)).encode()
-        file, size = BytesIO(data), len(data)
+    if (mark := file.read(2)) in _UTF16:  # line ends of two bytes: lines are counted in the part that is read at once
+        file.seek(max(2, (size - MAX_READ_BYTES) // 2 * 2 if "tail" in arguments else 0))
+        data = _decode(mark + file.read(MAX_READ_BYTES)).encode()
+        excerpt = _read_excerpt(BytesIO(data), len(data), arguments)
+        return excerpt._replace(is_cut=excerpt.is_cut or size > MAX_READ_BYTES + 2)
     if "tail" in arguments:
         return _read_tail(file, size, int(arguments["tail"]))
     first, last = int(arguments.get("start_line", 1)), int(arguments.get("end_line", 1 << 62))

@@ -171,6 +171,10 @@ async def test_bad_input_lines_of_wide_text(root: Path) -> None:
     (root / "w.txt").write_bytes("a\nb\nc\n".encode("utf-16"))
     assert await text_of(root, "w.txt", start_line=2, end_line=2) == "b"
     assert await text_of(root, "w.txt", tail=1) == "c"
+    (root / "long.txt").write_text("".join(f"line {number}\n" for number in range(9_000)), encoding="utf-16")
+    last = await read(root, "long.txt", tail=2)
+    assert (last.sources[0].text, "There is more" in last.content) == ("line 8998\nline 8999", True)
+    assert "There is more" in (await read(root, "long.txt", start_line=2_500)).content
 
 
 async def test_lines_in_the_wrong_order_are_refused(root: Path) -> None:
